@@ -25,26 +25,27 @@ const margin = 0.05
 // Usable returns the number of calls that this service makes under the venue's limit: the limit without its margin.
 func Usable(limit int) int { return max(limit-max(int(float64(limit)*margin), 1), 1) }
 
-// Config configures a Budget. The zero value of a field means its default.
+// Config configures a Budget. If a number is 0, New uses its default.
 type Config struct {
-	// Public is the number of calls that the venue accepts from one address in any 60 seconds. Key is the number for one set of
-	// credentials. A twentieth of each number is never used.
+	// Public is the number of calls without credentials that the venue accepts from one IP address in any 60 seconds. Key is the
+	// number of calls that it accepts with one set of credentials. The budget never uses the last twentieth of each number.
 	Public, Key int
-	// Families are separate limits for some endpoints. Calls to these endpoints do not count as public calls.
+	// Families are separate limits for some endpoints. Calls to these endpoints do not count against Public.
 	Families []Family
-	// Queue bounds the number of waiting calls of each window.
+	// Queue bounds the number of reservations that wait in one window.
 	Queue int
-	// Scopes bounds the number of windows for credentials. If no window is free, further credentials use the public window.
+	// Scopes bounds the number of windows for credentials. If all windows are in use, calls with further credentials count in the
+	// public window.
 	Scopes int
 	// Record records public calls for the next process. It may be nil.
 	Record Record
-	// Sharing divides the limits between several processes. Without a Ledger, this process uses the limits alone.
+	// Sharing divides the limits among several processes. If Sharing.Ledger is nil, this process uses the limits alone.
 	Sharing Sharing
-	// Clock is the source of time; nil means the wall clock.
+	// Clock is the source of time. If it is nil, New uses the system clock.
 	Clock market.Clock
 }
 
-// Budget admits calls to the venue. It is safe for concurrent use. Close it to stop its timers.
+// Budget admits calls to the venue. It is safe for concurrent use. Close stops its timers.
 type Budget struct {
 	cfg   Config
 	clock market.Clock
@@ -62,13 +63,13 @@ type Budget struct {
 	// keys contains the windows of accepted credentials by scope. recent lists the same windows, the most recently used first.
 	keys   map[string]*window
 	recent list.List
-	// heldUntil is the time at which the venue accepts calls again, for each scope without a window.
+	// heldUntil contains scopes without a window whose calls the venue has refused, with the time at which it accepts them again.
 	heldUntil map[string]time.Time
-	// admitted and refused count calls in all windows, including closed ones.
+	// admitted and refused count calls in all windows, including closed windows.
 	admitted, refused uint64
 }
 
-// maxHeld bounds the size of Budget.heldUntil. Under usual limits, fewer than maxHeld calls are made within patience.
+// maxHeld bounds the size of Budget.heldUntil. Under usual limits, a process makes fewer than maxHeld calls within patience.
 const maxHeld = 1024
 
 // New returns a budget whose windows are empty. Inherit adds the calls of earlier processes.
@@ -90,7 +91,7 @@ func New(cfg Config) *Budget {
 	return b
 }
 
-// Close refuses all waiting and later requests. It returns when no timer runs any more.
+// Close refuses all waiting and later reservations. It returns when no timer runs any more.
 func (b *Budget) Close() {
 	b.mu.Lock()
 	b.closed = true
@@ -107,8 +108,8 @@ func (b *Budget) Close() {
 
 var errClosed error = market.Errorf(market.CodeUpstreamUnavailable, "the service is shutting down")
 
-// Reserve requests one call. It does not wait: the reservation may still be in the queue when Reserve returns. The caller must
-// release the reservation.
+// Reserve requests one call. It returns at once; the reservation may still wait in the queue then. The caller must release the
+// reservation.
 func (b *Budget) Reserve(req reqctx.CallRequest) reqctx.Reservation {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -140,10 +141,9 @@ func (b *Budget) windowOf(scope string, endpoint reqctx.Endpoint) *window {
 	return b.public
 }
 
-// windowFor returns the window that the response to a reservation's call adjusts, or nil. A call with credentials that have no
-// window counts in the public window. Its response never adjusts the public window, because a 429 may concern only these
-// credentials, which their owner may also use elsewhere. If the 429 concerns the whole address, the next public call also gets a
-// 429.
+// windowFor returns the window to which the rate-limit headers or the 429 of a response apply, or nil. A call with credentials that
+// have no window counts in the public window, but its response never adjusts the public window: the owner of the credentials may
+// have used up their limit elsewhere. If the 429 concerns the IP address, the next call without credentials also gets a 429.
 func (b *Budget) windowFor(t *reservation) *window {
 	if t.scope == t.window.scope {
 		return t.window
@@ -151,7 +151,7 @@ func (b *Budget) windowFor(t *reservation) *window {
 	return b.keys[t.scope]
 }
 
-// hold records the time until which the venue refuses calls of a scope without a window.
+// hold records that the venue refuses calls of a scope without a window until a time.
 func (b *Budget) hold(scope string, until, now time.Time) {
 	if len(b.heldUntil) >= maxHeld {
 		maps.DeleteFunc(b.heldUntil, func(_ string, until time.Time) bool { return !until.After(now) })
@@ -172,8 +172,8 @@ func (b *Budget) heldError(scope string, now time.Time) error {
 	return nil
 }
 
-// accept opens a window for credentials that the venue has accepted. If there are already Scopes windows, the new window replaces
-// the least recently used one. But accept does nothing if the least recently used window still contains calls or has waiting calls.
+// accept opens a window for credentials that the venue has accepted. If there are already Config.Scopes windows, the new window
+// replaces the least recently used window. If that window still contains calls or reservations, accept does nothing.
 func (b *Budget) accept(scope string, now time.Time) {
 	if scope == "" || b.keys[scope] != nil || b.closed {
 		return
@@ -196,8 +196,8 @@ func (b *Budget) accept(scope string, now time.Time) {
 	delete(b.heldUntil, scope)
 }
 
-// Left returns the free fraction of the public window, or of the fullest family, from 0 to 1. It returns 0 while the venue refuses
-// calls.
+// Left returns the free fraction of the public window or of a family's window, whichever is smallest, from 0 to 1. It returns 0
+// while the venue refuses calls.
 func (b *Budget) Left() float64 {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -211,10 +211,11 @@ func (b *Budget) Left() float64 {
 
 // Status is the state of a budget.
 type Status struct {
-	// Limit is the number of public calls that are allowed in any 60 seconds now. Left is the number of these calls that are free.
+	// Limit is the number of public calls that are presently allowed in any 60 seconds. Left is the number of calls that can still be
+	// made.
 	Limit, Left int
-	// ThrottledUntil is the time at which the next public call can be sent. The zero time means now. While calls are in flight,
-	// the real time may be later.
+	// ThrottledUntil is the earliest time at which the next public call can be sent. If a call can be sent at once, it is the zero
+	// time.
 	ThrottledUntil time.Time
 	// Throttled is the total time since the start during which the venue refused public calls with 429.
 	Throttled time.Duration
@@ -222,9 +223,9 @@ type Status struct {
 	Waiting [reqctx.Priorities]int
 	// Scopes is the number of windows for credentials.
 	Scopes int
-	// Admitted is the number of calls made since the start. Refused is the number of calls that could not be sent in time.
+	// Admitted is the number of calls made since the start. Refused is the number of reservations refused since the start.
 	Admitted, Refused uint64
-	// Shared is the part of the public limit that processes share; nil if they share none.
+	// Shared is the state of the public limit if several processes share it, or nil.
 	Shared *SharedStatus
 }
 

@@ -16,7 +16,7 @@ import (
 	"oddsgraph/internal/market/reqctx"
 )
 
-// The margin of every limit stays unused.
+// TestLimits checks that the margin of every limit stays unused.
 func TestLimits(t *testing.T) {
 	for limit, want := range map[int]int{0: 95, 100: 95, 10: 9, 2: 1, 1: 1, 60: 57} {
 		synctest.Test(t, func(t *testing.T) {
@@ -32,8 +32,8 @@ func TestLimits(t *testing.T) {
 	}
 }
 
-// For every duration of calls, the venue gets at most as many calls as the limit in any 60 seconds. The budget uses the whole
-// limit.
+// TestNeverMoreThanTheLimit checks that the venue gets the usable number of calls in 60 seconds and never more, however long calls
+// take.
 func TestNeverMoreThanTheLimit(t *testing.T) {
 	for seed := range uint64(8) {
 		synctest.Test(t, func(t *testing.T) {
@@ -80,7 +80,7 @@ func TestNeverMoreThanTheLimit(t *testing.T) {
 			most := 0
 			for i, first := range arrivals {
 				n, _ := slices.BinarySearchFunc(arrivals[i:], first.Add(time.Minute), func(a, b time.Time) int {
-					return cmp.Or(a.Compare(b), -1) // the window includes its end
+					return cmp.Or(a.Compare(b), -1) // a period of 60 seconds includes its end
 				})
 				most = max(most, n)
 			}
@@ -102,10 +102,10 @@ func TestNeverMoreThanTheLimit(t *testing.T) {
 	}
 }
 
-// A request that would wait too long is refused at once. The call is admitted after the wait that the error names, and not earlier.
+// TestRefusalNamesTheWait checks that a call that was refused is admitted exactly after the wait that the error names.
 func TestRefusalNamesTheWait(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		b := open(t, Config{Public: 10}) // 9 usable
+		b := open(t, Config{Public: 10}) // 9 calls are usable
 		for range 9 {
 			spend(t, b, "", 1)
 			time.Sleep(time.Second)
@@ -138,8 +138,8 @@ func TestRefusalNamesTheWait(t *testing.T) {
 	})
 }
 
-// A refused caller returns after the wait that its error names. If no other caller has come, it is admitted. The test uses random
-// earlier calls and queues.
+// TestRefusalIsTrueForAnyQueue checks, for random calls and queues, that a refused caller that returns after the named wait is
+// admitted.
 func TestRefusalIsTrueForAnyQueue(t *testing.T) {
 	for seed := range uint64(60) {
 		synctest.Test(t, func(t *testing.T) {
@@ -158,7 +158,7 @@ func TestRefusalIsTrueForAnyQueue(t *testing.T) {
 					all[r.IntN(len(all))].Release(false)
 				}
 			}
-			// Waiting callers make their calls, which end at once.
+			// Each waiting caller makes a call that takes no time.
 			for _, k := range all {
 				go func() {
 					<-k.Decided()
@@ -194,7 +194,7 @@ func TestRefusalIsTrueForAnyQueue(t *testing.T) {
 	}
 }
 
-// If an admitted read makes no call, its call goes to the next read in the queue.
+// TestUnusedCallsAreGivenBack checks that the call of an admitted read that makes no call goes to the next read in the queue.
 func TestUnusedCallsAreGivenBack(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := open(t, Config{Public: 10})
@@ -207,7 +207,7 @@ func TestUnusedCallsAreGivenBack(t *testing.T) {
 		waits(t, first)
 		waits(t, second)
 		before := second.ReadyAt()
-		if s := b.Status(); s.Admitted != 8 { // a call that is given back does not reduce Admitted
+		if s := b.Status(); s.Admitted != 8 { // Admitted does not count calls that were given back
 			t.Errorf("got %+v, want 8 admitted", s)
 		}
 		first.Release(false)
@@ -228,11 +228,11 @@ func TestUnusedCallsAreGivenBack(t *testing.T) {
 	})
 }
 
-// Each further call of a read waits for its own turn, before later reads of its priority. It is refused if its turn is
-// after the read's deadline.
+// TestFurtherCalls checks that a further call of a read waits in the queue before later reads, and is refused if its turn is after
+// the read's deadline.
 func TestFurtherCalls(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		b := open(t, Config{Public: 4}) // 3 usable
+		b := open(t, Config{Public: 4}) // 3 calls are usable
 		k := b.Reserve(prices("a", 90*time.Second))
 		for range 3 {
 			if err := k.AdmitCall(t.Context()); err != nil {
@@ -253,7 +253,7 @@ func TestFurtherCalls(t *testing.T) {
 		}
 		waits(t, other)
 
-		// The deadline is in 29 seconds. A call leaves the window before that, but another read uses the free call.
+		// A call leaves the window before the deadline of the read, in 29 seconds, but another read takes the free call.
 		time.Sleep(time.Second)
 		if synctest.Wait(); !admitted(other) || other.AdmitCall(t.Context()) != nil {
 			t.Fatal(other.Err())
@@ -264,7 +264,7 @@ func TestFurtherCalls(t *testing.T) {
 		if err := k.AdmitCall(t.Context()); market.CodeOf(err) != market.CodeRateLimited {
 			t.Errorf("got %v, want RATE_LIMITED", err)
 		}
-		// A caller with a later deadline joins, so the further call waits.
+		// A caller with a later deadline joins the read, so the further call waits instead of being refused.
 		k.Join(reqctx.CallRequest{Priority: reqctx.PriorityPrices, Caller: "b"})
 		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 		defer cancel()
@@ -309,14 +309,14 @@ func TestClose(t *testing.T) {
 	})
 }
 
-// A call that is admitted at once costs at most two allocations.
+// TestAllocations checks that a call that is admitted at once costs at most two allocations.
 func TestAllocations(t *testing.T) {
 	b := New(Config{Public: 1 << 20})
 	defer b.Close()
 	want := reqctx.CallRequest{Priority: reqctx.PriorityPrices, Caller: "c", Deadline: time.Now().Add(time.Hour)}
 	ctx := context.Background()
 	for range 4000 {
-		call(b, want) // the log of calls has its final size after this
+		call(b, want) // afterwards the log of calls does not grow any more
 	}
 	n := testing.AllocsPerRun(1000, func() {
 		k := b.Reserve(want)
@@ -329,7 +329,7 @@ func TestAllocations(t *testing.T) {
 	}
 }
 
-// BenchmarkCall makes a call that is admitted at once.
+// BenchmarkCall measures a call that is admitted at once.
 func BenchmarkCall(b *testing.B) {
 	budget := New(Config{Public: 1 << 40})
 	defer budget.Close()
@@ -343,7 +343,7 @@ func BenchmarkCall(b *testing.B) {
 	}
 }
 
-// BenchmarkRefusal refuses a read at a full window with a long queue.
+// BenchmarkRefusal measures the refusal of a read if the window is full and the queue is long.
 func BenchmarkRefusal(b *testing.B) {
 	for _, waiting := range []int{0, 32, 90} {
 		b.Run(fmt.Sprint(waiting), func(b *testing.B) {

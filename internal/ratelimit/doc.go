@@ -1,15 +1,17 @@
-// Package ratelimit keeps the service within the rate limit of the venue. It divides the limit between callers.
+// Package ratelimit keeps the service within the rate limit of the venue. It divides the limit among the clients, which are named
+// callers here.
 //
 // # Windows
 //
 // A window is a log of the calls of the last minute. A call is sent only if the log contains fewer calls than the limit, so no
-// period of 60 seconds contains more calls than the limit. One window counts the public calls of this address. Each set of
-// credentials that the venue has accepted has its own window.
+// period of 60 seconds contains more calls than the limit. One window counts the calls without credentials, which the venue counts
+// by IP address. Each set of credentials that the venue has accepted has its own window.
 //
 // # Order
 //
-// A read whose call cannot be sent at once waits in a queue. If its turn comes too late for its deadline, the read is refused
-// at once, and the error contains the time of the turn. The queue is served in this order:
+// A read whose call cannot be sent at once waits in a queue. Its turn is the time at which the call is expected to be sent. If the
+// turn is too late for the deadline of the read, the read is refused at once, and the error contains the turn. The queue is served
+// in this order:
 //
 //  1. Callers that have used less than their share go first. A share is a quarter of the window. A caller that has used its
 //     share gets only calls that the other callers of the last minute cannot claim for their shares. A lone caller may use the
@@ -18,13 +20,13 @@
 //  3. The greater priority goes first, then the earlier arrival. A later read of the same priority never overtakes an earlier read,
 //     so the wait that was reported to the earlier caller stays correct.
 //
-// Refreshes of stale data go last and never use the last free quarter of the window. While less than half of the window is
-// free, refreshes are spread over the time until the oldest call leaves the window.
+// Refreshes of stale data go last and always leave a quarter of the window free. While less than half of the window is free,
+// refreshes are spread over the time until the oldest call leaves the window.
 //
 // # Start
 //
-// A process does not know which calls an earlier process made in the last minute. Until those calls have left the window, it uses
-// only the reserve: the margin of the limit, which no process uses at other times. So a new process can make calls at once even if
-// the process before it used up the limit. If the calls were recorded, or if the venue reports how many calls remain, the process
-// uses all remaining calls; see Inherit.
+// A new process does not know which calls an earlier process made in the last minute. Until those calls have left the window, the
+// new process uses only the reserve: the last twentieth of the limit, which no process uses at other times. So it can make calls at
+// once even if the earlier process used up the limit. If the earlier process has recorded its calls, or if the venue reports how
+// many calls remain, the new process uses all remaining calls; see Inherit.
 package ratelimit

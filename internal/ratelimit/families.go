@@ -8,26 +8,26 @@ import (
 	"oddsgraph/internal/market/reqctx"
 )
 
-// Family is a limit that the venue publishes for some of its endpoints.
+// Family is a separate limit of the venue for some of its endpoints.
 type Family struct {
 	// Endpoints are the endpoints that share the limit. No other family contains them.
 	Endpoints []reqctx.Endpoint
-	// Limit is the number of calls that the venue accepts in any Span. A twentieth is never used.
+	// Limit is the number of calls that the venue accepts in any Span. The budget never uses the last twentieth of it.
 	Limit int
 	Span  time.Duration
 }
 
-// Bucket returns the family for a token bucket. The venue adds refill tokens a second, up to burst tokens, and each call removes
-// cost tokens. Span is the time in which an empty bucket becomes full. Limit is the number of calls that a full bucket allows, so
-// the bucket is never empty.
+// Bucket returns a family that never exceeds a token bucket. The venue adds refill tokens a second to the bucket, up to burst
+// tokens, and each call removes cost tokens. The family allows only as many calls as a full bucket in the time in which an empty
+// bucket becomes full.
 func Bucket(endpoints []reqctx.Endpoint, refill, burst, cost float64) Family {
 	return Family{
 		Endpoints: endpoints, Limit: max(int(burst/cost), 1), Span: time.Duration(math.Ceil(max(burst, cost) / refill * float64(time.Second))),
 	}
 }
 
-// openFamilies opens the windows of the families. The ledger counts only public calls, so processes that share limits divide the
-// limit of a family into equal parts.
+// openFamilies opens the windows of the families. The ledger does not count calls to families, so processes that share limits
+// divide the limit of a family into equal parts.
 func (b *Budget) openFamilies() {
 	b.families = make(map[reqctx.Endpoint]*window)
 	for _, f := range b.cfg.Families {
@@ -38,7 +38,7 @@ func (b *Budget) openFamilies() {
 		w := &window{budget: b, span: f.Span + skew, ceiling: Usable(limit), callers: make(map[string]*caller)}
 		w.limit, w.margin = w.ceiling, limit-w.ceiling
 		if b.cfg.Sharing.Ledger != nil {
-			w.withhold(w.margin, b.opened.Add(w.span+time.Second)) // a replica that was replaced may have made calls
+			w.withhold(w.margin, b.opened.Add(w.span+time.Second)) // a replica that this process replaces may have made calls
 		}
 		for _, e := range f.Endpoints {
 			b.families[e] = w
@@ -56,7 +56,7 @@ func (b *Budget) eachFamily() (out []*window) {
 	return out
 }
 
-// inheritFamilies lets the families use only their reserve while calls of earlier processes may count.
+// inheritFamilies applies a standing to the windows of the families; see Inherit.
 func (b *Budget) inheritFamilies(standing Standing, until, now time.Time) {
 	for _, w := range b.eachFamily() {
 		w.guest = standing == Second || standing == Third

@@ -8,7 +8,7 @@ import (
 	"oddsgraph/internal/market/reqctx"
 )
 
-// to returns a request to an endpoint with a deadline.
+// to returns a request for an endpoint with the deadline d from now.
 func to(e reqctx.Endpoint, d time.Duration) reqctx.CallRequest {
 	return reqctx.CallRequest{Endpoint: e, Priority: reqctx.PriorityPrices, Caller: "a", Deadline: within(d)}
 }
@@ -39,7 +39,7 @@ func TestFamilies(t *testing.T) {
 		if left := b.Left(); left != 0 {
 			t.Errorf("%v is left", left)
 		}
-		// Each family counts its calls for its span. A waiting call is admitted when the first call leaves the window.
+		// A waiting call is admitted when the first call leaves the window of the family.
 		waiting := b.Reserve(to(reqctx.EndpointBook, time.Minute))
 		defer waiting.Release(true)
 		waits(t, waiting)
@@ -58,8 +58,7 @@ func TestFamilies(t *testing.T) {
 	})
 }
 
-// TestBucket makes calls for a minute. The venue has a bucket of 200 tokens and adds 100 tokens each second. A call takes 10
-// tokens. The bucket must never lack tokens for a call.
+// TestBucket checks that the venue's token bucket always has enough tokens for the calls that the family admits.
 func TestBucket(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := open(t, Config{Families: []Family{Bucket(booksAndSpreads, 100, 200, 10)}})
@@ -79,7 +78,7 @@ func TestBucket(t *testing.T) {
 	})
 }
 
-// TestThrottledFamily has the venue respond to a call of one family with 429. Calls of the other families must still be admitted.
+// TestThrottledFamily checks that a 429 response to a call of one family does not stop calls of other families.
 func TestThrottledFamily(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := open(t, Config{Families: []Family{
@@ -101,7 +100,7 @@ func TestThrottledFamily(t *testing.T) {
 	})
 }
 
-// TestFamiliesAfterStart expects a family to have only its reserve until the calls of an earlier process have left its window.
+// TestFamiliesAfterStart checks that a family has only its reserve until the calls of an earlier process have left its window.
 func TestFamiliesAfterStart(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := open(t, Config{Families: []Family{{Endpoints: booksAndSpreads, Limit: 100, Span: 10 * time.Second}}})

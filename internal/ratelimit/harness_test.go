@@ -16,7 +16,7 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// open returns a budget that ends with the test. Call it in a synctest bubble.
+// open returns a budget that is closed at the end of the test. Call open in a synctest bubble.
 func open(t *testing.T, cfg Config) *Budget {
 	t.Helper()
 	b := New(cfg)
@@ -26,12 +26,12 @@ func open(t *testing.T, cfg Config) *Budget {
 
 func within(d time.Duration) time.Time { return time.Now().Add(d) }
 
-// prices returns a request for prices with a deadline.
+// prices returns a request for prices with the deadline d from now.
 func prices(caller string, d time.Duration) reqctx.CallRequest {
 	return reqctx.CallRequest{Priority: reqctx.PriorityPrices, Caller: caller, Deadline: within(d)}
 }
 
-// call makes a call that takes no time. It reports whether it was admitted at once.
+// call makes a call that takes no time. It reports whether the call was admitted at once.
 func call(b *Budget, want reqctx.CallRequest) bool {
 	t := b.Reserve(want)
 	defer t.Release(true)
@@ -67,7 +67,7 @@ func retryAfter(t *testing.T, k reqctx.Reservation) time.Duration {
 	return e.RetryAfter
 }
 
-// waits checks that a reservation is in the queue.
+// waits fails the test if a reservation is not in the queue.
 func waits(t *testing.T, k reqctx.Reservation) {
 	t.Helper()
 	if synctest.Wait(); admitted(k) || k.Err() != nil {
@@ -75,7 +75,7 @@ func waits(t *testing.T, k reqctx.Reservation) {
 	}
 }
 
-// exhaust makes all calls of a budget, by callers without a name.
+// exhaust makes all usable public calls, for the caller with the empty name.
 func exhaust(t *testing.T, b *Budget) {
 	t.Helper()
 	spend(t, b, "", b.Status().Left)
@@ -103,7 +103,7 @@ func order(t *testing.T, tickets map[string]reqctx.Reservation) (names []string)
 	return nil
 }
 
-// spread makes all calls of a budget, one every 100 ms, so that they leave the window one by one.
+// spread makes all usable public calls, one every 100 ms, so that they leave the window one by one.
 func spread(t *testing.T, b *Budget, priority func(i int) reqctx.Priority) {
 	t.Helper()
 	for i := range b.Status().Left {
@@ -114,6 +114,6 @@ func spread(t *testing.T, b *Budget, priority func(i int) reqctx.Priority) {
 	}
 }
 
-// mixed returns the priority of a call. It cycles through all priorities except refresh, so each of them gets more calls than its
-// floor.
+// mixed returns the priority of the i-th call. It cycles through all priorities except refresh, so that each priority gets more
+// calls than window.floor.
 func mixed(i int) reqctx.Priority { return reqctx.Priority(1 + i%(reqctx.Priorities-1)) }

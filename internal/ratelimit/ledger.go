@@ -6,50 +6,52 @@ import "time"
 // concurrent use.
 type Ledger interface {
 	// Ask requests n calls of a scope. The ledger grants all processes together at most limit calls in any 60 seconds. Another
-	// goroutine calls answered later, at most once. calls contains the names of the granted calls, and left is the number of calls
-	// that the ledger could still grant. The window should ask again after the time in again. The venue refuses calls for the time
-	// in hold. If the ledger fails, calls is empty. A closed ledger may never call answered.
+	// goroutine calls answered later, at most once; a closed ledger may never call it. The arguments of answered are:
+	//   - calls contains the names of the granted calls. It is empty if the ledger fails.
+	//   - left is the number of calls that the ledger could still grant.
+	//   - again is the time to wait before the next Ask.
+	//   - hold is the time for which the venue still refuses calls.
 	Ask(scope string, limit, n int, answered func(calls []string, left int, again, hold time.Duration))
-	// End reports granted calls to the ledger. The calls in ended were made and have ended. The calls in unused were not made.
+	// End tells the ledger that the granted calls in ended were made and have ended, and that the granted calls in unused were not
+	// made.
 	End(scope string, ended, unused []string)
-	// Hold reports that the venue refuses calls of a scope until a time.
+	// Hold tells the ledger that the venue refuses calls of a scope until a time.
 	Hold(scope string, until time.Time)
 }
 
-// Sharing configures how processes share the venue's limits. A usable limit of L calls has two disjoint parts. The first part is
-// the reserves: each process may make Reserve calls without the ledger. The ledger grants the calls of the second part, which is L
-// minus Replicas times Reserve. So all processes together never exceed L, even if the ledger does not answer.
+// Sharing configures how processes share the venue's limits. A usable limit of L calls has two parts. Each process may make Reserve
+// calls without the ledger. The ledger grants the other calls, L minus Replicas times Reserve, to the processes that ask for them.
+// So all processes together never exceed L, even if the ledger does not answer.
 type Sharing struct {
 	Ledger Ledger
 	// Replicas is the greatest number of processes that run at the same time. Reserve is the number of calls that each process may
 	// make in any 60 seconds without the ledger.
 	Replicas, Reserve int
-	// Use is the time after Ask within which a granted call must be sent.
+	// A granted call must be sent within the time Use after Ask.
 	Use time.Duration
-	// Keys reports that all processes use the same scope for the same credentials. If it is true, the ledger also grants calls with
-	// credentials. If it is false, each process uses an equal part of Config.Key.
+	// Keys reports that all processes use the same scope for the same credentials. If Keys is true, the ledger also grants calls with
+	// credentials. If Keys is false, each process uses an equal part of Config.Key.
 	Keys bool
 }
 
 const (
-	// ahead is the number of granted calls that a busy window requests in advance, so that the next call does not wait for the
-	// ledger.
+	// ahead is the number of granted calls that a busy window keeps in stock, so that the next call does not wait for the ledger.
 	ahead = 2
-	// keepAhead is the time after which a window returns an unused granted call.
+	// keepAhead is the time after which a window returns an unused granted call to the ledger.
 	keepAhead = 2 * time.Second
 	// maxAsk bounds the number of calls in one request to the ledger.
 	maxAsk = 16
-	// askEvery is the time after which an idle window asks again how many calls are left.
+	// askEvery is the time after which Left asks the ledger again how many calls it could still grant.
 	askEvery = time.Second
 	// unlimited is a limit that no process reaches. Windows with such a limit are not shared.
 	unlimited = 1 << 30
 )
 
-// credit is a granted call that has not been made. The window returns an unused credit to the ledger at the time in until.
+// credit is a granted call that has not been made. At the time in until, the window returns the credit to the ledger.
 type credit struct {
 	call  string
 	until time.Time
-	// void is the time from which the call must not be sent.
+	// The call must not be sent at or after void; see Sharing.Use.
 	void time.Time
 }
 
@@ -59,20 +61,19 @@ type pool struct {
 	credits []credit // oldest first
 	// reserve is Sharing.Reserve, or less if the limit is small.
 	reserve int
-	// own is the number of calls in the window that used the reserve. opens is the time from which the reserve may be used. By that
-	// time the calls of an earlier process have left the window. open reports that this time has passed.
+	// own is the number of calls in the window that used the reserve. opens is the time at which the calls of an earlier process have
+	// left the window, so that this process may use the reserve. open reports that opens has passed.
 	own   int
 	opens time.Time
 	open  bool
-	// left is the estimated number of calls that the ledger can still grant. answered is the time of the ledger's last response. If
-	// the ledger could grant no call, refill is the time at which it grants the next call. A zero refill means that this time is
-	// unknown.
+	// left is the estimated number of calls that the ledger can still grant, and answered is the time of its last response. If left is
+	// 0, refill is the time at which the ledger can grant the next call, or the zero time if that is unknown.
 	left             int
 	answered, refill time.Time
 	asking           bool
 }
 
-// newPool returns the pool of a new window, or nil if processes do not share the window.
+// newPool returns the pool of a new window with a usable limit. It returns nil if processes do not share the window.
 func (b *Budget) newPool(scope string, limit int) *pool {
 	s := b.cfg.Sharing
 	if s.Ledger == nil || scope != "" && !s.Keys || limit >= unlimited {
@@ -83,13 +84,14 @@ func (b *Budget) newPool(scope string, limit int) *pool {
 	return p
 }
 
-// SharedStatus is the state of shared public calls. All numbers are calls.
+// SharedStatus is the state of a public limit that several processes share. All numbers are calls.
 type SharedStatus struct {
-	// Granted counts the granted calls that this process made in the last 60 seconds. Left is the number of further calls that the
-	// ledger has granted to this process or could still grant, according to the ledger's last response.
+	// Granted counts the granted calls that this process made in the last 60 seconds. Left is the estimated number of calls that the
+	// ledger has granted to this process but that were not made, plus the calls that it could still grant.
 	Granted, Left int
-	// Reserve is the number of calls that this process may make in any 60 seconds without the ledger, and ReserveUsed is the number
-	// of these calls that it has made. ReserveOpens is the time from which it may use the reserve. The zero time means now.
+	// Reserve is the number of calls that this process may make in any 60 seconds without the ledger, and ReserveUsed is the number of
+	// these calls in the last 60 seconds. ReserveOpens is the time from which this process may use the reserve; it is the zero time
+	// once that time has passed.
 	Reserve, ReserveUsed int
 	ReserveOpens         time.Time
 }
@@ -103,14 +105,13 @@ func (p *pool) status(used int) *SharedStatus {
 	return s
 }
 
-// divide sets the reserve for a limit and returns the number of calls that the ledger may grant.
+// divide sets p.reserve for a usable limit and returns the number of calls that the ledger may grant.
 func (p *pool) divide(limit int) int {
 	p.reserve = min(p.Reserve, limit/p.Replicas)
 	return limit - p.Replicas*p.reserve
 }
 
-// free returns the number of calls that can still be made: the sum of the credits, the further grants of the ledger, and the unused
-// reserve.
+// free returns the number of calls that can still be made with credits, with further grants of the ledger, or with the reserve.
 func (p *pool) free() int {
 	free := len(p.credits) + p.left
 	if p.open {
@@ -125,7 +126,7 @@ func (w *window) funded() bool {
 	return p == nil || len(p.credits) > 0 || p.left == 0 && p.open && p.own < p.reserve
 }
 
-// pay records that the call of a reservation, which is sent now, uses a credit or the reserve.
+// pay takes a credit for the call of a reservation, or a call of the reserve if there is no credit. The call is sent now.
 func (w *window) pay(t *reservation, now time.Time) {
 	p := w.pool
 	switch {
@@ -152,13 +153,13 @@ func (w *window) refund(t *reservation) {
 	}
 }
 
-// overdue reports whether the grant of an admitted reservation has expired.
+// overdue reports whether the credit of an admitted reservation is void, so that the call needs a new credit.
 func (t *reservation) overdue(now time.Time) bool {
 	return t.credit.call != "" && !now.Before(t.credit.void)
 }
 
-// gone updates the pool when a call leaves the window. If credited is true, the call used a credit. If it is false, the call used
-// the reserve.
+// gone updates the pool when a call leaves the window. credited reports whether the call used a credit; otherwise it used the
+// reserve.
 func (p *pool) gone(credited bool) {
 	switch {
 	case p == nil:
@@ -169,8 +170,8 @@ func (p *pool) gone(credited bool) {
 	}
 }
 
-// expire makes the changes that are due: it returns old credits to the ledger, opens the reserve, and adds one call at the time in
-// refill. It reports whether anything changed.
+// expire returns old credits to the ledger, and applies opens and refill if these times have passed. It reports whether it changed
+// the pool.
 func (p *pool) expire(scope string, now time.Time) (changed bool) {
 	if p == nil {
 		return false
@@ -192,7 +193,7 @@ func (p *pool) expire(scope string, now time.Time) (changed bool) {
 	return len(unused) > 0 || opened || refilled
 }
 
-// next returns the time at which the ledger or the reserve allows more calls. The zero time means unknown.
+// next returns the next time at which the ledger or the reserve allows more calls, or the zero time if that is unknown.
 func (p *pool) next() time.Time {
 	switch {
 	case p == nil:
@@ -209,8 +210,8 @@ func (w *window) pace() time.Duration {
 	return span * time.Duration(p.Replicas) / time.Duration(max(p.divide(w.limit), 1))
 }
 
-// ask requests grants for the waiting calls and for some further calls; see the constant ahead. It does nothing while an earlier
-// request is unanswered.
+// ask requests grants for the waiting calls and for ahead further calls, but for at most maxAsk calls. It does nothing while an
+// earlier request is unanswered.
 func (w *window) ask(now time.Time) { w.question(min(w.waiting+ahead, maxAsk), now) }
 
 func (w *window) question(n int, now time.Time) {
@@ -260,7 +261,7 @@ func (w *window) retire() {
 	}
 }
 
-// pause blocks the window until a time.
+// pause blocks all calls of the window until a time.
 func (w *window) pause(until, now time.Time) {
 	if !w.throttled.After(now) {
 		w.before, w.since = w.throttledFor(now), now

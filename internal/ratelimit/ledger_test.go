@@ -109,13 +109,13 @@ func (l *sharedLedger) count(of func(*sharedLedger) int) int {
 	return of(l)
 }
 
-// sharedBy returns the configuration of a process that shares the limit of 100 calls a minute. The ledger grants 70 of them. Each
-// of 5 processes has a reserve of 5, and the margin is 5.
+// sharedBy returns the configuration of one of 5 processes that share a limit of 100 calls a minute. The margin is 5 calls, the
+// reserve of each process is 5 calls, and the ledger grants 70 calls.
 func sharedBy(l *sharedLedger) Config {
 	return Config{Sharing: Sharing{Ledger: l, Replicas: 5, Reserve: 5, Use: sharedUse}}
 }
 
-// mostWithin returns how many of the times are within a span of length d, at most.
+// mostWithin returns the greatest number of times within any period d.
 func mostWithin(times []time.Time, d time.Duration) (most int) {
 	slices.SortFunc(times, time.Time.Compare)
 	for i, first := 0, 0; i < len(times); i++ {
@@ -127,9 +127,8 @@ func mostWithin(times []time.Time, d time.Duration) (most int) {
 	return most
 }
 
-// TestSharedLimit runs three processes that try to make more calls than allowed. During the test, processes are replaced, and the
-// ledger fails, loses its state and returns. No minute may have more than 95 calls, and the processes must use most of the allowed
-// calls.
+// TestSharedLimit checks that processes never make more than 95 calls in a minute, even if the ledger fails or processes are
+// replaced, and that they use most of these calls.
 func TestSharedLimit(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := newSharedLedger(t)
@@ -137,7 +136,7 @@ func TestSharedLimit(t *testing.T) {
 		var made []time.Time
 		var running sync.WaitGroup
 		start := time.Now()
-		// process makes three calls a second between two times.
+		// process runs a process that tries to make three calls a second from one time to another.
 		process := func(name string, from, to time.Duration) {
 			running.Go(func() {
 				time.Sleep(from)
@@ -202,8 +201,8 @@ func TestSharedLimit(t *testing.T) {
 	})
 }
 
-// TestReserve starts a process without a reachable ledger. The process must not use its reserve until the calls of the previous
-// process have left the window.
+// TestReserve checks that a process without a reachable ledger does not use its reserve until the calls of the previous process
+// have left the window.
 func TestReserve(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := newSharedLedger(t)
@@ -238,8 +237,8 @@ func TestReserve(t *testing.T) {
 	})
 }
 
-// TestCreditsAhead makes calls in quick succession. Only the first call may wait for the ledger, because the process gets credits
-// for the next calls in advance. It must return unused credits.
+// TestCreditsAhead checks that only the first of several calls in quick succession waits for the ledger, and that unused credits
+// are returned.
 func TestCreditsAhead(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := newSharedLedger(t)
@@ -274,8 +273,7 @@ func TestCreditsAhead(t *testing.T) {
 	})
 }
 
-// TestGrantedCallIsOverdue has a granted call wait too long before it is sent. The ledger may no longer count the call, so the call
-// must need a new grant.
+// TestGrantedCallIsOverdue checks that a granted call needs a new grant if it was not sent within Sharing.Use.
 func TestGrantedCallIsOverdue(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := newSharedLedger(t)
@@ -299,12 +297,12 @@ func TestGrantedCallIsOverdue(t *testing.T) {
 	})
 }
 
-// TestSharedHold has the venue refuse a call of one process. The other processes must also stop, and must not use their reserves.
+// TestSharedHold checks that all processes stop, and do not use their reserves, if the venue refuses a call of one process.
 func TestSharedHold(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := newSharedLedger(t)
 		a, b := open(t, sharedBy(l)), open(t, sharedBy(l))
-		time.Sleep(2 * time.Minute) // now the reserves may be used
+		time.Sleep(2 * time.Minute) // from now on the reserves may be used
 		refused := a.Reserve(prices("a", time.Second))
 		<-refused.Decided()
 		refused.Throttled(time.Now().Add(20 * time.Second))
@@ -320,8 +318,7 @@ func TestSharedHold(t *testing.T) {
 	})
 }
 
-// TestSharedLeft has other processes use all calls. Left must be 0, although the process has made no calls. It may ask the ledger
-// at most once a second.
+// TestSharedLeft checks that Left is 0 if other processes have used all calls, and that Left asks the ledger at most once a second.
 func TestSharedLeft(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := newSharedLedger(t)
@@ -348,7 +345,7 @@ func TestSharedLeft(t *testing.T) {
 	})
 }
 
-// TestSharedTurn has the ledger grant no calls for 40 s. A call with a deadline before that must be refused at once.
+// TestSharedTurn checks that a call is refused at once if its deadline is before the time of the ledger's next grant.
 func TestSharedTurn(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := newSharedLedger(t)
@@ -370,8 +367,8 @@ func TestSharedTurn(t *testing.T) {
 	})
 }
 
-// TestSharedKeys has processes use equal credentials. Processes that give the credentials equal names must share their limit. Other
-// processes must divide it.
+// TestSharedKeys checks that processes share the limit of credentials through the ledger if Sharing.Keys is true, and divide the
+// limit if it is false.
 func TestSharedKeys(t *testing.T) {
 	for _, keys := range []bool{true, false} {
 		synctest.Test(t, func(t *testing.T) {
@@ -403,8 +400,7 @@ func TestSharedKeys(t *testing.T) {
 	}
 }
 
-// TestSharedAddress has the venue report fewer remaining calls than the processes have made. Somebody else uses their address, so
-// that the process must stop.
+// TestSharedAddress checks that a process stops if the venue reports fewer remaining calls than the margin.
 func TestSharedAddress(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := open(t, sharedBy(newSharedLedger(t)))
@@ -414,7 +410,7 @@ func TestSharedAddress(t *testing.T) {
 		if left := b.Left(); left == 0 {
 			t.Fatal("got Left() = 0, want more: the calls are those of other processes")
 		}
-		ticket.Observe(100, 4, time.Time{}) // fewer remain than the margin
+		ticket.Observe(100, 4, time.Time{}) // the margin is 5 calls
 		if left := b.Left(); left != 0 {
 			t.Errorf("got Left() = %v after the venue counted calls of others, want 0", left)
 		}

@@ -6,20 +6,20 @@ import (
 	"oddsgraph/internal/market/reqctx"
 )
 
-// horizons is the number of spans that planTurns plans. horizon is the duration of such a plan for a window with the default span.
-// If a reservation gets no turn within the plan, its turn is the end of the plan.
+// A forecast covers horizons spans, which is the duration horizon for a window with the default span. If a reservation gets no turn
+// within the forecast, its turn is the end of the forecast.
 const (
 	horizons = 5
 	horizon  = horizons * span
 )
 
-// plan is the state from which next chooses a reservation: the window's present state or a forecast.
+// plan is the state from which next chooses a reservation: the window's present state or the state in a forecast.
 type plan struct {
 	free, reserved, share, floor int
 	byPriority                   [reqctx.Priorities]int
-	// round is the number of the forecast; 0 means the present state.
+	// round is the number of the forecast. For the present state, it is 0.
 	round uint64
-	// from is the index of the first reservation without a turn, for each priority.
+	// from is the index of the first reservation without a turn in the queue of each priority.
 	from [reqctx.Priorities]int
 }
 
@@ -36,7 +36,8 @@ func (p *plan) used(c *caller) int {
 	return c.used
 }
 
-// spend adds n calls to a caller's calls in the forecast; n may be negative. A nil caller means another process.
+// spend adds n to the number of c's calls in the forecast; n may be negative. If c is nil, another process made the calls, and
+// spend does nothing.
 func (p *plan) spend(c *caller, n int) {
 	if c == nil {
 		return
@@ -49,13 +50,13 @@ func (p *plan) spend(c *caller, n int) {
 	p.reserved += max(p.share-c.used-c.planned, 0)
 }
 
-// next returns the reservation whose call is sent first, in the order of the package comment. It returns nil if no call can be
-// sent. It ignores refreshes.
+// next returns the reservation whose call must be sent next, in the order that the package comment describes. It returns nil if no
+// call can be sent. It ignores refreshes.
 func (w *window) next(p *plan) *reservation {
 	if p.free <= 0 {
 		return nil
 	}
-	var served *reservation // the first reservation whose caller has used its share
+	var served *reservation // the first reservation of a caller that has used its share
 	for _, below := range [2]bool{true, false} {
 		for priority := reqctx.Priorities - 1; priority > int(reqctx.PriorityRefresh); priority-- {
 			if p.byPriority[priority] < p.floor != below {
@@ -78,23 +79,23 @@ func (w *window) next(p *plan) *reservation {
 	return nil
 }
 
-// forecast is the expected state of the window at a future time, the field at. It assumes that no further reservation arrives.
+// forecast is the expected state of the window at the future time at. It assumes that no further reservation arrives.
 type forecast struct {
 	plan
 	w  *window
 	at time.Time
-	// landing is the earliest time at which the calls that are in flight now leave the window.
+	// landing is the earliest time at which a call that is now in flight can leave the window.
 	landing time.Time
-	// ended and planned contain the calls that are still in the window at the forecast's time, oldest first. The calls in ended
-	// have already ended. The calls in planned are planned by the forecast.
+	// ended contains the calls that have already ended, and planned contains the calls that the forecast expects. Both contain only
+	// calls that are in the window at the time at, oldest first.
 	ended, planned  []callRecord
 	foreign, flying int
-	// refill is the time at which the ledger grants the next call. The zero time means unknown.
+	// refill is the next time at which the ledger or the reserve allows a call, or the zero time if that is unknown.
 	refill time.Time
 }
 
-// planTurns computes the turn of each waiting reservation from the log and the queue. It assumes that no reservation arrives
-// and that calls take no time. A reservation whose turn is too late does not count as a call.
+// planTurns computes the turn of each waiting reservation with a forecast. The forecast assumes that no reservation arrives and
+// that calls take no time. It does not count the call of a reservation whose turn is too late.
 func (w *window) planTurns(now time.Time) {
 	w.round++
 	w.stale = false
@@ -122,7 +123,7 @@ func (w *window) planTurns(now time.Time) {
 	}
 }
 
-// update removes the calls that have left the window by the time of the forecast.
+// update removes the calls that have left the window by the time at.
 func (f *forecast) update() {
 	f.ended = f.expire(f.ended)
 	if f.foreign > 0 && !f.w.foreignUntil.After(f.at) {
@@ -143,7 +144,7 @@ func (f *forecast) update() {
 	}
 }
 
-// expire removes from the forecast those calls that have left the window, and returns the remaining calls.
+// expire removes the calls that have left the window by the time at, and returns the remaining calls.
 func (f *forecast) expire(calls []callRecord) []callRecord {
 	for len(calls) > 0 && !calls[0].until.After(f.at) {
 		f.free++
@@ -154,7 +155,7 @@ func (f *forecast) expire(calls []callRecord) []callRecord {
 	return calls
 }
 
-// admit sets a reservation's turn to the time of the forecast. If the turn is not too late, it also counts the call.
+// admit sets the turn of a reservation to the time at. If this turn is not too late, admit also counts the call.
 func (f *forecast) admit(t *reservation) {
 	t.turn, t.round = f.at, f.round
 	queue, from := f.w.queue[t.priority], &f.from[t.priority]
@@ -170,7 +171,7 @@ func (f *forecast) admit(t *reservation) {
 	f.planned = append(f.planned, callRecord{until: f.at.Add(f.w.span), caller: t.caller, priority: t.priority})
 }
 
-// change returns the next time at which the forecast changes, or last if it does not change before last.
+// change returns the next time at which the forecast changes, but at most last.
 func (f *forecast) change(last time.Time) time.Time {
 	next := last
 	for _, calls := range [2][]callRecord{f.ended, f.planned} {

@@ -8,7 +8,7 @@ import (
 	"oddsgraph/internal/market/reqctx"
 )
 
-// enter admits a new reservation, refuses it, or adds it to the queue.
+// enter initialises a new reservation and passes it to add.
 func (w *window) enter(t *reservation, req reqctx.CallRequest) {
 	now := w.budget.clock.Now()
 	w.expire(now)
@@ -18,10 +18,11 @@ func (w *window) enter(t *reservation, req reqctx.CallRequest) {
 	w.add(t, now)
 }
 
-// add admits a reservation at once if no reservation waits and a call is free. Otherwise it adds the reservation to the queue. If
-// the queue is full, a new refresh is refused, and any other reservation first displaces the last refresh in the queue. If there is
-// still no space, the reservation is refused. Refreshes may fill at most half of the queue. While at least half of the queue is in
-// use, one caller may fill at most a quarter.
+// add admits a reservation at once if no reservation waits and a call is free. Otherwise it adds the reservation to the queue, or
+// refuses it:
+//   - A refresh is refused if the queue is full or if refreshes fill half of it.
+//   - Another reservation is refused if the queue is full, or if at least half of it is in use and the caller already fills a
+//     quarter. Before that, add refuses the last refresh in the queue to make room.
 func (w *window) add(t *reservation, now time.Time) {
 	if w.waiting == 0 && !w.throttled.After(now) && w.canLeave(t, now) && w.funded() {
 		t.admit(now)
@@ -47,7 +48,7 @@ func (w *window) add(t *reservation, now time.Time) {
 	w.settle(now)
 }
 
-// canLeave reports whether a reservation's call could be sent now if no other reservation waited.
+// canLeave reports whether the call of t could be sent now if no other reservation waited.
 func (w *window) canLeave(t *reservation, now time.Time) bool {
 	free := w.free()
 	switch {
@@ -59,9 +60,11 @@ func (w *window) canLeave(t *reservation, now time.Time) bool {
 	return free > w.reserved
 }
 
-// refreshAt returns the time at which the next refresh may be sent. It returns now if at least half of the window is free. It
-// returns the time at which the oldest call departs the window if at most a quarter is free. If between a quarter and half is
-// free, refreshes may use the part above a quarter, spread evenly until the oldest call departs.
+// refreshAt returns the time at which the next refresh may be sent:
+//   - If at least half of the window is free, it returns now.
+//   - If at most a quarter is free, it returns the time at which the oldest call leaves the window.
+//   - Otherwise, refreshes may use the free calls above a quarter, spread evenly over the time until the oldest call leaves the
+//     window.
 func (w *window) refreshAt(now time.Time) time.Time {
 	free := w.free()
 	if 2*free >= w.limit {
@@ -77,7 +80,7 @@ func (w *window) refreshAt(now time.Time) time.Time {
 	return next
 }
 
-// settle admits every reservation whose turn has come, refuses every reservation whose turn is too late, and sets the timer. It
+// settle admits every reservation whose call can be sent, refuses every reservation whose turn is too late, and sets the timer. It
 // must be called after each change of the window.
 func (w *window) settle(now time.Time) {
 	w.stale = true
@@ -103,7 +106,7 @@ func (w *window) settle(now time.Time) {
 	w.arm(now)
 }
 
-// ready returns the reservation whose call is sent now, or nil.
+// ready returns the reservation whose call must be sent next, or nil if no call can be sent now.
 func (w *window) ready(now time.Time) *reservation {
 	p := w.present()
 	if t := w.next(&p); t != nil {
@@ -117,7 +120,7 @@ func (w *window) ready(now time.Time) *reservation {
 	return nil
 }
 
-// refuseLate refuses the reservations whose response would come after the deadlines of all their callers.
+// refuseLate refuses the reservations whose response would arrive after the deadlines of all their callers.
 func (w *window) refuseLate(now time.Time) {
 	for p := reqctx.PriorityHistory; p < reqctx.Priorities; p++ {
 		for i := 0; i < len(w.queue[p]); {
@@ -159,7 +162,7 @@ func (w *window) remove(t *reservation) {
 	w.stale = true
 }
 
-// arm sets the timer to the next time at which the window changes without an event.
+// arm sets the timer to the next time at which the window changes only because time has passed.
 func (w *window) arm(now time.Time) {
 	w.disarm()
 	var at time.Time
@@ -193,7 +196,7 @@ func (w *window) arm(now time.Time) {
 		soonest(w.recent.Front().Value.(*caller).asked.Add(w.span))
 	}
 	if at.IsZero() {
-		return // the window is settled when a call in flight ends
+		return // nothing changes before a call in flight ends; Release then calls settle
 	}
 	w.budget.timers.Add(1)
 	w.timer = time.AfterFunc(at.Sub(now), w.wake)

@@ -32,8 +32,7 @@ func TestPriorities(t *testing.T) {
 	})
 }
 
-// If the priority of a reservation rises, the reservation waits behind the others of that priority. The planned turns of those
-// others do not change.
+// TestPriorityRises checks that a reservation whose priority rises waits behind the reservations that already have this priority.
 func TestPriorityRises(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := open(t, Config{})
@@ -54,7 +53,7 @@ func TestPriorityRises(t *testing.T) {
 	})
 }
 
-// A reservation is refused when others push its turn back past its deadline. A reservation with a later deadline continues to wait.
+// TestPushedBackReadsAreRefused checks that a waiting reservation is refused when others delay its turn past its deadline.
 func TestPushedBackReadsAreRefused(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := open(t, Config{Public: 10})
@@ -77,7 +76,8 @@ func TestPushedBackReadsAreRefused(t *testing.T) {
 	})
 }
 
-// If a read takes time, it must be admitted that much earlier than its deadline.
+// TestTooLateReadsAreRefused checks that a read is refused if the time from its turn to its deadline is shorter than its expected
+// duration.
 func TestTooLateReadsAreRefused(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := open(t, Config{Public: 10})
@@ -95,7 +95,7 @@ func TestTooLateReadsAreRefused(t *testing.T) {
 	})
 }
 
-// Each priority gets at least a twentieth of the window, even if higher priorities wait.
+// TestNoPriorityStarves checks that each priority gets at least a twentieth of the window, even if higher priorities wait.
 func TestNoPriorityStarves(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := open(t, Config{})
@@ -139,8 +139,7 @@ func TestNoPriorityStarves(t *testing.T) {
 	})
 }
 
-// A single caller may use the whole window. If there is one other caller, it may use everything except the other's share. If there
-// are many others, it gets its share.
+// TestFairShare checks how many calls a caller gets if there is no other caller, one other caller, or many other callers.
 func TestFairShare(t *testing.T) {
 	for others, most := range map[int]int{0: 95, 1: 72, 2: 49, 3: 26, 4: 23, 50: 23} {
 		synctest.Test(t, func(t *testing.T) {
@@ -171,10 +170,10 @@ func TestFairShare(t *testing.T) {
 	}
 }
 
-// A caller that has used its share waits behind all other callers, even if their reads came later or have a lower priority.
+// TestFairShareOfTheQueue checks that a caller that has used its share waits behind all other callers.
 func TestFairShareOfTheQueue(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		b := open(t, Config{Public: 42}) // 40 usable calls; a share is 10
+		b := open(t, Config{Public: 42}) // 40 calls are usable, and a share is 10 calls
 		for i := range 40 {
 			caller := "greedy"
 			if i%2 == 1 {
@@ -198,7 +197,7 @@ func TestFairShareOfTheQueue(t *testing.T) {
 	})
 }
 
-// One caller cannot fill the queue, and the queue is bounded.
+// TestQueueIsBounded checks that the queue is bounded and that one caller cannot fill it.
 func TestQueueIsBounded(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := open(t, Config{Public: 10, Queue: 20})
@@ -227,8 +226,8 @@ func TestQueueIsBounded(t *testing.T) {
 	})
 }
 
-// Refreshes leave a quarter of the window free. When less than half of the window is left, there is a delay between refreshes. A
-// full queue drops refreshes first.
+// TestRefreshesAreLast checks that refreshes leave a quarter of the window free, are delayed while less than half is free, and are
+// the first to be dropped from a full queue.
 func TestRefreshesAreLast(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := open(t, Config{Queue: 40})
@@ -239,7 +238,7 @@ func TestRefreshesAreLast(t *testing.T) {
 		for call(b, reqctx.CallRequest{Priority: reqctx.PriorityRefresh}) {
 			n++
 		}
-		if n != 48 { // then 47 calls are left, less than half
+		if n != 48 { // then 47 calls are left, which is less than half
 			t.Errorf("got %d refreshes at once, want 48", n)
 		}
 		start := time.Now()
@@ -262,7 +261,7 @@ func TestRefreshesAreLast(t *testing.T) {
 			waits(t, refresh())
 		}
 		retryAfter(t, refresh())
-		// The queue accepts 20 more reads. Reads beyond these replace refreshes.
+		// The queue has room for 20 more reads. Each further read replaces a refresh.
 		for i := range 40 {
 			if k := b.Reserve(reqctx.CallRequest{Priority: reqctx.PriorityHistory, Caller: fmt.Sprint(i)}); k.Err() != nil {
 				t.Fatalf("read %d: %v", i, k.Err())
@@ -274,7 +273,7 @@ func TestRefreshesAreLast(t *testing.T) {
 	})
 }
 
-// A refresh that a caller joins becomes a read.
+// TestRefreshBecomesARead checks that a refresh that a caller joins gets the priority of the caller's read.
 func TestRefreshBecomesARead(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := open(t, Config{Public: 20})
@@ -289,7 +288,7 @@ func TestRefreshBecomesARead(t *testing.T) {
 	})
 }
 
-// Callers beyond maxCallers share one entry, so together they get the share of one caller.
+// TestCallersAreBounded checks that all callers beyond maxCallers together get the share of one caller.
 func TestCallersAreBounded(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := open(t, Config{Public: 4 * maxCallers, Queue: 8})

@@ -8,39 +8,39 @@ import (
 	"oddsgraph/internal/market/reqctx"
 )
 
-// reservation implements reqctx.Reservation. It represents a read, or a further call of a read, in a window and its queue. The
-// budget's lock protects it.
+// reservation implements reqctx.Reservation. It represents the first call of a read, or a further call of a read, in a window and
+// its queue. The budget's lock protects it.
 type reservation struct {
 	budget *Budget
 	window *window
 	scope  string
-	// priority selects the queue. counted is the priority under which the window counts the call.
+	// priority selects the queue and may rise. counted is the priority under which the window counts the call.
 	priority, counted reqctx.Priority
 	caller            *caller
-	// deadline is the latest deadline of the read's callers. unlimited reports that a caller has no deadline.
+	// deadline is the latest deadline of the read's callers. unlimited reports that at least one caller has no deadline.
 	deadline  time.Time
 	unlimited bool
-	// takes is the expected duration of the read; 0 for a further call.
+	// takes is the expected duration of the read. For a further call, it is 0.
 	takes time.Duration
 
 	queued bool
 	// arrival orders the reservations of one priority. A further call has the arrival of its read.
 	arrival uint64
-	// turn is the time at which the latest plan expects the call to be sent. round is the number of that plan.
+	// turn is the time at which the forecast with the number round expects the call to be sent.
 	turn  time.Time
 	round uint64
 
-	// admitted reports that a call was counted but not made yet. flying reports that the counted call has not ended.
+	// admitted reports that the call was counted but not sent yet. flying reports that the counted call has not ended.
 	admitted, released, flying bool
 	// made is the number of calls that AdmitCall has permitted, including further calls.
 	made int
-	// For a further call, the field named of is the read to which the call belongs. For a read, it is nil. further contains the
+	// of is the reservation of the read to which a further call belongs. For the first call of a read, it is nil. further contains the
 	// read's further calls that wait or have not ended.
 	of      *reservation
 	further []*reservation
-	// credit is the granted call that the ledger counts for this call; zero if the call used the reserve or no ledger is used.
+	// credit is the ledger's grant for the call. It is the zero value if the call used the reserve, or if there is no ledger.
 	credit credit
-	// decided is closed when the reservation leaves the queue. It is created when the first caller waits.
+	// decided is closed when the reservation leaves the queue. It is nil if nobody has called Decided.
 	decided chan struct{}
 	err     error
 }
@@ -52,7 +52,7 @@ var closedChannel = func() chan struct{} {
 	return c
 }()
 
-// late reports whether the response would come after the deadlines of all callers.
+// late reports whether the response would arrive after the deadlines of all callers.
 func (t *reservation) late() bool {
 	read := t
 	if t.of != nil {
@@ -61,7 +61,7 @@ func (t *reservation) late() bool {
 	return !read.unlimited && !t.turn.Add(t.takes).Before(read.deadline)
 }
 
-// admit counts a call and permits it. The caller holds the lock.
+// admit counts the call and permits it. The caller holds the lock.
 func (t *reservation) admit(now time.Time) {
 	if t.counted = t.priority; t.priority == reqctx.PriorityRefresh {
 		t.window.refreshed = now
@@ -72,7 +72,7 @@ func (t *reservation) admit(now time.Time) {
 	t.decide()
 }
 
-// refuse sets the error and ends the wait. The caller holds the lock.
+// refuse sets the error and closes decided. The caller holds the lock.
 func (t *reservation) refuse(err error) {
 	t.err = err
 	t.decide()
@@ -110,7 +110,7 @@ func (t *reservation) Err() error {
 	return t.err
 }
 
-// ReadyAt implements reqctx.Reservation. It returns the zero time for refreshes, which have no planned turn.
+// ReadyAt implements reqctx.Reservation. It returns the zero time for refreshes, because forecasts ignore refreshes.
 func (t *reservation) ReadyAt() time.Time {
 	t.budget.mu.Lock()
 	defer t.budget.mu.Unlock()
@@ -147,11 +147,11 @@ func (t *reservation) Join(req reqctx.CallRequest) {
 	}
 }
 
-// raise applies the priority and the caller of a joining request. The reservation gets the greater priority and the caller that has
-// used fewer calls. It reports whether the turn may come earlier.
+// raise gives the reservation the greater one of its priority and p, and the one of its caller and c that has used fewer calls. It
+// reports whether the turn may come earlier.
 func (w *window) raise(t *reservation, p reqctx.Priority, c *caller) (better bool) {
 	if !t.queued {
-		t.priority = max(t.priority, p) // the read's further calls use this priority
+		t.priority = max(t.priority, p) // the read's further calls will use this priority
 		return false
 	}
 	p = max(p, t.priority)
@@ -162,7 +162,7 @@ func (w *window) raise(t *reservation, p reqctx.Priority, c *caller) (better boo
 		c = t.caller
 	}
 	w.remove(t)
-	if p > t.priority { // at the end, because the callers in the new queue already know their turns
+	if p > t.priority { // to the end of the new queue, because the callers in that queue already know their turns
 		w.arrivals++
 		t.arrival = w.arrivals
 	}
@@ -171,8 +171,8 @@ func (w *window) raise(t *reservation, p reqctx.Priority, c *caller) (better boo
 	return true
 }
 
-// AdmitCall implements reqctx.Permit. The first call was counted when the reservation was admitted, so it passes at once. A
-// further call waits for its turn. The read's earlier calls have ended by then, because a read makes one call after another.
+// AdmitCall implements reqctx.Permit. The first call was counted when the reservation was admitted, so AdmitCall permits it at
+// once. A further call waits for its turn. A read makes one call after another, so all its earlier calls have ended.
 func (t *reservation) AdmitCall(ctx context.Context) error {
 	err := t.admitCall(ctx)
 	if err == nil && t.window.recorded() {
@@ -233,7 +233,7 @@ func (t *reservation) admitCall(ctx context.Context) error {
 	}
 }
 
-// count counts a call that AdmitCall lets pass. The caller holds the lock.
+// count counts a call that AdmitCall has permitted. The caller holds the lock.
 func (t *reservation) count() {
 	t.made++
 	t.budget.admitted++

@@ -7,7 +7,8 @@ import (
 	"oddsgraph/internal/market/reqctx"
 )
 
-// Standing says how much of the public limit this process may use beside other processes.
+// Standing says how much of the public limit this process may use, because earlier processes or other running processes may also
+// use it.
 type Standing int
 
 const (
@@ -16,10 +17,10 @@ const (
 	// Unsure is the standing of a process that may not know all calls of the last minute. It uses only the reserve until the
 	// unknown calls have left the window, or until the venue reports how many calls remain.
 	Unsure
-	// Second is the standing of a process while another process may use the limit. It uses only the reserve.
+	// Second is the standing of a process while one other process uses the limit. The second process uses only the reserve.
 	Second
-	// Third is the standing of a process while two other processes may make calls: one within the limit and one within the reserve.
-	// The third process makes no calls.
+	// Third is the standing of a process while one other process uses the limit and another one uses the reserve. The third process
+	// makes no calls.
 	Third
 )
 
@@ -39,8 +40,9 @@ type Record interface {
 }
 
 // Inherit sets the standing of this process and adds the calls in spent to the public window. The standings Unsure, Second and
-// Third end at until, unless Inherit is called again. The calls that other processes made with credentials are unknown. So a window
-// for credentials that is opened before the time until uses only its reserve at first. A later Inherit does not change that window.
+// Third end at the time until, or with the next call of Inherit. Nobody records the calls that other processes made with
+// credentials. So a window for credentials that is opened before until may use only its reserve until then. Later calls of Inherit
+// do not change that window.
 func (b *Budget) Inherit(standing Standing, spent []Spent, until time.Time) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -69,14 +71,14 @@ func (b *Budget) Inherit(standing Standing, spent []Spent, until time.Time) {
 	b.inheritFamilies(standing, until, now)
 }
 
-// withhold limits this process to a reserve of the window's calls until a time.
+// withhold limits the window to reserve calls until a time.
 func (w *window) withhold(reserve int, until time.Time) {
 	w.withheld, w.reserve, w.cold, w.foreignUntil = true, reserve, until, until
 	w.relimit()
 }
 
-// load adds calls of other processes to the log. These calls have no caller. They count under the refresh priority, which has
-// no minimum share.
+// load adds calls of other processes to the log. These calls have no caller. They count as refreshes, because calls of other
+// priorities would lower the rank of their priority; see floor.
 func (w *window) load(spent []Spent) {
 	for _, s := range spent {
 		for range min(s.Calls, w.ceiling+w.margin) {
@@ -88,10 +90,10 @@ func (w *window) load(spent []Spent) {
 	w.stale = true
 }
 
-// settleCold computes foreign from the number of remaining calls that the venue reports, while the venue may count unknown calls of
-// other processes. Responses may overtake each other, so settleCold uses the smallest reported number, which includes all calls
-// with a response. From the venue's count, settleCold subtracts only those calls of this process that have a response, because the
-// venue might not have counted the calls in flight yet. The reserve can be used in any case.
+// settleCold computes foreign while the venue may count unknown calls of other processes: the calls that the venue has counted
+// minus the calls of this process. Responses may overtake each other, so settleCold uses the smallest number of remaining calls
+// that the venue has reported. It subtracts only the calls of this process that have a response, because the venue may not have
+// counted the calls in flight yet. It always leaves the reserve free.
 func (w *window) settleCold(limit, remaining int, reset, now time.Time) {
 	w.lowest = min(w.lowest, remaining)
 	unanswered := max(w.flying-1, 0)

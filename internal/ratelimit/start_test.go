@@ -17,8 +17,8 @@ func openCold(t *testing.T, cfg Config) *Budget {
 	return b
 }
 
-// countAdmitted returns the number of calls that are admitted at once. Each call has a different caller. The venue does not
-// respond.
+// countAdmitted makes calls, each of a different caller, until a call is not admitted at once. It returns the number of admitted
+// calls.
 func countAdmitted(b *Budget, scope string) (n int) {
 	for call(b, reqctx.CallRequest{Scope: scope, Priority: reqctx.PriorityPrices, Caller: string(rune('a' + n)), Deadline: within(time.Second)}) {
 		n++
@@ -26,7 +26,7 @@ func countAdmitted(b *Budget, scope string) (n int) {
 	return n
 }
 
-// For its first minute, a window without a record has only the reserve. After that it has the whole limit.
+// TestColdStart checks that a window has only the reserve for the first minute if earlier calls are unknown.
 func TestColdStart(t *testing.T) {
 	for limit, want := range map[int][2]int{100: {5, 95}, 40: {2, 38}, 20: {1, 19}, 1: {0, 1}} {
 		synctest.Test(t, func(t *testing.T) {
@@ -52,7 +52,7 @@ func TestColdStart(t *testing.T) {
 	}
 }
 
-// A call that waits during the cold start is admitted when the cold start ends.
+// TestColdStartAdmitsWaiting checks that a call that waits during the cold start is admitted at its end.
 func TestColdStartAdmitsWaiting(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := openCold(t, Config{})
@@ -67,7 +67,7 @@ func TestColdStartAdmitsWaiting(t *testing.T) {
 	})
 }
 
-// During the cold start, the window of credentials also has only a reserve. A window that is created later has the whole limit.
+// TestColdStartOfCredentials checks that a window of credentials has only a reserve if it is opened during the cold start.
 func TestColdStartOfCredentials(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := openCold(t, Config{Key: 300})
@@ -88,8 +88,7 @@ func TestColdStartOfCredentials(t *testing.T) {
 	})
 }
 
-// When the venue reports the number of remaining calls, the cold start ends. The budget subtracts the margin and the calls that the
-// venue may not have counted yet.
+// TestRemainingEndsColdStart checks that the cold start ends when the venue reports the number of remaining calls.
 func TestRemainingEndsColdStart(t *testing.T) {
 	for _, test := range []struct{ remaining, more int }{{99, 94}, {50, 45}, {12, 7}, {9, 4}, {6, 4}, {0, 4}} {
 		synctest.Test(t, func(t *testing.T) {
@@ -107,7 +106,7 @@ func TestRemainingEndsColdStart(t *testing.T) {
 	}
 }
 
-// The venue may not have counted calls that are still running.
+// TestColdStartWithRunningCalls checks that the budget allows for running calls that the venue may not have counted yet.
 func TestColdStartWithRunningCalls(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := openCold(t, Config{})
@@ -119,7 +118,7 @@ func TestColdStartWithRunningCalls(t *testing.T) {
 			}
 			under = append(under, k)
 		}
-		under[0].Observe(100, 29, time.Time{}) // the venue counted 71 calls: this one and 70 of others, or all five and 66 of others
+		under[0].Observe(100, 29, time.Time{}) // of 71 counted calls, 1 to 5 are of this process
 		if s := b.Status(); s.Left != 29-5-4 {
 			t.Errorf("got %d left while four calls may be uncounted, want 20", s.Left)
 		}
@@ -133,7 +132,8 @@ func TestColdStartWithRunningCalls(t *testing.T) {
 	})
 }
 
-// Responses may overtake each other. A later response also counts the calls whose responses came earlier.
+// TestColdStartWithReorderedResponses checks that the budget uses the smallest number of remaining calls if responses overtake each
+// other.
 func TestColdStartWithReorderedResponses(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := openCold(t, Config{})
@@ -149,7 +149,7 @@ func TestColdStartWithReorderedResponses(t *testing.T) {
 			k.Observe(100, remaining, time.Time{})
 			k.Release(true)
 		}
-		answer(enter(), 60) // the venue counted 39 calls of others
+		answer(enter(), 60) // the venue has counted 39 calls of others
 		var under []reqctx.Reservation
 		for range 10 {
 			under = append(under, enter())
@@ -167,7 +167,8 @@ func TestColdStartWithReorderedResponses(t *testing.T) {
 	})
 }
 
-// After the reset of the venue's window, one call is sent to learn how many calls remain.
+// TestColdStartProbesAfterReset checks that, after the reset time that the venue reported, one call is sent to learn how many calls
+// remain.
 func TestColdStartProbesAfterReset(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := openCold(t, Config{})
@@ -206,7 +207,7 @@ func TestColdStartProbesAfterReset(t *testing.T) {
 	})
 }
 
-// The reserve is a part of the limit that the venue reports.
+// TestReserveOfALowerLimit checks that the reserve is computed from the limit that the venue reports.
 func TestReserveOfALowerLimit(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := openCold(t, Config{})
@@ -219,7 +220,7 @@ func TestReserveOfALowerLimit(t *testing.T) {
 	})
 }
 
-// Calls of the previous process leave the window one minute after their end.
+// TestInheritAlone checks that calls of the previous process leave the window one minute after their end.
 func TestInheritAlone(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := openCold(t, Config{})
@@ -249,7 +250,7 @@ func TestInheritAlone(t *testing.T) {
 	})
 }
 
-// Planned turns take inherited calls into account.
+// TestInheritedCallsDelayTurns checks that turns take inherited calls into account.
 func TestInheritedCallsDelayTurns(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := openCold(t, Config{})
@@ -266,8 +267,8 @@ func TestInheritedCallsDelayTurns(t *testing.T) {
 	})
 }
 
-// If one other process runs, a process has only the reserve, even if the venue reports more calls. If two other processes run, it
-// has no calls.
+// TestInheritSecondAndThird checks that the second process has only the reserve, whatever the venue reports, and that the third
+// process has no calls.
 func TestInheritSecondAndThird(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := open(t, Config{})
@@ -310,7 +311,7 @@ type recorder struct{ taken, ended int }
 func (r *recorder) Take() { r.taken++ }
 func (r *recorder) End()  { r.ended++ }
 
-// Take is called before each public call, and End after it. A reservation without a call is not recorded.
+// TestRecord checks that Take is called before and End after each public call, and neither for a reservation without a call.
 func TestRecord(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var r recorder
@@ -341,18 +342,19 @@ func TestRecord(t *testing.T) {
 		}
 		want(95, 95)
 		time.Sleep(2 * time.Minute)
-		call(b, reqctx.CallRequest{Scope: "mine", Deadline: within(time.Second)}) // the first call of new credentials counts as public
+		call(b, reqctx.CallRequest{Scope: "mine", Deadline: within(time.Second)}) // the first call with new credentials counts as public
 		want(96, 96)
 		call(b, reqctx.CallRequest{Scope: "mine", Deadline: within(time.Second)})
 		want(96, 96)
 	})
 }
 
-// The budget admits a probe only during the cold start, after a reset in the future was reported, and while no call is running.
+// TestColdStartProbe checks that the budget sends a call to learn the remaining calls only during the cold start, after a reported
+// reset time, and while no call is running.
 func TestColdStartProbe(t *testing.T) {
 	for name, test := range map[string]struct {
-		// These are times since the start: of the reported reset, of the end of the running call, and of a second response without
-		// a reset. 0 means that there is none.
+		// These are times since the start: of the reported reset, of the end of the running call, and of a second response without a
+		// reset. If a time is 0, the event does not happen.
 		reset, released, observed time.Duration
 		// No call may be sent at the time in the field none. If the field one is not 0, one call may be sent at that time.
 		none, one time.Duration

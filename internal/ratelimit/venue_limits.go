@@ -14,8 +14,8 @@ func (w *window) observe(limit, remaining int, reset, now time.Time) {
 	switch {
 	case limit <= 0 || remaining < 0 || w.guest:
 	case w.pool != nil:
-		// The venue's count covers the calls of all our processes. Our processes together always leave the margin unused. If fewer
-		// calls than the margin remain, somebody else also uses the address.
+		// The venue counts the calls of all our processes together, and they always leave the margin unused. If fewer calls than the
+		// margin remain, somebody else also uses the IP address.
 		if remaining < w.margin {
 			w.pause(now.Add(askEvery), now)
 		}
@@ -23,7 +23,8 @@ func (w *window) observe(limit, remaining int, reset, now time.Time) {
 		w.settleCold(limit, remaining, reset, now)
 	default:
 		w.probe = time.Time{}
-		// The foreign calls are in the venue's count, but not in this window. While calls are in flight, foreign may be too small.
+		// The venue has counted the foreign calls, but this window does not contain them. While calls are in flight, foreign may be too
+		// small, because the window already contains these calls.
 		w.foreign = max(limit-remaining-w.used(), 0)
 		w.foreignUntil = now.Add(w.span)
 		if !reset.IsZero() && reset.Before(w.foreignUntil) {
@@ -35,7 +36,7 @@ func (w *window) observe(limit, remaining int, reset, now time.Time) {
 }
 
 // throttle blocks the window until a time, because the venue has answered 429. The venue allows fewer calls than expected, so
-// throttle cuts the limit by a tenth. After two minutes, the cut is halved every minute.
+// throttle lowers the limit by a tenth. Two spans after the last 429, expire begins to halve this cut once in each span.
 func (w *window) throttle(until, now time.Time) {
 	w.expire(now)
 	if !w.throttled.After(now) {
@@ -51,7 +52,7 @@ func (w *window) throttle(until, now time.Time) {
 	w.settle(now)
 }
 
-// throttledFor returns the total time for which the venue has refused calls.
+// throttledFor returns the total duration for which the venue has refused calls.
 func (w *window) throttledFor(now time.Time) time.Duration {
 	return w.before + max(earlier(now, w.throttled).Sub(w.since), 0)
 }

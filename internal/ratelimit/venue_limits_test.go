@@ -10,7 +10,8 @@ import (
 	"oddsgraph/internal/market/reqctx"
 )
 
-// After a 429 response, no call is admitted before the time that the venue named. After that time, the limit is lower for a while.
+// TestThrottled checks that a 429 response stops all calls until the time that the venue named, and lowers the limit for a while
+// afterwards.
 func TestThrottled(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := open(t, Config{})
@@ -66,8 +67,8 @@ func TestThrottled(t *testing.T) {
 	})
 }
 
-// The venue's headers lower the limit and raise it again, up to the configured limit. They also reveal calls of other clients with
-// this address.
+// TestObserve checks that the venue's headers change the limit, up to the configured limit, and reveal calls of others with the
+// same IP address.
 func TestObserve(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := open(t, Config{})
@@ -108,16 +109,16 @@ func TestObserve(t *testing.T) {
 		late = b.Reserve(prices("", span+time.Second))
 		waits(t, late)
 		k.Observe(2, -1, time.Time{})
-		waits(t, late) // one call a minute is still soon enough
+		waits(t, late) // with one call a minute, the turn is still before the deadline
 		k.Throttled(within(2 * time.Minute))
 		retryAfter(t, late)
 	})
 }
 
-// Credentials that the venue has accepted have a separate window. Calls with other credentials count as public calls.
+// TestScopes checks that credentials have a window once the venue has accepted them, and count in the public window before.
 func TestScopes(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		b := open(t, Config{Public: 20, Key: 40, Scopes: 2}) // 19 and 38 usable
+		b := open(t, Config{Public: 20, Key: 40, Scopes: 2}) // 19 and 38 calls are usable
 		user := func(scope string) reqctx.CallRequest {
 			return reqctx.CallRequest{Scope: scope, Priority: reqctx.PriorityUser, Caller: "u", Deadline: within(time.Second)}
 		}
@@ -148,17 +149,17 @@ func TestScopes(t *testing.T) {
 			t.Errorf("got %+v, want 18 left and 1 scope", s)
 		}
 		spent("bob", 38)
-		spent("carol", 17) // carol gets no window while calls of alice and bob still count
+		spent("carol", 17) // carol gets no window, because the windows of alice and bob still contain calls
 		time.Sleep(span)
 		spent("carol", 38)
-		if s := b.Status(); s.Scopes != 2 || b.keys["alice"] != nil || s.Admitted != 19+38+38+17+38 || s.Refused != 81+4 { // alice's calls still count
+		if s := b.Status(); s.Scopes != 2 || b.keys["alice"] != nil || s.Admitted != 19+38+38+17+38 || s.Refused != 81+4 { // Admitted still counts alice's calls
 			t.Errorf("got %+v, want 2 scopes without alice", s)
 		}
 	})
 }
 
-// Calls with credentials that the venue had not yet accepted also count in the window of these credentials, as they do at the
-// venue.
+// TestCallsBeforeAcceptance checks that the window of credentials also counts the calls made before the venue accepted the
+// credentials.
 func TestCallsBeforeAcceptance(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := open(t, Config{Public: 100, Key: 20})
@@ -188,8 +189,7 @@ func TestCallsBeforeAcceptance(t *testing.T) {
 	})
 }
 
-// A response about credentials without a window does not limit other callers, since the owner may have used the
-// credentials elsewhere.
+// TestKeyResponsesDoNotLimitPublic checks that a response to a call with credentials without a window does not limit other callers.
 func TestKeyResponsesDoNotLimitPublic(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := open(t, Config{})
@@ -207,7 +207,7 @@ func TestKeyResponsesDoNotLimitPublic(t *testing.T) {
 		if s := b.Status(); s.Limit != before.Limit || s.Left != before.Left-1 || s.Scopes != 1 {
 			t.Errorf("after the first call with a busy key: got %+v, want only one call less", s)
 		}
-		// The credentials have a window now. The response to a call that began earlier also applies to this window.
+		// The credentials now have a window, and the next response applies to it.
 		k = b.Reserve(key("busy"))
 		_ = k.AdmitCall(t.Context())
 		k.Observe(300, 3, within(time.Minute))
@@ -216,7 +216,7 @@ func TestKeyResponsesDoNotLimitPublic(t *testing.T) {
 		}
 		k.Release(true)
 
-		// Use credentials whose calls were used up elsewhere: first one set of credentials several times, then many sets.
+		// The venue refuses the calls of one set of credentials repeatedly, and those of many other sets once.
 		for i := range 20 {
 			for _, scope := range []string{"empty", fmt.Sprint("empty", i)} {
 				k := b.Reserve(key(scope))
@@ -248,7 +248,7 @@ func TestKeyResponsesDoNotLimitPublic(t *testing.T) {
 			t.Error("got no window after the call at the venue's time")
 		}
 
-		// A 429 response from before the venue accepted the key also delays the calls in the key's new window.
+		// A 429 response that came before the venue accepted the credentials also delays the calls in their new window.
 		first, second := b.Reserve(key("new")), b.Reserve(key("new"))
 		_, _ = first.AdmitCall(t.Context()), second.AdmitCall(t.Context())
 		first.Throttled(within(30 * time.Second))
@@ -260,7 +260,7 @@ func TestKeyResponsesDoNotLimitPublic(t *testing.T) {
 	})
 }
 
-// The number of remembered refusals is bounded. A new refusal replaces expired ones.
+// TestHeldKeysAreBounded checks that the number of remembered refusals is bounded and that a new refusal replaces expired refusals.
 func TestHeldKeysAreBounded(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := open(t, Config{})
@@ -281,10 +281,10 @@ func TestHeldKeysAreBounded(t *testing.T) {
 	})
 }
 
-// ThrottledUntil is the time at which the next call is possible, for every cause of the delay. It is zero while a call is possible.
+// TestThrottledUntil checks that ThrottledUntil is the time at which the next call is possible, for every cause of a delay.
 func TestThrottledUntil(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		b := open(t, Config{Public: 11}) // 10 usable
+		b := open(t, Config{Public: 11}) // 10 calls are usable
 		until := func(what string, want time.Duration) {
 			t.Helper()
 			got := b.Status().ThrottledUntil
@@ -292,7 +292,7 @@ func TestThrottledUntil(t *testing.T) {
 				t.Errorf("%s: got until %s, want in %s", what, got, want)
 			}
 		}
-		// holds checks that no call is admitted before the time in the status, and that one is admitted then.
+		// holds checks that no call is admitted before ThrottledUntil and that a call is admitted at that time.
 		holds := func(what string) {
 			t.Helper()
 			at := b.Status().ThrottledUntil

@@ -9,11 +9,11 @@ import (
 	"oddsgraph/internal/market/reqctx"
 )
 
-// TestConcurrentFurtherCallsEnd has the second and the third call of a read wait at the same time. After the read has been
-// released, neither call may count as in flight.
+// TestConcurrentFurtherCallsEnd checks that two further calls of a read that waited at the same time do not count as in flight
+// after the read was released.
 func TestConcurrentFurtherCallsEnd(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		b := open(t, Config{Public: 10}) // 9 usable
+		b := open(t, Config{Public: 10}) // 9 calls are usable
 		k := b.Reserve(prices("", 5*time.Minute))
 		if err := k.AdmitCall(t.Context()); err != nil {
 			t.Fatal(err)
@@ -40,13 +40,12 @@ func TestConcurrentFurtherCallsEnd(t *testing.T) {
 	})
 }
 
-// TestPlanningStopsAtHorizon expects the rate limit to plan calls only up to the constant horizon, and to report the end of the
-// plan for calls that it would send later.
+// TestPlanningStopsAtHorizon checks that a reservation that gets no call within horizon has the end of the forecast as its turn.
 func TestPlanningStopsAtHorizon(t *testing.T) {
 	watchdog := time.AfterFunc(2*time.Minute, func() { panic("planning does not end") })
 	defer watchdog.Stop()
 	synctest.Test(t, func(t *testing.T) {
-		b := open(t, Config{Public: 2}) // 1 usable
+		b := open(t, Config{Public: 2}) // 1 call is usable
 		spend(t, b, "", 1)
 		now := time.Now()
 		var waiting []reqctx.Reservation
@@ -64,7 +63,8 @@ func TestPlanningStopsAtHorizon(t *testing.T) {
 	})
 }
 
-// When the share of an idle caller lapses, calls that wait for the share are admitted at that moment.
+// TestLapsedShareAdmitsWaiting checks that calls that wait because of the share of an idle caller are admitted when that caller is
+// forgotten.
 func TestLapsedShareAdmitsWaiting(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := open(t, Config{})
@@ -87,10 +87,10 @@ func TestLapsedShareAdmitsWaiting(t *testing.T) {
 	})
 }
 
-// When a reduced limit is raised again, waiting calls are admitted at that moment, even if no call ends.
+// TestRaisedLimitAdmitsWaiting checks that waiting calls are admitted when a lowered limit rises again, even if no call ends then.
 func TestRaisedLimitAdmitsWaiting(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		b := open(t, Config{Public: 10}) // 9 usable
+		b := open(t, Config{Public: 10}) // 9 calls are usable
 		var under []reqctx.Reservation
 		for range 8 {
 			k := b.Reserve(prices("", time.Second))
@@ -99,7 +99,7 @@ func TestRaisedLimitAdmitsWaiting(t *testing.T) {
 			}
 			under = append(under, k)
 		}
-		under[0].Throttled(time.Now()) // the limit is 8 for two minutes
+		under[0].Throttled(time.Now()) // for two minutes the limit is 8 calls
 		k := b.Reserve(reqctx.CallRequest{Priority: reqctx.PriorityPrices})
 		time.Sleep(2*span - 1)
 		waits(t, k)

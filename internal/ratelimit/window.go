@@ -9,35 +9,35 @@ import (
 )
 
 const (
-	// span is the time for which the venue counts a call: a minute plus skew. Endpoints in a Family have a span of their own.
+	// span is the time for which the venue counts a call. Endpoints in a Family have a span of their own.
 	span = time.Minute + skew
-	// skew is added to each span, because the venue's clock may count whole milliseconds.
+	// skew is added to each span, because the venue may round times to milliseconds.
 	skew = time.Millisecond
 	// patience bounds how long a 429 of the venue can block a window.
 	patience = 5 * time.Minute
 )
 
-// callRecord is an ended call. It counts until a minute after its end. A call in flight also counts, but has no record.
+// callRecord is an ended call. It counts until one span after its end. A call in flight also counts, but has no callRecord.
 type callRecord struct {
 	until    time.Time
 	caller   *caller
 	priority reqctx.Priority
-	// credited reports that the ledger granted the call. If it is false and the window has a pool, the call counts against the
+	// credited reports that the ledger granted the call. If the window has a pool and credited is false, the call counts against the
 	// pool's reserve.
 	credited bool
 }
 
-// caller is a client that made a request within the last minute.
+// caller is a client that made a request within the last span.
 type caller struct {
 	name string
-	// used is the number of the caller's calls in the window. flying is the number of these calls that have not ended. waiting is
+	// used is the number of the caller's calls in the window, and flying is the number of these calls that have not ended. waiting is
 	// the number of the caller's reservations in the queue.
 	used, flying, waiting int
 	asked                 time.Time
 	element               *list.Element
 
-	// planned is the number of calls that a forecast adds to used, and plannedRound is the number of that forecast. In other
-	// forecasts planned counts as 0; see plan.spend.
+	// planned is the number of calls that the forecast with the number plannedRound adds to used. In other forecasts planned counts as
+	// 0; see plan.spend.
 	planned      int
 	plannedRound uint64
 }
@@ -50,56 +50,55 @@ type window struct {
 	// span is the time for which the venue counts a call.
 	span time.Duration
 
-	// ceiling is the usable part of the configured limit. told is the usable part of the limit in the venue's headers. It is 0 if
-	// the headers contained no limit. limit is the number of calls that are allowed now: the smaller of ceiling and told, minus
-	// cut. cut is greater than 0 after the venue has refused calls.
+	// ceiling is the usable part of the configured limit. told is the usable part of the limit in the venue's headers, or 0 if the
+	// headers contain no limit. cut is the number of calls by which the limit is lowered after the venue has refused calls. limit is
+	// the number of calls that are allowed now: the smaller of ceiling and told, minus cut.
 	ceiling, limit, told, cut int
 	// mend is the next time at which cut is halved.
 	mend time.Time
-	// throttled is the time at which the venue accepts calls again. since is the time at which the venue began to refuse calls. The
-	// field before is the total duration of earlier refusals.
+	// throttled is the time at which the venue accepts calls again, and since is the time at which it began to refuse them. before is
+	// the total duration of all earlier refusals.
 	throttled, since time.Time
 	before           time.Duration
-	// foreign is the number of calls that the venue has counted and that this process has not made. The foreign calls count until
-	// foreignUntil.
+	// foreign is the number of calls of others that the venue has counted. They count until foreignUntil.
 	foreign      int
 	foreignUntil time.Time
 
-	// cold is the time until which the venue may count unknown calls of other processes. While withheld is true, foreign is an
-	// assumed number of these calls: limit minus reserve. guest reports that another process may use the limit and this process may
-	// not. A guest ignores the number of remaining calls in the venue's headers.
+	// cold is the time until which the venue may count unknown calls of other processes. While withheld is true, foreign is set to
+	// limit minus reserve, so that only reserve calls are free. guest reports that another process uses the limit. A guest ignores the
+	// number of remaining calls in the venue's headers.
 	cold            time.Time
 	withheld, guest bool
 	reserve         int
-	// margin is the number of calls of the limit that are never used. lowest is the smallest number of remaining calls that the
-	// venue has reported since the window last had no calls in flight. probe is the reset time that the venue reported. From that
-	// time on, the venue counts at least one call less.
+	// margin is the number of calls of the limit that are normally not used. lowest is the smallest number of remaining calls that the
+	// venue has reported since the window last had no calls in flight. probe is the reset time that the venue reported: from then on,
+	// the venue counts at least one call less.
 	margin, lowest int
 	probe          time.Time
 
 	flying int
 	ended  []callRecord // oldest first
-	// byPriority is the number of calls in the window, and flyingBy the number of calls in flight, by priority.
+	// byPriority is the number of calls in the window for each priority, and flyingBy is the number of calls in flight for each
+	// priority.
 	byPriority, flyingBy [reqctx.Priorities]int
 
-	// callers contains the callers that made a request in the last minute or have calls in the window. recent lists the same
-	// callers, the one with the latest request last. reserved is the sum of the unused parts of their shares.
+	// callers contains the callers that made a request in the last span or have calls in the window. recent lists the same callers in
+	// the order of their last requests. reserved is the sum of the unused parts of their shares.
 	callers  map[string]*caller
 	recent   list.List
 	reserved int
 
 	queue   [reqctx.Priorities][]*reservation
 	waiting int
-	// arrivals is the number of the latest reservation.
+	// arrivals counts the reservations.
 	arrivals uint64
 	// refreshed is the time of the last admission of a refresh.
 	refreshed time.Time
 	timer     *time.Timer
-	// pool contains the granted calls and the reserve of this process. It is nil if this process does not share the window. retired
-	// reports that the window is closed.
+	// pool contains the granted calls and the reserve of this process. It is nil if processes do not share the window.
 	pool    *pool
 	retired bool
-	// round is the number of the latest plan. stale reports that the planned turns are out of date.
+	// round is the number of the latest forecast. stale reports that the turns must be computed again.
 	round uint64
 	stale bool
 }
@@ -124,10 +123,11 @@ func (w *window) free() int {
 	return free
 }
 
-// share returns the number of calls that a caller may make while other callers wait.
+// share returns the number of calls that each caller may make before it must leave calls for other callers.
 func (w *window) share() int { return max(w.limit/4, 1) }
 
-// floor returns the minimum share of each priority except refresh: a priority with fewer calls goes before higher priorities.
+// floor returns a number of calls. A priority with fewer calls in the window goes before higher priorities. This does not apply to
+// refreshes.
 func (w *window) floor() int { return max(w.limit/20, 1) }
 
 func (w *window) left(now time.Time) float64 {
@@ -141,7 +141,7 @@ func (w *window) left(now time.Time) float64 {
 	return max(float64(w.free())/float64(w.limit), 0)
 }
 
-// expire removes what no longer counts: calls, foreign calls, parts of the cut, and idle callers.
+// expire removes calls, foreign calls and callers that no longer count, and reduces cut.
 func (w *window) expire(now time.Time) {
 	gone := 0
 	for gone < len(w.ended) && !now.Before(w.ended[gone].until) {
@@ -183,9 +183,9 @@ func (w *window) expire(now time.Time) {
 }
 
 const (
-	// maxCallers bounds the number of callers in a window, because each plan visits all of them.
+	// maxCallers bounds the number of callers in a window, because each forecast may visit all of them.
 	maxCallers = 4096
-	// others is the name under which further callers are counted together. No client has this name.
+	// others is the name under which all further callers are counted together. No client can have this name.
 	others = "\x00others"
 )
 
@@ -208,7 +208,8 @@ func (w *window) callerOf(name string, now time.Time) *caller {
 	return c
 }
 
-// spend adds n to a caller's calls in the window; n may be negative. A nil caller means another process.
+// spend adds n to the number of c's calls in the window; n may be negative. If c is nil, another process made the calls, and spend
+// does nothing.
 func (w *window) spend(c *caller, n int) {
 	if c == nil {
 		return
@@ -219,7 +220,8 @@ func (w *window) spend(c *caller, n int) {
 	w.reserved += max(share-c.used, 0)
 }
 
-// relimit computes limit, foreign and reserved again. It must be called after a change of the fields on which they depend.
+// relimit computes limit, foreign and reserved again. It must be called after each change of ceiling, told, cut, withheld or
+// reserve.
 func (w *window) relimit() {
 	limit := w.ceiling
 	if w.told > 0 {
@@ -243,7 +245,7 @@ func (w *window) take(t *reservation) {
 	w.spend(t.caller, 1)
 }
 
-// fly adds n, which is 1 or -1, to the calls in flight.
+// fly adds n, which is 1 or -1, to the number of calls in flight.
 func (w *window) fly(t *reservation, n int) {
 	if w.flying == 0 {
 		w.lowest = math.MaxInt
@@ -254,8 +256,8 @@ func (w *window) fly(t *reservation, n int) {
 	t.flying = n > 0
 }
 
-// end records that the call of a reservation and the sent calls of its further reservations have ended. They count for another
-// minute. Further calls that still wait stay in the queue.
+// end records that the call of t and the calls of t.further that were sent have ended. These calls count for another span. Calls of
+// t.further that still wait stay in the queue.
 func (w *window) end(t *reservation, now time.Time) {
 	if t.flying {
 		w.fly(t, -1)
@@ -279,8 +281,8 @@ func (w *window) end(t *reservation, now time.Time) {
 // recorded reports whether the window's calls are recorded for the next process.
 func (w *window) recorded() bool { return w == w.budget.public && w.budget.cfg.Record != nil }
 
-// adopt counts the calls that a reservation made before the window was opened for its credentials. The public window also counts
-// these calls.
+// adopt adds the calls that a reservation made before the window was opened for its credentials. The public window still counts
+// these calls, too.
 func (w *window) adopt(t *reservation, now time.Time) {
 	c := w.callerOf(t.caller.name, now)
 	for range t.made {
@@ -302,8 +304,7 @@ func (w *window) giveBack(t *reservation) {
 	w.refund(t)
 }
 
-// opens returns the time at which the next call of any caller can be sent: now, unless the venue refuses calls or the limit is
-// used up.
+// opens returns the earliest time at which the next call can be sent.
 func (w *window) opens(now time.Time) time.Time {
 	lacking := 1 - w.free()
 	at := w.gone(lacking, now)
@@ -319,7 +320,7 @@ func (w *window) opens(now time.Time) time.Time {
 	return later(at, w.throttled)
 }
 
-// gone returns the time at which n calls will have left the window. A call in flight leaves the window in a minute at the earliest.
+// gone returns the earliest time at which n calls will have left the window. A call in flight can leave only after one span.
 func (w *window) gone(n int, now time.Time) time.Time {
 	switch {
 	case n <= 0:

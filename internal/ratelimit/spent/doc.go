@@ -1,25 +1,25 @@
-// Package spent records the public calls of the last minute in a file. A new process computes from the file how much of the venue's
-// limit is left, even if the previous process was killed.
+// Package spent records the public calls of the last minute in a file. From the file, a new process computes how much of the
+// venue's rate limit is left, even if the previous process was killed.
 //
-// The file has a fixed size, is smaller than a memory page, and is written in place by one system call. So a killed process has
-// written all of a record or nothing, and the kernel keeps what was written. A loss of power may damage the file. A checksum
-// detects such damage. The file is not flushed to disk, because after a reboot the minute is usually over.
+// The file has a fixed size, is smaller than a memory page, and is written in place by one system call. So even a killed process
+// has written the whole content or nothing. A loss of power may damage the file, which a checksum detects. The file is not flushed
+// to disk, because a reboot usually takes longer than a minute.
 //
-// A call is recorded before it is sent. One write records one percent of the limit in advance, so any limit needs about a hundred
-// writes a minute. The process counts the calls that ended in each second, and the next write saves these counts. Calls that were
-// running when a process was killed count as if they had ended when the next process opened the file. So after a crash the file may
-// contain too many calls, but never too few.
+// A call is recorded before it is sent. One write records one percent of the limit in advance, so that a process makes at most
+// about a hundred writes a minute, whatever the limit. The process counts the calls that ended in each second, and the next write
+// saves these counts. Calls that were running when a process was killed count as if they had ended when the next process opened the
+// file. So after a crash the file may contain too many calls, but never too few.
 //
-// A process that makes calls locks the file. The kernel releases the lock when the process ends. If another process has the
-// lock, as in a rolling restart, a new process does not wait. It locks a second file and uses only the reserve, which is a few
-// calls of the limit that a process does not use in normal operation; see package ratelimit. It changes to the first file when that
-// file is free. A third process makes no calls. So all processes with the same directory stay within the limit together.
+// A process locks the file. The kernel releases the lock when the process ends. If another process has the lock, as in a rolling
+// restart, a new process locks a second file and uses only the reserve: a few calls of the limit that a process normally does not
+// use; see package ratelimit. When the first file is unlocked, the new process changes to it. A third process makes no calls. So
+// all processes with the same directory together stay within the limit.
 //
-// A file that is missing, damaged, from the future or older than a minute may lack calls. With such a file, the process uses only
-// the reserve until every unknown call is older than a minute. The process writes the time at which this wait ends to its file, so
-// several quick restarts do not extend the wait.
+// If the file is missing, damaged, from the future or older than a minute, calls may be unknown. Then the process uses only the
+// reserve until all unknown calls are older than a minute. It writes the end of this wait to its file, so that several quick
+// restarts do not extend the wait.
 //
-// The file contains only numbers and times. Calls with credentials are not recorded, because a file with hashes of credentials
-// and the key of the hash would let a thief test guesses. Instead, during the first minute after a start, the process makes only
-// the few calls of the reserve with each set of credentials. That is enough for one account.
+// The file contains only numbers and times. Calls with credentials are not recorded: a thief of a file with hashes of credentials
+// and the key of the hash could test guesses. Instead, during the first minute after a start, the process uses only the reserve of
+// each set of credentials. A few calls are enough for one account.
 package spent

@@ -12,7 +12,7 @@ import (
 )
 
 const (
-	// counts is the time for which the venue counts a call.
+	// counts is the time for which the venue counts a call against its limit.
 	counts = time.Minute
 	// skew is the greatest accepted difference between the clocks of two successive processes.
 	skew = 2 * time.Second
@@ -23,17 +23,17 @@ const (
 // content is the content of a file.
 type content struct {
 	Magic [8]byte
-	// Written is when the file was written, in milliseconds since 1970.
+	// Written is the time of the write, in milliseconds since 1970.
 	Written int64
 	// Whole is the time from which the file contains all calls of the last minute, in milliseconds since 1970.
 	Whole int64
-	// Open is the number of calls that are running or recorded in advance.
+	// Open is the number of calls that are running, plus the number of calls recorded in advance.
 	Open int64
 	// Ended counts calls by the second in which they ended.
 	Ended [slots]second
 }
 
-// second counts the calls that ended in one second since 1970.
+// second counts the calls that ended in one second. At is the second, in seconds since 1970.
 type second struct{ At, Calls int64 }
 
 var magic = [8]byte{'o', 'd', 'd', 's', 'c', 'a', 'l', '1'}
@@ -55,7 +55,8 @@ func (c *content) encode() []byte {
 	return binary.LittleEndian.AppendUint32(b, crc32.ChecksumIEEE(b))
 }
 
-// decode is the inverse of encode. It fails if the file is empty, damaged, too old or from the future. It does not check Whole.
+// decode is the inverse of encode. It fails if the content is empty, damaged, too old or from the future. The caller must check
+// Whole.
 func decode(b []byte, now time.Time) (*content, error) {
 	c := &content{}
 	size := binary.Size(c)
@@ -86,7 +87,7 @@ func decode(b []byte, now time.Time) (*content, error) {
 	return c, nil
 }
 
-// add counts calls that ended in the second of t. It reuses the slot of a second that no longer counts.
+// add counts calls that ended in the second of t. Ended is a ring, so these calls replace calls that ended slots seconds earlier.
 func (c *content) add(t time.Time, calls int64) {
 	s := &c.Ended[t.Unix()%slots]
 	if s.At != t.Unix() {
@@ -95,7 +96,7 @@ func (c *content) add(t time.Time, calls int64) {
 	s.Calls += calls
 }
 
-// errTaken reports that another process holds the lock of a file.
+// errTaken is the error if another process holds the lock of a file.
 var errTaken = errors.New("another process has locked it")
 
 // openLocked opens and locks a file. It creates the file if necessary.
@@ -108,7 +109,7 @@ func openLocked(path string) (*os.File, error) {
 		_ = f.Close()
 		return nil, err
 	}
-	// Another process may have removed the file after it was opened and before it was locked.
+	// Another process may have removed the file between the calls of OpenFile and lock.
 	held, err := f.Stat()
 	if err == nil {
 		var there os.FileInfo

@@ -13,8 +13,8 @@ import (
 	"oddsgraph/internal/ratelimit"
 )
 
-// If the file does not contain all calls, the process uses only the reserve. A process that starts later also uses only the
-// reserve, until that same time.
+// TestIncompleteFile checks that a process uses only the reserve if the file may lack calls, and that the next process does so
+// until the same time.
 func TestIncompleteFile(t *testing.T) {
 	var whole []byte
 	synctest.Test(t, func(t *testing.T) {
@@ -87,7 +87,8 @@ func TestIncompleteFile(t *testing.T) {
 	}
 }
 
-// Each venue has a separate file. The name of the file does not depend on credentials, a query or a final slash in the venue's URL.
+// TestFileOfVenue checks that each venue has its own file, whose name does not depend on credentials, a query or a final slash in
+// the venue's URL.
 func TestFileOfVenue(t *testing.T) {
 	path := func(url string) string {
 		return New(Config{Dir: "x", Venue: url, Clock: market.SystemClock{}}).path(true)
@@ -100,7 +101,7 @@ func TestFileOfVenue(t *testing.T) {
 	}
 }
 
-// Only the owner can read the file. It contains neither the venue nor credentials.
+// TestFileIsSecret checks that only the owner can read the file, and that the file contains neither the venue nor credentials.
 func TestFileIsSecret(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		dir := filepath.Join(t.TempDir(), "new", "state")
@@ -135,7 +136,7 @@ func TestFileIsSecret(t *testing.T) {
 	})
 }
 
-// If Open cannot use the directory or the first file, it logs one line and does not restrict the budget.
+// TestOpenFails checks that Open logs one line and does not call inherit if it cannot use the directory or the first file.
 func TestOpenFails(t *testing.T) {
 	for name, path := range map[string]func(dir string) string{
 		"the directory is a file": func(dir string) string {
@@ -165,7 +166,7 @@ func TestOpenFails(t *testing.T) {
 	}
 }
 
-// A process makes no calls if another process has the first file and the second file cannot be used.
+// TestReserveFails checks that a process makes no calls if another process has the first file and the second file cannot be used.
 func TestReserveFails(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		dir := t.TempDir()
@@ -186,7 +187,7 @@ func TestReserveFails(t *testing.T) {
 	})
 }
 
-// A file that cannot be written is removed, because it would show too few calls.
+// TestFailedWrite checks that a file that cannot be written is removed, because it would contain too few calls.
 func TestFailedWrite(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		dir := t.TempDir()
@@ -204,7 +205,7 @@ func TestFailedWrite(t *testing.T) {
 	})
 }
 
-// openLocked fails while the file is open elsewhere. It ignores the lock on a file that was removed.
+// TestOpenLocked checks that openLocked fails while another process has locked the file, but not if that file was removed.
 func TestOpenLocked(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "calls")
 	f, err := openLocked(path)

@@ -7,5 +7,5 @@ import (
 	"os"
 )
 
-// lock fails, because this system has no locks that the kernel releases with the process.
+// lock fails, because this system has no locks that the kernel releases at the end of the process.
 func lock(*os.File) error { return errors.ErrUnsupported }

@@ -27,13 +27,13 @@ const (
 
 // Config configures a Record.
 type Config struct {
-	// Dir is the directory of the files. It is created if necessary.
+	// Dir is the directory of the files. Open creates it if necessary.
 	Dir string
 	// Venue is the URL of the venue. Each venue has files of its own.
 	Venue string
 	// Limit is the venue's limit of public calls per minute.
 	Limit int
-	// Cold is the time after the start during which unknown calls of an earlier process may count.
+	// Cold is the time after the start during which the venue may still count unknown calls of an earlier process.
 	Cold  time.Duration
 	Clock market.Clock
 	Log   *slog.Logger
@@ -43,23 +43,23 @@ type Config struct {
 type Record struct {
 	cfg     Config
 	started time.Time
-	// ahead is the number of calls that one write records in advance.
+	// ahead is the number of future calls that one write records in advance.
 	ahead   int64
 	inherit func(standing ratelimit.Standing, spent []ratelimit.Spent, until time.Time)
 	stop    chan struct{}
 	running sync.WaitGroup
 
-	// writing is locked during a write, so no call starts meanwhile.
+	// writing is locked during each write, so that no call starts during a write.
 	writing sync.Mutex
-	file    *os.File // nil: nothing is recorded
+	file    *os.File // if nil, nothing is recorded
 	first   bool     // the process has or had the first file
 	failed  string   // the failure that was logged last
 
 	mu sync.Mutex
-	// calls is the content of the next write. calls.Open counts only running calls. When write saves the content, it adds the calls
-	// that it records in advance.
+	// calls is the content of the next write, but calls.Open counts only running calls. write adds the calls that it records in
+	// advance.
 	calls content
-	// noted is the number of calls that may start before the next write.
+	// noted is the number of calls recorded in advance that have not started.
 	noted int64
 }
 
@@ -68,7 +68,7 @@ func New(cfg Config) *Record {
 	return &Record{cfg: cfg, started: cfg.Clock.Now(), ahead: max(int64(cfg.Limit)/100-1, 0), stop: make(chan struct{}), calls: content{Magic: magic}}
 }
 
-// Open locks a file and passes its calls to inherit. inherit is called again when the process locks another file, and every second
+// Open locks a file and passes its calls to inherit. The Record calls inherit again when it locks another file, and every second
 // while another process has the first file. If the files cannot be used, Open logs the error and does not call inherit. Open must
 // be called once.
 func (r *Record) Open(inherit func(standing ratelimit.Standing, spent []ratelimit.Spent, until time.Time)) {
@@ -126,11 +126,11 @@ func (r *Record) run() {
 	}
 }
 
-// now returns the start time plus the elapsed time. If somebody sets the clock, the file looks too old or from the future to
-// the next process, so that process does not rely on the file.
+// now returns the start time plus the elapsed time, so it ignores changes of the wall clock. If the wall clock is changed, the next
+// process finds the file too old or from the future, and does not rely on it.
 func (r *Record) now() time.Time { return r.started.Add(r.cfg.Clock.Now().Sub(r.started)) }
 
-// path returns the path of the first or the second file.
+// path returns the path of the first file, or of the second file if first is false.
 func (r *Record) path(first bool) string {
 	name := r.cfg.Venue
 	if u, err := url.Parse(name); err == nil {
@@ -145,7 +145,7 @@ func (r *Record) path(first bool) string {
 }
 
 // join locks the first file and calls inherit. If another process has the first file and this process has no file, join locks the
-// second file instead. The error contains errTaken if another process has the first file.
+// second file instead. If join fails because another process has the first file, the error is or wraps errTaken.
 func (r *Record) join() error {
 	r.writing.Lock()
 	defer r.writing.Unlock()
@@ -167,8 +167,8 @@ func (r *Record) join() error {
 	return nil
 }
 
-// refused calls inherit after join has failed while another process has the first file. A process with the second file keeps the
-// reserve. A process without a file makes no calls.
+// refused calls inherit after join has failed. A process with the second file keeps the standing Second. A process without a file
+// gets the standing Third.
 func (r *Record) refused(err error) {
 	r.writing.Lock()
 	defer r.writing.Unlock()
@@ -192,9 +192,9 @@ func (r *Record) take(f *os.File, first bool) {
 	r.mu.Lock()
 	if err == nil {
 		whole = earlier(whole, time.UnixMilli(old.Whole))
-		old.add(now, old.Open) // running calls may have lasted until now
+		old.add(now, old.Open) // the calls that were running may have lasted until now
 		for _, s := range old.Ended {
-			// end is the end of the second, with a monotonic clock reading.
+			// end is the end of the second s, with a monotonic clock reading.
 			end := now.Add(time.Unix(s.At+1, 0).Sub(now))
 			if s.Calls > 0 && end.Add(counts+skew).After(now) {
 				r.calls.add(time.Unix(s.At, 0), s.Calls)
@@ -205,7 +205,7 @@ func (r *Record) take(f *os.File, first bool) {
 	r.calls.Whole = whole.UnixMilli()
 	r.mu.Unlock()
 	if errors.Is(err, errDamaged) {
-		_ = f.Truncate(0) // it may be longer than the new content; if this fails, the write fails, too
+		_ = f.Truncate(0) // the damaged file may be longer than the new content; if Truncate fails, the write fails, too
 	}
 	r.write()
 	switch {
@@ -228,7 +228,7 @@ func earlier(a, b time.Time) time.Time {
 	return b
 }
 
-// warn logs a failure, unless the same failure was logged last.
+// warn logs a failure if it differs from the last logged failure.
 func (r *Record) warn(err error) {
 	if text := err.Error(); text != r.failed {
 		r.failed = text
@@ -236,7 +236,7 @@ func (r *Record) warn(err error) {
 	}
 }
 
-// Take records a call before it is sent. It waits for a write if the file does not cover the call yet.
+// Take records a call before it is sent. If the last write did not record the call in advance, Take writes the file.
 func (r *Record) Take() {
 	r.writing.Lock()
 	defer r.writing.Unlock()
@@ -258,8 +258,8 @@ func (r *Record) End() {
 	r.calls.add(r.now(), 1)
 }
 
-// write writes the file. The caller holds writing. If the write fails, write removes the file, because the old content would lack
-// calls. Recording then stops. A process that had the second file resumes the recording when it locks a file again.
+// write writes the file. The caller holds writing. If this fails, write removes the file, because the old content would lack calls,
+// and nothing more is recorded. If the file was the second file, the recording resumes when the process locks a file again.
 func (r *Record) write() {
 	if r.file == nil {
 		return

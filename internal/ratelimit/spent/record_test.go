@@ -33,7 +33,7 @@ func newRecord(dir string, limit int) *Record {
 	return New(Config{Dir: dir, Venue: "https://user:pw@venue.example/base/?token=s3cret", Limit: limit, Cold: 75 * time.Second, Clock: market.SystemClock{}})
 }
 
-// start opens a record, as a new process does.
+// start opens a record like a new process.
 func start(t *testing.T, dir string, limit int) *process {
 	t.Helper()
 	return startAt(t, dir, limit, market.SystemClock{})
@@ -53,7 +53,7 @@ func startAt(t *testing.T, dir string, limit int, clock market.Clock) *process {
 	return p
 }
 
-// kill ends the process like SIGKILL: it writes nothing, and the kernel releases the locks.
+// kill ends the process like SIGKILL: nothing is written, and the locks are released.
 func (p *process) kill() {
 	close(p.stop)
 	p.running.Wait()
@@ -69,7 +69,7 @@ func (p *process) lastInherit() (times int, until time.Time) {
 	return p.inherits, p.until
 }
 
-// want checks the last arguments of inherit: the standing, and the number of calls that still count.
+// want checks the last arguments of inherit. calls is the number of inherited calls that still count.
 func (p *process) want(t *testing.T, standing ratelimit.Standing, calls int) {
 	t.Helper()
 	synctest.Wait()
@@ -86,7 +86,7 @@ func (p *process) want(t *testing.T, standing ratelimit.Standing, calls int) {
 	}
 }
 
-// makeWhole runs a process until the file shows all calls of a minute.
+// makeWhole runs a process until the file contains all calls of the last minute.
 func makeWhole(t *testing.T, dir string, limit int) {
 	t.Helper()
 	p := start(t, dir, limit)
@@ -94,7 +94,7 @@ func makeWhole(t *testing.T, dir string, limit int) {
 	p.Close()
 }
 
-// After a kill, the file contains each call that the process was about to send, including calls that had ended.
+// TestKilled checks that, after a kill, the file contains each call that the process has sent or was about to send.
 func TestKilled(t *testing.T) {
 	for _, limit := range []int{100, 1000, 100_000} {
 		for _, calls := range []int{0, 1, 7, 60} {
@@ -126,8 +126,7 @@ func TestKilled(t *testing.T) {
 	}
 }
 
-// An ended call counts from the second of its end. A call that was running when the process was killed counts from the start of
-// the next process.
+// TestWhenCallsEnded checks the end of each call in the file. A call that was running at a kill ends when the next process starts.
 func TestWhenCallsEnded(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		dir := t.TempDir()
@@ -152,7 +151,7 @@ func TestWhenCallsEnded(t *testing.T) {
 	})
 }
 
-// A third process inherits the calls of the first two processes, but no calls that are older than a minute.
+// TestKilledTwice checks that a third process inherits the calls of the first two processes from the last minute.
 func TestKilledTwice(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		dir := t.TempDir()
@@ -172,12 +171,12 @@ func TestKilledTwice(t *testing.T) {
 		time.Sleep(13 * time.Second)
 		p.kill()
 		p = start(t, dir, 100)
-		p.want(t, ratelimit.Alone, 1) // when the second process started, the file still listed this call as running
+		p.want(t, ratelimit.Alone, 1) // the file listed this call as running when the second process started
 		p.Close()
 	})
 }
 
-// An idle process keeps its file up to date. After the process has ended, the file becomes too old.
+// TestIdle checks that an idle process keeps its file from becoming too old.
 func TestIdle(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		dir := t.TempDir()
@@ -200,8 +199,8 @@ func TestIdle(t *testing.T) {
 	})
 }
 
-// Three processes run at once. The first process makes the calls, the second may use the reserve, and the third makes no calls.
-// When a process ends, the next one takes over its part and reads its calls from the file.
+// TestThreeProcesses checks the standings of three processes, and that a process that ends is replaced by the next one, which
+// inherits its calls.
 func TestThreeProcesses(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		dir := t.TempDir()
@@ -225,7 +224,7 @@ func TestThreeProcesses(t *testing.T) {
 		if again, later := second.lastInherit(); again < count+9 || later.Sub(until) < 9*time.Second {
 			t.Errorf("in 10 s the standing was renewed %d times, until %v; want at least 9 times", again-count, later)
 		}
-		// The second process is killed. The third one gets the reserve and reads from the file which calls used it.
+		// The third process gets the reserve and inherits the calls of the second process.
 		second.kill()
 		time.Sleep(1100 * time.Millisecond)
 		third.want(t, ratelimit.Second, 3)
@@ -234,7 +233,7 @@ func TestThreeProcesses(t *testing.T) {
 		first.kill()
 		time.Sleep(1100 * time.Millisecond)
 		third.want(t, ratelimit.Alone, 13)
-		// The reserve is free again.
+		// The second file is unlocked again, so the fourth process gets the reserve.
 		fourth := start(t, dir, 100)
 		fourth.want(t, ratelimit.Second, 4)
 		fourth.Close()
@@ -246,7 +245,8 @@ func TestThreeProcesses(t *testing.T) {
 	})
 }
 
-// For every limit, the process writes the record about a hundred times while it makes as many calls as the limit.
+// TestWritesAreFew checks, for several limits, that the process writes the file about a hundred times while it makes as many calls
+// as the limit.
 func TestWritesAreFew(t *testing.T) {
 	for _, limit := range []int{100, 1000, 100_000} {
 		synctest.Test(t, func(t *testing.T) {
@@ -268,12 +268,13 @@ func TestWritesAreFew(t *testing.T) {
 	}
 }
 
-// steppedClock differs from the system clock by a constant.
+// steppedClock is the system clock plus a constant.
 type steppedClock struct{ by time.Duration }
 
 func (c *steppedClock) Now() time.Time { return time.Now().Add(c.by) }
 
-// If the next process has a different wall clock, it does not rely on the file.
+// TestClockIsSet checks that a process does not rely on the file if its wall clock differs from the wall clock of the previous
+// process.
 func TestClockIsSet(t *testing.T) {
 	for _, by := range []time.Duration{-time.Hour, -10 * time.Second, 2 * time.Minute, 24 * time.Hour} {
 		synctest.Test(t, func(t *testing.T) {
@@ -292,7 +293,7 @@ func TestClockIsSet(t *testing.T) {
 	}
 }
 
-// Concurrent calls are all recorded.
+// TestConcurrentCalls checks that concurrent calls are all recorded.
 func TestConcurrentCalls(t *testing.T) {
 	dir := t.TempDir()
 	p := start(t, dir, 1000)
