@@ -31,17 +31,17 @@ var (
 )
 
 const (
-	// connectTimeout bounds the opening of a bus's connection.
+	// connectTimeout bounds the time to open the connection of a Bus.
 	connectTimeout = 3 * time.Second
-	// busTimeout bounds a call of a bus. No request waits for such a call, so busTimeout may be longer than Config.Timeout. It must
-	// be short enough to renew a lease in time.
+	// busTimeout bounds a call of a Bus. No client's request waits for such a call, so busTimeout may be longer than Config.Timeout.
+	// It must be short enough to renew a lease in time.
 	busTimeout = 250 * time.Millisecond
 )
 
 var errNoBus = errors.New("there is no connection to Redis for the stream")
 
-// Bus sends the frames of relays over pub/sub and stores their leases. It has its own connection and does not use the circuit,
-// because an open circuit would interrupt a stream for too long. It is safe for concurrent use, but only one Receive may run at a
+// Bus implements relay.Bus with the pub/sub and the scripts of Redis. It has its own connection and does not use the circuit,
+// because an open circuit would interrupt the stream for too long. It is safe for concurrent use, but only one Receive may run at a
 // time.
 type Bus struct {
 	f      *Fleet
@@ -50,7 +50,7 @@ type Bus struct {
 
 var _ relay.Bus = (*Bus)(nil)
 
-// Bus returns the bus of this replica's relay. It connects in Receive.
+// Bus returns the Bus for this replica's relay. Receive opens the connection of the Bus.
 func (f *Fleet) Bus() *Bus { return &Bus{f: f} }
 
 // Replica returns the random name of this process.
@@ -68,10 +68,10 @@ func (b *Bus) Receive(ctx context.Context, handle func(text string)) error {
 	return client.Receive(ctx, client.B().Subscribe().Channel(b.channel()).Build(), func(m rueidis.PubSubMessage) { handle(m.Message) })
 }
 
-// channel returns the channel of the frames. Replicas of different versions share no stream.
+// channel returns the name of the pub/sub channel. Replicas of different versions use different channels.
 func (b *Bus) channel() string { return b.f.prefix + "relay:" + b.f.cfg.Version }
 
-// connect opens a client. Opening may take longer than the context allows, so connect opens the client in a separate goroutine.
+// connect opens a client. rueidis.NewClient takes no context, so it runs in a separate goroutine.
 func (b *Bus) connect(ctx context.Context) (rueidis.Client, error) {
 	ctx, cancel := context.WithTimeout(ctx, connectTimeout)
 	defer cancel()
@@ -107,7 +107,7 @@ func (b *Bus) connect(ctx context.Context) (rueidis.Client, error) {
 	}
 }
 
-// do runs a command on the bus's connection.
+// do runs a command on the connection that Receive has opened.
 func do[T any](ctx context.Context, b *Bus, command string, fn func(context.Context, rueidis.Client) (T, error)) (value T, err error) {
 	client := b.client.Load()
 	if client == nil {

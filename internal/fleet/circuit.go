@@ -13,7 +13,7 @@ const (
 	minPause, maxPause = time.Second, 30 * time.Second
 )
 
-// circuit is a circuit breaker for Redis. While it is open, calls fail at once, and only probes are sent.
+// circuit is a circuit breaker for Redis. While it is open, calls fail at once, and Fleet.keep sends only probes.
 type circuit struct {
 	mu     sync.Mutex
 	open   bool
@@ -28,7 +28,7 @@ func (c *circuit) closed() bool {
 	return !c.open
 }
 
-// state reports whether the circuit is closed. since is the time of its last change.
+// state reports whether the circuit is closed, and since when.
 func (c *circuit) state() (closed bool, since time.Time) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -59,7 +59,8 @@ func (c *circuit) close() {
 	c.open, c.failed, c.paused, c.since = false, 0, 0, time.Now()
 }
 
-// pause returns the wait before the next probe. The wait is partly random, so replicas wait for different times.
+// pause returns the wait before the next probe. The wait is partly random, so that replicas do not send their probes at the same
+// time.
 func (c *circuit) pause() time.Duration {
 	c.mu.Lock()
 	defer c.mu.Unlock()

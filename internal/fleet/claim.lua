@@ -1,6 +1,6 @@
--- Reads records, and claims those that are missing.
--- KEYS: the records, then their locks. ARGV: name of the replica, ms for which a claim holds.
--- Returns for each record its text, "ours" if this replica is to ask the venue, or "theirs" if another one does.
+-- Reads records, and claims the missing records for a replica.
+-- KEYS: the records, then their locks. ARGV: the name of the replica, the ms after which a claim ends.
+-- Returns for each record its text, or "ours" if this replica has claimed it, or "theirs" if another replica has claimed it.
 local n, answer = #KEYS / 2, {}
 for i = 1, n do
   local record = redis.call('GET', KEYS[i])

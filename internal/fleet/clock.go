@@ -11,19 +11,20 @@ import (
 	"github.com/redis/rueidis"
 )
 
-// measuredFor is how long a measurement of the server's clock stays in use if all later measurements have longer round trips.
+// measuredFor is the time after which a measurement with a longer round trip replaces the last measurement of the server's clock.
 const measuredFor = 30 * time.Second
 
 // serverClock converts between the clock of Redis and the clock of this process. The error is at most half a round trip.
 type serverClock struct {
 	mu sync.Mutex
-	// offset is the server's time minus the time of this process. took is the round trip of the measurement, and the field at is
-	// its time.
+	// offset is the server's time minus the time of this process. took is the round trip of the measurement, and at is the time of the
+	// measurement.
 	offset, took time.Duration
 	at           time.Time
 }
 
-// measure adds a measurement from a call that returned the server's time.
+// measure takes the measurement of a call that returned the server's time. It keeps the earlier measurement if that one is more
+// exact and younger than measuredFor.
 func (c *serverClock) measure(sent, received, server time.Time) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -1,5 +1,8 @@
--- Takes in which granted calls have ended, which were not made, and that the venue wants no calls.
--- KEYS: the window. ARGV: ms for which an ended call counts, then triples of what happened, a call's name and ms.
+-- Records which granted calls have ended or were not made, and that the venue refuses calls. The window is described in ask.lua.
+-- KEYS: the window. ARGV: the ms for which an ended call counts, then triples of one of these forms:
+-- - "ended", the name of a call, the ms since its end
+-- - "unused", the name of a call, any number
+-- - "hold", "hold", the ms for which the venue refuses calls
 local key, span = KEYS[1], tonumber(ARGV[1])
 local t = redis.call('TIME')
 local now = t[1] * 1000 + math.floor(t[2] / 1000)
@@ -8,9 +11,9 @@ for i = 2, #ARGV, 3 do
   local score = redis.call('ZSCORE', key, call)
   if what == 'unused' then
     redis.call('ZREM', key, call)
-  elseif what == 'ended' and score then -- so many ms ago
+  elseif what == 'ended' and score then
     redis.call('ZADD', key, math.min(score, now - ms + span), call)
-  elseif what == 'hold' then -- for so many ms
+  elseif what == 'hold' then
     redis.call('ZADD', key, math.min(score or 0, -(now + ms)), 'hold')
   end
 end

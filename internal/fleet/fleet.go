@@ -23,12 +23,13 @@ import (
 const DefaultTimeout = 25 * time.Millisecond
 
 const (
-	// tickEvery is the time between two ticks. A tick reads the server's clock and the state of the fleet.
+	// tickEvery is the time between two calls of the script tick.lua; see Fleet.tick.
 	tickEvery = time.Second
-	// probeTimeout bounds a probe while the circuit is open. It includes connecting, so it is longer than Config.Timeout.
+	// probeTimeout bounds a probe while the circuit is open. A probe may have to connect, so probeTimeout is longer than
+	// Config.Timeout.
 	probeTimeout = 2 * time.Second
-	// rebuildAfter is the number of failed probes after which a new client is built, because a client may keep a connection that
-	// is dead or leads to a former primary.
+	// rebuildAfter is the number of failed probes after which a new client replaces the old one. The old client may keep a connection
+	// that is dead or that leads to a former primary.
 	rebuildAfter = 3
 	// maxCalls bounds the number of running calls to Redis.
 	maxCalls = 256
@@ -42,29 +43,29 @@ var (
 
 // Config configures a Fleet.
 type Config struct {
-	// URL is the address of Redis as in --shared-url. It may contain a password, so it is never logged.
+	// URL is the address of Redis, in the form of the flag --shared-url. It may contain a password, so it is never logged.
 	URL string
 	// Venue is the URL of the venue. Each venue has its own keys.
 	Venue string
-	// Timeout bounds each call to Redis; 0 means DefaultTimeout.
+	// Timeout bounds each call to Redis. If it is 0, it is DefaultTimeout.
 	Timeout time.Duration
-	// CallTimeout is the longest time of one call to the venue.
+	// CallTimeout is the greatest duration of one call to the venue.
 	CallTimeout time.Duration
 	// Version is the version of the program. Replicas of different versions share no values.
 	Version string
-	// Span is the length of the window of the venue's limit. Use is how long a call that Fleet.Ask granted stays valid: the call
-	// must be sent within this time after Ask. 0 means the default.
+	// Span is the time for which the venue counts a call against its limit. A granted call must be sent within the time Use after
+	// Fleet.Ask. If Span or Use is 0, it is DefaultSpan or DefaultUse.
 	Span, Use time.Duration
-	// Observe is called after each call to Redis with the command, the result (see ResultOK) and the duration. It may be nil. It
+	// Observe is called after each call to Redis. result is one of the constants ResultOK to ResultRefused. Observe may be nil. It
 	// must be safe for concurrent use and must not wait.
 	Observe func(command, result string, took time.Duration)
-	// Clock is the source of time; nil means the system clock.
+	// Clock is the source of time. If it is nil, Open uses the system clock.
 	Clock market.Clock
-	// Log receives changes of the circuit; nil means slog.Default.
+	// Log is the logger for changes of the circuit. If it is nil, Open uses slog.Default.
 	Log *slog.Logger
 }
 
-// Fleet is this replica's view of the shared state. It is safe for concurrent use. Close it to end its goroutines.
+// Fleet gives this replica access to the shared state. It is safe for concurrent use. Close ends its goroutines.
 type Fleet struct {
 	cfg    Config
 	option rueidis.ClientOption
@@ -89,18 +90,17 @@ type Fleet struct {
 	closed bool
 	// replicas is the number of replicas that Redis knows.
 	replicas int
-	// flushes maps each kind of shared value to the last Flush by any replica. ticked reports whether the flushes were read from
-	// Redis.
+	// flushes maps each kind of shared value to its last flush by any replica. ticked reports whether the flushes were read from Redis
+	// at least once.
 	flushes map[string]flush
 	ticked  bool
 	onFlush func(kind, key string)
-	// lastError describes the last failure. hold is the time at which the venue accepts public calls again.
+	// lastError describes the last failure. hold is the time at which the venue accepts calls without credentials again.
 	lastError string
 	hold      time.Time
 }
 
-// Open returns a Fleet. It fails only if the URL is invalid. The Fleet connects in the background and connects again after it has
-// lost the connection.
+// Open returns a Fleet. It fails only if the URL is invalid. The Fleet connects, and reconnects, in the background.
 func Open(cfg Config) (*Fleet, error) {
 	option, err := parse(cfg.URL)
 	if err != nil {
@@ -140,7 +140,7 @@ func parse(url string) (rueidis.ClientOption, error) {
 	}
 	option.DisableCache, option.DisableRetry = true, true
 	option.ForceSingleClient = option.Sentinel.MasterSet == ""
-	// One connection keeps the commands in order. A late response does not close the connection.
+	// Use one connection, so that Redis gets the commands in order. A late response must not close this connection.
 	option.AlwaysPipelining, option.PipelineMultiplex = true, -1
 	option.Dialer.Timeout, option.ConnWriteTimeout = time.Second, time.Second
 	option.ReadBufferEachConn, option.WriteBufferEachConn = 64<<10, 64<<10
@@ -151,7 +151,7 @@ func parse(url string) (rueidis.ClientOption, error) {
 	return option, nil
 }
 
-// Close reports to Redis which granted calls have ended or were not used, waits for the goroutines and closes the connection.
+// Close sends the waiting notes to Redis, waits for the goroutines and closes the connection.
 func (f *Fleet) Close() {
 	f.mu.Lock()
 	f.closed = true
@@ -172,8 +172,7 @@ func (f *Fleet) start(fn func()) bool {
 	return true
 }
 
-// call runs a command with the client and reports the result to the circuit. It returns after the timeout at the latest, even if
-// the client has not returned by then.
+// call runs a command with the client and passes the result to the circuit. It returns after Config.Timeout at the latest.
 func call[T any](f *Fleet, ctx context.Context, command string, fn func(context.Context, rueidis.Client) (T, error)) (value T, err error) {
 	client := f.client.Load()
 	if client == nil || !f.circuit.closed() {
@@ -194,8 +193,8 @@ func call[T any](f *Fleet, ctx context.Context, command string, fn func(context.
 	return value, err
 }
 
-// within runs a command with a client and returns after the timeout at the latest. The client may return late although its
-// context has ended, so fn runs in its own goroutine.
+// within runs a command with a client and returns after timeout at the latest. The client may return long after the end of its
+// context, so fn runs in its own goroutine.
 func within[T any](f *Fleet, ctx context.Context, timeout time.Duration, command string, client rueidis.Client, fn func(context.Context, rueidis.Client) (T, error)) (value T, err error) {
 	began := time.Now()
 	defer func() { f.observe(command, result(ctx, err), time.Since(began)) }()
@@ -210,7 +209,7 @@ func within[T any](f *Fleet, ctx context.Context, timeout time.Duration, command
 	}
 	answered := make(chan answer, 1)
 	limited, cancel := context.WithTimeout(ctx, timeout)
-	defer cancel() // not in the goroutine: the select below might then choose the cancelled context instead of the response
+	defer cancel() // if the goroutine called cancel, the select below might choose the cancelled context instead of the response
 	if !f.start(func() {
 		defer func() { <-f.slots }()
 		value, err := fn(limited, client)
@@ -245,7 +244,7 @@ func (f *Fleet) keep() {
 			continue
 		}
 		f.setLastError(err)
-		if failed++; failed == 1 && !known { // otherwise the loss of the connection was already logged
+		if failed++; failed == 1 && !known { // if known is true, call has already logged the loss of the connection
 			f.log.Warn("Redis cannot be reached; this replica works on its own", "error", err)
 		}
 		wait = f.circuit.pause()

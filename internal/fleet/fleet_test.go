@@ -34,14 +34,14 @@ func (l *logs) String() string {
 	return l.text.String()
 }
 
-// join returns a replica that uses a server. It is closed when the test ends.
+// join returns a replica that is closed when the test ends.
 func join(t *testing.T, cfg Config) *Fleet {
 	t.Helper()
 	if cfg.Venue == "" {
 		cfg.Venue = "https://venue.example"
 	}
 	if cfg.Timeout == 0 {
-		cfg.Timeout = 2 * time.Second // the machine of a test may be busy
+		cfg.Timeout = 2 * time.Second // the machine that runs the test may be busy
 	}
 	if cfg.Log == nil {
 		cfg.Log = slog.New(slog.NewTextHandler(t.Output(), nil))
@@ -69,7 +69,7 @@ func connected(t *testing.T, f *Fleet) {
 	eventually(t, "the replica is connected", func() bool { return f.Stats().Connected })
 }
 
-// TestOpenWithoutRedis opens a replica before Redis runs. The replica must start and work, and connect when Redis has started.
+// TestOpenWithoutRedis checks that a replica works while Redis does not run yet, and connects when Redis has started.
 func TestOpenWithoutRedis(t *testing.T) {
 	t.Parallel()
 	server := tool.StartRedis(t)
@@ -113,8 +113,7 @@ func (o *observed) count(call string) int {
 	return o.n[call]
 }
 
-// TestCircuit has the Redis server hang. Only a few calls may time out. When the server responds again, the replica must use it
-// again. One log line and the state must report each change.
+// TestCircuit checks that only a few calls time out if Redis hangs, and that the replica uses Redis again when it responds.
 func TestCircuit(t *testing.T) {
 	t.Parallel()
 	server := tool.StartRedis(t)
@@ -163,7 +162,7 @@ func TestCircuit(t *testing.T) {
 	}
 }
 
-// TestAnswersArrive makes many calls at once. Each call must get its response.
+// TestAnswersArrive checks that each of many concurrent calls gets its response.
 func TestAnswersArrive(t *testing.T) {
 	t.Parallel()
 	server := tool.StartRedis(t)
@@ -171,7 +170,7 @@ func TestAnswersArrive(t *testing.T) {
 	f := join(t, Config{URL: server.URL(), Observe: calls.note})
 	connected(t, f)
 	var g sync.WaitGroup
-	for range 16 { // enough goroutines that some wait for a processor
+	for range 16 { // so many goroutines that some wait for a processor
 		g.Go(func() {
 			for range 500 {
 				f.Get(t.Context(), "price", []string{"k"}, nil)
@@ -184,7 +183,7 @@ func TestAnswersArrive(t *testing.T) {
 	}
 }
 
-// TestCloseWhileRedisHangs calls Close while Redis does not respond. Close must return.
+// TestCloseWhileRedisHangs checks that Close returns while Redis does not respond.
 func TestCloseWhileRedisHangs(t *testing.T) {
 	t.Parallel()
 	server := tool.StartRedis(t)
@@ -204,7 +203,7 @@ func TestCloseWhileRedisHangs(t *testing.T) {
 	}
 }
 
-// TestAccount connects as a user of an access control list. The log must not contain a wrong password.
+// TestAccount checks that a replica can connect as a user with a password, and that a wrong password is not logged.
 func TestAccount(t *testing.T) {
 	t.Parallel()
 	server := tool.StartRedis(t)

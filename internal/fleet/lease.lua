@@ -1,6 +1,8 @@
--- Renews and takes leases of shards. Returns for each shard the fence as a string, or '' if another replica has the lease.
--- A new lease has a higher fence than before. The server's time is part of it, so a server that has lost its data grants a higher one, too.
--- KEYS: owner and fence of each shard. ARGV: replica, milliseconds of a lease, and for each shard a fence that was seen.
+-- Renews the leases of a replica and takes free leases of shards. A new lease has a higher fence than all earlier leases of the
+-- shard. A new fence is also greater than the server's time, so fences rise even if the server has lost its data.
+-- KEYS: for each shard the key of its owner and the key of its fence.
+-- ARGV: the name of the replica, the ms of a lease, and for each shard the highest fence that the replica has seen.
+-- Returns for each shard the fence as a string, or '' if another replica has the lease.
 local t = redis.call('TIME')
 local now = t[1] * 1000 + math.floor(t[2] / 1000)
 local answer = {}

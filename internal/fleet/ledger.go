@@ -17,14 +17,14 @@ const (
 	DefaultSpan = time.Minute
 	// DefaultUse is the default of Config.Use.
 	DefaultUse = 5 * time.Second
-	// slack is added to a span, because clocks may count whole milliseconds.
+	// slack is added to Config.Span, because clocks may round times to milliseconds.
 	slack = 10 * time.Millisecond
-	// askAgain is the delay before an unanswered Ask is repeated.
+	// askAgain is the time to wait before the next Ask if Redis has not answered the last one.
 	askAgain = time.Second
-	// maxEnds bounds the notes that wait for Redis. Most notes report the end of a call. If such a note is lost, the call counts
-	// for longer than necessary, never for a shorter time.
+	// maxEnds bounds the number of notes that wait for Redis. If the note of an ended call is lost, the call counts for longer than
+	// necessary.
 	maxEnds = 4096
-	// maxNotes is the number of notes in one script.
+	// maxNotes bounds the number of notes in one call of end.lua.
 	maxNotes = 256
 )
 
@@ -36,7 +36,8 @@ var endText string
 
 var askScript, endScript = rueidis.NewLuaScript(askText), rueidis.NewLuaScript(endText)
 
-// windowKey returns the key of a window.
+// windowKey returns the Redis key of the window of a scope: the set of the calls that count against the limit. The scope of the
+// public calls is empty.
 func (f *Fleet) windowKey(scope string) string {
 	if scope == "" {
 		return f.prefix + "window:public"
@@ -44,15 +45,14 @@ func (f *Fleet) windowKey(scope string) string {
 	return f.prefix + "window:" + hex.EncodeToString([]byte(scope))
 }
 
-// keepGranted returns the time for which a granted call counts if nobody reports its end.
+// keepGranted returns the time for which a granted call counts if no replica reports its end.
 func (f *Fleet) keepGranted() time.Duration {
 	return f.cfg.Span + slack + f.cfg.Use + f.cfg.CallTimeout
 }
 
-// Ask requests n calls of a window. Redis grants all replicas together at most limit calls in any minute. Ask does not wait.
-// Another goroutine calls answered once, unless the fleet is closed. calls contains the names of the granted calls, and left is the
-// number of calls that Redis could still grant. The replica should ask again after the time in again. The venue refuses calls for
-// the time in hold. If Redis does not answer, no calls are granted.
+// Ask requests n calls of a scope; see ratelimit.Ledger. Redis grants all replicas together at most limit calls in any minute. Ask
+// does not wait. Another goroutine calls answered once; if the fleet is closed, answered may never be called. If Redis does not
+// answer, calls is empty and left is 0.
 func (f *Fleet) Ask(scope string, limit, n int, answered func(calls []string, left int, again, hold time.Duration)) {
 	prefix := f.replica + "." + strconv.FormatUint(f.asks.Add(1), 36) + "."
 	asked := func() {
@@ -92,7 +92,8 @@ func names(prefix string, n int) []string {
 	return list
 }
 
-// End reports granted calls that have ended now, and granted calls that were not made. It does not wait.
+// End tells Redis that the granted calls in ended have ended now, and that the granted calls in unused were not made. It does not
+// wait.
 func (f *Fleet) End(scope string, ended, unused []string) {
 	now, notes := f.clock.Now(), make([]note, 0, len(ended)+len(unused))
 	for _, call := range ended {
@@ -104,19 +105,19 @@ func (f *Fleet) End(scope string, ended, unused []string) {
 	f.note(notes...)
 }
 
-// Hold reports that the venue refuses calls of a window until a time. It does not wait.
+// Hold tells Redis that the venue refuses calls of a scope until a time. It does not wait.
 func (f *Fleet) Hold(scope string, until time.Time) {
 	f.setHold(scope, until)
 	f.note(note{scope, "hold", "hold", until})
 }
 
-// note is a report to Redis about a window.
+// note is a triple of arguments for end.lua. what is "ended", "unused" or "hold".
 type note struct {
 	scope, what, call string
 	at                time.Time
 }
 
-// ms returns the note's time in milliseconds for end.lua: how long ago a call ended, or for how long the venue refuses calls.
+// ms returns the milliseconds for end.lua: the time since a call ended, or the time for which the venue still refuses calls.
 func (n note) ms(now time.Time) int64 {
 	if n.what == "hold" {
 		return max(n.at.Sub(now), 0).Milliseconds()
@@ -178,7 +179,7 @@ func (f *Fleet) sendEnds() {
 	}
 }
 
-// takeNotes removes and returns the first notes that belong to one window.
+// takeNotes removes and returns the oldest notes, as far as they have the same scope, but at most maxNotes.
 func (f *Fleet) takeNotes() []note {
 	f.ends.mu.Lock()
 	defer f.ends.mu.Unlock()
@@ -191,7 +192,7 @@ func (f *Fleet) takeNotes() []note {
 	return list[:n:n]
 }
 
-// send reports notes that belong to one window.
+// send sends notes with the same scope to Redis.
 func (f *Fleet) send(ctx context.Context, client rueidis.Client, notes []note) error {
 	now := f.clock.Now()
 	args := []string{strconv.FormatInt((f.cfg.Span + slack).Milliseconds(), 10)}

@@ -12,7 +12,7 @@ import (
 	"oddsgraph/tests/tool"
 )
 
-// answer has the arguments of Ask's callback.
+// answer contains the arguments of Ask's callback.
 type answer struct {
 	calls []string
 	left  int
@@ -36,12 +36,12 @@ func ask(t testing.TB, f *Fleet, limit, n int) answer {
 	}
 }
 
-// short is a configuration with a window of half a second.
+// short returns a configuration with a window of half a second.
 func short(server *tool.Redis) Config {
 	return Config{URL: server.URL(), Span: 500 * time.Millisecond, Use: 100 * time.Millisecond, CallTimeout: 100 * time.Millisecond}
 }
 
-// grown waits until a ledger grants calls.
+// grown waits until Redis grants calls.
 func grown(t *testing.T, f *Fleet) {
 	t.Helper()
 	connected(t, f)
@@ -85,8 +85,7 @@ func TestLedger(t *testing.T) {
 	eventually(t, "calls that nobody ends leave the window", func() bool { return ask(t, a, 10, 0).left == 10 })
 }
 
-// TestLedgerWindow checks how long calls count. A call counts until the window has passed after its end. It counts for longer if no
-// replica reports its end.
+// TestLedgerWindow checks that a call counts for one window after its end, and for longer if no replica reports its end.
 func TestLedgerWindow(t *testing.T) {
 	t.Parallel()
 	server := tool.StartRedis(t)
@@ -94,7 +93,7 @@ func TestLedgerWindow(t *testing.T) {
 	cfg.CallTimeout = time.Minute
 	f := join(t, cfg)
 	connected(t, f)
-	ask(t, f, 10, 0) // creates the ledger
+	ask(t, f, 10, 0) // creates the window in Redis
 	server.CLI(t, "ZADD", f.windowKey(""), "XX", "-1", "born")
 	got := ask(t, f, 10, 2)
 	if len(got.calls) != 2 {
@@ -119,7 +118,7 @@ func TestLedgerHold(t *testing.T) {
 	grown(t, a)
 	grown(t, b)
 	a.Hold("", time.Now().Add(time.Hour))
-	a.Hold("", time.Now().Add(time.Second)) // a shorter hold does not end a longer one
+	a.Hold("", time.Now().Add(time.Second)) // a shorter hold does not shorten a longer one
 	eventually(t, "the other replica gets nothing for an hour", func() bool {
 		got := ask(t, b, 10, 1)
 		b.End("", nil, got.calls)
@@ -142,7 +141,7 @@ func TestLedgerHold(t *testing.T) {
 	}
 }
 
-// TestLedgerForgets has the server lose its state. It must grant no calls until the forgotten calls have left the window.
+// TestLedgerForgets checks that a server that has lost its state grants no calls until the forgotten calls have left the window.
 func TestLedgerForgets(t *testing.T) {
 	t.Parallel()
 	for name, lose := range map[string]func(*testing.T, *tool.Redis){
@@ -152,7 +151,7 @@ func TestLedgerForgets(t *testing.T) {
 			server.Start(t)
 		},
 		"restart with an old file": func(t *testing.T, server *tool.Redis) {
-			server.Kill(t) // after the restart, the server loads the state that SAVE has stored below
+			server.Kill(t) // after the restart, the server loads the state that SAVE stores below
 			server.Start(t)
 		},
 	} {
@@ -177,8 +176,7 @@ func TestLedgerForgets(t *testing.T) {
 	}
 }
 
-// TestLedgerReturnsUnansweredCalls has the server grant calls after the replica's timeout. The replica must return these calls to
-// the ledger.
+// TestLedgerReturnsUnansweredCalls checks that a replica gives back calls that the server granted after the replica's timeout.
 func TestLedgerReturnsUnansweredCalls(t *testing.T) {
 	t.Parallel()
 	server := tool.StartRedis(t)
@@ -198,8 +196,8 @@ func TestLedgerReturnsUnansweredCalls(t *testing.T) {
 	eventually(t, "the calls are returned", func() bool { return ask(t, f, 10, 0).left == 10 })
 }
 
-// TestLedgerWhateverHappens runs three replicas against a server that is flushed, killed, stopped and restarted. No window may
-// contain more calls than the limit.
+// TestLedgerWhateverHappens checks that no window contains more calls than the limit while the server is flushed, killed, stopped
+// and restarted.
 func TestLedgerWhateverHappens(t *testing.T) {
 	t.Parallel()
 	const limit, replicas = 20, 3
@@ -229,7 +227,7 @@ func TestLedgerWhateverHappens(t *testing.T) {
 					mu.Lock()
 					made = append(made, time.Now())
 					mu.Unlock()
-					if rand.IntN(8) > 0 { // one in eight ends is not reported
+					if rand.IntN(8) > 0 { // about one in eight ends is not reported
 						f.End("", []string{call}, nil)
 					}
 				}

@@ -1,4 +1,4 @@
--- Removes the leases of a replica. KEYS: owner of each shard. ARGV: replica.
+-- Removes the leases of a replica. KEYS: for each shard the key of its owner. ARGV: the name of the replica.
 for i = 1, #KEYS do
   if redis.call('GET', KEYS[i]) == ARGV[1] then
     redis.call('DEL', KEYS[i])

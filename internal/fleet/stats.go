@@ -12,7 +12,7 @@ import (
 	"github.com/redis/rueidis"
 )
 
-// The commands of Config.Observe.
+// These are the commands that Config.Observe gets.
 const (
 	commandConnect = "connect"
 	commandTick    = "tick"
@@ -27,7 +27,7 @@ const (
 	commandPublish = "publish"
 )
 
-// The results of Config.Observe.
+// These are the results that Config.Observe gets.
 const (
 	// ResultOK means that Redis answered. ResultTimeout means that Redis did not answer in time. ResultFailed means that the
 	// connection or Redis returned an error.
@@ -37,7 +37,7 @@ const (
 	ResultCancelled, ResultRefused = "cancelled", "refused"
 )
 
-// result returns the result of a call under a caller's context.
+// result returns the result of a call that returned err. ctx is the context of the caller.
 func result(ctx context.Context, err error) string {
 	switch {
 	case err == nil:
@@ -62,7 +62,7 @@ func (f *Fleet) observe(command, result string, took time.Duration) {
 	}
 }
 
-// reason describes an error in a text without addresses, names and passwords.
+// reason describes an error without addresses, names and passwords.
 func reason(err error) string {
 	var network *net.OpError
 	var timed net.Error
@@ -94,26 +94,27 @@ func reason(err error) string {
 	return "the connection to Redis failed"
 }
 
-// counts are the counters of Stats.
+// counts contains the counters of Stats.
 type counts struct{ opened, granted, refused, unanswered atomic.Uint64 }
 
 // Stats is the state of a Fleet.
 type Stats struct {
-	// Connected reports whether Redis is used. Since is the time at which Connected last changed.
+	// Connected reports whether the circuit is closed, so that this replica uses Redis. Since is the time at which Connected last
+	// changed.
 	Connected bool
 	Since     time.Time
-	// LastError is the reason why Redis is not used, without addresses and secrets. It is empty while connected.
+	// LastError is the reason why Redis is not used, without addresses and secrets. It is empty while Connected is true.
 	LastError string
 	// Opened counts how often the circuit has opened since the start.
 	Opened uint64
-	// Replicas is the number of replicas seen in the last seconds, this one included; 0 while not connected.
+	// Replicas is the number of replicas that have used Redis in the last 5 seconds, including this replica. It is 0 while Connected
+	// is false.
 	Replicas int
-	// These fields count the calls to the venue that this replica has requested from the ledger since the start. Granted counts the
-	// calls that the ledger granted. Refused counts the calls that it did not grant. Unanswered counts the calls for which Redis
-	// did not answer.
+	// These fields count the calls to the venue that this replica has requested with Ask since the start. Granted counts the calls
+	// that Redis granted, Refused the calls that it did not grant, and Unanswered the calls of requests that it did not answer.
 	Granted, Refused, Unanswered uint64
-	// Hold is the time at which the venue accepts public calls again, as far as the replicas know. The zero time means that the
-	// venue has never refused a public call.
+	// Hold is the time at which the venue accepts calls without credentials again. The zero time means that the venue has not refused
+	// such a call.
 	Hold time.Time
 }
 
@@ -139,7 +140,8 @@ func (f *Fleet) setLastError(err error) {
 	f.lastError = reason(err)
 }
 
-// setHold stores that the venue refuses public calls until a time.
+// setHold stores that the venue refuses calls of a scope until a time. Only the scope of the public calls, which is empty, has an
+// effect.
 func (f *Fleet) setHold(scope string, until time.Time) {
 	f.mu.Lock()
 	defer f.mu.Unlock()

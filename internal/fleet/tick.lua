@@ -1,6 +1,6 @@
--- Registers a replica and returns the server's time in microseconds, the number of replicas, and the flushes of the cache as pairs
--- of a kind and a text. All are strings.
--- KEYS: replicas, flushes. ARGV: name of the replica, microseconds until it is forgotten.
+-- Registers a replica.
+-- KEYS: the set of the replicas, the hash of the flushes. ARGV: the name of the replica, the microseconds until it is forgotten.
+-- Returns strings: the server's time in microseconds since 1970, the number of replicas, and the fields and values of the hash.
 local t = redis.call('TIME')
 local now = t[1] * 1000000 + t[2]
 redis.call('ZREMRANGEBYSCORE', KEYS[1], '-inf', now)

@@ -21,30 +21,31 @@ var putText string
 var claimScript, putScript = rueidis.NewLuaScript(claimText), rueidis.NewLuaScript(putText)
 
 const (
-	// A record consists of recordMark, two times of the server with stampLen digits each, and the value. After a change of a key,
-	// dropMark and the time of the change replace the record. Records from calls that started before the change are then rejected.
+	// A record in Redis consists of recordMark, the times asked and came, and the value. Each time is a server time with stampLen
+	// digits. Drop replaces a record by dropMark and the present time. Redis then rejects the records of calls that started earlier.
 	recordMark, dropMark = 'R', 'D'
 	stampLen             = 16
-	// dropFor is the time for which a response to an earlier call may still arrive after a change.
+	// dropFor is the lifetime of a dropMark: the greatest time for which a response to an earlier call may still arrive.
 	dropFor = time.Minute
-	// clockError is the greatest expected difference between the server times that two replicas compute for the same moment.
+	// clockError is the greatest expected difference between the server times that two replicas compute at the same moment.
 	clockError = 50 * time.Millisecond
 	// maxValue bounds the size of a value in bytes.
 	maxValue = 1 << 20
 )
 
-// Record is a shared value with its lifetime. An empty value means that the venue does not know the key.
+// Record is a shared value with its lifetime. Value is empty if the venue does not know the key.
 type Record = struct {
 	Key   string
 	Value []byte
 	Keep  time.Duration
 }
 
-// Found receives the value of the key with index i. asked and came are the start and the end of the call that returned the value.
+// Found receives the value of the key at index i. asked and came are the start and the end of the call to the venue that returned
+// the value.
 type Found = func(i int, value []byte, asked, came time.Time)
 
-// valueKeys returns the names under which Redis stores the keys of a kind. Each flush of the kind and each version of the program
-// uses different names.
+// valueKeys returns the names under which Redis stores the keys of a kind. The names contain the version of the program and the
+// time of the kind's last flush. So replicas of other versions, and replicas that do not know the flush yet, use other names.
 func (f *Fleet) valueKeys(kind string, keys []string) []string {
 	f.mu.Lock()
 	generation := f.flushes[kind].at
@@ -73,7 +74,6 @@ func (f *Fleet) Get(ctx context.Context, kind string, keys []string, found Found
 	}
 }
 
-// pass passes records to found.
 func (f *Fleet) pass(records []string, found Found) {
 	for i, record := range records {
 		if len(record) < 1+2*stampLen || record[0] != recordMark {
@@ -87,9 +87,9 @@ func (f *Fleet) pass(records []string, found Found) {
 	}
 }
 
-// Claim calls found for each key that has a record, and claims the other keys. ours reports for each key whether this replica has
-// claimed it and must fetch it. If a key has no record and ours is false, another replica has claimed the key. A claim ends after
-// hold at the latest. If Redis does not answer, this replica gets all claims.
+// Claim calls found for each key that has a record, and tries to claim the other keys. ours reports for each key whether this
+// replica has claimed the key and must fetch it. If a key has no record and ours is false, another replica has claimed the key. A
+// claim ends after the time hold at the latest. If Redis does not answer, ours is true for all keys.
 func (f *Fleet) Claim(ctx context.Context, kind string, keys []string, hold time.Duration, found Found) (ours []bool) {
 	ours = make([]bool, len(keys))
 	names := f.valueKeys(kind, keys)
@@ -117,8 +117,8 @@ func lockKeys(names []string) []string {
 	return locks
 }
 
-// Put shares records and ends the claims of their keys. asked and came are the start and the end of the call to the venue. Put
-// does not wait.
+// Put stores records in Redis and ends this replica's claims of their keys. asked and came are the start and the end of the call to
+// the venue. Put does not wait.
 func (f *Fleet) Put(kind string, records []Record, asked, came time.Time) {
 	keys := make([]string, len(records))
 	args := []string{f.replica, f.stamp(asked)}
@@ -133,9 +133,10 @@ func (f *Fleet) Put(kind string, records []Record, asked, came time.Time) {
 	f.put(f.valueKeys(kind, keys), args)
 }
 
-// Drop removes the record of a key. After that, records of calls that started before Drop are rejected. Drop does not wait.
+// Drop removes the record of a key, because the key has changed. Redis then rejects records of calls that started before Drop. Drop
+// does not wait.
 func (f *Fleet) Drop(kind, key string) {
-	now := f.stamp(f.clock.Now().Add(clockError)) // a call that starts at the time of the change may still return the old value
+	now := f.stamp(f.clock.Now().Add(clockError)) // the server times of two replicas may differ by clockError
 	f.put(f.valueKeys(kind, []string{key}), []string{f.replica, now, string(dropMark) + now, strconv.FormatInt(dropFor.Milliseconds(), 10)})
 }
 
@@ -155,8 +156,8 @@ func (f *Fleet) stamp(ours time.Time) string {
 	return fmt.Sprintf("%0*d", stampLen, f.time.server(ours))
 }
 
-// flush is the last flush of a kind. at is the server's time of this flush, and the field before is the server's time of the
-// previous flush. An empty key means all keys.
+// flush is a flush of a kind. at is the server's time of the flush, and before is the server's time of the previous flush of the
+// kind. If key is empty, all keys were flushed.
 type flush struct {
 	at, before int64
 	key        string
@@ -172,7 +173,7 @@ func (f *Fleet) Flush(kind, key string) {
 	f.start(func() {
 		_, err := call(f, f.ctx, commandFlush, func(ctx context.Context, client rueidis.Client) (struct{}, error) {
 			f.mu.Lock()
-			next := f.flushes[kind] // the newest flush, because these calls may run in any order
+			next := f.flushes[kind] // the newest flush, because the calls for several flushes may run in any order
 			f.mu.Unlock()
 			text := fmt.Sprintf("%d %d %s", next.at, next.before, next.key)
 			return struct{}{}, client.Do(ctx, client.B().Hset().Key(f.prefix+"flushes").FieldValue().FieldValue(kind, text).Build()).Error()
@@ -192,8 +193,8 @@ func (f *Fleet) setFlush(kind string, last flush) {
 	f.flushes[kind] = last
 }
 
-// heard stores the flushes from Redis and passes flushes of other replicas to the function of OnFlush. At the first tick of a
-// replica it passes none, because the replica's cache is empty.
+// heard stores the flushes from Redis and passes new flushes of other replicas to onFlush. At the first tick it passes none,
+// because the cache of a new replica is empty.
 func (f *Fleet) heard(texts map[string]string) {
 	type order struct{ kind, key string }
 	var orders []order
@@ -209,7 +210,7 @@ func (f *Fleet) heard(texts map[string]string) {
 			continue
 		}
 		if next.key = key; next.before != last.at {
-			next.key = "" // one or more flushes were missed
+			next.key = "" // this replica has missed a flush in between
 		}
 		f.setFlush(kind, next)
 		if f.ticked {
@@ -226,7 +227,7 @@ func (f *Fleet) heard(texts map[string]string) {
 	}
 }
 
-// OnFlush sets the function that flushes this replica's own cache after a flush on another replica.
+// OnFlush sets the function that is called after another replica has flushed a kind; see Flush.
 func (f *Fleet) OnFlush(flush func(kind, key string)) {
 	f.mu.Lock()
 	defer f.mu.Unlock()

@@ -9,12 +9,12 @@ import (
 	"oddsgraph/tests/tool"
 )
 
-// skewed is a clock with a constant error.
+// skewed is the system clock plus a constant error.
 type skewed time.Duration
 
 func (s skewed) Now() time.Time { return time.Now().Add(time.Duration(s)) }
 
-// read returns the value that a replica finds for a key.
+// read returns what a replica finds for a key. ok is false if it finds no record.
 func read(t *testing.T, f *Fleet, key string) (value string, asked, came time.Time, ok bool) {
 	t.Helper()
 	f.Get(t.Context(), "price", []string{"another", key}, func(i int, v []byte, a, c time.Time) {
@@ -33,7 +33,7 @@ func put(t *testing.T, f *Fleet, key, value string, asked, came time.Time) {
 	eventually(t, "the value is shared", func() bool { got, _, _, ok := read(t, f, key); return ok && got == value })
 }
 
-// TestValues shares values between replicas whose clocks differ by seconds. Both replicas must find the correct ages.
+// TestValues checks that replicas whose clocks differ by seconds share values with the correct ages.
 func TestValues(t *testing.T) {
 	t.Parallel()
 	server := tool.StartRedis(t)
@@ -63,14 +63,14 @@ func TestValues(t *testing.T) {
 	}
 	put(t, a, "absent", "", now, now)
 	a.Put("price", []Record{{Key: "k", Value: []byte("older"), Keep: time.Minute}}, now.Add(-time.Minute), now)
-	put(t, a, "last", "x", now, now) // when this value is stored, the server has handled the older value
+	put(t, a, "last", "x", now, now) // once this value is stored, the server has also handled the older value
 	if value, _, _, _ := read(t, b, "k"); value != "value" {
 		t.Errorf("got value %q, which is older than the stored one", value)
 	}
 }
 
-// TestClaim has several replicas claim keys at once. Only one claim of each key may succeed. After this claim has ended, another
-// claim must succeed.
+// TestClaim checks that only one of several replicas can claim a key, and that another claim succeeds after the first one has
+// ended.
 func TestClaim(t *testing.T) {
 	t.Parallel()
 	server := tool.StartRedis(t)
@@ -111,7 +111,7 @@ func TestClaim(t *testing.T) {
 		t.Error("a claim does not hold")
 	}
 	eventually(t, "the claim ends by itself", func() bool { return claims(all[1], "short", time.Minute) })
-	all[0].Put("market", []Record{{Key: "short"}}, time.Now(), time.Now()) // its claim has ended
+	all[0].Put("market", []Record{{Key: "short"}}, time.Now(), time.Now()) // the claim of this key has ended
 	all[1].Put("market", []Record{{Key: "k0"}}, time.Now(), time.Now())
 	put(t, all[0], "after", "x", time.Now(), time.Now())
 	put(t, all[1], "after1", "x", time.Now(), time.Now())
@@ -120,7 +120,7 @@ func TestClaim(t *testing.T) {
 	}
 }
 
-// TestDrop drops a key because of a change. The response to a request from before the change must not be shared.
+// TestDrop checks that the response to a call that started before Drop is not shared.
 func TestDrop(t *testing.T) {
 	t.Parallel()
 	server := tool.StartRedis(t)
@@ -140,7 +140,7 @@ func TestDrop(t *testing.T) {
 	put(t, a, "k", "new", after, after)
 }
 
-// TestFlush expects a flush to reach the other replicas, but not replicas that start later.
+// TestFlush checks that a flush reaches the other replicas, but not replicas that start later.
 func TestFlush(t *testing.T) {
 	t.Parallel()
 	server := tool.StartRedis(t)

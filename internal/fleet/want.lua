@@ -1,5 +1,6 @@
--- Adds topics to what replicas want of shards. KEYS: the set of each shard. ARGV: milliseconds until a topic is forgotten, and for
--- each shard the number of its topics and the topics.
+-- Adds topics to the sets of wanted topics.
+-- KEYS: the set of each shard.
+-- ARGV: the ms until a topic is forgotten, and for each shard the number of its topics and the topics.
 local t = redis.call('TIME')
 local now = t[1] * 1000 + math.floor(t[2] / 1000)
 local at = 2

@@ -1,4 +1,4 @@
--- Returns the topics that replicas want of shards. KEYS: the set of each shard.
+-- Returns the topics that replicas want in some shards. KEYS: the set of each shard.
 local t = redis.call('TIME')
 local now = t[1] * 1000 + math.floor(t[2] / 1000)
 local answer = {}

@@ -11,7 +11,7 @@ import (
 
 var errAway = errors.New("the server is away")
 
-// server is a Bus for all replicas of a test. It takes the part of Redis.
+// server replaces Redis for all replicas of a test.
 type server struct {
 	mu     sync.Mutex
 	away   bool
@@ -19,7 +19,7 @@ type server struct {
 	fences map[int]uint64
 	want   map[int]map[string]time.Time
 	subs   map[*port]chan string
-	// lose reports whether to lose a text on its way to a replica.
+	// lose reports whether a text is lost on its way to one replica; it may be nil.
 	lose func(text string) bool
 	lost int
 }
@@ -33,15 +33,15 @@ func newServer() *server {
 	return &server{own: map[int]lease{}, fences: map[int]uint64{}, want: map[int]map[string]time.Time{}, subs: map[*port]chan string{}}
 }
 
-// port is the connection of one replica to the server.
+// port is the Bus of one replica.
 type port struct {
 	*server
-	// dead makes all calls fail for good. stuck makes calls fail and keeps published texts until release is called. deaf makes the
-	// replica receive nothing. unleased makes Lease fail.
+	// If dead is true, all calls fail. If stuck is true, calls fail, and published texts are kept until release is called. If deaf is
+	// true, the replica receives nothing. If unleased is true, Lease fails.
 	dead, stuck, deaf, unleased bool
 	kept                        []string
-	// blocked makes Publish wait until the channel is closed. It simulates a process that was stopped for a while. waited counts
-	// the texts that waited.
+	// If blocked is not nil, Publish waits until blocked is closed, as if the process were suspended. waited counts the texts that
+	// waited.
 	blocked  chan struct{}
 	waited   int
 	receives int
@@ -138,7 +138,7 @@ func (p *port) Publish(_ context.Context, texts []string) error {
 	return nil
 }
 
-// spread passes texts to all replicas. The caller holds the lock.
+// spread sends texts to all replicas. The caller holds the lock.
 func (s *server) spread(texts []string) {
 	for p, sub := range s.subs {
 		for _, text := range texts {
@@ -180,7 +180,7 @@ func (p *port) Receive(ctx context.Context, handle func(string)) error {
 	}
 }
 
-// set changes the server under its lock.
+// set calls change with the server's lock held.
 func (s *server) set(change func()) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -7,7 +7,7 @@ import (
 	"oddsgraph/internal/market/messages"
 )
 
-// wantedHere returns the topics that this replica wants for itself, not only for others.
+// wantedHere returns those of the topics that have readers on this replica.
 func (p *pass) wantedHere(topics []messages.Topic) []messages.Topic {
 	wanted := make([]messages.Topic, 0, len(topics))
 	for _, t := range topics {
@@ -18,7 +18,7 @@ func (p *pass) wantedHere(topics []messages.Topic) []messages.Topic {
 	return wanted
 }
 
-// want adds topics to the sets of wanted topics on the bus.
+// want passes topics to Bus.Want.
 func (p *pass) want(ctx context.Context, topics []messages.Topic) {
 	members := make(map[int][]string)
 	for i, group := range byShard(topics) {
@@ -27,11 +27,12 @@ func (p *pass) want(ctx context.Context, topics []messages.Topic) {
 		}
 	}
 	if err := p.bus.Want(ctx, members); err != nil {
-		p.wantAt = time.Time{} // so that the next pass tries again
+		p.wantAt = time.Time{} // the next pass tries again
 	}
 }
 
-// demand tells the bus again which topics this replica wants, and reads which topics of its shards the other replicas want.
+// demand tells the Bus which topics this replica wants, and reads which topics of its shards the other replicas want. It does so
+// once in each wantEvery.
 func (p *pass) demand(ctx context.Context, now time.Time) {
 	if now.Before(p.wantAt) {
 		return
@@ -57,7 +58,7 @@ func (p *pass) demand(ctx context.Context, now time.Time) {
 	}
 }
 
-// readDemand reads which topics of shards the other replicas want.
+// readDemand reads which topics of some shards any replica wants, and stores them in remote.
 func (p *pass) readDemand(ctx context.Context, shards []int) {
 	members, err := p.bus.Wanted(ctx, shards)
 	if err != nil {
@@ -73,7 +74,7 @@ func (p *pass) readDemand(ctx context.Context, shards []int) {
 	}
 }
 
-// syncHolds opens the topics that other replicas want in this replica's shards, and closes those that they no longer want.
+// syncHolds opens the topics of this replica's shards that other replicas want, and closes the topics that they no longer want.
 func (p *pass) syncHolds(now time.Time) {
 	open := make(map[messages.Topic]bool)
 	p.mu.Lock()
@@ -110,7 +111,7 @@ func (p *pass) syncHolds(now time.Time) {
 	}
 }
 
-// forget removes a topic from the topics that other replicas want. The other replicas can request the topic again.
+// forget removes a topic from remote. The other replicas can request the topic again.
 func (p *pass) forget(t messages.Topic) {
 	p.mu.Lock()
 	defer p.mu.Unlock()

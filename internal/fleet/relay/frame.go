@@ -20,16 +20,16 @@ func shardOf(t messages.Topic) int {
 	return int(h.Sum32() % shardCount)
 }
 
-// frameKind is the first byte of a frame. The second byte is the shard.
+// frameKind is the first byte of a frame. The second byte is the shard plus the code of the space character.
 type frameKind byte
 
 const (
-	// frameHello says that a replica is running. The replica also receives its own hellos and so knows that the bus works.
+	// frameHello says that a replica is running. A replica also receives its own hellos, which show that the Bus works.
 	frameHello frameKind = 'h'
-	// frameWant contains topics that a replica wants. frameResync contains topics whose snapshot a replica needs.
+	// frameWant contains topics that the sender wants. frameResync contains topics whose snapshots the sender needs.
 	frameWant   frameKind = 'w'
 	frameResync frameKind = 'r'
-	// frameBeat has the numbers of the last messages of all topics that are up in a shard.
+	// frameBeat contains the number of the last message of each topic of a shard that is up.
 	frameBeat frameKind = 'b'
 	// frameMessage contains a message. frameRefused contains a topic that the venue has rejected.
 	frameMessage frameKind = 'm'
@@ -40,7 +40,7 @@ const (
 type frame struct {
 	kind  frameKind
 	shard int
-	// From is the sender. Fence is the fence of the sender's lease. Only frames of an owner have a fence.
+	// From is the name of the sender. Fence is the fence of the sender's lease; it is 0 in a frameHello, frameWant or frameResync.
 	From    string            `json:"f"`
 	Fence   uint64            `json:"e,omitempty"`
 	Topics  []messages.Topic  `json:"t,omitempty"`
@@ -50,14 +50,14 @@ type frame struct {
 	Text    string            `json:"x,omitempty"`
 }
 
-// position is the number of the last message of a topic in a beat.
+// position is the number N of the last message of a topic. Hash is the topic's hashOf.
 type position struct {
 	Hash         uint64 `json:"h"`
 	N            uint64 `json:"n"`
 	Acknowledged bool   `json:"a,omitempty"`
 }
 
-// hashOf identifies a topic of a shard in beats.
+// hashOf returns the hash by which beats identify a topic.
 func hashOf(t messages.Topic) uint64 {
 	h := fnv.New64a()
 	_, _ = h.Write([]byte(t.Channel))
@@ -88,7 +88,7 @@ func header(text string) (kind frameKind, shard int, err error) {
 	return frameKind(text[0]), int(text[1] - ' '), nil
 }
 
-// decode returns the frame of a text with a valid header.
+// decode returns the frame of a text whose header contains the kind and the shard.
 func decode(text string, kind frameKind, shard int) (*frame, error) {
 	f := &frame{kind: kind, shard: shard}
 	if err := json.Unmarshal([]byte(text[2:]), f); err != nil {
@@ -97,7 +97,7 @@ func decode(text string, kind frameKind, shard int) (*frame, error) {
 	return f, nil
 }
 
-// topicText returns the text of a topic in the Bus's sets of wanted topics. topicOf is the inverse of topicText. Its result ok is
+// topicText returns the text that stands for a topic in Bus.Want and Bus.Wanted. topicOf returns the topic of such a text; ok is
 // false if the text does not name a public topic.
 func topicText(t messages.Topic) string { return string(t.Channel) + "|" + t.ID }
 

@@ -25,7 +25,7 @@ func bookOf(i int) messages.Topic {
 	return messages.Topic{Channel: messages.ChannelOrderbook, ID: fmt.Sprintf("T%d", i)}
 }
 
-// venue has the books of tokens. The size of the bid at 0.01 is the number of the book's version.
+// venue has a book for each token. The size of the bid at 0.01 is the version number of the book.
 type venue struct {
 	numbered bool
 	mu       sync.Mutex
@@ -33,7 +33,7 @@ type venue struct {
 	books    map[messages.Topic]*version
 	history  map[messages.Topic]map[int64]string
 	clients  []*client
-	// subscribed counts the subscriptions of all replicas to each topic.
+	// subscribed is the number of subscriptions of all replicas to each topic.
 	subscribed map[messages.Topic]int
 }
 
@@ -84,7 +84,7 @@ func (v *venue) message(t messages.Topic, kind messages.Kind, number int64) *mes
 	return m
 }
 
-// snapshot returns a topic's book and the number of its version.
+// snapshot returns a topic's book and the version number of the book.
 func (v *venue) snapshot(t messages.Topic) (*messages.Message, int64) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
@@ -117,7 +117,7 @@ type client struct {
 	venue   *venue
 	handler *relay.Relay
 	calls   chan func()
-	// room limits the number of topics; 0 means no limit.
+	// room limits the number of topics. If it is 0, there is no limit.
 	room int
 
 	mu      sync.Mutex
@@ -176,7 +176,7 @@ func (c *client) Resync(t messages.Topic) {
 	c.do(func() { c.send(t) })
 }
 
-// send sends a snapshot. Later calls of pass skip the changes that the snapshot contains.
+// send passes a snapshot to the handler. Later calls of pass skip the changes that the snapshot already contains.
 func (c *client) send(t messages.Topic) {
 	m, number := c.venue.snapshot(t)
 	c.mu.Lock()
@@ -205,7 +205,7 @@ func (c *client) count() int {
 	return len(c.topics)
 }
 
-// held adapts a feed to an interface of package relay.
+// held adapts the method Hold of a feed to relay.Feed.
 type held struct{ *feed.Feed }
 
 func (h held) Hold(t messages.Topic) (relay.Hold, error) { return h.Feed.Hold(t) }
@@ -228,7 +228,7 @@ type fleet struct {
 	venue    *venue
 	server   *server
 	replicas []*replica
-	// checked is the number of compared books. wrong is the number of published books that the venue never had.
+	// checked is the number of books that check has compared, and wrong is the number of these books that the venue never had.
 	checked, wrong int
 }
 
@@ -286,7 +286,7 @@ func (f *fleet) end() {
 	}
 }
 
-// run changes books for a time and compares what each replica publishes with what the venue had.
+// run changes books for a time and checks each book that a replica publishes meanwhile.
 func (f *fleet) run(d time.Duration) {
 	for range d / (10 * time.Millisecond) {
 		f.venue.change(f.anyTopic())
@@ -359,7 +359,7 @@ func (f *fleet) live() (live, all int) {
 	return live, all
 }
 
-// mustLive waits for a while, without changes by the venue. It fails unless all topics are live afterwards.
+// mustLive waits for 400 ms without changes of books. It fails the test if a topic is not live afterwards.
 func (f *fleet) mustLive() {
 	f.Helper()
 	time.Sleep(400 * time.Millisecond)
@@ -370,7 +370,7 @@ func (f *fleet) mustLive() {
 	}
 }
 
-// noneWrong fails if a published book was wrong, or if no book was compared.
+// noneWrong fails the test if a published book was wrong, or if no book was compared.
 func (f *fleet) noneWrong() {
 	f.Helper()
 	if f.wrong > 0 || f.checked == 0 {
@@ -412,7 +412,7 @@ func (f *fleet) owner(t messages.Topic) *replica {
 	return nil
 }
 
-// kill ends a replica. The replica does not tell the other replicas.
+// kill ends a replica without a release of its leases.
 func (f *fleet) kill(r *replica) {
 	f.server.set(func() { r.port.dead = true })
 	r.client.mu.Lock()

@@ -11,7 +11,7 @@ import (
 // renew renews the leases of this replica and takes free leases.
 func (p *pass) renew(ctx context.Context, now time.Time) {
 	if p.alone.Load() || p.heard.Load() == 0 || now.Sub(p.started) < 2*helloEvery {
-		return // first learn which replicas there are
+		return // wait until the other replicas are known
 	}
 	if !p.ready {
 		p.ready = true
@@ -46,7 +46,7 @@ func (p *pass) renew(ctx context.Context, now time.Time) {
 		if p.failing.IsZero() {
 			p.failing = now
 		}
-		return // a lease that was not renewed ends by this replica's clock
+		return // shard.until ends a lease that was not renewed
 	}
 	p.failing = time.Time{}
 	var taken []int
@@ -62,7 +62,7 @@ func (p *pass) renew(ctx context.Context, now time.Time) {
 	}
 }
 
-// resetSilence makes all shards wait for their owners as if each owner had just sent a frame.
+// resetSilence acts as if the owner of each shard had just sent a frame.
 func (p *pass) resetSilence(now time.Time) {
 	for i := range p.shards {
 		s := &p.shards[i]
@@ -72,7 +72,7 @@ func (p *pass) resetSilence(now time.Time) {
 	}
 }
 
-// handsOver reports whether this replica must hand over a shard. It must do so if another replica has ranked before it for longer
+// handsOver reports whether this replica must hand over a shard, because another replica has ranked before this replica for longer
 // than handOverAfter.
 func (p *pass) handsOver(i, rank int, now time.Time) bool {
 	switch {
@@ -87,8 +87,8 @@ func (p *pass) handsOver(i, rank int, now time.Time) bool {
 	return false
 }
 
-// leaseGranted applies a lease and reports whether it is new. For a new lease it subscribes to all topics again, so that the venue
-// sends their snapshots.
+// leaseGranted applies a granted lease and reports whether the lease is new. If so, leaseGranted subscribes to all topics of the
+// shard again, so that the venue sends their snapshots.
 func (p *pass) leaseGranted(i int, fence uint64, until time.Time) bool {
 	s := &p.shards[i]
 	s.mu.Lock()
@@ -115,8 +115,8 @@ func (p *pass) leaseGranted(i int, fence uint64, until time.Time) bool {
 	return true
 }
 
-// refuse ends a topic for which this replica has no room, so that clients poll the topic. If this replica owns the shard, the topic
-// ends on all replicas.
+// refuse ends a topic to which this replica's client cannot subscribe, so that readers poll the topic. If this replica owns the
+// shard, refuse ends the topic on all replicas.
 func (p *pass) refuse(t messages.Topic, err error) {
 	i := shardOf(t)
 	s := &p.shards[i]
@@ -143,8 +143,8 @@ func (p *pass) replicas(now time.Time) []string {
 	return names
 }
 
-// rank returns the number of replicas that rank before this one for a shard. It uses rendezvous hashing, so when a replica joins or
-// leaves, only the shards of that replica change their owners.
+// rank returns the number of replicas that rank before this replica for a shard. The ranks come from rendezvous hashing, so that
+// only the shards of a replica that joins or leaves change their owners.
 func (p *pass) rank(shard int, replicas []string) (rank int) {
 	own := weight(p.cfg.Replica, shard)
 	for _, name := range replicas {
@@ -160,7 +160,7 @@ func weight(name string, shard int) uint64 {
 	_, _ = h.Write([]byte{byte(shard)})
 	_, _ = h.Write([]byte(name))
 	x := h.Sum64()
-	x ^= x >> 33 // mix: the names of replicas are short
+	x ^= x >> 33 // mix the bits, because the names of replicas are short
 	x *= 0xff51afd7ed558ccd
 	x ^= x >> 33
 	return x

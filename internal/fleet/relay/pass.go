@@ -11,22 +11,21 @@ import (
 // pass does the relay's regular work. Only the goroutine of Run uses it.
 type pass struct {
 	*Relay
-	// reopen requests another connection to the bus. reopened is the time of the last request.
+	// A value in reopen requests another connection to the Bus. reopened is the time of the last request.
 	reopen   chan struct{}
 	reopened time.Time
 	helloAt  time.Time
 	// ready is set when the other replicas are known.
 	ready  bool
 	wantAt time.Time
-	// failing is the time of the first of the unanswered requests for leases. It is zero if the bus answered the last request.
+	// failing is the time of the first call of Bus.Lease that failed. It is the zero time if the last call succeeded.
 	failing time.Time
-	// backAt is the time at which this replica, if it is alone, will share the stream again. It is zero while the replica cannot
-	// reach the bus. See Relay.alone.
+	// backAt is the time at which a replica that is alone will share the stream again; see Relay.alone. It is the zero time while the
+	// replica cannot reach the Bus.
 	backAt time.Time
-	// held reports for each shard whether this replica got the lease at its last request and has kept it since then. For a held
-	// shard, the field second is the time at which another replica began to rank before this one. It is zero if no replica ranks
-	// before this one. The field rest is set when this replica hands over a shard. Until that time, this replica does not request
-	// the lease of the shard.
+	// These fields have an element for each shard. held reports whether this replica has the lease. second is the time at which
+	// another replica began to rank before this replica, or the zero time. rest is the time until which this replica does not request
+	// the lease, because it has handed over the shard.
 	held   [shardCount]bool
 	second [shardCount]time.Time
 	rest   [shardCount]time.Time
@@ -64,7 +63,7 @@ func (p *pass) run(ctx context.Context) {
 	}
 }
 
-// end gives the leases back.
+// end releases the leases.
 func (p *pass) end() {
 	for t, h := range p.holds {
 		h.Close()
@@ -95,8 +94,8 @@ func (p *pass) sayHello(now time.Time) {
 	p.publish(&frame{kind: frameHello}, now.Add(helloEvery))
 }
 
-// checkBus requests another connection if the replica does not receive its own hellos. It also decides whether the replica is
-// alone.
+// checkBus requests another connection if the replica does not receive its own hellos. It also begins and ends the time in which
+// the replica is alone.
 func (p *pass) checkBus(now time.Time) {
 	silence := now.Sub(p.started) - time.Duration(p.heard.Load())
 	if silence > renewBusAfter && now.Sub(p.reopened) > renewBusAfter {
@@ -144,7 +143,7 @@ func (p *pass) beAlone() {
 	}
 }
 
-// share ends the time in which this replica is alone. This replica's own client stays subscribed to the topics of a shard until
+// share ends the time in which this replica is alone. This replica's client stays subscribed to the topics of each shard until
 // another replica sends frames as the owner of the shard.
 func (p *pass) share(now time.Time) {
 	p.log.Info("the other replicas can be reached; this replica shares the stream with them")
@@ -152,7 +151,7 @@ func (p *pass) share(now time.Time) {
 	p.resetSilence(now)
 }
 
-// calls are the feed's calls since the last pass.
+// calls contains the topics of the feed's calls since the last pass.
 type calls struct {
 	watched, unwatched, resyncs, reconnected []messages.Topic
 }
@@ -203,7 +202,7 @@ func (p *pass) applyCalls(ctx context.Context) {
 	p.ask(frameResync, ask)
 }
 
-// noteAsked records that the owners of topics are asked for snapshots.
+// noteAsked records that this replica requests snapshots of topics from their owners.
 func (p *pass) noteAsked(topics []messages.Topic) {
 	for _, t := range topics {
 		s := &p.shards[shardOf(t)]
@@ -235,8 +234,8 @@ func (p *pass) remove(t messages.Topic) {
 	}
 }
 
-// add adds a topic, or subscribes to it again. If another replica owns the topic, the topic is up when the next beat of that
-// replica arrives.
+// add adds a topic to its shard, or subscribes to it again if the shard already contains the topic. If another replica owns the
+// shard, the next beat of that replica brings the topic up.
 func (p *pass) add(t messages.Topic) {
 	s := &p.shards[shardOf(t)]
 	s.mu.Lock()
@@ -260,8 +259,7 @@ func (p *pass) add(t messages.Topic) {
 	}
 }
 
-// dropLost unsubscribes from topics that another replica owns now. It also treats shards without topics as no longer owned by this
-// replica.
+// dropLost unsubscribes from topics that now come from another replica. It also gives up shards without topics.
 func (p *pass) dropLost() {
 	for i := range p.shards {
 		s := &p.shards[i]

@@ -11,8 +11,7 @@ import (
 
 var errMoved = errors.New("another replica carries the topic now")
 
-// refusal returns the frame of a topic that the venue has rejected. The frame contains only the code of the error and its text for
-// clients.
+// refusal returns a frameRefused for a topic. The frame contains only the code of err and its text for clients.
 func refusal(shard int, fence uint64, t messages.Topic, err error) *frame {
 	f := &frame{kind: frameRefused, shard: shard, Fence: fence, Topics: []messages.Topic{t}, Code: market.CodeOf(err)}
 	var e *market.Error
@@ -22,7 +21,7 @@ func refusal(shard int, fence uint64, t messages.Topic, err error) *frame {
 	return f
 }
 
-// handle handles a text from the bus. One goroutine calls it.
+// handle handles a text from the Bus. Only the goroutine of receive calls it.
 func (r *Relay) handle(text string) {
 	kind, i, err := header(text)
 	if err != nil {
@@ -33,7 +32,7 @@ func (r *Relay) handle(text string) {
 	if own && kind != frameHello {
 		return
 	}
-	if kind == frameMessage { // most frames are messages: decode them only if this replica watches topics of the shard
+	if kind == frameMessage { // most frames are messages, so skip them early if this replica watches no topic of the shard
 		s.mu.Lock()
 		skip := len(s.topics) == 0
 		s.mu.Unlock()
@@ -60,7 +59,7 @@ func (r *Relay) handle(text string) {
 	}
 }
 
-// hello records the time of a replica's hello.
+// hello records a hello of a replica.
 func (r *Relay) hello(name string) {
 	now := time.Now()
 	r.mu.Lock()
@@ -110,7 +109,7 @@ func (r *Relay) answer(f *frame, s *shard) {
 		}
 		m := r.feed.Snapshot(t)
 		if m == nil || m.Internal.Seq != 0 && m.Internal.Epoch != s.fence {
-			continue // the next snapshot of the venue goes to all replicas
+			continue // all replicas will get the next snapshot of the venue
 		}
 		r.publish(&frame{kind: frameMessage, shard: f.shard, Fence: s.fence, Message: m}, s.until)
 	}
@@ -145,7 +144,7 @@ func (r *Relay) fromOwner(f *frame, s *shard) {
 		if c := s.topics[m.Topic]; c != nil && c.up {
 			m.ReceivedAt = now
 			r.feed.Message(m)
-			// The feed does not use a snapshot that is older than its state.
+			// If the feed still has no complete state, the message was not a usable snapshot, and the request stays open.
 			if !c.asked.IsZero() && r.feed.Snapshot(m.Topic) != nil {
 				c.asked = time.Time{}
 			}
@@ -159,7 +158,7 @@ func (r *Relay) fromOwner(f *frame, s *shard) {
 	}
 }
 
-// ask sends frames of a kind with topics to the owners of their shards.
+// ask sends the topics, in frames of a kind, to the owners of their shards.
 func (r *Relay) ask(kind frameKind, topics []messages.Topic) {
 	for i, group := range byShard(topics) {
 		for len(group) > 0 {
@@ -170,7 +169,7 @@ func (r *Relay) ask(kind frameKind, topics []messages.Topic) {
 	}
 }
 
-// follow compares the topics in the owner's beat with this replica's topics and reports the differences to the feed. The caller
+// follow compares the topics in a beat of the owner with this replica's topics and reports the differences to the feed. The caller
 // holds the shard's lock.
 func (r *Relay) follow(f *frame, s *shard) {
 	positions := make(map[uint64]position, len(f.Beat))

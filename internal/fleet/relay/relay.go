@@ -17,43 +17,44 @@ import (
 
 // The times of the protocol.
 const (
-	// LeaseFor is how long a lease lasts in the Bus. An owner stops sending leaseMargin earlier, by its own clock.
+	// LeaseFor is the duration of a lease in the Bus. By its own clock, an owner stops sending leaseMargin before the end of its
+	// lease.
 	LeaseFor    = 600 * time.Millisecond
 	leaseMargin = 100 * time.Millisecond
-	// passEvery is how often leases are renewed and beats are sent.
+	// passEvery is the time between two passes. A pass renews the leases and sends beats.
 	passEvery = 150 * time.Millisecond
-	// helloEvery is the time between two hellos of a replica. The other replicas forget a replica liveFor after its last hello.
+	// helloEvery is the time between two hellos of a replica. A replica is forgotten liveFor after its last hello.
 	helloEvery = 500 * time.Millisecond
 	liveFor    = 2 * time.Second
-	// staleAfter is the time without a frame of the owner after which topics are down.
+	// staleAfter is the time without a frame of the owner after which the topics of a shard are down.
 	staleAfter = 750 * time.Millisecond
-	// takeAfter is the time without a frame of the owner after which the replica with rank 0 takes the lease of a shard. A replica
-	// with a greater rank waits longer, by waitForRank times its rank.
+	// takeAfter is the time without a frame of the owner after which the replica with rank 0 requests the lease of a shard. A replica
+	// with rank n waits n times waitForRank longer.
 	takeAfter   = 300 * time.Millisecond
 	waitForRank = 300 * time.Millisecond
-	// renewBusAfter is the time after which a replica opens another connection to the Bus if it does not receive its own hellos.
+	// renewBusAfter is the time without its own hellos after which a replica opens another connection to the Bus.
 	renewBusAfter = 3 * time.Second
-	// aloneAfter is the time after which a replica subscribes to its topics itself if it cannot reach the Bus. When the Bus works
-	// again, the replica waits for a random part of backWithin before it shares the stream again.
+	// A replica that cannot reach the Bus for aloneAfter subscribes to all its topics itself. When it can reach the Bus again, it
+	// waits for a random part of backWithin before it shares the stream again.
 	aloneAfter = 10 * time.Second
 	backWithin = 30 * time.Second
-	// handOverAfter is how long an owner keeps a shard for which another replica ranks first. After that, the former owner does not
-	// request the lease for restFor.
+	// handOverAfter is the time for which an owner keeps a shard although another replica ranks before it. After that, the owner
+	// releases the lease and does not request it for restFor.
 	handOverAfter = 10 * time.Second
 	restFor       = 3 * time.Second
-	// wantEvery is the time between two calls of Want for the same topics. The Bus forgets a topic WantFor after the last call.
+	// wantEvery is the time between two calls of Bus.Want for the same topics. The Bus forgets a topic WantFor after the last call.
 	wantEvery = 10 * time.Second
 	WantFor   = 25 * time.Second
-	// askAgain is the wait before a request for a snapshot is repeated, because the request may have been lost. The wait doubles
-	// with each repetition. After maxAsks repetitions, only the feed requests the snapshot again.
+	// A request for a snapshot may be lost. askAgain is the time after which it is repeated; the time doubles with each repetition.
+	// After maxAsks repetitions, only the feed can request the snapshot again.
 	askAgain = 300 * time.Millisecond
 	maxAsks  = 3
-	// reopenAfter is the wait before the Bus is opened again.
+	// reopenAfter is the average wait before a new connection to the Bus is opened.
 	reopenAfter = 200 * time.Millisecond
 )
 
 const (
-	// maxOut bounds the frames that wait to be sent. maxBatch bounds the frames that are sent together.
+	// maxOut bounds the frames that wait to be sent. maxBatch bounds the frames in one call of Bus.Publish.
 	maxOut, maxBatch = 2048, 256
 	// maxReplicas bounds the number of known replicas.
 	maxReplicas = 1000
@@ -61,20 +62,23 @@ const (
 	maxTopics = 100
 )
 
-// Bus transmits frames and stores the leases. All methods except Receive return after a short time.
+// Bus connects the replicas: it transmits frames, as texts, and stores the leases. All methods except Receive return after a short
+// time.
 type Bus interface {
-	// Lease renews the leases of this replica and takes free leases, each for LeaseFor. shards contains the highest fence that the
-	// replica has seen of each shard. Lease returns the fence of each shard whose lease the replica now has. The fence of a new
-	// lease is higher than the fence in shards and higher than the fences of all earlier leases of the shard.
+	// Lease requests the leases of shards for a replica, each for LeaseFor. It renews a lease that the replica has, and takes a free
+	// lease. shards maps each shard to the highest fence that the replica has seen. Lease returns the fences of the leases that the
+	// replica now has. The fence of a new lease is higher than the fence in shards and than the fences of all earlier leases of the
+	// shard.
 	Lease(ctx context.Context, replica string, shards map[int]uint64) (map[int]uint64, error)
-	// Release ends leases of this replica early.
+	// Release ends the leases of shards that a replica has.
 	Release(ctx context.Context, replica string, shards []int) error
-	// Want adds wanted topics, as texts, to the sets of shards for WantFor. Wanted returns the members of the sets of shards.
+	// Want stores the wanted topics of each shard, as texts, for WantFor. Wanted returns the topics that any replica wants in some
+	// shards.
 	Want(ctx context.Context, members map[int][]string) error
 	Wanted(ctx context.Context, shards []int) ([]string, error)
-	// Publish sends texts to all replicas, including this one. Some texts may be lost. The texts that arrive are in order.
+	// Publish sends texts to all replicas, including the sender. Some texts may be lost. The texts that arrive are in order.
 	Publish(ctx context.Context, texts []string) error
-	// Receive opens a new connection and calls handle with each text until the connection fails or ctx ends.
+	// Receive opens a new connection. It calls handle with each text until the connection fails or ctx ends.
 	Receive(ctx context.Context, handle func(text string)) error
 }
 
@@ -94,10 +98,10 @@ type Feed interface {
 	Message(m *messages.Message)
 	Heartbeat(epoch string, seqs map[messages.Topic]uint64)
 	Refused(t messages.Topic, err error)
-	// Sent compares the internal number of the last message that was sent for each topic with the number of the last message that
-	// arrived.
+	// Sent tells the feed the number of the last message that the owner has sent for each topic, so that the feed detects lost
+	// messages. epoch is the fence of the owner.
 	Sent(epoch uint64, last map[messages.Topic]uint64)
-	// Snapshot returns the state of a live topic as a merged message, or nil.
+	// Snapshot returns the state of a topic as one message, or nil if the feed has no complete state.
 	Snapshot(t messages.Topic) *messages.Message
 	// Hold opens a topic for other replicas and keeps it open until the returned Hold is closed.
 	Hold(t messages.Topic) (Hold, error)
@@ -105,7 +109,7 @@ type Feed interface {
 
 // Hold is a topic that is kept open for other replicas.
 type Hold interface {
-	// Only reports whether nothing else keeps the topic open. Ended reports whether the feed has closed the topic.
+	// Only reports whether the topic has no readers on this replica. Ended reports whether the feed has closed the topic.
 	Only() bool
 	Ended() bool
 	Close()
@@ -113,40 +117,42 @@ type Hold interface {
 
 // Config configures a Relay.
 type Config struct {
-	// Replica is the name of this process among the replicas, of letters and digits.
+	// Replica is the name of this process among the replicas. It consists of letters and digits.
 	Replica string
-	// Topics bounds the public topics of this replica, including the topics that it subscribes to for other replicas.
+	// Topics bounds the number of public topics that the feed watches on this replica, including the topics that it holds for other
+	// replicas.
 	Topics int
 	Log    *slog.Logger
 }
 
-// Stats contains the relay's counters and numbers.
+// Stats contains counters since the start and present numbers of a Relay.
 type Stats struct {
 	// Owned is the number of shards whose lease this replica has. Topics is the number of public topics to which its own client is
 	// subscribed.
 	Owned, Topics int
-	// Alone reports that the replica subscribes to all its topics itself, because it cannot reach the other replicas.
+	// Alone reports that this replica subscribes to all its topics itself, because it cannot reach the other replicas.
 	Alone bool
-	// Takeovers counts the leases that this replica has taken. Fenced counts the frames that were dropped because of an old fence.
-	// Lost counts the frames that could not be sent. Reopened counts the new connections to the Bus.
+	// Takeovers counts the new leases that this replica got. Fenced counts the frames that were dropped because of an old fence. Lost
+	// counts the frames that were not sent. Reopened counts how often a connection to the Bus ended or could not be opened.
 	Takeovers, Fenced, Lost, Reopened uint64
 }
 
-// Relay connects a feed to the client of the venue's stream: it is the feed's upstream and the client's handler. It is safe for
-// concurrent use. Call Connect before Run.
+// Relay connects a feed to the client of the venue's stream. The feed calls it to watch topics, and the client calls it with
+// messages. It is safe for concurrent use. Call Connect before Run.
 type Relay struct {
 	cfg    Config
 	bus    Bus
 	client Client
 	feed   Feed
 	log    *slog.Logger
-	// own is the beginning of the JSON objects in this replica's frames.
+	// own is the beginning of the JSON object in each of this replica's frames.
 	own  string
 	out  chan outgoing
 	wake chan struct{}
-	// alone is true while the replica subscribes to all its topics itself and ignores the frames of other owners.
+	// alone is true while this replica subscribes to all its topics itself and ignores the frames of owners.
 	alone atomic.Bool
-	// heard is the time at which the replica last received its own hello, in nanoseconds after started; 0 means never.
+	// heard is the time at which this replica last received its own hello, in nanoseconds after started. It is 0 before the first
+	// hello.
 	heard   atomic.Int64
 	started time.Time
 
@@ -156,17 +162,17 @@ type Relay struct {
 	// Watch, Unwatch, Resync and Reconnect take only mu.
 	shards [shardCount]shard
 	mu     sync.Mutex
-	// watched contains the topics that the feed watches. The other fields contain topics of the feed's calls since the last pass:
-	// changed those of Watch and Unwatch, resyncs those of Resync, and reconnected those of Reconnect.
+	// watched contains the topics that the feed watches. The other sets contain topics of the feed's calls since the last pass:
+	// changed is for Watch and Unwatch, resyncs for Resync, and reconnected for Reconnect.
 	watched                       map[messages.Topic]struct{}
 	changed, resyncs, reconnected map[messages.Topic]struct{}
-	// remote contains the topics of this replica's shards that other replicas want, with the time at which each topic is forgotten.
-	// live contains the time of the last hello of each replica.
+	// remote maps each topic of this replica's shards that another replica wants to the time at which this replica forgets it. live
+	// maps the name of each replica to the time of its last hello.
 	remote map[messages.Topic]time.Time
 	live   map[string]time.Time
 }
 
-// outgoing is a frame that may be sent before the time in until. The zero time means that the frame may always be sent.
+// outgoing is a frame that must not be sent at or after until. If until is the zero time, the frame may always be sent.
 type outgoing struct {
 	text  string
 	until time.Time
@@ -191,12 +197,12 @@ func New(cfg Config, bus Bus) *Relay {
 // Connect sets the client and the feed. Call it once, before Run and before the feed is used.
 func (r *Relay) Connect(c Client, f Feed) { r.client, r.feed = c, f }
 
-// Run relays until ctx ends, gives the leases back, and returns after its goroutines have ended.
+// Run works until ctx ends, releases the leases, and returns after its goroutines have ended.
 func (r *Relay) Run(ctx context.Context) {
 	var running sync.WaitGroup
 	running.Go(func() { r.send(ctx) })
 	p := newPass(r)
-	receiving, stop := context.WithCancel(context.WithoutCancel(ctx)) // p releases leases over this connection after ctx ends
+	receiving, stop := context.WithCancel(context.WithoutCancel(ctx)) // after ctx has ended, p still releases the leases over this connection
 	running.Go(func() { r.receive(receiving, p.reopen) })
 	p.run(ctx)
 	stop()
@@ -205,7 +211,7 @@ func (r *Relay) Run(ctx context.Context) {
 
 var errFull error = market.Errorf(market.CodeRateLimited, "the stream has no room for another topic")
 
-// Watch subscribes to a topic until Unwatch. It implements the feed's Upstream.
+// Watch subscribes to a topic until Unwatch. The feed calls Watch.
 func (r *Relay) Watch(t messages.Topic, c *market.Credentials) error {
 	if t.Channel == messages.ChannelUser {
 		return r.client.Watch(t, c)
@@ -239,13 +245,14 @@ func (r *Relay) Unwatch(t messages.Topic) {
 	}
 }
 
-// Resync requests a snapshot of a topic, from the owner or from the venue.
+// Resync requests a snapshot of a topic from the owner of its shard, or from the venue if the shard is local.
 func (r *Relay) Resync(t messages.Topic) { r.request(r.resyncs, t, r.client.Resync) }
 
-// Reconnect closes the connection of a topic that comes from this replica's own client. For other topics it requests a snapshot.
+// Reconnect closes the connection to the venue over which this replica's client gets a topic. If the topic comes from another
+// replica, Reconnect requests a snapshot instead.
 func (r *Relay) Reconnect(t messages.Topic) { r.request(r.reconnected, t, r.client.Reconnect) }
 
-// request adds a watched topic to a set for the next pass. For a user topic, it instead calls pass at once.
+// request adds a watched topic to a set for the next pass. If the topic is a user topic, request only calls pass.
 func (r *Relay) request(set map[messages.Topic]struct{}, t messages.Topic, pass func(messages.Topic)) {
 	if t.Channel == messages.ChannelUser {
 		pass(t)
@@ -273,7 +280,7 @@ func take(set map[messages.Topic]struct{}) []messages.Topic {
 	return topics
 }
 
-// publish queues a frame. It never waits.
+// publish queues a frame that must not be sent at or after until. It never waits: if the queue is full, the frame is lost.
 func (r *Relay) publish(f *frame, until time.Time) {
 	f.From = r.cfg.Replica
 	text, err := f.encode()
@@ -288,8 +295,8 @@ func (r *Relay) publish(f *frame, until time.Time) {
 	}
 }
 
-// send sends the queued frames until ctx ends. If this replica's lease of a shard has ended, send drops the frames that it queued
-// as the owner. It checks the time just before it sends, because the process may have been suspended after the frame was queued.
+// send sends the queued frames until ctx ends. It checks outgoing.until just before it sends, because the process may have been
+// suspended since the frame was queued, and another replica may have taken the lease since.
 func (r *Relay) send(ctx context.Context) {
 	for {
 		var batch []outgoing
@@ -318,7 +325,7 @@ func (r *Relay) send(ctx context.Context) {
 	}
 }
 
-// receive receives frames until ctx ends, over a new connection after each failure and after each signal of reopen.
+// receive receives frames until ctx ends. It opens a new connection after each failure and for each value in reopen.
 func (r *Relay) receive(ctx context.Context, reopen <-chan struct{}) {
 	for ctx.Err() == nil {
 		open, closeIt := context.WithCancel(ctx)
@@ -330,7 +337,7 @@ func (r *Relay) receive(ctx context.Context, reopen <-chan struct{}) {
 			case <-open.Done():
 			}
 		})
-		_ = r.bus.Receive(open, r.handle) // the next pass finds that hellos are missing
+		_ = r.bus.Receive(open, r.handle) // ignore the error: checkBus finds that hellos are missing
 		closeIt()
 		watching.Wait()
 		r.reopened.Add(1)

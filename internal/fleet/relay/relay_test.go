@@ -12,7 +12,7 @@ import (
 	"oddsgraph/internal/market/messages"
 )
 
-// inBothVenues runs a test with a venue that sends numbers and with one that sends none.
+// inBothVenues runs a test with a venue that sends sequence numbers and with a venue that sends none.
 func inBothVenues(t *testing.T, replicas, tokens int, test func(f *fleet)) {
 	for _, numbered := range []bool{true, false} {
 		t.Run(fmt.Sprintf("numbered %t", numbered), func(t *testing.T) {
@@ -28,8 +28,8 @@ func inBothVenues(t *testing.T, replicas, tokens int, test func(f *fleet)) {
 	}
 }
 
-// TestOneSubscription expects the replicas together to have one subscription to each topic, also after another replica has joined.
-// The owner of a topic must subscribe even if only other replicas have readers of the topic.
+// TestOneSubscription checks that the replicas together have one subscription to each topic, even if a replica joins or if only one
+// replica has readers.
 func TestOneSubscription(t *testing.T) {
 	inBothVenues(t, 3, 12, func(f *fleet) {
 		if n := f.subscriptions(); n != 12 {
@@ -60,7 +60,7 @@ func TestOneSubscription(t *testing.T) {
 	})
 }
 
-// TestLostFrames loses frames between the replicas.
+// TestLostFrames checks that replicas detect lost frames and get the missing snapshots from the owners.
 func TestLostFrames(t *testing.T) {
 	inBothVenues(t, 3, 12, func(f *fleet) {
 		before := f.resyncs()
@@ -68,7 +68,7 @@ func TestLostFrames(t *testing.T) {
 		f.server.set(func() { f.server.lose = func(string) bool { return random.IntN(50) == 0 } })
 		f.run(20 * time.Second)
 		f.server.set(func() { f.server.lose = nil })
-		time.Sleep(2 * time.Second) // a heartbeat reveals the loss of a last frame
+		time.Sleep(2 * time.Second) // so that beats reveal the loss of the last frames
 		f.mustLive()
 		gaps := uint64(0)
 		for _, r := range f.replicas {
@@ -83,7 +83,7 @@ func TestLostFrames(t *testing.T) {
 	})
 }
 
-// TestTakeover kills an owner. Its topics must be stale within a second and live again within two seconds.
+// TestTakeover checks that the topics of a killed owner are live again within 2.4 seconds.
 func TestTakeover(t *testing.T) {
 	inBothVenues(t, 3, 12, func(f *fleet) {
 		f.kill(f.owner(bookOf(0)))
@@ -96,8 +96,7 @@ func TestTakeover(t *testing.T) {
 	})
 }
 
-// TestStuckOwner stops an owner. The owner sends its backlog after other replicas have taken over its shards. The replicas must
-// drop the backlog because of its old fences.
+// TestStuckOwner checks that replicas drop the frames that a former owner sends after other replicas have taken over its shards.
 func TestStuckOwner(t *testing.T) {
 	inBothVenues(t, 3, 12, func(f *fleet) {
 		stuck := f.owner(bookOf(0))
@@ -122,7 +121,7 @@ func TestStuckOwner(t *testing.T) {
 	})
 }
 
-// TestRestartedServer makes the server unreachable for a second. When the server returns, it has lost all fences.
+// TestRestartedServer checks that the topics are live again after the server was unreachable for a second and has lost its state.
 func TestRestartedServer(t *testing.T) {
 	inBothVenues(t, 3, 12, func(f *fleet) {
 		f.server.restart()
@@ -136,8 +135,8 @@ func TestRestartedServer(t *testing.T) {
 	})
 }
 
-// TestAlone makes the server unreachable for 30 s. Each replica must subscribe to the topics of its readers, up to the limit of its
-// client. When the server returns, the replicas must share subscriptions again.
+// TestAlone checks that each replica subscribes to its topics itself while the server is unreachable, and that the replicas share
+// subscriptions again afterwards.
 func TestAlone(t *testing.T) {
 	inBothVenues(t, 3, 12, func(f *fleet) {
 		f.replicas[2].client.room = 8
@@ -163,7 +162,7 @@ func TestAlone(t *testing.T) {
 	})
 }
 
-// TestDeafReplica has a replica's connection receive nothing. The replica must open another connection.
+// TestDeafReplica checks that a replica opens another connection if it receives nothing.
 func TestDeafReplica(t *testing.T) {
 	inBothVenues(t, 2, 12, func(f *fleet) {
 		deaf := f.replicas[0]
@@ -176,8 +175,7 @@ func TestDeafReplica(t *testing.T) {
 	})
 }
 
-// TestNothingAfterTheLease stops the sending of an owner that cannot renew its leases. When the owner continues, it must not send
-// the messages that it queued before or after the leases ended.
+// TestNothingAfterTheLease checks that an owner whose sending was blocked sends no queued messages after its leases have ended.
 func TestNothingAfterTheLease(t *testing.T) {
 	inBothVenues(t, 2, 12, func(f *fleet) {
 		owner, blocked := f.owner(bookOf(0)), make(chan struct{})
@@ -187,7 +185,7 @@ func TestNothingAfterTheLease(t *testing.T) {
 		close(blocked)
 		f.run(time.Second)
 		f.server.set(func() {
-			for _, text := range owner.port.kept[owner.port.waited:] { // the earlier texts were sent before the stop
+			for _, text := range owner.port.kept[owner.port.waited:] { // the texts before waited were in a call of Publish when it was blocked
 				if text[0] == 'm' || text[0] == 'b' {
 					f.Errorf("the owner has sent %.100s after its lease", text)
 					break
@@ -200,7 +198,7 @@ func TestNothingAfterTheLease(t *testing.T) {
 	})
 }
 
-// TestNoLeases has all leases fail while frames still arrive. Each replica must then subscribe to the venue itself.
+// TestNoLeases checks that each replica subscribes to its topics itself while no replica can get a lease.
 func TestNoLeases(t *testing.T) {
 	inBothVenues(t, 2, 12, func(f *fleet) {
 		f.server.set(func() { f.replicas[0].port.unleased, f.replicas[1].port.unleased = true, true })
@@ -218,8 +216,7 @@ func TestNoLeases(t *testing.T) {
 	})
 }
 
-// TestNoRoom has owners whose clients refuse some of their topics. All readers of such a topic must get RATE_LIMITED, so that they
-// can poll.
+// TestNoRoom checks that the readers on all replicas get RATE_LIMITED for a topic to which the owner's client cannot subscribe.
 func TestNoRoom(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := newFleet(t, true, 2, 0)
@@ -254,7 +251,7 @@ func TestNoRoom(t *testing.T) {
 	})
 }
 
-// TestUserTopicsPass expects calls about user topics to reach the replica's own client, and the client's messages to come back.
+// TestUserTopicsPass checks that user topics go to the replica's own client and that the server gets nothing about them.
 func TestUserTopicsPass(t *testing.T) {
 	inBothVenues(t, 1, 1, func(f *fleet) {
 		r, user := f.replicas[0], messages.Topic{Channel: messages.ChannelUser, ID: "0xabc", Scope: "s"}

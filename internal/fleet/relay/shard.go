@@ -7,35 +7,37 @@ import (
 	"oddsgraph/internal/market/messages"
 )
 
-// shard contains those topics of one shard that this replica watches. The relay calls the feed with mu held, so that the feed gets
-// the calls for a topic in order.
+// shard contains the topics of one shard that this replica watches. The relay holds mu when it calls the feed, so that the feed
+// gets the calls for a topic in order.
 type shard struct {
 	mu sync.Mutex
-	// local reports that the topics come from this replica's own client. If it is false, they come from the owner. local may stay
-	// true after the lease has ended, because this replica's client gets the same values as the owner.
+	// local reports that the topics come from this replica's own client. If local is false, the topics come from the owner. local
+	// stays true after the end of a lease until another replica sends frames as the owner.
 	local bool
-	// fence is the highest fence that this replica has seen. until is the end of this replica's lease by its own clock.
+	// fence is the highest fence of the shard that this replica has seen. until is the end of this replica's lease, by this replica's
+	// clock.
 	fence uint64
 	until time.Time
 	// heard is the time of the owner's last frame.
 	heard  time.Time
 	topics map[messages.Topic]*carried
-	// count is at least the highest number of any message of the shard. A topic that is added again starts after count, so no
-	// number is used twice.
+	// count is at least the highest number of any message of the shard. A topic that is added again starts with a number above count,
+	// so that no number is used twice.
 	count uint64
 }
 
 // carried is a watched topic.
 type carried struct {
 	hash uint64
-	// subscribed is true while this replica's own client watches the topic. up is true between the calls of the feed's Up and Down.
+	// subscribed is true while this replica's own client watches the topic. up is true from the call of Feed.Up to the call of
+	// Feed.Down.
 	subscribed, up bool
 	acknowledged   bool
-	// fence is the shard's fence at the client's last Up. n is the number of the last message. Both are unused for topics that come
-	// from another replica.
+	// fence is the fence of the shard at the last call of Relay.Up. n is the number of the last message. fence and n are unused for
+	// topics that come from another replica.
 	fence, n uint64
-	// asked is the time of the last request to the owner for a snapshot. It is zero if no request is open. asks is the number of
-	// repetitions of the request.
+	// asked is the time of the last request to the owner for a snapshot. It is the zero time if the snapshot has arrived. asks counts
+	// the repetitions of the request.
 	asked time.Time
 	asks  int
 }
@@ -52,8 +54,8 @@ func byShard(topics []messages.Topic) map[int][]messages.Topic {
 	return groups
 }
 
-// split calls pass for the user topics. For each shard whose topics come from this replica's own client, it calls do with the
-// shard's public topics and with the shard's lock held.
+// split calls pass with the user topics. For each local shard, it calls do with the public topics of the shard, while it holds the
+// lock of the shard.
 func (r *Relay) split(topics []messages.Topic, pass func([]messages.Topic), do func(int, *shard, []messages.Topic)) {
 	var users, others []messages.Topic
 	for _, t := range topics {
@@ -76,7 +78,7 @@ func (r *Relay) split(topics []messages.Topic, pass func([]messages.Topic), do f
 	}
 }
 
-// known returns the topics that are watched. The caller holds the lock.
+// known returns those of the topics that are watched. The caller holds the lock.
 func (s *shard) known(topics []messages.Topic) []messages.Topic {
 	known := make([]messages.Topic, 0, len(topics))
 	for _, t := range topics {
@@ -87,13 +89,13 @@ func (s *shard) known(topics []messages.Topic) []messages.Topic {
 	return known
 }
 
-// Up passes the start of a subscription to the feed. It implements the handler of the stream client.
+// Up passes the start of subscriptions to the feed. The stream client calls Up.
 func (r *Relay) Up(epoch string, topics []messages.Topic) {
 	r.split(topics, func(users []messages.Topic) { r.feed.Up(epoch, users) }, func(i int, s *shard, topics []messages.Topic) {
 		topics = s.known(topics)
 		for _, t := range topics {
 			c := s.topics[t]
-			// Skip a number, so that the other replicas see a gap: changes before this subscription's snapshot may be missing.
+			// Skip a number, so that the other replicas detect a gap. Changes before the snapshot of this subscription may be missing.
 			c.n = max(c.n, s.count) + 1
 			s.count = c.n
 			c.up, c.acknowledged, c.fence = true, false, s.fence
@@ -151,7 +153,7 @@ func (r *Relay) Message(m *messages.Message) {
 	}
 }
 
-// Heartbeat passes the venue's numbers to the feed. The other replicas get beats.
+// Heartbeat passes the venue's sequence numbers to the feed. It sends nothing to the other replicas, because they get beats.
 func (r *Relay) Heartbeat(epoch string, seqs map[messages.Topic]uint64) {
 	groups := make(map[int]map[messages.Topic]uint64)
 	for t, seq := range seqs {
@@ -178,7 +180,7 @@ func (r *Relay) Heartbeat(epoch string, seqs map[messages.Topic]uint64) {
 	}
 }
 
-// Refused passes a rejected topic to the feed and to the other replicas.
+// Refused passes a topic that the venue has rejected to the feed and to the other replicas.
 func (r *Relay) Refused(t messages.Topic, err error) {
 	r.split([]messages.Topic{t}, func([]messages.Topic) { r.feed.Refused(t, err) }, func(i int, s *shard, _ []messages.Topic) {
 		if c := s.topics[t]; c != nil {
@@ -191,8 +193,7 @@ func (r *Relay) Refused(t messages.Topic, err error) {
 	})
 }
 
-// beat sends the numbers of the topics that are up. It sends nothing if this replica does not own the shard. The caller holds the
-// shard's lock.
+// beat sends a beat if this replica owns the shard. The caller holds the shard's lock.
 func (r *Relay) beat(i int, s *shard) {
 	if !s.leased(time.Now()) {
 		return
@@ -206,7 +207,7 @@ func (r *Relay) beat(i int, s *shard) {
 	r.publish(f, s.until)
 }
 
-// endAll reports to the feed that all topics are down. The caller holds the lock.
+// endAll reports to the feed that all topics of the shard are down. The caller holds the lock.
 func (r *Relay) endAll(s *shard, err error) {
 	var down []messages.Topic
 	for t, c := range s.topics {
