@@ -243,8 +243,8 @@ func TestEachCallIsAdmitted(t *testing.T) {
 	})
 }
 
-// TestDeadlineOfWaiters checks that a call has the greatest priority and the latest deadline of its waiters, even of those that
-// join after it was sent.
+// TestDeadlineOfWaiters checks that a call has the greatest priority and the latest deadline of its waiters, even after it was
+// sent.
 func TestDeadlineOfWaiters(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		v, a := &venue{gate: make(chan struct{})}, newAdmission()

@@ -77,8 +77,8 @@ func (c *coalescer[K, T]) addKey(key K, share int, req reqctx.CallRequest, crede
 }
 
 // accepts reports whether a key of a request may join a batch that has not started. A key for which a caller waits must not join a
-// batch of refreshes, because the key would raise the priority of all keys in the batch. A client that requests unknown ids could
-// otherwise use up the rate limit with refreshes.
+// batch of refreshes: the key would raise the priority of the whole batch. A client could otherwise request unknown ids to give
+// refreshes a higher priority.
 func (b *batch[K, T]) accepts(req reqctx.CallRequest) bool {
 	return b.request.Scope == req.Scope && (b.request.Priority > reqctx.PriorityRefresh || req.Priority == reqctx.PriorityRefresh)
 }
@@ -167,7 +167,7 @@ func (c *coalescer[K, T]) resolve(key K, read market.Read[*T]) {
 }
 
 // detach prevents later callers from joining flights that started before a change of key. It removes the flight of key from
-// c.flights, and the flights of all keys for which mayMean returns true, because they may mean the same market. mayMean may be nil.
+// c.flights. It also removes the flights of all keys that may mean the same market: mayMean, which may be nil, reports these keys.
 func (c *coalescer[K, T]) detach(key K, change uint64, mayMean func(K) bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -112,8 +112,8 @@ func TestDeadlineBeforeTurn(t *testing.T) {
 	})
 }
 
-// TestTooLateResultIsRefused checks that a read is refused at once if its call would start before the deadline but, at the pace of
-// earlier calls, end after it.
+// TestTooLateResultIsRefused checks that a read is refused at once if its call would start before the deadline and probably end
+// after it.
 func TestTooLateResultIsRefused(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		v := &venue{latency: 400 * time.Millisecond}
@@ -143,8 +143,8 @@ func TestTooLateResultIsRefused(t *testing.T) {
 	})
 }
 
-// TestDeadlineSoonAfterTurn checks that, at its deadline, a caller gets RATE_LIMITED if it waited longer for the admission than for
-// the response, and a timeout otherwise.
+// TestDeadlineSoonAfterTurn checks that a caller gets RATE_LIMITED, not a timeout, if it waited longer for the admission than for
+// the response.
 func TestDeadlineSoonAfterTurn(t *testing.T) {
 	for name, at := range map[string]time.Duration{"late turn": 900 * time.Millisecond, "early turn": 400 * time.Millisecond} {
 		t.Run(name, func(t *testing.T) {
@@ -262,8 +262,8 @@ func TestRefreshPriority(t *testing.T) {
 	})
 }
 
-// TestStaleTimeStretches checks that, while the rate limit is short, stale public data is served until Config.Stretch has passed,
-// and stale user data is never served.
+// TestStaleTimeStretches checks that a short rate limit extends the stale time of public data to Config.Stretch, but not of user
+// data.
 func TestStaleTimeStretches(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		v := &venue{}

@@ -68,8 +68,8 @@ type Config struct {
 	// InFlight bounds the concurrent calls to each endpoint that can return several keys in one call. The bound is 4 times InFlight
 	// for an endpoint that returns only one key, and 16 times InFlight for an endpoint with user data.
 	InFlight int
-	// Stretch replaces a shorter stale time of public data while less than a quarter of the rate limit is free, or while the venue
-	// refuses calls. Like the stale time, it begins at the end of the fresh time. It does not apply to a kind whose stale time is 0.
+	// Stretch replaces a shorter stale time while less than a quarter of the rate limit is free, or while the venue refuses calls. It
+	// does not apply to a kind whose stale time is 0.
 	Stretch time.Duration
 	// Admission is the rate limit of calls. If it is nil, all calls are sent at once.
 	Admission Admission
@@ -234,8 +234,8 @@ type SharedStats struct {
 	// process fetch a key without a value. Ours counts the keys that this process had to fetch, and Theirs counts the keys that
 	// another process had to fetch.
 	Found, Ours, Theirs uint64
-	// Of the keys in Theirs, Arrived counts those whose values came in time, and Overdue counts those that this process had to fetch
-	// after all.
+	// Arrived and Overdue split the keys in Theirs. Arrived counts keys whose values came in time. Overdue counts keys that this
+	// process had to fetch after all.
 	Arrived, Overdue uint64
 }
 

@@ -52,7 +52,7 @@ func newChanges[K comparable](size int) *lru.Cache[K, *change] {
 // hold reports whether the streamed changes override a response that contradicts them. later reports that the response shows a
 // later step of the market's life than the changes, which the stream may have skipped. The changes override such a response only
 // until they are restLag old. They override any other response while the stream is open, because the stream would have sent a later
-// change, and for restLag after the stream has ended or may have missed a change.
+// change. They do so for restLag more after the stream has ended or may have missed a change.
 func (w *announced) hold(now time.Time, later bool) bool {
 	if later {
 		return now.Before(w.at.Add(restLag))
@@ -154,10 +154,10 @@ func (s *store[K, T]) markMissed(slot K) {
 	}
 }
 
-// storeUnsettled handles a response that may be older than the last streamed change of its key. A response may be older if its call
-// started before the change, if an HTTP cache may have created it before the change, or if it contradicts the stream.
-// storeUnsettled applies the streamed changes to the value and stores the result as an outdated entry, so that the key is fetched
-// again. For any other response, ok is false and nothing is stored. The caller holds the lock.
+// storeUnsettled handles a response that may be older than the last streamed change of its key. That is so if the call started
+// before the change, if the response may come from an HTTP cache, or if the response contradicts the stream. storeUnsettled applies
+// the streamed changes to the value and stores the result as an outdated entry, so that the key is fetched again. For any other
+// response, ok is false and nothing is stored. The caller holds the lock.
 func (s *store[K, T]) storeUnsettled(slot K, e *entry[T], from origin) (read market.Read[*T], ok bool) {
 	if s.changed == nil {
 		return read, false

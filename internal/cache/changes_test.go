@@ -22,8 +22,8 @@ func saying(v *venue) (says func(status market.Status, words string)) {
 	}
 }
 
-// TestResponseOlderThanChange checks that a response of an HTTP cache that is older than a change is stale, and that the cache
-// calls the venue again when the HTTP cache has a newer response.
+// TestResponseOlderThanChange checks that a response from an HTTP cache is stale if it is older than a change, and is fetched again
+// when it can be newer.
 func TestResponseOlderThanChange(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		v := &venue{}

@@ -26,8 +26,8 @@ type Admission interface {
 // reserves a call. The batch starts when the reservation is admitted and fewer than cap(slots) calls are in flight; until then
 // further keys join the batch. A batch never waits for more keys, so batching adds no latency.
 //
-// A call does not depend on the context of any one caller. The coalescer counts the callers that wait for each key. If nobody waits
-// for any key of a call any more, the call is cancelled, or its reservation is released if the call has not started.
+// A call does not depend on the context of any one caller. The coalescer counts the callers that wait for each key. A call whose
+// keys have all lost their waiters is cancelled. If it has not started, its reservation is released.
 type coalescer[K comparable, T any] struct {
 	fetch func(ctx context.Context, keys []K) ([]market.Result[*T], error)
 	cost  func(keys, bytes int) int
@@ -65,8 +65,8 @@ type coalescer[K comparable, T any] struct {
 	flights map[K]*flight[K, T]
 	// queue contains the batches that have not started, oldest first.
 	queue []*batch[K, T]
-	// round is the number of the latest call of do. Batches store the number, so that one call of do raises the priority and the
-	// deadline of a batch only once, however many of its keys are in the batch.
+	// round is the number of the latest call of do. Batches store the number, so that one call of do with several keys raises the
+	// priority and the deadline of a batch only once.
 	round uint64
 	// pace estimates the duration of a call.
 	pace pace

@@ -10,8 +10,8 @@ import (
 	"oddsgraph/internal/market/reqctx"
 )
 
-// TestUsersExpireApart checks that user data that was read at the same time expires over the last quarter of the fresh time, and
-// that all values of one user expire together.
+// TestUsersExpireApart checks that data of different users expires at different times, and that all data of one user expires
+// together.
 func TestUsersExpireApart(t *testing.T) {
 	const users, fresh, step = 1000, 2 * time.Second, 20 * time.Millisecond
 	synctest.Test(t, func(t *testing.T) {

@@ -103,7 +103,7 @@ func (c *coalescer[K, T]) start(b *batch[K, T], leaves bool, admitted time.Time)
 	for i := 0; leaves && i < len(c.queue) && b.ctx.Err() == nil; {
 		other := c.queue[i]
 		together := len(other.flights) + len(b.flights)
-		if other.request.Scope != b.request.Scope || other.listed == b.listed && (together > c.batch || c.cost(together, other.bytes+b.bytes) > 1) { // one call of do has spread its keys evenly over these batches
+		if other.request.Scope != b.request.Scope || other.listed == b.listed && (together > c.batch || c.cost(together, other.bytes+b.bytes) > 1) { // one call of do formed both batches
 			i++
 			continue
 		}

@@ -216,8 +216,8 @@ func olderBook(a, b *market.Book) bool {
 	return before(a.Timestamp, b.Timestamp) && !(sameSide(a, b, a.Bids, b.Bids) && sameSide(a, b, a.Asks, b.Asks))
 }
 
-// sameSide reports whether as and bs, the bids or asks of the books a and b, have equal levels down to the depth of the smaller
-// side.
+// sameSide compares one side of the books a and b. It reports whether the levels as and bs are equal down to the depth of the
+// smaller side.
 func sameSide(a, b *market.Book, as, bs market.Side) bool {
 	if as.Len() > bs.Len() {
 		a, b, as, bs = b, a, bs, as

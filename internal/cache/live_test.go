@@ -72,8 +72,8 @@ func TestStreamedValueReplacesAbsence(t *testing.T) {
 	})
 }
 
-// TestReadDeeperThanStreamedBook checks that a read that is deeper than the streamed book uses REST and that its result is cached
-// apart from the streamed book.
+// TestReadDeeperThanStreamedBook checks that a read deeper than the streamed book uses REST and is cached apart from the streamed
+// book.
 func TestReadDeeperThanStreamedBook(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		v := &venue{}

@@ -257,8 +257,8 @@ func complete(value any) bool {
 	return true
 }
 
-// acceptSecond stores a record of the second cache as an entry. ok is false if the record is not fresh, cannot be decoded, is older
-// than the present entry, or comes from a call before a known change.
+// acceptSecond stores a record of the second cache as an entry. ok is false if the record is not fresh or cannot be decoded. ok is
+// also false if the record is older than the present entry or than a known change.
 func (s *store[K, T]) acceptSecond(key K, text []byte, asked, came time.Time) (read market.Read[*T], ok bool) {
 	var v sharedValue[T]
 	if len(text) > 0 && (json.Unmarshal(text, &v) != nil || v.Value == nil) {

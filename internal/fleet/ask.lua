@@ -5,7 +5,7 @@
 -- - Only the public window has "run <run id of the server>". Its score is -1.
 -- KEYS: the window, the public window. Both may be the same.
 -- ARGV: the limit, the number of requested calls, the ms for which a granted call counts at most, the prefix of the calls' names.
--- Returns the number of granted calls, the number of further calls that could be granted, the ms until further calls can be
+-- Returns the number of granted calls, the number of further calls that could be granted, the ms until a further call can be
 -- granted, and the ms for which the venue still refuses calls.
 local key, public, limit, wanted, keep = KEYS[1], KEYS[2], tonumber(ARGV[1]), tonumber(ARGV[2]), tonumber(ARGV[3])
 local t = redis.call('TIME')

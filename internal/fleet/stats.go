@@ -110,8 +110,8 @@ type Stats struct {
 	// Replicas is the number of replicas that have used Redis in the last 5 seconds, including this replica. It is 0 while Connected
 	// is false.
 	Replicas int
-	// These fields count the calls to the venue that this replica has requested with Ask since the start. Granted counts the calls
-	// that Redis granted, Refused the calls that it did not grant, and Unanswered the calls of requests that it did not answer.
+	// These fields count the calls to the venue that this replica has requested with Ask since the start. Redis granted the calls in
+	// Granted, did not grant the calls in Refused, and did not answer the requests for the calls in Unanswered.
 	Granted, Refused, Unanswered uint64
 	// Hold is the time at which the venue accepts calls without credentials again. The zero time means that the venue has not refused
 	// such a call.

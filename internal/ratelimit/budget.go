@@ -128,8 +128,8 @@ func (b *Budget) Reserve(req reqctx.CallRequest) reqctx.Reservation {
 	return t
 }
 
-// windowOf returns the window that counts the calls of a scope to an endpoint. Calls with credentials count in the public window
-// until the venue has accepted the credentials, because the venue counts calls with invalid credentials as public calls.
+// windowOf returns the window that counts the calls of a scope to an endpoint. Until the venue has accepted credentials, calls with
+// these credentials count in the public window: the venue counts calls with invalid credentials as public calls.
 func (b *Budget) windowOf(scope string, endpoint reqctx.Endpoint) *window {
 	if w := b.keys[scope]; w != nil {
 		b.recent.MoveToFront(w.element)

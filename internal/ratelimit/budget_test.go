@@ -228,8 +228,7 @@ func TestUnusedCallsAreGivenBack(t *testing.T) {
 	})
 }
 
-// TestFurtherCalls checks that a further call of a read waits in the queue before later reads, and is refused if its turn is after
-// the read's deadline.
+// TestFurtherCalls checks that a further call of a read waits before later reads, and is refused if its turn is after the deadline.
 func TestFurtherCalls(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := open(t, Config{Public: 4}) // 3 calls are usable

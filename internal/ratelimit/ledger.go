@@ -12,8 +12,7 @@ type Ledger interface {
 	//   - again is the time to wait before the next Ask.
 	//   - hold is the time for which the venue still refuses calls.
 	Ask(scope string, limit, n int, answered func(calls []string, left int, again, hold time.Duration))
-	// End tells the ledger that the granted calls in ended were made and have ended, and that the granted calls in unused were not
-	// made.
+	// End returns granted calls to the ledger. The calls in ended have just ended. The calls in unused were not made.
 	End(scope string, ended, unused []string)
 	// Hold tells the ledger that the venue refuses calls of a scope until a time.
 	Hold(scope string, until time.Time)
@@ -35,7 +34,7 @@ type Sharing struct {
 }
 
 const (
-	// ahead is the number of granted calls that a busy window keeps in stock, so that the next call does not wait for the ledger.
+	// A busy window keeps ahead granted calls in stock, so that the next call does not wait for the ledger.
 	ahead = 2
 	// keepAhead is the time after which a window returns an unused granted call to the ledger.
 	keepAhead = 2 * time.Second
@@ -67,7 +66,7 @@ type pool struct {
 	opens time.Time
 	open  bool
 	// left is the estimated number of calls that the ledger can still grant, and answered is the time of its last response. If left is
-	// 0, refill is the time at which the ledger can grant the next call, or the zero time if that is unknown.
+	// 0, refill is the time of the ledger's next grant, or the zero time if that time is unknown.
 	left             int
 	answered, refill time.Time
 	asking           bool
@@ -86,10 +85,10 @@ func (b *Budget) newPool(scope string, limit int) *pool {
 
 // SharedStatus is the state of a public limit that several processes share. All numbers are calls.
 type SharedStatus struct {
-	// Granted counts the granted calls that this process made in the last 60 seconds. Left is the estimated number of calls that the
-	// ledger has granted to this process but that were not made, plus the calls that it could still grant.
+	// Granted counts the granted calls that this process made in the last 60 seconds. Left is the estimated number of calls that this
+	// process can still make with grants: unused grants, plus calls that the ledger could still grant.
 	Granted, Left int
-	// Reserve is the number of calls that this process may make in any 60 seconds without the ledger, and ReserveUsed is the number of
+	// Reserve is the number of calls that this process may make in any 60 seconds without the ledger. ReserveUsed is the number of
 	// these calls in the last 60 seconds. ReserveOpens is the time from which this process may use the reserve; it is the zero time
 	// once that time has passed.
 	Reserve, ReserveUsed int

@@ -127,8 +127,7 @@ func mostWithin(times []time.Time, d time.Duration) (most int) {
 	return most
 }
 
-// TestSharedLimit checks that processes never make more than 95 calls in a minute, even if the ledger fails or processes are
-// replaced, and that they use most of these calls.
+// TestSharedLimit checks that processes together never exceed the limit, even if the ledger fails or processes are replaced.
 func TestSharedLimit(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := newSharedLedger(t)
@@ -201,8 +200,8 @@ func TestSharedLimit(t *testing.T) {
 	})
 }
 
-// TestReserve checks that a process without a reachable ledger does not use its reserve until the calls of the previous process
-// have left the window.
+// TestReserve checks that a process without a ledger uses its reserve only after the calls of the previous process have left the
+// window.
 func TestReserve(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := newSharedLedger(t)

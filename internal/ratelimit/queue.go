@@ -20,9 +20,9 @@ func (w *window) enter(t *reservation, req reqctx.CallRequest) {
 
 // add admits a reservation at once if no reservation waits and a call is free. Otherwise it adds the reservation to the queue, or
 // refuses it:
-//   - A refresh is refused if the queue is full or if refreshes fill half of it.
-//   - Another reservation is refused if the queue is full, or if at least half of it is in use and the caller already fills a
-//     quarter. Before that, add refuses the last refresh in the queue to make room.
+//   - A refresh is refused if the queue is full or if refreshes fill half of the queue.
+//   - Any other reservation is refused if the queue is full. While at least half of the queue is in use, a reservation is also
+//     refused if its caller fills a quarter of the queue. To make room, add first refuses the last refresh in the queue.
 func (w *window) add(t *reservation, now time.Time) {
 	if w.waiting == 0 && !w.throttled.After(now) && w.canLeave(t, now) && w.funded() {
 		t.admit(now)

@@ -226,8 +226,7 @@ func TestQueueIsBounded(t *testing.T) {
 	})
 }
 
-// TestRefreshesAreLast checks that refreshes leave a quarter of the window free, are delayed while less than half is free, and are
-// the first to be dropped from a full queue.
+// TestRefreshesAreLast checks when refreshes are delayed, and that a full queue drops refreshes first.
 func TestRefreshesAreLast(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := open(t, Config{Queue: 40})

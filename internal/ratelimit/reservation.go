@@ -147,8 +147,8 @@ func (t *reservation) Join(req reqctx.CallRequest) {
 	}
 }
 
-// raise gives the reservation the greater one of its priority and p, and the one of its caller and c that has used fewer calls. It
-// reports whether the turn may come earlier.
+// raise applies the priority p and the caller c of a joining request. The reservation keeps the greater priority, and the caller
+// that has used fewer calls. raise reports whether the turn may come earlier.
 func (w *window) raise(t *reservation, p reqctx.Priority, c *caller) (better bool) {
 	if !t.queued {
 		t.priority = max(t.priority, p) // the read's further calls will use this priority

@@ -349,8 +349,7 @@ func TestRecord(t *testing.T) {
 	})
 }
 
-// TestColdStartProbe checks that the budget sends a call to learn the remaining calls only during the cold start, after a reported
-// reset time, and while no call is running.
+// TestColdStartProbe checks when the budget admits a call during the cold start only to learn how many calls remain.
 func TestColdStartProbe(t *testing.T) {
 	for name, test := range map[string]struct {
 		// These are times since the start: of the reported reset, of the end of the running call, and of a second response without a

@@ -152,7 +152,7 @@ func TestScopes(t *testing.T) {
 		spent("carol", 17) // carol gets no window, because the windows of alice and bob still contain calls
 		time.Sleep(span)
 		spent("carol", 38)
-		if s := b.Status(); s.Scopes != 2 || b.keys["alice"] != nil || s.Admitted != 19+38+38+17+38 || s.Refused != 81+4 { // Admitted still counts alice's calls
+		if s := b.Status(); s.Scopes != 2 || b.keys["alice"] != nil || s.Admitted != 19+38+38+17+38 || s.Refused != 81+4 { // including alice's calls
 			t.Errorf("got %+v, want 2 scopes without alice", s)
 		}
 	})

@@ -9,8 +9,7 @@ import (
 	"oddsgraph/internal/market/reqctx"
 )
 
-// TestConcurrentFurtherCallsEnd checks that two further calls of a read that waited at the same time do not count as in flight
-// after the read was released.
+// TestConcurrentFurtherCallsEnd checks that two further calls of a read, which waited at the same time, end with the read.
 func TestConcurrentFurtherCallsEnd(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := open(t, Config{Public: 10}) // 9 calls are usable

@@ -1,7 +1,7 @@
 // Package relay lets several replicas share one subscription of the venue's stream for each public topic.
 //
 // Topics are divided into 64 shards. Each shard has one owner: the replica that has the lease of the shard. The owner subscribes to
-// all topics of the shard that any replica wants, and sends the decoded messages to the other replicas over a Bus. Each lease has a
+// the topics of the shard that any replica wants. It sends the decoded messages to the other replicas over a Bus. Each lease has a
 // fence: a number that rises with each new lease of the shard. A replica drops messages whose fence is lower than the highest fence
 // that it has seen. So a former owner whose process was suspended cannot send old messages after it resumes.
 //

@@ -98,8 +98,8 @@ type Feed interface {
 	Message(m *messages.Message)
 	Heartbeat(epoch string, seqs map[messages.Topic]uint64)
 	Refused(t messages.Topic, err error)
-	// Sent tells the feed the number of the last message that the owner has sent for each topic, so that the feed detects lost
-	// messages. epoch is the fence of the owner.
+	// Sent tells the feed the number of the last message that the owner sent for each topic. So the feed detects lost messages. epoch
+	// is the fence of the owner.
 	Sent(epoch uint64, last map[messages.Topic]uint64)
 	// Snapshot returns the state of a topic as one message, or nil if the feed has no complete state.
 	Snapshot(t messages.Topic) *messages.Message
@@ -202,7 +202,7 @@ func (r *Relay) Run(ctx context.Context) {
 	var running sync.WaitGroup
 	running.Go(func() { r.send(ctx) })
 	p := newPass(r)
-	receiving, stop := context.WithCancel(context.WithoutCancel(ctx)) // after ctx has ended, p still releases the leases over this connection
+	receiving, stop := context.WithCancel(context.WithoutCancel(ctx)) // p.run needs the connection after the end of ctx
 	running.Go(func() { r.receive(receiving, p.reopen) })
 	p.run(ctx)
 	stop()
@@ -295,8 +295,8 @@ func (r *Relay) publish(f *frame, until time.Time) {
 	}
 }
 
-// send sends the queued frames until ctx ends. It checks outgoing.until just before it sends, because the process may have been
-// suspended since the frame was queued, and another replica may have taken the lease since.
+// send sends the queued frames until ctx ends. It checks outgoing.until just before it sends: if the process was suspended, another
+// replica may have taken the lease.
 func (r *Relay) send(ctx context.Context) {
 	for {
 		var batch []outgoing

@@ -5,10 +5,10 @@
 // has written the whole content or nothing. A loss of power may damage the file, which a checksum detects. The file is not flushed
 // to disk, because a reboot usually takes longer than a minute.
 //
-// A call is recorded before it is sent. One write records one percent of the limit in advance, so that a process makes at most
-// about a hundred writes a minute, whatever the limit. The process counts the calls that ended in each second, and the next write
-// saves these counts. Calls that were running when a process was killed count as if they had ended when the next process opened the
-// file. So after a crash the file may contain too many calls, but never too few.
+// A call is recorded before it is sent. One write records one percent of the limit in advance, so that about a hundred writes a
+// minute are enough for any limit. The process counts the calls that ended in each second, and the next write saves these counts.
+// Calls that were running when a process was killed count as if they had ended when the next process opened the file. So after a
+// crash the file may contain too many calls, but never too few.
 //
 // A process locks the file. The kernel releases the lock when the process ends. If another process has the lock, as in a rolling
 // restart, a new process locks a second file and uses only the reserve: a few calls of the limit that a process normally does not

@@ -13,8 +13,8 @@ import (
 	"oddsgraph/internal/ratelimit"
 )
 
-// TestIncompleteFile checks that a process uses only the reserve if the file may lack calls, and that the next process does so
-// until the same time.
+// TestIncompleteFile checks that a process, and also the next process, uses only the reserve for a while if the file may lack
+// calls.
 func TestIncompleteFile(t *testing.T) {
 	var whole []byte
 	synctest.Test(t, func(t *testing.T) {
@@ -87,8 +87,8 @@ func TestIncompleteFile(t *testing.T) {
 	}
 }
 
-// TestFileOfVenue checks that each venue has its own file, whose name does not depend on credentials, a query or a final slash in
-// the venue's URL.
+// TestFileOfVenue checks that the name of the file depends on the venue, but not on credentials, a query or a final slash in its
+// URL.
 func TestFileOfVenue(t *testing.T) {
 	path := func(url string) string {
 		return New(Config{Dir: "x", Venue: url, Clock: market.SystemClock{}}).path(true)
