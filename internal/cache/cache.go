@@ -124,14 +124,14 @@ type Cache struct {
 	markets   *store[market.MarketRef, market.Market]
 	events    *store[market.EventRef, market.Event]
 	searches  *store[queries.SearchKey, queries.SearchPage]
-	found     *store[queries.SearchKey, queries.EventPage]
-	topics    *store[struct{}, queries.Categories]
-	tape      *store[queries.MarketTrades, queries.TradePage]
+	found     *store[queries.SearchKey, queries.EventPage]    // event searches
+	topics    *store[struct{}, queries.Categories]            // the venue's categories
+	tape      *store[queries.MarketTrades, queries.TradePage] // public trades
 	balances  *store[userKey, market.Balance]
 	positions *store[userKey, []market.Position]
 	orders    *store[userKey, []market.Order]
 	trades    *store[tradesKey, queries.TradePage]
-	records   *store[historyKey, queries.HistoryPage]
+	records   *store[historyKey, queries.HistoryPage] // account history
 
 	// refs maps slugs and tokens to the ids of their markets.
 	refs *nameIndex

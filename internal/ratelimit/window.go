@@ -90,7 +90,7 @@ type window struct {
 
 	queue   [reqctx.Priorities][]*reservation
 	waiting int
-	// arrivals counts the reservations.
+	// arrivals is the number that the last reservation got as its arrival.
 	arrivals uint64
 	// refreshed is the time of the last admission of a refresh.
 	refreshed time.Time

@@ -18,7 +18,7 @@ type pass struct {
 	// ready is set when the other replicas are known.
 	ready  bool
 	wantAt time.Time
-	// failing is the time of the first call of Bus.Lease that failed. It is the zero time if the last call succeeded.
+	// failing is the time at which the calls of Bus.Lease began to fail. It is the zero time if the last call succeeded.
 	failing time.Time
 	// backAt is the time at which a replica that is alone will share the stream again; see Relay.alone. It is the zero time while the
 	// replica cannot reach the Bus.
