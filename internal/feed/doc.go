@@ -2,31 +2,32 @@
 //
 // # Topics and watches
 //
-// A topic is open while it has watches. After its last watch was closed, it stays open for a while, its linger (Config.Linger). The
-// feed checks the sequence numbers of a topic's messages. After a gap the topic is stale and publishes nothing until a new snapshot
-// has replaced the state. A snapshot is never merged with an older state.
+// A watch is a reference to a topic. The feed subscribes to a topic for its first watch, and unsubscribes when the topic has had no
+// watches for Config.Linger. The feed checks the sequence numbers of a topic's messages. After a gap in these numbers the topic is
+// stale, and the feed publishes no values of the topic until a new snapshot has arrived.
 //
-// A slow reader never slows the feed down. A new state (a price, a book, an account) replaces the old state, and the feed
-// signals the reader. So a slow reader skips states, but always gets the last state. Trades and market changes are queued. A
-// watch whose queue is full ends with an error. Readers compute differences between states themselves, for example the deltas
-// of a book.
+// A slow reader never slows the feed down. A new price, book or account replaces the old one, and the feed signals the reader. A
+// slow reader therefore misses some states, but always gets the latest state. Trades and market changes are queued. If the queue of
+// a watch is full, the watch ends with an error. Readers compute differences between two states themselves, for example the changed
+// levels of a book.
 //
-// The feed passes every live state to Sink, so that queries return what subscribers see.
+// The feed passes each live state to Sink, so that queries return the same values as subscriptions.
 //
-// # Room for public topics
+// # Limits of public topics
 //
-// The venue limits the number of topics of each connection. The room is the number of topics that all connections together allow.
-// Callers share the room:
+// The venue limits the number of topics of each connection. Config.Topics is the number of topics that all connections together
+// allow. Callers share these topics as follows:
 //
-//   - Each caller may always use a quarter of the room, its share. A topic that several callers watch counts against the share of
-//     only one of them.
-//   - Beyond its share a caller may watch prices and books while there is room, so a lone caller can use all of the room. When
-//     other callers need the room, the feed ends these watches with an error. Their clients can poll instead.
-//   - Beyond its share a caller may watch trades and markets only while less than half of the room is used. The feed does not
-//     end these watches, because clients could not poll instead.
-//   - The feed also watches prices and books that queries poll often. These auto-watches use at most half of the room. When
-//     that half is full, a caller with few auto-watches may replace an auto-watch of a caller with many. An auto-watch without
-//     recent polls is closed. If there is no room for an auto-watch, the feed tries again every second.
+//   - Each caller may always watch a quarter of Config.Topics. This number is the caller's share. If several callers watch a topic,
+//     the topic counts for only one of these callers.
+//   - A caller may watch more prices and books than its share while other callers do not need the topics. When other callers need
+//     them, the feed ends such watches with an error. The clients can then poll the prices and books instead.
+//   - A caller may watch more trades and markets than its share only while less than half of Config.Topics are open. The feed does
+//     not end these watches for other callers, because polling does not replace trades and market changes.
+//   - The feed also watches prices and books that queries read often. These watches are called auto-watches. Their number is at
+//     most half of Config.Topics. At this limit, a caller with few auto-watches may replace an auto-watch of a caller with many.
+//     The feed closes an auto-watch that queries no longer read. If the stream cannot take the topic of an auto-watch, the feed
+//     tries again every second.
 //
-// Accounts have a separate room.
+// The topics of accounts do not count towards Config.Topics.
 package feed

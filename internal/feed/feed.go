@@ -12,11 +12,11 @@ import (
 
 // Upstream is the client of the venue's stream. Its methods do not wait for the network.
 type Upstream interface {
-	// Watch subscribes to a topic until Unwatch is called. A second Watch of a topic sends the subscription again. Watch fails if
-	// no connection has room for the topic.
+	// Watch subscribes to a topic until Unwatch is called. A second Watch of the same topic sends the subscription again. If no
+	// connection can take another topic, Watch fails with RATE_LIMITED.
 	Watch(t messages.Topic, c *market.Credentials) error
 	Unwatch(t messages.Topic)
-	// Resync requests a snapshot of a topic.
+	// Resync requests a new snapshot of a topic.
 	Resync(t messages.Topic)
 	// Reconnect closes the connection of a topic. The client then opens a new connection.
 	Reconnect(t messages.Topic)
@@ -24,55 +24,55 @@ type Upstream interface {
 
 // Sink stores live values for queries. Its methods must not wait.
 type Sink interface {
-	// StreamPrice, StreamSpread and StreamBook store a value that stays fresh until its session ends.
+	// StreamPrice, StreamSpread and StreamBook store a value that stays fresh until s ends.
 	StreamPrice(s *market.Session, p *market.Price, m market.Meta)
 	StreamSpread(s *market.Session, sp *market.Spread, m market.Meta)
 	StreamBook(s *market.Session, b *market.Book, m market.Meta)
-	// StreamStale marks the streamed values of a topic as stale after a gap.
+	// StreamStale marks the values of a topic as stale, for example after a lost message.
 	StreamStale(t messages.Topic)
-	// StreamMarket reports that a market has changed, so that earlier reads of the market are invalid. change is nil if the
-	// stream does not say what changed.
+	// StreamMarket reports that a market has changed and that earlier reads of the market are therefore out of date. change is nil if
+	// the feed does not know what changed.
 	StreamMarket(s *market.Session, marketID string, change *market.MarketChange)
-	// StreamAccount stores an account, which stays fresh until its session ends. A list or balance that is nil is unknown and not
-	// stored.
+	// StreamAccount stores an account that stays fresh until s ends. A nil list or balance is unknown, and StreamAccount does not
+	// store it.
 	StreamAccount(s *market.Session, t messages.Topic, orders []market.Order, positions []market.Position, b *market.Balance, m market.Meta)
 }
 
-// Config configures a feed. A zero field means its default.
+// Config configures a feed.
 type Config struct {
 	Sink Sink
-	// Origin reads states that the stream does not send. If it is nil, these states are not read.
+	// Origin reads prices and books over REST if the stream sends no snapshot. If Origin is nil, the feed reads nothing over REST.
 	Origin Origin
 	Clock  market.Clock
 	Log    *slog.Logger
-	// Lag observes the delay of each change of a live topic, from the venue's timestamp to the arrival. The delay is negative if
-	// the venue's clock is ahead. Lag must not wait. It may be nil.
+	// Lag observes the time between the venue's timestamp of a change and the arrival of the change. The time is negative if the
+	// venue's clock is ahead. Lag must not wait. Lag may be nil.
 	Lag func(time.Duration)
-	// Topics is the number of public topics that Upstream has room for. The default is 2,000.
+	// Topics is the number of public topics that Upstream can watch at the same time. The default is 2,000.
 	Topics int
-	// Linger is how long a topic stays open after its last watch was closed. The default is 5 s.
+	// Linger is the time that a topic stays open after its last watch was closed. The default is 5 s.
 	Linger time.Duration
-	// Queue is the number of trades or changes that may wait for one watch. The default is 1,000.
+	// Queue is the number of trades and market changes that may wait in the queue of one watch. The default is 1,000.
 	Queue int
 }
 
 // The timeouts and bounds of the stream's protocol.
 const (
-	// snapshotTimeout is the time after which the feed requests a missing snapshot again.
+	// If a snapshot does not arrive within snapshotTimeout, the feed requests it again.
 	snapshotTimeout = 2 * time.Second
-	// ackTimeout is the time after which the feed sends an unconfirmed subscription of a market again. The timeout doubles with
-	// each attempt, up to maxAckTimeout.
+	// If the venue does not confirm the subscription of a market within ackTimeout, the feed sends the subscription again. The timeout
+	// doubles with each attempt, up to maxAckTimeout.
 	ackTimeout    = 2 * time.Second
 	maxAckTimeout = 2 * time.Minute
-	// After maxFailedResyncs failed resyncs in a row, the feed drops the connection. The number doubles each time a new connection
-	// does not help, at most maxDoublings times.
+	// After maxFailedResyncs failed resyncs in a row, the feed drops the connection of the topic. Each drop doubles the number of
+	// failures before the next drop, at most maxDoublings times.
 	maxFailedResyncs = 3
 	maxDoublings     = 6
-	// maxBuffered bounds the messages of a topic that wait for a snapshot.
+	// maxBuffered bounds the messages that a topic buffers while it waits for a snapshot.
 	maxBuffered = 1000
 )
 
-// Feed maintains the live state of topics. It is safe for concurrent use. Close stops its timers and reads.
+// Feed maintains the live state of topics. It is safe for concurrent use. Close a feed after use.
 type Feed struct {
 	cfg      Config
 	upstream Upstream
@@ -81,8 +81,8 @@ type Feed struct {
 	reads    *readQueue
 	shares   shares
 
-	// mu protects topics, public and closed. Locks are taken in this order: the lock of the feed, of the autoWatcher, of a topic,
-	// of a reader. The feed calls Upstream while it holds mu or a topic's lock, and Sink while it holds a topic's lock.
+	// mu protects topics, public and closed. The lock order is Feed.mu, autoWatcher.mu, topic.mu, Reader.mu. Calls to Upstream are
+	// made with Feed.mu or topic.mu held. Calls to Sink are made with topic.mu held.
 	mu     sync.Mutex
 	topics map[messages.Topic]*topic
 	public int // number of topics that are not accounts
@@ -105,10 +105,10 @@ func New(cfg Config) *Feed {
 	return f
 }
 
-// Connect sets the upstream. The feed is the upstream's handler. Call Connect once, before the feed is used.
+// Connect sets the upstream, which must pass its events to the feed's methods. Call Connect once, before the feed is used.
 func (f *Feed) Connect(u Upstream) { f.upstream = u }
 
-// Close ends all watches, timers and reads, and waits for the reads to return.
+// Close ends all watches, stops the timers, cancels the REST reads and waits for them to return.
 func (f *Feed) Close() {
 	f.mu.Lock()
 	f.closed = true
@@ -142,7 +142,7 @@ func (f *Feed) watch(key messages.Topic, c *market.Credentials, r *Reader) (*Wat
 		if !reclaimable(key) && !f.halfFree() {
 			return nil, market.Errorf(market.CodeRateLimited, "the caller watches as many topics as its share of the stream allows")
 		}
-		room = func() bool { return f.closeLingering(false) } // close only topics without watches
+		room = func() bool { return f.closeLingering(false) } // may close only topics without watches
 	}
 	t, err := f.open(key, c, room)
 	if err != nil {
@@ -151,8 +151,9 @@ func (f *Feed) watch(key messages.Topic, c *market.Credentials, r *Reader) (*Wat
 	return t.join(r, r), nil
 }
 
-// open returns a topic and opens it if necessary. While the upstream has no room, open calls makeRoom and tries again. makeRoom
-// closes another topic or returns false. The caller holds the lock.
+// open returns the topic of a key and subscribes to the topic if it is not open yet. If the upstream cannot take another topic,
+// open calls makeRoom and tries again until makeRoom returns false. makeRoom closes another topic, or returns false if it cannot.
+// The caller holds the lock.
 func (f *Feed) open(key messages.Topic, c *market.Credentials, makeRoom func() bool) (*topic, error) {
 	if t := f.topics[key]; t != nil {
 		return t, nil
@@ -172,8 +173,9 @@ func (f *Feed) open(key messages.Topic, c *market.Credentials, makeRoom func() b
 	return t, nil
 }
 
-// watchForQueries watches a topic without a reader, so that queries find its live value. If there is no room, it closes a topic
-// without watches, or a topic that a caller watches beyond its share.
+// watchForQueries watches a topic without a reader, so that queries find its live value. If the upstream cannot take another topic,
+// watchForQueries closes a topic without watches. If all topics have watches, it closes a topic of a caller that watches more than
+// f.share() topics.
 func (f *Feed) watchForQueries(key messages.Topic) (*Watch, error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -187,9 +189,9 @@ func (f *Feed) watchForQueries(key messages.Topic) (*Watch, error) {
 	return t.join(nil, nil), nil
 }
 
-// KeepLive watches a public topic for queries until the reader is closed. If at least half of the room is used, KeepLive watches
-// only a topic that is already open, and only if the caller's share allows the watch. The reader is not signalled when the topic
-// changes.
+// KeepLive watches a public topic until the reader is closed, so that queries find its live value. Changes of the topic do not
+// signal the reader. If Config.Topics/2 or more public topics are open, KeepLive opens no further topic. It then watches the topic
+// only if the topic is already open and withinShare allows the watch.
 func (r *Reader) KeepLive(key messages.Topic) {
 	f := r.feed
 	f.mu.Lock()
@@ -203,7 +205,7 @@ func (r *Reader) KeepLive(key messages.Topic) {
 	}
 }
 
-// remove removes a stopped topic and unsubscribes from it. The caller holds the lock.
+// remove removes a stopped topic from the feed and unsubscribes from the topic. The caller holds the lock.
 func (f *Feed) remove(key messages.Topic) {
 	delete(f.topics, key)
 	if key.Channel != messages.ChannelUser {
@@ -212,20 +214,20 @@ func (f *Feed) remove(key messages.Topic) {
 	f.upstream.Unwatch(key)
 }
 
-// RecordPoll counts a caller's query for the prices or books of existing tokens. The feed watches tokens that are polled often.
-// Several calls with the same poll number count as one poll of each token. Calls with the number 0 are always counted.
+// RecordPoll counts a caller's query for the prices or books of existing tokens. The feed watches tokens that are queried often.
+// Successive calls with the same number poll count once for each token. If poll is 0, each call counts.
 func (f *Feed) RecordPoll(poll uint64, caller string, c messages.Channel, tokenIDs []string) {
 	f.auto.recordPolls(poll, caller, c, tokenIDs, pollsToWatch)
 }
 
-// AutoWatch watches existing tokens for which a caller waits, because the stream may send their values before the REST response
-// arrives. The bounds of auto-watches apply.
+// AutoWatch watches existing tokens whose REST responses a caller waits for, because the stream may send their values earlier. Like
+// RecordPoll, AutoWatch does not watch a token if there are too many such watches. See the package comment.
 func (f *Feed) AutoWatch(caller string, c messages.Channel, tokenIDs []string) {
 	f.auto.recordPolls(0, caller, c, tokenIDs, 1)
 }
 
-// SkipLinger closes matching topics as soon as they have no watches, instead of after Config.Linger. It is used after an account's
-// credentials were revoked.
+// SkipLinger makes matching topics close as soon as they have no watches. Without SkipLinger they close Config.Linger later. It is
+// used after the credentials of an account were revoked.
 func (f *Feed) SkipLinger(match func(messages.Topic) bool) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -236,7 +238,7 @@ func (f *Feed) SkipLinger(match func(messages.Topic) bool) {
 	}
 }
 
-// lingerOver closes a topic without watches at the end of its linger. The caller must not hold the topic's lock.
+// lingerOver closes a topic if it still has no watches after Config.Linger. The caller must not hold the topic's lock.
 func (f *Feed) lingerOver(t *topic) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -250,7 +252,7 @@ func (f *Feed) closeIdle(t *topic) {
 	}
 }
 
-// fail ends the watches of a topic with an error and closes the topic. The caller holds the lock.
+// fail ends the watches of a topic with an error and closes the topic. The caller holds the feed's lock.
 func (f *Feed) fail(t *topic, err error) {
 	t.end(err)
 	f.remove(t.key)

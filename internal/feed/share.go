@@ -7,16 +7,15 @@ import (
 	"oddsgraph/internal/market/messages"
 )
 
-// shares counts the public topics of each caller. A topic counts against the share of only one caller, even if readers of several
-// callers watch it. When the reader of that caller closes its watch, the topic counts against the share of another reader's caller.
+// shares counts the public topics of each caller. If readers of several callers watch a topic, the topic counts for only one
+// caller. When the reader of this caller closes its watch, the topic counts for the caller of another reader.
 type shares struct {
-	// mu is always the last lock that is taken.
+	// mu is the last lock in the lock order.
 	mu     sync.Mutex
-	counts map[string]int // the number of topics by caller; never 0
+	counts map[string]int // the number of topics of each caller; callers without topics have no entry
 }
 
-// move subtracts a topic from the count of one reader's caller and adds it to the count of another reader's caller. A nil
-// reader has no count.
+// move subtracts 1 from the count of from's caller and adds 1 to the count of to's caller. Both readers may be nil.
 func (s *shares) move(from, to *Reader) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -30,7 +29,7 @@ func (s *shares) move(from, to *Reader) {
 	}
 }
 
-// exceeded reports whether the count of any caller is greater than share.
+// exceeded reports whether a caller has more than share topics.
 func (s *shares) exceeded(share int) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -48,26 +47,28 @@ func (s *shares) count(caller string) int {
 	return s.counts[caller]
 }
 
-// withinShare reports whether a reader may watch a topic within its caller's share. t is nil if the topic is not open. A topic that
-// already counts against one caller's share does not count against another caller's. The caller holds the feed's lock.
+// withinShare reports whether the reader's caller has at most f.share() topics if the reader also watches t. t is nil if the topic
+// is not open. If t already counts for a caller, it does not count for the reader's caller as well. user reports whether the topic
+// is an account, which never counts. The caller holds the feed's lock.
 func (f *Feed) withinShare(r *Reader, t *topic, user bool) bool {
 	return r == nil || !r.limited || user || t != nil && t.counted() || f.shares.count(r.caller) < f.share()
 }
 
-// halfFree reports whether less than half of the room is used. The caller holds the feed's lock.
+// halfFree reports whether fewer than half of Config.Topics are open. The caller holds the feed's lock.
 func (f *Feed) halfFree() bool { return f.public < f.cfg.Topics/2 }
 
-// share returns the number of topics that a caller may always watch. The feed never reclaims them.
+// share returns the number of public topics that each caller may always watch.
 func (f *Feed) share() int { return max(f.cfg.Topics/4, 1) }
 
-// reclaimable reports whether a topic may be watched beyond a share until other callers need the room. Prices and books may,
-// because a client can poll them afterwards. Trades and market changes would be lost.
+// reclaimable reports whether the feed may end the watches of a topic when other callers need it. Prices and books are reclaimable,
+// because clients can poll them instead. Trades and market changes are not, because a client that polls misses some of them.
 func reclaimable(key messages.Topic) bool {
 	return key.Channel == messages.ChannelPrices || key.Channel == messages.ChannelOrderbook
 }
 
-// reclaim ends a topic that a caller watches beyond its share, and reports whether there was such a topic. It chooses a topic of
-// the caller with the most topics. It never ends a topic that another caller watches as well. The caller holds the feed's lock.
+// reclaim ends a topic of a caller that watches more than f.share() topics, and reports whether it found such a topic. It chooses a
+// topic of the caller with the most topics. It never ends a topic that another caller watches as well. The caller holds the feed's
+// lock.
 func (f *Feed) reclaim() bool {
 	var last *topic
 	most := f.share()
@@ -91,11 +92,10 @@ func (f *Feed) reclaim() bool {
 	return true
 }
 
-// errReclaimed is the error of watches that end because other callers need their room.
 var errReclaimed error = market.Errorf(market.CodeRateLimited, "other subscriptions need the space on the stream")
 
-// soleCaller returns the caller against whose share the topic counts. sole is false if another caller, or the service itself,
-// watches the topic.
+// soleCaller returns the caller for which the topic counts. sole is false if there is no such caller. sole is also false if another
+// caller or this service itself watches the topic.
 func (t *topic) soleCaller() (caller string, sole bool) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -110,14 +110,15 @@ func (t *topic) soleCaller() (caller string, sole bool) {
 	return t.holder.caller, true
 }
 
-// counted reports whether the topic counts against a caller's share.
+// counted reports whether the topic counts for a caller.
 func (t *topic) counted() bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	return t.holder != nil
 }
 
-// recount makes the topic count against the share of the caller of one remaining reader. The caller holds the lock.
+// recount makes the topic count for the caller of one of its readers, if there is a reader with a limited caller. The caller holds
+// the lock.
 func (t *topic) recount() {
 	var next *Reader
 	if !t.ended {
@@ -134,9 +135,13 @@ func (t *topic) recount() {
 	}
 }
 
-// makeRoom closes one topic and reports whether it could close one. It first looks for a topic that lingers, then for a topic
-// beyond a caller's share, then for a topic that is watched only for queries. If user is true, makeRoom looks for the topic of an
-// account. If user is false, it looks for a public topic. The caller holds the lock.
+// makeRoom closes one topic and reports whether it could close one. If user is true, it closes the topic of an account. If user is
+// false, it closes a public topic, in this order of preference:
+//   - a topic without watches
+//   - a topic of a caller that watches more than f.share() topics
+//   - a topic that is watched only for queries
+//
+// The caller holds the lock.
 func (f *Feed) makeRoom(user bool) bool {
 	if f.closeLingering(user) || !user && f.reclaim() {
 		return true

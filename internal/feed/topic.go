@@ -13,20 +13,21 @@ import (
 type phase uint8
 
 const (
-	// down: no connection carries the topic.
+	// down: the topic has no connection.
 	down phase = iota
-	// opening: the subscription was sent. Its first snapshot, or the confirmation of a market, has not arrived yet.
+	// opening: the subscription was sent. The topic waits for the first snapshot. A market has no snapshots and waits for the venue's
+	// confirmation.
 	opening
-	// resyncing: messages were missed, and a snapshot was requested.
+	// resyncing: a message was lost, and the topic waits for a new snapshot.
 	resyncing
-	// following: a snapshot and all later changes are applied.
+	// following: the state contains a snapshot and all later changes.
 	following
 )
 
 // session is the market.Session of the topics that were opened together on a connection.
 type session struct {
 	market.Session
-	// topics is the number of topics that still belong to the session.
+	// topics is the number of topics that have not lost the connection yet.
 	topics atomic.Int32
 }
 
@@ -38,52 +39,51 @@ type topic struct {
 	// mu protects all fields below. Sink is called with mu held, so it receives states in order.
 	mu      sync.Mutex
 	watches []*Watch // watches[i].index equals i
-	holder  *Reader  // the topic counts against the share of this reader's caller; nil if it counts against no share
+	holder  *Reader  // the topic counts for this reader's caller (see shares); nil if the topic counts for no caller
 	state   State
 	phase   phase
-	session *session // the latest session; nil before the first one
-	// arrived is the internal number of the session's last message; zero before the first message.
+	session *session // the latest session; nil before the first session
+	// arrived is the internal number of the last message of the session. It is zero before the first message.
 	arrived messages.Internal
-	// previousEpoch is the epoch that preceded the state's epoch. Late messages of the previous epoch are ignored.
+	// previousEpoch is the epoch before the epoch of state. Late messages of the previous epoch are ignored.
 	previousEpoch string
-	// buffered contains the changes that have arrived since the topic began to wait for a snapshot. discarded is the last change
-	// that was dropped because the buffer was full or because earlier messages were lost.
+	// buffered contains the changes that have arrived since the topic began to wait for a snapshot. Changes are dropped from buffered
+	// if the buffer is full or earlier messages were lost. discarded is the last dropped change.
 	buffered  []*messages.Message
 	discarded *messages.Message
-	// confirmed reports whether the venue has ever confirmed a market's subscription. unconfirmed is the number of subscriptions
-	// in a row without a confirmation.
+	// confirmed reports whether the venue has ever confirmed the subscription of a market. unconfirmed is the number of timeouts in a
+	// row without a confirmation.
 	confirmed   bool
 	unconfirmed int
-	// incomplete reports whether messages may be missing from the state. If it is true, the next snapshot counts as a resync.
+	// incomplete reports whether messages may be missing from the state. If incomplete is true, the next snapshot counts as a resync.
 	incomplete bool
 	// failedResyncs is the number of failed resyncs in a row. reconnects is the number of connections that the topic has dropped
 	// since its last snapshot.
 	failedResyncs, reconnects int
-	// waitTimer ends the wait for a snapshot or confirmation, and waitID identifies the wait. lateSnapshots is the number of waits
-	// in a row that timed out, over all sessions.
+	// waitTimer is the timeout of the wait for a snapshot or confirmation. waitID identifies the wait, so that the timer of an earlier
+	// wait does nothing. lateSnapshots is the number of timeouts since the last snapshot.
 	waitTimer     *time.Timer
 	waitID        int
 	lateSnapshots int
 	// reading is the current REST read. emptyReads is the number of reads in a row without a usable state. nextRead is the earliest
-	// time of the next read. base describes the last state that was read over REST. base is nil once messages that this state
-	// already contains are no longer expected.
+	// time of the next read.
 	reading    *originRead
 	emptyReads int
 	nextRead   time.Time
-	// bufferingSince is the time at which buffering began. readTooOld reports that the last read returned a state that may be older
-	// than bufferingSince.
+	// bufferingSince is the time at which the topic began to wait for a snapshot. readTooOld reports that the last REST response may
+	// be older than bufferingSince.
 	bufferingSince time.Time
 	readTooOld     bool
 	base           *base
 	linger         *time.Timer
-	// noLinger reports that the topic is closed as soon as it has no watches.
+	// noLinger reports that the topic closes as soon as it has no watches.
 	noLinger bool
 	ended    bool
 
 	// recent contains the token's latest prices, oldest first.
 	recent []Point
 	// flushedAt is the time at which Sink last got the account. dirty reports whether the account has changed since flushedAt.
-	// flushTimer runs the next flush.
+	// flushTimer starts the next flush.
 	flushedAt  time.Time
 	dirty      bool
 	flushTimer *time.Timer
@@ -93,7 +93,8 @@ func newTopic(f *Feed, key messages.Topic) *topic {
 	return &topic{feed: f, key: key}
 }
 
-// join adds a watch that signals reader r. The topic may count against the share of owner's caller. Both readers may be nil.
+// join adds a watch. Changes of the topic signal reader r. If the topic counts for no caller yet, it counts for the caller of
+// owner. Both readers may be nil.
 func (t *topic) join(r, owner *Reader) *Watch {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -134,7 +135,7 @@ func (t *topic) leave(w *Watch) {
 	}
 }
 
-// skipLinger ends a present linger and prevents later ones.
+// skipLinger makes the topic close as soon as it has no watches.
 func (t *topic) skipLinger() {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -144,7 +145,8 @@ func (t *topic) skipLinger() {
 	}
 }
 
-// watchers returns the number of watches with a reader, and the number of watches that only keep the topic live for queries.
+// watchers returns the number of watches with a reader and the number of watches without a reader. Watches without a reader keep
+// the topic live for queries.
 func (t *topic) watchers() (readers, keepers int) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -158,7 +160,7 @@ func (t *topic) watchers() (readers, keepers int) {
 	return readers, keepers
 }
 
-// stopIfIdle stops the topic if it has no watches. It reports whether it has stopped the topic.
+// stopIfIdle stops the topic if the topic has no watches. It returns true if it has stopped the topic.
 func (t *topic) stopIfIdle() bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -199,7 +201,7 @@ func (t *topic) resyncing() bool {
 	return t.phase == resyncing
 }
 
-// currentSession returns the session of a connected topic, or nil.
+// currentSession returns the session of the topic, or nil if the topic has no connection.
 func (t *topic) currentSession() *session {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -209,7 +211,7 @@ func (t *topic) currentSession() *session {
 	return t.session
 }
 
-// setSession moves the topic to another session, or to none if s is nil. The caller holds the lock.
+// setSession moves the topic to session s. If s is nil, the topic has no session. The caller holds the lock.
 func (t *topic) setSession(s *session) {
 	if t.session != nil && t.phase != down {
 		t.session.topics.Add(-1)
@@ -220,8 +222,8 @@ func (t *topic) setSession(s *session) {
 	t.session = s
 }
 
-// up begins a new session. The venue sends a snapshot, which replaces the state. Markets have no snapshots: a market is live
-// once the venue has confirmed its subscription.
+// up begins a new session. The venue then sends a snapshot. Markets have no snapshots: a market becomes live when the venue
+// confirms its subscription.
 func (t *topic) up(s *session) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -266,12 +268,13 @@ func (t *topic) markStale() {
 	if !t.state.Known || t.session == nil {
 		return
 	}
-	if _, ended := t.session.Ended(); !ended { // the end of a session makes its values stale without a call
+	if _, ended := t.session.Ended(); !ended { // if the session has ended, its values are already stale
 		t.feed.cfg.Sink.StreamStale(t.key)
 	}
 }
 
-// startFollowing makes the topic live: from now on changes are applied to the state. The caller holds the lock.
+// startFollowing makes the topic live. The topic no longer buffers changes but applies them to the state. The caller holds the
+// lock.
 func (t *topic) startFollowing() {
 	t.phase, t.buffered, t.discarded = following, nil, nil
 	t.failedResyncs, t.reconnects, t.lateSnapshots, t.emptyReads = 0, 0, 0, 0
