@@ -8,36 +8,35 @@ import (
 	"oddsgraph/internal/market/messages"
 )
 
-// accountInterval is the minimum time between two flushes of an account. Venues send each new price of a position as its own
-// message. A read of the account flushes it at once.
+// accountInterval is the minimum time between two calls of Sink for an account. It exists because venues send a message for each
+// new price of a position. A read of the account calls Sink at once.
 const accountInterval = 50 * time.Millisecond
 
-// mutableAccount is an account to which changes are applied. Readers get an Account that shares the lists of the mutableAccount.
-// The mutableAccount copies a shared list before it changes it.
+// mutableAccount is an account to which changes are applied. Readers get an Account that shares the lists of the mutableAccount. A
+// shared list is copied before it is changed.
 type mutableAccount struct {
 	orders    keyedList[string, market.Order]
 	positions keyedList[market.PositionKey, market.Position]
 	balance   *market.Balance
-	// fills contains the latest fills, oldest first. If a new fill has no id and equals a fill in the list, the new fill gets the
-	// next free Ordinal. See market.Trade.
+	// fills contains the latest fills, oldest first.
 	fills []market.Trade
-	// positionsLost reports whether the positions have become unknown since the last flush.
+	// positionsLost reports whether applyPosition has made the positions unknown since the last flush.
 	positionsLost bool
-	current       *Account // nil after a change
+	current       *Account // the present snapshot; nil after a change
 }
 
 func orderKey(o *market.Order) string { return o.OrderID }
 
-// keyedList is a list in the venue's order with an index by key.
+// keyedList is a list in the venue's order. at maps the key of a row to its index in rows.
 type keyedList[K comparable, T any] struct {
 	rows []T
 	at   map[K]int
-	// shared reports whether readers use rows. Shared rows must be copied before a write.
+	// shared reports whether readers use rows. put then copies rows before it changes them.
 	shared bool
 }
 
-// newMutableAccount returns the account of a snapshot. A list that is nil in the snapshot is unknown. The parameter before is the
-// account that the snapshot replaces, or nil. The new account keeps the fills of that account.
+// newMutableAccount returns the account in a snapshot. A nil list in the snapshot is unknown. before is the account that the
+// snapshot replaces, or nil. The new account keeps the fills of before.
 func newMutableAccount(m *messages.Message, before *mutableAccount) *mutableAccount {
 	positions := slices.Clone(m.Positions)
 	market.NumberPositions(positions)
@@ -58,15 +57,14 @@ func (a *mutableAccount) addFills(m *messages.Message) (fresh []market.Trade) {
 	return fresh
 }
 
-// isActive reports whether an order is still active.
+// isActive reports whether an order is still active. An unknown status counts as active.
 func isActive(o *market.Order) bool {
 	return o.Status == market.OrderOpen || o.Status == market.OrderPartiallyFilled || o.Status == market.OrderUnknown
 }
 
-// isHeld reports whether the size of a position is not 0.
 func isHeld(p *market.Position) bool { return !p.Size.IsZero() }
 
-// apply applies a change. An unknown list stays unknown, because the change contains only one element of the list.
+// apply applies a change. An unknown list stays unknown, because a change contains only one element of the list.
 func (a *mutableAccount) apply(m *messages.Message) {
 	switch m.Kind {
 	case messages.KindOrder:
@@ -85,10 +83,11 @@ func (a *mutableAccount) apply(m *messages.Message) {
 	a.current = nil
 }
 
-// applyPosition applies a change of a position. The positions with the same market and outcome are its lots. Messages do not say
-// which lot has changed. If a lot has the size and the average price of the change, the change replaces that lot. If there is only
-// one lot, the change replaces it in any case. If there are several lots and none matches, the positions are unknown until the next
-// snapshot.
+// applyPosition applies a change of a position. An account may have several positions with the same market and outcome, called
+// lots. A message does not say which lot it changes:
+//   - If a lot has the size and the average price in the message, the message replaces that lot.
+//   - Otherwise, if there is only one lot, the message replaces it.
+//   - Otherwise, if there are several lots, all positions are unknown until the next snapshot.
 func (a *mutableAccount) applyPosition(p market.Position) {
 	lots := 0
 	for {
@@ -115,7 +114,7 @@ func sameLot(a, b *market.Position) bool {
 	return a.Size.Cmp(b.Size) == 0 && (a.AvgPrice == b.AvgPrice || a.AvgPrice != nil && b.AvgPrice != nil && a.AvgPrice.Cmp(*b.AvgPrice) == 0)
 }
 
-// snapshot returns the present account. The result never changes.
+// snapshot returns the present account. The result is read-only and does not change later.
 func (a *mutableAccount) snapshot() *Account {
 	if a.current == nil {
 		a.current = &Account{Orders: a.orders.share(), Positions: a.positions.share(), Balance: a.balance}
@@ -123,8 +122,8 @@ func (a *mutableAccount) snapshot() *Account {
 	return a.current
 }
 
-// newKeyedList returns a list of those rows for which the function stays returns true. A later row replaces an earlier row with the
-// same key. If rows is nil, the list is unknown.
+// newKeyedList returns a list of the rows for which stays returns true. A later row replaces an earlier row with the same key. If
+// rows is nil, the list is unknown.
 func newKeyedList[K comparable, T any](rows []T, key func(*T) K, stays func(*T) bool) (l keyedList[K, T]) {
 	if rows == nil {
 		return l
@@ -145,8 +144,8 @@ func newKeyedList[K comparable, T any](rows []T, key func(*T) K, stays func(*T) 
 	return l
 }
 
-// put stores a row under a key: it replaces the known row with the key or appends the new row. If stays is false, put removes the
-// known row.
+// put stores a row under a key. It replaces the row that has the key, or appends the new row. If stays is false, put instead
+// removes the row that has the key. put does not change an unknown list.
 func (l *keyedList[K, T]) put(key K, row T, stays bool) {
 	i, known := l.at[key]
 	if l.at == nil || !known && !stays {
@@ -178,8 +177,8 @@ func (l *keyedList[K, T]) share() []T {
 	return slices.Clip(l.rows)
 }
 
-// visibleState returns the state for readers. It also flushes an account, so that queries return the same values as the reader
-// gets. The caller holds the lock.
+// visibleState returns the state for readers. It also flushes an account, so that queries return the values that readers get. The
+// caller holds the lock.
 func (t *topic) visibleState() State {
 	if t.state.mutable != nil {
 		t.state.Account = t.state.mutable.snapshot()
@@ -190,7 +189,7 @@ func (t *topic) visibleState() State {
 	return s
 }
 
-// flushSoon flushes the account now, or accountInterval after the last flush.
+// flushSoon flushes the account as soon as accountInterval has passed since the last flush. The caller holds the lock.
 func (t *topic) flushSoon() {
 	t.dirty = true
 	wait := t.flushedAt.Add(accountInterval).Sub(t.feed.cfg.Clock.Now())

@@ -13,66 +13,64 @@ import (
 )
 
 const (
-	// A token that is polled pollsToWatch times within pollWindow gets an auto-watch. The auto-watch is closed autoWatchFor
-	// after the last poll.
+	// A token that is polled pollsToWatch times within pollWindow gets an auto-watch. An auto-watch is closed autoWatchFor after its
+	// last poll.
 	pollsToWatch = 3
 	pollWindow   = 10 * time.Second
 	autoWatchFor = 30 * time.Second
-	// retryEvery is the time between two attempts to open the auto-watches for which there was no room. See the package comment for
-	// the meaning of room.
+	// retryEvery is the time between two attempts to open an auto-watch while the stream cannot take another topic.
 	retryEvery = time.Second
 )
 
-// autoWatcher watches topics that queries poll often, so that these polls need no calls to the venue. Auto-watches use at most
-// half of the room. When that half is full, a caller with few auto-watches may replace an auto-watch of a caller with many.
+// autoWatcher watches topics whose values queries read often, so that these reads need no calls to the venue. Such a read is called
+// a poll. When size auto-watches exist, a caller with few auto-watches may replace an auto-watch of a caller with many.
 type autoWatcher struct {
 	feed *Feed
-	size int
+	size int // the maximum number of auto-watches
 
-	// mu protects all fields below. It may be taken under the feed's lock. Topics' locks may be taken under mu.
+	// mu protects all fields below. The lock order is Feed.mu, autoWatcher.mu, topic.mu.
 	mu sync.Mutex
-	// polls contains the recent polls of topics that have no auto-watch.
+	// polls contains the recent polls of topics without an auto-watch.
 	polls   *lru.Cache[messages.Topic, *pollTimes]
 	watches map[messages.Topic]*autoWatch
-	// byToken contains the same auto-watches as watches, for fast look-ups by queries.
+	// byToken contains the same auto-watches as watches, by channel and token id.
 	byToken map[messages.Channel]map[string]*autoWatch
-	// callers contains the callers that have an auto-watch.
 	callers map[string]*autoCaller
-	// changes is the number of additions and removals of auto-watches.
+	// changes counts the additions and removals of auto-watches.
 	changes uint64
 	failed  searchFailure
-	// expiry is the timer that calls expire. It is nil while there are no auto-watches.
+	// expiry is the timer that calls expire. It is nil if there are no auto-watches.
 	expiry *time.Timer
 	closed bool
 }
 
-// autoWatch is the watch of a topic that queries poll often.
 type autoWatch struct {
 	key messages.Topic
-	// caller is the caller whose poll opened the auto-watch. polled is the time of the last poll by any caller.
+	// caller is the caller whose poll opened the auto-watch. polled is the time of the last poll, which may be a poll of another
+	// caller.
 	caller *autoCaller
 	polled time.Time
-	// watch is nil while the topic is being opened and while there is no room for the topic.
+	// watch is nil until the topic is open.
 	watch   *Watch
 	opening bool
 }
 
-// autoCaller is a caller with auto-watches.
+// autoCaller is a caller with at least one auto-watch.
 type autoCaller struct {
 	name  string
-	count int // the number of its auto-watches, which is never 0
+	count int // the number of auto-watches
 }
 
-// searchFailure is the result of a failed search for an auto-watch to replace. The field count is the number of auto-watches of the
-// caller that searched. Callers with at least as many auto-watches skip the search until the time in the field until, or until an
-// auto-watch is added or removed.
+// searchFailure describes a failed search for an auto-watch that a new auto-watch may replace. A search of any caller with at least
+// count auto-watches would fail as well. Such searches are skipped until an auto-watch is added or removed, or until the time in
+// the field until has passed.
 type searchFailure struct {
 	count   int
 	changes uint64
 	until   time.Time
 }
 
-// pollTimes contains the times of a topic's recent polls and the number of the last poll.
+// pollTimes contains the times of a topic's recent polls. lastPoll is the number of the last poll. See Feed.RecordPoll.
 type pollTimes struct {
 	times    []time.Time
 	lastPoll uint64
@@ -82,7 +80,7 @@ func newAutoWatcher(f *Feed) *autoWatcher {
 	size := max(f.cfg.Topics/2, 1)
 	recent, err := lru.New[messages.Topic, *pollTimes](10 * size)
 	if err != nil {
-		panic("feed: " + err.Error()) // only for a size below 1
+		panic("feed: " + err.Error()) // lru.New fails only for a size below 1
 	}
 	return &autoWatcher{
 		feed: f, size: size, polls: recent, watches: make(map[messages.Topic]*autoWatch),
@@ -90,8 +88,8 @@ func newAutoWatcher(f *Feed) *autoWatcher {
 	}
 }
 
-// recordPolls counts a caller's polls of tokens. It opens an auto-watch for each token that has at least as many recent polls as
-// the parameter enough.
+// recordPolls counts a poll of each token by a caller. If a token then has at least enough polls within pollWindow, recordPolls
+// opens an auto-watch.
 func (aw *autoWatcher) recordPolls(poll uint64, caller string, c messages.Channel, tokenIDs []string, enough int) {
 	if aw.feed.upstream == nil {
 		return // there is no stream
@@ -99,7 +97,7 @@ func (aw *autoWatcher) recordPolls(poll uint64, caller string, c messages.Channe
 	now := aw.feed.cfg.Clock.Now()
 	var opening []*autoWatch
 	aw.mu.Lock()
-	// While there is no room, polls are not counted, because most of them could not open an auto-watch.
+	// If the caller cannot open an auto-watch, recordPolls does not count the polls.
 	full := aw.isFull(aw.count(caller), now)
 	tokens := aw.byToken[c]
 	for _, id := range tokenIDs {
@@ -119,7 +117,7 @@ func (aw *autoWatcher) recordPolls(poll uint64, caller string, c messages.Channe
 		}
 		polls.times, polls.lastPoll = append(slices.DeleteFunc(polls.times, func(at time.Time) bool { return now.Sub(at) > pollWindow }), now), poll
 		if !known || len(polls.times) >= enough {
-			key.ID = strings.Clone(id) // without the copy, the key could keep a whole request in memory
+			key.ID = strings.Clone(id) // id may be a part of a whole request, which the key must not keep in memory
 		}
 		if len(polls.times) >= enough && !aw.closed {
 			if aw.makeRoom(caller, now) {
@@ -142,10 +140,12 @@ func (aw *autoWatcher) recordPolls(poll uint64, caller string, c messages.Channe
 	aw.open(opening)
 }
 
-// makeRoom makes room for another auto-watch of a caller and reports whether there is room. If necessary, it removes an auto-watch
-// of another caller that has at least two auto-watches more than this caller. If there is no such caller, it removes an auto-watch
-// that was not polled within pollWindow and whose caller has at least as many auto-watches as this caller. The caller holds the
-// lock.
+// makeRoom reports whether a caller may add an auto-watch. If there are already aw.size auto-watches, makeRoom removes one of them:
+//   - It prefers an auto-watch of a caller that has at least two auto-watches more than this caller.
+//   - If there is none, it removes an auto-watch that was not polled within pollWindow. The caller of that auto-watch must have at
+//     least as many auto-watches as this caller.
+//
+// If it can remove neither, it returns false. The caller holds the lock.
 func (aw *autoWatcher) makeRoom(caller string, now time.Time) bool {
 	if len(aw.watches) < aw.size {
 		return true
@@ -175,8 +175,8 @@ func (aw *autoWatcher) makeRoom(caller string, now time.Time) bool {
 	return true
 }
 
-// isFull reports whether an earlier search shows that a caller with count auto-watches cannot replace any auto-watch. The caller
-// holds the lock.
+// isFull reports whether there are aw.size auto-watches and the last failed search shows that a caller with count auto-watches
+// cannot replace one of them. The caller holds the lock.
 func (aw *autoWatcher) isFull(count int, now time.Time) bool {
 	return len(aw.watches) >= aw.size && aw.failed.changes == aw.changes && count >= aw.failed.count && !now.After(aw.failed.until)
 }
@@ -189,8 +189,8 @@ func (aw *autoWatcher) count(caller string) int {
 	return 0
 }
 
-// victim returns the auto-watch to remove. Of the matching auto-watches, it chooses those of the caller with the most auto-watches,
-// and of these the one that was polled least recently. It returns nil if no auto-watch matches. The caller holds the lock.
+// victim chooses the matching auto-watch whose caller has the most auto-watches. Among equals, it chooses the auto-watch that was
+// polled least recently. It returns nil if no auto-watch matches. The caller holds the lock.
 func (aw *autoWatcher) victim(match func(*autoWatch) bool) (least *autoWatch) {
 	for _, w := range aw.watches {
 		if least != nil {
@@ -205,7 +205,7 @@ func (aw *autoWatcher) victim(match func(*autoWatch) bool) (least *autoWatch) {
 	return least
 }
 
-// add adds an auto-watch. The caller holds the lock. After the caller has released the lock, it must pass the auto-watch to open.
+// add adds an auto-watch. The caller holds the lock, and must pass the auto-watch to open after it has released the lock.
 func (aw *autoWatcher) add(key messages.Topic, caller string, now time.Time) *autoWatch {
 	c := aw.callers[caller]
 	if c == nil {
@@ -236,7 +236,7 @@ func (aw *autoWatcher) remove(w *autoWatch) {
 	}
 }
 
-// open opens auto-watches. If there is no room for an auto-watch, expire opens it later.
+// open opens the topics of auto-watches. If the stream cannot take another topic, expire opens the remaining topics later.
 func (aw *autoWatcher) open(opening []*autoWatch) {
 	room := true
 	for _, w := range opening {
@@ -265,8 +265,8 @@ func (aw *autoWatcher) open(opening []*autoWatch) {
 	}
 }
 
-// expire removes auto-watches without recent polls and auto-watches whose watch has ended, for example because the venue has
-// refused the topic. It tries again to open auto-watches for which there was no room.
+// expire removes auto-watches that were not polled for autoWatchFor. It also removes auto-watches whose watch has ended, for
+// example because the venue has refused the topic. It then tries again to open the auto-watches that have no open topic yet.
 func (aw *autoWatcher) expire() {
 	now := aw.feed.cfg.Clock.Now()
 	next := autoWatchFor
@@ -298,8 +298,8 @@ func (aw *autoWatcher) expire() {
 	aw.open(opening)
 }
 
-// giveWay makes room for a subscriber: it removes an auto-watch that is the only watch of its topic. It returns false if there is
-// no such auto-watch. The caller holds the feed's lock.
+// giveWay removes an auto-watch that is the only watch of its topic, so that a subscriber can have a topic instead. It returns
+// false if there is no such auto-watch. The caller holds the feed's lock.
 func (aw *autoWatcher) giveWay() bool {
 	aw.mu.Lock()
 	defer aw.mu.Unlock()

@@ -5,8 +5,8 @@ import (
 	"oddsgraph/internal/market/messages"
 )
 
-// crossed reports whether a book's best bid is at or above its best ask. The venue would have matched these orders, so a
-// crossed book shows that a message was missed.
+// crossed reports whether a book's best bid is at or above its best ask. The venue would have matched these orders, so a crossed
+// book means that a message was lost.
 func crossed(b *market.Book) bool {
 	if b == nil {
 		return false
@@ -15,8 +15,7 @@ func crossed(b *market.Book) bool {
 	return bid != nil && ask != nil && bid.Cmp(*ask) >= 0
 }
 
-// withPosition returns a copy of a book with the token, the sequence number and the time of a message. It does not change the
-// book of the message.
+// withPosition returns a copy of a book with the token, the sequence number and the time of a message.
 func withPosition(b *market.Book, m *messages.Message) *market.Book {
 	c := *b
 	setBookPosition(&c, m)
@@ -32,8 +31,8 @@ func setBookPosition(b *market.Book, m *messages.Message) {
 	}
 }
 
-// limitDepth returns the book cut to the depth that the venue's changes cover. Deeper levels would get no changes and become
-// wrong. Depth 0 means that the depth is unknown.
+// limitDepth returns the book with at most depth levels on each side. The venue sends changes only for these levels, so deeper
+// levels would become wrong. If depth is 0, the number is unknown, and limitDepth returns the whole book.
 func limitDepth(b *market.Book, depth int) *market.Book {
 	if depth == 0 || depth >= b.Depth {
 		return b
@@ -43,7 +42,7 @@ func limitDepth(b *market.Book, depth int) *market.Book {
 	return &c
 }
 
-// applyChanges returns a new book with changes applied to b. Both books share the unchanged parts of their sides.
+// applyChanges returns a new book with changes applied to b. The new book shares unchanged levels with b.
 func applyChanges(b *market.Book, changes []market.LevelChange) *market.Book {
 	next := *b
 	for _, c := range changes {

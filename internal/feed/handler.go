@@ -2,7 +2,7 @@ package feed
 
 import "oddsgraph/internal/market/messages"
 
-// Up starts a session for the topics of a connection. The venue sends the topics' snapshots next.
+// Up starts a session for topics whose subscriptions were sent on a connection.
 func (f *Feed) Up(_ string, topics []messages.Topic) {
 	s := &session{}
 	for _, key := range topics {
@@ -21,8 +21,8 @@ func (f *Feed) Acknowledged(topics []messages.Topic) {
 	}
 }
 
-// Down reports that topics have lost their connection. If a session loses all its topics, Down ends the session. That makes all
-// values of the session stale with one write.
+// Down reports that topics have lost their connection. If a session has no topics left, Down ends the session. One write then makes
+// all its values stale.
 func (f *Feed) Down(topics []messages.Topic, _ error) {
 	lost := make([]*topic, 0, len(topics))
 	leaving := make(map[*session]int32)
@@ -52,8 +52,7 @@ func (f *Feed) Message(m *messages.Message) {
 	}
 }
 
-// Heartbeat compares the venue's sequence numbers with the topics' numbers. So the feed detects that the last message of a
-// topic was lost.
+// Heartbeat reports the venue's present sequence numbers of topics. With them, the feed detects the loss of a topic's last message.
 func (f *Feed) Heartbeat(epoch string, seqs map[messages.Topic]uint64) {
 	for key, seq := range seqs {
 		if t := f.find(key); t != nil {
@@ -62,8 +61,8 @@ func (f *Feed) Heartbeat(epoch string, seqs map[messages.Topic]uint64) {
 	}
 }
 
-// Refused ends the watches of a topic that the venue has refused. It also unsubscribes from the topic, because a subscriber may
-// have watched the topic again after the refusal.
+// Refused ends the watches of a topic that the venue has refused. It also unsubscribes from the topic, because a subscription may
+// have been sent again after the refusal.
 func (f *Feed) Refused(key messages.Topic, err error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()

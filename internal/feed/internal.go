@@ -2,8 +2,9 @@ package feed
 
 import "oddsgraph/internal/market/messages"
 
-// arrive records the internal number of a message. lost reports that this service lost earlier messages and that the venue's
-// numbers cannot show the loss. again reports that the message has arrived before. The caller holds the lock.
+// arrive stores the internal number of a message. lost reports whether the internal numbers show that this service lost earlier
+// messages. lost is false if the venue's own numbers are enough to detect a loss. again reports whether the message must be ignored
+// because it has arrived before. The caller holds the lock.
 func (t *topic) arrive(m *messages.Message) (lost, again bool) {
 	number, before := m.Internal, t.arrived
 	if number.Seq == 0 {
@@ -22,13 +23,13 @@ func (t *topic) arrive(m *messages.Message) (lost, again bool) {
 	}
 	t.arrived = number
 	if m.Seq != 0 && (t.phase != following || t.state.Seq != 0) {
-		return false, false // the venue's numbers show what is missing
+		return false, false // the venue's numbers detect a loss
 	}
 	return before.Seq != 0 && (!same || number.Seq != before.Seq+1), false
 }
 
-// contains reports whether a snapshot contains a change that has no sequence number of the venue. A merged snapshot contains all
-// changes up to its internal number. A snapshot of the venue contains all changes up to its time.
+// contains reports whether a snapshot already contains a change. It is for changes without a sequence number of the venue. A merged
+// snapshot contains all changes up to its internal number. A snapshot of the venue contains all changes up to its time.
 func contains(snapshot, change *messages.Message) bool {
 	if snapshot.Merged && snapshot.Internal.Epoch == change.Internal.Epoch {
 		return change.Internal.Seq <= snapshot.Internal.Seq
@@ -36,8 +37,8 @@ func contains(snapshot, change *messages.Message) bool {
 	return !change.Time.After(snapshot.Time)
 }
 
-// discardBuffered drops all buffered changes, because messages that precede m were lost. It stores the last dropped change in
-// discarded, because a snapshot from before this change cannot be used. The caller holds the lock.
+// discardBuffered drops all buffered changes, because messages between them and m were lost. It sets discarded, because a snapshot
+// that does not contain the discarded change cannot be used. The caller holds the lock.
 func (t *topic) discardBuffered(m *messages.Message) {
 	switch m.Kind {
 	case messages.KindPrice, messages.KindBookSnapshot, messages.KindTradesSnapshot, messages.KindUserSnapshot:
@@ -50,8 +51,8 @@ func (t *topic) discardBuffered(m *messages.Message) {
 	t.buffered = nil
 }
 
-// Sent compares the number of the last message that was sent for each topic with the number of the last message that arrived.
-// So the feed notices that the last message of a topic was lost, even if no further message comes.
+// Sent reports the internal numbers of the last messages that another process has sent to this feed, by topic. If the last message
+// of a topic has not arrived, the topic has a gap. Without Sent, the feed would notice this gap only when the next message arrives.
 func (f *Feed) Sent(epoch uint64, last map[messages.Topic]uint64) {
 	for key, seq := range last {
 		if t := f.find(key); t != nil {
@@ -60,8 +61,7 @@ func (f *Feed) Sent(epoch uint64, last map[messages.Topic]uint64) {
 	}
 }
 
-// sent handles a gap if the last message that was sent for the topic has not arrived. While the topic waits for a snapshot, sent
-// does not handle a gap, because the next message shows the gap.
+// sent handles a gap if the topic is live and the message with the number last has not arrived.
 func (t *topic) sent(last messages.Internal) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -75,9 +75,9 @@ func (t *topic) sent(last messages.Internal) {
 	}
 }
 
-// Snapshot returns the state of a live topic as a merged message, which contains all messages that have arrived. It returns nil if
-// the topic is not live. It also returns nil while the state comes from REST and may already contain changes whose messages have
-// yet to arrive. Prices are an exception, because each message replaces the whole price.
+// Snapshot returns the state of a live topic as a merged message. See messages.Message. It returns nil if the topic is not live.
+// After a REST read, the state may contain changes whose messages have not arrived yet. Snapshot then returns nil too, except for a
+// price, because each message replaces the whole price.
 func (f *Feed) Snapshot(key messages.Topic) *messages.Message {
 	t := f.find(key)
 	if t == nil {
@@ -105,5 +105,5 @@ func (f *Feed) Snapshot(key messages.Topic) *messages.Message {
 	return m
 }
 
-// Hold opens a public topic for readers in other processes. The topic is open until the watch is closed.
+// Hold opens a public topic for readers in other processes. The topic stays open until the watch is closed.
 func (f *Feed) Hold(key messages.Topic) (*Watch, error) { return f.watchForQueries(key) }

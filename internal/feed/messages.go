@@ -32,8 +32,8 @@ func (t *topic) message(m *messages.Message) {
 	}
 }
 
-// observeLag reports the delay of a change. It ignores snapshots and messages before the first snapshot, because these may have
-// any age.
+// observeLag calls Config.Lag for a change or a price. It ignores messages that arrive while the topic is not live, and snapshots,
+// because their values may be old.
 func (t *topic) observeLag(m *messages.Message) {
 	if t.feed.cfg.Lag == nil || t.phase != following || m.Time.IsZero() {
 		return
@@ -45,8 +45,8 @@ func (t *topic) observeLag(m *messages.Message) {
 	}
 }
 
-// applyPrice applies a price. A price message contains the complete state, so it is applied even if messages before it were lost. A
-// price that replaces a state with missing messages counts as a resync.
+// applyPrice applies a price. A price message contains the complete state, so it is also applied if messages before it were lost.
+// The price then counts as a resync.
 func (t *topic) applyPrice(m *messages.Message, lost bool) {
 	if t.isOld(m) || t.inBase(m) {
 		return
@@ -60,7 +60,7 @@ func (t *topic) applyPrice(m *messages.Message, lost bool) {
 	t.commit(next, Items{})
 }
 
-// applySnapshot replaces the state, then applies the buffered changes that are newer than the snapshot.
+// applySnapshot replaces the state with a snapshot and applies the buffered changes that the snapshot does not contain.
 func (t *topic) applySnapshot(m *messages.Message, lost bool) {
 	if t.isOld(m) {
 		return
@@ -99,8 +99,8 @@ func (t *topic) applySnapshot(m *messages.Message, lost bool) {
 	t.commit(next, items)
 }
 
-// snapshotFailed requests another snapshot because the last snapshot has a crossed book or does not fit the buffered changes. The
-// caller holds the lock.
+// snapshotFailed requests another snapshot, because the last snapshot cannot be used. buffered contains the changes that the topic
+// still buffers. The caller holds the lock.
 func (t *topic) snapshotFailed(buffered []*messages.Message) {
 	if t.phase != following {
 		t.resyncFailed()
@@ -112,11 +112,11 @@ func (t *topic) snapshotFailed(buffered []*messages.Message) {
 // applyChange applies a change. While the topic waits for a snapshot, it buffers the change.
 func (t *topic) applyChange(m *messages.Message, lost bool) {
 	if t.phase == opening && t.key.Channel == messages.ChannelMarket {
-		t.confirm() // a change implies that the venue accepted the subscription
+		t.confirm() // the venue sends changes only after it has accepted a subscription
 	}
 	if t.phase != following {
 		if len(t.buffered) == maxBuffered {
-			t.discarded = t.buffered[maxBuffered/2-1] // a snapshot from before this change is not usable any more
+			t.discarded = t.buffered[maxBuffered/2-1] // a snapshot from before this change cannot be used any more
 			t.buffered = slices.Delete(t.buffered, 0, maxBuffered/2)
 		}
 		if !lost {
@@ -149,30 +149,33 @@ func (t *topic) applyChange(m *messages.Message, lost bool) {
 	t.commit(next, items)
 }
 
-// seen reports whether a state already includes a message, according to their sequence numbers.
+// seen reports whether the sequence numbers show that a state already includes a message.
 func seen(s *State, m *messages.Message) bool {
 	return m.Seq != 0 && m.Epoch == s.Epoch && m.Seq <= s.Seq
 }
 
-// skips reports whether messages between a state and a message are missing.
+// skips reports whether the sequence numbers show that messages between a state and a message are missing.
 func skips(s *State, m *messages.Message) bool {
 	return m.Seq != 0 && s.Seq != 0 && (m.Epoch != s.Epoch || m.Seq > s.Seq+1)
 }
 
-// follows reports whether a change is the direct successor of a state.
+// follows reports whether a change is the direct successor of a state. It also returns true if the sequence numbers cannot tell.
 func (t *topic) follows(s *State, m *messages.Message) bool {
 	if m.Seq == 0 {
 		return true
 	}
 	if s.Seq == 0 {
-		return true // the state has no number, so no number can be missing
+		return true
 	}
 	return m.Epoch == s.Epoch && m.Seq == s.Seq+1 && (m.PrevSeq == 0 || m.PrevSeq == s.Seq)
 }
 
-// isOld reports whether a snapshot or price must be ignored because it is no newer than the known state. While the topic waits for
-// a snapshot, a snapshot with the same number as the state is accepted. The first snapshot of a session may restart the numbers if
-// the venue sends no epoch. If the venue sends epochs, only a snapshot after a failed resync may restart the numbers.
+// isOld reports whether a snapshot or price must be ignored because its sequence number is too small. The smallest accepted number
+// depends on the phase:
+//   - A live topic needs a greater number than the number of its state.
+//   - A topic that waits for a snapshot also accepts the number of its state.
+//   - The first snapshot of a session may have any number if the venue sends no epochs. If the venue sends epochs, this is allowed
+//     only after a failed resync.
 func (t *topic) isOld(m *messages.Message) bool {
 	if !t.state.Known || !seen(&t.state, m) {
 		return false
@@ -192,8 +195,8 @@ func (t *topic) crossed(s *State) bool {
 	return t.key.Channel == messages.ChannelOrderbook && crossed(s.Book)
 }
 
-// heartbeat compares the venue's sequence number with the number of the state. A greater number means that the last message of
-// the topic was lost.
+// heartbeat compares the venue's sequence number of the topic with the number of the state. If the venue's number is greater, the
+// last message of the topic was lost.
 func (t *topic) heartbeat(epoch string, seq uint64) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -212,8 +215,8 @@ func (t *topic) heartbeat(epoch string, seq uint64) {
 	}
 }
 
-// replace replaces a state with the whole state in a message. It returns the new trades. The caller adds them to the queue of each
-// watch.
+// replace replaces a state with the complete state in a message. It returns the new trades. The caller must queue them for the
+// watches.
 func (t *topic) replace(s *State, m *messages.Message) (items Items) {
 	known := s.Known
 	setPosition(s, m)
@@ -230,7 +233,7 @@ func (t *topic) replace(s *State, m *messages.Message) (items Items) {
 	return items
 }
 
-// apply applies a change to a state. It returns the trades or market changes in m. The caller adds them to the queue of each watch.
+// apply applies a change to a state. It returns the new trades or market changes. The caller must queue them for the watches.
 func apply(s *State, m *messages.Message) (items Items) {
 	setPosition(s, m)
 	switch m.Kind {
@@ -274,7 +277,7 @@ func (t *topic) commit(next State, items Items) {
 	switch t.key.Channel {
 	case messages.ChannelPrices:
 		if s.Spread == nil && spread != nil {
-			sink.StreamStale(t.key) // the last spread does not belong to the new price
+			sink.StreamStale(t.key) // Sink still has a spread that does not belong to the new price
 		}
 		t.recent = addPoint(t.recent, s.Meta.ReceivedAt, s.Price.Price)
 		sink.StreamPrice(in, s.Price, s.Meta)

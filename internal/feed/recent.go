@@ -8,18 +8,17 @@ import (
 	"oddsgraph/internal/market/messages"
 )
 
-// maxRecent bounds the recent prices of a token. There is at most one price for each second, so a full list covers about two
-// minutes or more.
+// maxRecent is the maximum number of recent prices of a token. The list has at most one price for each second.
 const maxRecent = 120
 
-// Point is a price of a token. At is the time at which the price arrived.
+// Point is a price of a token and the local time at which the price arrived.
 type Point struct {
 	At    time.Time
 	Price market.Decimal
 }
 
-// addPoint adds a price to points, which are oldest first. If the last point has arrived in the same second, the new price replaces
-// that point.
+// addPoint adds a price to points, which are sorted with the oldest first. If the last point has arrived in the same second, the
+// new price replaces it.
 func addPoint(points []Point, at time.Time, price market.Decimal) []Point {
 	if n := len(points); n > 0 && at.Unix() <= points[n-1].At.Unix() {
 		points = points[:n-1]
@@ -29,8 +28,8 @@ func addPoint(points []Point, at time.Time, price market.Decimal) []Point {
 	return append(points, Point{at, price})
 }
 
-// Recent returns the latest prices of a token, oldest first: at most one for each second, and at most maxRecent. It returns nil
-// if the token's price is not watched. The caller owns the slice.
+// Recent returns the latest prices of a token, oldest first. It returns at most one price for each second and at most maxRecent
+// prices. It returns nil if the price of the token is not watched. The caller owns the slice.
 func (f *Feed) Recent(tokenID string) []Point {
 	t := f.find(messages.Topic{Channel: messages.ChannelPrices, ID: tokenID})
 	if t == nil {

@@ -6,8 +6,8 @@ import (
 	"oddsgraph/internal/market/messages"
 )
 
-// awaitConfirmation starts a timer that sends a market's subscription again if the venue does not confirm the subscription.
-// Until the confirmation the market is not live, and its subscribers poll. The caller holds the lock.
+// awaitConfirmation starts a timer that sends the subscription of a market again. The timer is stopped when the venue confirms the
+// subscription. Until then the market is not live, and its subscribers poll. The caller holds the lock.
 func (t *topic) awaitConfirmation() {
 	t.stopWaiting()
 	wait := t.waitID
@@ -37,10 +37,9 @@ func (t *topic) acknowledged() {
 	}
 }
 
-// confirm makes a market live. The stream did not send the changes before the confirmation. So confirm tells Sink that earlier
-// reads of the market may be out of date. The first message of a market also confirms its subscription. If the venue's confirmation
-// arrives after that message, confirm is called again, because the message may have belonged to the previous subscription. The
-// caller holds the lock.
+// confirm makes a market live. It is called for the venue's confirmation, and for a message that arrives before the confirmation.
+// Such a message may belong to the previous subscription. The stream did not send the changes before the confirmation, so confirm
+// tells Sink that earlier reads of the market may be out of date. The caller holds the lock.
 func (t *topic) confirm() {
 	if t.incomplete || t.phase == following {
 		t.countResync()
@@ -62,7 +61,7 @@ func (t *topic) handleGap() {
 		t.feed.cfg.Log.Info("a topic has a gap: requesting a snapshot", about...)
 	}
 	if t.key.Channel == messages.ChannelMarket {
-		t.countResync() // queries read the market over REST, so it is enough to report a change
+		t.countResync() // queries can read the market over REST, so no snapshot is needed
 		t.feed.cfg.Sink.StreamStale(t.key)
 		t.feed.cfg.Sink.StreamMarket(&t.session.Session, t.key.ID, nil)
 		t.publish()
@@ -76,7 +75,7 @@ func (t *topic) handleGap() {
 	t.awaitSnapshot()
 }
 
-// awaitSnapshot starts a timer that requests another snapshot if none arrives in time. The caller holds the lock.
+// awaitSnapshot starts a timer that requests a snapshot again after snapshotTimeout. The caller holds the lock.
 func (t *topic) awaitSnapshot() {
 	t.stopWaiting()
 	wait := t.waitID
@@ -105,7 +104,7 @@ func (t *topic) snapshotOverdue(wait int) {
 		return
 	case t.reading != nil, t.lateSnapshots > 1 && t.startRead(), t.readTooOld:
 	case quiet && t.feed.cfg.Origin == nil:
-		return // a price arrives only when it changes; until then, queries read over REST
+		return // the venue may send a price only after a change; until then, queries read the price over REST
 	case quiet, t.resyncFailed():
 	default:
 		t.feed.upstream.Resync(t.key)
@@ -113,8 +112,9 @@ func (t *topic) snapshotOverdue(wait int) {
 	t.awaitSnapshot()
 }
 
-// resyncFailed counts a failed resync. After too many failures, it drops the connection and returns true. A drop affects all topics
-// of the connection, so the next drop needs twice as many failures. The caller holds the lock.
+// resyncFailed counts a failed resync. After too many failures, it drops the connection and returns true. A new connection
+// interrupts all topics of the old one. Each drop therefore doubles the failures that the next drop needs. The caller holds the
+// lock.
 func (t *topic) resyncFailed() bool {
 	if t.failedResyncs++; t.failedResyncs < maxFailedResyncs<<min(t.reconnects, maxDoublings) {
 		return false

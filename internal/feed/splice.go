@@ -11,25 +11,25 @@ import (
 	"oddsgraph/internal/market/queries"
 )
 
-// Origin reads the present state of a token over REST, for topics whose snapshot the stream does not send. It must not read
-// from a cache that contains values of the feed. A nil value means that the venue has no state.
+// Origin reads the price or book of a token over REST if the stream sends no snapshot. It must not read from a cache that contains
+// values of the feed. A nil value means that the venue has no price or book.
 type Origin interface {
 	Price(ctx context.Context, tokenID string) (market.Read[*market.Price], error)
 	Book(ctx context.Context, tokenID string, depth int) (market.Read[*market.Book], error)
 }
 
 const (
-	// At most maxReads reads of Origin run at the same time. Each read takes at most readTimeout.
+	// At most maxReads reads of Origin run at the same time. A read fails after readTimeout.
 	maxReads    = 16
 	readTimeout = 15 * time.Second
-	// After a read without a usable state, the topic waits minReadDelay before its next read. The delay doubles with each such
-	// read, up to maxReadDelay.
+	// After a read that returns no usable state, the topic waits about minReadDelay before its next read. The delay doubles with each
+	// such read, up to maxReadDelay.
 	minReadDelay = 4 * time.Second
 	maxReadDelay = 2 * time.Minute
-	// minRenewal is the least delay after a read whose response was too old.
+	// minRenewal is the minimum delay after a read that returned a state from before the topic began to buffer changes.
 	minRenewal = time.Second
-	// maxSkew is the greatest assumed lag between REST and the stream. After this time, a wrong timestamp of the venue no longer
-	// blocks the changes or the state of a topic.
+	// The feed compares the venue's timestamps of REST responses and of the stream only for maxSkew. After that, a wrong timestamp no
+	// longer blocks the changes or the state of a topic.
 	maxSkew = time.Minute
 )
 
@@ -38,13 +38,13 @@ type readQueue struct {
 	ctx    context.Context
 	cancel context.CancelFunc
 	wg     sync.WaitGroup
-	slots  chan struct{} // one element for each running read
+	slots  chan struct{} // contains one element for each running read
 
 	mu     sync.Mutex
 	closed bool
 }
 
-// originRead is one read of a topic's state. The field began is zero until the read starts. The topic's lock protects this field.
+// originRead is one REST read of a topic's state. The topic's lock protects the field began, which is zero until the read starts.
 type originRead struct {
 	topic  *topic
 	ctx    context.Context
@@ -58,8 +58,7 @@ func newReadQueue() *readQueue {
 	return r
 }
 
-// add starts a read as soon as fewer than maxReads reads are running. Each waiting read has a goroutine. A topic has at most one
-// read.
+// add starts a read as soon as fewer than maxReads reads are running.
 func (r *readQueue) add(x *originRead) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -96,8 +95,8 @@ func (x *originRead) run() {
 	x.topic.readDone(x, m, age, err)
 }
 
-// readOrigin reads the state of a topic and returns it as a message, with the possible age of the response. The message is nil
-// if the venue has no state.
+// readOrigin reads the state of a topic over REST. It returns the state as a message, and the age of the response. The message is
+// nil if the venue has no price or book.
 func (f *Feed) readOrigin(ctx context.Context, key messages.Topic) (*messages.Message, market.Age, error) {
 	m, age := &messages.Message{Topic: key}, market.Age{}
 	if key.Channel == messages.ChannelPrices {
@@ -121,8 +120,8 @@ func (f *Feed) readOrigin(ctx context.Context, key messages.Topic) (*messages.Me
 	return m, age, nil
 }
 
-// startRead starts a REST read of the topic's state and reports whether it has started one. Only prices and books can be read, and
-// only after the delay that follows a failed read. The caller holds the lock.
+// startRead starts a REST read of a price or a book. It returns false if it does not start a read, because the topic is of another
+// channel, there is no Origin, or nextRead is in the future. The caller holds the lock.
 func (t *topic) startRead() bool {
 	if t.feed.cfg.Origin == nil || t.key.Channel != messages.ChannelPrices && t.key.Channel != messages.ChannelOrderbook ||
 		t.feed.cfg.Clock.Now().Before(t.nextRead) {
@@ -134,7 +133,7 @@ func (t *topic) startRead() bool {
 	return true
 }
 
-// cancelRead cancels the current read. The caller holds the lock.
+// cancelRead cancels the current REST read. The caller holds the lock.
 func (t *topic) cancelRead() {
 	if t.reading != nil {
 		t.reading.cancel()
@@ -142,7 +141,7 @@ func (t *topic) cancelRead() {
 	}
 }
 
-// readStarted sets the start time of a read. It reports whether the topic still needs the read.
+// readStarted sets the start time of a read. It returns false if the topic has cancelled the read.
 func (t *topic) readStarted(x *originRead) bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -150,8 +149,9 @@ func (t *topic) readStarted(x *originRead) bool {
 	return t.reading == x
 }
 
-// readDone handles the result of a read. It drops a state that may be older than the buffered changes, because changes between
-// the state and the first buffered change would be missing. The state is read again when the venue may have a newer one.
+// readDone handles the result of a read. If the response may be from before bufferingSince, changes between the response and the
+// first buffered change may be missing. readDone then drops the response, and allows the next read when the venue may have a newer
+// response.
 func (t *topic) readDone(x *originRead, m *messages.Message, age market.Age, err error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -173,8 +173,9 @@ func (t *topic) readDone(x *originRead, m *messages.Message, age market.Age, err
 	t.feed.cfg.Log.Debug("a read returned no usable state of a topic", "channel", t.key.Channel, "times", t.emptyReads, "error", err)
 }
 
-// startFromTrades starts a tape with the buffered trades. It is used if the venue sends no snapshot of the tape, because REST has
-// no tape. It returns false if no trades are buffered or the topic is no tape. The caller holds the lock.
+// startFromTrades makes a topic of the channel trades live with its buffered trades. It is used if the venue sends no snapshot,
+// because Origin cannot read trades. It returns false if the channel is another one or if no trades are buffered. The caller holds
+// the lock.
 func (t *topic) startFromTrades() bool {
 	if t.key.Channel != messages.ChannelTrades || len(t.buffered) == 0 {
 		return false
@@ -192,18 +193,20 @@ func (t *topic) startFromTrades() bool {
 	return true
 }
 
-// base describes a state that was read over REST. It decides which stream messages the state already contains.
+// base describes a state that was read over REST. The stream may still send messages whose changes this state already contains.
+// base finds these messages.
 type base struct {
 	epoch string
 	seq   uint64
 	at    time.Time // the venue's time
-	// began and ended are the times of the read.
+	// began and ended are the local start and end of the read.
 	began, ended time.Time
 }
 
-// includes reports whether the state already contains a message. If both have sequence numbers of the same epoch, it compares the
-// numbers. If not, it compares the venue's times, and a message with the same time as the state counts as newer. If it can compare
-// neither, the state contains the messages that arrived before the read.
+// includes reports whether the state already contains the change in a message. It compares, in this order:
+//   - the sequence numbers, if both are of the same epoch
+//   - the venue's times; a message with the same time as the state counts as newer
+//   - the arrival of the message with the start of the read; this needs a state or a message without a sequence number
 func (b *base) includes(m *messages.Message) bool {
 	switch {
 	case b.seq != 0 && m.Seq != 0 && b.epoch == m.Epoch:
@@ -215,8 +218,9 @@ func (b *base) includes(m *messages.Message) bool {
 	}
 }
 
-// splice replaces the topic's state with a state that was read over REST, and applies the buffered changes to the new state. It
-// returns false if the state and the changes do not fit together. The caller holds the lock.
+// splice replaces the topic's state with m, a state that was read over REST, and applies the buffered changes to m. began is the
+// start of the read. splice changes nothing and returns false if m is older than the topic's state, or if a change between m and
+// the buffered changes is missing. The caller holds the lock.
 func (t *topic) splice(m *messages.Message, began time.Time) bool {
 	b := &base{m.Epoch, m.Seq, m.Time, began, m.ReceivedAt}
 	if t.isBehind(m) || t.discarded != nil && !b.includes(t.discarded) {
@@ -246,7 +250,7 @@ func (t *topic) splice(m *messages.Message, began time.Time) bool {
 	return true
 }
 
-// isBehind reports whether a state that was read over REST is older than the topic's known state. The caller holds the lock.
+// isBehind reports whether m, a state that was read over REST, is older than the topic's state. The caller holds the lock.
 func (t *topic) isBehind(m *messages.Message) bool {
 	s := &t.state
 	switch {
@@ -259,7 +263,8 @@ func (t *topic) isBehind(m *messages.Message) bool {
 	}
 }
 
-// inBase reports whether the state that was read over REST already contains a message. The caller holds the lock.
+// inBase reports whether the last state that was read over REST already contains the change in a message. The caller holds the
+// lock.
 func (t *topic) inBase(m *messages.Message) bool {
 	if t.base == nil {
 		return false
@@ -271,8 +276,8 @@ func (t *topic) inBase(m *messages.Message) bool {
 	return t.base.includes(m)
 }
 
-// renumber sets the sequence number of a state that was read over REST without a number. m is a message that the state contains,
-// and the state gets the number of m.
+// renumber gives a state the sequence number of m if the REST response had no number. m is a message whose change the state already
+// contains.
 func (b *base) renumber(s *State, m *messages.Message) {
 	if b.seq != 0 || m.Seq == 0 || seen(s, m) {
 		return

@@ -6,27 +6,25 @@ import (
 	"oddsgraph/internal/market/messages"
 )
 
-// counts holds the feed's counters.
 type counts struct {
 	gaps, resyncs, spliced, conflated, dropped, reconnects, unacknowledged atomic.Uint64
 }
 
-// Stats contains counters since the start and the present numbers of topics.
+// Stats contains counters since the start of the feed and the present numbers of topics.
 type Stats struct {
-	// Gaps counts breaks in the sequence numbers. Resyncs counts the snapshots that replaced a state after a gap or an
-	// outage.
+	// Gaps counts gaps in the sequence numbers. Resyncs counts the snapshots that replaced a state after a gap or an outage.
 	Gaps, Resyncs uint64
-	// Spliced counts states that were read over REST because the stream sent no snapshot.
+	// Spliced counts topics that became live with a state that was read over REST, because the stream sent no snapshot.
 	Spliced uint64
-	// Conflated counts changes for which a slow reader got no separate signal. Dropped counts the queued items of watches that
-	// ended because their queue was full.
+	// Conflated counts changes of a watch that its reader sees together with an earlier change. Dropped counts the queued items of
+	// watches that ended because their queue was full.
 	Conflated, Dropped uint64
-	// Reconnects counts connections that were dropped because a topic got no snapshot.
+	// Reconnects counts connections that the feed dropped because a topic got no snapshot.
 	Reconnects uint64
-	// Unacknowledged counts subscriptions of markets that were sent again because the venue did not confirm them in time.
+	// Unacknowledged counts subscriptions of markets that the venue did not confirm in time. The feed sent them again.
 	Unacknowledged uint64
-	// Topics is the number of open topics. Tokens is the number of tokens that have an open topic. Resyncing is the number of
-	// topics that wait for a snapshot after a gap.
+	// Topics is the number of open topics. Tokens is the number of tokens with an open topic. Resyncing is the number of topics that
+	// wait for a snapshot after a gap.
 	Topics, Tokens, Resyncing int
 }
 

@@ -6,11 +6,13 @@ import (
 	"oddsgraph/internal/market"
 )
 
-// maxTape is the number of latest trades in a tape. By contract, a venue's snapshot contains at most this number.
+// maxTape is the number of trades in a tape, which is the list of a token's latest trades. A snapshot of a venue contains at most
+// maxTape trades.
 const maxTape = 50
 
-// mergeTape adds a snapshot of the latest trades, oldest first, to the known tape. items contains the new trades, or nothing if
-// no tape was known before. If the snapshot contains no known trade, trades may be missing, and items reports a gap.
+// mergeTape adds the trades of a snapshot to the tape before. Both lists are sorted with the oldest trade first. known reports
+// whether before is known. If known is false, items is empty. If known is true, items contains the new trades. If the snapshot has
+// no trade in common with before, trades may be missing, and items.Gap is true.
 func mergeTape(before, latest []market.Trade, known bool) (after []market.Trade, items Items) {
 	latest = slices.Clone(latest)
 	var n market.Numbering
@@ -19,7 +21,7 @@ func mergeTape(before, latest []market.Trade, known bool) (after []market.Trade,
 		return newest(latest), items
 	}
 	seen := keysOf(before)
-	// Trades before the first known trade are older than the tape.
+	// If latest and before have common trades, the trades in latest before the first common trade are older than the tape.
 	i := slices.IndexFunc(latest, func(x market.Trade) bool { return seen[x.Key()] })
 	switch {
 	case i >= 0:
@@ -37,9 +39,9 @@ func mergeTape(before, latest []market.Trade, known bool) (after []market.Trade,
 	return newest(slices.Concat(before, items.Trades)), items
 }
 
-// appendNew appends the new trades of a message and returns them as fresh. A trade without an id may equal an earlier trade. In a
-// message with a sequence number, such a trade counts as a different trade and gets the next ordinal. In a message without a
-// number, such a trade may be a repetition and is dropped.
+// appendNew appends the new trades of a message and returns them as fresh. A trade without an id may equal an earlier trade. If the
+// message has a sequence number (numbered), the trade is new and gets the next Ordinal. If not, the message may be a repetition,
+// and appendNew drops the trade.
 func appendNew(before, more []market.Trade, numbered bool) (after, fresh []market.Trade) {
 	seen := keysOf(before)
 	fresh = make([]market.Trade, 0, len(more))

@@ -256,7 +256,8 @@ func (t *topic) down() {
 	t.publish()
 }
 
-// markStale marks the state as stale and drops the buffered messages. The caller holds the lock.
+// markStale marks the state as stale, drops the buffered messages, and cancels the waits and the REST read. The caller holds the
+// lock.
 func (t *topic) markStale() {
 	t.state.Live = false
 	t.state.Meta.MarkStale(market.CauseStreamDown)

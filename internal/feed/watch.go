@@ -8,13 +8,14 @@ import (
 	"oddsgraph/internal/market/messages"
 )
 
-// State is the state of a topic. A State never changes. After a change of the topic, a new State replaces it.
+// State is the state of a topic at one time. It is read-only.
 type State struct {
-	// Known reports whether there is a value. Live reports whether the stream is connected and no change is missing.
+	// Known reports whether a value has arrived. Live reports whether the stream is connected and no message is missing.
 	Known, Live bool
 	// Resyncs is the number of snapshots that replaced an incomplete state.
 	Resyncs uint64
-	// Seq is the sequence number of the last message, within Epoch. Both are zero if the venue sends no numbers.
+	// Seq is the venue's sequence number of the last message, within Epoch. Seq is 0 and Epoch is empty if the venue does not send
+	// them.
 	Epoch string
 	Seq   uint64
 	// Meta describes the value. Meta.Stale is the opposite of Live.
@@ -26,7 +27,7 @@ type State struct {
 	// Trades contains the latest trades, oldest first.
 	Trades  []market.Trade
 	Account *Account
-	// mutable is the source of Account. It is nil in the states that readers get.
+	// Account is a snapshot of mutable. Readers get a State without mutable.
 	mutable *mutableAccount
 }
 
@@ -38,19 +39,19 @@ type Account struct {
 	Balance   *market.Balance
 }
 
-// Items are the trades and changes that were queued since the last Take.
+// Items are the trades and market changes that arrived since the last call of Watch.Take.
 type Items struct {
 	// Trades contains new trades of the tape, or new fills of the account.
 	Trades  []market.Trade
 	Changes []market.MarketChange
-	// Gap reports whether trades or changes may be missing before these items.
+	// Gap reports whether trades or market changes may be missing before these items.
 	Gap bool
 }
 
 func (i *Items) empty() bool { return len(i.Trades) == 0 && len(i.Changes) == 0 && !i.Gap }
 
-// add appends the items in more to i. If a list of i is empty, add uses the slice in more without a copy. add never writes to the
-// slice in more.
+// add appends the items in more to i. The slices of i may share their elements with the slices of more, but add never writes to
+// these elements.
 func (i *Items) add(more Items) {
 	if len(i.Trades) == 0 {
 		i.Trades = slices.Clip(more.Trades)
@@ -65,38 +66,38 @@ func (i *Items) add(more Items) {
 	i.Gap = i.Gap || more.Gap
 }
 
-// Reader is a subscriber with several watches and one signal. Only one goroutine may use it.
+// Reader is a subscriber with several watches. One channel signals changes of all its watches. Only one goroutine may use a Reader.
 type Reader struct {
 	feed   *Feed
 	signal chan struct{}
-	// The reader's topics count against the share of caller if limited is true.
+	// If limited is true, the topics of the reader count for caller. See shares.
 	caller  string
 	limited bool
 
-	// watches contains the open watches. taken is the last result of Take.
+	// taken is the last result of Take.
 	watches map[*Watch]struct{}
 	taken   []*Watch
-	// mu protects changed. It may be taken under topics' locks.
+	// mu protects changed. mu may be locked while topic.mu is held.
 	mu      sync.Mutex
 	changed []*Watch
 }
 
-// NewReaderFor returns a reader without watches. Its topics count against the share of caller. All readers of a caller together
-// have one share of the room. Close the reader after use.
+// NewReaderFor returns a reader without watches. The number of topics that all readers of caller watch together is limited. See the
+// package comment. Close the reader after use.
 func (f *Feed) NewReaderFor(caller string) *Reader {
 	r := f.NewReader()
 	r.caller, r.limited = caller, true
 	return r
 }
 
-// NewReader returns a reader whose topics count against no caller's share. Close the reader after use.
+// NewReader returns a reader without watches. Its topics count for no caller. Close the reader after use.
 func (f *Feed) NewReader() *Reader {
 	return &Reader{feed: f, signal: make(chan struct{}, 1), watches: make(map[*Watch]struct{})}
 }
 
-// Watch watches a topic until the watch or the reader is closed. c contains the credentials of a user topic. Watch fails with
-// RATE_LIMITED if there is no room, or if the caller's share is used up. A watch may end later with RATE_LIMITED because other
-// callers need the room. In these cases a client can poll instead. If the topic's state is known, the reader is signalled at once.
+// Watch watches a topic until the watch or the reader is closed. c contains the credentials of a user topic. If the topic's state
+// is known, Watch signals the reader at once. Watch fails with RATE_LIMITED if the stream or the caller cannot have more topics. A
+// watch ends with RATE_LIMITED if other callers need the topic. After both errors, the client can poll instead.
 func (r *Reader) Watch(key messages.Topic, c *market.Credentials) (*Watch, error) {
 	w, err := r.feed.watch(key, c, r)
 	if err == nil {
@@ -105,11 +106,10 @@ func (r *Reader) Watch(key messages.Topic, c *market.Credentials) (*Watch, error
 	return w, err
 }
 
-// Changed returns a channel that is signalled when watches have changed. Take returns these watches.
+// Changed returns a channel that receives a value after a watch has changed. Take returns the changed watches.
 func (r *Reader) Changed() <-chan struct{} { return r.signal }
 
-// Take returns the open watches that have changed since the last call, without repetition. The slice is valid until the next
-// call.
+// Take returns the open watches that have changed since the last call. The slice is valid until the next call.
 func (r *Reader) Take() []*Watch {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -121,7 +121,7 @@ func (r *Reader) Take() []*Watch {
 	return r.taken
 }
 
-// Close closes all watches of the reader.
+// Close closes the reader and all its watches.
 func (r *Reader) Close() {
 	for w := range r.watches {
 		w.Close()
@@ -129,7 +129,7 @@ func (r *Reader) Close() {
 	clear(r.watches)
 }
 
-// markChanged queues a changed watch and signals the reader.
+// markChanged adds a watch to the next result of Take and signals the reader.
 func (r *Reader) markChanged(w *Watch) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -145,16 +145,16 @@ func (r *Reader) markChanged(w *Watch) {
 	}
 }
 
-// Watch is a reference to a topic. Without a reader it only keeps the topic live.
+// Watch is a reference to a topic. A watch without a reader only keeps the topic live, so that queries find its value.
 type Watch struct {
 	topic  *topic
-	reader *Reader // nil if the watch only keeps the topic live
-	owner  *Reader // the topic may count against the share of this reader's caller; nil if the topic counts against no share
-	closed bool    // used by the reader's goroutine only
-	queued bool    // protected by the reader's lock
+	reader *Reader
+	owner  *Reader // the topic may count for the caller of this reader (see shares); may be nil
+	closed bool    // only the reader's goroutine uses it
+	queued bool    // Reader.changed contains the watch; the reader's lock protects it
 
 	// The topic's lock protects the fields below.
-	index int // in the topic's watches, or detached
+	index int // the index in topic.watches, or detached
 	items Items
 	err   error
 }
@@ -180,8 +180,7 @@ func (w *Watch) Take() (s State, items Items, err error) {
 	return w.topic.visibleState(), items, w.err
 }
 
-// Close closes the watch. After the last watch is closed, the topic stays open for the linger. A second Close does nothing.
-// Only the reader's goroutine may call Close.
+// Close closes the watch. A second Close does nothing. Only the reader's goroutine may call Close.
 func (w *Watch) Close() {
 	w.closed = true
 	if w.reader != nil {
@@ -197,7 +196,7 @@ func (w *Watch) Ended() bool {
 	return w.topic.ended
 }
 
-// Only reports whether the topic has no other watch.
+// Only reports whether the topic has one watch.
 func (w *Watch) Only() bool {
 	readers, keepers := w.topic.watchers()
 	return readers+keepers == 1
@@ -219,7 +218,8 @@ func (w *Watch) fail(err error) {
 	}
 }
 
-// queue queues items, or ends the watch if more than limit items would wait. The caller holds the topic's lock.
+// queue queues items. If the queue would then have more than limit items, it ends the watch instead. The caller holds the topic's
+// lock.
 func (w *Watch) queue(limit int, add Items) {
 	if w.err != nil || w.reader == nil {
 		return
