@@ -27,8 +27,8 @@ func (s *sink) flushes() int {
 	return s.accountCalls
 }
 
-// TestQueriesSeeAccountBursts applies many changes at once. Queries must return the last change after accountInterval, or as soon
-// as a reader has taken it. The feed must not copy the account for each change.
+// TestQueriesSeeAccountBursts checks that queries return the last of many changes after accountInterval, or as soon as a reader has
+// taken it. The feed must not copy the account for each change.
 func TestQueriesSeeAccountBursts(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newTestFeed(t)
@@ -58,7 +58,7 @@ func TestQueriesSeeAccountBursts(t *testing.T) {
 		if s, _ := w.State(); queried() != showAccount(s.Account) || showAccount(s.Account) != fmt.Sprintf(" | p1x1 p2x%d  | 100", seq) {
 			t.Errorf("queries find %q and the reader %q", queried(), showAccount(s.Account))
 		}
-		// A change that was not flushed before a gap is not flushed later.
+		// If a change was not flushed before a gap, it is not flushed later either.
 		burst(1)
 		flushes := r.sink.flushes()
 		seq++
@@ -70,7 +70,7 @@ func TestQueriesSeeAccountBursts(t *testing.T) {
 	})
 }
 
-// TestPositionUpdatesCopyNothing changes one of many positions. The change must not allocate.
+// TestPositionUpdatesCopyNothing checks that a change of one of many positions does not allocate.
 func TestPositionUpdatesCopyNothing(t *testing.T) {
 	f, w, key := wallet(t, 2000)
 	m := &messages.Message{Topic: key, Kind: messages.KindPosition, Epoch: "A", Seq: 1, Positions: []market.Position{holdingOf(7, 2)}}
@@ -90,7 +90,7 @@ func TestPositionUpdatesCopyNothing(t *testing.T) {
 	}
 }
 
-// TestLists removes rows from the front and the middle, so that later rows move up.
+// TestLists checks the order of the rows after rows were removed.
 func TestLists(t *testing.T) {
 	l := newMutableAccount(messageOf("acct", "| p1x1 p2x2 p3x3 p4x4 p5x0 | 1"), nil)
 	for _, step := range [][2]string{
@@ -108,8 +108,7 @@ func TestLists(t *testing.T) {
 	}
 }
 
-// TestLots changes positions that consist of lots. The keys of lots must differ from each other and equal the keys over REST. A
-// change that matches no lot must make the positions unknown.
+// TestLots checks that lots have the same keys as over REST, and that a change that matches no lot makes the positions unknown.
 func TestLots(t *testing.T) {
 	avg := func(text string) *market.Decimal {
 		d := market.MustDecimal(text)
@@ -140,8 +139,8 @@ func TestLots(t *testing.T) {
 	}
 }
 
-// TestEqualFills applies equal fills without ids, applies the messages again, and compares the keys of the fills with the keys over
-// REST. Only the sequence number of the message distinguishes equal fills. The notation of the price does not.
+// TestEqualFills checks that equal fills without ids are kept if their messages have different sequence numbers. A repeated message
+// must add nothing, and the keys must equal the keys over REST.
 func TestEqualFills(t *testing.T) {
 	fill := func(price string) market.Trade {
 		return market.Trade{MarketID: "M", Outcome: "YES", Side: market.SideBuy, SideRaw: "BUY", Price: market.MustDecimal(price), Size: market.MustDecimal("10"),
@@ -176,8 +175,7 @@ func TestEqualFills(t *testing.T) {
 	}
 }
 
-// TestEqualTradesOnTheTape has equal trades without ids. The feed must keep them as separate trades and recognize them in the next
-// snapshot.
+// TestEqualTradesOnTheTape checks that mergeTape keeps equal trades without ids and recognizes them in the next snapshot.
 func TestEqualTradesOnTheTape(t *testing.T) {
 	trade := func() market.Trade {
 		return market.Trade{TokenID: "T", SideRaw: "BUY", Price: market.MustDecimal("0.5"), Size: market.MustDecimal("10"), Timestamp: time.Unix(1_764_000_000, 0)}

@@ -19,8 +19,8 @@ func TestPolledTokensAreWatched(t *testing.T) {
 		name string
 		// polls are the times of the polls in seconds.
 		polls []float64
-		// opens and closes are the times in seconds at which the token's watch opens and closes; -1 means never. The upstream
-		// closes the topic after the linger.
+		// opens and closes are the times in seconds at which the token's watch opens and closes; -1 means never. The upstream loses the
+		// topic Config.Linger later.
 		opens, closes float64
 	}{
 		{"twice", []float64{0, 1}, -1, -1},
@@ -144,8 +144,8 @@ func TestSubscribersComeFirst(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newTestFeed(t, func(c *Config) { c.Topics = 100 })
 		r.up.room = 8
-		// A lingering topic, three auto-watched tokens and one KeepLive topic use all of the capacity. One of the tokens also has a
-		// reader.
+		// A topic without watches, three auto-watched tokens and a KeepLive topic use all of the upstream's room. One of the tokens also
+		// has a reader.
 		lingering, _ := r.watch(t, tradesOf("gone"))
 		lingering.Close()
 		for _, id := range []string{"w1", "w2", "w3"} {
@@ -165,7 +165,7 @@ func TestSubscribersComeFirst(t *testing.T) {
 		}
 		pollThrice(r, "w2") // after this, w3 has the oldest poll
 
-		// If the upstream refuses the watch for another reason than its capacity, no topic is closed.
+		// If the upstream refuses a watch with another code than RATE_LIMITED, no topic is closed.
 		r.up.refuse = market.Errorf(market.CodeBadUserInput, "bad")
 		if _, err := reader.Watch(bookOf("bad,id"), nil); market.CodeOf(err) != market.CodeBadUserInput || len(r.up.open()) != 8 {
 			t.Fatalf("watching ends with %v, %q are open", err, r.up.open())
@@ -248,7 +248,7 @@ func TestRefusedAutoWatchIsRetried(t *testing.T) {
 	})
 }
 
-// TestOneQueryCountsOnce polls the price, the spread and the book of a token, as one query does. They must count as one poll.
+// TestOneQueryCountsOnce checks that calls with the same poll number count as one poll.
 func TestOneQueryCountsOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newTestFeed(t)
@@ -263,8 +263,7 @@ func TestOneQueryCountsOnce(t *testing.T) {
 	})
 }
 
-// TestPricesAndBooksAreWatchedSeparately polls 500 prices and the books of 40 other tokens. Only the polled channels are
-// watched.
+// TestPricesAndBooksAreWatchedSeparately checks that only the polled channel of a token is watched.
 func TestPricesAndBooksAreWatchedSeparately(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newTestFeed(t)
@@ -291,8 +290,8 @@ func TestPricesAndBooksAreWatchedSeparately(t *testing.T) {
 	})
 }
 
-// TestAutoWatchesAreShared has several callers poll. A caller may replace auto-watches of a caller that has more of them. If both
-// callers have the same number, it may replace only auto-watches that were not polled recently.
+// TestAutoWatchesAreShared checks that a caller replaces auto-watches of a caller that has more of them. If both callers have
+// equally many, it may replace only auto-watches that were not polled recently.
 func TestAutoWatchesAreShared(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newTestFeed(t, func(c *Config) { c.Topics = 200 })
@@ -316,7 +315,7 @@ func TestAutoWatchesAreShared(t *testing.T) {
 		}
 		time.Sleep(11 * time.Second)
 		poll("poller", "p", 30)
-		poll("hog", "late", 300) // replaces auto-watches that were not polled for ten seconds, of callers with the same number
+		poll("hog", "late", 300) // replaces auto-watches that were not polled for ten seconds
 		if got := autoWatchesOf(r.auto); got["poller"] != 30 || got["hog"]+got["other"] != 70 || r.auto.watches[priceOf("late0")] == nil {
 			t.Errorf("after a while: %v", got)
 		}
@@ -340,7 +339,7 @@ func autoWatchesOf(d *autoWatcher) map[string]int {
 	return out
 }
 
-// TestSearchFailureEqualsASearch compares each remembered search failure with a new search.
+// TestSearchFailureEqualsASearch checks that isFull returns true only if a new search would fail.
 func TestSearchFailureEqualsASearch(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newTestFeed(t, func(c *Config) { c.Topics = 40 })
@@ -372,8 +371,8 @@ func TestSearchFailureEqualsASearch(t *testing.T) {
 	})
 }
 
-// TestAutoWatchesStay has callers poll more tokens than fit. They must not replace each other's auto-watches again and again, and
-// must replace none of a caller that has fewer.
+// TestAutoWatchesStay checks that callers that poll too many tokens do not replace each other's auto-watches again and again. They
+// must replace no auto-watch of a caller that has fewer.
 func TestAutoWatchesStay(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newTestFeed(t, func(c *Config) { c.Topics = 10 })
@@ -402,7 +401,7 @@ func TestAutoWatchesStay(t *testing.T) {
 	})
 }
 
-// TestAutoWatchesWaitForRoom polls more tokens than fit. The other auto-watches must open when topics close.
+// TestAutoWatchesWaitForRoom checks that auto-watches open later if the upstream has no room at first.
 func TestAutoWatchesWaitForRoom(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newTestFeed(t)
@@ -418,7 +417,7 @@ func TestAutoWatchesWaitForRoom(t *testing.T) {
 			t.Fatalf("%q are watched", open)
 		}
 		reader.Close()
-		time.Sleep(2 * time.Second) // the linger of topics ends, and they close
+		time.Sleep(2 * time.Second) // longer than Config.Linger, so topics without watches close
 		if open := r.up.open(); !slices.Contains(open, "orderbook a") || !slices.Contains(open, "prices a") {
 			t.Errorf("%q are watched", open)
 		}
@@ -426,7 +425,7 @@ func TestAutoWatchesWaitForRoom(t *testing.T) {
 		if open := r.up.open(); !slices.Equal(open, []string{"orderbook a", "prices a"}) {
 			t.Errorf("%q are watched", open)
 		}
-		// A lingering topic is closed at once for an auto-watch.
+		// A topic without watches is closed at once for an auto-watch.
 		again, _ := r.watch(t, tradesOf("gone"))
 		again.Close()
 		pollThrice(r, "b")
@@ -436,7 +435,7 @@ func TestAutoWatchesWaitForRoom(t *testing.T) {
 	})
 }
 
-// TestPolledIDsAreCopied polls an id that is part of a longer string. Only the id may stay in memory.
+// TestPolledIDsAreCopied checks that the feed copies an id, so that a longer string with the id does not stay in memory.
 func TestPolledIDsAreCopied(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newTestFeed(t)
@@ -462,7 +461,6 @@ func TestPolledIDsAreCopied(t *testing.T) {
 	})
 }
 
-// TestPollsAreNotCountedWithoutAStream polls without a stream. The polls must take no memory.
 func TestPollsAreNotCountedWithoutAStream(t *testing.T) {
 	f := New(Config{})
 	defer f.Close()

@@ -21,13 +21,13 @@ type request struct {
 
 func (a request) name() string { return a.topic.ID + string(a.topic.Channel) + a.verb }
 
-// link is one connection.
+// link is one connection between the venue and the feed.
 type link struct {
-	socket  *socket // nil without a wire
+	socket  *socket // nil if chaos.wire is nil
 	topics  map[messages.Topic]*linkTopic
 	up      bool
-	upAt    time.Time // the time of the next connection while the link is down
-	last    time.Time // when the last frame was sent
+	upAt    time.Time // when the link connects or has connected
+	last    time.Time // the delivery time of the last frame that was not delayed
 	stalled time.Time
 	beatAt  time.Time
 	beaten  time.Time // when the last heartbeat was delivered
@@ -37,13 +37,13 @@ type link struct {
 // linkTopic is a topic on a link.
 type linkTopic struct {
 	up      bool
-	upAt    time.Time // the time of the next subscription while the topic is down
-	resync  time.Time // when to send a snapshot; zero for never
+	upAt    time.Time // when the topic is subscribed or was subscribed
+	resync  time.Time // when to send a requested snapshot; zero if none is requested
 	resent  time.Time
-	touched time.Time // the last fault
+	touched time.Time // the time of the last fault
 }
 
-// delayedFrame is a frame between sending and delivery.
+// delayedFrame is a frame that was sent but not delivered.
 type delayedFrame struct {
 	at      time.Time
 	order   int
@@ -58,7 +58,7 @@ func (c *chaos) linkOf(t messages.Topic) *link {
 	return c.links[n%chaosLinks]
 }
 
-// topicOnLink returns a topic and its link. Over a wire the topic may have no link.
+// topicOnLink returns a topic and its link. If chaos.wire is not nil, the topic may have no link. The results are then down.
 func (c *chaos) topicOnLink(t messages.Topic) (*link, *linkTopic) {
 	l := c.wire.linkOf(t)
 	if c.wire == nil {
@@ -87,8 +87,8 @@ func (c *chaos) Resync(t messages.Topic) { c.record("resync", t) }
 
 func (c *chaos) Reconnect(t messages.Topic) { c.record("reconnect", t) }
 
-// listen executes the feed's requests like the stream's client. It delays each resync by a random time of less than 250 ms, and
-// until a second has passed since the last resync of the topic.
+// listen executes the feed's requests like stream.Client. It delays each resync by up to 250 ms at random, and at least until one
+// second after the last resync of the topic.
 func (c *chaos) listen() {
 	if c.wire != nil {
 		c.wire.listen()
@@ -98,7 +98,7 @@ func (c *chaos) listen() {
 	asks := c.requests
 	c.requests = nil
 	c.mu.Unlock()
-	slices.SortStableFunc(asks, func(a, b request) int { // timers with equal times fire in random order
+	slices.SortStableFunc(asks, func(a, b request) int { // the sort is needed because timers with equal times fire in random order
 		if d := a.due.Compare(b.due); d != 0 {
 			return d
 		}
@@ -167,7 +167,7 @@ func (l *link) sorted() []messages.Topic {
 	return topics
 }
 
-// send queues a frame after the earlier frames. Later frames may overtake a frame with a delay.
+// send queues a frame for delivery after all earlier frames. If late is not 0, later frames may overtake the frame.
 func (c *chaos) send(l *link, late time.Duration, deliver func()) {
 	at := time.Now().Add(10*time.Millisecond + time.Duration(c.rand.IntN(20))*time.Millisecond)
 	if at.Before(l.last) {
@@ -180,7 +180,7 @@ func (c *chaos) send(l *link, late time.Duration, deliver func()) {
 	l.wire = append(l.wire, delayedFrame{at.Add(late), c.wires, deliver})
 }
 
-// sendFaulty sends a message and injects faults.
+// sendFaulty sends a message. A fault may drop, damage, delay or repeat the message.
 func (c *chaos) sendFaulty(m *messages.Message) {
 	l, k := c.topicOnLink(m.Topic)
 	if !k.up || !l.up {
@@ -215,8 +215,8 @@ func (c *chaos) sendFaulty(m *messages.Message) {
 	}
 }
 
-// subscribe reconnects the link if that is due. It reports all topics that are due with one call of feed.Up and sends a snapshot of
-// each.
+// subscribe connects the link and subscribes to topics at their time upAt. It passes these topics to feed.Up in one call and sends
+// a snapshot of each topic.
 func (c *chaos) subscribe(l *link) {
 	if l.socket != nil {
 		return
@@ -258,7 +258,7 @@ func (c *chaos) snapshot(t messages.Topic) {
 	c.sendFaulty(m)
 }
 
-// startCalm ends the faults. Some tokens send nothing until the next burst.
+// startCalm makes some tokens send nothing until the next burst.
 func (c *chaos) startCalm() {
 	for i, k := range c.tokens {
 		_, carried := c.topicOnLink(bookOf(k.id))
@@ -269,11 +269,11 @@ func (c *chaos) startCalm() {
 	}
 }
 
-// loseLastFrames loses the last frame of every second token that sends nothing now. Only a heartbeat can reveal the loss.
+// loseLastFrames loses the last frame of some tokens that send nothing until the next burst. Only a heartbeat can reveal the loss.
 func (c *chaos) loseLastFrames() {
 	for i, k := range c.tokens {
 		if _, carried := c.topicOnLink(bookOf(k.id)); i%6 == 0 && k.numbered && carried.up {
-			carried.touched, carried.up = time.Now(), false // the topic is down, so that the frame is lost
+			carried.touched, carried.up = time.Now(), false // while up is false, the frames of the topic are lost
 			c.publish(k)
 			carried.up = true
 			c.faults["lost last frame"]++
@@ -281,7 +281,7 @@ func (c *chaos) loseLastFrames() {
 	}
 }
 
-// breakConnections injects faults that affect whole connections, and restarts of the venue.
+// breakConnections injects faults of whole connections and restarts of the venue.
 func (c *chaos) breakConnections() {
 	now := time.Now()
 	for _, l := range slices.Clone(c.links) {
@@ -309,7 +309,7 @@ func (c *chaos) breakConnections() {
 			k.up, k.resync, k.upAt = false, time.Time{}, now.Add(time.Second)
 			c.feed.Down([]messages.Topic{t}, errors.New("put off"))
 		} else if k.up && c.inject("subscribed anew", 0.2, k) {
-			k.up, k.upAt = false, now // queued frames still arrive
+			k.up, k.upAt = false, now // the feed does not learn of this, and queued frames still arrive
 		}
 	}
 	if !c.faulty {
@@ -324,7 +324,7 @@ func (c *chaos) breakConnections() {
 		if len(c.links) > 0 {
 			c.stall(c.links[0])
 		}
-	case 300, 800: // one of the two restarts closes the connections
+	case 300, 800: // one of these two restarts closes the connections
 		quietly := (c.bursting == 300) == (c.bursts%2 == 1)
 		c.faults[map[bool]string{false: "restart", true: "restart without a close"}[quietly]]++
 		c.restart(quietly)
@@ -336,7 +336,7 @@ func (c *chaos) breakConnections() {
 	}
 }
 
-// stall delays the frames of a link for some seconds.
+// stall stops the delivery of a link for one to four seconds.
 func (c *chaos) stall(l *link) {
 	c.faults["stall"]++
 	for _, k := range l.topics {

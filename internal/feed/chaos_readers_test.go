@@ -10,12 +10,12 @@ import (
 	"oddsgraph/internal/market/queries"
 )
 
-// replayer is a subscription that sends a book with deltas, together with a client that applies the deltas.
+// replayer is a subscription that sends deltas of a book, together with a client that applies these deltas.
 type replayer struct {
 	chaos  *chaos
 	token  *token
 	depth  int
-	every  int // ticks between two reads
+	every  int // the number of ticks between two reads
 	reader *Reader
 	watch  *Watch
 
@@ -29,7 +29,7 @@ type replayer struct {
 	settled    map[string]int
 }
 
-// read sends an event as a subscription does, and applies it in the client.
+// read takes the state like a subscription, and applies the resulting event in the client.
 func (r *replayer) read() error {
 	select {
 	case <-r.reader.Changed():
@@ -129,7 +129,7 @@ func (c *chaos) checkBook(b *market.Book, depth int) error {
 	return nil
 }
 
-// checkQuery reads a token's book as a query does, which may call the venue.
+// checkQuery reads a token's book from the cache like a query. If the cache has no book, checkQuery fetches it from the venue.
 func (c *chaos) checkQuery(ctx context.Context, k *token, depth int, live State) error {
 	keys, out := []queries.Book{{TokenID: k.id, Depth: depth}}, make([]market.Result[market.Read[*market.Book]], 1)
 	if missing := c.cache.Books().Lookup(ctx, keys, out, nil); len(missing) > 0 {
@@ -159,7 +159,7 @@ func (c *chaos) checkQuery(ctx context.Context, k *token, depth int, live State)
 	return c.checkBook(got.Value, depth)
 }
 
-// checkToken checks a token's state, the result of queries, and the recovery after faults.
+// checkToken checks the state of a token, the results of queries, and the recovery after faults.
 func (c *chaos) checkToken(ctx context.Context, k *token, watches [2]*Watch, n int) error {
 	price, err := watches[0].State()
 	if err != nil {

@@ -24,11 +24,11 @@ const (
 	chaosLinks   = 3
 	chaosUpdates = 10_000
 	chaosTick    = 10 * time.Millisecond
-	chaosBurst   = 12 * time.Second // the time with faults
-	chaosCalm    = 12 * time.Second // the time without faults
-	wireCalm     = 25 * time.Second // the time without faults over sockets, because the venue may demand a delay of 10 s
-	chaosQuiet   = time.Second      // the time without updates at the end of a calm, so that all frames arrive
-	chaosTail    = 3 * time.Second  // from the start of a calm to a lost last frame
+	chaosBurst   = 12 * time.Second // the length of a burst, which is a period with faults
+	chaosCalm    = 12 * time.Second // the length of a calm, which is a period without faults
+	wireCalm     = 25 * time.Second // chaosCalm for TestChaosOnTheWire; longer, because the venue may demand a delay of 10 s
+	chaosQuiet   = time.Second      // the part at the end of a calm without updates, so that all frames arrive
+	chaosTail    = 3 * time.Second  // the time from the start of a calm to loseLastFrames
 	chaosBeat    = 3 * time.Second
 	chaosHeal    = 5 * time.Second
 	chaosTicks   = 1000 // prices are 0.001 to 0.999
@@ -36,7 +36,8 @@ const (
 
 var chaosDepths = [...]int{1, 5, 20, 200}
 
-// decimals has the numbers in books; ticks is the inverse.
+// decimals maps an integer to a decimal: key {0, n} is the price n/1000, and key {1, n} is the size n. ticks maps the text of a
+// price to n.
 var decimals, ticks = func() (map[[2]int32]market.Decimal, map[string]int32) {
 	d, back := make(map[[2]int32]market.Decimal), make(map[string]int32)
 	for i := range int32(chaosTicks) {
@@ -53,7 +54,7 @@ var decimals, ticks = func() (map[[2]int32]market.Decimal, map[string]int32) {
 
 // chaos is a venue, faulty links, a feed, readers and a cache. Only the upstream's methods are safe for concurrent use.
 type chaos struct {
-	cache.Venue // nil, because the cache calls only the methods below
+	cache.Venue // nil, because the cache calls only methods that chaos has
 
 	rand   *rand.Rand
 	feed   *Feed
@@ -64,15 +65,15 @@ type chaos struct {
 	wire   *wire         // nil if the links call the feed directly
 	calm   time.Duration // the time between bursts
 
-	mu       sync.Mutex // protects the fields below from REST reads and timers
+	mu       sync.Mutex // protects history, prices, requests, calls and failure
 	history  map[stateID]venueBook
 	prices   map[stateID]int32
 	requests []request
 	calls    int
 
 	faulty    bool
-	bursts    int // the number of earlier bursts
-	bursting  int // the ticks of this burst
+	bursts    int // the number of completed periods of a burst and a calm
+	bursting  int // the number of ticks since the start of this burst
 	faults    map[string]int
 	wires     int
 	published int
@@ -82,7 +83,7 @@ type chaos struct {
 
 func (c *chaos) chance(percent float64) bool { return c.rand.Float64()*100 < percent }
 
-// inject reports whether to inject a fault now. If so, it marks the affected topics.
+// inject reports whether to inject a fault now, and marks the affected topics.
 func (c *chaos) inject(fault string, percent float64, touched ...*linkTopic) bool {
 	if !c.faulty || !c.chance(percent) {
 		return false
@@ -96,8 +97,8 @@ func (c *chaos) inject(fault string, percent float64, touched ...*linkTopic) boo
 
 func (c *chaos) epochName() string { return fmt.Sprintf("e%d", c.epoch) }
 
-// run runs the chaos until chaosUpdates were published. It returns an error for a wrong book, or for a topic that does not
-// recover.
+// run alternates bursts and calms until at least chaosUpdates updates were published. It returns an error for a wrong book, or for
+// a topic that does not recover.
 func (c *chaos) run(ctx context.Context) error {
 	watches := make(map[*token][2]*Watch)
 	keeper := c.feed.NewReader()
@@ -179,7 +180,7 @@ func (c *chaos) run(ctx context.Context) error {
 		if c.faulty || age < chaosBurst+c.calm-chaosTick {
 			continue
 		}
-		for _, r := range c.readers { // at the end of a calm, every reader has read everything
+		for _, r := range c.readers { // at the end of a calm, each reader must have the latest state
 			if err := r.read(); err != nil {
 				return err
 			}
@@ -193,7 +194,7 @@ func (c *chaos) run(ctx context.Context) error {
 	}
 }
 
-// playChaos runs the chaos of a seed. If wired is set, the stream's real client connects venue and feed.
+// playChaos runs the chaos of a seed. If wired is true, the feed gets its messages through stream.Client.
 func playChaos(t *testing.T, seed uint64, wired bool) (c *chaos, err error) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
@@ -213,7 +214,7 @@ func playChaos(t *testing.T, seed uint64, wired bool) (c *chaos, err error) {
 		}
 		for range chaosLinks {
 			if wired {
-				break // the client opens the links
+				break // stream.Client opens the links
 			}
 			c.links = append(c.links, &link{topics: make(map[messages.Topic]*linkTopic), upAt: time.Now()})
 		}
@@ -240,13 +241,13 @@ func playChaos(t *testing.T, seed uint64, wired bool) (c *chaos, err error) {
 	return c, err
 }
 
-// TestChaos publishes 10,000 updates of 20 tokens over links that lose, repeat, reorder and delay messages and break. It compares
-// every event and every query with the venue's state that has the same sequence number. CHAOS=60 in the environment adds 60 seeds.
+// TestChaos publishes 10,000 updates of 20 tokens over unreliable links. It compares each event and each query with the state of
+// the venue that has the same sequence number. CHAOS=60 in the environment adds 60 seeds.
 func TestChaos(t *testing.T) {
 	chaosOf(t, false, []uint64{1, 2, 3}, "half an update", "crossed snapshot", "close", "put off", "subscribed anew")
 }
 
-// TestChaosOnTheWire is TestChaos with the stream's real client, so that frames can be damaged too.
+// TestChaosOnTheWire is TestChaos with stream.Client between venue and feed. It also damages frames.
 func TestChaosOnTheWire(t *testing.T) {
 	chaosOf(t, true, []uint64{4, 5}, "damage", "some garbage", "garbage in a row", "unknown type", "silence",
 		"closed by the client", "close 1006", "close 4002", "close 4003")
@@ -296,7 +297,7 @@ func chaosOf(t *testing.T, wired bool, seeds []uint64, faults ...string) {
 					t.Errorf("no connection was lost for the reason %q", reason)
 				}
 			}
-			if c.wire.reasons["silence"]+c.wire.reasons["asked"] == 0 { // a failed resync may drop the connection first
+			if c.wire.reasons["silence"]+c.wire.reasons["asked"] == 0 { // the feed may close a silent connection before the client does
 				t.Error("no silent connection was closed")
 			}
 		})

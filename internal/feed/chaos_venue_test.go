@@ -25,14 +25,14 @@ func sizeOf(d market.Decimal) int32 {
 	return int32(n)
 }
 
-// tickLevel is a price level as integers.
+// tickLevel is a price level with integers. The price is tick/1000.
 type tickLevel struct{ tick, size int32 }
 
 func (r tickLevel) level() market.Level {
 	return market.Level{Price: decimals[[2]int32{0, r.tick}], Size: decimals[[2]int32{1, r.size}]}
 }
 
-// venueBook is the venue's book at one sequence number, best first.
+// venueBook is the venue's book at one sequence number. The best levels come first.
 type venueBook struct{ bids, asks []tickLevel }
 
 func (b *venueBook) cut(depth int) venueBook {
@@ -53,7 +53,7 @@ func (b *venueBook) book(token, epoch string, seq uint64, hash string, depth int
 	return out
 }
 
-// stateID identifies a state of the venue.
+// stateID identifies a state of a book by epoch and seq, or by hash if the venue sends no sequence numbers.
 type stateID struct {
 	token, epoch, hash string
 	seq                uint64
@@ -66,7 +66,7 @@ func stateIDOf(b *market.Book) stateID {
 	return stateID{token: b.TokenID, epoch: b.Epoch, seq: b.Seq}
 }
 
-// after reports whether the state p of a token is newer than the state other.
+// after reports whether the state p is newer than the state other of the same token.
 func (p stateID) after(other stateID) bool {
 	if p.hash != "" {
 		var a, b int
@@ -88,13 +88,13 @@ type token struct {
 	numbered   bool
 	deep       int // the number of levels on each side
 	bids, asks [chaosTicks]int32
-	seq        uint64 // the sequence number of the book; if the venue sends no numbers, it is part of the hash
+	seq        uint64 // the number of the book's state; the venue sends it as the sequence number or in the hash
 	priceSeq   uint64
 	price      int32
 	now        venueBook
 	quietUntil time.Time
-	sent       []sentSeq // the times of the latest sequence numbers
-	due        uint64    // the latest sequence number that must have arrived
+	sent       []sentSeq // the latest values of seq that the feed may not have yet
+	due        uint64    // the latest value of seq that the feed must have
 }
 
 type sentSeq struct {
@@ -146,7 +146,7 @@ func (k *token) best() (bid, ask int32) {
 	return bid, ask
 }
 
-// streamedBook returns the book as the venue streams it.
+// streamedBook returns the levels of the book that the venue streams.
 func (k *token) streamedBook() venueBook {
 	var b venueBook
 	for i := int32(chaosTicks - 1); i > 0 && len(b.bids) < queries.MaxBookDepth; i-- {
@@ -162,7 +162,7 @@ func (k *token) streamedBook() venueBook {
 	return b
 }
 
-// resetBook makes a new book.
+// resetBook replaces the book with a random one.
 func (c *chaos) resetBook(k *token) {
 	k.bids, k.asks = [chaosTicks]int32{}, [chaosTicks]int32{}
 	mid := int32(chaosTicks/2 + c.rand.IntN(100) - 50)
@@ -172,7 +172,7 @@ func (c *chaos) resetBook(k *token) {
 	}
 }
 
-// move changes a book at random. through is true if the best price has passed the old best price of the other side.
+// move changes a book at random. through reports whether a bid is now at the old best ask, or an ask at the old best bid.
 func (c *chaos) move(k *token) (through bool) {
 	bid, ask := k.best()
 	if c.chance(15) && bid > 150 && ask < chaosTicks-150 {
@@ -214,7 +214,7 @@ func (c *chaos) move(k *token) (through bool) {
 	return through
 }
 
-// publish updates a token and sends the changes.
+// publish changes a token at random and sends the changes.
 func (c *chaos) publish(k *token) {
 	before := k.now
 	through := c.move(k)
@@ -250,7 +250,7 @@ func (c *chaos) publish(k *token) {
 	c.sendFaulty(c.priceMessage(k))
 }
 
-// crosses reports whether a book with added levels has a bid at or above an ask.
+// crosses reports whether book b has a bid at or above an ask if the levels in changes are added.
 func crosses(b venueBook, changes []market.LevelChange) bool {
 	bid, ask := int32(0), int32(chaosTicks)
 	if len(b.bids) > 0 {
@@ -300,7 +300,7 @@ func changes(from, to venueBook) []market.LevelChange {
 	return out
 }
 
-// remember stores the venue's state under its sequence number.
+// remember stores the state of a token in the history.
 func (c *chaos) remember(k *token) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -313,7 +313,7 @@ func (c *chaos) remember(k *token) {
 	k.sent = append(k.sent, sentSeq{time.Now(), k.seq})
 }
 
-// restart begins a new epoch with low numbers and new books.
+// restart begins a new epoch with low sequence numbers and new books. If quietly is true, the connections stay open.
 func (c *chaos) restart(quietly bool) {
 	c.epoch++
 	for _, k := range c.tokens {

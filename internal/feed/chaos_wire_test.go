@@ -16,14 +16,14 @@ import (
 	"oddsgraph/internal/venue/stream"
 )
 
-// wire connects a chaos with the feed through the stream's real client. Its links are sockets with text frames.
+// wire connects the venue of a chaos with the feed through stream.Client. Its links are sockets that carry JSON frames.
 type wire struct {
 	chaos  *chaos
 	client *stream.Client
 	carry  map[messages.Topic]*link
 	closes int // the number of sockets that the venue has closed
 
-	mu       sync.Mutex // protects the fields below from the client's goroutines
+	mu       sync.Mutex // protects the fields below, which the client's goroutines also use
 	rand     *rand.Rand
 	opened   []*socket
 	requests []clientFrame
@@ -32,7 +32,7 @@ type wire struct {
 	drifts   map[string]int
 }
 
-// clientFrame is a frame from the client.
+// clientFrame is a frame from the client. If closed is true, it stands for the closing of the socket.
 type clientFrame struct {
 	by    *socket
 	frame struct {
@@ -42,7 +42,7 @@ type clientFrame struct {
 	closed bool
 }
 
-// socket is a connection as the client sees it.
+// socket is the stream.Conn of the client.
 type socket struct {
 	wire     *wire
 	toClient chan []byte
@@ -187,7 +187,7 @@ func (w *wire) listen() {
 	}
 }
 
-// linkOf returns the link of a topic. If the topic is on no link, the result is a link that is down.
+// linkOf returns the link that carries a topic. If there is none, it returns a link that is down.
 func (w *wire) linkOf(t messages.Topic) *link {
 	if w == nil {
 		return nil
@@ -246,7 +246,7 @@ func frame(m *messages.Message) fields {
 	return o
 }
 
-// garbage has texts that are not valid frames.
+// garbage contains texts that are not valid frames.
 var garbage = []string{"", "{", `{"type":"orderbook_update"`, "\x00\xff\xfe", "<html>502</html>", `{"type":}`, `nul`, `[{"type":"trade"},`, `{"a":1}{`}
 
 func rubbish(r *rand.Rand) []byte { return []byte(garbage[r.IntN(len(garbage))]) }
@@ -266,7 +266,7 @@ func (w *wire) injectGarbage(l *link, all []*linkTopic) {
 	}
 }
 
-// sendGarbage sends many frames in a row that are not JSON. The client closes the link after ten.
+// sendGarbage sends 40 invalid frames in a row. The client closes the link after ten of them.
 func (w *wire) sendGarbage(l *link) {
 	w.chaos.faults["garbage in a row"]++
 	for _, k := range l.topics {
@@ -278,7 +278,8 @@ func (w *wire) sendGarbage(l *link) {
 	}
 }
 
-// Late in each burst, breakLinks sends garbage or sends nothing, until the client closes the link.
+// breakLinks makes the client close the busiest link. At some ticks of a burst it sends garbage, and later in the burst it stalls
+// the link.
 func (w *wire) breakLinks(tick int) {
 	var busiest *link
 	for _, l := range w.chaos.links {
@@ -296,7 +297,7 @@ func (w *wire) breakLinks(tick int) {
 	}
 }
 
-// damage returns an unusable version of a message.
+// damage returns a version of a message that the client cannot use: fields to encode, or a text.
 func (c *chaos) damage(m *messages.Message) any {
 	o := frame(m)
 	switch c.rand.IntN(4) {

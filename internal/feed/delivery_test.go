@@ -11,8 +11,7 @@ import (
 	"oddsgraph/internal/market/messages"
 )
 
-// TestStuckReaderDelaysNobody has readers of different speeds, with and without a reader that never reads. The stuck reader must
-// not delay the others.
+// TestStuckReaderDelaysNobody checks that a reader that never reads does not change what readers of different speeds get.
 func TestStuckReaderDelaysNobody(t *testing.T) {
 	play := func(t *testing.T, stuck bool) (got [5][]string) {
 		synctest.Test(t, func(t *testing.T) {
@@ -86,7 +85,7 @@ func TestStuckReaderDelaysNobody(t *testing.T) {
 	}
 }
 
-// TestDeliveryAllocatesNothingPerReader compares the allocations of a delivery to one reader and to a thousand readers.
+// TestDeliveryAllocatesNothingPerReader compares the allocations of one message for one reader and for many readers.
 func TestDeliveryAllocatesNothingPerReader(t *testing.T) {
 	count := func(key messages.Topic, readers int, next func(seq uint64) *messages.Message) float64 {
 		r := newTestFeed(t)

@@ -203,7 +203,7 @@ func TestDownEndsASessionWithOneWrite(t *testing.T) {
 		if n := live(topics); n != 0 || r.sink.staleCalls != cuts {
 			t.Fatalf("%d books are fresh when all are down, after %d writes", n, r.sink.staleCalls-cuts)
 		}
-		// Topics that come up again belong to another session.
+		// Topics that come up again get a new session.
 		r.upNow(topics...)
 		r.upNow(topics[:10]...)
 		feed(topics)
@@ -216,7 +216,7 @@ func TestDownEndsASessionWithOneWrite(t *testing.T) {
 		if n := live(topics); n != 0 || r.sink.staleCalls != cuts {
 			t.Errorf("%d books are fresh when all are down", n)
 		}
-		// A topic that went down and came up again is removed from its first session only once.
+		// The first session counts a topic only once that went down and came up again.
 		r.upNow(topics...)
 		r.downNow(topics[0])
 		r.upNow(topics[0])
@@ -274,7 +274,7 @@ func TestRefused(t *testing.T) {
 		// A new watch opens a new topic. The old watch does not affect it.
 		_, again := r.watch(t, bookOf("T"))
 		reader.Close()
-		r.lingerOver(w.topic) // a linger that has just ended
+		r.lingerOver(w.topic) // as if the timer of the old topic had just fired
 		time.Sleep(time.Minute)
 		r.upNow(bookOf("T"))
 		r.Message(bookMessage("T", "A", 1, ".50x1 | .60x1"))
@@ -346,8 +346,7 @@ func TestWithoutUpstream(t *testing.T) {
 	f.RecordPoll(0, "", messages.ChannelPrices, []string{"T", "T", "T"})
 }
 
-// TestRaces runs all operations concurrently: readers come and go, connections go up and down, and tokens are polled. At the end,
-// no topic may be open.
+// TestRaces runs all operations concurrently and checks that no topic is open at the end.
 func TestRaces(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const tokens, connections, turns = 12, 3, 1500

@@ -26,12 +26,12 @@ func tradesOf(id string) messages.Topic {
 	return messages.Topic{Channel: messages.ChannelTrades, ID: id}
 }
 
-// upstream is an Upstream that records its calls.
+// upstream is an Upstream that records the calls of its methods.
 type upstream struct {
 	mu       sync.Mutex
-	requests []string // each request is a verb and an id
+	requests []string // each request is a verb, a channel and an id
 	watched  map[messages.Topic]int
-	// room is the greatest number of public topics, and accounts the greatest number of user topics. 0 means no limit.
+	// room is the maximum number of public topics. accounts is the maximum number of user topics. 0 means that there is no maximum.
 	room, accounts int
 	refuse         error
 }
@@ -119,7 +119,7 @@ func (u *upstream) open() []string {
 	return open
 }
 
-// sinkEntry is the last value of a topic in a sink.
+// sinkEntry is the last value that a sink got for a topic.
 type sinkEntry struct {
 	session *market.Session
 	stale   bool
@@ -138,7 +138,7 @@ func (k *sinkEntry) fresh() bool {
 	return !ended
 }
 
-// sink is a Sink that stores the last values.
+// sink is a Sink that stores the last value of each topic.
 type sink struct {
 	mu           sync.Mutex
 	topics       map[messages.Topic]*sinkEntry
@@ -146,7 +146,7 @@ type sink struct {
 	markets      []string
 	staleCalls   int
 	accountCalls int      // calls of StreamAccount
-	violations   []string // calls that break the rules of Sink
+	violations   []string // descriptions of values that arrived stale or with a wrong source
 }
 
 func newSink() *sink {
@@ -230,7 +230,7 @@ func (s *sink) takeMarkets() []string {
 	return m
 }
 
-// testFeed is a feed with an upstream and a sink for tests. Make it in a synctest bubble.
+// testFeed is a feed with an upstream and a sink for tests. Call newTestFeed in a synctest bubble.
 type testFeed struct {
 	*Feed
 	up   *upstream
@@ -276,7 +276,7 @@ func decp(s string) *market.Decimal {
 	return &d
 }
 
-// levels parses ".50x10 .40x5".
+// levels parses levels such as ".50x10 .40x5", which are prices with sizes.
 func levels(s string) []market.Level {
 	out := []market.Level{}
 	for _, f := range strings.Fields(s) {
@@ -286,7 +286,8 @@ func levels(s string) []market.Level {
 	return out
 }
 
-// parseBook parses ".50x10 .40x5 | .60x7", best first.
+// parseBook parses bids and asks such as ".50x10 .40x5
+// .60x7". The best levels come first.
 func parseBook(id, s string) *market.Book {
 	bids, asks, _ := strings.Cut(s, "|")
 	return &market.Book{TokenID: id, Bids: market.NewSide(levels(bids)), Asks: market.NewSide(levels(asks)), Depth: 200}
@@ -326,7 +327,7 @@ func bookMessage(id, epoch string, seq uint64, book string) *messages.Message {
 	return m
 }
 
-// deltaMessage parses changes such as "b.50x10 s.60x0".
+// deltaMessage returns a message with changes such as "b.50x10 s.60x0". The letters stand for buy and sell.
 func deltaMessage(id, epoch string, seq uint64, changes string) *messages.Message {
 	m := message(bookOf(id), messages.KindBookDelta, epoch, seq)
 	for _, f := range strings.Fields(changes) {
@@ -358,7 +359,7 @@ func showTrades(trades []market.Trade) string {
 	return strings.Join(out, " ")
 }
 
-// RecordPoll and AutoWatch call the feed for the prices and the books of tokens.
+// RecordPoll and AutoWatch call the same method of Feed twice, for the prices and for the books of tokens.
 func (r *testFeed) RecordPoll(poll uint64, tokenIDs []string) {
 	for _, c := range []messages.Channel{messages.ChannelPrices, messages.ChannelOrderbook} {
 		r.Feed.RecordPoll(poll, "", c, tokenIDs)

@@ -27,7 +27,7 @@ func (l *lossy) Message(m *messages.Message) {
 	}
 }
 
-// bareVenue is a venue that sends no sequence numbers. It also implements the only connection to the venue.
+// bareVenue is a venue that sends no sequence numbers, and the only connection to this venue.
 type bareVenue struct {
 	toClient, fromClient chan string
 	done                 chan struct{}
@@ -55,7 +55,7 @@ func (v *bareVenue) Close(int) error {
 	return nil
 }
 
-// wrote reports whether the client has sent a frame of a type since the last call.
+// wrote reports whether the client has sent a frame of the type kind since the last call.
 func (v *bareVenue) wrote(kind string) (found bool) {
 	for len(v.fromClient) > 0 {
 		found = strings.Contains(<-v.fromClient, `"type":"`+kind+`"`) || found
@@ -63,8 +63,8 @@ func (v *bareVenue) wrote(kind string) (found bool) {
 	return found
 }
 
-// TestLossBetweenParts has a venue without sequence numbers. It loses messages between the stream client and the feed, and sends
-// the client a frame that it cannot decode. Each loss must make the book stale until the next snapshot.
+// TestLossBetweenParts checks that the book is stale until the next snapshot if a message is lost after the stream client has
+// received it.
 func TestLossBetweenParts(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		v := &bareVenue{toClient: make(chan string, 10), fromClient: make(chan string, 100), done: make(chan struct{})}

@@ -13,7 +13,8 @@ import (
 	"oddsgraph/internal/market/messages"
 )
 
-// script is a sequence of events for a watched topic, and the expected results. Events, one a line:
+// script is a sequence of events for a watched topic, and the expected results. Each line contains one event or one result. The
+// events are:
 //
 //	up | down                     the connection
 //	snap A41 .50x10 | .60x10      a snapshot of a book: epoch A, number 41; "-" is no number, "@7" adds a time
@@ -27,7 +28,7 @@ import (
 //	ack                           the confirmation of a market
 //	wait 2s
 //
-// Expected results, each of which must hold at its line:
+// The results are:
 //
 //	live A42 r0 .50x10 | .60x10   the state: number, resyncs and value
 //	stale A42 r0 ...
@@ -36,14 +37,14 @@ import (
 //	asked resync reconnect        all calls to the upstream since the last check
 //	read                          Sink was notified that the market has changed
 //
-// With an origin there are also:
+// If the feed has an Origin, a script can also contain:
 //
 //	rest A41@7 .50x10 | .60x10    the response to the current read; or "rest fails", "rest none", "rest A7@7 .65"
 //	reading 1                     the number of running reads
 //	from REST                     the source of the state
 //
-// After each line, the reader must have been signalled for every new state. If the topic is live, the sink must have the value. If
-// the topic is not live, the sink must have no fresh value.
+// After each line, the player checks that the reader was signalled if the state is new. If the topic is live, the player also
+// checks that the sink has the value. If the topic is not live, the sink must have no fresh value.
 type script struct {
 	name, channel, lines string
 }
@@ -56,12 +57,12 @@ type player struct {
 	w      *Watch
 	at     string
 	last   State
-	// pending has the taken items that the script has not checked yet.
+	// pending contains the items from Watch.Take that the script has not checked yet.
 	pending Items
 	origin  *origin
 }
 
-// run runs a script. The feed reads from origin unless it is nil.
+// run runs a script. The feed has the origin o if o is not nil.
 func (s *script) run(t *testing.T, o *origin) {
 	synctest.Test(t, func(t *testing.T) {
 		p := &player{t: t, key: messages.Topic{Channel: messages.Channel(s.channel), ID: "T"}, origin: o}
@@ -98,7 +99,7 @@ func (p *player) items() {
 	p.pending.add(items)
 }
 
-// numbers parses "A42<41@7".
+// numbers parses "A42<41@7": epoch, sequence number, previous sequence number and time.
 func numbers(s string) (epoch string, seq, prev uint64, at time.Time) {
 	s, after, timed := strings.Cut(s, "@")
 	if timed {
@@ -118,7 +119,8 @@ func numbers(s string) (epoch string, seq, prev uint64, at time.Time) {
 	return epoch, seq, prev, at
 }
 
-// internalNumber parses and removes an internal number at the end of a text. The number has the form "#7", or "#2.7" with an epoch.
+// internalNumber cuts the internal number from the end of a text and parses it. The number has the form "#7", or "#2.7" with the
+// epoch 2.
 func internalNumber(s string) (rest string, n messages.Internal) {
 	rest, number, ok := strings.Cut(s, "#")
 	if !ok {
@@ -321,7 +323,7 @@ func showAccount(a *Account) string {
 	return orders + " | " + positions + " | " + balance
 }
 
-// check compares the reader's and the sink's values with the state.
+// check checks the reader's signal and compares the values in the sink with the state.
 func (p *player) check() {
 	s, err := p.w.State()
 	if err != nil {

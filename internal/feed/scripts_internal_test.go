@@ -1,6 +1,6 @@
 package feed
 
-// internalScripts have messages with internal numbers.
+// internalScripts contains scripts whose messages have internal numbers. See messages.Internal.
 var internalScripts = []script{
 	{"a lost change without a number of the venue", "orderbook", `
 		up

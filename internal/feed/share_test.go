@@ -12,7 +12,7 @@ import (
 	"oddsgraph/internal/market/messages"
 )
 
-// watchBooks watches n topics and returns how many watches succeeded.
+// watchBooks watches n books and returns how many watches succeeded.
 func watchBooks(t *testing.T, r *Reader, prefix string, n int) (opened int) {
 	t.Helper()
 	for i := range n {
@@ -27,7 +27,7 @@ func watchBooks(t *testing.T, r *Reader, prefix string, n int) (opened int) {
 	return opened
 }
 
-// holdings counts the topics of each caller by going through all topics. It compares the results with the feed's counters.
+// holdings counts the topics of each caller and compares the results with the counters of the feed.
 func holdings(t *testing.T, r *testFeed) map[string]int {
 	t.Helper()
 	out := make(map[string]int)
@@ -48,8 +48,8 @@ func holdings(t *testing.T, r *testFeed) map[string]int {
 	return out
 }
 
-// TestAttackerCannotTakeTheStream opens ten subscriptions of 200 tokens for one client. Auto-watches must stay open, and other
-// clients must be able to subscribe.
+// TestAttackerCannotTakeTheStream checks that auto-watches stay open and other clients can subscribe if one client opens ten
+// subscriptions of 200 tokens.
 func TestAttackerCannotTakeTheStream(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newTestFeed(t)
@@ -95,8 +95,8 @@ func TestAttackerCannotTakeTheStream(t *testing.T) {
 	})
 }
 
-// TestLoneCallerYields has a single caller use all topics of the stream. When other callers or queries need topics, that caller
-// must lose the topics beyond its quarter.
+// TestLoneCallerYields checks that a caller that uses all topics loses topics down to a quarter when other callers or queries need
+// them.
 func TestLoneCallerYields(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newTestFeed(t, func(c *Config) { c.Topics = 40 })
@@ -140,12 +140,12 @@ func TestLoneCallerYields(t *testing.T) {
 		if n := closeEnded(); n != 12 || len(alone.watches) != 28 {
 			t.Errorf("%d watches have ended, %d are left", n, len(alone.watches))
 		}
-		// A caller with its full share takes no topics from other callers.
+		// A caller with a quarter of the topics takes no topics from other callers.
 		watch("alone", 5, 0)
 		watch("second", 5, 0)
 		watch("third", 12, 10)
 		hold(map[string]int{"alone": 18, "second": 10, "third": 10})
-		watch("fourth", 12, 10) // eight from the first caller and two auto-watches
+		watch("fourth", 12, 10) // takes eight topics from the first caller and two from auto-watches
 		hold(map[string]int{"alone": 10, "second": 10, "third": 10, "fourth": 10})
 		watch("fifth", 1, 0)
 		// The feed does not reclaim topics that other callers also watch.
@@ -191,7 +191,8 @@ func TestShares(t *testing.T) {
 		if got := holdings(t, r); got["alone"] != 0 || got["second"] != 30 {
 			t.Errorf("after the first has left, held are %v", got)
 		}
-		// A topic of a reader without a caller does not count. It counts for a caller that joins.
+		// A topic of a reader without a caller does not count for any caller. If a caller then watches it too, the topic counts for that
+		// caller.
 		own := r.NewReader()
 		if n := watchBooks(t, own, "o", 10); n != 10 {
 			t.Errorf("the reader without a caller watches %d topics", n)
@@ -228,8 +229,8 @@ func TestShares(t *testing.T) {
 	})
 }
 
-// TestAccountsDoNotCountAgainstTheShare watches accounts. Topics of accounts must not count towards the caller's share, and a
-// caller without a free share must still be able to watch them.
+// TestAccountsDoNotCountAgainstTheShare checks that topics of accounts do not count for a caller, and that a caller can watch them
+// if it cannot watch more public topics.
 func TestAccountsDoNotCountAgainstTheShare(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newTestFeed(t, func(c *Config) { c.Topics = 8 })

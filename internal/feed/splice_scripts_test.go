@@ -1,8 +1,9 @@
 package feed
 
-// In each script, a topic gets no snapshot. The feed requests a snapshot after 2 s and reads the state over REST after 4 s.
+// In each script, the venue sends no first snapshot. The feed requests a snapshot after 2 s and reads the state over REST after 4
+// s.
 var spliceScripts = []script{
-	// States with numbers.
+	// States with sequence numbers.
 	{"by number", "orderbook", `
 		up
 		delta A42 b.50x42
@@ -131,7 +132,7 @@ var spliceScripts = []script{
 		rest A42 .60x1 | .70x1
 		live A42 r0 .60x1 | .70x1`},
 
-	// States without numbers. The feed compares them by the venue's times.
+	// States without sequence numbers. The feed compares them by the venue's times.
 	{"by time", "orderbook", `
 		up
 		delta -@10 b.50x10
@@ -305,7 +306,7 @@ var spliceScripts = []script{
 		rest A41 .50x10 | .60x10
 		live A41 r0 .50x10 | .60x10`},
 
-	// Prices, which are whole states.
+	// Prices. Each message contains the complete state.
 	{"a venue that sends no first price", "prices", `
 		up
 		wait 4s
@@ -350,7 +351,7 @@ var spliceScripts = []script{
 		rest -@5 .65
 		live 0 r0 .65`},
 
-	// Tapes, which REST does not have.
+	// Trades, which Origin cannot read.
 	{"a venue that sends no tape", "trades", `
 		up
 		trade A3 t1
@@ -418,7 +419,7 @@ var spliceScripts = []script{
 		took t4
 		live A4 r0 t3 t4`},
 
-	// Topics that cannot be read.
+	// Topics that Origin cannot read.
 	{"no tape", "trades", `
 		up
 		wait 6s

@@ -19,10 +19,10 @@ import (
 type origin struct {
 	mu      sync.Mutex
 	waiting []*pendingRead
-	// maxRunning is the greatest number of concurrent reads. started counts all reads.
+	// maxRunning is the greatest number of concurrent reads so far. started is the number of all reads.
 	maxRunning, started int
 	times               []time.Time
-	// ignoresContext makes reads continue after the end of their context.
+	// If ignoresContext is true, reads continue after their context has ended.
 	ignoresContext bool
 	age            market.Age // the age of every response
 }
@@ -97,7 +97,7 @@ func (o *origin) first() *pendingRead {
 	return o.waiting[0]
 }
 
-// answerRead answers the oldest running read.
+// answerRead answers the oldest waiting read.
 func (p *player) answerRead(number, value string) {
 	synctest.Wait()
 	r := p.origin.first()
@@ -129,8 +129,8 @@ func TestSplice(t *testing.T) {
 	}
 }
 
-// TestSpliceOfABufferThatOverflowed buffers more changes than fit into the buffer. The feed may use only a book that contains the
-// lost changes.
+// TestSpliceOfABufferThatOverflowed checks that after an overflow of the buffer, the feed uses only a book that contains the
+// dropped changes.
 func TestSpliceOfABufferThatOverflowed(t *testing.T) {
 	for _, numbered := range []bool{false, true} {
 		t.Run(fmt.Sprintf("numbered %t", numbered), func(t *testing.T) {
@@ -173,8 +173,8 @@ func TestSpliceOfABufferThatOverflowed(t *testing.T) {
 	}
 }
 
-// TestOldReadIsNotUsed has a read return a state from before the start of the buffer. Such a state lacks changes that will never
-// arrive. The feed must read again when the venue has a newer state. The connection must stay open.
+// TestOldReadIsNotUsed checks that the feed drops a REST response that may be from before bufferingSince. The feed must read again
+// when the venue has a newer response, and must keep the connection.
 func TestOldReadIsNotUsed(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		o := &origin{age: market.Age{Known: true, Least: 20 * time.Second, Most: 21 * time.Second, Renewed: 30 * time.Second}}
@@ -193,15 +193,14 @@ func TestOldReadIsNotUsed(t *testing.T) {
 			t.Errorf("%d reads, %d reconnects", o.started, r.Stats().Reconnects)
 		}
 		time.Sleep(5 * time.Second)
-		p.answerRead("41", ".50x42 | .60x1") // the response has that age too, but is now newer than the start of the buffer
+		p.answerRead("41", ".50x42 | .60x1") // this response has the same age, but is newer than bufferingSince
 		if s, _ := w.State(); !s.Live || showBook(s.Book) != ".50x42 | .60x1" {
 			t.Errorf("live %t, %s", s.Live, showBook(s.Book))
 		}
 	})
 }
 
-// TestUnwantedReadsAreDropped has reads return after a snapshot has arrived, and after the connection was lost. The feed must drop
-// their results.
+// TestUnwantedReadsAreDropped checks that the feed drops the result of a read if a snapshot has arrived or the connection was lost.
 func TestUnwantedReadsAreDropped(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		o := &origin{ignoresContext: true}
@@ -228,8 +227,6 @@ func TestUnwantedReadsAreDropped(t *testing.T) {
 	})
 }
 
-// TestSplicedBookIsCutToTheDepthOfItsChanges reads a book that is deeper than the stream's changes. Deeper levels would
-// never change.
 func TestSplicedBookIsCutToTheDepthOfItsChanges(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		o := &origin{}
@@ -250,7 +247,6 @@ func TestSplicedBookIsCutToTheDepthOfItsChanges(t *testing.T) {
 	})
 }
 
-// TestReadsAreBounded needs the states of many tokens at once. The number of concurrent reads must stay within its limit.
 func TestReadsAreBounded(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		o := &origin{}
@@ -278,7 +274,7 @@ func TestReadsAreBounded(t *testing.T) {
 	})
 }
 
-// TestReadsAreBackedOff makes every read fail for an hour. The feed must read at growing intervals.
+// TestReadsAreBackedOff checks that the feed reads at growing intervals if each read fails.
 func TestReadsAreBackedOff(t *testing.T) {
 	for _, key := range []messages.Topic{priceOf("T"), bookOf("T")} {
 		t.Run(string(key.Channel), func(t *testing.T) {
@@ -308,7 +304,6 @@ func TestReadsAreBackedOff(t *testing.T) {
 	}
 }
 
-// TestCloseWaitsForReads closes topics and the feed during reads.
 func TestCloseWaitsForReads(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		o := &origin{}
@@ -320,7 +315,7 @@ func TestCloseWaitsForReads(t *testing.T) {
 		if synctest.Wait(); o.running() != 2 {
 			t.Fatalf("%d reads are under way", o.running())
 		}
-		reader.Close() // after the linger, the feed no longer needs the state of T
+		reader.Close() // the topic of T closes Config.Linger later, which cancels the read
 		time.Sleep(1100 * time.Millisecond)
 		if synctest.Wait(); o.running() != 1 || strings.Join(r.up.open(), " ") != "orderbook U" {
 			t.Fatalf("%d reads are under way, %q open", o.running(), r.up.open())

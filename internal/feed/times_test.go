@@ -9,7 +9,7 @@ import (
 	"oddsgraph/internal/market/messages"
 )
 
-// TestTimeOfALiveBook expects a book to have the venue's time of the last message that has a time.
+// TestTimeOfALiveBook checks that a book has the venue's time of the last message with a time.
 func TestTimeOfALiveBook(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newTestFeed(t)
@@ -42,7 +42,7 @@ func TestTimeOfALiveBook(t *testing.T) {
 	})
 }
 
-// TestLag measures only changes of live topics that have the venue's time.
+// TestLag checks that Config.Lag gets only changes of live topics, and only if they have a venue's time.
 func TestLag(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var lags []time.Duration

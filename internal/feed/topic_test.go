@@ -34,13 +34,13 @@ func TestSides(t *testing.T) {
 	if none := applyChanges(b, deltaMessage("T", "", 0, "b.50x0 b.49x0").Changes); none.Spread != nil || none.Bids.Len() != 0 {
 		t.Errorf("a book without bids has the spread %v", none.Spread)
 	}
-	// Unchanged sides are shared. An append to one book must not change the other.
+	// Two books that were made from one book must not affect each other, although they share levels.
 	one := applyChanges(b, deltaMessage("T", "", 0, "b.40x1").Changes)
 	two := applyChanges(b, deltaMessage("T", "", 0, "b.30x1").Changes)
 	if got := showBook(one); !strings.Contains(got, "40x1") || strings.Contains(got, "30x1") || strings.Contains(showBook(two), "40x1") {
 		t.Errorf("two changes of one book affect each other: %s and %s", got, showBook(two))
 	}
-	// Each version of the levels has separate rendered texts.
+	// Each book has its own cache of rendered texts.
 	if further := applyChanges(one, deltaMessage("T", "", 0, "s.70x1").Changes); one.Rendered == nil || further.Rendered == nil || further.Rendered == one.Rendered {
 		t.Error("a changed book has no cache for texts, or shares that of the previous book")
 	}
@@ -91,7 +91,7 @@ func TestTapeIsBounded(t *testing.T) {
 	}
 	long := make([]market.Trade, 120)
 	for i := range long {
-		long[i] = tradeOf(fmt.Sprintf("t%d", 3*maxTape-118+i)) // more trades than the feed keeps, with two new trades
+		long[i] = tradeOf(fmt.Sprintf("t%d", 3*maxTape-118+i)) // more than maxTape trades, of which the last two are new
 	}
 	if after, items := mergeTape(s.Trades, long, true); showTrades(items.Trades) != "t150 t151" || items.Gap || len(after) != maxTape {
 		t.Errorf("of a long snapshot %q is new, gap %t", showTrades(items.Trades), items.Gap)
@@ -129,7 +129,7 @@ func TestBufferIsBounded(t *testing.T) {
 		if waiting > maxBuffered {
 			t.Errorf("%d messages wait", waiting)
 		}
-		// If a snapshot is older than the remaining buffer, a gap remains. A newer snapshot makes the topic live.
+		// A snapshot from before the dropped changes does not make the topic live, but a newer snapshot does.
 		r.Message(bookMessage("T", "A", 5, ".50x5 | .60x1"))
 		if s, _ := w.State(); s.Live {
 			t.Error("the book is live over a gap")
