@@ -6,23 +6,23 @@ import (
 	"oddsgraph/internal/feed"
 )
 
-// batch is a body that wraps states and sends the updates of all keys together. It sends at most one event in an interval. The
-// event contains the last update of each key.
+// batch is a body that wraps states. It sends one event for the updates of all keys, at most once in the interval every. The event
+// contains the last update of each key that has an update.
 type batch[T any] struct {
 	*states[T]
 	out   *publisher[[]Event[update[T]]]
 	every time.Duration
-	// waiting contains the updates to send, in the order of their arrival. index maps each key to the index of its update in
+	// waiting contains the updates to send, in the order in which they arrived. index maps a key to the index of its update in
 	// waiting.
 	waiting []Event[update[T]]
 	index   map[string]int
-	// sent reports whether an event was sent to all readers. next is the earliest time of the next event. It is zero until the
-	// first update arrives.
+	// sent reports whether flush has sent an event. next is the earliest time of the next event. It is zero until the first update
+	// arrives.
 	sent bool
 	next time.Time
 }
 
-// openBatch is like open, but for a stream of lists of updates.
+// openBatch is like open, but the events of the stream contain lists of updates.
 func (k stateSpec[T]) openBatch(keys []string, every time.Duration) func(*publisher[[]Event[update[T]]], *feed.Reader) (body, error) {
 	return func(out *publisher[[]Event[update[T]]], reader *feed.Reader) (body, error) {
 		b := &batch[T]{out: out, every: every, index: make(map[string]int)}
@@ -31,7 +31,7 @@ func (k stateSpec[T]) openBatch(keys []string, every time.Duration) func(*publis
 	}
 }
 
-// collect is the yield function of the states. It passes problems on at once.
+// collect is the yield function of states. It adds an update to waiting, and publishes a problem at once.
 func (b *batch[T]) collect(e Event[update[T]], _ error) bool {
 	if e.Problem != nil {
 		return b.out.problem(e.Problem) == nil
@@ -51,8 +51,8 @@ func (b *batch[T]) collect(e Event[update[T]], _ error) bool {
 	return true
 }
 
-// flush sends the waiting updates once the interval is over. The first event is sent once every key has a value or a problem, but
-// at the latest one interval after the first update.
+// flush sends the waiting updates if the interval every has passed since the last event. It sends the first event when each key has
+// a value or a problem, or one interval after the first update.
 func (b *batch[T]) flush(now, next time.Time) (time.Time, error) {
 	if len(b.waiting) == 0 {
 		return next, nil
@@ -78,7 +78,7 @@ func (b *batch[T]) flush(now, next time.Time) (time.Time, error) {
 	return next, b.out.send(reason, "", Delta, list)
 }
 
-// complete reports whether every key has a value or a problem.
+// complete reports whether each key has a value or a problem.
 func (b *batch[T]) complete() bool {
 	for _, it := range b.items {
 		if !it.sent && it.problem == nil && !b.unknown.reported[it.key] {
@@ -88,7 +88,7 @@ func (b *batch[T]) complete() bool {
 	return true
 }
 
-// resend sends the last values of all keys as one event to the publisher's audience. The waiting updates stay until flush sends
+// resend sends the last values of all keys to the publisher's audience, as one event. The waiting updates stay until flush sends
 // them.
 func (b *batch[T]) resend(reason Reason) error {
 	waiting, index := b.waiting, b.index

@@ -14,18 +14,18 @@ import (
 	"oddsgraph/internal/market/reqctx"
 )
 
-// Reason says why an event is sent. Its values are those of the enum in the graph.
+// Reason says why an event is sent. The values are those of the enum in the GraphQL schema.
 type Reason string
 
 // The reasons of events.
 const (
-	// Initial marks the state at the start of the subscription.
+	// Initial marks the present state at the start of a subscription.
 	Initial Reason = "INITIAL"
 	// Changed marks a new value.
 	Changed Reason = "CHANGE"
-	// Resync marks the state after a gap.
+	// Resync marks the present state after a gap.
 	Resync Reason = "RESYNC"
-	// Freshness marks an event that repeats the last value, because the value has become stale or fresh.
+	// Freshness marks the last value again, because it has become stale or fresh.
 	Freshness Reason = "FRESHNESS"
 )
 
@@ -40,17 +40,17 @@ type Event[T any] struct {
 	Problem error
 }
 
-// Stream yields events until it ends. If it ends with an error, the error is the last value and has no event.
+// Stream yields events. If a stream fails, it yields the error last, with a zero Event.
 type Stream[T any] = iter.Seq2[Event[T], error]
 
-// Group is a group of readers that share a stream. More readers may join later. The methods of a Group do not wait.
+// Group is a group of readers that share a stream. More readers may join later. The methods of a Group must not wait.
 type Group interface {
 	// Announce passes the envelope of the next event, before the stream yields the event.
 	Announce(e Envelope)
-	// Waiting is signalled while readers wait for the present state.
+	// Waiting returns a channel that is signalled when readers wait for the present state.
 	Waiting() <-chan struct{}
-	// TakeWaiting returns a cohort of waiting readers, and signals Waiting again if there are more. resync is true if the readers
-	// have missed events. It is false if the readers are new. ok is false if no reader waits.
+	// TakeWaiting returns a cohort of waiting readers, and signals Waiting again if more readers wait. resync reports whether these
+	// readers are old readers that have missed events, instead of new readers. ok is false if no reader waits.
 	TakeWaiting() (to Cohort, resync, ok bool)
 	// Join makes the cohort receive all events that are announced from now on.
 	Join(to Cohort)
@@ -59,9 +59,9 @@ type Group interface {
 // Source configures the streams of one subscription.
 type Source struct {
 	Feed *feed.Feed
-	// Group receives the envelopes of events. Nil means a single reader.
+	// Group receives the envelopes of events. Group is nil if the stream has a single reader.
 	Group Group
-	// Timeout bounds the time until the first event or problem.
+	// Timeout is the maximum time until the first event or problem.
 	Timeout time.Duration
 }
 
@@ -72,24 +72,24 @@ var errStopped = errors.New("the reader has stopped")
 type publisher[T any] struct {
 	group Group
 	yield func(Event[T], error) bool
-	// audience is the cohort that receives events. Zero means everybody.
+	// audience is the cohort that receives the next events. If audience is zero, all readers receive them.
 	audience Cohort
 	// sent counts events and problems.
 	sent int
 }
 
-// send publishes an event. mode does not apply to events with a whole state.
+// send publishes an event. mode has no effect if reason is Initial or Resync.
 func (o *publisher[T]) send(reason Reason, topic string, mode Mode, value T) error {
 	return o.post(Event[T]{Reason: reason, Value: value}, Envelope{Topic: topic, Mode: mode, State: reason.isState(), To: o.audience})
 }
 
-// problem publishes a failure.
+// problem publishes a failure that does not end the stream.
 func (o *publisher[T]) problem(err error) error {
 	return o.post(Event[T]{Problem: err}, Envelope{Mode: Append, Problem: true, To: o.audience})
 }
 
-// reportUnknown publishes a problem for an id that the venue does not know, once for each id. If all ids of the stream are unknown,
-// reportUnknown instead returns an error, which ends the stream.
+// reportUnknown publishes a problem for an id that the venue does not know, once for each id. If all ids of the stream are now
+// unknown, reportUnknown returns the problem as an error instead, which ends the stream.
 func (o *publisher[T]) reportUnknown(u *unknowns, id string) error {
 	problem, last := u.add(id)
 	if problem == nil || last {
@@ -125,8 +125,8 @@ func (o *publisher[T]) sentCount() int { return o.sent }
 // setAudience sets the cohort of the next events.
 func (o *publisher[T]) setAudience(to Cohort) { o.audience = to }
 
-// stream returns a stream. Each range over the stream runs a new loop with a new body. The function open makes the body and watches
-// the body's topics.
+// stream returns a stream. Each range over the stream runs a new loop with a new body. every is the minimum time between two events
+// of a topic. open makes the body and watches its topics.
 func stream[T any](ctx context.Context, s Source, every time.Duration, open func(out *publisher[T], reader *feed.Reader) (body, error)) Stream[T] {
 	return func(yield func(Event[T], error) bool) {
 		out := &publisher[T]{group: s.Group, yield: yield}
@@ -143,11 +143,10 @@ func stream[T any](ctx context.Context, s Source, every time.Duration, open func
 	}
 }
 
-// unknowns contains the ids of a stream that the venue does not know. Each id is reported once. The stream ends when all ids
-// are unknown.
+// unknowns contains the ids of a stream that the venue does not know.
 type unknowns struct {
-	kind      string
-	remaining int
+	kind      string // the noun for an id in error messages, such as "token"
+	remaining int    // the number of ids that are not unknown
 	reported  map[string]bool
 }
 
@@ -155,8 +154,8 @@ func newUnknowns(kind string, ids int) *unknowns {
 	return &unknowns{kind: kind, remaining: ids, reported: make(map[string]bool)}
 }
 
-// add adds an id. problem is the error to report, or nil if the id was added before. last reports whether the ids of the stream are
-// now all unknown.
+// add adds an id. problem is the error to report, or nil if the id was added before. last reports whether all ids of the stream are
+// now unknown.
 func (u *unknowns) add(id string) (problem error, last bool) {
 	if u.reported[id] {
 		return nil, false
@@ -182,10 +181,10 @@ func isRefused(err error) bool {
 	return code == market.CodeUnauthenticated || code == market.CodeForbidden
 }
 
-// errFirstEventLate is the problem when no event was sent within the timeout.
+// errFirstEventLate is the problem that a loop sends if it has sent nothing within the timeout.
 var errFirstEventLate error = market.Errorf(market.CodeUpstreamTimeout, "the venue did not answer in time")
 
-// readPanic carries the panic of a read and its stack to the loop's goroutine.
+// readPanic carries the value and the stack of a panic from the goroutine of a read to the goroutine of the loop.
 type readPanic struct {
 	value any
 	stack []byte

@@ -10,12 +10,12 @@ import (
 // item is the state of one key of a stream.
 type item struct {
 	key string
-	// sent reports whether the stream has sent an event for the key. live and resyncs describe the feed's state that the stream
-	// used last.
+	// sent reports whether the stream has sent an event for the key. live and resyncs are Live and Resyncs of the feed.State that the
+	// stream used last.
 	sent, live bool
 	resyncs    uint64
 	meta       market.Meta
-	// problem is the last error, if no event was sent yet.
+	// problem is the last error. It is nil after the first event for the key.
 	problem error
 }
 
@@ -23,8 +23,8 @@ func (i *item) common() *item { return i }
 
 type keyed interface{ common() *item }
 
-// readItems returns a read that fetches the values of items. After the fetch, the loop's goroutine calls apply for each result. It
-// then calls report for the first new problem.
+// readItems returns a read that fetches the values of items. After the fetch, the loop's goroutine calls apply for each result. If
+// apply has set the problem of items that had none, the loop's goroutine then calls report for the first of these problems.
 func readItems[I keyed, V any](items []I, fetch func(context.Context, []string) []market.Result[market.Read[V]],
 	apply func(I, market.Result[market.Read[V]]) error, report func(error) error) read {
 	return func(ctx context.Context) func() error {
@@ -52,7 +52,8 @@ func readItems[I keyed, V any](items []I, fetch func(context.Context, []string) 
 	}
 }
 
-// resendItems calls send for each item that has sent an event. It then calls report for the first problem of the other items.
+// resendItems calls send for each item for which the stream has sent an event. It then calls report for the first problem of the
+// other items.
 func resendItems[I keyed](items []I, send func(I) error, report func(error) error) error {
 	var failed error
 	for _, it := range items {

@@ -9,35 +9,35 @@ import (
 )
 
 const (
-	// streamHeadStart is the time for which a subscription waits for the venue's stream before it reads over REST.
+	// streamHeadStart is the time that a new subscription waits for the venue's stream before it reads over REST.
 	streamHeadStart = 500 * time.Millisecond
-	// pollInterval is the time between REST reads of values that the venue's stream does not send. It is also the timeout of
-	// the reads after the first event.
+	// pollInterval is the time between REST reads of values that the venue's stream does not send. It is also the timeout of reads
+	// after the first event of a stream.
 	pollInterval = 5 * time.Second
 )
 
-// body implements one kind of subscription. The loop calls one method at a time. Methods must not wait. An error ends the
-// stream.
+// body implements one kind of subscription. The loop calls one method at a time. The methods must not wait. If a method returns an
+// error, the stream ends.
 type body interface {
-	// changed handles a watch that has changed.
+	// changed handles a change of a watch.
 	changed(w *feed.Watch) error
-	// nextRead returns the read to start now. If no read is due, it returns nil and the time of the next call. The zero time means
-	// that nextRead is called after the next change. poll is true when streamHeadStart ends, every pollInterval, and while readers
-	// wait to join.
+	// nextRead returns the read to start now, or nil. If it returns nil, the time is the latest time of the next call. If the time is
+	// zero too, the next call may wait for the next change. poll is true after streamHeadStart, every pollInterval, and while readers
+	// wait to join. It requests values that the stream does not send.
 	nextRead(now time.Time, poll bool) (read, time.Time)
-	// isCurrent reports whether the last event contains the present state, so that a joining reader needs no read.
+	// isCurrent reports whether the last event contains the present state. A joining reader then needs no read.
 	isCurrent() bool
-	// resend sends the present state to the publisher's audience.
+	// resend sends the state of the last event to the publisher's audience.
 	resend(reason Reason) error
 }
 
-// flusher is a body that collects updates. The loop calls flush after each step and passes the time of the next step in next. flush
-// returns that time, or an earlier time if an event is due earlier.
+// flusher is a body that collects updates and sends them later. The loop calls flush after each step. next is the time of the next
+// step. flush returns next, or an earlier time at which the loop must call flush again.
 type flusher interface {
 	flush(now, next time.Time) (time.Time, error)
 }
 
-// read reads over REST. It runs on its own goroutine. The loop then calls the returned function, which applies the result.
+// read reads over REST. It runs on its own goroutine. The loop then calls apply, which handles the result.
 type read func(ctx context.Context) (apply func() error)
 
 // sender is the part of a publisher that the loop uses.
@@ -51,25 +51,24 @@ type sender interface {
 type loop struct {
 	Source
 	reader *feed.Reader
-	// minInterval is the least time between two events of a watch. 0 means no limit.
+	// minInterval is the minimum time between two events of a watch. It may be 0.
 	minInterval time.Duration
 	body        body
 	out         sender
 
-	// changed contains the watches whose changes were not delivered yet, and queued contains the same watches as a set. notBefore
-	// is the earliest time of the next delivery for each watch.
+	// changed contains the watches with changes that were not passed to the body yet. queued contains the same watches as a set.
+	// notBefore contains the earliest time of the next call of body.changed for each watch.
 	changed   []*feed.Watch
 	queued    map[*feed.Watch]bool
 	notBefore map[*feed.Watch]time.Time
 
 	results chan func() error
 	reading bool
-	// joinedAt is the time since which readers have been waiting to join. It is zero if no reader waits. readSinceJoin reports
-	// whether a read has ended since joinedAt.
+	// joinedAt is the time at which the first of the readers that wait to join arrived. It is zero if no reader waits. readSinceJoin
+	// reports whether a read has ended since joinedAt.
 	joinedAt      time.Time
 	readSinceJoin bool
-	// deadline is the latest time of the first event or problem.
-	deadline time.Time
+	deadline      time.Time
 }
 
 func (l *loop) run(ctx context.Context) error {
@@ -82,7 +81,7 @@ func (l *loop) run(ctx context.Context) error {
 			<-l.results
 		}
 	}()
-	limit := l.Timeout * 9 / 10 // leave time to execute and send the event
+	limit := l.Timeout * 9 / 10 // the rest of the time is for the execution and delivery of the event
 	l.deadline = time.Now().Add(limit)
 	settle, late := time.NewTimer(min(streamHeadStart, limit/4)), time.NewTimer(limit)
 	poll, wake := time.NewTicker(pollInterval), time.NewTimer(time.Hour)
@@ -132,8 +131,8 @@ func (l *loop) run(ctx context.Context) error {
 	}
 }
 
-// step does everything that is due. It returns the time of the next step. The zero time means that no step is due before the next
-// change.
+// step passes changes to the body, serves readers that join, and starts a read if one is due. It returns the time of the next step,
+// or zero if the next step can wait for the next change.
 func (l *loop) step(ctx context.Context, now time.Time, polling bool) (next time.Time, err error) {
 	if next, err = l.deliverChanges(now); err != nil {
 		return next, err
@@ -160,8 +159,8 @@ func (l *loop) step(ctx context.Context, now time.Time, polling bool) (next time
 	return next, nil
 }
 
-// deliverChanges calls the body for each changed watch whose minInterval is over. For the other changed watches, it returns the
-// earliest time at which a minInterval ends. It returns zero if there are no other changed watches.
+// deliverChanges calls body.changed for each changed watch whose notBefore has passed. next is the earliest notBefore of the other
+// changed watches, or zero if there are none.
 func (l *loop) deliverChanges(now time.Time) (next time.Time, err error) {
 	for _, w := range l.reader.Take() {
 		if !l.queued[w] {
@@ -181,7 +180,7 @@ func (l *loop) deliverChanges(now time.Time) (next time.Time, err error) {
 		if err == nil {
 			err = l.body.changed(w)
 		}
-		if l.minInterval > 0 && l.out.sentCount() > sent { // a change without an event does not delay the next event
+		if l.minInterval > 0 && l.out.sentCount() > sent { // if the body sent no event, the next change is not delayed
 			l.notBefore[w] = now.Add(l.minInterval)
 		}
 	}
@@ -189,7 +188,7 @@ func (l *loop) deliverChanges(now time.Time) (next time.Time, err error) {
 	return next, err
 }
 
-// joiners returns the channel that is signalled while readers wait to join. It returns nil if the stream has no group.
+// joiners returns the channel that is signalled when readers wait to join. It returns nil if the stream has no group.
 func (l *loop) joiners() <-chan struct{} {
 	if l.Group == nil {
 		return nil
@@ -197,8 +196,7 @@ func (l *loop) joiners() <-chan struct{} {
 	return l.Group.Waiting()
 }
 
-// serveJoiners sends the present state to a cohort of the readers that wait to join. If more readers wait, the group signals
-// again.
+// serveJoiners calls resend for a cohort of the readers that wait to join, and then joins the cohort to the group.
 func serveJoiners(group Group, out sender, resend func(Reason) error) error {
 	to, resync, ok := group.TakeWaiting()
 	if !ok {
@@ -215,12 +213,12 @@ func serveJoiners(group Group, out sender, resend func(Reason) error) error {
 	return err
 }
 
-// startRead starts a read on its own goroutine. run waits for the read before it returns. Before the first event, a read may last
-// almost until the deadline. Later it may last until the next poll.
+// startRead starts a read on its own goroutine. run waits for this goroutine before it returns. The timeout of the read is
+// pollInterval. Before the first event, the timeout depends on the deadline instead.
 func (l *loop) startRead(ctx context.Context, get read) {
 	within := pollInterval
 	if l.out.sentCount() == 0 {
-		within = time.Until(l.deadline) * 9 / 10 // otherwise run might report the timeout too
+		within = time.Until(l.deadline) * 9 / 10 // a read that fails must report its own error before run reports errFirstEventLate
 	}
 	l.reading = true
 	go func() {
@@ -230,7 +228,7 @@ func (l *loop) startRead(ctx context.Context, get read) {
 	}()
 }
 
-// recoverRead runs a read. If the read panics, apply panics with the same value, on the loop's goroutine.
+// recoverRead runs a read. If the read panics, apply panics with the same value on the loop's goroutine.
 func recoverRead(ctx context.Context, get read) (apply func() error) {
 	defer func() {
 		if p := recover(); p != nil {

@@ -9,34 +9,35 @@ import (
 )
 
 const (
-	// retryAfter is the delay after a read that settled nothing. The delay doubles with each such read, up to maxRetryAfter.
+	// retryAfter is the delay after a read that failed or returned a stale value. The delay doubles with each such read, up to
+	// maxRetryAfter.
 	retryAfter    = 500 * time.Millisecond
 	maxRetryAfter = 30 * time.Second
-	// maxPending bounds the changes that wait for a read. If there are more, one RESYNC event replaces them.
+	// maxPending is the maximum number of changes that wait for a read. If there are more, one RESYNC event replaces them.
 	maxPending = 1000
 )
 
-// pending contains what the next REST read of one topic must settle. A read settles what was pending when the read started. See the
-// package comment. In the zero value nothing is pending.
+// pending contains the reasons to read one topic over REST, and the changes that the read must include. A read settles only what
+// was pending when the read started. See the package comment. In the zero value, nothing is pending.
 type pending[C any] struct {
-	// wanted reports whether a read is needed. reason is the reason of the event after the read. If reason is empty, an event is
-	// sent only if the value differs from the last event. changes are the changes that the read must include, oldest first.
+	// wanted reports whether a read is needed. reason is the Reason of the event after the read. If reason is empty, an event is
+	// needed only if the value has changed. changes contains the changes that the read must include, oldest first.
 	wanted  bool
 	reason  Reason
 	changes []C
-	// version increases with every addition. reasonAt is the version at which reason was set.
+	// version increases with each call of add and invalidate. reasonAt is the version at which reason was set.
 	version, reasonAt int
 
-	// covered describes what the current read settles: everything up to covered.version, and the first covered.changes elements of
-	// changes.
+	// covered contains version and the number of changes at the start of the current read.
 	covered struct{ version, changes int }
-	// failures is the number of reads in a row that settled nothing. retry is the earliest time of the next read.
+	// failures is the number of reads in a row that failed, returned a stale value, or were invalidated. retry is the earliest time of
+	// the next read.
 	failures int
 	retry    time.Time
 }
 
-// add adds a reason and changes that only a read that starts later can settle. It ends the delay after a failed read, because a
-// read after the change may succeed.
+// add adds changes, and a reason if it is not empty. Only a read that starts after the call settles them. add ends the delay after
+// a failed read, because a read after the change may succeed.
 func (p *pending[C]) add(reason Reason, changes ...C) {
 	p.version++
 	p.wanted, p.retry = true, time.Time{}
@@ -54,21 +55,21 @@ func (p *pending[C]) add(reason Reason, changes ...C) {
 // request requests a read without a reason or changes.
 func (p *pending[C]) request() { p.wanted = true }
 
-// invalidate marks the result of the current read as outdated, because the stream has sent a newer value.
+// invalidate marks the result of the current read as outdated, for example because the stream has sent a newer value.
 func (p *pending[C]) invalidate() { p.version++ }
 
 // ready reports whether a read may start now.
 func (p *pending[C]) ready(now time.Time) bool { return p.wanted && !now.Before(p.retry) }
 
-// readStarted records that a read starts now and will settle everything that is pending.
+// readStarted records that a read starts now.
 func (p *pending[C]) readStarted() {
 	p.covered.version, p.covered.changes = p.version, len(p.changes)
 }
 
-// invalidated reports whether anything was added since the read started.
+// invalidated reports whether add or invalidate was called since the read started.
 func (p *pending[C]) invalidated() bool { return p.version != p.covered.version }
 
-// settle removes and returns what the finished read has settled. Later additions stay pending.
+// settle removes and returns what was pending when the finished read started. Later additions stay pending.
 func (p *pending[C]) settle() (reason Reason, changes []C) {
 	n := p.covered.changes
 	changes, p.changes = p.changes[:n:n], p.changes[n:]
@@ -88,7 +89,7 @@ func (p *pending[C]) awaitRenewal(now time.Time, stale market.Meta) {
 	p.delay(now, renewal(now, stale))
 }
 
-// delay delays the next read by at least the given time. Everything stays pending.
+// delay delays the next read by at least the time least. Everything stays pending.
 func (p *pending[C]) delay(now time.Time, least time.Duration) {
 	wait := min(retryAfter<<min(p.failures, 10), maxRetryAfter)
 	wait = wait/2 + rand.N(wait/2)
@@ -97,13 +98,13 @@ func (p *pending[C]) delay(now time.Time, least time.Duration) {
 	p.retry = now.Add(max(wait, least))
 }
 
-// retryNow requests another read at once after an invalidated read. Everything stays pending.
+// retryNow requests another read at once, because the last read was invalidated. Everything stays pending.
 func (p *pending[C]) retryNow() {
 	p.failures++
 	p.wanted, p.retry = true, time.Time{}
 }
 
-// retryAt returns the time of the next read. It returns zero if no read is delayed.
+// retryAt returns the time of the next read, or zero if no read is delayed.
 func (p *pending[C]) retryAt() time.Time {
 	if !p.wanted {
 		return time.Time{}
@@ -111,7 +112,7 @@ func (p *pending[C]) retryAt() time.Time {
 	return p.retry
 }
 
-// sooner returns the earlier of two times. A zero time counts as later than any other time.
+// sooner returns the earlier of two times. If one of them is zero, it returns the other.
 func sooner(a, b time.Time) time.Time {
 	if a.IsZero() || !b.IsZero() && b.Before(a) {
 		return b
@@ -119,13 +120,13 @@ func sooner(a, b time.Time) time.Time {
 	return a
 }
 
-// renewal returns the time for which the venue will still return the same value; 0 means unknown.
+// renewal returns how long the venue will still return the same value, or 0 if that is unknown.
 func renewal(now time.Time, m market.Meta) time.Duration {
 	wait := m.Handle.Age().Renewed
 	return min(max(wait-now.Sub(m.ReceivedAt), 0), wait)
 }
 
-// retryHint returns how long an error asks to wait, at most 2*maxRetryAfter; 0 if the error does not say.
+// retryHint returns the RetryAfter of an error, at most 2*maxRetryAfter. It returns 0 if the error has no RetryAfter.
 func retryHint(err error) time.Duration {
 	var e *market.Error
 	if errors.As(err, &e) {
