@@ -9,7 +9,7 @@ import (
 	"oddsgraph/internal/market"
 )
 
-// tick is the interval of the lists in tests.
+// tick is the interval between lists in tests.
 const tick = 250 * time.Millisecond
 
 func showPrices(list []follow.Event[follow.PriceUpdate]) string {
@@ -24,7 +24,7 @@ func showPrices(list []follow.Event[follow.PriceUpdate]) string {
 	return out
 }
 
-// TestPriceLists changes prices. At the end of an interval, one event must contain the last price of each token that has changed.
+// TestPriceLists checks that one event after each interval contains the last price of each token that has changed.
 func TestPriceLists(t *testing.T) {
 	bubble(t, func(t *testing.T, s *testVenue) {
 		r := &restSource[*market.Price]{err: errDown}
@@ -51,8 +51,7 @@ func TestPriceLists(t *testing.T) {
 	})
 }
 
-// TestPriceListsWaitForSlowTokens delays the prices of some tokens. The first event must wait one interval for all tokens. Prices
-// that arrive later must follow as changes.
+// TestPriceListsWaitForSlowTokens checks that the first event waits at most one interval for the prices of all tokens.
 func TestPriceListsWaitForSlowTokens(t *testing.T) {
 	bubble(t, func(t *testing.T, s *testVenue) {
 		r := &restSource[*market.Price]{value: priceOf("B", "0.3")}
@@ -66,8 +65,8 @@ func TestPriceListsWaitForSlowTokens(t *testing.T) {
 	})
 }
 
-// TestPriceListsJoin has a reader join. It must get the prices of all tokens at once. Changes for the other readers must still wait
-// for the interval.
+// TestPriceListsJoin checks that a reader that joins gets all prices at once, and that changes for the other readers wait for the
+// interval.
 func TestPriceListsJoin(t *testing.T) {
 	bubble(t, func(t *testing.T, s *testVenue) {
 		r, g := &restSource[*market.Price]{err: errDown}, newReaders()
@@ -90,8 +89,7 @@ func TestPriceListsJoin(t *testing.T) {
 	})
 }
 
-// TestPriceListsReportProblems has a read fail, and a token that the venue does not know. Both must be reported as problems, and
-// the list must continue.
+// TestPriceListsReportProblems checks that failed reads and unknown tokens are reported as problems that do not end the stream.
 func TestPriceListsReportProblems(t *testing.T) {
 	bubble(t, func(t *testing.T, s *testVenue) {
 		r := &restSource[*market.Price]{err: errDown}

@@ -12,7 +12,7 @@ import (
 	"oddsgraph/internal/market/reqctx"
 )
 
-// outcome is the first event of a stream and its time.
+// outcome describes the first event of a stream. after is the time from the start of the stream.
 type outcome struct {
 	initial bool
 	problem error
@@ -32,8 +32,8 @@ func first[T any](ctx context.Context, stream follow.Stream[T]) (o outcome) {
 	return outcome{after: time.Since(began)}
 }
 
-// TestFirstEventIsInTime runs the nine subscriptions, with every way in which a read can fail, and with and without the stream.
-// Each subscription must send its first state or an error within the timeout.
+// TestFirstEventIsInTime checks that each subscription sends its first state or an error within the timeout, in whatever way a read
+// fails.
 func TestFirstEventIsInTime(t *testing.T) {
 	type reads struct {
 		prices    *restSource[*market.Price]
@@ -70,7 +70,7 @@ func TestFirstEventIsInTime(t *testing.T) {
 			return first(s.ctx, follow.StreamStatus(s.ctx, s.source(), func() int { return 1 }, func(a, b *int) bool { return *a == *b }))
 		},
 	}
-	// The functions make the reads of each subscription fail. A subscription without reads has nil.
+	// Each function makes one read of a subscription fail.
 	type spoil = func(r *reads, err error, takes time.Duration)
 	failing := map[string]map[string]spoil{
 		"priceChanged":     {"prices": func(r *reads, err error, d time.Duration) { r.prices.err, r.prices.takes = err, d }},
@@ -91,7 +91,7 @@ func TestFirstEventIsInTime(t *testing.T) {
 		ends  bool
 	}{
 		"nothing":     {},
-		"slow":        {takes: 6 * time.Second}, // longer than the time between two polls
+		"slow":        {takes: 6 * time.Second}, // longer than pollInterval
 		"unavailable": {err: errDown, want: market.CodeUpstreamUnavailable},
 		"rate":        {err: reqctx.RateLimited(time.Minute), want: market.CodeRateLimited},
 		"unreadable":  {err: market.Errorf(market.CodeUpstreamBadResponse, "1.02"), want: market.CodeUpstreamBadResponse},
@@ -137,7 +137,7 @@ func TestFirstEventIsInTime(t *testing.T) {
 	}
 }
 
-// TestNoBalance follows an account without a balance. The first event must be the state, not a problem.
+// TestNoBalance checks that the first event of an account without a balance is the state, not a problem.
 func TestNoBalance(t *testing.T) {
 	bubble(t, func(t *testing.T, s *testVenue) {
 		r := &restSource[*market.Balance]{}
@@ -162,7 +162,7 @@ func TestNoBalance(t *testing.T) {
 	})
 }
 
-// TestShortTimeout has a read hang. The timeout for the first event is 200 ms. The error must arrive within this timeout.
+// TestShortTimeout checks that a stream reports a problem within a timeout of 200 ms if its read hangs.
 func TestShortTimeout(t *testing.T) {
 	bubble(t, func(t *testing.T, s *testVenue) {
 		r, source := &restSource[*market.Price]{takes: time.Hour}, s.source()
@@ -173,8 +173,8 @@ func TestShortTimeout(t *testing.T) {
 	})
 }
 
-// TestHangingReadIsReportedOnce has the first read hang. The timeouts of the first read and of the first event must be reported as
-// one problem.
+// TestHangingReadIsReportedOnce checks that the timeout of the first read and the timeout of the first event cause only one
+// problem.
 func TestHangingReadIsReportedOnce(t *testing.T) {
 	bubble(t, func(t *testing.T, s *testVenue) {
 		r := &restSource[*market.Price]{takes: time.Hour}

@@ -20,13 +20,13 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// timeout is the limit for the first event in tests.
+// timeout is Source.Timeout in tests.
 const timeout = 30 * time.Second
 
-// upstream accepts topics up to a limit. It sends nothing.
+// upstream is a feed.Upstream that accepts a limited number of topics.
 type upstream struct {
 	mu   sync.Mutex
-	room int // the greatest number of public topics; 0 means no limit
+	room int // the maximum number of public topics; 0 means that there is no maximum
 	open map[messages.Topic]bool
 }
 
@@ -54,7 +54,7 @@ func (u *upstream) has(t messages.Topic) bool {
 	return u.open[t]
 }
 
-// testVenue is a feed whose messages the test sends. Make it in a synctest bubble.
+// testVenue is a feed to which the test sends messages. Call newTestVenue in a synctest bubble.
 type testVenue struct {
 	*feed.Feed
 	t    *testing.T
@@ -79,9 +79,9 @@ func newTestVenue(t *testing.T) *testVenue {
 
 func (s *testVenue) source() follow.Source { return follow.Source{Feed: s.Feed, Timeout: timeout} }
 
-// live brings topics up. It also confirms topics of markets.
+// live reports to the feed that topics are up and confirmed.
 func (s *testVenue) live(topics ...messages.Topic) {
-	synctest.Wait() // streams have opened their watches
+	synctest.Wait() // until streams have opened their watches
 	s.Up("e", topics)
 	s.Acknowledged(topics)
 }
@@ -133,7 +133,7 @@ type received[T any] struct {
 	ended  bool
 }
 
-// run ranges over a stream until it ends.
+// run ranges over a stream on its own goroutine and collects the events.
 func run[T any](t *testing.T, stream follow.Stream[T]) *received[T] {
 	f := &received[T]{t: t}
 	go func() {
@@ -164,7 +164,7 @@ func (f *received[T]) take() []follow.Event[T] {
 	return events
 }
 
-// want compares the collected events, formatted by show, with want. A problem is "!CODE".
+// want formats the collected events with show and compares them with want. A problem is formatted as "!CODE".
 func (f *received[T]) want(show func(T) string, want ...string) {
 	f.t.Helper()
 	got := []string{}
@@ -180,8 +180,7 @@ func (f *received[T]) want(show func(T) string, want ...string) {
 	}
 }
 
-// restSource is a REST read whose result the test sets. A read takes the duration that the test sets. It returns the value from the
-// start of the read.
+// restSource is a REST read whose result and duration the test sets. A read returns the value from its start.
 type restSource[T any] struct {
 	mu    sync.Mutex
 	value T
@@ -222,7 +221,7 @@ func (r *restSource[T]) read(ctx context.Context) (market.Read[T], error) {
 	return market.Read[T]{Value: value, Meta: meta}, nil
 }
 
-// list returns the same result for every id.
+// list returns the same result for each id.
 func (r *restSource[T]) list(ctx context.Context, ids []string) []market.Result[market.Read[T]] {
 	value, err := r.read(ctx)
 	out := make([]market.Result[market.Read[T]], len(ids))
@@ -272,7 +271,7 @@ func bubble(t *testing.T, f func(t *testing.T, s *testVenue)) {
 	synctest.Test(t, func(t *testing.T) { f(t, newTestVenue(t)) })
 }
 
-// readers is a Group in which the test lets readers join.
+// readers is a Group. The test calls join to add a reader.
 type readers struct {
 	mu      sync.Mutex
 	waiting chan struct{}

@@ -10,18 +10,19 @@ import (
 	"oddsgraph/internal/market/messages"
 )
 
-// MarketUpdate is an event with a market. Change is the kind of the change. It is empty if the reason is not Changed.
+// MarketUpdate is an event with a market. Change is the kind of the change, such as "STATUS". It is empty if the reason of the
+// event is not Changed.
 type MarketUpdate struct {
 	Market *market.Market
 	Meta   market.Meta
 	Change string
 }
 
-// ReadMarkets reads markets, in the order of their ids. If a market may be older than a change that the feed has passed to its
-// Sink, the market must be marked stale and must contain the status and winner of that change.
+// ReadMarkets reads markets and returns them in the order of their ids. A market may be older than a change that the feed has
+// passed to its Sink. Such a market must be marked as stale and must contain the status and winner of that change.
 type ReadMarkets func(ctx context.Context, marketIDs []string) []market.Result[market.Read[*market.Market]]
 
-// Markets follows markets. The stream announces changes, and REST reads return the markets.
+// Markets follows markets. The venue's stream announces changes. After a change, the market is read over REST.
 func Markets(ctx context.Context, s Source, marketIDs []string, read ReadMarkets) Stream[MarketUpdate] {
 	return stream(ctx, s, 0, func(out *publisher[MarketUpdate], reader *feed.Reader) (body, error) {
 		b := &markets{out: out, read: read, watched: make(map[*feed.Watch]*marketItem), unknown: newUnknowns("market", len(marketIDs))}
@@ -45,7 +46,7 @@ type markets struct {
 	unknown *unknowns
 }
 
-// marketItem is one market and its last event.
+// marketItem is the state of one market. market and meta are those of the last event.
 type marketItem struct {
 	item
 	market  *market.Market
@@ -53,7 +54,7 @@ type marketItem struct {
 }
 
 // pendingChange is a change that the stream has announced. applied reports whether the market in the last event includes the
-// change. sent reports whether an event of the change's kind was sent.
+// change. sent reports whether an event with the kind of the change was sent.
 type pendingChange struct {
 	market.MarketChange
 	applied, sent bool
@@ -87,8 +88,8 @@ func (b *markets) changed(w *feed.Watch) error {
 	return nil
 }
 
-// markStale sends an event that marks the market as stale. It sends nothing if the last event was already stale for the same or a
-// more severe cause.
+// markStale sends the last market again, marked as stale. It sends nothing if the last event was already stale for the same cause
+// or a more severe one.
 func (b *markets) markStale(m *marketItem, cause market.StaleCause) error {
 	if !m.sent || m.meta.Stale && m.meta.Cause >= cause {
 		return nil
@@ -97,7 +98,6 @@ func (b *markets) markStale(m *marketItem, cause market.StaleCause) error {
 	return b.send(m, Freshness, "")
 }
 
-// send sends the market.
 func (b *markets) send(m *marketItem, reason Reason, change string) error {
 	m.sent, m.problem = true, nil
 	return b.out.send(reason, m.key, Append, MarketUpdate{Market: m.market, Meta: m.meta, Change: change})
@@ -126,11 +126,11 @@ func (b *markets) nextRead(now time.Time, poll bool) (read, time.Time) {
 	return readItems(wanted, b.read, b.apply, b.out.problem), time.Time{}
 }
 
-// maxInvalidated is the maximum number of stale results in a row that the stream drops before its first event. A stale result is
-// dropped if a change arrived during the read. After that number, the stream sends even a stale result as the first event.
+// If a change arrives during a read, a stale result of that read is dropped. maxInvalidated is the maximum number of results in a
+// row that are dropped before the first event. The next result is sent as the first event, even if it is stale.
 const maxInvalidated = 2
 
-// apply handles the read of one market.
+// apply handles the result of a read for one market.
 func (b *markets) apply(m *marketItem, r market.Result[market.Read[*market.Market]]) error {
 	now := r.Value
 	switch {
@@ -174,8 +174,9 @@ func (b *markets) apply(m *marketItem, r market.Result[market.Read[*market.Marke
 	return b.sendChanges(m, now.Value, changes, before, stale)
 }
 
-// sendChanges sends an event for each change that was not sent yet. If there is no such change, it sends one event if the market
-// differs from the last event or is no longer stale.
+// sendChanges sends an event for each change that was not sent yet. If there is no such change, but the market differs from before
+// or is no longer stale, sendChanges sends one event. before is the market in the last event, and stale reports whether it was
+// stale.
 func (b *markets) sendChanges(m *marketItem, now *market.Market, changes []*pendingChange, before *market.Market, stale bool) error {
 	sent := false
 	m.market = now
@@ -199,8 +200,8 @@ func (b *markets) sendChanges(m *marketItem, now *market.Market, changes []*pend
 	return nil
 }
 
-// sendStale sends the market of a stale read if it differs from the last event. The changes stay pending, because the read may
-// be older than some of them.
+// sendStale sends the market of a stale read if the market differs from the last event. The changes stay pending, because the
+// market may be older than some of them.
 func (b *markets) sendStale(m *marketItem, now market.Read[*market.Market]) error {
 	if m.market == nil || reflect.DeepEqual(m.market, now.Value) {
 		return b.sendAnnounced(m, now.Cause)
@@ -214,8 +215,8 @@ func (b *markets) sendStale(m *marketItem, now market.Read[*market.Market]) erro
 	return b.send(m, Changed, kind)
 }
 
-// sendAnnounced sends announced statuses and winners before REST returns them, and marks the market as stale for a cause. All
-// changes stay pending.
+// sendAnnounced sends the statuses and winners of announced changes before REST returns them. The market is then stale. All changes
+// stay pending.
 func (b *markets) sendAnnounced(m *marketItem, cause market.StaleCause) error {
 	for _, change := range m.pending.changes {
 		if change.applied {
@@ -236,7 +237,7 @@ func (b *markets) sendAnnounced(m *marketItem, cause market.StaleCause) error {
 	return b.markStale(m, cause)
 }
 
-// changeKind names the change between two reads of a market.
+// changeKind returns the kind of the difference between two reads of a market.
 func changeKind(before, now *market.Market) string {
 	switch {
 	case before.Status != now.Status && now.Status == market.StatusResolved:

@@ -18,13 +18,12 @@ func (s *testVenue) announce(kind string, status market.Status) {
 	s.send(marketsOf("M"), messages.KindMarket, func(m *messages.Message) { m.Market = &market.MarketChange{Kind: kind, Status: status} })
 }
 
-// TestMarketChangesWhileItIsRead changes a market before and during a read. The read settles only the changes before its start. The
-// later changes need another read.
+// TestMarketChangesWhileItIsRead checks that changes during a read cause another read.
 func TestMarketChangesWhileItIsRead(t *testing.T) {
 	bubble(t, func(t *testing.T, s *testVenue) {
 		r := &restSource[*market.Market]{value: marketNow("a", market.StatusOpen), takes: time.Second}
 		f := run(t, follow.Markets(s.ctx, s.source(), []string{"M"}, r.list))
-		s.live(marketsOf("M")) // the market is being read
+		s.live(marketsOf("M")) // this starts the read of the market
 		time.Sleep(500 * time.Millisecond)
 		r.set(marketNow("a", market.StatusClosed))
 		s.announce("STATUS", market.StatusClosed)
@@ -48,7 +47,7 @@ func TestMarketChangesWhileItIsRead(t *testing.T) {
 	})
 }
 
-// TestMarketReadIsStale has a read return a stale market. The read must not settle the changes.
+// TestMarketReadIsStale checks that changes stay pending after a read that returns a stale market.
 func TestMarketReadIsStale(t *testing.T) {
 	bubble(t, func(t *testing.T, s *testVenue) {
 		r := &restSource[*market.Market]{value: marketNow("a", market.StatusOpen)}
@@ -60,7 +59,7 @@ func TestMarketReadIsStale(t *testing.T) {
 		time.Sleep(500 * time.Millisecond)
 		s.announce("TICK_SIZE", "")
 		time.Sleep(600 * time.Millisecond)
-		f.want(showMarket) // invalidated: the market is read again at once
+		f.want(showMarket) // the stale result is dropped, and the market is read again at once
 		r.edit(func() { r.value, r.meta = marketNow("b", market.StatusOpen), nil })
 		time.Sleep(time.Second)
 		f.want(showMarket, "FRESHNESS a/OPEN stale")
@@ -76,8 +75,8 @@ func agedMeta() market.Meta {
 	return m
 }
 
-// TestMarketReadIsOld has the venue return an old response. Its value must be sent as stale and must not settle the changes. The
-// next read must wait until the venue has a newer response.
+// TestMarketReadIsOld checks that an old response is sent as stale, and that the next read waits until the venue has a newer
+// response.
 func TestMarketReadIsOld(t *testing.T) {
 	bubble(t, func(t *testing.T, s *testVenue) {
 		r := &restSource[*market.Market]{value: marketNow("a", market.StatusOpen)}
@@ -106,8 +105,8 @@ func TestMarketReadIsOld(t *testing.T) {
 	})
 }
 
-// TestMarketReadFails has reads fail. Changes that the stream describes must be sent at once. Other changes must be sent when REST
-// works again.
+// TestMarketReadFails checks that, while reads fail, announced statuses are sent at once. Other changes must be sent when reads
+// succeed again.
 func TestMarketReadFails(t *testing.T) {
 	bubble(t, func(t *testing.T, s *testVenue) {
 		r := &restSource[*market.Market]{value: marketNow("a", market.StatusOpen)}
@@ -130,7 +129,7 @@ func TestMarketReadFails(t *testing.T) {
 	})
 }
 
-// TestMarketOutage has the stream go down. The market must be polled in the meantime, and read again when the stream is up.
+// TestMarketOutage checks that a market is polled while the stream is down, and read again when the stream is up.
 func TestMarketOutage(t *testing.T) {
 	bubble(t, func(t *testing.T, s *testVenue) {
 		r := &restSource[*market.Market]{value: marketNow("a", market.StatusOpen)}
@@ -152,7 +151,7 @@ func TestMarketOutage(t *testing.T) {
 	})
 }
 
-// TestManyChangesOfAMarket makes more than maxPending changes. One RESYNC must replace them.
+// TestManyChangesOfAMarket checks that one RESYNC replaces more than maxPending changes.
 func TestManyChangesOfAMarket(t *testing.T) {
 	bubble(t, func(t *testing.T, s *testVenue) {
 		r := &restSource[*market.Market]{value: marketNow("a", market.StatusOpen)}

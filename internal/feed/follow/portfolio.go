@@ -14,14 +14,14 @@ import (
 
 // PortfolioUpdate is an event with an account's positions and their values.
 type PortfolioUpdate struct {
-	// Changed contains the positions that are new or changed since the last event. In an event with the whole state, it contains
-	// all positions. Closed contains the positions that no longer exist.
+	// Changed contains the positions that are new or whose size, average price or valuation has changed since the last event. In
+	// Initial and Resync events, Changed contains all positions. Closed contains the positions that no longer exist.
 	Changed []Holding
 	Closed  []*market.Position
 	Summary *valuation.Portfolio
 }
 
-// Holding is a position and its valuation. Valuation is nil if no price is known.
+// Holding is a position with its valuation. Valuation is nil if no price is known.
 type Holding struct {
 	Position  *market.Position
 	Quotes    *valuation.Quotes
@@ -29,21 +29,21 @@ type Holding struct {
 	Meta      market.Meta
 }
 
-// PortfolioSource reads a portfolio.
+// PortfolioSource reads an account's positions and computes their values.
 type PortfolioSource struct {
 	Account[[]market.Position]
-	// Value computes the value of all positions from one set of prices. If a price cannot be read, Value fails, because the sum
-	// would omit a position.
+	// Value returns the quotes and valuations of positions, in the same order. held describes the read of the positions. If a price
+	// cannot be read, Value fails, because the sum of the values would lack a position.
 	Value func(ctx context.Context, positions []market.Position, held market.Meta) ([]valuation.Quotes, []*valuation.Valuation, error)
 	// Key returns a unique key for a position.
 	Key func(*market.Position) string
 }
 
-// Portfolio follows an account's positions and their prices. every is the least time between two events.
+// Portfolio follows an account's positions and their prices. every is the minimum time between two updates.
 func Portfolio(ctx context.Context, s Source, p PortfolioSource, every time.Duration) Stream[PortfolioUpdate] {
 	return stream(ctx, s, 0, func(out *publisher[PortfolioUpdate], reader *feed.Reader) (body, error) {
 		b := &portfolio{PortfolioSource: p, out: out, reader: reader, every: every, prices: make(map[string]*feed.Watch)}
-		b.account, _ = reader.Watch(p.Topic, p.Credentials) // if the feed has no room, the account is read over REST
+		b.account, _ = reader.Watch(p.Topic, p.Credentials) // without a watch, the positions are read over REST
 		return b, nil
 	})
 }
@@ -53,17 +53,17 @@ type portfolio struct {
 	out     *publisher[PortfolioUpdate]
 	reader  *feed.Reader
 	every   time.Duration
-	account *feed.Watch // nil if the feed had no room for the account
-	// prices contains the watches of the held tokens' prices.
+	account *feed.Watch // nil if the feed could not watch the account
+	// prices contains the watches of prices, by token id.
 	prices map[string]*feed.Watch
-	// headStartOver reports that streamHeadStart is over. nextUpdate is the earliest time of the next update.
+	// headStartOver reports whether streamHeadStart is over. nextUpdate is the earliest time of the next read.
 	headStartOver bool
 	nextUpdate    time.Time
 	pending       pending[struct{}]
 	problem       error
 
-	// sent reports whether an event was sent. live, streamed and resyncs describe the account's state in that event: whether it was
-	// live, whether the stream had sent the positions, and its number of resyncs.
+	// sent reports whether an event was sent. live and resyncs are Live and Resyncs of the account's state at the last event. streamed
+	// reports whether the stream had sent the positions of the last event.
 	sent, live, streamed bool
 	resyncs              uint64
 	last                 valuedPositions
@@ -71,7 +71,7 @@ type portfolio struct {
 	summary              *valuation.Portfolio
 }
 
-// valuedPositions has positions with their quotes and valuations in the same order.
+// valuedPositions contains positions, and their quotes and valuations in the same order. meta describes the read of the positions.
 type valuedPositions struct {
 	positions  []market.Position
 	quotes     []valuation.Quotes
@@ -86,15 +86,15 @@ func (b *portfolio) changed(w *feed.Watch) error {
 			return err
 		}
 		if !b.sent && !b.headStartOver && !hasPositions(s) {
-			return nil // the stream may still send the first state
+			return nil // the stream may soon send the positions
 		}
 	}
 	b.pending.invalidate()
-	b.pending.request() // add would end the delay after a failed read with each new price
+	b.pending.request() // pending.add would end the delay after a failed read
 	return nil
 }
 
-// hasPositions reports whether the positions are known in a state of the account.
+// hasPositions reports whether the positions in a state of the account are known.
 func hasPositions(s feed.State) bool {
 	return s.Known && s.Account != nil && s.Account.Positions != nil
 }
@@ -114,7 +114,7 @@ func (b *portfolio) nextRead(now time.Time, poll bool) (read, time.Time) {
 	b.pending.readStarted()
 	var s feed.State
 	if b.account != nil {
-		s, _ = b.account.State() // if the watch has ended, the method changed handles the error
+		s, _ = b.account.State() // if the watch has ended, changed returns the error
 	}
 	return func(ctx context.Context) func() error {
 		v, err := b.value(ctx, s)
@@ -122,7 +122,8 @@ func (b *portfolio) nextRead(now time.Time, poll bool) (read, time.Time) {
 	}, time.Time{}
 }
 
-// value returns the positions with their values. It reads the positions unless the stream has sent them.
+// value returns the positions with their quotes and valuations. If the stream is not live or has not sent the positions, value
+// reads them over REST.
 func (b *portfolio) value(ctx context.Context, s feed.State) (v valuedPositions, err error) {
 	if hasPositions(s) && s.Live {
 		v.positions, v.meta = s.Account.Positions, s.Meta
@@ -148,7 +149,7 @@ func (b *portfolio) apply(s feed.State, v valuedPositions, err error) error {
 		b.pending.readFailed(time.Now(), err)
 		switch {
 		case b.sent:
-			return b.markStale(market.CauseOf(err)) // the positions may be out of date, so no new values are computed
+			return b.markStale(market.CauseOf(err)) // new prices must not be combined with positions that may be out of date
 		case b.problem == nil:
 			b.problem = err
 			return b.out.problem(err)
@@ -162,8 +163,8 @@ func (b *portfolio) apply(s feed.State, v valuedPositions, err error) error {
 	return b.update(s, v)
 }
 
-// markStale sends an event that marks the portfolio as stale. It sends nothing if the last event was already stale for the same or
-// a more severe cause.
+// markStale sends the last summary and valuations again, marked as stale. It sends nothing if the last event was already stale for
+// the same cause or a more severe one.
 func (b *portfolio) markStale(cause market.StaleCause) error {
 	if b.last.meta.Stale && b.last.meta.Cause >= cause {
 		return nil
@@ -191,14 +192,14 @@ func (v *valuedPositions) holding(i int) Holding {
 	return Holding{Position: &v.positions[i], Quotes: &v.quotes[i], Valuation: v.valuations[i], Meta: v.meta}
 }
 
-// update sends the differences from the last event.
+// update sends an event with the differences from the last event, if there are any.
 func (b *portfolio) update(s feed.State, v valuedPositions) error {
 	before := make(map[string]*market.Position, len(b.last.positions))
 	for i := range b.last.positions {
 		before[b.Key(&b.last.positions[i])] = &b.last.positions[i]
 	}
 	now := make(map[string]*valuation.Valuation, len(v.positions))
-	changed := make([]bool, len(v.positions)) // also true if only the freshness has changed
+	changed := make([]bool, len(v.positions)) // a position also counts as changed if it has become stale or fresh
 	same, fresher := true, b.last.meta.Stale && !v.meta.Stale
 	for i := range v.positions {
 		p, worth := &v.positions[i], v.valuations[i]
@@ -236,7 +237,8 @@ func (b *portfolio) update(s feed.State, v valuedPositions) error {
 	return b.out.send(reason, "", Delta, u)
 }
 
-// reason returns the reason of an update, or empty if there is nothing to send.
+// reason returns the reason of the next event. It returns an empty reason if nothing has changed. same reports whether positions
+// and valuations are the same as in the last event. fresher reports whether values have become stale or fresh.
 func (b *portfolio) reason(s feed.State, same, fresher bool) Reason {
 	streamed := hasPositions(s)
 	live := streamed && s.Live
@@ -253,10 +255,10 @@ func (b *portfolio) reason(s feed.State, same, fresher bool) Reason {
 	return ""
 }
 
-// watchPrices watches the prices of the held tokens, except settled tokens, whose prices do not change.
+// watchPrices watches the prices of the held tokens. It does not watch settled tokens, because their prices do not change.
 func (b *portfolio) watchPrices(v valuedPositions) {
 	held := make(map[string]bool, len(v.positions))
-	full := false // if there is no room, the other prices are read over REST
+	full := false // whether the feed has refused a watch; the other prices are then read over REST
 	for i := range v.positions {
 		token := v.positions[i].TokenID
 		if o := v.quotes[i].Outcome; token == "" && o != nil {
@@ -267,7 +269,7 @@ func (b *portfolio) watchPrices(v valuedPositions) {
 		}
 		held[token] = true
 		if w := b.prices[token]; w != nil {
-			if _, err := w.State(); market.CodeOf(err) == market.CodeRateLimited { // the feed gave the room to other callers
+			if _, err := w.State(); market.CodeOf(err) == market.CodeRateLimited { // the feed needs the topic for other callers
 				w.Close()
 				delete(b.prices, token)
 			}

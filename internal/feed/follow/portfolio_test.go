@@ -20,7 +20,7 @@ func positionsOf(tokens ...string) *[]market.Position {
 	return &list
 }
 
-// priced values every position with one price.
+// priced values all positions with one price.
 type priced struct{ restSource[*market.Price] }
 
 func (p *priced) each(ctx context.Context, positions []market.Position, held market.Meta) ([]valuation.Quotes, []*valuation.Valuation, error) {
@@ -73,7 +73,7 @@ func TestPortfolio(t *testing.T) {
 		})
 		time.Sleep(time.Second)
 		f.want(showPortfolio, "CHANGE 0-1 1")
-		time.Sleep(6 * time.Second) // after the linger
+		time.Sleep(6 * time.Second) // longer than feed.Config.Linger
 		if s.up.has(pricesOf("U")) {
 			t.Error("a token that is not held is followed")
 		}
@@ -95,8 +95,7 @@ func TestPortfolio(t *testing.T) {
 	})
 }
 
-// TestPriceReadFails has the read of a price fail. No event may have a sum without that position. The failure must be reported
-// once, and the portfolio must be sent when all prices can be read.
+// TestPriceReadFails checks that a failed read of a price is reported once, and that no sum without the position is sent.
 func TestPriceReadFails(t *testing.T) {
 	bubble(t, func(t *testing.T, s *testVenue) {
 		r, p := &restSource[*[]market.Position]{value: positionsOf("T")}, newPriced("0.5")
@@ -110,7 +109,7 @@ func TestPriceReadFails(t *testing.T) {
 	})
 }
 
-// TestNoRoomForOneToken has the stream refuse the watch of a token. The watches of other tokens must stay open.
+// TestNoRoomForOneToken checks that the watches of other tokens stay open if the feed cannot watch a token.
 func TestNoRoomForOneToken(t *testing.T) {
 	bubble(t, func(t *testing.T, s *testVenue) {
 		r, p := &restSource[*[]market.Position]{value: positionsOf("T")}, newPriced("0.5")
@@ -118,7 +117,7 @@ func TestNoRoomForOneToken(t *testing.T) {
 		f := run(t, s.portfolio(r, p))
 		time.Sleep(time.Second)
 		f.want(showPortfolio, "INITIAL 1-0 1")
-		r.set(positionsOf("A", "T")) // the stream accepts no watch for the first token
+		r.set(positionsOf("A", "T")) // there is no room for a watch of A
 		time.Sleep(time.Minute)
 		f.want(showPortfolio, "CHANGE 1-0 2")
 		if !s.up.has(pricesOf("T")) {
@@ -127,7 +126,7 @@ func TestNoRoomForOneToken(t *testing.T) {
 	})
 }
 
-// TestChangesWhileAPortfolioIsRead makes several changes during a read. They must cause one more read.
+// TestChangesWhileAPortfolioIsRead checks that several changes during a read cause one more read.
 func TestChangesWhileAPortfolioIsRead(t *testing.T) {
 	bubble(t, func(t *testing.T, s *testVenue) {
 		r, p := &restSource[*[]market.Position]{value: positionsOf("T")}, newPriced("0.5")
@@ -143,14 +142,13 @@ func TestChangesWhileAPortfolioIsRead(t *testing.T) {
 			p.value = priceOf("T", "0.7")
 			p.value.Basis = market.BasisVenue
 		})
-		s.price("T", "0.7") // the current read does not include it
+		s.price("T", "0.7") // the current read does not include this price
 		time.Sleep(4 * time.Second)
 		f.want(showPortfolio, "CHANGE 1-0 1.4")
 	})
 }
 
-// TestPortfolioOfLots has two positions of one outcome, with and without the stream. While neither position changes, there must be
-// no events.
+// TestPortfolioOfLots checks that two positions of one outcome cause no events while neither of them changes.
 func TestPortfolioOfLots(t *testing.T) {
 	lots := func(first, second string) *[]market.Position {
 		list := *positionsOf("T", "T")
@@ -198,8 +196,8 @@ func TestPortfolioOfLots(t *testing.T) {
 	})
 }
 
-// TestUnchangedPortfolio has a portfolio that does not change. It must be sent again when it becomes stale, when it is fresh again,
-// and when the stream replaces REST as its source.
+// TestUnchangedPortfolio checks that a portfolio is sent again when it becomes stale, when it is fresh again, and when it comes
+// from the stream instead of REST.
 func TestUnchangedPortfolio(t *testing.T) {
 	bubble(t, func(t *testing.T, s *testVenue) {
 		r, p := &restSource[*[]market.Position]{value: positionsOf("T")}, newPriced("0.5")
@@ -219,8 +217,8 @@ func TestUnchangedPortfolio(t *testing.T) {
 	})
 }
 
-// TestReaderJoinsBetweenUpdates has a reader join while an update waits for its interval or for its read. The reader must get its
-// first state with that update.
+// TestReaderJoinsBetweenUpdates checks that a reader that joins while an update waits for the interval or for its read gets the
+// state with that update.
 func TestReaderJoinsBetweenUpdates(t *testing.T) {
 	for name, takes := range map[string]time.Duration{"pace": 0, "read": time.Second} {
 		t.Run(name, func(t *testing.T) {

@@ -9,23 +9,23 @@ import (
 	"oddsgraph/internal/market/messages"
 )
 
-// stateSpec describes one kind of state.
+// stateSpec describes a subscription whose values are replaced as a whole.
 type stateSpec[T any] struct {
 	topic func(key string) messages.Topic
-	// personal reports whether the values belong to an account. Such a stream ends when its topic ends or the venue refuses the
-	// caller. credentials are the caller's credentials.
+	// personal reports whether the values belong to an account. The stream of an account ends when its topic ends or the venue refuses
+	// the caller.
 	personal    bool
 	credentials *market.Credentials
-	// companion returns another topic that is kept live for queries. companion may be nil.
+	// companion returns another topic of the key that the stream keeps live for queries. companion may be nil.
 	companion func(key string) messages.Topic
-	// state returns the value in a state of the feed. ok is false if the value is unknown.
+	// state returns the value in s. ok is false if the value is unknown.
 	state func(s feed.State) (value T, ok bool)
 	equal func(a, b T) bool
-	// older reports whether a has a lower sequence number of the venue than b. older may be nil.
+	// older reports whether the venue's sequence number of a is lower than that of b. older may be nil.
 	older func(a, b T) bool
 	read  func(ctx context.Context, keys []string) []market.Result[market.Read[T]]
-	// absent reports whether a value means that the venue does not know the key. absent may be nil. unknown is the noun for a key
-	// in error messages, for example "token".
+	// absent reports whether a value means that the venue does not know the key. absent may be nil. unknown is the noun for a key in
+	// error messages, such as "token".
 	absent  func(value T) bool
 	unknown string
 	mode    Mode
@@ -36,13 +36,13 @@ type update[T any] struct {
 	Key   string
 	Value T
 	Meta  market.Meta
-	// Previous is the value in the last event. Continues is false in the first event of a key, and in an event that sends the
-	// present value again to a reader that joins later. It is true in all other events.
+	// Continues reports whether the readers got an earlier event of the key. If so, Previous is the value in that event. Continues is
+	// false in the first event of a key and in events for readers that join.
 	Previous  T
 	Continues bool
 }
 
-// states implements body for values that are replaced as a whole, with one value for each key.
+// states is the body of a subscription whose values are replaced as a whole. It has one value for each key.
 type states[T any] struct {
 	stateSpec[T]
 	out     *publisher[update[T]]
@@ -51,13 +51,13 @@ type states[T any] struct {
 	unknown *unknowns
 }
 
-// state is the state of one value.
+// state is the state of one key.
 type state[T any] struct {
 	item
-	// value is the last value sent. streamed reports whether this value came from the stream.
+	// value is the value in the last event. streamed reports whether this value came from the stream.
 	value    T
 	streamed bool
-	// onStream reports whether the stream sends the value now, so that no read is needed.
+	// onStream reports whether the topic is live and has the value. No REST read is needed then.
 	onStream bool
 	pending  pending[struct{}]
 }
@@ -75,7 +75,7 @@ func (k stateSpec[T]) newStates(keys []string, out *publisher[update[T]], reader
 	for _, key := range keys {
 		it := &state[T]{item: item{key: key}}
 		b.items = append(b.items, it)
-		if w, err := reader.Watch(k.topic(key), k.credentials); err == nil { // otherwise the value is read over REST
+		if w, err := reader.Watch(k.topic(key), k.credentials); err == nil { // without a watch, the value is read over REST
 			b.watched[w] = it
 			if k.companion != nil {
 				reader.KeepLive(k.companion(key))
@@ -95,7 +95,7 @@ func (b *states[T]) changed(w *feed.Watch) error {
 	case err != nil && !b.personal && IsUnknown(err):
 		delete(b.watched, w)
 		return b.reportUnknown(it)
-	case err != nil && !b.personal && market.CodeOf(err) == market.CodeRateLimited: // the feed has no topic left for this caller
+	case err != nil && !b.personal && market.CodeOf(err) == market.CodeRateLimited: // the feed needs the topic for other callers
 		delete(b.watched, w)
 		w.Close()
 		it.onStream = false
@@ -115,16 +115,16 @@ func (b *states[T]) changed(w *feed.Watch) error {
 		it.pending.invalidate()
 		return b.markStale(it, market.CauseStreamDown)
 	default:
-		return nil // REST reads update the value meanwhile
+		return nil // REST reads update the value
 	}
 }
 
-// overtakenFor is the longest time for which a value that was read over REST may be ahead of the stream. After that, a lower number
-// from the stream means that the venue has restarted its numbers.
+// overtakenFor is the longest time for which a value from REST may be newer than the values of the stream. If the stream still
+// sends a lower sequence number later, the venue has restarted its numbers.
 const overtakenFor = time.Minute
 
-// sendStreamed sends a live state if it differs from the last event. A state that is older than the last value from REST is not
-// sent, because the stream will catch up.
+// sendStreamed sends a value of a live topic if it differs from the last event. It does not send a value that is older than the
+// last value from REST, because the stream will send newer values.
 func (b *states[T]) sendStreamed(it *state[T], s feed.State, value T) error {
 	it.pending.invalidate()
 	if it.sent && !it.streamed && b.older != nil && b.older(value, it.value) && time.Since(it.meta.ReceivedAt) < overtakenFor {
@@ -147,8 +147,8 @@ func (b *states[T]) sendStreamed(it *state[T], s feed.State, value T) error {
 	return b.send(it, reason, value, s.Meta)
 }
 
-// markStale sends an event that marks the value as stale. It sends nothing if the last event was already stale for the same or a
-// more severe cause.
+// markStale sends the last value again, marked as stale. It sends nothing if the last event was already stale for the same cause or
+// a more severe one.
 func (b *states[T]) markStale(it *state[T], cause market.StaleCause) error {
 	if !it.sent || it.meta.Stale && it.meta.Cause >= cause {
 		return nil
@@ -164,7 +164,6 @@ func (b *states[T]) send(it *state[T], reason Reason, value T, meta market.Meta)
 	return b.out.send(reason, it.key, b.mode, u)
 }
 
-// reportUnknown reports a key that the venue does not know.
 func (b *states[T]) reportUnknown(it *state[T]) error {
 	it.onStream = false
 	return b.out.reportUnknown(b.unknown, it.key)
@@ -193,7 +192,7 @@ func (b *states[T]) nextRead(now time.Time, poll bool) (read, time.Time) {
 	return readItems(wanted, b.read, b.apply, b.out.problem), time.Time{}
 }
 
-// apply handles the read of one value.
+// apply handles the result of a read for one key.
 func (b *states[T]) apply(it *state[T], r market.Result[market.Read[T]]) error {
 	value, meta := r.Value.Value, r.Value.Meta
 	switch {
@@ -215,7 +214,7 @@ func (b *states[T]) apply(it *state[T], r market.Result[market.Read[T]]) error {
 		return b.reportUnknown(it)
 	}
 	if meta.Stale {
-		it.pending.awaitRenewal(time.Now(), meta) // the value is being refreshed
+		it.pending.awaitRenewal(time.Now(), meta) // a stale value is refreshed soon
 	} else {
 		it.pending.settle()
 	}
@@ -233,13 +232,11 @@ func (b *states[T]) apply(it *state[T], r market.Result[market.Read[T]]) error {
 	return nil
 }
 
-// sendPolled sends a value that was read over REST.
 func (b *states[T]) sendPolled(it *state[T], reason Reason, value T, meta market.Meta) error {
 	it.live, it.streamed = false, false
 	return b.send(it, reason, value, meta)
 }
 
-// readFailed handles a failed read.
 func (b *states[T]) readFailed(it *state[T], err error) error {
 	it.pending.readFailed(time.Now(), err)
 	if it.sent {

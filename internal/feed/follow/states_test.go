@@ -13,7 +13,7 @@ import (
 	"oddsgraph/internal/market/reqctx"
 )
 
-// TestPricesInAnOutage has the stream go down. Prices must be polled in the meantime, and their source must be REST.
+// TestPricesInAnOutage checks that prices are polled over REST while the stream is down.
 func TestPricesInAnOutage(t *testing.T) {
 	bubble(t, func(t *testing.T, s *testVenue) {
 		r := &restSource[*market.Price]{value: priceOf("T", "0.4")}
@@ -50,8 +50,7 @@ func TestPricesInAnOutage(t *testing.T) {
 	})
 }
 
-// TestInitialInAnOutage begins to follow a topic during an outage. The first event must be a REST value, not the old state of the
-// stream.
+// TestInitialInAnOutage checks that the first event during an outage has a value from REST, not the old value of the stream.
 func TestInitialInAnOutage(t *testing.T) {
 	bubble(t, func(t *testing.T, s *testVenue) {
 		r := &restSource[*market.Price]{value: priceOf("T", "0.4")}
@@ -66,7 +65,7 @@ func TestInitialInAnOutage(t *testing.T) {
 	})
 }
 
-// TestJoiners has readers join. Each must get the present state, which must be at least as new as the response to a query.
+// TestJoiners checks that readers that join get a state that is at least as new as the response to a query.
 func TestJoiners(t *testing.T) {
 	bubble(t, func(t *testing.T, s *testVenue) {
 		r, g := &restSource[*market.Price]{value: priceOf("T", "0.4")}, newReaders()
@@ -85,7 +84,7 @@ func TestJoiners(t *testing.T) {
 		if to := g.cohorts(); fmt.Sprint(to) != "[1]" {
 			t.Errorf("sent to %v", to)
 		}
-		// A change waits for the interval. All readers get the change before the joining reader is served.
+		// A change waits for the interval. All readers get the change before the joining reader gets the state.
 		s.price("T", "0.51")
 		s.price("T", "0.52")
 		f.want(showPrice, "CHANGE 0.51 STREAM")
@@ -104,7 +103,7 @@ func TestJoiners(t *testing.T) {
 		if to := g.cohorts(); fmt.Sprint(to) != "[0 3]" {
 			t.Errorf("sent to %v", to)
 		}
-		// REST does not respond. The joining reader must wait at most for the maximum duration of a read.
+		// REST does not respond. The joining reader must not wait longer than pollInterval.
 		r.slow(time.Hour)
 		time.Sleep(10 * time.Second)
 		f.take()
@@ -114,7 +113,7 @@ func TestJoiners(t *testing.T) {
 	})
 }
 
-// TestJoinersGetTheProblem has a reader join after a problem and before the first state. The reader must get the problem.
+// TestJoinersGetTheProblem checks that a reader gets the problem if it joins before the first state.
 func TestJoinersGetTheProblem(t *testing.T) {
 	bubble(t, func(t *testing.T, s *testVenue) {
 		r, g := &restSource[*market.Price]{err: errDown}, newReaders()
@@ -137,7 +136,7 @@ func TestJoinersGetTheProblem(t *testing.T) {
 	})
 }
 
-// TestIntervalKeepsNoBacklog changes a price far more often than events may be sent.
+// TestIntervalKeepsNoBacklog checks that only the latest price waits for the interval.
 func TestIntervalKeepsNoBacklog(t *testing.T) {
 	bubble(t, func(t *testing.T, s *testVenue) {
 		r := &restSource[*market.Price]{value: priceOf("T", "0.50")} // the stream would end if the venue did not know the token
@@ -158,8 +157,7 @@ func TestIntervalKeepsNoBacklog(t *testing.T) {
 	})
 }
 
-// TestStaleRead has reads return stale values. The first stale read must not be reported, but the second must be. The value must be
-// read again soon.
+// TestStaleRead checks that one stale read is not reported, but several in a row are.
 func TestStaleRead(t *testing.T) {
 	bubble(t, func(t *testing.T, s *testVenue) {
 		r := &restSource[*market.Price]{value: priceOf("T", "0.4"), meta: staleMeta}
@@ -171,7 +169,7 @@ func TestStaleRead(t *testing.T) {
 		f.want(showPrice, "CHANGE 0.5 REST")
 		r.edit(func() { r.meta = staleMeta })
 		time.Sleep(3600 * time.Millisecond)
-		f.want(showPrice) // the value is being refreshed, so the first stale read is not reported
+		f.want(showPrice) // the venue refreshes the value soon
 		r.edit(func() { r.meta = nil })
 		time.Sleep(time.Minute)
 		f.want(showPrice)
@@ -181,7 +179,7 @@ func TestStaleRead(t *testing.T) {
 	})
 }
 
-// TestReclaimedRoom has the feed close a topic in favour of other callers. The topic must be polled from then on.
+// TestReclaimedRoom checks that a topic is polled after the feed has closed it for other callers.
 func TestReclaimedRoom(t *testing.T) {
 	bubble(t, func(t *testing.T, s *testVenue) {
 		r := &restSource[*market.Price]{value: priceOf("T", "0.4")}
@@ -195,8 +193,7 @@ func TestReclaimedRoom(t *testing.T) {
 	})
 }
 
-// TestUnknownOrders follows an account whose snapshot has no orders. The orders are unknown, not an empty list, so that they must
-// be polled over REST.
+// TestUnknownOrders checks that orders are polled over REST if the snapshot of the account has nil orders.
 func TestUnknownOrders(t *testing.T) {
 	bubble(t, func(t *testing.T, s *testVenue) {
 		r := &restSource[*[]market.Order]{value: &[]market.Order{{OrderID: "o1", Status: market.OrderOpen}}}
@@ -217,7 +214,7 @@ func TestUnknownOrders(t *testing.T) {
 	})
 }
 
-// TestStreamOvertakesARead has the stream send a value during a read. The streamed value must be sent, not the result of the read.
+// TestStreamOvertakesARead checks that the result of a read is dropped if the stream sends a value during the read.
 func TestStreamOvertakesARead(t *testing.T) {
 	bubble(t, func(t *testing.T, s *testVenue) {
 		r := &restSource[*market.Price]{value: priceOf("T", "0.4"), takes: 2 * time.Second}
@@ -235,7 +232,7 @@ func TestStreamOvertakesARead(t *testing.T) {
 	})
 }
 
-// TestStreamWaitsForItsRead ends a stream during a read. The stream must wait until the read has ended.
+// TestStreamWaitsForItsRead checks that a stream ends only after its read has ended.
 func TestStreamWaitsForItsRead(t *testing.T) {
 	bubble(t, func(t *testing.T, s *testVenue) {
 		ctx, cancel := context.WithCancel(s.ctx)
@@ -250,7 +247,7 @@ func TestStreamWaitsForItsRead(t *testing.T) {
 	})
 }
 
-// TestRateLimitDelaysReads has a read fail with RATE_LIMITED. No read and no poll may start before RetryAfter has passed.
+// TestRateLimitDelaysReads checks that after RATE_LIMITED no read starts before RetryAfter has passed.
 func TestRateLimitDelaysReads(t *testing.T) {
 	bubble(t, func(t *testing.T, s *testVenue) {
 		r := &restSource[*market.Price]{err: reqctx.RateLimited(20 * time.Second)}
@@ -266,7 +263,6 @@ func TestRateLimitDelaysReads(t *testing.T) {
 	})
 }
 
-// TestIntervalDoesNotDelayTheFirstState opens a topic some time before its first price arrives.
 func TestIntervalDoesNotDelayTheFirstState(t *testing.T) {
 	bubble(t, func(t *testing.T, s *testVenue) {
 		r := &restSource[*market.Price]{value: priceOf("T", "0.4"), takes: time.Hour}
@@ -278,8 +274,7 @@ func TestIntervalDoesNotDelayTheFirstState(t *testing.T) {
 	})
 }
 
-// TestStreamCatchesUp reads a book over REST that is newer than the stream. States of the stream with lower sequence numbers must
-// not be sent.
+// TestStreamCatchesUp checks that books of the stream are not sent while they are older than the last book from REST.
 func TestStreamCatchesUp(t *testing.T) {
 	bubble(t, func(t *testing.T, s *testVenue) {
 		key := messages.Topic{Channel: messages.ChannelOrderbook, ID: "T"}
@@ -302,7 +297,7 @@ func TestStreamCatchesUp(t *testing.T) {
 		snapshot(19)
 		f.want(show, "RESYNC 19 STREAM")
 
-		// A lost connection ends the wait, because the venue may have restarted its sequence numbers.
+		// After a minute, lower numbers are sent, because the venue may have restarted its sequence numbers.
 		s.down(key)
 		r.set(book(1000))
 		time.Sleep(6 * time.Second)

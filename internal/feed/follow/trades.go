@@ -10,17 +10,17 @@ import (
 	"oddsgraph/internal/market/messages"
 )
 
-// MaxTrades is the maximum number of trades in a first event.
+// MaxTrades is the maximum number of trades in an Initial event.
 const MaxTrades = 50
 
-// TradesUpdate is an event with trades, oldest first. Gap reports whether trades before them may be missing.
+// TradesUpdate is an event with trades, oldest first. Gap reports whether earlier trades may be missing.
 type TradesUpdate struct {
 	Trades []market.Trade
 	Gap    bool
 }
 
-// Trades follows the public tapes of tokens. If the feed has no room for a token, the stream ends with an error, because REST
-// has no tape.
+// Trades follows the public trades of tokens. If the feed cannot watch a token, the stream ends with an error, because the trades
+// are not read over REST.
 func Trades(ctx context.Context, s Source, tokenIDs []string) Stream[TradesUpdate] {
 	return stream(ctx, s, 0, func(out *publisher[TradesUpdate], reader *feed.Reader) (body, error) {
 		b := &tapes{out: out, watched: make(map[*feed.Watch]*tape), unknown: newUnknowns("token", len(tokenIDs))}
@@ -42,7 +42,7 @@ type tapes struct {
 	sent    bool
 }
 
-// tape is the state of one token's trades at the last event that contained the token.
+// tape is the state of one token's trades that the stream used last.
 type tape struct {
 	sent, live bool
 	resyncs    uint64
@@ -54,7 +54,7 @@ func (t *tape) record(s feed.State) {
 	t.sent, t.live, t.resyncs, t.trades = true, s.Live, s.Resyncs, s.Trades
 }
 
-// latest returns the newest trades of all tokens, oldest first.
+// latest returns the latest trades of all tokens, at most MaxTrades, oldest first.
 func (b *tapes) latest() []market.Trade {
 	var trades []market.Trade
 	for _, t := range b.watched {
@@ -68,7 +68,7 @@ func (b *tapes) send(reason Reason, trades []market.Trade, gap bool) error {
 	return b.out.send(reason, "", Append, TradesUpdate{Trades: trades, Gap: gap})
 }
 
-// sendFirst sends the first event with all known tapes.
+// sendFirst sends the first event with the trades of all tokens that are known.
 func (b *tapes) sendFirst() error {
 	if b.sent {
 		return nil
@@ -98,7 +98,7 @@ func (b *tapes) changed(w *feed.Watch) error {
 	case err != nil || !s.Known:
 		return err
 	case !t.sent:
-		items.Trades = s.Trades // the tape became known after the first event
+		items.Trades = s.Trades // the first trades of a token that was unknown at the first event
 	}
 	reason := Changed
 	switch {
@@ -114,7 +114,7 @@ func (b *tapes) changed(w *feed.Watch) error {
 	return b.send(reason, items.Trades, items.Gap)
 }
 
-// checkFirst sends the first event once all tapes are known. It checks every watch, because an ended watch is signalled
+// checkFirst sends the first event if the trades of all tokens are known. It checks each watch, because an ended watch is signalled
 // only once.
 func (b *tapes) checkFirst() error {
 	waits := false
@@ -137,7 +137,7 @@ func (b *tapes) checkFirst() error {
 	return b.sendFirst()
 }
 
-// nextRead sends the first event once streamHeadStart is over. It makes no REST read.
+// nextRead makes the loop send the first event after streamHeadStart. The read that it returns does not call the venue.
 func (b *tapes) nextRead(_ time.Time, poll bool) (read, time.Time) {
 	if !poll || b.sent {
 		return nil, time.Time{}

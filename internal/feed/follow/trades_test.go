@@ -13,7 +13,7 @@ import (
 	"oddsgraph/internal/market/queries"
 )
 
-// pageOf returns a page of trades by id, newest first.
+// pageOf returns a page of trades with the given ids.
 func pageOf(ids ...string) *queries.TradePage {
 	p := &queries.TradePage{}
 	for _, id := range ids {
@@ -35,7 +35,7 @@ func (s *testVenue) userTrades(r *restSource[*queries.TradePage]) follow.Stream[
 	return follow.UserTrades(s.ctx, s.source(), follow.Account[queries.TradePage]{Topic: account, Read: r.read}, func(t *market.Trade) string { return t.TradeID })
 }
 
-// TestUserTradesWhileTheStreamOpens has a read start before the stream is up. The stream's first state needs another read.
+// TestUserTradesWhileTheStreamOpens checks that a read that starts before the stream is up is followed by another read.
 func TestUserTradesWhileTheStreamOpens(t *testing.T) {
 	bubble(t, func(t *testing.T, s *testVenue) {
 		r := &restSource[*queries.TradePage]{value: pageOf("t1"), takes: 2 * time.Second}
@@ -56,7 +56,7 @@ func TestUserTradesWhileTheStreamOpens(t *testing.T) {
 	})
 }
 
-// TestFillsWhileTradesAreRead has fills arrive during a read of trades. Each fill must be sent once, in order.
+// TestFillsWhileTradesAreRead checks that fills that arrive during a read are sent once, in order.
 func TestFillsWhileTradesAreRead(t *testing.T) {
 	bubble(t, func(t *testing.T, s *testVenue) {
 		r := &restSource[*queries.TradePage]{value: pageOf("t1"), takes: time.Second}
@@ -72,8 +72,8 @@ func TestFillsWhileTradesAreRead(t *testing.T) {
 	})
 }
 
-// TestUserTradesOfAnOldResponse has the venue return a response that is older than the account's stream, so that it may lack
-// trades. The trades must be read again when the venue has a newer response. Fills from the stream must be sent at once.
+// TestUserTradesOfAnOldResponse checks that trades are read again after a response from before the account's topic was live. Fills
+// from the stream must be sent at once.
 func TestUserTradesOfAnOldResponse(t *testing.T) {
 	bubble(t, func(t *testing.T, s *testVenue) {
 		r := &restSource[*queries.TradePage]{value: pageOf("t1"), meta: func() market.Meta {
@@ -103,8 +103,7 @@ func TestUserTradesOfAnOldResponse(t *testing.T) {
 	})
 }
 
-// TestGapInUserTrades has REST list none of the trades that were sent. The event must report a gap, because trades between them may
-// be missing.
+// TestGapInUserTrades checks that an event reports a gap if the response contains none of the trades that were sent before.
 func TestGapInUserTrades(t *testing.T) {
 	bubble(t, func(t *testing.T, s *testVenue) {
 		r := &restSource[*queries.TradePage]{value: pageOf("t1")}
@@ -131,7 +130,7 @@ func TestGapInUserTrades(t *testing.T) {
 	})
 }
 
-// TestUserTradesReadsFail has reads fail. Fills must stay pending until a read includes them.
+// TestUserTradesReadsFail checks that fills stay pending while reads fail.
 func TestUserTradesReadsFail(t *testing.T) {
 	bubble(t, func(t *testing.T, s *testVenue) {
 		r := &restSource[*queries.TradePage]{err: errDown}
@@ -146,8 +145,7 @@ func TestUserTradesReadsFail(t *testing.T) {
 	})
 }
 
-// TestTape follows the public trades of several tokens. The first event must wait until the trades of all tokens have arrived, but
-// at most for streamHeadStart.
+// TestTape checks that the first event waits for the trades of all tokens, but at most for streamHeadStart.
 func TestTape(t *testing.T) {
 	bubble(t, func(t *testing.T, s *testVenue) {
 		tapeOf := func(id string) messages.Topic { return messages.Topic{Channel: messages.ChannelTrades, ID: id} }
@@ -171,7 +169,7 @@ func TestTape(t *testing.T) {
 	})
 }
 
-// TestStatus expects the status as the first event, and an event each time the status changes.
+// TestStatus checks that the first event contains the status, and that each change of the status causes an event.
 func TestStatus(t *testing.T) {
 	bubble(t, func(t *testing.T, s *testVenue) {
 		var now atomic.Int64

@@ -13,18 +13,18 @@ import (
 )
 
 const (
-	// recheckAfter is the least delay before another read if a response may be too old. The delay doubles with each such response,
-	// up to maxRecheckAfter.
+	// recheckAfter is the minimum delay before another read if a response may be older than joinedAt. The delay doubles with each such
+	// response, up to maxRecheckAfter.
 	recheckAfter    = 2 * time.Second
 	maxRecheckAfter = 5 * time.Minute
 )
 
-// UserTrades follows an account's own trades. a.Read returns at most MaxTrades trades, newest first. a.Read must read from the
-// venue, because a cached response may lack trades that the stream sent before the subscription. key returns a unique key for a
-// trade.
+// UserTrades follows the trades of an account. a.Read returns the latest trades, newest first. UserTrades uses at most MaxTrades of
+// them. a.Read must not use a cache, because a cached response may lack trades that the stream sent before the subscription. key
+// returns a unique key for a trade.
 func UserTrades(ctx context.Context, s Source, a Account[queries.TradePage], key func(*market.Trade) string) Stream[TradesUpdate] {
 	return stream(ctx, s, 0, func(out *publisher[TradesUpdate], reader *feed.Reader) (body, error) {
-		_, _ = reader.Watch(a.Topic, a.Credentials) // if there is no room, the trades are read over REST
+		_, _ = reader.Watch(a.Topic, a.Credentials) // without a watch, the trades are read over REST
 		sent, err := lru.New[string, struct{}](4 * MaxTrades)
 		return &userTrades{out: out, read: a.Read, key: key, sentKeys: sent}, err
 	})
@@ -36,19 +36,19 @@ type userTrades struct {
 	key  func(*market.Trade) string
 	// state is the latest state of the account's topic.
 	state feed.State
-	// sent reports whether an event was sent. live and resyncs are Live and Resyncs of the last known state.
+	// sent reports whether an event was sent. live and resyncs are Live and Resyncs of the last state whose account was known.
 	sent, live bool
 	resyncs    uint64
-	// sentKeys contains the keys of the latest trades that were sent. latest contains the newest of these trades, oldest first.
+	// sentKeys contains the keys of the latest trades that were sent. latest contains the last MaxTrades of these trades, oldest
+	// first.
 	sentKeys *lru.Cache[string, struct{}]
 	latest   []market.Trade
-	// pending contains the trades that the stream sent while a read is pending.
+	// pending contains the trades that the stream has sent while a read is needed.
 	pending pending[market.Trade]
 	problem error
-	// joinedAt is the time at which the account's topic became live or had its last gap. A response that the venue made before
-	// joinedAt may lack trades before joinedAt. readBegan is the start of the current read. If the last response may be older than
-	// joinedAt, recheckAt is the time of the next read. If not, recheckAt is zero. rechecks counts the responses in a row that may
-	// have been too old.
+	// joinedAt is the time at which the account's topic became live or had its last gap. A response from before joinedAt may lack
+	// trades that the stream did not send. After such a response, recheckAt is the time of the next read. In all other cases,
+	// recheckAt is zero. rechecks is the number of such responses in a row. readBegan is the start of the current read.
 	joinedAt, readBegan, recheckAt time.Time
 	rechecks                       int
 }
@@ -86,7 +86,7 @@ func (b *userTrades) changed(w *feed.Watch) error {
 	return nil
 }
 
-// send sends the trades that were not sent before.
+// send sends an event with those of the trades that were not sent before.
 func (b *userTrades) send(reason Reason, trades []market.Trade, gap bool) error {
 	fresh := make([]market.Trade, 0, len(trades))
 	for i := range trades {
@@ -107,7 +107,7 @@ func (b *userTrades) nextRead(now time.Time, poll bool) (read, time.Time) {
 	checks := !b.recheckAt.IsZero() && !now.Before(b.recheckAt)
 	if poll && !(b.sent && b.live) || checks {
 		b.pending.request()
-		b.recheckAt = time.Time{} // the request stays pending until a response arrives
+		b.recheckAt = time.Time{} // pending keeps the request until a response arrives
 	}
 	if !b.pending.ready(now) {
 		return nil, sooner(b.pending.retryAt(), b.recheckAt)
@@ -120,8 +120,8 @@ func (b *userTrades) nextRead(now time.Time, poll bool) (read, time.Time) {
 	}, time.Time{}
 }
 
-// apply sends the trades of a read, and the pending trades that the read does not include. It then sends the trades that
-// arrived during the read, unless another read is needed.
+// apply sends the trades of a response and the pending trades that the response lacks. It then sends the trades that arrived during
+// the read. If another read is needed, these trades stay pending.
 func (b *userTrades) apply(page market.Read[*queries.TradePage], err error) error {
 	if err == nil && page.Value == nil {
 		err = errNoAnswer
@@ -173,7 +173,7 @@ func (b *userTrades) apply(page market.Read[*queries.TradePage], err error) erro
 	return b.send(Changed, later, false)
 }
 
-// scheduleRecheck schedules another read if the response may be older than joinedAt.
+// scheduleRecheck sets recheckAt if the response may be older than joinedAt.
 func (b *userTrades) scheduleRecheck(age market.Age) {
 	if age.Most == 0 || !b.readBegan.Add(-age.Most).Before(b.joinedAt) {
 		b.rechecks = 0

@@ -10,25 +10,24 @@ import (
 	"oddsgraph/internal/market/messages"
 )
 
-// PriceUpdate is an event with a token's price. Spread is nil if the venue did not send it together with the price.
+// PriceUpdate is an event with a token's price. Spread is nil if the venue has sent only the price.
 type PriceUpdate struct {
 	Price  *market.Price
 	Spread *market.Spread
-	// Previous is the price in the last event. It is nil in the first event, and in an event that sends the present state again to
-	// readers that join later.
+	// Previous is the price in the last event. It is nil in the first event and in events for readers that join.
 	Previous *market.Price
 	Meta     market.Meta
 }
 
-// ReadPrices reads the prices of tokens, in the order of the ids.
+// ReadPrices reads the prices of tokens and returns them in the order of the ids.
 type ReadPrices func(ctx context.Context, tokenIDs []string) []market.Result[market.Read[*market.Price]]
 
-// Prices follows the prices of tokens. every is the least time between two events of a token.
+// Prices follows the prices of tokens. every is the minimum time between two events of a token.
 func Prices(ctx context.Context, s Source, tokenIDs []string, every time.Duration, read ReadPrices) Stream[PriceUpdate] {
 	return mapStream(stream(ctx, s, every, prices(read).open(tokenIDs)), priceUpdate)
 }
 
-// PriceLists is like Prices, but its events contain all prices that have changed since the last event. every is the least time
+// PriceLists is like Prices, but each event contains all prices that have changed since the last event. every is the minimum time
 // between two events.
 func PriceLists(ctx context.Context, s Source, tokenIDs []string, every time.Duration, read ReadPrices) Stream[[]Event[PriceUpdate]] {
 	return mapStream(stream(ctx, s, 0, prices(read).openBatch(tokenIDs, every)), func(_ Reason, list []Event[update[PriceUpdate]]) []Event[PriceUpdate] {
@@ -62,8 +61,7 @@ func prices(read ReadPrices) stateSpec[PriceUpdate] {
 // BookUpdate is an event with a token's order book, cut to a depth.
 type BookUpdate struct {
 	Book *market.Book
-	// Previous is the book in the last event. It is nil in the first event, and in an event that sends the present state again to
-	// readers that join later.
+	// Previous is the book in the last event. It is nil in the first event and in events for readers that join.
 	Previous *market.Book
 	// Delta reports whether Bids and Asks contain only the levels that differ from Previous.
 	Delta      bool
@@ -71,8 +69,8 @@ type BookUpdate struct {
 	Meta       market.Meta
 }
 
-// Book follows a token's book. every is the least time between two events. If deltas is true and the venue sends sequence numbers,
-// an event that is not a whole state contains only the changed levels.
+// Book follows a token's book. every is the minimum time between two events. If deltas is true and the venue sends sequence
+// numbers, events contain only the changed levels. Initial and Resync events always contain the whole book.
 func Book(ctx context.Context, s Source, tokenID string, depth int, deltas bool, every time.Duration, read func(ctx context.Context) (market.Read[*market.Book], error)) Stream[BookUpdate] {
 	mode := Replace
 	if deltas {
@@ -109,7 +107,7 @@ func Book(ctx context.Context, s Source, tokenID string, depth int, deltas bool,
 	})
 }
 
-// Account contains an account's topic and a function that reads one part of the account. Read gets the caller from its context.
+// Account contains the topic of an account and a function that reads one part of the account. Read finds the caller in its context.
 type Account[T any] struct {
 	Topic       messages.Topic
 	Credentials *market.Credentials
@@ -118,7 +116,7 @@ type Account[T any] struct {
 
 func (a Account[T]) topic(string) messages.Topic { return a.Topic }
 
-// BalanceUpdate is an event with an account's balance. Balance is nil if the account has none.
+// BalanceUpdate is an event with an account's balance. Balance is nil if the account has no balance.
 type BalanceUpdate struct {
 	Balance *market.Balance
 	Meta    market.Meta
@@ -143,8 +141,8 @@ func Balance(ctx context.Context, s Source, a Account[market.Balance]) Stream[Ba
 
 // OrdersUpdate is an event with an account's active orders.
 type OrdersUpdate struct {
-	// Changed contains the orders that are new or changed since the last event. In an event with the whole state, it contains all
-	// orders. Closed contains the orders that are no longer active.
+	// Changed contains the orders that are new or have changed since the last event. In Initial and Resync events, Changed contains
+	// all active orders. Closed contains the orders that are no longer active.
 	Changed, Closed []*market.Order
 }
 
@@ -191,7 +189,6 @@ func Orders(ctx context.Context, s Source, a Account[[]market.Order]) Stream[Ord
 	})
 }
 
-// errNoAnswer means that the venue returned nothing for an account.
 var errNoAnswer error = market.Errorf(market.CodeUpstreamBadResponse, "the venue gave no answer for this account")
 
 func sameDecimal(a, b *market.Decimal) bool { return a == b || a != nil && b != nil && a.Cmp(*b) == 0 }
@@ -205,7 +202,7 @@ func sameOrder(a, b *market.Order) bool {
 	return a.Status == b.Status && a.StatusRaw == b.StatusRaw && a.Price.Cmp(b.Price) == 0 && a.Size.Cmp(b.Size) == 0 && a.FilledSize.Cmp(b.FilledSize) == 0
 }
 
-// readOne gives a read of one value the signature of a read of several keys.
+// readOne converts a read of one value into a read of a list of keys with one key.
 func readOne[T any](read func(ctx context.Context) (market.Read[T], error)) func(context.Context, []string) []market.Result[market.Read[T]] {
 	return func(ctx context.Context, _ []string) []market.Result[market.Read[T]] {
 		value, err := read(ctx)
