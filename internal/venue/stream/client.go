@@ -14,51 +14,51 @@ import (
 	"oddsgraph/internal/market/messages"
 )
 
-// Handler receives the messages and events of the stream. All calls about one topic come from one goroutine, in the order of
-// the frames. Calls about topics of different connections are concurrent. No method may block, because the venue closes
-// connections that are not read.
+// Handler receives the messages and events of the stream. All calls for one topic come from one goroutine, in the order of the
+// frames. Calls for topics of different connections are concurrent. The methods must not block, because the venue closes
+// connections that are read too slowly.
 type Handler interface {
-	// Up reports that a subscription frame for topics was sent, so the venue sends their snapshots next. epoch is the epoch in the
-	// venue's hello, or empty; each Message contains its own epoch. Up may be called again for a topic without a call of Down in
-	// between. After each call of Up, the next snapshot replaces the topic's state.
+	// Up reports that the client has subscribed to topics. The venue then sends a snapshot of each topic, which replaces the topic's
+	// state. epoch is the epoch in the venue's hello, or empty. Each Message contains its own epoch. Up may be called again for a
+	// topic that is already up.
 	Up(epoch string, topics []messages.Topic)
-	// Acknowledged reports that the venue has confirmed the subscription of topics. From now on the venue sends every change. Some
-	// venues never confirm.
+	// Acknowledged reports that the venue has confirmed the subscriptions of topics. From then on, the venue sends all changes of
+	// these topics. Some venues never confirm.
 	Acknowledged(topics []messages.Topic)
-	// Down reports that topics are not live until the next call of Up. err is the cause, for logs. topics may include a topic that
-	// the caller has just unwatched and watched again.
+	// Down reports that topics get no messages until the next call of Up. err is the cause, for logs. topics may include a topic that
+	// was just unwatched and watched again.
 	Down(topics []messages.Topic, err error)
-	// Message delivers one message of a topic that is up. The handler may retain it, but must not change it.
+	// Message delivers one message of a topic that is up. The handler may retain the message, but must not change it.
 	Message(m *messages.Message)
-	// Heartbeat delivers the venue's current sequence numbers of some topics of a connection. The client calls Heartbeat after it
-	// has delivered all earlier messages of the connection.
+	// Heartbeat delivers the venue's current sequence numbers of topics of one connection. All earlier messages of the connection were
+	// delivered before.
 	Heartbeat(epoch string, seqs map[messages.Topic]uint64)
-	// Refused reports that the venue has rejected a topic or its credentials. The topic is no longer watched. err is a
-	// *market.Error with the code NOT_FOUND, UNAUTHENTICATED, FORBIDDEN or UNSUPPORTED, or RATE_LIMITED if the venue accepts no
-	// more topics.
+	// Refused reports that the venue has rejected a topic or its credentials. The topic is no longer watched. err is a *market.Error
+	// with one of the codes NOT_FOUND, UNAUTHENTICATED, FORBIDDEN, UNSUPPORTED and RATE_LIMITED. RATE_LIMITED means that the venue
+	// accepts no more topics.
 	Refused(t messages.Topic, err error)
 }
 
-// Observer receives the client's metrics. Its methods are called concurrently and must not block. All texts that the client passes
-// are from small fixed sets.
+// Observer receives the client's metrics. Its methods are called concurrently and must not block. All arguments are from small
+// fixed sets, so they can be labels of metrics.
 type Observer interface {
-	// Frame reports the type of a frame. If a frame is a list, Frame is called for each element. kind is "unknown" for unknown
-	// types and "garbage" for a frame that is not JSON.
+	// Frame reports that a frame has arrived, or an element of a frame that is a list. kind is its type, "unknown" for an unknown
+	// type, or "garbage" for a frame that is not JSON.
 	Frame(kind string)
-	// Drift reports a deviation of a frame from the contract.
+	// Drift reports a deviation of a frame from the venue's documentation.
 	Drift(what string)
 	// Reconnect reports that a connection was lost or could not be opened. reason is "dial", "closed", "limited", "slow",
 	// "restart", "credentials", "silence", "pong", "write", "garbage", "frozen" or "asked".
 	Reconnect(reason string)
 }
 
-// DefaultTopicsPerConnection and DefaultConnections are the defaults of the fields of Config that bound the pool of connections.
+// These are the defaults of Config.TopicsPerConnection and Config.Connections.
 const (
 	DefaultTopicsPerConnection = 200
 	DefaultConnections         = 10
 )
 
-// These are the other defaults of Config.
+// The other defaults of Config.
 const (
 	defaultIdentities  = 1000
 	defaultBackoffMax  = 30 * time.Second
@@ -68,22 +68,22 @@ const (
 )
 
 const (
-	// assumedHeartbeat and assumedDepth are used if the venue's hello does not contain these values.
+	// assumedHeartbeat and assumedDepth replace values that the venue's hello does not contain.
 	assumedHeartbeat = 15 * time.Second
 	assumedDepth     = 200
-	// pingEvery is the time between pings if Protocol.PingEvery is 0. pongWithin is the greatest time between a ping and the
-	// response.
+	// pingEvery is the time between pings if Protocol.PingEvery is 0. If no frame arrives within pongWithin after a ping, the
+	// connection is closed.
 	pingEvery  = 20 * time.Second
 	pongWithin = 10 * time.Second
-	// backoffMin bounds the random wait after the first failure. The bound doubles with each further failure.
+	// backoffMin is the maximum of the random wait after the first failure. The maximum doubles with each further failure.
 	backoffMin = time.Second
-	// helloWithin bounds the wait for the venue's hello. After this time, the client uses the assumed limits. writeWithin bounds
-	// the time for writing a frame.
+	// helloWithin is the maximum wait for the venue's hello. After that, the client assumes default limits. writeWithin is the timeout
+	// of a write.
 	helloWithin = 2 * time.Second
 	writeWithin = 10 * time.Second
 	// idleFor is the time for which a connection without topics stays open.
 	idleFor = 30 * time.Second
-	// maxFrameBytes is the greatest size of a frame from the venue.
+	// maxFrameBytes is the maximum size of a frame from the venue.
 	maxFrameBytes = 4 << 20
 )
 
@@ -91,25 +91,25 @@ const (
 type Config struct {
 	// URL has the scheme ws or wss. Its user info and query may contain secrets and are never logged.
 	URL string
-	// Protocol is the protocol of the venue's stream; nil means Documented.
+	// Protocol is the protocol of the venue's stream. The default is Documented().
 	Protocol *Protocol
-	// Dial opens connections. If nil, WebSocket connections are used.
+	// Dial opens connections. The default opens WebSocket connections.
 	Dial Dialer
-	// TopicsPerConnection is the greatest number of public topics on a connection. Connections is the greatest number of
-	// connections for public topics. The venue's hello may reduce TopicsPerConnection.
+	// TopicsPerConnection is the maximum number of public topics on a connection. The venue's hello may reduce it. Connections is the
+	// maximum number of connections for public topics.
 	TopicsPerConnection, Connections int
-	// Identities bounds the number of user topics. Each user topic has its own connection, because some frames do not name their
+	// Identities is the maximum number of user topics. Each user topic has its own connection, because some frames do not name their
 	// account.
 	Identities int
-	// BackoffMax bounds the random wait before the next connection. After a connection has lasted StableAfter, the waits start from
-	// the shortest bound again.
+	// BackoffMax is the maximum wait before the next connection after a failure. After a connection has been open for StableAfter, the
+	// waits are short again.
 	BackoffMax, StableAfter time.Duration
 	// LimitedWait is the wait after the venue has closed a connection because of too many frames.
 	LimitedWait time.Duration
-	// DialWithin bounds the time for opening a connection.
+	// DialWithin is the timeout of opening a connection.
 	DialWithin time.Duration
-	// Tokens returns the YES and NO tokens of a market. Some venues send frames with the market instead of the token; only for
-	// these venues Tokens is needed. Tokens may be nil. It is called concurrently and must not block.
+	// Tokens returns the YES and NO tokens of a market. It is needed for venues whose frames contain the market instead of the token.
+	// Tokens may be nil. It is called concurrently and must not block.
 	Tokens func(marketID string) (yes, no string, ok bool)
 	// Rand returns random numbers in [0, 1) for jitter. It is called concurrently.
 	Rand     func() float64
@@ -122,9 +122,9 @@ type State string
 
 // The states, from best to worst.
 const (
-	// StateLive means that all connections are open.
+	// StateLive means that all public connections are open.
 	StateLive State = "LIVE"
-	// StateConnecting means that a connection is opening for the first time.
+	// StateConnecting means that a connection is being opened for the first time.
 	StateConnecting State = "CONNECTING"
 	// StateDisconnected means that a connection was lost or could not be opened.
 	StateDisconnected State = "DISCONNECTED"
@@ -132,7 +132,7 @@ const (
 
 // Stats contains the state and the counters of a client.
 type Stats struct {
-	// State is the worst state of the public connections. Since is the time of its last change.
+	// State is the worst state of the public connections. Since is the time at which State last changed.
 	State State
 	Since time.Time
 	// LastMessageAt is the time of the last JSON frame. It is zero before the first JSON frame.
@@ -143,28 +143,27 @@ type Stats struct {
 	Topics, Identities int
 	// Reconnects is the number of times that a lost connection was opened again.
 	Reconnects uint64
-	// Resyncs is the number of requested snapshots. Refused is the number of topics that the venue has rejected.
+	// Resyncs is the number of snapshots that the client has requested. Refused is the number of topics that the venue has rejected.
 	Resyncs, Refused uint64
 }
 
-// counters are the counters of Stats.
 type counters struct {
 	reconnects, resyncs, refused atomic.Uint64
-	// epochs is the number of sockets that the client has opened. The number of a socket is the epoch of the socket's internal
-	// message numbers.
+	// epochs is the number of sockets that the client has opened. The number of a socket is the Epoch of its messages.Internal
+	// numbers.
 	epochs atomic.Uint64
-	// last is the time of the last frame in nanoseconds since 1970.
+	// last is the time of the last JSON frame in nanoseconds since 1970.
 	last atomic.Int64
 }
 
-// Client keeps topics subscribed. It is safe for concurrent use.
+// Client keeps the subscriptions of topics over all reconnects. It is safe for concurrent use.
 type Client struct {
 	cfg     Config
 	handler Handler
 	log     *slog.Logger
 	count   counters
 
-	// mu protects the fields below and some fields of connection. The Handler is never called with mu held.
+	// mu protects the fields below and some fields of connection. It must not be held during calls of the Handler.
 	mu   sync.Mutex
 	pool pool
 	// ctx is the context of Run. It is nil before Run is called.
@@ -172,7 +171,7 @@ type Client struct {
 	stopped bool
 	state   State
 	since   time.Time
-	changed chan struct{}
+	changed chan struct{} // closed and replaced when state changes
 
 	wg sync.WaitGroup
 }
@@ -230,7 +229,7 @@ func New(cfg Config, h Handler) (*Client, error) {
 	return c, nil
 }
 
-// checkURL checks a stream URL. Its errors never quote the URL, which may contain secrets.
+// checkURL checks the URL of a stream. Its errors do not quote the URL, which may contain secrets.
 func checkURL(s string) error {
 	u, err := url.Parse(s)
 	switch {
@@ -253,8 +252,8 @@ func redactURL(s string) string {
 	return (&url.URL{Scheme: u.Scheme, Host: u.Host, Path: u.Path}).String()
 }
 
-// Run connects the client and reconnects it until ctx ends. It returns nil when all goroutines of the client have ended. It
-// must be called only once.
+// Run opens the connections and reopens lost connections until ctx ends. It returns nil when all goroutines of the client have
+// ended. Call Run once.
 func (c *Client) Run(ctx context.Context) error {
 	c.mu.Lock()
 	if c.ctx != nil {
@@ -281,7 +280,7 @@ func (c *Client) Run(ctx context.Context) error {
 	return nil
 }
 
-// start starts a connection's goroutine if Run was called. The caller holds the lock.
+// start starts the goroutine of a connection, or leaves this to Run if Run was not called yet. The caller holds the lock.
 func (c *Client) start(k *connection) {
 	if c.ctx == nil || c.stopped {
 		return
@@ -293,7 +292,7 @@ func (c *Client) start(k *connection) {
 	}()
 }
 
-// Changed returns a channel that is closed at the next change of Stats().State. A caller that calls Changed before Stats misses no
+// Changed returns a channel that is closed at the next change of Stats.State. A caller that calls Changed before Stats misses no
 // change.
 func (c *Client) Changed() <-chan struct{} {
 	c.mu.Lock()
@@ -301,7 +300,7 @@ func (c *Client) Changed() <-chan struct{} {
 	return c.changed
 }
 
-// Stats returns the current figures.
+// Stats returns the current state and counters.
 func (c *Client) Stats() Stats {
 	s := Stats{
 		Reconnects: c.count.reconnects.Load(),
@@ -318,7 +317,7 @@ func (c *Client) Stats() Stats {
 	return s
 }
 
-// setState sets the state of a connection and updates the state of the public connections.
+// setState sets the state of a connection and updates the client's state.
 func (c *Client) setState(k *connection, state State) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -326,7 +325,7 @@ func (c *Client) setState(k *connection, state State) {
 	c.updateState()
 }
 
-// updateState computes the state of the public connections. The caller holds the lock.
+// updateState sets the client's state to the worst state of the public connections. The caller holds the lock.
 func (c *Client) updateState() {
 	worst := StateLive
 	if len(c.pool.public) == 0 {

@@ -15,31 +15,31 @@ import (
 )
 
 const (
-	// restartSpread bounds the random wait after a restart of the venue, so that not all clients connect at once.
+	// restartSpread is the maximum random wait after a restart of the venue. Without this wait, all clients would connect at once.
 	restartSpread = 10 * time.Second
-	// If the venue closes a connection because the client reads too slowly, the client reconnects at once. If the venue does this
-	// again within slowAgain, the client waits before it reconnects.
+	// The client reconnects at once after the venue has closed a connection because the client reads too slowly. If the venue does so
+	// again within slowAgain, the client waits.
 	slowAgain = 10 * time.Second
 )
 
-// connection subscribes its topics again on each new socket. Only the connection's goroutine calls the Handler for these
-// topics.
+// connection is a sequence of sockets: after the loss of a socket, it opens the next one and subscribes to its topics again. Only
+// the goroutine of the connection calls the Handler for these topics.
 type connection struct {
 	client *Client
 	number int
-	// identity is the user topic of the connection. It is the zero topic on public connections.
+	// identity is the user topic of the connection. It is the zero topic if the connection is for public topics.
 	identity messages.Topic
-	// wake signals the goroutine that one of the fields below has changed.
+	// wake signals the goroutine that dirty, resyncs or drop has changed.
 	wake chan struct{}
 
 	// Client.mu protects the fields from topics to state.
 	topics map[messages.Topic]*entry
-	// load is the number of watched subjects; see Protocol.Subject. If topics share subjects, the field subjects contains the
-	// number of watched topics of each subject.
+	// load is the number of watched subjects. subjects contains the number of watched topics of each subject. It is empty if
+	// Protocol.Subject is nil, because each topic is then a subject.
 	load     int
 	subjects map[string]int
-	// dirty contains topics that were watched or unwatched. resyncs contains topics that need a snapshot. drop requests that the
-	// connection replaces its socket.
+	// dirty contains topics that were watched or unwatched. resyncs contains topics that need a snapshot. drop reports whether
+	// Reconnect was called.
 	dirty, resyncs []messages.Topic
 	drop           bool
 	state          State
@@ -47,10 +47,10 @@ type connection struct {
 	// Only the connection's goroutine uses the fields below. failures is the number of failures in a row.
 	failures int
 	lastSlow time.Time
-	// opened reports that the connection had an open socket before. lossLogged reports that the current outage was logged.
+	// opened reports whether the connection has had an open socket. lossLogged reports whether the current outage was logged.
 	opened, lossLogged bool
-	// lostAt and lostReason are the time and the reason of the loss that began the current outage. attempts is the number of
-	// failures in this outage.
+	// lostAt and lostReason are the time and the reason of the first failure of the current outage. attempts is the number of failures
+	// in this outage.
 	lostAt     time.Time
 	lostReason string
 	attempts   int
@@ -70,7 +70,7 @@ func newConnection(c *Client, number int, identity messages.Topic) *connection {
 
 func (k *connection) user() bool { return k.identity.Channel == messages.ChannelUser }
 
-// addLoad changes the number of watched topics by 1 or -1. The caller holds Client.mu.
+// addLoad counts that t was watched (by is 1) or unwatched (by is -1). The caller holds Client.mu.
 func (k *connection) addLoad(t messages.Topic, by int) {
 	of := k.client.cfg.Protocol.Subject
 	if of == nil || k.user() {
@@ -139,7 +139,7 @@ func (k *connection) run(ctx context.Context) {
 	}
 }
 
-// serveOnce opens a socket and serves it until it ends. live is the time for which the socket was open for subscriptions.
+// serveOnce opens a socket and serves it until it ends. live is the time from the end of phaseHello to the end of the socket.
 func (k *connection) serveOnce(ctx context.Context) (live time.Duration, err error) {
 	cfg := &k.client.cfg
 	if k.releaseUnwatched() {
@@ -165,7 +165,7 @@ func (k *connection) serveOnce(ctx context.Context) (live time.Duration, err err
 	return live, err
 }
 
-// waitAfter returns the wait before the next socket.
+// waitAfter returns the wait before the next socket. err is the end of the last socket, and live is the result of serveOnce.
 func (k *connection) waitAfter(err error, live time.Duration) time.Duration {
 	if live >= k.client.cfg.StableAfter {
 		k.failures = 0
@@ -192,7 +192,7 @@ func (k *connection) waitAfter(err error, live time.Duration) time.Duration {
 	return wait
 }
 
-// reportLoss counts and logs a loss. Only the first loss of an outage is a warning.
+// reportLoss counts and logs a failure. The first failure of an outage is logged as a warning.
 func (k *connection) reportLoss(err error, wait time.Duration) {
 	reason := reasonOf(err)
 	k.client.cfg.Observer.Reconnect(reason)
@@ -207,7 +207,7 @@ func (k *connection) reportLoss(err error, wait time.Duration) {
 		"reason", reason, "error", err.Error(), "wait", wait)
 }
 
-// reportOpen logs an open socket and the end of an outage.
+// reportOpen sets the state of the connection to StateLive, and logs the open socket with the outage before it.
 func (k *connection) reportOpen() {
 	if k.opened {
 		k.client.count.reconnects.Add(1)
@@ -240,8 +240,8 @@ func (k *connection) login() (e entry, ok bool) {
 	return entry{}, false
 }
 
-// resubscribeAll marks all topics for subscription on a new socket, in the order in which they were watched. It drops the resyncs
-// for the old socket.
+// resubscribeAll marks all topics as dirty, in the order in which they were watched, so that a new socket subscribes to them. It
+// drops the resyncs for the old socket.
 func (k *connection) resubscribeAll() {
 	k.client.mu.Lock()
 	defer k.client.mu.Unlock()
@@ -250,7 +250,7 @@ func (k *connection) resubscribeAll() {
 	k.resyncs, k.drop = nil, false
 }
 
-// pause waits while there is no socket. It returns false if ctx has ended or the connection was retired.
+// pause waits before the next socket. It returns false if ctx has ended or the connection was retired.
 func (k *connection) pause(ctx context.Context, wait time.Duration) bool {
 	timer := time.NewTimer(wait)
 	defer timer.Stop()

@@ -33,13 +33,13 @@ var (
 	fieldAddress = wire.NewField("address")
 )
 
-// decoder is the codec of the documented stream. It decodes the frames of one socket in their order. The decoder accepts all known
-// deviations from the contract. It is not safe for concurrent use.
+// decoder is the codec of the documented stream. It also accepts all known deviations from the documentation. Decode is not safe
+// for concurrent calls.
 type decoder struct {
 	env Env
 	// identity is the user topic of the socket. It is the zero topic on public sockets.
 	identity messages.Topic
-	// epoch is the epoch in the venue's hello. depth is the requested number of levels of a book.
+	// epoch is the epoch in the venue's hello. depth is the number of levels on each side of the venue's books.
 	epoch string
 	depth int
 }
@@ -48,7 +48,7 @@ func newDecoder(identity messages.Topic, env Env) *decoder {
 	return &decoder{env: env, identity: identity, depth: assumedDepth}
 }
 
-// Documented returns the protocol of the documented stream.
+// Documented returns the protocol of the documented stream, which generic venues use.
 func Documented() *Protocol {
 	return &Protocol{
 		NewCodec: func(identity messages.Topic, env Env) Codec { return newDecoder(identity, env) },
@@ -59,7 +59,6 @@ func Documented() *Protocol {
 // Encode implements Codec.
 func (d *decoder) Encode(r *Request) [][]byte { return [][]byte{encode(r)} }
 
-// frames contains the decoding function of each frame type.
 var frames = map[string]func(d *decoder, r *wire.Row, at time.Time) []Event{
 	"hello":     (*decoder).hello,
 	"pong":      func(*decoder, *wire.Row, time.Time) []Event { return nil },
@@ -106,7 +105,7 @@ func (d *decoder) Decode(frame []byte, at time.Time) []Event {
 	return d.one(v, at)
 }
 
-// one decodes one frame. For a frame without usable content, it returns an event that only shows that the venue is alive.
+// one decodes one frame, or one element of a frame that is a list.
 func (d *decoder) one(v wire.Value, at time.Time) []Event {
 	r := &wire.Row{Object: v, Note: d.env.Observer.Drift}
 	var kind string
@@ -129,14 +128,14 @@ func (d *decoder) one(v wire.Value, at time.Time) []Event {
 	return events
 }
 
-// acknowledged returns a decoding function for frames that only confirm a request.
+// acknowledged returns a decoding function for frames of which only the rid is used.
 func acknowledged(kind EventKind) func(*decoder, *wire.Row, time.Time) []Event {
 	return func(_ *decoder, r *wire.Row, at time.Time) []Event {
 		return []Event{{Kind: kind, At: at, Rid: ridOf(r)}}
 	}
 }
 
-// subscribed decodes the confirmation of a subscription and its list of topics.
+// subscribed decodes the confirmation of a subscription, which may list the ids of the topics.
 func (d *decoder) subscribed(r *wire.Row, _ time.Time) []Event {
 	e := Event{Kind: EventAck, Rid: ridOf(r)}
 	channel := messages.Channel(r.Of(fieldChannel).Text())
@@ -187,8 +186,7 @@ func count(r *wire.Row, f wire.Field) int {
 	return int(n)
 }
 
-// sequence decodes an optional sequence number. An unreadable number makes the frame bad, because the position of the frame in the
-// sequence is unknown.
+// sequence decodes an optional sequence number. If the number is unreadable, the frame is bad, because it cannot be ordered.
 func sequence(r *wire.Row, f wire.Field) uint64 {
 	n, ok := r.Of(f).Uint()
 	if !ok {
@@ -231,8 +229,8 @@ func (d *decoder) heartbeat(r *wire.Row, _ time.Time) []Event {
 	return []Event{e}
 }
 
-// topic returns the topic of a channel and an id. For the account of a user connection, it returns the connection's own topic,
-// because only this topic contains the scope.
+// topic returns the topic of a channel and an id. If the id is the address of the connection's account, topic returns d.identity,
+// because only d.identity has the Scope.
 func (d *decoder) topic(c messages.Channel, id string) messages.Topic {
 	if c == messages.ChannelUser {
 		if id = strings.ToLower(id); id == d.identity.ID || id == "" {
@@ -269,8 +267,8 @@ func (d *decoder) failure(r *wire.Row, _ time.Time) []Event {
 	return []Event{e}
 }
 
-// message returns a message with the fields that all kinds have in common. seq reports whether the sequence numbers in the frame
-// belong to this topic.
+// message returns a message with the fields that all kinds have. seq reports whether the sequence numbers in the frame count the
+// messages of topic t.
 func (d *decoder) message(r *wire.Row, t messages.Topic, kind messages.Kind, at time.Time, seq bool) *messages.Message {
 	m := &messages.Message{Topic: t, Kind: kind, Epoch: r.TextOrNumber(wire.FieldEpoch), Time: r.Time(fieldTime), ReceivedAt: at}
 	if m.Epoch == "" {
@@ -287,7 +285,7 @@ func (d *decoder) message(r *wire.Row, t messages.Topic, kind messages.Kind, at 
 	return m
 }
 
-// deliver returns the event of a message, or of a bad frame if r has an error.
+// deliver returns the event of a message. If r has an error, it returns the event of a bad frame.
 func deliver(r *wire.Row, m *messages.Message) []Event {
 	if r.Err != nil {
 		return badFrame(r, m.Topic)
@@ -305,7 +303,7 @@ func badFrame(r *wire.Row, topics ...messages.Topic) []Event {
 	return events
 }
 
-// noAddress reports a frame that names no token and no market. It returns no events.
+// noAddress reports a drift, because a frame names no token and no market. It returns no events.
 func noAddress(r *wire.Row) []Event {
 	r.Note("frame without address")
 	return nil

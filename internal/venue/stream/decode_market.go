@@ -29,7 +29,7 @@ var (
 type addressing uint8
 
 const (
-	// unaddressed frames name no token in a known way.
+	// unaddressed frames name no token that the decoder can find.
 	unaddressed addressing = iota
 	// byToken frames contain the token's id. Their sequence numbers count the messages of this token.
 	byToken
@@ -39,8 +39,8 @@ const (
 	byMarket
 )
 
-// token returns the topic of a frame's token. If the frame contains only a market, t is the topic of the YES token, and no is
-// the topic of the NO token.
+// token returns the topic of a frame's token. If the frame contains only a market, t is the topic of the market's YES token, and no
+// is the topic of its NO token.
 func (d *decoder) token(r *wire.Row, c messages.Channel) (t, no messages.Topic, by addressing) {
 	if v := r.Of(wire.FieldTokenID); !v.IsNull() {
 		id, ok := v.ID()
@@ -75,7 +75,7 @@ func (d *decoder) token(r *wire.Row, c messages.Channel) (t, no messages.Topic, 
 	return t, no, unaddressed
 }
 
-// price decodes price_update. The frame contains a token, or a market with the prices of YES and NO.
+// price decodes a price_update frame. The frame contains the price of a token, or the prices of both tokens of a market.
 func (d *decoder) price(r *wire.Row, at time.Time) []Event {
 	t, no, by := d.token(r, messages.ChannelPrices)
 	switch by {
@@ -130,7 +130,7 @@ func spread(r *wire.Row, tokenID string, at time.Time) *market.Spread {
 	return s
 }
 
-// prices decodes yesPrice and noPrice of a frame that contains only a market.
+// prices decodes yesPrice and noPrice of a frame that contains a market but no token.
 func (d *decoder) prices(r *wire.Row, yes, no messages.Topic, at time.Time) []Event {
 	var events []Event
 	for _, side := range []struct {
@@ -162,8 +162,8 @@ func (d *decoder) bookSnapshot(r *wire.Row, at time.Time) []Event {
 	return deliver(r, m)
 }
 
-// bookUpdate decodes the changes of a book. A frame without changes contains a complete book, which is a snapshot. A frame without
-// changes is bad if it has a previous sequence number, because its bids and asks could also be changes.
+// bookUpdate decodes the changes of a book. If the frame has no member changes, its bids and asks are a snapshot. If such a frame
+// has a previous sequence number, it is bad, because its bids and asks could also be changes.
 func (d *decoder) bookUpdate(r *wire.Row, at time.Time) []Event {
 	t, _, by := d.token(r, messages.ChannelOrderbook)
 	if by == unaddressed {
@@ -189,7 +189,7 @@ func (d *decoder) bookUpdate(r *wire.Row, at time.Time) []Event {
 	return deliver(r, m)
 }
 
-// change decodes one element of changes. A bad element makes the frame bad, so that either all changes are applied or none.
+// change decodes one element of changes. If the element is bad, the whole frame is bad.
 func change(r *wire.Row, v wire.Value) market.LevelChange {
 	in := r.Child(v)
 	var change market.LevelChange
@@ -254,8 +254,8 @@ func (d *decoder) tradesSnapshot(r *wire.Row, at time.Time) []Event {
 	return deliver(r, m)
 }
 
-// oldestFirst sorts trades by time. Trades with the same time stay in the order of the venue. If the venue lists the newest trade
-// first, oldestFirst reverses this order.
+// oldestFirst sorts trades by time. Trades with the same time keep the venue's order, which is reversed if the venue lists the
+// newest trade first.
 func oldestFirst(trades []market.Trade) {
 	if n := len(trades); n > 1 && trades[0].Timestamp.After(trades[n-1].Timestamp) {
 		slices.Reverse(trades)
@@ -276,8 +276,8 @@ func (d *decoder) trade(r *wire.Row, at time.Time) []Event {
 	return deliver(r, m)
 }
 
-// tapeTrade decodes a trade of the public tape. If the trade has no token or market, tapeTrade uses the token or market of the
-// message. A different token makes the frame bad.
+// tapeTrade decodes a public trade. If the trade has no token or no market, it gets the token or market of the message. If the
+// trade has another token than the message, the frame is bad.
 func tapeTrade(r *wire.Row, m *messages.Message) market.Trade {
 	t := r.Trade()
 	if t.TokenID == "" {
@@ -320,7 +320,7 @@ func (d *decoder) marketResolved(r *wire.Row, at time.Time) []Event {
 	})
 }
 
-// marketMessage decodes the fields that all frames of the market channel have in common. fill decodes the other fields.
+// marketMessage decodes the fields that all frames of the market channel have. fill decodes the other fields.
 func (d *decoder) marketMessage(r *wire.Row, at time.Time, fill func(*market.MarketChange)) []Event {
 	id, ok := r.Of(wire.FieldMarketID).ID()
 	if !ok || id == "" {
@@ -335,7 +335,7 @@ func (d *decoder) marketMessage(r *wire.Row, at time.Time, fill func(*market.Mar
 	return deliver(r, m)
 }
 
-// resolve decodes the result of a market. A missing status means RESOLVED.
+// resolve decodes the result of a market. If the frame has no status, the status is RESOLVED.
 func resolve(r *wire.Row, m *market.MarketChange) {
 	if m.StatusRaw == "" {
 		m.Status, m.StatusRaw = market.StatusResolved, string(market.StatusResolved)
@@ -344,7 +344,8 @@ func resolve(r *wire.Row, m *market.MarketChange) {
 	m.WinningTokenID = r.ID(fieldWinningToken)
 }
 
-// marketSnapshot decodes an older form of frame: the prices of a market and perhaps its book, or a list of such markets.
+// marketSnapshot decodes an older type of frame. It contains the prices and optionally the book of a market, or a list of such
+// markets.
 func (d *decoder) marketSnapshot(r *wire.Row, at time.Time) []Event {
 	list, ok := r.Of(fieldMarkets).List()
 	if !ok {

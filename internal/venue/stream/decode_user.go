@@ -17,8 +17,8 @@ var (
 	fieldPosition  = wire.NewField("position")
 )
 
-// account returns the message of a frame about an account. A frame without an address is about the connection's account. ok is
-// false if the frame is about another account.
+// account returns the message of a frame about an account. If the frame has no address, the account is that of the connection. ok
+// is false if the frame has the address of another account.
 func (d *decoder) account(r *wire.Row, kind messages.Kind, at time.Time) (m *messages.Message, ok bool) {
 	address := r.Of(fieldAddress)
 	t := d.topic(messages.ChannelUser, address.Text())
@@ -29,7 +29,7 @@ func (d *decoder) account(r *wire.Row, kind messages.Kind, at time.Time) (m *mes
 	return d.message(r, t, kind, at, true), true
 }
 
-// userSnapshot decodes a complete account. A bad order or position makes the frame bad. The balance is optional.
+// userSnapshot decodes a complete account. The balance is optional.
 func (d *decoder) userSnapshot(r *wire.Row, at time.Time) []Event {
 	m, ok := d.account(r, messages.KindUserSnapshot, at)
 	if !ok {
@@ -43,7 +43,7 @@ func (d *decoder) userSnapshot(r *wire.Row, at time.Time) []Event {
 	return deliver(r, m)
 }
 
-// rows decodes a required list. A missing list or a bad element makes the frame bad.
+// rows decodes a required list in the member f. If the list is missing or an element is bad, the frame is bad.
 func rows[T any](r *wire.Row, f wire.Field, read func(*wire.Row) T) []T {
 	list, ok := r.Of(f).List()
 	if !ok {
@@ -56,7 +56,7 @@ func rows[T any](r *wire.Row, f wire.Field, read func(*wire.Row) T) []T {
 	return out
 }
 
-// element decodes an object within a frame. A bad object makes the frame bad.
+// element decodes an object v in the member f of a frame. If the object is bad, the frame is bad.
 func element[T any](r *wire.Row, f wire.Field, v wire.Value, read func(*wire.Row) T) T {
 	in := r.Child(v)
 	out := read(in)

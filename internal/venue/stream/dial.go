@@ -16,34 +16,34 @@ import (
 
 // Dialer opens connections.
 type Dialer interface {
-	// Dial opens a connection before ctx ends. The handshake contains header, which may contain secrets. The only part of the URL
-	// in errors of Dial is the host. Errors contain no part of header.
+	// Dial opens a connection. ctx applies only to the opening. Dial sends header with the handshake. Errors must contain no part of
+	// header and no part of the URL except the host.
 	Dial(ctx context.Context, url string, header http.Header) (Conn, error)
 }
 
 // Conn is an open connection. Read, Write and Close may be called concurrently, but no method may be called concurrently with
 // itself.
 type Conn interface {
-	// Read returns the next frame, or a *CloseError if the venue has closed the connection with a code. The caller may keep and
-	// change the slice.
+	// Read returns the next frame. If the venue has closed the connection with a code, Read returns a *CloseError. The caller owns the
+	// slice.
 	Read(ctx context.Context) ([]byte, error)
-	// Write sends a frame. It does not retain the slice.
+	// Write sends a frame. It must not retain the slice.
 	Write(ctx context.Context, frame []byte) error
-	// Close ends the connection and all pending calls within about a second. With code 0 it sends no close frame.
+	// Close ends the connection and all pending calls within about a second. If code is 0, Close sends no close frame.
 	Close(code int) error
 }
 
 const (
-	// maxHeaderBytes bounds the HTTP header of the venue's handshake.
+	// maxHeaderBytes is the maximum size of the HTTP header in the venue's response.
 	maxHeaderBytes = 64 << 10
-	// closeWithin bounds the wait for the venue's close frame.
+	// closeWithin is the maximum wait for the venue's close frame.
 	closeWithin = time.Second
 	// closeNormal is the code of a normal close.
 	closeNormal = 1000
 )
 
-// dialer is the production Dialer. It uses no proxy and follows no redirects. It uses HTTP/1.1, because the handshake requires this
-// version.
+// dialer is the default Dialer. It uses no proxy and follows no redirects. It uses HTTP/1.1, because the WebSocket handshake
+// requires this version.
 type dialer struct{}
 
 func (dialer) Dial(ctx context.Context, address string, header http.Header) (Conn, error) {
@@ -74,7 +74,7 @@ func (dialer) Dial(ctx context.Context, address string, header http.Header) (Con
 	return &conn{ws: ws, raw: *raw.Load(), closeWithin: closeWithin}, nil
 }
 
-// dialError returns the error of a failed dial without the URL that a *url.Error contains.
+// dialError returns an error for a failed dial that does not contain the URL.
 func dialError(response *http.Response, err error) error {
 	if response != nil && response.StatusCode != http.StatusSwitchingProtocols {
 		return &HandshakeError{Status: response.StatusCode, RetryAfter: wire.RetryAfter(response.Header, time.Now())}
@@ -89,12 +89,11 @@ func dialError(response *http.Response, err error) error {
 	return errors.New("the connection could not be opened")
 }
 
-// conn is a connection of coder/websocket. It does not pass contexts to the library, because the library would allocate memory for
-// each frame to watch the context. Close ends Read and Write.
+// conn is a connection of coder/websocket. Read and Write ignore their contexts, because the library would allocate memory for each
+// frame to watch a context. Close ends Read and Write.
 type conn struct {
 	ws  *websocket.Conn
 	raw net.Conn
-	// closeWithin bounds the wait for the venue's close frame.
 	closeWithin time.Duration
 }
 
@@ -112,10 +111,10 @@ func (c *conn) Write(_ context.Context, frame []byte) error {
 
 func (c *conn) Close(code int) error {
 	if code == 0 {
-		_ = c.raw.Close() // closing TLS could block on its close alert
+		_ = c.raw.Close() // closing a TLS connection could block, because it sends an alert
 		return c.ws.CloseNow()
 	}
-	// The library waits up to ten seconds for the peer's close frame.
+	// The library would wait up to ten seconds for the peer's close frame.
 	stop := time.AfterFunc(c.closeWithin, func() { _ = c.raw.Close() })
 	defer stop.Stop()
 	return c.ws.Close(websocket.StatusCode(code), "")

@@ -1,7 +1,7 @@
-// Package stream is the client of the venue's WebSocket stream. It subscribes to topics over a pool of connections, reconnects, and
-// decodes frames into messages. The Handler keeps the state of topics: it checks sequence numbers, assembles books and distributes
-// messages to readers.
+// Package stream is the client of the venue's WebSocket stream. It subscribes to topics over a pool of connections, reopens lost
+// connections, and decodes frames into messages. The client does not keep the state of topics. A Handler checks the sequence
+// numbers, assembles books and distributes messages to readers.
 //
-// Each connection has three goroutines: one reads and decodes, one writes, and one does everything else, including all calls of
-// the Handler. The Handler is never called with a lock held, so it may call the Client.
+// Each open connection has at least three goroutines: one reads and decodes frames, one writes frames, and one does everything
+// else, including all calls of the Handler. The Handler may call the Client, because the Client holds no lock during these calls.
 package stream

@@ -11,7 +11,7 @@ var verbs = [...]string{
 	VerbSubscribe: "subscribe", VerbUnsubscribe: "unsubscribe", VerbResync: "resync", VerbAuth: "auth", VerbPing: "ping",
 }
 
-// encode returns the frame of a request, with the members in the contract's order.
+// encode returns the frame of a request. The members have the order of the venue's documentation.
 func encode(r *Request) []byte {
 	b := []byte(`{"type":"`)
 	b = append(b, verbs[r.Verb]...)
@@ -59,14 +59,15 @@ func appendIDs(b []byte, r *Request) []byte {
 
 // appendText appends a JSON string.
 func appendText(b []byte, s string) []byte {
-	text, _ := json.Marshal(s) // cannot fail for a string
+	text, _ := json.Marshal(s) // Marshal cannot fail for a string
 	return append(b, text...)
 }
 
-// frameOverhead is an upper bound of the size of a subscription without its ids.
+// frameOverhead is an upper bound of the size of a subscription in bytes without its ids.
 const frameOverhead = 128
 
-// idSize returns an upper bound of the size of an id in JSON, with quotes and comma. An escaped byte needs up to six bytes.
+// idSize returns an upper bound of the size of an id in JSON in bytes, with quotes and comma. An escaped byte needs up to six
+// bytes.
 func idSize(t messages.Topic) int {
 	n := len(t.ID) + 3
 	for i := range len(t.ID) {

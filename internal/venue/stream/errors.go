@@ -9,16 +9,16 @@ import (
 )
 
 var (
-	// ErrFull is the error of Watch if the bounds in Config allow no further topic. The code of ErrFull is RATE_LIMITED.
+	// ErrFull is the error of Watch if the limits in Config allow no further topic.
 	ErrFull error = market.Errorf(market.CodeRateLimited, "the stream has no room for another topic")
 	// ErrStopped is the error of Watch after Run has ended.
 	ErrStopped error = market.Errorf(market.CodeUpstreamUnavailable, "the stream is closed")
 )
 
-// CloseError reports that the venue closed a connection with a code. Conn.Read returns it.
+// CloseError reports that the venue has closed a connection with a code.
 type CloseError struct{ Code int }
 
-// Error contains the code but not the venue's text, because the text may quote secrets.
+// Error returns a text with the code but without the venue's text, which may quote secrets.
 func (e *CloseError) Error() string {
 	return fmt.Sprintf("the venue closed the connection with code %d", e.Code)
 }
@@ -26,16 +26,16 @@ func (e *CloseError) Error() string {
 // HandshakeError reports that the response to the WebSocket handshake has a status other than 101.
 type HandshakeError struct {
 	Status int
-	// RetryAfter is the wait that the venue has requested. It is 0 if the venue has requested none.
+	// RetryAfter is the wait that the venue has requested, or 0 if it has requested none.
 	RetryAfter time.Duration
 }
 
-// Error contains the status.
+// Error returns a text with the status.
 func (e *HandshakeError) Error() string {
 	return fmt.Sprintf("the venue answered with status %d", e.Status)
 }
 
-// These close codes have a special meaning in the contract.
+// Close codes of the documented stream with a special meaning.
 const (
 	closeCredentials = 4001
 	closeSlow        = 4002
@@ -43,7 +43,7 @@ const (
 	closeLimited     = 4008
 )
 
-// disconnectError is the cause of a lost connection, with a reason for Observer.Reconnect.
+// disconnectError is the cause of a lost connection with the reason for Observer.Reconnect.
 type disconnectError struct {
 	reason string
 	err    error
@@ -58,9 +58,9 @@ var (
 	errWrite     = &disconnectError{"write", errors.New("a frame could not be written in time")}
 	errGarbage   = &disconnectError{"garbage", errors.New("ten frames in a row were not JSON")}
 	errReconnect = &disconnectError{"asked", errors.New("resyncs have failed")}
-	// errRetired ends a connection without topics.
+	// errRetired ends a connection that has no topics.
 	errRetired = errors.New("the connection is not needed")
-	// errLimited ends a connection after the venue has told the client to authenticate later.
+	// errLimited ends a connection if the venue tells the client to authenticate later.
 	errLimited = &disconnectError{"limited", errors.New("the venue postponed the authentication")}
 )
 
@@ -92,7 +92,7 @@ func codeOf(err error) int {
 	return 0
 }
 
-// These are the errors for Handler.Refused.
+// Errors for Handler.Refused.
 var (
 	errUnknownTopic    = market.Errorf(market.CodeNotFound, "the venue's stream does not know the topic")
 	errUnauthenticated = market.Errorf(market.CodeUnauthenticated, "the venue's stream refused the credentials")

@@ -10,28 +10,27 @@ import (
 // pool contains the watched topics and their connections. Client.mu protects it.
 type pool struct {
 	topics map[messages.Topic]*entry
-	// public contains the public connections, oldest first. A new topic is assigned to the first connection that is not full.
+	// public contains the connections for public topics, oldest first.
 	public []*connection
-	// users contains a connection for each user topic.
+	// users contains the connections for user topics.
 	users map[messages.Topic]*connection
 	// wanted is the number of watched topics. identities is the number of watched user topics.
 	wanted, identities int
-	// perConnection is the greatest number of subjects on a public connection. The venue's hello may reduce it.
+	// perConnection is the maximum number of subjects on a public connection (see Protocol.Subject). The venue's hello may reduce it.
 	perConnection int
-	// numbers is the number of the newest connection, which appears in the log. turns is the number of calls of Watch so far.
+	// numbers is the number of connections so far. turns is the number of calls of Watch so far.
 	numbers int
 	turns   uint64
 }
 
-// entry is a watched topic, or an unwatched topic that its connection has not released yet. A topic stays with its connection until
-// the release, so that only one goroutine calls the Handler for the topic.
+// entry is a watched topic, or a topic that was unwatched but not yet released by its connection. Until the release, the topic
+// stays with this connection, because only one goroutine may call the Handler for a topic.
 type entry struct {
 	topic  messages.Topic
 	creds  *market.Credentials
 	conn   *connection
 	wanted bool
-	// turn is the number of the last call of Watch for this topic. If the topic is watched again, it gets a new turn, and the
-	// connection subscribes to it again.
+	// turn is the number of the last call of Watch for this topic. If turn changes, the connection subscribes to the topic again.
 	turn uint64
 }
 
@@ -59,11 +58,10 @@ func (p *pool) open() int {
 	return n
 }
 
-// Watch subscribes to a topic now and after each reconnect, until Unwatch is called or Handler.Refused reports a rejection. The ID
-// of a user topic is the address in lower case. creds are the credentials for a user topic. They are nil if the venue needs none.
-// The client calls Handler.Up after it has sent the subscription. If the topic is already watched, the client subscribes again and
-// calls Handler.Up again, and the venue sends a snapshot. Watch fails with ErrFull if the pool is full. Watch never waits for the
-// network.
+// Watch subscribes to a topic now and after each reconnect. The subscription ends when Unwatch is called or Handler.Refused reports
+// a rejection. If the topic is already watched, the client subscribes again, and the venue sends a snapshot again. The ID of a user
+// topic is the address in lower case. creds contains the credentials for a user topic, or is nil if the venue needs none. Watch
+// fails with ErrFull if the limits in Config allow no further topic. Watch does not wait for the network.
 func (c *Client) Watch(t messages.Topic, creds *market.Credentials) error {
 	if !validTopic(t) {
 		return market.Errorf(market.CodeBadUserInput, "this cannot be a topic of the stream")
@@ -96,7 +94,7 @@ func (c *Client) Watch(t messages.Topic, creds *market.Credentials) error {
 	return nil
 }
 
-// Unwatch ends the subscription of a topic. Messages that were already received may still reach the Handler.
+// Unwatch ends the subscription of a topic. The Handler may still get messages that arrived before.
 func (c *Client) Unwatch(t messages.Topic) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -107,7 +105,7 @@ func (c *Client) Unwatch(t messages.Topic) {
 }
 
 // Resync requests a snapshot of a topic, after a random delay of up to 250 ms and at most once a second. Resync does nothing if the
-// topic is not subscribed, or if a snapshot that was requested within the last 1.5 s has not arrived.
+// topic is not subscribed. It also does nothing for 1.5 s after a request if the requested snapshot has not arrived.
 func (c *Client) Resync(t messages.Topic) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -163,8 +161,8 @@ func (c *Client) assign(t messages.Topic) *connection {
 	return c.add(messages.Topic{})
 }
 
-// hasRoom reports whether an unwatched topic that its connection has not released yet can be watched again. The topic stays with
-// this connection. The connection may then have more than perConnection subjects for a while. The caller holds the lock.
+// hasRoom reports whether the limits allow to watch e again. e was unwatched, but its connection has not released it yet. e stays
+// with this connection, even if the connection then has more than perConnection subjects. The caller holds the lock.
 func (c *Client) hasRoom(e *entry) bool {
 	if e.conn.user() {
 		return c.pool.identities < c.cfg.Identities
@@ -179,8 +177,7 @@ func (c *Client) hasRoom(e *entry) bool {
 	return load < c.pool.perConnection*c.cfg.Connections
 }
 
-// add adds a connection for the user topic identity. If identity is the zero topic, the connection is for public topics. The caller
-// holds the lock.
+// add adds a connection for the user topic identity, or for public topics if identity is the zero topic. The caller holds the lock.
 func (c *Client) add(identity messages.Topic) *connection {
 	c.pool.numbers++
 	k := newConnection(c, c.pool.numbers, identity)
@@ -203,14 +200,14 @@ func (c *Client) addWatched(e *entry, by int) {
 	}
 }
 
-// unwatch marks a topic as no longer watched. The topic's connection releases it later. The caller holds the lock.
+// unwatch marks a topic as no longer watched. The connection of the topic releases the entry later. The caller holds the lock.
 func (c *Client) unwatch(e *entry) {
 	e.wanted = false
 	e.creds = nil
 	c.addWatched(e, -1)
 }
 
-// release removes an unwatched topic. It runs on the connection's goroutine. The caller holds the lock.
+// release removes the entry of an unwatched topic. Only the connection's goroutine calls release, with the lock held.
 func (c *Client) release(e *entry) {
 	delete(e.conn.topics, e.topic)
 	if c.pool.topics[e.topic] == e {
@@ -218,8 +215,8 @@ func (c *Client) release(e *entry) {
 	}
 }
 
-// refuse ends a topic that the venue has rejected, and calls Handler.Refused. It does nothing if the topic was watched again since
-// the rejected request. It runs on the connection's goroutine.
+// refuse removes a topic that the venue has rejected, and calls Handler.Refused. turn is the turn of the rejected subscription.
+// refuse does nothing if the topic was watched again later. Only the connection's goroutine calls refuse.
 func (c *Client) refuse(k *connection, t messages.Topic, turn uint64, err *market.Error) {
 	c.mu.Lock()
 	e := k.topics[t]
@@ -234,16 +231,16 @@ func (c *Client) refuse(k *connection, t messages.Topic, turn uint64, err *marke
 	c.handler.Refused(t, err)
 }
 
-// refuseAll ends all watched topics of a connection.
+// refuseAll calls refuse for all watched topics of a connection.
 func (c *Client) refuseAll(k *connection, err *market.Error) {
 	for _, e := range k.watched() {
 		c.refuse(k, e.topic, e.turn, err)
 	}
 }
 
-// retire removes a connection from the pool if the connection has no topics. It reports whether it removed the connection. It never
-// removes the last public connection, because the state of this connection is the state of the stream. retire runs on the
-// connection's goroutine, which must end after a removal.
+// retire removes a connection without topics from the pool. It does not remove the last public connection, because Stats reports
+// the state of this connection. If retire returns true, it has removed the connection, and the goroutine of the connection must
+// end. Only this goroutine calls retire.
 func (c *Client) retire(k *connection) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -264,8 +261,8 @@ func (c *Client) retire(k *connection) bool {
 	return true
 }
 
-// shrink applies the venue's limit of topics on a connection, before the topics of k are subscribed. It moves excess topics of k to
-// other connections. It refuses topics if all connections are full. shrink runs on k's goroutine.
+// shrink applies the venue's limit of topics on a connection. It moves excess topics of k to other connections, or refuses them if
+// all connections are full. Only k's goroutine calls shrink, before it subscribes to the topics of k.
 func (c *Client) shrink(k *connection, limit int) {
 	var unplaced []*entry
 	c.mu.Lock()

@@ -9,42 +9,42 @@ import (
 	"oddsgraph/internal/market/messages"
 )
 
-// Protocol describes the protocol of a venue's stream. Documented returns the protocol that generic venues use.
+// Protocol describes the protocol of a venue's stream.
 type Protocol struct {
 	// NewCodec returns the codec of a new socket. identity is the user topic of the socket, or the zero topic.
 	NewCodec func(identity messages.Topic, env Env) Codec
-	// Greets reports that the venue's first frame is a hello. If Greets is false, the client subscribes topics as soon as the
+	// Greets reports whether the venue's first frame is a hello. If Greets is false, the client sends subscriptions as soon as the
 	// socket is open.
 	Greets bool
-	// Acknowledges reports that the venue confirms subscriptions. If Acknowledges is false, the client treats a subscription as
-	// confirmed when it has sent the subscription.
+	// Acknowledges reports whether the venue confirms subscriptions. If Acknowledges is false, a subscription counts as confirmed when
+	// it was sent.
 	Acknowledges bool
-	// Resyncs reports that the venue sends a snapshot on request. If Resyncs is false, the client subscribes to the topic again to
-	// get a snapshot.
+	// Resyncs reports whether the venue sends a snapshot on request. If Resyncs is false, the client unsubscribes and subscribes again
+	// to get a snapshot.
 	Resyncs bool
-	// Subject returns the name of a topic's subject. A subject is what the venue counts as one subscription, such as a market.
-	// Topics of the same subject share a connection. If Subject is nil, each topic is its own subject.
+	// Subject returns the subject of a topic. A subject is what the venue counts as one subscription, such as a market. Topics of the
+	// same subject share a connection. If Subject is nil, each topic is a subject.
 	Subject func(messages.Topic) string
-	// PingEvery is the time between pings; 0 means 20 s. Silence is the greatest time without a frame; 0 means 2.5 times the
-	// heartbeat interval in the venue's hello.
+	// PingEvery is the time between pings. The default is 20 s. If no frame arrives for Silence, the connection is closed. The default
+	// of Silence is 2.5 times the heartbeat interval in the venue's hello.
 	PingEvery, Silence time.Duration
-	// Header returns the header of a handshake; nil means none. The client calls Header for each handshake, so the header may
-	// contain a signature of the current time.
+	// Header returns the header of a handshake. Header may be nil. It is called for each handshake, so the header may contain a
+	// signature of the current time.
 	Header func() (http.Header, error)
 }
 
-// Env is what the client provides to a codec.
+// Env contains what a codec gets from the client.
 type Env struct {
 	// Observer receives the types of frames and deviations from the venue's documentation.
 	Observer Observer
-	// Tokens is the function in Config.Tokens, which returns the YES and NO tokens of a market.
+	// Tokens is Config.Tokens.
 	Tokens func(marketID string) (yes, no string, ok bool)
 }
 
-// Codec translates between topics and the frames of one socket. A codec may keep state, such as books or the venue's ids of
-// subscriptions. Encode and Decode are called concurrently by two goroutines.
+// Codec encodes requests as frames and decodes the frames of one socket. A codec may keep state, such as books or the venue's ids
+// of subscriptions. Two goroutines call Encode and Decode concurrently.
 type Codec interface {
-	// Encode returns the frames of a request, in order. It returns no frames if the venue needs none for the request.
+	// Encode returns the frames of a request, in order. It returns no frames if the venue needs none.
 	Encode(r *Request) [][]byte
 	// Decode returns the events of a frame. The codec may retain the frame. at is the time at which the frame arrived.
 	Decode(frame []byte, at time.Time) []Event
@@ -53,15 +53,16 @@ type Codec interface {
 // Maintainer is a Codec that also works in the background, for example to read lost books over REST.
 type Maintainer interface {
 	Codec
-	// Maintain runs until ctx ends. emit calls a function and delivers the events that the function returns before the next frame
-	// is decoded. If the socket has ended, emit does not call the function. An error of Maintain ends the socket.
+	// Maintain runs until ctx ends. If it returns an error, the client closes the socket. Maintain passes functions to emit. While no
+	// frame is being decoded, emit calls the function and delivers the events that the function returns. If the socket has ended, emit
+	// does nothing.
 	Maintain(ctx context.Context, emit func(func(now time.Time) []Event)) error
 }
 
 // Verb is the type of a request.
 type Verb uint8
 
-// The verbs. Only venues with user data get VerbAuth.
+// The verbs. VerbAuth is used only on connections of user topics.
 const (
 	VerbSubscribe Verb = iota + 1
 	VerbUnsubscribe
@@ -70,13 +71,13 @@ const (
 	VerbPing
 )
 
-// Request is a frame to the venue. All topics of a request are of the same channel. A request for a resync or for user data has one
-// topic.
+// Request is a request to the venue. All topics of a request have the same channel. A resync and a request for a user topic have
+// one topic.
 type Request struct {
 	Verb   Verb
 	Rid    string
 	Topics []messages.Topic
-	// Depth is set for subscriptions of books.
+	// Depth is set if the request subscribes to books.
 	Depth int
 	// Credentials is set for VerbAuth.
 	Credentials *market.Credentials
@@ -87,22 +88,22 @@ type EventKind uint8
 
 // The kinds of events.
 const (
-	// EventLife means that a frame, such as a pong, only shows that the venue is alive.
+	// EventLife stands for a frame, such as a pong, that only shows that the venue is alive.
 	EventLife EventKind = iota
-	// EventGarbage means that a frame is not JSON.
+	// EventGarbage stands for a frame that is not JSON.
 	EventGarbage
 	// EventHello is the first frame of a connection. It sets Epoch and Hello.
 	EventHello
 	// EventAck confirms the request Rid. It sets Topics if the venue lists them.
 	EventAck
-	// EventError rejects the request Rid, or reports an error that belongs to no request. It sets Code, and IDs if the venue names
-	// them.
+	// EventError rejects the request Rid, or reports another error if Rid is empty. It sets Code, and IDs if the venue names the
+	// rejected ids.
 	EventError
 	// EventHeartbeat sets Epoch and Seqs.
 	EventHeartbeat
 	// EventMessage sets Message.
 	EventMessage
-	// EventBad means that a message of Topic is unusable. The client requests a snapshot.
+	// EventBad stands for an unusable message of Topic. The client then requests a snapshot.
 	EventBad
 )
 
@@ -117,7 +118,7 @@ type Event struct {
 	Message *messages.Message
 	Topic   messages.Topic
 	Topics  []messages.Topic
-	// maintained reports that the event comes from Maintainer.Maintain, not from a frame. Such an event does not show that the
+	// maintained reports whether the event comes from Maintainer.Maintain instead of a frame. Such an event does not show that the
 	// venue is alive.
 	maintained bool
 
@@ -126,8 +127,8 @@ type Event struct {
 	RetryAfter time.Duration
 }
 
-// Hello contains the venue's heartbeat interval and limits. A value of 0 means that the venue has not sent the value. Topics is the
-// greatest number of topics on a connection. Depth is the greatest number of levels on each side of a book.
+// Hello contains the venue's heartbeat interval and limits. A value is 0 if the venue has not sent it. Topics is the maximum number
+// of topics on a connection. Depth is the maximum number of levels on each side of a book.
 type Hello struct {
 	Heartbeat       time.Duration
 	Topics, Depth   int

@@ -14,12 +14,12 @@ import (
 type class uint8
 
 const (
-	// classRefused is also the class of unknown codes.
+	// classRefused is for all codes that are not listed in classes.
 	classRefused class = iota
 	classUnknown
 	classUnauthenticated
 	classForbidden
-	// classLater is for temporary errors: a later request may succeed.
+	// classLater is for temporary errors. A later request may succeed.
 	classLater
 )
 
@@ -49,8 +49,8 @@ type rejection struct {
 	err   *market.Error
 }
 
-// rejected handles an error frame about a request. down contains the topics that the queue will subscribe again later. The result
-// rejected contains the topics that the venue has refused.
+// rejected handles an error frame. down contains the topics that the queue subscribes again later. The result rejected contains the
+// topics that the venue has refused.
 func (q *sendQueue) rejected(e *Event, class class) (down []messages.Topic, rejected []rejection) {
 	r := q.awaited[e.Rid]
 	if r == nil && e.Rid == "" && class != classLater {
@@ -76,7 +76,7 @@ func (q *sendQueue) rejected(e *Event, class class) (down []messages.Topic, reje
 		subs[0].resyncSent = time.Time{}
 		q.resync(subs[0], e.At.Add(q.retryDelay(subs[0], e.RetryAfter)))
 	case class == classRefused && r.Verb == VerbResync:
-		q.resubscribe(subs[0], subs[0].turn) // the venue supports no resync, but sends a snapshot after a subscription
+		q.resubscribe(subs[0], subs[0].turn) // the venue does not support resyncs, but it sends a snapshot after a subscription
 	case class == classLater:
 		at := e.At.Add(q.retryDelay(subs[0], e.RetryAfter))
 		for _, s := range subs {
@@ -89,8 +89,8 @@ func (q *sendQueue) rejected(e *Event, class class) (down []messages.Topic, reje
 	return down, nil
 }
 
-// unanswered returns a subscription request for one of ids to which the venue has not responded, or nil. rejected uses it to find
-// the request to which an error without a rid belongs.
+// unanswered returns the request to which an error without a rid belongs. This is a subscription of one of ids that the venue has
+// not answered. unanswered returns nil if there is no such request.
 func (q *sendQueue) unanswered(ids []string) *Request {
 	for _, r := range q.awaited {
 		if r.Verb == VerbSubscribe && slices.ContainsFunc(r.Topics, func(t messages.Topic) bool {
@@ -103,8 +103,8 @@ func (q *sendQueue) unanswered(ids []string) *Request {
 	return nil
 }
 
-// exclude rejects the topics that the error names. If the error names no topic, exclude queues the two halves of the request as
-// separate requests. By repeated halving, the queue finds the rejected topic.
+// exclude rejects the topics that an error names. If the error names none of the topics, exclude queues two requests, each with
+// half of the topics. By repeated halving, the queue finds the bad topic.
 func (q *sendQueue) exclude(subs []*sub, e *Event, class class) (down []messages.Topic, rejected []rejection) {
 	named := make(map[string]bool, len(e.IDs))
 	for _, id := range e.IDs {
@@ -114,15 +114,14 @@ func (q *sendQueue) exclude(subs []*sub, e *Event, class class) (down []messages
 	for _, s := range subs {
 		if named[s.topic.ID] || len(subs) == 1 {
 			rejected = append(rejected, rejection{s.topic, s.turn, rejectionError(class)})
-			s.subscribed = false // so that remove does not unsubscribe the topic
+			s.subscribed = false // remove must not unsubscribe the topic
 			q.remove(s)
 		} else {
 			rest = append(rest, s)
 		}
 	}
 	if len(rejected) > 0 {
-		// The venue may have accepted the other topics. If the venue does not confirm these topics within ackWithin, the queue
-		// subscribes them again.
+		// The venue may have accepted the other topics. If it does not confirm them within ackWithin, the queue subscribes them again.
 		q.groups++
 		for _, s := range rest {
 			if !s.answered {
@@ -143,7 +142,7 @@ func (q *sendQueue) exclude(subs []*sub, e *Event, class class) (down []messages
 	return down, nil
 }
 
-// requeue queues the subscription of a topic for the time at. Until then the topic is down.
+// requeue queues another subscription of a topic for the time at. Until then, the topic is down.
 func (q *sendQueue) requeue(s *sub, at time.Time) messages.Topic {
 	s.subscribed, s.answered, s.up, s.notBefore = false, false, false, at
 	s.resyncAt, s.resyncSent = time.Time{}, time.Time{}
@@ -151,8 +150,8 @@ func (q *sendQueue) requeue(s *sub, at time.Time) messages.Topic {
 	return s.topic
 }
 
-// retryDelay returns the wait before a postponed subscription: a random backoff, but at least the wait that the venue has
-// requested.
+// retryDelay returns the wait before a postponed request. The wait is a random backoff, but at least asked, which is the wait that
+// the venue has requested.
 func (q *sendQueue) retryDelay(s *sub, asked time.Duration) time.Duration {
 	c := &q.k.client.cfg
 	bound := min(time.Duration(math.Ldexp(float64(backoffMin), min(s.attempts, 10))), c.BackoffMax)
@@ -160,7 +159,7 @@ func (q *sendQueue) retryDelay(s *sub, asked time.Duration) time.Duration {
 	return max(asked, bound/2+time.Duration(c.Rand()*float64(bound/2)))
 }
 
-// pauseFor makes the queue send nothing for the requested time, but at least for a second.
+// pauseFor makes the queue send nothing for the time asked, but at least for a second.
 func (q *sendQueue) pauseFor(now time.Time, asked time.Duration) {
 	until := now.Add(max(asked, time.Second))
 	for i := range q.window.times {

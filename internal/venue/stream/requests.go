@@ -7,7 +7,7 @@ import (
 	"oddsgraph/internal/market/messages"
 )
 
-// unsubscription removes topics of one channel from the field unsubscribes and returns a request that unsubscribes them.
+// unsubscription removes topics of one channel from q.unsubscribes and returns a request that unsubscribes them.
 func (q *sendQueue) unsubscription() *Request {
 	b := q.batch(q.unsubscribes[0])
 	rest := q.unsubscribes[:0]
@@ -20,8 +20,8 @@ func (q *sendQueue) unsubscription() *Request {
 	return &Request{Verb: VerbUnsubscribe, Topics: b.topics}
 }
 
-// subscription removes topics of one channel and one group from the field pending, in the order in which they were watched. It
-// returns a request that subscribes these topics, or nil if no topic is due.
+// subscription removes topics of one channel and one group from q.pending and returns a request that subscribes them. It returns
+// nil if no topic is due.
 func (q *sendQueue) subscription(now time.Time) *Request {
 	first := slices.IndexFunc(q.pending, func(s *sub) bool { return !now.Before(s.notBefore) })
 	if first < 0 {
@@ -59,7 +59,7 @@ func (q *sendQueue) batch(first messages.Topic) batch {
 	return b
 }
 
-// add adds a topic if it fits into the request, and reports whether it fits. The first topic of the channel always fits.
+// add adds a topic to the request. It returns false if the topic has another channel or the request is full.
 func (b *batch) add(t messages.Topic) bool {
 	size := idSize(t)
 	if t.Channel != b.channel || len(b.topics) == b.most || len(b.topics) > 0 && size > b.room {

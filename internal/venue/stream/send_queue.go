@@ -11,70 +11,69 @@ import (
 )
 
 const (
-	// batchIDs is the greatest number of ids in one request.
+	// batchIDs is the maximum number of ids in one request.
 	batchIDs = 100
-	// If the venue's hello contains no limits, the client sends at most assumedFrames frames a second and at most assumedBytes
+	// assumedFrames is the assumed limit of frames per second if the venue's hello contains none. assumedBytes is the assumed limit of
 	// bytes in a frame.
 	assumedFrames = 20
 	assumedBytes  = 64 << 10
-	// The client sends at most as many frames in frameSpan as the venue accepts in a second. frameSpan is longer than a second,
-	// because frames may arrive at shorter intervals than those at which they were sent.
+	// frameSpan is the period in which the client sends as many frames as the venue accepts in a second. It is longer than a second,
+	// because the network may deliver frames at shorter intervals than the client sent them.
 	frameSpan = 1100 * time.Millisecond
-	// resyncJitter bounds the random wait before a resync. resyncEvery is the least time between two resyncs of a topic.
-	// resyncWithin is the time after which the client may request a missing snapshot again.
+	// resyncJitter is the maximum random wait before a resync. resyncEvery is the minimum time between two resyncs of a topic.
+	// resyncWithin is the time for which the client waits for a requested snapshot.
 	resyncJitter = 250 * time.Millisecond
 	resyncEvery  = time.Second
 	resyncWithin = 1500 * time.Millisecond
-	// Each bad frame doubles the least time between two resyncs of the topic. maxResyncEvery bounds this time.
+	// Each bad frame doubles the minimum time between two resyncs of the topic, up to maxResyncEvery.
 	maxResyncEvery = 30 * time.Second
-	// ackWithin bounds the wait for a confirmation after the venue has rejected only some topics of a request. The confirmation is
-	// for the other topics of the request.
+	// If the venue rejects some topics of a request, ackWithin is the maximum wait for the confirmation of the other topics.
 	ackWithin = 300 * time.Millisecond
-	// maxAwaited bounds the number of unanswered requests that the queue remembers.
+	// maxAwaited is the maximum number of unanswered requests that the queue stores.
 	maxAwaited = 1024
 )
 
-// sub is a topic on one socket.
+// sub is the subscription of a topic on one socket.
 type sub struct {
 	topic messages.Topic
-	turn  uint64
-	// subscribed reports that a subscription was sent. answered reports that the venue has answered this subscription. up reports
-	// that Handler.Up was called.
+	turn  uint64 // the turn of the topic's entry
+	// subscribed reports whether a subscription was sent. answered reports whether the venue has answered it. up reports whether
+	// Handler.Up was called.
 	subscribed, answered, up bool
-	// removed reports that the topic was removed from the queue. The lists pending and resyncs may still contain a removed topic.
+	// removed reports whether the sub was removed from sendQueue.subs. The lists pending and resyncs may still contain a removed sub.
 	removed bool
-	// rid is the id of the topic's last subscription request.
+	// rid is the id of the last request that subscribed to the topic.
 	rid string
-	// group is usually 0. Only topics of the same group share a request. If the venue rejects a request, the queue splits the
-	// topics of the request into groups to find the bad topic.
+	// Only topics of the same group share a request. group is 0 until the venue rejects a request that contains the topic. The queue
+	// then splits the topics of the request into groups to find the bad topic.
 	group uint64
-	// notBefore is the earliest time of the next subscription. attempts is the number of times that the subscription was postponed.
+	// notBefore is the earliest time of the next subscription. attempts is the number of times that the venue has postponed the
+	// subscription.
 	notBefore time.Time
 	attempts  int
 
-	// resyncAt is the time at which a snapshot will be requested. It is zero if no request is queued. resyncSent is the time of the
-	// request for a snapshot that has not arrived. It is zero if no snapshot is awaited. resyncLast is the time of the last request
-	// for a snapshot. badFrames is the number of bad frames since the last good snapshot.
+	// resyncAt is the time of the queued request for a snapshot, or zero if none is queued. resyncSent is the time of a request whose
+	// snapshot has not arrived, or zero if there is none. resyncLast is the time of the last request. badFrames is the number of bad
+	// frames since the last good snapshot.
 	resyncAt, resyncSent, resyncLast time.Time
 	badFrames                        int
-	// numbered is the internal number of the last message.
+	// numbered is the messages.Internal number of the last message.
 	numbered uint64
 }
 
-// sendQueue contains the topics of one socket, the requests to send and the unanswered requests. Only the session's loop uses
-// it.
+// sendQueue contains the subscriptions of one socket, the requests to send and the unanswered requests. Only the session's loop
+// uses it.
 type sendQueue struct {
 	k    *connection
 	subs map[messages.Topic]*sub
-	// epoch is the epoch of the internal numbers on this socket.
+	// epoch is the Epoch of the messages.Internal numbers on this socket.
 	epoch uint64
-	// unsubscribes contains the topics to unsubscribe. pending contains the topics to subscribe. resyncs contains the topics that
-	// need a snapshot.
+	// unsubscribes, pending and resyncs contain the topics for which an unsubscription, a subscription or a resync must be sent.
 	unsubscribes []messages.Topic
 	pending      []*sub
 	resyncs      []*sub
 	auth         *Request
-	// awaited contains the requests that the venue may still reject, by rid.
+	// awaited contains the sent requests that the venue may still confirm or reject, by rid.
 	awaited map[string]*Request
 	rid     uint64
 	groups  uint64
@@ -91,7 +90,7 @@ func (q *sendQueue) init(k *connection) {
 	q.limit(Hello{})
 }
 
-// limit applies the venue's limits.
+// limit sets the venue's limits. It replaces missing limits with the assumed limits.
 func (q *sendQueue) limit(h Hello) {
 	h.FramesPerSecond = min(cmp.Or(h.FramesPerSecond, assumedFrames), 1000)
 	h.FrameBytes = max(cmp.Or(h.FrameBytes, assumedBytes), 2*market.MaxIDLength+frameOverhead)
@@ -102,7 +101,7 @@ func (q *sendQueue) limit(h Hello) {
 	q.limits = h
 }
 
-// nextRid returns the id of the next request. If maxAwaited requests are remembered, nextRid forgets the oldest of these requests.
+// nextRid returns the id of the next request. It removes the request that was sent maxAwaited requests earlier from awaited.
 func (q *sendQueue) nextRid() string {
 	q.rid++
 	if q.rid > maxAwaited {
@@ -111,7 +110,7 @@ func (q *sendQueue) nextRid() string {
 	return strconv.FormatUint(q.rid, 10)
 }
 
-// carries reports whether this socket is subscribed to a topic. Only then the Handler gets messages of the topic.
+// carries reports whether this socket is subscribed to a topic.
 func (q *sendQueue) carries(t messages.Topic) bool {
 	s := q.subs[t]
 	return s != nil && s.subscribed
@@ -131,7 +130,7 @@ func (q *sendQueue) upTopics() []messages.Topic {
 	return topics
 }
 
-// clear removes all topics. It does not unsubscribe them.
+// clear removes all topics without unsubscriptions.
 func (q *sendQueue) clear() {
 	for _, s := range q.subs {
 		q.remove(s)
@@ -139,7 +138,7 @@ func (q *sendQueue) clear() {
 	q.unsubscribes = nil
 }
 
-// remove removes a topic and queues its unsubscription.
+// remove removes a topic. If the topic is subscribed, remove queues the unsubscription.
 func (q *sendQueue) remove(s *sub) {
 	if s.subscribed {
 		q.unsubscribes = append(q.unsubscribes, s.topic)
@@ -154,13 +153,13 @@ func (q *sendQueue) add(s *sub) {
 	q.pending = append(q.pending, s)
 }
 
-// resubscribe queues the unsubscription of a topic and a new subscription.
+// resubscribe queues an unsubscription and a new subscription of a topic.
 func (q *sendQueue) resubscribe(s *sub, turn uint64) {
 	q.remove(s)
 	q.add(&sub{topic: s.topic, turn: turn, up: s.up, resyncLast: s.resyncLast, badFrames: s.badFrames, numbered: s.numbered})
 }
 
-// sync applies the calls of Watch, Unwatch and Resync since the last sync. It reports whether Reconnect was called.
+// sync queues requests for the calls of Watch, Unwatch and Resync since the last sync. drop reports whether Reconnect was called.
 func (q *sendQueue) sync(now time.Time) (drop bool) {
 	c := q.k.client
 	c.mu.Lock()
@@ -206,8 +205,8 @@ func (q *sendQueue) resync(s *sub, now time.Time) {
 	q.resyncs = append(q.resyncs, s)
 }
 
-// badFrame queues a resync after an unusable frame. The frame may have been a requested snapshot, so the queue no longer waits for
-// a snapshot. The frame may also have been a change, so badFrame skips one internal number.
+// badFrame queues a resync after an unusable frame. The frame may have been the requested snapshot, so the queue no longer waits
+// for it. The frame may also have been a change, so badFrame skips one internal number.
 func (q *sendQueue) badFrame(t messages.Topic, now time.Time) {
 	if s := q.subs[t]; s != nil && s.subscribed {
 		s.answered, s.resyncSent = true, time.Time{}
@@ -217,8 +216,8 @@ func (q *sendQueue) badFrame(t messages.Topic, now time.Time) {
 	}
 }
 
-// accept updates the state of a message's topic and sets the internal number of the message. It reports whether the session must
-// pass the message to the Handler.
+// accept sets the internal number of a message. It returns false if the session must drop the message, because the socket is not
+// subscribed to the topic.
 func (q *sendQueue) accept(m *messages.Message) bool {
 	s := q.subs[m.Topic]
 	if s == nil || !s.subscribed {
@@ -235,7 +234,7 @@ func (q *sendQueue) accept(m *messages.Message) bool {
 }
 
 // workAt returns the time at which the next request can be sent, or the zero time if there is no request. open reports whether the
-// session has reached phaseOpen. Topics may be subscribed only in this phase.
+// session is in phaseOpen. Before this phase, only auth may be sent.
 func (q *sendQueue) workAt(open bool) time.Time {
 	var at time.Time
 	sooner := func(t time.Time) {
@@ -243,7 +242,7 @@ func (q *sendQueue) workAt(open bool) time.Time {
 			at = t
 		}
 	}
-	// past is a time long ago, in seconds since 1970. It is not the zero time.
+	// past is the Unix time of requests that are due at once. It differs from the zero time, which means that there is no request.
 	const past = 1
 	if q.auth != nil || open && len(q.unsubscribes) > 0 {
 		sooner(time.Unix(past, 0))
@@ -270,14 +269,14 @@ func later(a, b time.Time) time.Time {
 	return b
 }
 
-// compact cleans up two lists. It removes topics from pending if they no longer need a subscription, and from resyncs if they no
-// longer need a snapshot.
+// compact removes topics from pending that no longer need a subscription, and topics from resyncs that no longer need a snapshot.
 func (q *sendQueue) compact() {
 	q.pending = slices.DeleteFunc(q.pending, func(s *sub) bool { return s.removed || s.subscribed && s.answered })
 	q.resyncs = slices.DeleteFunc(q.resyncs, func(s *sub) bool { return s.removed || s.resyncAt.IsZero() })
 }
 
-// next removes and returns the request to send now, or nil.
+// next removes and returns the request to send now, or returns nil if none is due. open reports whether the session is in
+// phaseOpen.
 func (q *sendQueue) next(now time.Time, open bool) *Request {
 	if r := q.auth; r != nil {
 		q.auth = nil
@@ -312,7 +311,7 @@ func (q *sendQueue) next(now time.Time, open bool) *Request {
 	return nil
 }
 
-// markSent records that the session has started to write a request.
+// markSent records that a subscription or resync was passed to the writer.
 func (q *sendQueue) markSent(r *Request, now time.Time) {
 	q.awaited[r.Rid] = r
 	for _, t := range r.Topics {
@@ -326,8 +325,8 @@ func (q *sendQueue) markSent(r *Request, now time.Time) {
 	}
 }
 
-// acknowledge returns the topics whose last subscription the event confirms. If the event has a rid, these are topics of the
-// request with this rid. If the event has no rid, these are the topics that the event lists.
+// acknowledge returns the topics whose last subscription an event confirms. The event has the rid of the request or a list of
+// topics.
 func (q *sendQueue) acknowledge(e *Event) (topics []messages.Topic) {
 	listed := e.Topics
 	if r := q.awaited[e.Rid]; r != nil && r.Verb == VerbSubscribe {

@@ -13,13 +13,13 @@ import (
 const (
 	// The session ends after maxGarbage frames in a row that are not JSON.
 	maxGarbage = 10
-	// The session ends after silentHeartbeats heartbeat intervals without a frame.
+	// If no frame arrives for silentHeartbeats heartbeat intervals, the session ends.
 	silentHeartbeats = 2.5
-	// authWithin bounds the wait for the response to auth. After this time, the session subscribes the topics without a response.
+	// authWithin is the maximum wait for the response to auth. After that, the session sends the subscription without a response.
 	authWithin = 500 * time.Millisecond
-	// closeCodeWithin bounds the wait for the venue's close code after a failed write.
+	// closeCodeWithin is the maximum wait for the venue's close code after a failed write.
 	closeCodeWithin = time.Second
-	// maxEvents bounds the number of decoded frames that the session's loop has not handled yet.
+	// maxEvents is the maximum number of decoded frames that wait for the session's loop.
 	maxEvents = 16
 )
 
@@ -31,12 +31,12 @@ const (
 	phaseHello phase = iota
 	// phaseAuth waits for the response to auth.
 	phaseAuth
-	// phaseOpen subscribes topics.
+	// phaseOpen sends subscriptions and all other requests.
 	phaseOpen
 )
 
-// session serves one socket. The loop of a session runs on the connection's goroutine. A second goroutine reads frames, and a third
-// goroutine writes frames. Only the loop uses the field phase and the fields below it.
+// session serves one socket. Its loop runs on the connection's goroutine. Other goroutines run read, write and maintain. Only the
+// loop uses the field phase and the fields below it.
 type session struct {
 	client *Client
 	k      *connection
@@ -45,11 +45,11 @@ type session struct {
 	codec   Codec
 	events  chan []Event
 	readErr error // set before events is closed
-	// decoding is locked from the decoding of a frame until the events of the frame are in the channel, so that events stay in
-	// order. ended reports that the channel events is closed.
+	// decoding is locked while a frame is decoded and until its events are in the channel events. Without the lock, the events of read
+	// and maintain could be in the wrong order. ended reports whether the channel events is closed.
 	decoding sync.Mutex
 	ended    bool
-	// maintained receives the error of Maintain.
+	// maintained receives the error of Maintainer.Maintain.
 	maintained chan error
 	out        chan [][]byte
 	written    chan error
@@ -60,26 +60,25 @@ type session struct {
 	limits Hello
 	queue  sendQueue
 
-	// timer fires at the time in the field armed.
+	// timer fires at the time armed.
 	timer *time.Timer
 	armed time.Time
 
-	// lastFrame is the time of the last frame. silence is the greatest accepted time without a frame. At the time silentAt, the
-	// session checks whether the last frame is too old.
+	// lastFrame is the time of the last frame. If no frame arrives for silence, the session ends. silentAt is the time of the next
+	// check.
 	lastFrame, silentAt time.Time
 	silence             time.Duration
-	// phaseBy is the time at which phaseHello or phaseAuth ends even if the venue has not responded.
+	// phaseBy is the time at which phaseHello or phaseAuth ends without a response.
 	phaseBy time.Time
-	// pingAt is the time of the next ping. pongBy is the deadline of the response to the last ping. It is zero if no response is
-	// awaited.
+	// pingAt is the time of the next ping. pongBy is the deadline of the response to the last ping. pongBy is zero after the response.
 	pingAt, pongBy time.Time
 	authRid        string
-	// writeBy is the deadline of the pending write. It is zero if no write is pending.
+	// writeBy is the deadline of the current write. It is zero if no write is running.
 	writeBy time.Time
-	// failure is the error with which the session ends at the time failBy.
+	// failure is the error of a failed write. The session ends with this error at the time failBy.
 	failure error
 	failBy  time.Time
-	// idleBy is the time at which a connection without topics ends. It is zero if the connection has topics.
+	// idleBy is the time at which the session ends if the connection still has no topics. It is zero if the connection has topics.
 	idleBy        time.Time
 	garbageFrames int
 }
@@ -100,7 +99,7 @@ func newSession(k *connection, socket Conn) *session {
 	return s
 }
 
-// run serves the socket until it fails, the connection is retired or ctx ends. At the end, it closes the socket.
+// run serves the socket until the socket fails, the connection is retired or ctx ends. Then it closes the socket.
 func (s *session) run(ctx context.Context) error {
 	ctx, cancel := context.WithCancel(ctx)
 	var pumps sync.WaitGroup
@@ -122,7 +121,7 @@ func (s *session) run(ctx context.Context) error {
 	return err
 }
 
-// write writes frames from s.out and reports each result.
+// write writes the frames from s.out and sends the results to s.written.
 func (s *session) write(ctx context.Context) {
 	for {
 		select {
@@ -153,7 +152,7 @@ func (s *session) loop(ctx context.Context) error {
 	}
 	for {
 		now = time.Now()
-		// Handle waiting events before deadlines, because an event may be the response for which a deadline was set.
+		// Events that have arrived are handled before deadlines, because an event may be the response that a deadline waits for.
 		if len(s.events) == 0 {
 			if err := s.expire(now); err != nil {
 				return err
@@ -188,7 +187,7 @@ func (s *session) loop(ctx context.Context) error {
 	}
 }
 
-// readFailure returns the reason why the reader has stopped.
+// readFailure returns the error with which the session ends after read has stopped.
 func (s *session) readFailure(ctx context.Context) error {
 	switch {
 	case ctx.Err() != nil:
@@ -199,12 +198,11 @@ func (s *session) readFailure(ctx context.Context) error {
 	return s.readErr
 }
 
-// pingEvery returns the time between pings.
 func (s *session) pingEvery() time.Duration {
 	return cmp.Or(s.client.cfg.Protocol.PingEvery, pingEvery)
 }
 
-// setSilence sets the greatest time without a frame.
+// setSilence sets silence from the venue's heartbeat interval, which is 0 if it is unknown.
 func (s *session) setSilence(heartbeat time.Duration) {
 	if s.silence = s.client.cfg.Protocol.Silence; s.silence == 0 {
 		s.silence = time.Duration(silentHeartbeats * float64(cmp.Or(heartbeat, assumedHeartbeat)))
@@ -212,7 +210,7 @@ func (s *session) setSilence(heartbeat time.Duration) {
 	s.silentAt = s.lastFrame.Add(s.silence)
 }
 
-// expire handles the deadlines that have passed.
+// expire handles deadlines that have passed.
 func (s *session) expire(now time.Time) error {
 	due := func(t time.Time) bool { return !t.IsZero() && !now.Before(t) }
 	switch {
@@ -274,8 +272,8 @@ func (s *session) arm(now time.Time) {
 	}
 }
 
-// afterHello is called after the venue's hello, or after helloWithin if there was no hello. If the connection needs credentials,
-// afterHello sends auth. If the connection needs none, afterHello subscribes the topics.
+// afterHello ends phaseHello. If the connection has credentials, afterHello begins phaseAuth and queues the auth request. If not,
+// it begins phaseOpen.
 func (s *session) afterHello(now time.Time) error {
 	s.queue.limit(s.limits)
 	s.liveAt = now
@@ -287,7 +285,7 @@ func (s *session) afterHello(now time.Time) error {
 	return s.afterAuth(now)
 }
 
-// afterAuth subscribes the topics.
+// afterAuth begins phaseOpen and queues the subscriptions of all topics.
 func (s *session) afterAuth(now time.Time) error {
 	s.phase, s.phaseBy = phaseOpen, time.Time{}
 	if s.limits.Topics > 0 {
@@ -298,7 +296,7 @@ func (s *session) afterAuth(now time.Time) error {
 	return s.sync(now)
 }
 
-// sync applies the calls of Watch, Unwatch, Resync and Reconnect since the last sync.
+// sync handles the calls of Watch, Unwatch, Resync and Reconnect since the last sync.
 func (s *session) sync(now time.Time) error {
 	if s.phase != phaseOpen {
 		return s.checkIdle(now)
@@ -309,7 +307,8 @@ func (s *session) sync(now time.Time) error {
 	return s.checkIdle(now)
 }
 
-// checkIdle ends a connection without topics. A user connection ends at once, and a public connection ends after idleFor.
+// checkIdle ends the connection if it has no topics. The connection of a user topic ends at once. A public connection ends after
+// idleFor.
 func (s *session) checkIdle(now time.Time) error {
 	s.client.mu.Lock()
 	if s.phase != phaseOpen && s.k.user() {
@@ -334,7 +333,8 @@ func (s *session) checkIdle(now time.Time) error {
 	return nil
 }
 
-// send passes one frame to the writer. It does nothing if a write is pending or the venue's limits allow no frame now.
+// send passes the next request to the writer. It does nothing if a write is running, no request is due or the venue's limits allow
+// no frame now.
 func (s *session) send(now time.Time) {
 	if !s.writeBy.IsZero() || s.failure != nil || s.phase == phaseHello || !s.queue.window.open(now) {
 		return

@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-// handle handles the events of one frame. It checks no deadlines.
+// handle handles the events of one frame.
 func (s *session) handle(events []Event) error {
 	for i := range events {
 		e := &events[i]
@@ -48,7 +48,7 @@ func (s *session) handle(events []Event) error {
 	return nil
 }
 
-// handleState passes a message to the Handler. After an unusable message, it queues a resync.
+// handleState passes a message to the Handler, or queues a resync if the message is unusable.
 func (s *session) handleState(e *Event) {
 	switch {
 	case e.Kind == EventBad:
@@ -58,15 +58,14 @@ func (s *session) handleState(e *Event) {
 	}
 }
 
-// handleMaintained handles an event that the codec emitted in Maintainer.Maintain. It handles only events about the state of a
-// topic.
+// handleMaintained handles an event from Maintainer.Maintain. It ignores all kinds except EventMessage and EventBad.
 func (s *session) handleMaintained(e *Event) {
 	if e.Kind == EventMessage || e.Kind == EventBad {
 		s.handleState(e)
 	}
 }
 
-// handleHello applies the venue's hello. A hello that arrives after helloWithin still changes the heartbeat and the limits.
+// handleHello applies the epoch, the heartbeat interval and the limits of a hello, even if the hello arrives after helloWithin.
 func (s *session) handleHello(e *Event) error {
 	s.epoch, s.limits = e.Epoch, e.Hello
 	s.setSilence(e.Hello.Heartbeat)
@@ -89,7 +88,7 @@ func (s *session) handleHeartbeat(e *Event) {
 	}
 }
 
-// handleError handles an error frame. Only an error about the authentication can end the connection.
+// handleError handles an error frame. If the venue rejects the credentials, handleError refuses all topics of the connection.
 func (s *session) handleError(e *Event) error {
 	class := classify(e.Code)
 	if e.Rid != "" && e.Rid == s.authRid || e.Rid == "" && s.k.user() && class == classUnauthenticated {
@@ -114,7 +113,7 @@ func (s *session) handleError(e *Event) error {
 	return s.checkIdle(e.At)
 }
 
-// reportDown calls Handler.Down for all topics.
+// reportDown calls Handler.Down for all topics that are up.
 func (s *session) reportDown(err error) {
 	if topics := s.queue.upTopics(); len(topics) > 0 {
 		s.client.handler.Down(topics, err)

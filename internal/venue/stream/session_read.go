@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-// read decodes frames until the socket is closed.
+// read reads and decodes frames until the socket is closed.
 func (s *session) read(ctx context.Context) {
 	for {
 		frame, err := s.socket.Read(ctx)
@@ -22,7 +22,7 @@ func (s *session) read(ctx context.Context) {
 	}
 }
 
-// deliver calls decode and passes the events that decode returns to the loop. It returns false if the session has ended.
+// deliver calls decode and passes the resulting events to the loop. It returns false if the session has ended.
 func (s *session) deliver(ctx context.Context, decode func() []Event) bool {
 	s.decoding.Lock()
 	defer s.decoding.Unlock()

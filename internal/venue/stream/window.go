@@ -2,7 +2,7 @@ package stream
 
 import "time"
 
-// window limits the number of frames in any period of the length frameSpan.
+// window limits the number of frames in any period of length frameSpan.
 type window struct {
 	times []time.Time
 	next  int
@@ -10,7 +10,7 @@ type window struct {
 
 func newWindow(n int) window { return window{times: make([]time.Time, max(n, 1))} }
 
-// opens returns the earliest time at which the next frame may be sent. It may be in the past.
+// opens returns the earliest time at which the next frame may be sent, which may be in the past.
 func (w *window) opens() time.Time {
 	if t := w.times[w.next]; !t.IsZero() {
 		return t.Add(frameSpan)
