@@ -19,7 +19,7 @@ import (
 
 const goldenDir = "../../../tests/testdata/venue/stream"
 
-// golden returns the frame of a golden file in compact JSON, with unchanged literals.
+// golden returns the frame in a golden file as compact JSON. Numbers keep their notation.
 func golden(t testing.TB, name string) []byte {
 	t.Helper()
 	raw, err := os.ReadFile(filepath.Join(goldenDir, name+".json"))
@@ -41,7 +41,6 @@ func golden(t testing.TB, name string) []byte {
 	return b.Bytes()
 }
 
-// goldenNames returns the names of all golden files in a directory.
 func goldenNames(t testing.TB, dir string) []string {
 	t.Helper()
 	paths, err := filepath.Glob(filepath.Join(goldenDir, dir, "*.json"))
@@ -56,8 +55,7 @@ func goldenNames(t testing.TB, dir string) []string {
 
 var received = time.Date(2026, 3, 14, 15, 9, 30, 0, time.UTC)
 
-// testDecoder returns a decoder that has received a hello with epoch k3f9. The zero identity means a public connection. The market
-// M1 has the tokens T1 and T2.
+// testDecoder returns a decoder after a hello with epoch k3f9. The market M1 has the tokens T1 and T2.
 func testDecoder(t testing.TB, identity messages.Topic) (*decoder, *observer) {
 	t.Helper()
 	o := &observer{kinds: map[string]int{}}
@@ -80,7 +78,7 @@ func instant(t time.Time) string {
 	return t.Format(time.RFC3339Nano)
 }
 
-// show returns all set fields of an event as text.
+// show formats all fields of an event that are set.
 func show(e Event) string {
 	var b strings.Builder
 	say := func(format string, args ...any) { fmt.Fprintf(&b, format, args...) }
@@ -166,7 +164,7 @@ func showAll(events []Event) string {
 	return strings.Join(lines, "\n")
 }
 
-// TestGoldenFrames decodes all golden frames of the venue. The expected events are written by hand.
+// TestGoldenFrames checks the decoded events of all golden frames.
 func TestGoldenFrames(t *testing.T) {
 	const at26, at27, at28 = "2026-03-14T15:09:26Z", "2026-03-14T15:09:27Z", "2026-03-14T15:09:28Z"
 	me := "user:" + address + "@s1"
@@ -249,7 +247,7 @@ func TestGoldenFrames(t *testing.T) {
 	}
 }
 
-// TestGoldenRequests compares the client's frames with the golden frames, byte for byte.
+// TestGoldenRequests checks that encoded requests equal the golden frames, byte for byte.
 func TestGoldenRequests(t *testing.T) {
 	topic := func(c messages.Channel, ids ...string) (out []messages.Topic) {
 		for _, id := range ids {
@@ -287,7 +285,7 @@ func TestGoldenRequests(t *testing.T) {
 	}
 }
 
-// TestBadFrames expects no message from a frame with a bad part, and no event from a frame without an address.
+// TestBadFrames checks that a frame with a bad part causes no message, and that a frame without a token or market has no effect.
 func TestBadFrames(t *testing.T) {
 	const level, ts = `{"price":0.5,"size":1}`, `"timestamp":"2026-03-14T15:09:26Z"`
 	order := `{"orderId":"o","marketId":"M1","side":"BUY","outcome":"YES","price":0.6,"size":100,"filledSize":0,"status":"OPEN"}`
@@ -310,7 +308,7 @@ func TestBadFrames(t *testing.T) {
 		{`{"type":"orderbook_update","tokenId":"T1","seq":2,"prevSeq":1,"changes":null}`, "bad orderbook:T1"},
 		{`{"type":"orderbook_update","tokenId":"T1","seq":"x","prevSeq":1,"changes":[]}`, "bad orderbook:T1"},
 		{`{"type":"orderbook_update","tokenId":"T1","seq":2,"prevSeq":1,"bids":[],"asks":[]}`, "bad orderbook:T1"},
-		// The decoder delivers crossed books, because only the reader has the previous book.
+		// The decoder delivers crossed books, because the feed handles them.
 		{`{"type":"orderbook_snapshot","tokenId":"T1","seq":1,"bids":[{"price":0.6,"size":1}],"asks":[` + level + `]}`,
 			`orderbook:T1 2 k3f9/1<0 at - in : book T1 k3f9/1 depth 200 spread - hash "" - bids 0.6×1 asks 0.5×1`},
 		// Prices.
@@ -325,7 +323,7 @@ func TestBadFrames(t *testing.T) {
 		{`{"type":"price_update","marketId":"M9","yesPrice":0.5}`, "life"},
 		{`{"type":"price_update","marketId":"M1","outcome":"Chelsea","price":0.5}`, "life"},
 		{`{"type":"price_update","price":0.5}`, "life"},
-		// An unreadable token must not be taken for the market's YES token.
+		// If the token is unreadable, the decoder must not use the market's YES token instead.
 		{`{"type":"orderbook_update","tokenId":1.5,"marketId":"M1","bids":[],"asks":[]}`, "life"},
 		{`{"type":"price_update","tokenId":"","marketId":"M1","yesPrice":0.5}`, "life"},
 		{`{"type":"trade","tokenId":"a,b","price":0.5,"size":1,` + ts + `}`, "life"},
@@ -387,7 +385,7 @@ func TestBadFrames(t *testing.T) {
 	}
 }
 
-// TestNoIdentity expects frames about accounts to have no effect on a public connection.
+// TestNoIdentity checks that frames about accounts have no effect on a public connection.
 func TestNoIdentity(t *testing.T) {
 	d, o := testDecoder(t, messages.Topic{})
 	for _, name := range []string{"frames/user-snapshot", "forms/user-snapshot-no-address", "frames/balance-update"} {
@@ -400,7 +398,7 @@ func TestNoIdentity(t *testing.T) {
 	}
 }
 
-// FuzzFrame decodes arbitrary bytes. They must cause no panic and no inconsistent message.
+// FuzzFrame checks that arbitrary bytes cause no panic and no inconsistent message.
 func FuzzFrame(f *testing.F) {
 	for _, dir := range []string{"frames", "forms", "requests"} {
 		for _, name := range goldenNames(f, dir) {

@@ -92,8 +92,8 @@ func dialError(response *http.Response, err error) error {
 // conn is a connection of coder/websocket. Read and Write ignore their contexts, because the library would allocate memory for each
 // frame to watch a context. Close ends Read and Write.
 type conn struct {
-	ws  *websocket.Conn
-	raw net.Conn
+	ws          *websocket.Conn
+	raw         net.Conn
 	closeWithin time.Duration
 }
 

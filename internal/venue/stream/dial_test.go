@@ -17,10 +17,10 @@ import (
 	"oddsgraph/internal/venue/wire"
 )
 
-// patience is the time after which a test with a real network fails.
+// patience is the timeout of tests with a real network.
 const patience = 30 * time.Second
 
-// serve starts a WebSocket server and returns its ws URL.
+// serve starts a WebSocket server and returns its URL.
 func serve(t *testing.T, handle func(ctx context.Context, ws *websocket.Conn)) string {
 	t.Helper()
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -35,7 +35,7 @@ func serve(t *testing.T, handle func(ctx context.Context, ws *websocket.Conn)) s
 	return "ws" + strings.TrimPrefix(server.URL, "http")
 }
 
-// forward is a Handler that sends its calls to a channel.
+// forward is a Handler that sends a text for each call to a channel.
 type forward struct{ calls chan string }
 
 func (f *forward) Up(epoch string, topics []messages.Topic) {
@@ -65,7 +65,7 @@ func (f *forward) expect(t *testing.T, want ...string) {
 	}
 }
 
-// TestRealSocket runs the client over a real network: messages, a close code, a reconnect and the end.
+// TestRealSocket checks messages, a close code, a reconnect and the end of Run over a real network.
 func TestRealSocket(t *testing.T) {
 	var connections atomic.Int32
 	farewell := make(chan error, 10)
@@ -114,7 +114,7 @@ func TestRealSocket(t *testing.T) {
 	}
 }
 
-// TestDialErrors expects the HTTP status and no part of the URL in handshake errors.
+// TestDialErrors checks that handshake errors contain the HTTP status and no secret part of the URL.
 func TestDialErrors(t *testing.T) {
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		switch r.URL.Path {
@@ -166,7 +166,7 @@ func TestDialErrors(t *testing.T) {
 	}
 }
 
-// TestFrameLimit expects a frame above maxFrameBytes to end the connection.
+// TestFrameLimit checks that a frame of more than maxFrameBytes bytes ends the connection.
 func TestFrameLimit(t *testing.T) {
 	address := serve(t, func(ctx context.Context, ws *websocket.Conn) {
 		_ = ws.Write(ctx, websocket.MessageText, make([]byte, maxFrameBytes))
@@ -186,7 +186,7 @@ func TestFrameLimit(t *testing.T) {
 	}
 }
 
-// TestCloseCode expects the venue's close code in the error, without the venue's text.
+// TestCloseCode checks that the error contains the venue's close code but not the venue's text.
 func TestCloseCode(t *testing.T) {
 	address := serve(t, func(ctx context.Context, ws *websocket.Conn) {
 		_ = ws.Close(closeRestart, "canary")
@@ -201,7 +201,7 @@ func TestCloseCode(t *testing.T) {
 	}
 }
 
-// TestDeadPeer expects Close to end pending calls even if the peer neither reads nor answers.
+// TestDeadPeer checks that Close ends pending calls even if the peer neither reads nor answers.
 func TestDeadPeer(t *testing.T) {
 	for _, code := range []int{0, closeNormal} {
 		release := make(chan struct{})
@@ -218,7 +218,7 @@ func TestDeadPeer(t *testing.T) {
 				t.Error("Read returned a frame")
 			}
 		})
-		if code == 0 { // a close frame would wait for the pending write
+		if code == 0 { // with another code, the close frame would wait for the pending write
 			started := make(chan struct{})
 			ended.Go(func() {
 				var err error
@@ -233,7 +233,7 @@ func TestDeadPeer(t *testing.T) {
 		begun := time.Now()
 		_ = c.Close(code)
 		ended.Wait()
-		if took := time.Since(begun); took > 4*time.Second { // the library alone takes 5 s
+		if took := time.Since(begun); took > 4*time.Second { // without conn.Close, the library takes 5 s
 			t.Errorf("closing with %d took %s", code, took)
 		}
 		close(release)

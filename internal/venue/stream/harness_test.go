@@ -25,7 +25,7 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 const (
 	address = "0x1111111111111111111111111111111111111111"
 	canary  = `{"apiKey":"canary-key-7f3a","secret":"canary/secret+9c=","passphrase":"canary \"phrase\"","extra":"canary-extra"}`
-	// helloFrame is the default hello of a test's venue.
+	// helloFrame is the default hello of the venue in tests.
 	helloFrame = `{"type":"hello","epoch":"e1","heartbeatMs":300000,"limits":{"topics":500,"depth":200,"framesPerSecond":20,"frameBytes":65536}}`
 )
 
@@ -50,31 +50,29 @@ type sentFrame struct {
 	Credentials                                    map[string]string
 }
 
-// venue is a scripted venue in a synctest bubble. By default, it accepts connections and responds to frames according to the
-// contract. A test can change both.
+// venue is a scripted venue. By default, it accepts connections and responds to frames like the documented stream.
 type venue struct {
 	t     *testing.T
 	start time.Time
-	// hello is sent on a new connection unless it is empty. refuse makes Dial fail. respond handles a frame if it returns true.
-	// stalled makes the client's writes block.
+	// The venue sends hello on a new connection if hello is not empty. If refuse is not nil, Dial fails with it. If respond returns
+	// true, it has handled the frame. If stalled is true, the client's writes block.
 	hello   string
 	refuse  error
 	respond func(c *fakeConn, f sentFrame) bool
 	stalled bool
-	// broken makes the client's writes fail. slow makes Dial block until its context ends.
+	// If broken is true, the client's writes fail. If slow is true, Dial blocks until its context ends.
 	broken, slow bool
-	// handler is the client's Handler. If it is nil, the Handler is the bench's record.
+	// handler is the client's Handler. If handler is nil, the Handler is bench.calls.
 	handler Handler
 
-	mu    sync.Mutex
-	dials []time.Duration
-	// headers are the headers of the handshakes, in order.
+	mu      sync.Mutex
+	dials   []time.Duration
 	headers []http.Header
 	conns   []*fakeConn
 	frames  []sentFrame
 }
 
-// fakeConn is one connection, with the methods of both ends.
+// fakeConn is a connection. It has the methods of Conn for the client, and methods for the venue.
 type fakeConn struct {
 	v        *venue
 	number   int
@@ -82,7 +80,7 @@ type fakeConn struct {
 	once     sync.Once
 	closed   chan struct{}
 	err      error
-	// code is the client's close code, or -1 before Close.
+	// code is the argument of Close, or -1 before Close.
 	code int
 }
 
@@ -172,7 +170,7 @@ func (c *fakeConn) drop(code int) { c.end(&CloseError{Code: code}) }
 
 func (c *fakeConn) send(format string, args ...any) { c.toClient <- fmt.Sprintf(format, args...) }
 
-// answer answers a frame by the contract.
+// answer responds to a frame like the documented stream.
 func (c *fakeConn) answer(f sentFrame) {
 	switch f.Type {
 	case "ping":
@@ -220,14 +218,14 @@ func (v *venue) isBroken() bool {
 	return v.broken
 }
 
-// set changes the script under the lock.
+// set calls a function with the lock held.
 func (v *venue) set(change func()) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	change()
 }
 
-// conn returns the connection with a number, counted from 0.
+// conn returns the connection with the number n, counted from 0.
 func (v *venue) conn(n int) *fakeConn {
 	v.t.Helper()
 	v.mu.Lock()
@@ -244,7 +242,7 @@ func (v *venue) dialled() []time.Duration {
 	return slices.Clone(v.dials)
 }
 
-// sent returns the client's frames of a type, or all frames if kind is empty.
+// sent returns the client's frames of the type kind. If kind is empty, it returns all frames.
 func (v *venue) sent(kind string) []sentFrame {
 	v.mu.Lock()
 	defer v.mu.Unlock()
@@ -263,9 +261,9 @@ type record struct {
 	start time.Time
 	calls []string
 	times []time.Duration
-	// errs are the errors of all calls.
+	// errs contains the errors of all calls.
 	errs []error
-	// acks are the topics of each confirmation.
+	// acks contains the topics of each call of Acknowledged.
 	acks []string
 }
 
@@ -290,7 +288,7 @@ func label(topics []messages.Topic) string {
 
 func (r *record) Up(epoch string, topics []messages.Topic) { r.add("up %s %s", epoch, label(topics)) }
 
-// Acknowledged records its calls in acks only, because many tests compare all other calls.
+// Acknowledged records its calls only in acks, because most tests compare calls without confirmations.
 func (r *record) Acknowledged(topics []messages.Topic) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -321,7 +319,7 @@ func (r *record) fail(err error) {
 	r.errs = append(r.errs, err)
 }
 
-// take returns the calls since the last take.
+// take returns and removes the recorded calls.
 func (r *record) take() []string {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -330,7 +328,7 @@ func (r *record) take() []string {
 	return calls
 }
 
-// expect fails the test unless the calls since the last take are want.
+// expect takes the recorded calls and compares them with want.
 func (r *record) expect(t *testing.T, want ...string) {
 	t.Helper()
 	if got := r.take(); !slices.Equal(got, want) {
@@ -338,7 +336,7 @@ func (r *record) expect(t *testing.T, want ...string) {
 	}
 }
 
-// bench has a client, its venue and its handler in a synctest bubble.
+// bench contains a client with its venue and handler.
 type bench struct {
 	*testing.T
 	*Client
@@ -384,7 +382,7 @@ func (l *lockedBuilder) Write(p []byte) (int, error) {
 	return l.b.Write(p)
 }
 
-// inBubble runs a test with fake time. All random numbers are 0.5, so that each jitter is half of its bound.
+// inBubble runs a test in a synctest bubble. All random numbers of the client are 0.5, so each jitter is half of its maximum.
 func inBubble(t *testing.T, edit func(*Config, *venue), test func(b *bench)) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
@@ -434,10 +432,9 @@ func inBubble(t *testing.T, edit func(*Config, *venue), test func(b *bench)) {
 	})
 }
 
-// settle waits until all goroutines are blocked.
 func (b *bench) settle() { synctest.Wait() }
 
-// pass advances the time.
+// pass advances the time by d.
 func (b *bench) pass(d time.Duration) {
 	time.Sleep(d)
 	synctest.Wait()
@@ -468,7 +465,7 @@ func user(scope string) messages.Topic {
 	return messages.Topic{Channel: messages.ChannelUser, ID: address, Scope: scope}
 }
 
-// books returns n topics.
+// books returns n topics of books.
 func books(n int) []messages.Topic {
 	out := make([]messages.Topic, n)
 	for i := range out {
@@ -477,14 +474,14 @@ func books(n int) []messages.Topic {
 	return out
 }
 
-// reasons returns the reasons of all lost connections.
+// reasons returns the reasons of all calls of Observer.Reconnect.
 func (b *bench) reasons() []string {
 	b.observe.mu.Lock()
 	defer b.observe.mu.Unlock()
 	return slices.Clone(b.observe.reasons)
 }
 
-// kind returns the number of observed frames of a type.
+// kind returns the number of frames of a type that the observer has got.
 func (b *bench) kind(name string) int {
 	b.observe.mu.Lock()
 	defer b.observe.mu.Unlock()

@@ -9,7 +9,7 @@ import (
 	"oddsgraph/internal/market/messages"
 )
 
-// numberRecord is a Handler that records internal numbers.
+// numberRecord is a Handler that records the internal numbers of messages.
 type numberRecord struct {
 	record
 	mu      sync.Mutex
@@ -30,8 +30,8 @@ func (r *numberRecord) take() []messages.Internal {
 	return numbers
 }
 
-// TestInternalNumbers expects the client to number the messages of a topic if the venue does not. A message that the client cannot
-// decode also gets a number, and so does an unusable frame. Another socket has another epoch.
+// TestInternalNumbers checks that the client numbers the messages of a topic, counts unusable messages too, and uses another epoch
+// on another socket.
 func TestInternalNumbers(t *testing.T) {
 	handler := &numberRecord{}
 	inBubble(t, func(_ *Config, v *venue) {

@@ -11,8 +11,7 @@ import (
 	"oddsgraph/internal/market/messages"
 )
 
-// TestUnwatch expects no message of an unwatched topic. If the topic is watched again, a snapshot must arrive on the same
-// connection.
+// TestUnwatch checks that an unwatched topic gets no messages, and that it gets a snapshot when it is watched again.
 func TestUnwatch(t *testing.T) {
 	inBubble(t, func(c *Config, _ *venue) { c.TopicsPerConnection = 2 }, func(b *bench) {
 		b.settle()
@@ -48,7 +47,7 @@ func TestUnwatch(t *testing.T) {
 	})
 }
 
-// TestPool expects topics to fill one connection after another until the pool is full.
+// TestPool checks that topics fill one connection after another until the pool is full.
 func TestPool(t *testing.T) {
 	inBubble(t, func(c *Config, _ *venue) { c.TopicsPerConnection, c.Connections, c.Identities = 3, 2, 2 }, func(b *bench) {
 		all := books(6)
@@ -94,7 +93,6 @@ func TestPool(t *testing.T) {
 	})
 }
 
-// TestWatchBeforeRun watches topics before Run.
 func TestWatchBeforeRun(t *testing.T) {
 	v := &venue{t: t, start: time.Now(), hello: helloFrame}
 	c, err := New(Config{URL: "ws://venue.example", Dial: v, TopicsPerConnection: 1}, &record{})
@@ -114,7 +112,7 @@ func TestWatchBeforeRun(t *testing.T) {
 	}
 }
 
-// TestVenueLimit has the venue accept fewer topics on each connection. The client must open more connections.
+// TestVenueLimit checks that the client opens more connections if the venue accepts fewer topics on each connection.
 func TestVenueLimit(t *testing.T) {
 	inBubble(t, func(c *Config, v *venue) {
 		c.Connections = 3
@@ -146,7 +144,7 @@ func TestVenueLimit(t *testing.T) {
 	})
 }
 
-// TestIdle expects a connection without topics to be closed after idleFor, unless it is the last one.
+// TestIdle checks that a connection without topics is closed after idleFor, except the last connection.
 func TestIdle(t *testing.T) {
 	inBubble(t, func(c *Config, _ *venue) { c.TopicsPerConnection = 2 }, func(b *bench) {
 		b.settle()
@@ -189,7 +187,7 @@ func TestIdle(t *testing.T) {
 	})
 }
 
-// TestState expects the worst state of the public connections, and a signal for each change.
+// TestState checks that Stats has the worst state of the public connections, and that Changed signals each change.
 func TestState(t *testing.T) {
 	inBubble(t, func(c *Config, v *venue) {
 		c.TopicsPerConnection = 1
@@ -238,7 +236,7 @@ func TestState(t *testing.T) {
 	})
 }
 
-// TestStopped expects Watch and a second Run to fail after Run.
+// TestStopped checks that a second Run fails, and that Watch fails after Run has ended.
 func TestStopped(t *testing.T) {
 	inBubble(t, nil, func(b *bench) {
 		b.settle()
@@ -255,7 +253,7 @@ func TestStopped(t *testing.T) {
 	})
 }
 
-// TestLateVerdicts watches a topic again and then refuses the topic's earlier subscription. The topic must stay.
+// TestLateVerdicts checks that the rejection of an earlier subscription does not remove a topic that was watched again.
 func TestLateVerdicts(t *testing.T) {
 	inBubble(t, nil, func(b *bench) {
 		b.watch(book("T1"), user("s1"))

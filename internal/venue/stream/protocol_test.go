@@ -12,8 +12,8 @@ import (
 	"oddsgraph/internal/market/messages"
 )
 
-// bareCodec is the codec of a venue that sends no hello and no confirmations, and no snapshots on request. A subscription to a
-// token includes all channels. The codec numbers the messages of each socket.
+// bareCodec is the codec of a venue that sends no hello, no confirmations, and no snapshots on request. A subscription of a token
+// includes all channels of the token. The codec numbers the messages of each socket.
 type bareCodec struct {
 	encoded []Request
 	seq     uint64
@@ -44,7 +44,8 @@ func (c *bareCodec) Decode(frame []byte, at time.Time) []Event {
 	return []Event{{Kind: EventMessage, At: at, Message: &messages.Message{Topic: topic, Kind: messages.KindBookSnapshot, Epoch: "socket", Seq: c.seq}}}
 }
 
-// bareProtocol changes the configuration to the protocol of bareCodec. The venue answers each subscription with a book.
+// bareProtocol returns a function that configures the client and the venue for bareCodec. The venue answers each subscription with
+// a book.
 func bareProtocol(header func() (http.Header, error)) func(*Config, *venue) {
 	return func(c *Config, v *venue) {
 		c.Protocol = &Protocol{
@@ -66,7 +67,7 @@ func bareProtocol(header func() (http.Header, error)) func(*Config, *venue) {
 	}
 }
 
-// TestProtocolWithoutAnswers expects topics to be subscribed without a hello and to count as confirmed at once.
+// TestProtocolWithoutAnswers checks that topics are subscribed without a hello and count as confirmed at once.
 func TestProtocolWithoutAnswers(t *testing.T) {
 	inBubble(t, bareProtocol(nil), func(b *bench) {
 		b.watch(book("T1"))
@@ -82,7 +83,7 @@ func TestProtocolWithoutAnswers(t *testing.T) {
 		b.equal("confirmations", b.calls.acks, []string{"orderbook:T1", "orderbook:T1"})
 		b.equal("frames", last[0].raw+last[1].raw, `{"tokenId":"T1","type":"off"}{"tokenId":"T1","type":"on"}`)
 
-		// The client sends a ping every PingEvery of the protocol, and the pongs keep the connection open beyond Silence.
+		// The client sends a ping every Protocol.PingEvery, and the pongs keep the connection open.
 		b.pass(61 * time.Second)
 		b.calls.expect(t)
 		if n := len(b.venue.sent("PING")); n != 6 {
@@ -91,8 +92,7 @@ func TestProtocolWithoutAnswers(t *testing.T) {
 	})
 }
 
-// TestSharedSubjects expects topics with the same Protocol.Subject on one connection, where they count as one towards
-// TopicsPerConnection.
+// TestSharedSubjects checks that topics of the same subject share a connection and count once towards TopicsPerConnection.
 func TestSharedSubjects(t *testing.T) {
 	inBubble(t, bareProtocol(nil), func(b *bench) {
 		b.settle()
@@ -103,7 +103,7 @@ func TestSharedSubjects(t *testing.T) {
 		b.settle()
 		b.equal("connections", b.Stats().Connections, 2)
 		b.equal("error of a fifth subject", b.Watch(book("T5"), nil), ErrFull)
-		b.watch(price("T3")) // T3 is subscribed already, so this topic needs no further subscription
+		b.watch(price("T3")) // T3 is subscribed already, so this topic needs no room
 		b.Unwatch(book("T1"))
 		b.settle()
 		b.equal("error of a fifth subject", b.Watch(book("T5"), nil), ErrFull)
@@ -114,7 +114,8 @@ func TestSharedSubjects(t *testing.T) {
 	})
 }
 
-// TestHandshakeHeader expects the protocol's header on each handshake, and no connection without it.
+// TestHandshakeHeader checks that each handshake has the protocol's header, and that a failure of Protocol.Header prevents the
+// handshake.
 func TestHandshakeHeader(t *testing.T) {
 	n := 0
 	header := func() (http.Header, error) {
@@ -137,7 +138,7 @@ type maintainedCodec struct {
 	fail error
 }
 
-// Maintain publishes a book after one minute and another after two. Then it returns c.fail, which may be nil.
+// Maintain emits a book after one minute and another book after two minutes. Then it returns c.fail, which may be nil.
 func (c *maintainedCodec) Maintain(ctx context.Context, emit func(func(time.Time) []Event)) error {
 	for range 2 {
 		select {
@@ -150,7 +151,7 @@ func (c *maintainedCodec) Maintain(ctx context.Context, emit func(func(time.Time
 	return c.fail
 }
 
-// TestMaintenance expects the messages of Maintain and of frames in order. After Maintain has failed, it expects a new connection.
+// TestMaintenance checks the order of messages from Maintain and from frames, and the reconnect after Maintain has failed.
 func TestMaintenance(t *testing.T) {
 	inBubble(t, func(c *Config, v *venue) {
 		bareProtocol(nil)(c, v)
@@ -166,7 +167,7 @@ func TestMaintenance(t *testing.T) {
 	})
 }
 
-// TestMaintenanceIsNoLife has the codec publish messages while the venue sends nothing. The client must still notice the silence.
+// TestMaintenanceIsNoLife checks that messages from Maintain do not hide that the venue sends nothing.
 func TestMaintenanceIsNoLife(t *testing.T) {
 	inBubble(t, func(c *Config, v *venue) {
 		bareProtocol(nil)(c, v)

@@ -10,7 +10,7 @@ import (
 	"time"
 )
 
-// waits returns the times between calls of Dial.
+// waits returns the periods between the calls of Dial.
 func (b *bench) waits() []time.Duration {
 	at := b.venue.dialled()
 	out := make([]time.Duration, 0, len(at))
@@ -20,8 +20,8 @@ func (b *bench) waits() []time.Duration {
 	return out
 }
 
-// TestBackoff expects waits that double from 1 s to 30 s. The jitter of the tests halves each wait. After a stable minute, the
-// waits must start at 1 s again.
+// TestBackoff checks that the maximum wait doubles from 1 s to 30 s and is 1 s again after a stable minute. Because of inBubble,
+// each wait is half of its maximum.
 func TestBackoff(t *testing.T) {
 	s := time.Second
 	inBubble(t, func(_ *Config, v *venue) { v.refuse = errors.New("connection refused") }, func(b *bench) {
@@ -33,7 +33,7 @@ func TestBackoff(t *testing.T) {
 
 		b.venue.set(func() { b.venue.refuse = nil })
 		b.pass(15 * s)
-		b.conn(0).drop(1006) // the connection was not stable for a minute
+		b.conn(0).drop(1006) // the connection was open for less than a minute
 		b.pass(15 * s)
 		b.equal("still long", b.waits()[len(b.waits())-1] >= 15*s, true)
 		b.pass(time.Minute)
@@ -47,7 +47,7 @@ func TestBackoff(t *testing.T) {
 	})
 }
 
-// TestWaitEnds expects the wait to end with the context.
+// TestWaitEnds checks that a wait ends with the context of Run.
 func TestWaitEnds(t *testing.T) {
 	inBubble(t, nil, func(b *bench) {
 		b.settle()
@@ -95,7 +95,7 @@ func TestCloseCodes(t *testing.T) {
 	}
 }
 
-// TestTooSlowAgain expects a backoff if the venue closes each connection because the client reads too slowly.
+// TestTooSlowAgain checks that the client backs off if the venue repeatedly closes connections because the client reads too slowly.
 func TestTooSlowAgain(t *testing.T) {
 	inBubble(t, nil, func(b *bench) {
 		b.settle()
@@ -115,7 +115,7 @@ func TestTooSlowAgain(t *testing.T) {
 	})
 }
 
-// TestHandshake expects the client to wait for the Retry-After of a rejected handshake.
+// TestHandshake checks that the client waits for the time in Retry-After after a rejected handshake.
 func TestHandshake(t *testing.T) {
 	inBubble(t, func(_ *Config, v *venue) { v.refuse = &HandshakeError{Status: 429, RetryAfter: 20 * time.Second} }, func(b *bench) {
 		b.pass(45 * time.Second)
@@ -123,7 +123,7 @@ func TestHandshake(t *testing.T) {
 	})
 }
 
-// TestReconnectAsked expects Reconnect to drop an open connection, and to have no effect before the connection is open.
+// TestReconnectAsked checks that Reconnect closes an open connection, and has no effect before the connection is open.
 func TestReconnectAsked(t *testing.T) {
 	inBubble(t, nil, func(b *bench) {
 		b.Reconnect(book("T1"))
@@ -148,7 +148,7 @@ func TestReconnectAsked(t *testing.T) {
 	})
 }
 
-// TestOutage expects subscriptions of the topics that are watched at the end of an outage.
+// TestOutage checks that after an outage the client subscribes to the topics that are watched then.
 func TestOutage(t *testing.T) {
 	inBubble(t, nil, func(b *bench) {
 		b.watch(book("T1"), book("T2"), price("T1"))

@@ -11,9 +11,9 @@ import (
 	"oddsgraph/internal/market"
 )
 
-// TestUnknownToken expects only the unknown topics of a batch to be refused, both if the venue names them and if it does not.
+// TestUnknownToken checks that only the unknown topics of a request are refused, whether the venue names them or not.
 func TestUnknownToken(t *testing.T) {
-	// most is the greatest number of subscribe frames that the client sends until it has found two unknown topics among 62.
+	// most is the maximum number of subscribe frames with which the client must find two unknown topics among 62.
 	most := map[string]int{"named": 3, "named, the rest taken": 1, "not named": 22, "named, without request": 3}
 	for name, script := range map[string]func(v *venue) func(c *fakeConn, f sentFrame) bool{
 		"named": func(*venue) func(c *fakeConn, f sentFrame) bool {
@@ -128,7 +128,7 @@ func TestUnknownToken(t *testing.T) {
 	}
 }
 
-// TestRefusals checks the venue's error codes and the resulting errors.
+// TestRefusals checks the codes of the errors for the venue's error codes.
 func TestRefusals(t *testing.T) {
 	for code, want := range map[string]market.Code{
 		`"UNKNOWN_MARKET"`: market.CodeNotFound, `"not_found"`: market.CodeNotFound, `"FORBIDDEN"`: market.CodeForbidden,
@@ -144,14 +144,14 @@ func TestRefusals(t *testing.T) {
 			b.settle()
 			b.calls.expect(t, "up e1 orderbook:T1", "refused orderbook:T1 "+string(want))
 			b.equal("topics", b.Stats().Topics, 0)
-			b.watch(book("T1")) // may be tried again
+			b.watch(book("T1")) // a refused topic may be watched again
 			b.settle()
 			b.calls.expect(t, "up e1 orderbook:T1", "refused orderbook:T1 "+string(want))
 		})
 	}
 }
 
-// TestRateLimited expects a postponed topic to be down until its next subscription.
+// TestRateLimited checks that a postponed topic is down until its next subscription.
 func TestRateLimited(t *testing.T) {
 	inBubble(t, func(_ *Config, v *venue) {
 		n := 0
@@ -179,7 +179,7 @@ func TestRateLimited(t *testing.T) {
 		b.calls.expect(t)
 		b.pass(time.Second)
 		b.calls.expect(t, "up e1 orderbook:T1", "message orderbook:T1 e1/1")
-		// Without a rid, all frames wait.
+		// After an error without a rid, all frames wait.
 		b.conn(0).send(`{"type":"error","code":"RATE_LIMITED","retryAfterMs":3000}`)
 		b.settle()
 		b.watch(book("T2"))
@@ -191,7 +191,7 @@ func TestRateLimited(t *testing.T) {
 	})
 }
 
-// TestRateLimitedAgain expects the wait to double up to 30 s.
+// TestRateLimitedAgain checks that the wait doubles, up to 30 s.
 func TestRateLimitedAgain(t *testing.T) {
 	inBubble(t, func(_ *Config, v *venue) {
 		v.respond = func(c *fakeConn, f sentFrame) bool {
@@ -213,7 +213,7 @@ func TestRateLimitedAgain(t *testing.T) {
 	})
 }
 
-// TestRateLimitedResync expects a postponed resync to be sent again.
+// TestRateLimitedResync checks that a postponed resync is sent again.
 func TestRateLimitedResync(t *testing.T) {
 	inBubble(t, func(_ *Config, v *venue) {
 		n := 0

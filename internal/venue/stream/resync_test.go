@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-// TestNoResync expects another subscription, with its snapshot, if the venue rejects a resync.
+// TestNoResync checks that the client subscribes again if the venue rejects a resync.
 func TestNoResync(t *testing.T) {
 	inBubble(t, func(_ *Config, v *venue) {
 		v.respond = func(c *fakeConn, f sentFrame) bool {
@@ -25,8 +25,7 @@ func TestNoResync(t *testing.T) {
 	})
 }
 
-// TestLostBetween watches a topic again that was up, and loses the connection before the client sends the new subscription. The
-// Handler must get Down for the topic.
+// TestLostBetween checks that Handler.Down is called if the connection is lost between a second Watch and its subscription.
 func TestLostBetween(t *testing.T) {
 	inBubble(t, func(_ *Config, v *venue) {
 		v.hello = `{"type":"hello","epoch":"e1","limits":{"framesPerSecond":1}}`
@@ -42,12 +41,12 @@ func TestLostBetween(t *testing.T) {
 	})
 }
 
-// TestResync expects one request for a snapshot, after a jitter, and at most one a second.
+// TestResync checks that repeated calls of Resync send at most one request in a second.
 func TestResync(t *testing.T) {
 	inBubble(t, nil, func(b *bench) {
 		b.Resync(book("T1")) // not watched
 		b.watch(book("T1"))
-		b.Resync(book("T1")) // the topic is not up, and its subscription will bring a snapshot
+		b.Resync(book("T1")) // the topic is not subscribed yet
 		b.settle()
 		mute := true
 		b.venue.set(func() {
@@ -72,7 +71,7 @@ func TestResync(t *testing.T) {
 		first := 125 * ms
 		b.equal("once", resyncs(), []time.Duration{first})
 		b.equal("frame", b.venue.sent("resync")[0].raw, `{"type":"resync","rid":"2","channel":"orderbook","tokenId":"T1"}`)
-		// If the venue does not respond to a resync, the client can repeat it after 1.5 s.
+		// If the venue does not respond to a resync, the client may send it again after 1.5 s.
 		b.pass(resyncWithin - ms)
 		b.Resync(book("T1"))
 		b.pass(ms)
@@ -80,7 +79,7 @@ func TestResync(t *testing.T) {
 		b.pass(time.Second)
 		second := first + resyncWithin + 125*ms
 		b.equal("repeated", resyncs(), []time.Duration{first, second})
-		// If the venue has responded to a resync, the client can send another one after a second.
+		// If the venue has responded to a resync, the client may send another resync after a second.
 		mute = false
 		b.conn(0).snapshot("orderbook", "T1", 5)
 		b.settle()
@@ -93,7 +92,7 @@ func TestResync(t *testing.T) {
 		b.equal("not sooner than a second", resyncs()[3]-third, time.Second+125*ms)
 		b.calls.expect(t, "message orderbook:T1 e1/5", "message orderbook:T1 e1/9", "message orderbook:T1 e1/9")
 		b.equal("resyncs", b.Stats().Resyncs, 4)
-		// A snapshot that arrives before the request is sent makes the request unnecessary.
+		// If a snapshot arrives before the request is sent, the request is not sent.
 		b.pass(5 * time.Second)
 		b.Resync(book("T1"))
 		b.settle()
@@ -103,7 +102,7 @@ func TestResync(t *testing.T) {
 	})
 }
 
-// TestResyncLimit expects resyncs to use at most half of the venue's frames per second.
+// TestResyncLimit checks that resyncs use at most half of the frames per second that the venue accepts.
 func TestResyncLimit(t *testing.T) {
 	inBubble(t, nil, func(b *bench) {
 		b.watch(books(200)...)
@@ -128,7 +127,7 @@ func TestResyncLimit(t *testing.T) {
 	})
 }
 
-// TestBadFrame expects no message of a bad frame, but a resync. Resyncs become rarer while the frames stay bad.
+// TestBadFrame checks that a bad frame causes a resync instead of a message, and that resyncs become rarer if all frames are bad.
 func TestBadFrame(t *testing.T) {
 	inBubble(t, nil, func(b *bench) {
 		b.watch(book("T1"))

@@ -11,7 +11,7 @@ import (
 	"oddsgraph/internal/market/messages"
 )
 
-// TestOpen follows a connection from the hello to the first messages.
+// TestOpen checks the frames and calls from the hello to the first messages.
 func TestOpen(t *testing.T) {
 	inBubble(t, nil, func(b *bench) {
 		b.watch(book("T1"), price("T1"), book("T2"), trades("T1"), messages.Topic{Channel: messages.ChannelMarket, ID: "M1"})
@@ -30,7 +30,7 @@ func TestOpen(t *testing.T) {
 			t.Errorf("sent\n%s\nwant\n%s", strings.Join(got, "\n"), strings.Join(want, "\n"))
 		}
 		calls := b.calls.take()
-		slices.Sort(calls) // snapshots of one channel may come before the next channel is up
+		slices.Sort(calls) // the snapshots of one channel may arrive before the next channel is up
 		wantCalls := []string{
 			"message orderbook:T1 e1/1", "message orderbook:T2 e1/1", "message prices:T1 e1/1", "message trades:T1 e1/1",
 			"up e1 market:M1", "up e1 orderbook:T1 orderbook:T2", "up e1 prices:T1", "up e1 trades:T1",
@@ -52,7 +52,7 @@ func TestOpen(t *testing.T) {
 	})
 }
 
-// TestAcknowledged expects a confirmation to count only for topics whose last subscription it confirms, by rid or by ids.
+// TestAcknowledged checks that a confirmation is only for topics whose last subscription it confirms, by rid or by ids.
 func TestAcknowledged(t *testing.T) {
 	marketTopic := func(id string) messages.Topic { return messages.Topic{Channel: messages.ChannelMarket, ID: id} }
 	inBubble(t, func(_ *Config, v *venue) {
@@ -89,7 +89,7 @@ func TestAcknowledged(t *testing.T) {
 
 func (b *bench) conn(n int) *fakeConn { return b.venue.conn(n) }
 
-// depths is a Handler that records the depth of books and changes.
+// depths is a Handler that records the depth of the last book and of the last changes.
 type depths struct {
 	*record
 	book, changes int
@@ -101,7 +101,7 @@ func (d *depths) Message(m *messages.Message) {
 	}
 }
 
-// TestDepth expects subscriptions, books and changes to have the depth of the venue's hello.
+// TestDepth checks that subscriptions, books and changes have the depth in the venue's hello.
 func TestDepth(t *testing.T) {
 	for _, test := range []struct{ venue, want int }{{150, 150}, {300, 300}, {0, assumedDepth}} {
 		heard := &depths{record: &record{}}
@@ -119,7 +119,7 @@ func TestDepth(t *testing.T) {
 	}
 }
 
-// TestBatches expects at most 100 ids and frameBytes in a frame, and at most framesPerSecond frames in any second.
+// TestBatches checks the limits of ids in a frame, bytes in a frame and frames per second.
 func TestBatches(t *testing.T) {
 	inBubble(t, nil, func(b *bench) {
 		b.watch(books(200)...)
@@ -173,7 +173,7 @@ func TestBatches(t *testing.T) {
 	})
 }
 
-// TestNoHello expects subscriptions with the assumed limits if the venue sends no hello.
+// TestNoHello checks that the client subscribes with the assumed limits if the venue sends no hello.
 func TestNoHello(t *testing.T) {
 	inBubble(t, func(_ *Config, v *venue) { v.hello = "" }, func(b *bench) {
 		b.watch(book("T1"))
@@ -191,13 +191,13 @@ func TestNoHello(t *testing.T) {
 		b.watch(book("T2"))
 		b.settle()
 		b.calls.expect(t, "up e1 orderbook:T2", "message orderbook:T2 e1/1")
-		// The assumed heartbeat still applies, and pongs count as frames.
+		// The pongs keep the connection open.
 		b.pass(time.Hour)
 		b.equal("dials", len(b.venue.dialled()), 1)
 	})
 }
 
-// TestHelloLater expects the client to wait for the hello if another frame comes first.
+// TestHelloLater checks that the client waits for the hello if another frame arrives first.
 func TestHelloLater(t *testing.T) {
 	inBubble(t, func(_ *Config, v *venue) { v.hello = "" }, func(b *bench) {
 		b.watch(book("T1"))
@@ -211,7 +211,8 @@ func TestHelloLater(t *testing.T) {
 	})
 }
 
-// TestPing expects a ping every 20 s. If no frame arrives in the 10 s after a ping, the connection must end.
+// TestPing checks that the client sends a ping every 20 s, and that the connection ends if no frame arrives within 10 s after a
+// ping.
 func TestPing(t *testing.T) {
 	inBubble(t, nil, func(b *bench) {
 		b.watch(book("T1"))
@@ -226,7 +227,7 @@ func TestPing(t *testing.T) {
 		mute := func(c *fakeConn, f sentFrame) bool { return f.Type == "ping" }
 		b.venue.set(func() { b.venue.respond = mute })
 		b.pass(20 * time.Second)                 // 81 s: one ping is unanswered
-		b.conn(0).snapshot("orderbook", "T1", 2) // any frame counts
+		b.conn(0).snapshot("orderbook", "T1", 2) // any frame counts as a response
 		b.settle()
 		b.calls.expect(t, "message orderbook:T1 e1/2")
 		b.pass(28*time.Second + 999*time.Millisecond) // 10 s after the ping at 100 s
@@ -240,7 +241,7 @@ func TestPing(t *testing.T) {
 	})
 }
 
-// TestSilence expects a connection to end if no frame arrives for 2.5 heartbeat intervals.
+// TestSilence checks that a connection ends if no frame arrives for 2.5 heartbeat intervals.
 func TestSilence(t *testing.T) {
 	inBubble(t, func(_ *Config, v *venue) {
 		v.hello = `{"type":"hello","epoch":"e1","heartbeatMs":2000}`
@@ -261,7 +262,7 @@ func TestSilence(t *testing.T) {
 	})
 }
 
-// TestGarbage expects ten frames in a row without JSON to end a connection, but not nine.
+// TestGarbage checks that ten frames in a row that are not JSON end a connection, but nine do not.
 func TestGarbage(t *testing.T) {
 	inBubble(t, nil, func(b *bench) {
 		b.watch(book("T1"))
@@ -285,7 +286,7 @@ func TestGarbage(t *testing.T) {
 	})
 }
 
-// TestArray expects the elements of a list to be handled as frames, in order.
+// TestArray checks that the elements of a list are handled as frames, in order.
 func TestArray(t *testing.T) {
 	inBubble(t, nil, func(b *bench) {
 		b.watch(book("T1"), price("T1"))
@@ -297,7 +298,7 @@ func TestArray(t *testing.T) {
 	})
 }
 
-// TestWriteBlocked expects a write that takes too long to end a connection.
+// TestWriteBlocked checks that a connection ends if a write takes longer than writeWithin.
 func TestWriteBlocked(t *testing.T) {
 	inBubble(t, nil, func(b *bench) {
 		b.watch(book("T1"))
@@ -326,8 +327,8 @@ func (h *tired) Message(m *messages.Message) {
 	h.record.Message(m)
 }
 
-// TestSlowHandler has a slow Handler. Frames that arrived before a deadline must keep the connection open, even if they are handled
-// after it.
+// TestSlowHandler checks that frames that arrive before a deadline keep the connection open, even if the Handler gets them after
+// the deadline.
 func TestSlowHandler(t *testing.T) {
 	h := &tired{rest: 12 * time.Second}
 	inBubble(t, func(_ *Config, v *venue) {
@@ -346,7 +347,7 @@ func TestSlowHandler(t *testing.T) {
 	})
 }
 
-// TestWriteFails expects a failed write to end a connection, with the venue's close code if there is one.
+// TestWriteFails checks that a failed write ends a connection, and that the venue's close code is the reason if there is one.
 func TestWriteFails(t *testing.T) {
 	for code, want := range map[int]string{0: "write", closeRestart: "restart"} {
 		inBubble(t, nil, func(b *bench) {
@@ -365,7 +366,6 @@ func TestWriteFails(t *testing.T) {
 	}
 }
 
-// TestDialTimeout expects Dial to be cancelled after DialWithin.
 func TestDialTimeout(t *testing.T) {
 	inBubble(t, func(_ *Config, v *venue) { v.slow = true }, func(b *bench) {
 		b.pass(defaultDialWithin - 1)
@@ -375,7 +375,7 @@ func TestDialTimeout(t *testing.T) {
 	})
 }
 
-// TestPingWaits expects a ping to count against the venue's frames per second.
+// TestPingWaits checks that a ping counts towards the limit of frames per second.
 func TestPingWaits(t *testing.T) {
 	inBubble(t, func(_ *Config, v *venue) {
 		v.hello = `{"type":"hello","limits":{"framesPerSecond":1}}`

@@ -11,11 +11,11 @@ import (
 	"oddsgraph/internal/market/messages"
 )
 
-// strict is a Handler that fails the test if a call breaks the contract of Handler.
+// strict is a Handler that fails the test if a call breaks the rules in the comments of Handler.
 type strict struct {
 	t  *testing.T
 	mu sync.Mutex
-	// busy has the topics of running calls. up has the topics that are up.
+	// busy contains the topics of running calls. up contains the topics that are up.
 	busy, up map[messages.Topic]bool
 	seq      map[messages.Topic]uint64
 	messages int
@@ -89,8 +89,7 @@ func (s *strict) Message(m *messages.Message) {
 func (s *strict) Heartbeat(string, map[messages.Topic]uint64) {}
 func (s *strict) Refused(t messages.Topic, _ error)           { s.t.Errorf("%v was refused", t) }
 
-// TestStress watches, unwatches, drops and stalls at random for an hour. After that, all watched topics must be live, and the
-// client must be subscribed to no other topic.
+// TestStress checks that after an hour of random calls and faults the client is subscribed to exactly the watched topics.
 func TestStress(t *testing.T) {
 	for seed := range uint64(4) {
 		stress(t, seed)

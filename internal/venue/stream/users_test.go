@@ -10,7 +10,7 @@ import (
 	"oddsgraph/internal/market"
 )
 
-// TestUsers expects a connection for each user topic. The connection must authenticate first and accept frames without an address.
+// TestUsers checks that each user topic has its own connection, which authenticates first and accepts frames without an address.
 func TestUsers(t *testing.T) {
 	inBubble(t, nil, func(b *bench) {
 		b.watch(book("T1"))
@@ -36,7 +36,7 @@ func TestUsers(t *testing.T) {
 			}
 			b.equal("frames", types, []string{"auth", "subscribeuser"})
 		}
-		// Send a frame with the address in upper case, and a frame with another address.
+		// The first frame has the address in upper case, and the second frame has another address.
 		b.conn(1).send(`{"type":"balance_update","address":%q,"seq":2,"prevSeq":1,"balance":{"cashBalance":1}}`, strings.ToUpper(address[:2])+strings.ToUpper(address[2:]))
 		b.conn(1).send(`{"type":"balance_update","address":"0x2222222222222222222222222222222222222222","seq":2,"prevSeq":1,"balance":{"cashBalance":1}}`)
 		b.conn(1).send(`{"type":"heartbeat","seqs":{"user":{%q:2}}}`, address)
@@ -63,7 +63,7 @@ func TestUsers(t *testing.T) {
 	})
 }
 
-// TestUserLeavesEarly unwatches a user topic while its connection opens.
+// TestUserLeavesEarly checks that the connection of a user topic ends if the topic is unwatched while the connection opens.
 func TestUserLeavesEarly(t *testing.T) {
 	inBubble(t, func(_ *Config, v *venue) { v.hello = "" }, func(b *bench) {
 		b.settle()
@@ -79,7 +79,7 @@ func TestUserLeavesEarly(t *testing.T) {
 	})
 }
 
-// TestUserLeavesInOutage expects no Dial for an unwatched user topic.
+// TestUserLeavesInOutage checks that the client stops dialling for a user topic that is unwatched in an outage.
 func TestUserLeavesInOutage(t *testing.T) {
 	inBubble(t, func(_ *Config, v *venue) { v.refuse = errors.New("away") }, func(b *bench) {
 		b.watch(user("s1"))
@@ -95,7 +95,7 @@ func TestUserLeavesInOutage(t *testing.T) {
 	})
 }
 
-// TestAuthUnanswered has the venue not respond to auth. The client must still send the subscription.
+// TestAuthUnanswered checks that the client sends the subscription even if the venue does not respond to auth.
 func TestAuthUnanswered(t *testing.T) {
 	inBubble(t, func(_ *Config, v *venue) {
 		v.respond = func(_ *fakeConn, f sentFrame) bool { return f.Type == "auth" }
@@ -110,7 +110,7 @@ func TestAuthUnanswered(t *testing.T) {
 	})
 }
 
-// TestAuthRefused expects rejected credentials to end the topic, in every form of the rejection, without a retry.
+// TestAuthRefused checks that each form of rejected credentials ends the topic without a retry.
 func TestAuthRefused(t *testing.T) {
 	for name, test := range map[string]struct {
 		respond func(c *fakeConn, f sentFrame) bool
@@ -175,7 +175,7 @@ func TestAuthRefused(t *testing.T) {
 	}
 }
 
-// TestAuthPutOff expects another attempt if the venue is too busy to authenticate.
+// TestAuthPutOff checks that the client authenticates again later if the venue postpones the authentication.
 func TestAuthPutOff(t *testing.T) {
 	inBubble(t, func(_ *Config, v *venue) {
 		n := 0
@@ -195,7 +195,7 @@ func TestAuthPutOff(t *testing.T) {
 	})
 }
 
-// TestSecrets expects credentials in auth frames only. The harness checks logs and errors.
+// TestSecrets checks that only auth frames contain credentials. The harness checks logs and errors.
 func TestSecrets(t *testing.T) {
 	inBubble(t, nil, func(b *bench) {
 		b.settle()
