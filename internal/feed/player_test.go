@@ -26,6 +26,8 @@ import (
 //	order A10 o1 FILLED | pos A11 p1x0 | bal A12 90 | fill A13 t1
 //	beat A42                      a heartbeat; "beat 42" has no epoch
 //	ack                           the confirmation of a market
+//	merged-snap -#7 .50x1 | .60x1 a merged snapshot; each message may have an internal number, here 7
+//	sent #7                       a call of Feed.Sent with the internal number 7
 //	wait 2s
 //
 // The results are:

@@ -120,8 +120,8 @@ func (f *Feed) readOrigin(ctx context.Context, key messages.Topic) (*messages.Me
 	return m, age, nil
 }
 
-// startRead starts a REST read of a price or a book. It returns false if it does not start a read, because the topic is of another
-// channel, there is no Origin, or nextRead is in the future. The caller holds the lock.
+// startRead starts a REST read of a price or a book. It starts no read and returns false before nextRead, without an Origin, or for
+// another channel. The caller holds the lock.
 func (t *topic) startRead() bool {
 	if t.feed.cfg.Origin == nil || t.key.Channel != messages.ChannelPrices && t.key.Channel != messages.ChannelOrderbook ||
 		t.feed.cfg.Clock.Now().Before(t.nextRead) {

@@ -47,46 +47,45 @@ type topic struct {
 	arrived messages.Internal
 	// previousEpoch is the epoch before the epoch of state. Late messages of the previous epoch are ignored.
 	previousEpoch string
-	// buffered contains the changes that have arrived since the topic began to wait for a snapshot. Changes are dropped from buffered
-	// if the buffer is full or earlier messages were lost. discarded is the last dropped change.
-	buffered  []*messages.Message
+	// buffered contains the changes that have arrived since the topic began to wait for a snapshot.
+	buffered []*messages.Message
+	// discarded is the last change that was dropped because buffered was full or earlier messages were lost.
 	discarded *messages.Message
-	// confirmed reports whether the venue has ever confirmed the subscription of a market. unconfirmed is the number of timeouts in a
-	// row without a confirmation.
-	confirmed   bool
+	// confirmed reports whether the venue has ever confirmed the subscription of a market.
+	confirmed bool
+	// unconfirmed is the number of timeouts in a row without a confirmation.
 	unconfirmed int
 	// incomplete reports whether messages may be missing from the state. If incomplete is true, the next snapshot counts as a resync.
 	incomplete bool
 	// failedResyncs is the number of failed resyncs in a row. reconnects is the number of connections that the topic has dropped
 	// since its last snapshot.
 	failedResyncs, reconnects int
-	// waitTimer is the timeout of the wait for a snapshot or confirmation. waitID identifies the wait, so that the timer of an earlier
-	// wait does nothing. lateSnapshots is the number of timeouts since the last snapshot.
-	waitTimer     *time.Timer
-	waitID        int
+	// waitTimer is the timeout of the wait for a snapshot or confirmation.
+	waitTimer *time.Timer
+	// waitID identifies the wait. The timer of an earlier wait has another waitID and does nothing.
+	waitID int
+	// lateSnapshots is the number of timeouts since the last snapshot.
 	lateSnapshots int
-	// reading is the current REST read. emptyReads is the number of reads in a row without a usable state. nextRead is the earliest
-	// time of the next read.
-	reading    *originRead
-	emptyReads int
-	nextRead   time.Time
-	// bufferingSince is the time at which the topic began to wait for a snapshot. readTooOld reports that the last REST response may
-	// be older than bufferingSince.
+	reading       *originRead // the current REST read, or nil
+	emptyReads    int         // the number of reads in a row without a usable state
+	nextRead      time.Time   // the earliest time of the next read
+	// bufferingSince is the time at which the topic began to wait for a snapshot.
 	bufferingSince time.Time
-	readTooOld     bool
-	base           *base
-	linger         *time.Timer
-	// noLinger reports that the topic closes as soon as it has no watches.
+	// readTooOld reports whether the last REST response may be older than bufferingSince.
+	readTooOld bool
+	// base describes the last state that was read over REST. It is nil if all messages that are still to come are newer.
+	base   *base
+	linger *time.Timer // closes the topic Config.Linger after its last watch was closed
+	// noLinger reports whether the topic closes as soon as it has no watches.
 	noLinger bool
 	ended    bool
 
 	// recent contains the token's latest prices, oldest first.
 	recent []Point
-	// flushedAt is the time at which Sink last got the account. dirty reports whether the account has changed since flushedAt.
-	// flushTimer starts the next flush.
+	// flushedAt is the time at which Sink last got the account.
 	flushedAt  time.Time
-	dirty      bool
-	flushTimer *time.Timer
+	dirty      bool        // whether the account has changed since flushedAt
+	flushTimer *time.Timer // starts the next flush
 }
 
 func newTopic(f *Feed, key messages.Topic) *topic {

@@ -21,9 +21,9 @@ const (
 type body interface {
 	// changed handles a change of a watch.
 	changed(w *feed.Watch) error
-	// nextRead returns the read to start now, or nil. If it returns nil, the time is the latest time of the next call. If the time is
-	// zero too, the next call may wait for the next change. poll is true after streamHeadStart, every pollInterval, and while readers
-	// wait to join. It requests values that the stream does not send.
+	// nextRead returns the read to start now. If no read is due, it returns nil and the time at which the loop must call nextRead
+	// again. A zero time means that this call can wait until a watch changes. poll is true after streamHeadStart, every pollInterval,
+	// and while readers wait to join. It requests values that the stream does not send.
 	nextRead(now time.Time, poll bool) (read, time.Time)
 	// isCurrent reports whether the last event contains the present state. A joining reader then needs no read.
 	isCurrent() bool

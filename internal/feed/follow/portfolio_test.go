@@ -196,8 +196,7 @@ func TestPortfolioOfLots(t *testing.T) {
 	})
 }
 
-// TestUnchangedPortfolio checks that a portfolio is sent again when it becomes stale, when it is fresh again, and when it comes
-// from the stream instead of REST.
+// TestUnchangedPortfolio checks that an unchanged portfolio is sent again when its freshness or its source changes.
 func TestUnchangedPortfolio(t *testing.T) {
 	bubble(t, func(t *testing.T, s *testVenue) {
 		r, p := &restSource[*[]market.Position]{value: positionsOf("T")}, newPriced("0.5")

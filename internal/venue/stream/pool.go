@@ -161,8 +161,9 @@ func (c *Client) assign(t messages.Topic) *connection {
 	return c.add(messages.Topic{})
 }
 
-// hasRoom reports whether the limits allow to watch e again. e was unwatched, but its connection has not released it yet. e stays
-// with this connection, even if the connection then has more than perConnection subjects. The caller holds the lock.
+// hasRoom reports whether the limits allow the topic of e to be watched again. The topic was unwatched, but its connection has not
+// released e yet. The topic stays with this connection, even if the connection then has more than perConnection subjects. The
+// caller holds the lock.
 func (c *Client) hasRoom(e *entry) bool {
 	if e.conn.user() {
 		return c.pool.identities < c.cfg.Identities

@@ -52,11 +52,12 @@ type sub struct {
 	notBefore time.Time
 	attempts  int
 
-	// resyncAt is the time of the queued request for a snapshot, or zero if none is queued. resyncSent is the time of a request whose
-	// snapshot has not arrived, or zero if there is none. resyncLast is the time of the last request. badFrames is the number of bad
-	// frames since the last good snapshot.
+	// resyncAt is the time at which a snapshot will be requested, or zero if no request is queued.
+	// resyncSent is the time of a request whose snapshot has not arrived, or zero if there is no such request.
+	// resyncLast is the time of the last request for a snapshot.
 	resyncAt, resyncSent, resyncLast time.Time
-	badFrames                        int
+	// badFrames is the number of bad frames since the last good snapshot.
+	badFrames int
 	// numbered is the messages.Internal number of the last message.
 	numbered uint64
 }
@@ -67,11 +68,10 @@ type sendQueue struct {
 	k    *connection
 	subs map[messages.Topic]*sub
 	// epoch is the Epoch of the messages.Internal numbers on this socket.
-	epoch uint64
-	// unsubscribes, pending and resyncs contain the topics for which an unsubscription, a subscription or a resync must be sent.
-	unsubscribes []messages.Topic
-	pending      []*sub
-	resyncs      []*sub
+	epoch        uint64
+	unsubscribes []messages.Topic // the topics to unsubscribe
+	pending      []*sub           // the topics to subscribe
+	resyncs      []*sub           // the topics that need a snapshot
 	auth         *Request
 	// awaited contains the sent requests that the venue may still confirm or reject, by rid.
 	awaited map[string]*Request
