@@ -56,19 +56,20 @@ type loop struct {
 	body        body
 	out         sender
 
-	// changed contains the watches with changes that were not passed to the body yet. queued contains the same watches as a set.
+	// changed contains the watches with changes that were not passed to the body yet.
+	changed []*feed.Watch
+	queued  map[*feed.Watch]bool // the watches in changed
 	// notBefore contains the earliest time of the next call of body.changed for each watch.
-	changed   []*feed.Watch
-	queued    map[*feed.Watch]bool
 	notBefore map[*feed.Watch]time.Time
 
 	results chan func() error
 	reading bool
-	// joinedAt is the time at which the first of the readers that wait to join arrived. It is zero if no reader waits. readSinceJoin
-	// reports whether a read has ended since joinedAt.
-	joinedAt      time.Time
+	// joinedAt is the time at which the first of the waiting readers wanted to join. It is zero if no reader waits.
+	joinedAt time.Time
+	// readSinceJoin reports whether a read has ended since joinedAt.
 	readSinceJoin bool
-	deadline      time.Time
+	// deadline is the latest time of the first event or problem.
+	deadline time.Time
 }
 
 func (l *loop) run(ctx context.Context) error {

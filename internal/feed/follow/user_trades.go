@@ -39,18 +39,20 @@ type userTrades struct {
 	// sent reports whether an event was sent. live and resyncs are Live and Resyncs of the last state whose account was known.
 	sent, live bool
 	resyncs    uint64
-	// sentKeys contains the keys of the latest trades that were sent. latest contains the last MaxTrades of these trades, oldest
-	// first.
+	// sentKeys contains the keys of the latest trades that were sent.
 	sentKeys *lru.Cache[string, struct{}]
-	latest   []market.Trade
+	// latest contains the last MaxTrades trades that were sent, oldest first.
+	latest []market.Trade
 	// pending contains the trades that the stream has sent while a read is needed.
 	pending pending[market.Trade]
 	problem error
 	// joinedAt is the time at which the account's topic became live or had its last gap. A response from before joinedAt may lack
-	// trades that the stream did not send. After such a response, recheckAt is the time of the next read. In all other cases,
-	// recheckAt is zero. rechecks is the number of such responses in a row. readBegan is the start of the current read.
+	// trades that the stream did not send.
+	// readBegan is the start of the current read.
+	// recheckAt is the time of the next read if the last response may be from before joinedAt. If not, recheckAt is zero.
 	joinedAt, readBegan, recheckAt time.Time
-	rechecks                       int
+	// rechecks is the number of responses in a row that may be from before joinedAt.
+	rechecks int
 }
 
 func (b *userTrades) changed(w *feed.Watch) error {

@@ -34,9 +34,8 @@ type connection struct {
 
 	// Client.mu protects the fields from topics to state.
 	topics map[messages.Topic]*entry
-	// load is the number of watched subjects. subjects contains the number of watched topics of each subject. It is empty if
-	// Protocol.Subject is nil, because each topic is then a subject.
-	load     int
+	load   int // the number of watched subjects (see Protocol.Subject)
+	// subjects contains the number of watched topics of each subject. It is empty if Protocol.Subject is nil.
 	subjects map[string]int
 	// dirty contains topics that were watched or unwatched. resyncs contains topics that need a snapshot. drop reports whether
 	// Reconnect was called.
@@ -49,11 +48,9 @@ type connection struct {
 	lastSlow time.Time
 	// opened reports whether the connection has had an open socket. lossLogged reports whether the current outage was logged.
 	opened, lossLogged bool
-	// lostAt and lostReason are the time and the reason of the first failure of the current outage. attempts is the number of failures
-	// in this outage.
-	lostAt     time.Time
-	lostReason string
-	attempts   int
+	lostAt             time.Time // the time of the first failure of the current outage
+	lostReason         string    // the reason of the first failure of the current outage
+	attempts           int       // the number of failures in the current outage
 }
 
 func newConnection(c *Client, number int, identity messages.Topic) *connection {
