@@ -14,7 +14,7 @@ import (
 type accountPage struct {
 	endpoint reqctx.Endpoint
 	account  market.Address
-	// filter sets the query parameters that select rows. The venue may ignore them.
+	// filter sets the query parameters that select rows. The venue may ignore these parameters.
 	filter func(to *rest.Query)
 	limit  int
 	at     pageStart
@@ -22,7 +22,8 @@ type accountPage struct {
 	keys []string
 }
 
-// query returns the request for the page. sized adds a page size. A plain request has neither filter nor page size.
+// query returns the request for the page. If plain is true, the request has neither the filter nor a page size. If plain is false
+// and sized is true, the request has a page size.
 func (p *accountPage) query(plain, sized bool) *rest.Request {
 	rq := rest.ForAccount(p.endpoint, p.account)
 	if !plain {
@@ -34,10 +35,11 @@ func (p *accountPage) query(plain, sized bool) *rest.Request {
 	return rq
 }
 
-// readPage reads one page of a list of an account. filter sets the query parameters that select rows. The venue may ignore these
-// parameters, so the caller must filter the rows again. If a page equals the previous page, readPage makes one more call to find
-// out whether the venue ignores offsets. If the venue ignores offsets, the list ends here. If the venue respects offsets, these
-// rows are further rows that look the same.
+// readPage reads one page of a list of an account. The venue may ignore the filter, so the caller must filter the rows again.
+//
+// If the page equals the previous page, readPage makes one more call to find out whether the venue ignores offsets. If the venue
+// ignores offsets, the list ends after the previous page. If the venue respects offsets, readPage returns the rows of the page:
+// they are different rows that look the same.
 func (c *Client) readPage(ctx context.Context, e reqctx.Endpoint, a market.Address, filter func(to *rest.Query), limit int, token string, keys ...string) (rest.RowList, pageInfo, rest.Drift, error) {
 	if limit < 0 || limit > maxPageSize {
 		return rest.RowList{}, pageInfo{}, nil, rest.BadInput(e, "a page has 1 to 100 rows")
@@ -52,7 +54,7 @@ func (c *Client) readPage(ctx context.Context, e reqctx.Endpoint, a market.Addre
 	p := &accountPage{endpoint: e, account: a, filter: filter, limit: limit, at: at, keys: keys}
 	list, sized, err := c.fetchPage(ctx, p)
 	traits, now := &c.traits[e], c.Now()
-	if at.guessed && rest.Refused(err) { // the previous page announced no further page, and the venue does not have this one
+	if at.guessed && rest.Refused(err) { // the client had guessed that there is one more page, but there is none
 		traits.ignoresOffset(now)
 		return rest.RowList{}, pageInfo{}, nil, nil
 	}
@@ -73,7 +75,7 @@ func (c *Client) readPage(ctx context.Context, e reqctx.Endpoint, a market.Addre
 	}
 	size := limit
 	if n := len(list.Rows); !sized && n%roundCount == 0 {
-		size = min(size, n) // the venue may use another page size than requested
+		size = min(size, n) // without a page size in the request, the venue may use a smaller one
 	}
 	t, err := pageInfoOf(e, list, at, size)
 	if err != nil {
@@ -91,7 +93,7 @@ func (c *Client) readPage(ctx context.Context, e reqctx.Endpoint, a market.Addre
 }
 
 // fetchPage requests a page. If the venue refuses a parameter, fetchPage requests the page once more without filter and page
-// size, and remembers the refusal. sized reports whether the successful request had a page size.
+// size. If this request succeeds, fetchPage remembers the refusal. sized reports whether the last request had a page size.
 func (c *Client) fetchPage(ctx context.Context, p *accountPage) (list rest.RowList, sized bool, err error) {
 	traits, now := &c.traits[p.endpoint], c.Now()
 	plain := traits.plain(now)
@@ -105,7 +107,7 @@ func (c *Client) fetchPage(ctx context.Context, p *accountPage) (list rest.RowLi
 			traits.refuseOptions(now)
 			c.Log().Info("the venue refuses optional parameters of a list: they are omitted", "endpoint", p.endpoint.String())
 		} else if rest.RefusesParameter(err) {
-			err = first // the venue also refuses the plain request, so the optional parameters are not the reason
+			err = first // the venue also refuses the request without optional parameters, so they are not the reason
 		}
 		sized = false
 	}

@@ -26,8 +26,7 @@ type urlLimit struct {
 	until time.Time
 }
 
-// get returns the smaller of the known limit and the parameter configured. If no limit is known, get returns the parameter
-// configured.
+// get returns the known limit, but at most configured. If no limit is known, get returns configured.
 func (u *urlLimit) get(configured int, now time.Time) int {
 	u.mu.Lock()
 	defer u.mu.Unlock()
@@ -57,7 +56,7 @@ func (c *Client) idBytes(e reqctx.Endpoint) int {
 	return c.urlLimits[e].get(c.cfg.MaxURL, c.Now()) - c.urlOverhead(e)
 }
 
-// maxListIDs returns the greatest number of ids in one list.
+// maxListIDs returns the greatest number of ids in one list. learned is nil if the venue documents the list parameter.
 func (c *Client) maxListIDs(learned *support) int {
 	if learned != nil {
 		return min(c.cfg.MaxIDs, maxUnconfirmedIDs)
@@ -81,7 +80,8 @@ func (c *Client) listCost(e reqctx.Endpoint, learned *support, keys, bytes int) 
 	return min(max(ceilDiv(keys, c.maxListIDs(learned)), ceilDiv(bytes+keys, max(c.idBytes(e), 1))), keys)
 }
 
-// splitEnds splits keys into lists that each fit into one call. ends contains, for each list, the index in keys after its last key.
+// splitEnds splits keys into lists that each fit into one call. List i is keys[ends[i-1]:ends[i]], and the first list is
+// keys[:ends[0]].
 func (l *lookup[T]) splitEnds(c *Client, keys []string) (ends []int) {
 	room, most, from, bytes := c.idBytes(l.endpoint), c.maxListIDs(l.support), 0, 0
 	for i := range keys {

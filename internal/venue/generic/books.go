@@ -11,9 +11,9 @@ import (
 	"oddsgraph/internal/venue/wire"
 )
 
-// Book returns the order book of a token with at most depth levels a side, or nil if the venue does not know the token. A book
-// without orders has no levels. The sizes of levels with the same price are summed. Levels of size 0 are left out. If a level is
-// unreadable, or the best bid is above the best ask, the error is UPSTREAM_BAD_RESPONSE, because clients use a book as a whole.
+// Book returns the order book of a token with at most depth levels a side, or nil if the venue does not know the token. The sizes
+// of levels with the same price are summed. Levels of size 0 are left out. If a level is unreadable, or the best bid is above the
+// best ask, the error is UPSTREAM_BAD_RESPONSE.
 func (c *Client) Book(ctx context.Context, tokenID string, depth int) (*market.Book, error) {
 	if err := rest.CheckID(reqctx.EndpointBook, tokenID); err != nil {
 		return nil, err
@@ -40,7 +40,7 @@ func (c *Client) Books(ctx context.Context, books []queries.Book) ([]market.Resu
 	return each(books, func(q queries.Book) (*market.Book, error) { return c.Book(ctx, q.TokenID, q.Depth) })
 }
 
-// each reads each key with a separate call. If no key could be read, it returns the error of the first key.
+// each calls read for each key. If every call failed, each returns the error of the first key.
 func each[K, T any](keys []K, read func(K) (*T, error)) ([]market.Result[*T], error) {
 	results, errs := make([]market.Result[*T], len(keys)), make([]error, len(keys))
 	rest.ForEach(len(keys), func(i int) {
@@ -77,8 +77,8 @@ func decodeBook(payload wire.Value, tokenID string, depth int, n *rest.Drift) (*
 	return b.Cut(depth), nil
 }
 
-// spreadOf returns the spread that the venue sent. If the venue sent none, it returns the best ask minus the best bid. It returns
-// nil if a side of the book is empty. A book whose best bid is above its best ask makes the row bad.
+// spreadOf returns the spread that the venue sent. If the venue sent no spread, spreadOf returns the best ask minus the best bid.
+// If a side of the book is empty, spreadOf returns nil. If the best bid is above the best ask, spreadOf sets r.Err.
 func spreadOf(r *wire.Row, b *market.Book) *market.Decimal {
 	bid, ask := b.BestBid(), b.BestAsk()
 	if bid == nil || ask == nil {
@@ -95,8 +95,8 @@ func spreadOf(r *wire.Row, b *market.Book) *market.Decimal {
 	return b.Width()
 }
 
-// sequence reads the sequence number of a book. An unreadable number counts as missing, because a REST book is complete without a
-// sequence number.
+// sequence reads the sequence number of a book. If the number is unreadable, sequence returns 0, because a book from REST is
+// usable without a sequence number.
 func sequence(r *wire.Row) uint64 {
 	n, ok := r.Of(wire.FieldSeq).Uint()
 	if !ok {

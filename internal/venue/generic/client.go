@@ -26,7 +26,7 @@ type Config struct {
 	// MaxURL is the greatest length in bytes of the URL of a call with several ids. If the venue refuses a URL of this length, the
 	// client uses shorter URLs.
 	MaxURL int
-	// Names are the venue's names of the parameters of market-details. For an empty name, the client tries the usual names.
+	// Names are the names of the query parameters of market-details. For an empty name, the client tries the usual names.
 	Names DetailNames
 }
 
@@ -39,10 +39,9 @@ type Client struct {
 	// traits contains what the client has learned about the list of each endpoint.
 	traits [reqctx.Endpoints]listTraits
 
-	// urlLimits contains, for each endpoint, the URL length that the venue is known to accept.
 	urlLimits [reqctx.Endpoints]urlLimit
 
-	// These fields are what the client has learned about parameters that are not in the venue's documentation.
+	// These fields record whether the venue supports the list parameters that are not in its documentation.
 	marketIDsSupport, marketTokensSupport, spreadTokensSupport support
 	// spreadsSupport records whether the venue has the spreads endpoint.
 	spreadsSupport                                   support
@@ -65,8 +64,8 @@ func New(cfg Config) (*Client, error) {
 	return c, nil
 }
 
-// paths are the URL paths of the endpoints. market-details has an endpoint for each of three kinds of id, because a venue may
-// not support all of them.
+// paths are the URL paths of the endpoints. market-details is three endpoints, one for each kind of id, because a venue may not
+// support every kind.
 var paths = rest.Paths{
 	reqctx.EndpointPrices:         "/api/exchange/prices",
 	reqctx.EndpointSpreads:        "/api/exchange/spreads",
@@ -84,8 +83,8 @@ var paths = rest.Paths{
 }
 
 // Cost returns the number of HTTP calls that a batch needs now. keys is the number of different ids, and bytes is their length in a
-// URL. If the venue does not support the list parameter, each id needs a call. Cost includes neither further pages of positions and
-// orders nor calls that bisect a refused list.
+// URL. If the venue does not support the list parameter, each id needs a call. Cost does not count further pages of positions and
+// orders, or the calls that bisect a refused list.
 func (c *Client) Cost(endpoint reqctx.Endpoint, keys, bytes int) int {
 	switch endpoint {
 	case reqctx.EndpointPrices:
@@ -104,8 +103,8 @@ func (c *Client) Cost(endpoint reqctx.Endpoint, keys, bytes int) int {
 	}
 }
 
-// Can returns nil for every endpoint except public trades, which the documented API lacks. A venue may lack other endpoints, but
-// only a call can show this.
+// Can returns an error for the endpoint of public trades, which the documented API lacks, and nil for every other endpoint. A venue
+// may lack other endpoints, too, but only a call can show this.
 func (c *Client) Can(e reqctx.Endpoint) error {
 	if e == reqctx.EndpointMarketTrades {
 		return market.Errorf(market.CodeUnsupported, "the venue's API has no list of public trades; tradesAdded streams them (%s)", e)
@@ -121,8 +120,8 @@ func (c *Client) MarketTrades(context.Context, queries.MarketTrades) (*queries.T
 	return nil, c.Can(reqctx.EndpointMarketTrades)
 }
 
-// MaxKeys returns the greatest number of keys in one call of an endpoint. The venue may accept only shorter lists; the result of
-// Cost considers this.
+// MaxKeys returns the greatest number of keys in one call of an endpoint. If the venue has refused a list for its length, shorter
+// lists are sent. Cost counts the calls with these shorter lists.
 func (c *Client) MaxKeys(e reqctx.Endpoint) int {
 	switch e {
 	case reqctx.EndpointPrices, reqctx.EndpointSpreads, reqctx.EndpointMarketsByID, reqctx.EndpointMarketsByToken:

@@ -8,9 +8,7 @@ import (
 )
 
 const (
-	// eventPageSize is the page size of the search for an event's markets.
 	eventPageSize = 100
-	// maxEventPages bounds the number of pages that are read for one event.
 	maxEventPages = 5
 )
 
@@ -23,7 +21,7 @@ func (c *Client) Event(ctx context.Context, ref market.EventRef) (*market.Event,
 	}
 	var e *market.Event
 	var leftOut market.LeftOut
-	seen := make(map[string]bool) // a market may move to another page while the pages are read
+	seen := make(map[string]bool) // a market may move to a later page while the pages are read
 	for range maxEventPages {
 		page, err := c.Search(ctx, q)
 		if err != nil {

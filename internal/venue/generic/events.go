@@ -18,8 +18,8 @@ func (c *Client) SearchEvents(ctx context.Context, q queries.Search) (*queries.E
 	return queries.GroupByEvent(page), nil
 }
 
-// Categories counts the open markets on the first pages of the venue's search, because the documented API has no list of
-// categories.
+// Categories counts the open markets of each category on the first pages of the venue's search, because the documented API has no
+// list of categories.
 func (c *Client) Categories(ctx context.Context) (*queries.Categories, error) {
 	q := queries.Search{Status: []market.Status{market.StatusOpen}, Sort: queries.SortRelevance, Direction: queries.Descending, Limit: maxPageSize}
 	return queries.CountCategories(func(page string) (*queries.SearchPage, error) {

@@ -13,10 +13,10 @@ import (
 
 var fieldVolumeOfPoint = wire.NewField("volume", "v")
 
-// PriceHistory returns the prices of a token on the UTC days from..to, both included, oldest first. It returns nil if the venue
-// does not know the token. Unreadable points are reported in LeftOut. Points on other days are dropped. If the response has points
-// but none of them is usable, the error is UPSTREAM_BAD_RESPONSE. If several points have the same time, only the last of these
-// points in the response is used.
+// PriceHistory returns the prices of a token on the UTC days from from to to, both included, oldest first. It returns nil if the
+// venue does not know the token. Unreadable points are reported in LeftOut. Points on other days are dropped. If the response has
+// points but none of them is usable, the error is UPSTREAM_BAD_RESPONSE. If several points have the same time, the last point in
+// the response is used.
 func (c *Client) PriceHistory(ctx context.Context, tokenID string, from, to market.Date) (*market.PriceHistory, error) {
 	if err := rest.CheckID(reqctx.EndpointPriceHistory, tokenID); err != nil {
 		return nil, err
@@ -45,7 +45,6 @@ func (c *Client) PriceHistories(ctx context.Context, histories []queries.PriceHi
 	})
 }
 
-// decodePriceHistory reads a response.
 func decodePriceHistory(payload wire.Value, tokenID string, from, to market.Date, n *rest.Drift) (*market.PriceHistory, error) {
 	list, ok := rest.RowsOf(payload, "history", "prices", "points")
 	if !ok {

@@ -11,20 +11,21 @@ type listTraits struct {
 	mu sync.Mutex
 	// isPaged reports that the list once had several pages. refusesLimit reports that the venue refuses a page size.
 	isPaged, refusesLimit bool
-	// countIsTotal reports that the field count was once greater than the number of rows on the page, so the venue counts all
-	// rows. Other venues count the rows of the page.
+	// countIsTotal reports that the field count contains the number of rows on all pages. With some venues, the field contains
+	// the number of rows on the page.
 	countIsTotal bool
-	// Until wholeUntil, lists count as complete, because the venue has refused or ignored an offset.
+	// Until wholeUntil, the first page counts as the whole list, because the venue has refused or ignored an offset.
 	wholeUntil time.Time
-	// maxRows[true] is the greatest number of rows on a page that was requested with a page size. maxRows[false] is the same number
-	// for requests without a page size. A page with fewer rows is the last page. The numbers are valid until sizesUntil.
-	maxRows    map[bool]int
+	// maxRows[true] is the greatest number of rows on a page that was requested with a page size. maxRows[false] is the greatest
+	// number on a page that was requested without one. A page with fewer rows is the last page.
+	maxRows map[bool]int
+	// At sizesUntil, maxRows is forgotten.
 	sizesUntil time.Time
-	// Until plainUntil, no optional parameter is sent, because the venue has refused one.
+	// Until plainUntil, the client sends no optional parameter, because the venue has refused one.
 	plainUntil time.Time
 }
 
-// plain reports whether optional parameters are omitted.
+// plain reports whether the client omits optional parameters.
 func (h *listTraits) plain(now time.Time) bool {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -38,7 +39,7 @@ func (h *listTraits) refuseOptions(now time.Time) {
 	h.plainUntil = now.Add(relearnAfter)
 }
 
-// isWhole reports whether a list counts as complete even if its length suggests another page.
+// isWhole reports whether the first page counts as the whole list even if the page's length suggests another page.
 func (h *listTraits) isWhole(now time.Time) bool {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -59,7 +60,8 @@ func (h *listTraits) refuseLimit() {
 	h.refusesLimit = true
 }
 
-// mayBeCut reports whether another page may follow a page of n rows although the response announces none.
+// mayBeCut reports whether another page may follow a page of n rows although the response announces none. limited reports whether
+// the page was requested with a page size.
 func (h *listTraits) mayBeCut(now time.Time, t pageInfo, at pageStart, n int, limited bool) bool {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -83,7 +85,7 @@ func (h *listTraits) observe(now time.Time, t pageInfo, n int, limited bool) {
 	h.learnCount(t)
 }
 
-// learnCount learns whether the field count counts all rows. The caller holds the lock.
+// learnCount learns whether the field count contains the number of rows on all pages. The caller holds the lock.
 func (h *listTraits) learnCount(t pageInfo) {
 	switch {
 	case t.countIsTotal:
@@ -93,8 +95,8 @@ func (h *listTraits) learnCount(t pageInfo) {
 	}
 }
 
-// trustCount removes a guessed next page if the first page contains all rows. This is known if the field count equals the number of
-// rows on the page and the venue is known to count all rows in this field.
+// trustCount removes a guessed next page if the first page contains all rows. It does if the field count equals the number of rows
+// on the page, and this field is known to contain the number of rows on all pages.
 func (h *listTraits) trustCount(t *pageInfo, at pageStart) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -110,7 +112,7 @@ func (h *listTraits) setPaged() {
 	h.isPaged = true
 }
 
-// ignoresOffset records that the venue has refused an offset or responded with the same rows. It sets wholeUntil.
+// ignoresOffset records that the venue has refused an offset or responded with the same rows.
 func (h *listTraits) ignoresOffset(now time.Time) {
 	h.mu.Lock()
 	defer h.mu.Unlock()

@@ -13,9 +13,9 @@ import (
 )
 
 const (
-	// relearnAfter is the time for which the client avoids a parameter or form that the venue has refused.
+	// For relearnAfter, the client does not use a parameter that the venue has refused. Then it tries the parameter again.
 	relearnAfter = 10 * time.Minute
-	// maxBisectCalls bounds the calls that bisect one refused list. 12 calls are enough to find one bad id among 40.
+	// maxBisectCalls bounds the calls that bisect one refused list. 12 calls are enough to find one bad id among 64.
 	maxBisectCalls = 12
 )
 
@@ -31,7 +31,7 @@ type support struct {
 // usable reports whether the parameter or endpoint may be used now.
 func (p *support) usable(now time.Time) bool { return now.UnixNano() >= p.disabledUntil.Load() }
 
-// disable makes the client avoid the parameter or endpoint for the time relearnAfter.
+// disable makes usable return false for relearnAfter.
 func (p *support) disable(now time.Time) {
 	p.confirmed.Store(false)
 	p.disabledUntil.Store(now.Add(relearnAfter).UnixNano())
@@ -40,7 +40,7 @@ func (p *support) disable(now time.Time) {
 // batchValues contains the values of one response, by requested id.
 type batchValues[T any] struct {
 	byID map[string]market.Result[*T]
-	// unattributed reports that a bad element had no readable id. The element may belong to any requested id without a value.
+	// unattributed reports that an element had no readable id. Such an element may belong to any requested id that has no value.
 	unattributed bool
 	// otherIDs reports that the response also contained ids that were not requested.
 	otherIDs bool
@@ -58,15 +58,15 @@ type lookup[T any] struct {
 	single *parameter
 	// support is what the client has learned about the list parameter. It is nil if the venue documents the parameter.
 	support *support
-	// If preferSingle is true, a read of one id uses the single parameter. If it is false, even a read of one id tries the list
-	// parameter first.
+	// If preferSingle is true, a read of one id tries the single parameter first. If preferSingle is false, such a read tries the
+	// list parameter first.
 	preferSingle bool
 	// decode reads a response for the ids in asked.
 	decode func(payload wire.Value, asked []string, n *rest.Drift) (batchValues[T], error)
 }
 
-// read reads ids and returns a result for each id, in the order of ids. A refused id or a bad element affects only its own result.
-// If every call failed, read also returns an error. If only some calls failed, the errors are only in the results.
+// read returns a result for each id, in the order of ids. If every call failed, read also returns an error. If only some calls
+// failed, read returns their errors only in the results.
 func (l *lookup[T]) read(ctx context.Context, c *Client, ids []string) ([]market.Result[*T], error) {
 	results := make([]market.Result[*T], len(ids))
 	keys := make([]string, 0, len(ids))
@@ -96,13 +96,13 @@ func (l *lookup[T]) read(ctx context.Context, c *Client, ids []string) ([]market
 		}
 	}
 	if refused {
-		err = nil // some ids needed no call, so not every id has failed in a call
+		err = nil // some ids needed no call, so err, which is set if every call failed, does not hold for these ids
 	}
 	return results, err
 }
 
-// recordOutcomes starts the backoff of the keys that failed. All keys of a call get the same wait. If every call failed,
-// recordOutcomes returns the error of the first key. This error contains the wait.
+// recordOutcomes starts the backoff of the keys that failed. All keys of a failed call wait for the same time. If every call
+// failed, recordOutcomes returns the error of the first key. RetryAfter of this error is the wait.
 func (l *lookup[T]) recordOutcomes(c *Client, err error, keys []string, results []market.Result[*T]) error {
 	failed := make(map[error][]int)
 	for i := range results {
@@ -124,7 +124,7 @@ func (l *lookup[T]) recordOutcomes(c *Client, err error, keys []string, results 
 	return err
 }
 
-// readInBatches reads keys in lists that each fit into one call.
+// readInBatches splits keys into lists that each fit into one call, and reads these lists.
 func (l *lookup[T]) readInBatches(ctx context.Context, c *Client, keys []string, out []market.Result[*T]) error {
 	if l.support != nil && !l.support.usable(c.Now()) {
 		return l.readEach(ctx, c, keys, out)
@@ -168,13 +168,13 @@ func (l *lookup[T]) readBatch(ctx context.Context, c *Client, keys []string, out
 	return l.probe(ctx, c, keys, out, got.err)
 }
 
-// usesSingle reports whether one id is read with the single parameter. If the venue supports the list parameter and the name of
-// the single parameter is unknown, the list parameter is used.
+// usesSingle reports whether a read of one id uses the single parameter. Even if preferSingle is true, such a read uses the list
+// parameter if the venue supports this parameter and the client does not know the name of the single parameter.
 func (l *lookup[T]) usesSingle() bool {
 	return l.preferSingle && (l.support == nil || !l.support.confirmed.Load() || len(l.single.candidates()) == 1)
 }
 
-// readOne reads one key. It tries each possible name of the parameter until the venue finds the key.
+// readOne reads one key. It tries each name of the single parameter until the venue finds the key.
 func (l *lookup[T]) readOne(ctx context.Context, c *Client, keys []string, out []market.Result[*T]) (best callResult) {
 	names := l.single.candidates()
 	for i, name := range names {
@@ -197,12 +197,14 @@ func (l *lookup[T]) readOne(ctx context.Context, c *Client, keys []string, out [
 	return best
 }
 
-// maxProbes is the greatest number of single-id calls that check one refused list.
+// maxProbes is the greatest number of ids that probe requests before it knows the cause.
 const maxProbes = 2
 
-// probe makes single-id calls after a list call that the venue has refused, or that has found none of the ids. If the list call
-// found no id, listErr is nil. The single-id calls show whether the cause is the list parameter or the ids. out contains the
-// results of the list call. If the venue fails, probe makes at most two unnecessary calls.
+// probe is called after a list call that the venue refused, or that found none of the ids. If the list call found none of the ids,
+// listErr is nil. out contains the results of the list call.
+//
+// probe requests the first ids one by one to find out whether the cause is the list parameter or the ids. If the cause may be the
+// list parameter, probe also requests the other ids one by one.
 func (l *lookup[T]) probe(ctx context.Context, c *Client, keys []string, out []market.Result[*T], listErr error) error {
 	probes := maxProbes
 	if listErr != nil && !rest.Refused(listErr) {
@@ -237,8 +239,8 @@ func (l *lookup[T]) probe(ctx context.Context, c *Client, keys []string, out []m
 	return listErr
 }
 
-// provesRefusal reports whether the single-id calls found an id and the venue refused none of these calls. If so, the venue does
-// not support the list parameter.
+// provesRefusal reports whether the calls for single ids show that the venue does not support the list parameter. They do if the
+// venue found an id and refused none of the calls.
 func provesRefusal[T any](results []market.Result[*T]) bool {
 	hits := 0
 	for _, r := range results {
@@ -254,9 +256,10 @@ func provesRefusal[T any](results []market.Result[*T]) bool {
 
 // bisection is the state of bisecting a refused list.
 type bisection struct {
-	// callsLeft is the number of calls that may still be made.
+	// callsLeft is the number of calls that bisect may still make.
 	callsLeft int
-	// listRefused reports that the venue refused a list of several keys. listAnswered reports that the venue answered such a list.
+	// listRefused reports that the venue refused a list of several keys. listAnswered reports that the venue answered another list
+	// of several keys.
 	listRefused, listAnswered bool
 	// halvesAnswered reports that the venue answered both halves of a refused list.
 	halvesAnswered bool
@@ -288,7 +291,7 @@ func (l *lookup[T]) bisect(ctx context.Context, c *Client, keys []string, out []
 	half := len(keys) / 2
 	errs := []error{l.bisect(ctx, c, keys[:half], out[:half], d), l.bisect(ctx, c, keys[half:], out[half:], d)}
 	if errs[0] == nil && errs[1] == nil && half > 1 && !urlTooLong(got.err) && !d.halvesAnswered {
-		c.urlLimits[l.endpoint].shorten(c, l.endpoint, keys) // both halves are fine, so the list was too long
+		c.urlLimits[l.endpoint].shorten(c, l.endpoint, keys) // the venue accepted both halves, so the list was too long
 	}
 	d.halvesAnswered = d.halvesAnswered || errs[0] == nil && errs[1] == nil
 	return rest.ErrorIfAllFailed(errs)
@@ -315,9 +318,9 @@ func (l *lookup[T]) readEach(ctx context.Context, c *Client, keys []string, out 
 type callResult struct {
 	// err is the error of the call as a whole, not of an element.
 	err error
-	// answered is the number of keys with an element in the response, whether the element is good or bad.
+	// answered is the number of keys that have an element in the response, good or bad.
 	answered int
-	// unattributed has the same meaning as in batchValues.
+	// unattributed is batchValues.unattributed.
 	unattributed bool
 }
 

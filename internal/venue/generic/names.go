@@ -15,11 +15,12 @@ type DetailNames struct {
 // names are set.
 type parameter struct {
 	names []string
-	// known is the name with which the venue has found an id; nil before that.
+	// known is the name with which the venue has last found an id. It is nil if the venue has found none, or has since refused
+	// the name.
 	known atomic.Pointer[string]
 }
 
-// candidates returns the known name. If no name is known, it returns all names to try.
+// candidates returns the known name. If no name is known, candidates returns all names.
 func (p *parameter) candidates() []string {
 	if known := p.known.Load(); known != nil {
 		return []string{*known}
@@ -30,14 +31,14 @@ func (p *parameter) candidates() []string {
 // confirm records that the venue supports a name.
 func (p *parameter) confirm(name string) { p.known.Store(&name) }
 
-// doubt forgets the known name after a refusal, if the parameter has other names to try.
+// doubt is called after the venue has refused the known name. It forgets this name if the parameter has other names.
 func (p *parameter) doubt() {
 	if len(p.names) > 1 {
 		p.known.Store(nil)
 	}
 }
 
-// setParameterNames sets the names of the parameters of market-details.
+// setParameterNames sets the names of the parameters that the venue's documentation does not name.
 func (c *Client) setParameterNames(n DetailNames) {
 	one := func(said string, names ...string) []string {
 		if said != "" {
@@ -51,5 +52,5 @@ func (c *Client) setParameterNames(n DetailNames) {
 	c.marketIDsSupport.name, c.marketTokensSupport.name, c.spreadTokensSupport.name = cmp.Or(n.IDs, "ids"), cmp.Or(n.TokenIDs, "tokenIds"), "tokenIds"
 }
 
-// tokenIDParam is the parameter of endpoints whose documentation names it.
+// tokenIDParam is the single parameter of prices and spreads, which the venue's documentation names.
 var tokenIDParam = parameter{names: []string{"tokenId"}}

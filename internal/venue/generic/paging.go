@@ -24,11 +24,11 @@ var (
 	fieldPagination = wire.NewField("pagination", "pageInfo", "meta")
 )
 
-// paging contains the objects of a response that may have paging information. The object with the rows comes first.
+// paging contains the objects of a response that may have paging information.
 type paging []wire.Value
 
-// pagingOf returns the object with the rows first, then the objects around it from the inside out. The last is an object under a
-// key such as pagination.
+// pagingOf returns first the object that contains the rows, then the objects around that object, from the inside out. Last comes
+// the value of a key such as pagination, if it is an object.
 func pagingOf(page wire.Value) paging {
 	var p paging
 	for o := page; o.Kind() == wire.Object; o = o.Parent() {
@@ -56,18 +56,17 @@ func (p paging) has(f wire.Field) bool { return slices.ContainsFunc(p, f.Present
 type pageStart struct {
 	cursor string
 	offset int
-	// lastPage is the fingerprint of the previous page. If this page has the same fingerprint, the venue ignores offsets.
+	// lastPage is the fingerprint of the previous page. If this page has the same fingerprint, the venue may ignore offsets.
 	lastPage string
 	// guessed reports that only the length of the previous page suggests that this page exists.
 	guessed bool
-	// numbering is the market.Numbering of the rows of all previous pages.
+	// numbering is the text of the market.Numbering of all previous pages.
 	numbering string
 }
 
 const (
-	// maxCursor is the greatest length of a venue's cursor.
+	// maxCursor is the greatest length of a venue's cursor in bytes.
 	maxCursor = 1024
-	// maxOffset is the greatest offset of a request.
 	maxOffset = 1_000_000
 )
 
@@ -145,24 +144,25 @@ func (p pageStart) setQuery(q *rest.Query) {
 type pageInfo struct {
 	// next is the zero value if there is no next page.
 	next pageStart
-	// total is the number of rows on all pages; nil if the venue does not send this number.
+	// total is the number of rows on all pages. It is nil if the venue does not send this number.
 	total *int
 	// guessed reports that only the length of the page suggests that there is a next page.
 	guessed bool
-	// countsPage reports that the field count equals the number of rows on this page. countIsTotal reports that the field count is
-	// greater than this number.
+	// countsPage reports that the field count equals the number of rows on this page. countIsTotal reports that the field count
+	// contains the number of rows on all pages, because it is greater than the number of rows on this page.
 	countsPage, countIsTotal bool
-	// numbering numbers rows that look the same. Only lists of accounts use it.
+	// numbering gives different numbers to rows that look the same. Only lists of accounts use it.
 	numbering market.Numbering
 }
 
-// nextToken returns the token of the next page, or "" if there is none. The token continues the numbering.
+// nextToken returns the token of the next page, or "" if there is no next page. The token contains the numbering.
 func (t *pageInfo) nextToken() string {
 	t.next.numbering = t.numbering.String()
 	return t.next.token()
 }
 
-// pageInfoOf reads the paging information of a page. p and limit are the start and the page size in its request.
+// pageInfoOf reads the paging information of a page. p is the start of the page. If the response does not say whether there is a
+// next page, pageInfoOf guesses that there is one if the page has at least limit rows.
 func pageInfoOf(e reqctx.Endpoint, list rest.RowList, p pageStart, limit int) (pageInfo, error) {
 	page := pagingOf(list.Object)
 	n := len(list.Rows)
@@ -210,17 +210,17 @@ func cursorOf(v wire.Value) (string, bool) {
 	return "", false
 }
 
-// isRepeated reports whether rows equal the rows of the previous page. p is the start of the page with these rows.
+// isRepeated reports whether rows, the rows of the page that starts at p, equal the rows of the previous page.
 func (p pageStart) isRepeated(rows []wire.Value) bool {
 	return p.lastPage != "" && len(rows) > 0 && p.lastPage == fingerprint(rows)
 }
 
-// identity contains the names of the members that identify a row: the ids and, for rows without ids, the members that never change.
+// identity contains the names of the members that identify a row: ids, and members of a row that never change.
 var identity = wire.NewField(slices.Concat([]string{"id", "orderId", "tradeId", "marketId", "conditionId", "tokenId", "slug", "outcome",
 	"transactionHash", "type", "side", "price", "size", "quantity", "currentSize", "shares", "amount", "usdcSize", "avgPrice", "averagePrice"},
 	wire.FieldTradeAt.Names())...).Names()
 
-// fingerprint returns a short text that differs for lists of different rows.
+// fingerprint returns a hash of the identities of rows.
 func fingerprint(rows []wire.Value) string {
 	h := fnv.New64a()
 	write := func(v wire.Value) {
@@ -239,8 +239,8 @@ func fingerprint(rows []wire.Value) string {
 	return hex.EncodeToString(h.Sum(nil))
 }
 
-// allAlike reports whether all rows have the same identity. If they do, the next page may look the same although its rows are
-// different.
+// allAlike reports whether all rows have the same identity. If they do, the next page may have the same fingerprint although its
+// rows are different.
 func allAlike(rows []wire.Value) bool {
 	for i := range rows {
 		if fingerprint(rows[i:i+1]) != fingerprint(rows[:1]) {
@@ -250,9 +250,9 @@ func allAlike(rows []wire.Value) bool {
 	return true
 }
 
-// readsOffset reports whether the venue respects the query parameter offset of an account's list. It makes one call with an offset
-// that is greater than the length of any list. A venue that respects offsets refuses this offset or responds with other rows. rq is
-// the request for the list without paging parameters. rows are the rows of a page that equals the previous page.
+// readsOffset reports whether the venue respects the query parameter offset of an account's list. It makes one call with the offset
+// maxOffset. A venue that respects offsets refuses this offset, or responds with rows other than rows. rq is the request for the
+// list without paging parameters. rows are the rows of a page that equals the previous page.
 func (c *Client) readsOffset(ctx context.Context, rq *rest.Request, rows []wire.Value, keys ...string) (bool, error) {
 	rq.Query.Set("offset", strconv.Itoa(maxOffset))
 	payload, err := c.Get(ctx, rq)

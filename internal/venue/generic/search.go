@@ -28,9 +28,8 @@ var sortNames = map[queries.Sort]string{
 }
 
 // Search returns one page of the venue's search. Unreadable rows are reported in LeftOut. Rows that do not match the filters
-// are dropped, so a page may be short or empty although there is a next page. A page is longer than requested if the venue
-// ignores the limit. The error is UNSUPPORTED if no row has the field of a filter, or if too many rows are out of order for the
-// requested sort.
+// are dropped, so a page may be short or empty although there is a next page. If the venue ignores the limit, a page may be longer
+// than requested. The error is UNSUPPORTED if no row has the field of a filter, or if the venue ignores the requested sort.
 func (c *Client) Search(ctx context.Context, q queries.Search) (*queries.SearchPage, error) {
 	const e = reqctx.EndpointSearch
 	at, err := checkSearch(q)
@@ -44,7 +43,7 @@ func (c *Client) Search(ctx context.Context, q queries.Search) (*queries.SearchP
 	return rest.WithBackoff(c.Client, e, key, func() (*queries.SearchPage, error) { return c.search(ctx, q, at) })
 }
 
-// searchRequest returns the request for a page. A plain request has neither sort nor page size.
+// searchRequest returns the request for a page. If plain is true, the request has neither a sort nor a page size.
 func searchRequest(q queries.Search, at pageStart, plain bool) *rest.Request {
 	statuses := make([]string, len(q.Status))
 	for i, s := range q.Status {
@@ -63,7 +62,7 @@ func searchRequest(q queries.Search, at pageStart, plain bool) *rest.Request {
 }
 
 // fetchSearch requests a page. If the venue refuses a parameter, fetchSearch requests the page once more without sort and page
-// size, and remembers the refusal.
+// size. If this request succeeds, fetchSearch remembers the refusal.
 func (c *Client) fetchSearch(ctx context.Context, q queries.Search, at pageStart) (wire.Value, error) {
 	traits, now := &c.traits[reqctx.EndpointSearch], c.Now()
 	plain := traits.plain(now)
@@ -73,7 +72,7 @@ func (c *Client) fetchSearch(ctx context.Context, q queries.Search, at pageStart
 	}
 	found, failed := c.Get(ctx, searchRequest(q, at, true))
 	if failed != nil {
-		return payload, err // the plain request fails, too, so the optional parameters are not the reason
+		return payload, err // the request without sort and page size fails, too, so these parameters are not the reason
 	}
 	traits.refuseOptions(now)
 	c.Log().Info("the venue refuses optional parameters of a list: they are omitted", "endpoint", reqctx.EndpointSearch.String())
@@ -83,7 +82,7 @@ func (c *Client) fetchSearch(ctx context.Context, q queries.Search, at pageStart
 func (c *Client) search(ctx context.Context, q queries.Search, at pageStart) (*queries.SearchPage, error) {
 	const e = reqctx.EndpointSearch
 	payload, err := c.fetchSearch(ctx, q, at)
-	if at.guessed && rest.Refused(err) { // the previous page announced no further page, and the venue does not have this one
+	if at.guessed && rest.Refused(err) { // the client had guessed that there is one more page, but there is none
 		return &queries.SearchPage{}, nil
 	}
 	if err != nil {
@@ -119,7 +118,7 @@ func checkSearch(q queries.Search) (pageStart, error) {
 	return parsePageToken(e, q.Page)
 }
 
-// decodeSearch reads one page and checks it against the search.
+// decodeSearch reads one page and checks that its markets match the filters and the sort of q.
 func decodeSearch(payload wire.Value, q queries.Search, at pageStart, traits *listTraits, n *rest.Drift) (*queries.SearchPage, error) {
 	const e = reqctx.EndpointSearch
 	list, ok := searchRows(payload)
@@ -164,7 +163,7 @@ func searchRows(payload wire.Value) (rest.RowList, bool) {
 	return rest.RowList{Rows: rows, Object: pair}, len(rows) > 0
 }
 
-// searchMarkets reads the rows. If several rows are about the same market, only the first of these rows is used.
+// searchMarkets reads the rows. If several rows describe the same market, searchMarkets returns the market of the first row.
 func searchMarkets(rows []wire.Value, n *rest.Drift) (good []*market.Market, bad rest.RowErrors) {
 	seen := make(map[string]bool, len(rows))
 	for i, v := range rows {
@@ -184,12 +183,13 @@ func unsupported(what string) *market.Error {
 	return market.Errorf(market.CodeUnsupported, "%s (%s)", what, reqctx.EndpointSearch)
 }
 
-// filter is one condition of a search.
+// filter is a condition of a search that the client checks.
 type filter struct {
 	name string
 	// isSet reports whether the search has the condition.
 	isSet func(q queries.Search) bool
-	// isPresent reports whether a market has the field of the condition. matches reports whether the market meets the condition.
+	// isPresent reports whether a market has the field that the condition is about. matches reports whether the market meets the
+	// condition.
 	isPresent, matches func(m *market.Market, q queries.Search) bool
 }
 
@@ -232,7 +232,8 @@ var filters = []filter{
 	},
 }
 
-// uncheckedFilter returns the name of the first condition that cannot be checked because no market has its field, or "".
+// uncheckedFilter returns the name of the first condition that cannot be checked, because no market has the field. It returns "" if
+// all conditions can be checked.
 func uncheckedFilter(markets []*market.Market, q queries.Search) string {
 	for _, f := range filters {
 		if len(markets) > 0 && f.isSet(q) && !slices.ContainsFunc(markets, func(m *market.Market) bool { return f.isPresent(m, q) }) {
@@ -252,12 +253,12 @@ func matchesFilters(m *market.Market, q queries.Search) bool {
 	return true
 }
 
-// outOfOrderShare bounds the pairs of neighbouring rows that may be out of order: 1 in 10. A venue may sort by values that are a
-// few seconds old. If more pairs are out of order, the client assumes that the venue ignores the sort.
+// If more than one in outOfOrderShare pairs of neighbouring rows are out of order, the client assumes that the venue ignores the
+// sort. A few pairs may be out of order, because a venue may sort by values that are a few seconds old.
 const outOfOrderShare = 10
 
 // checkOrder checks that markets are sorted as requested, and sorts them if a few are out of order. It does not check markets
-// without the field and moves them to the end when it sorts.
+// without the field by which they are sorted. If it sorts, it moves these markets to the end.
 func checkOrder(markets []*market.Market, q queries.Search, n *rest.Drift) error {
 	by := sortFields[q.Sort]
 	if by.has == nil || q.Direction == "" {
@@ -287,7 +288,7 @@ func checkOrder(markets []*market.Market, q queries.Search, n *rest.Drift) error
 	return nil
 }
 
-// sortField is the field of a sort.
+// sortField is the field of a market by which a sort orders the markets.
 type sortField struct {
 	has     func(*market.Market) bool
 	compare func(a, b *market.Market) int

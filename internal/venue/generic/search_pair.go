@@ -72,7 +72,7 @@ func pairRows(pair wire.Value) []wire.Value {
 		}
 		return []wire.Value{yes, no}
 	}
-	// The members of pair come after the members of yes, so that they override members of yes with the same name.
+	// The members of pair come after the members of yes, so that a member of pair overrides a member of yes with the same name.
 	text := []byte{'{'}
 	if inside := innerJSON(yes); len(inside) > 0 {
 		text = append(append(text, inside...), ',')

@@ -22,10 +22,12 @@ var spreadDecoder = tokenDecoder[market.Spread]{
 	},
 }
 
-// Spreads returns the best prices of tokens. It returns a result for each id, in the order of tokenIDs. The Value is nil if the
-// venue does not know the token. If the book of a token is empty, both best prices in the Value are nil. Errors are as in Prices.
-// If the venue has no spreads endpoint, or the endpoint fails with an error other than RATE_LIMITED, Spreads reads the order books.
-// This takes one call for each token.
+// Spreads returns the best prices of tokens. It returns a result for each token, in the order of tokenIDs. The Value is nil if the
+// venue does not know the token. If the book of a token is empty, both best prices in the Value are nil. Spreads returns errors as
+// Prices does.
+//
+// If the venue has no spreads endpoint, or the endpoint fails with an error other than RATE_LIMITED, Spreads reads the order book
+// of each token with a separate call.
 func (c *Client) Spreads(ctx context.Context, tokenIDs []string) ([]market.Result[*market.Spread], error) {
 	if !c.spreadsSupport.usable(c.Now()) {
 		return c.topsOfBooks(ctx, tokenIDs)
@@ -40,9 +42,9 @@ func (c *Client) Spreads(ctx context.Context, tokenIDs []string) ([]market.Resul
 	return results, c.fillFromBooks(ctx, tokenIDs, results, err)
 }
 
-// fillFromBooks reads the order books of the tokens without a result. err is the error of the spreads endpoint. fillFromBooks
-// returns the error of the whole read. If the endpoint responded without any spread but the venue has a book, the client assumes
-// that the venue has no spreads endpoint. If the endpoint failed, the client does not assume this.
+// fillFromBooks reads the order books of the tokens without a spread. err is the error of the spreads endpoint. If an order book
+// could be read, fillFromBooks returns nil, otherwise err. If the endpoint returned no spread but the venue has a book, the client
+// assumes that the venue has no spreads endpoint. The client does not assume this if the endpoint failed.
 func (c *Client) fillFromBooks(ctx context.Context, tokenIDs []string, results []market.Result[*market.Spread], err error) error {
 	failures := 0
 	for _, r := range results {
@@ -66,7 +68,7 @@ func (c *Client) fillFromBooks(ctx context.Context, tokenIDs []string, results [
 	}
 	tops, failed := c.topsOfBooks(ctx, ids[:1])
 	if failed != nil {
-		return err // reading the order books fails, too
+		return err // the venue does not send order books either
 	}
 	rest, _ := c.topsOfBooks(ctx, ids[1:])
 	found := false
@@ -96,8 +98,7 @@ func isFailure(err error) bool {
 	return false
 }
 
-// mayBeMissing reports whether an error may mean that the venue does not have the endpoint. Such an error may also be a 404
-// response whose body is not JSON.
+// mayBeMissing reports whether an error may mean that the venue does not have the endpoint.
 func mayBeMissing(err error) bool {
 	why, ok := errors.AsType[*rest.CallFailure](err)
 	return rest.Refused(err) || ok && (why.Status == http.StatusNotFound || why.Status == http.StatusGone)
@@ -129,8 +130,8 @@ func topOf(b *market.Book) *market.Spread {
 	}
 }
 
-// readSpread reads {bestBid,bestAsk,spread}. At least one of these members must be present, but its value may be null. If the
-// spread is missing, readSpread computes the spread.
+// readSpread reads {bestBid,bestAsk,spread}. At least one of these members must be present, but its value may be null. If only the
+// spread is missing, readSpread computes it.
 func readSpread(r *wire.Row, id string) *market.Spread {
 	s := &market.Spread{
 		TokenID: id,

@@ -16,11 +16,11 @@ type tokenDecoder[T any] struct {
 	endpoint reqctx.Endpoint
 	// list is the key of the list of rows.
 	list string
-	// rowFields are fields of a row. An object is a row if it has one of them.
+	// rowFields are the fields by which isRow recognizes a row without a token id.
 	rowFields []wire.Field
 	// row reads a row whose id is known.
 	row func(r *wire.Row, id string) *T
-	// fromNumber returns the value for a single number. fromNumber is nil if a single number is not a valid value.
+	// fromNumber returns the value if the venue sends a number instead of a row. It is nil if the venue must send a row.
 	fromNumber func(d market.Decimal, id string) *T
 }
 
@@ -61,8 +61,7 @@ func (k *tokenDecoder[T]) isRow(object wire.Value) bool {
 	})
 }
 
-// isMap reports whether m maps ids to values. enveloped reports that m was the value of a known key. If enveloped is true, m may be
-// empty.
+// isMap reports whether m maps ids to values. enveloped reports that m was the value of a known key. Only then, m may be empty.
 func (k *tokenDecoder[T]) isMap(m map[string]wire.Value, asked []string, enveloped bool) bool {
 	if len(m) == 0 {
 		return enveloped
@@ -79,7 +78,7 @@ func (k *tokenDecoder[T]) isMap(m map[string]wire.Value, asked []string, envelop
 	return true
 }
 
-// rows reads a list of rows. If several rows have the same id, only the last of these rows is used.
+// rows reads a list of rows. If several rows have the same id, the last row is used.
 func (k *tokenDecoder[T]) rows(list []wire.Value, asked []string, n *rest.Drift) batchValues[T] {
 	out, note := newBatchValues[T](len(asked)), n.Add
 	for _, v := range list {
@@ -102,7 +101,7 @@ func (k *tokenDecoder[T]) rows(list []wire.Value, asked []string, n *rest.Drift)
 	return out
 }
 
-// fromMap reads an object whose members are ids.
+// fromMap reads an object that maps ids to rows or numbers.
 func (k *tokenDecoder[T]) fromMap(m map[string]wire.Value, asked []string, n *rest.Drift) batchValues[T] {
 	out := newBatchValues[T](len(asked))
 	for _, id := range asked {
@@ -121,7 +120,6 @@ func (k *tokenDecoder[T]) fromMap(m map[string]wire.Value, asked []string, n *re
 	return out
 }
 
-// number reads a value that is a single number.
 func (k *tokenDecoder[T]) number(v wire.Value, id string, n *rest.Drift) market.Result[*T] {
 	d, ok := v.Decimal()
 	if !ok || k.fromNumber == nil || !wire.InUnit(d) {
@@ -131,7 +129,6 @@ func (k *tokenDecoder[T]) number(v wire.Value, id string, n *rest.Drift) market.
 	return market.Result[*T]{Value: k.fromNumber(d, id)}
 }
 
-// read reads a row whose id is known.
 func (k *tokenDecoder[T]) read(r *wire.Row, id string) market.Result[*T] {
 	value := k.row(r, id)
 	if r.Err != nil {

@@ -49,12 +49,12 @@ func decodeBalance(payload wire.Value, n *rest.Drift) (*market.Balance, error) {
 }
 
 // Positions returns all positions of an account, from all pages. The error is UPSTREAM_BAD_RESPONSE if a row is unreadable, if
-// a page repeats another page, or if there are more than 10,000 rows. No row is left out, because portfolios are sums of these
-// lists, and a wrong sum is worse than an error.
+// a page repeats another page, or if there are more than 10,000 rows. No row is left out, because clients sum the positions, and a
+// wrong sum is worse than an error.
 //
-// Positions have no ids. Two rows of the same outcome are usually two lots. But a row may also be read twice, because it has moved
-// to a later page during the read. So if two rows of the same outcome are on different pages, Positions reads the list again until
-// two reads are equal.
+// Positions have no ids. Two rows of the same outcome are usually two lots. But they may also be one row that was read twice,
+// because it moved to a later page during the read. So if two rows of the same outcome are on different pages, Positions reads the
+// list again until two reads in a row are equal, at most maxReads times.
 func (c *Client) Positions(ctx context.Context, a market.Address) ([]market.Position, error) {
 	type holding struct{ marketID, tokenID, outcome string }
 	l := wholeList[market.Position, holding]{endpoint: reqctx.EndpointPositions, name: "positions", read: (*wire.Row).Position,
@@ -79,7 +79,7 @@ func sameHolding(a, b market.Position) bool {
 		(a.AvgPrice == b.AvgPrice || a.AvgPrice != nil && b.AvgPrice != nil && a.AvgPrice.Cmp(*b.AvgPrice) == 0)
 }
 
-// Orders returns all active orders of an account, each order once. Like Positions, it returns all rows or an error.
+// Orders returns all active orders of an account, each order once. If it cannot return all orders, it returns an error.
 func (c *Client) Orders(ctx context.Context, a market.Address) ([]market.Order, error) {
 	l := wholeList[market.Order, string]{endpoint: reqctx.EndpointOrders, name: "orders", read: (*wire.Row).Order, unique: true,
 		key: func(o *market.Order) string { return o.OrderID }}
@@ -90,7 +90,7 @@ func (c *Client) Orders(ctx context.Context, a market.Address) ([]market.Order, 
 }
 
 // Trades returns one page of an account's trades, newest first. Unreadable rows are reported in LeftOut. Rows that do not match
-// the filter are dropped. The page is longer than requested if the venue ignores the limit.
+// the filter are dropped. If the venue ignores the limit, the page may be longer than requested.
 func (c *Client) Trades(ctx context.Context, a market.Address, q queries.Trades) (*queries.TradePage, error) {
 	const e = reqctx.EndpointTrades
 	if q.MarketID != "" {
@@ -117,7 +117,7 @@ func (c *Client) Trades(ctx context.Context, a market.Address, q queries.Trades)
 	return &queries.TradePage{Trades: kept, Next: t.nextToken(), Total: t.total, LeftOut: bad.LeftOut(e)}, nil
 }
 
-// History returns one page of an account's history, newest first. Errors and rows are as in Trades.
+// History returns one page of an account's history, newest first. It treats unreadable rows, filters and the limit as Trades does.
 func (c *Client) History(ctx context.Context, a market.Address, q queries.History) (*queries.HistoryPage, error) {
 	const e = reqctx.EndpointHistory
 	kinds := make([]string, len(q.Kinds))
@@ -144,8 +144,7 @@ func (c *Client) History(ctx context.Context, a market.Address, q queries.Histor
 	return &queries.HistoryPage{Records: kept, Next: t.nextToken(), Total: t.total, LeftOut: bad.LeftOut(e)}, nil
 }
 
-// readRecord reads a row of history. trade reports that the row is in a list of trades. In such a list, a row without a type is a
-// trade.
+// readRecord reads a row of history. If trade is true, the row is in a list of trades, so a row without a type is a trade.
 func readRecord(r *wire.Row, trade bool) market.HistoryRecord {
 	kind, side := r.Text(fieldType), r.Text(wire.FieldSide)
 	if kind == "" && trade {

@@ -13,16 +13,15 @@ import (
 const (
 	// wholeListLimit is the requested page size if the venue is known to page the list.
 	wholeListLimit = 500
-	// maxRows bounds the number of rows of a list.
-	maxRows = 10_000
-	// maxPages bounds the number of pages of one read. The venue may use smaller pages than requested.
+	maxRows        = 10_000
+	// maxPages is more than maxRows/wholeListLimit, because the venue may use smaller pages than requested.
 	maxPages = 200
 	// If the length of a list is a multiple of roundCount, the venue may have cut the list at a page size. This guess is made only
 	// if the response does not say whether there is a next page.
 	roundCount = 10
-	// maxReads bounds the number of reads of a list whose pages change during the read.
+	// maxReads bounds how often a list is read whose rows move to other pages during the read.
 	maxReads = 3
-	// maxAlikePages bounds the number of pages that may equal an earlier page.
+	// If a page after the first maxAlikePages pages equals an earlier page, the client assumes that the venue repeats a page.
 	maxAlikePages = 20
 )
 
@@ -36,12 +35,14 @@ type wholeList[T any, K comparable] struct {
 	unique bool
 }
 
-// readAll reads every page of a list. moved reports whether two pages have rows with the same key. A page may equal an earlier
-// page. If the venue did not announce such a page, the list ends before the page. If the venue announced the page, readAll fails.
-// If unique is false, readAll first checks whether the rows are further lots that look the same. In this case it keeps them.
+// readAll reads every page of a list. moved reports whether two pages have rows with the same key.
+//
+// The venue may repeat an earlier page. If the client had guessed that there is one more page, the list ends before the repeated
+// page. If the venue had announced one more page, readAll fails. If unique is false, a page may also equal an earlier page because
+// its rows are further lots that look the same. readAll keeps these rows.
 func (l wholeList[T, K]) readAll(ctx context.Context, c *Client, a market.Address) (all []T, moved bool, err error) {
 	all = []T{}
-	seen, pages := make(map[K]int), make(map[string]bool) // seen maps a key to the number of the key's first page
+	seen, pages := make(map[K]int), make(map[string]bool) // seen maps a key to the number of the first page with this key
 	traits := &c.traits[l.endpoint]
 	page, err := l.firstPage(ctx, c, a)
 	limited := page.hasLimit
@@ -52,7 +53,7 @@ func (l wholeList[T, K]) readAll(ctx context.Context, c *Client, a market.Addres
 		}
 		if guessed && rest.Refused(err) {
 			l.endedAt(c, n)
-			return all, moved, nil // the previous page announced no further page, and the venue does not have this one
+			return all, moved, nil // the client had guessed that there is one more page, but there is none
 		}
 		if err != nil {
 			return nil, false, err
@@ -97,16 +98,16 @@ func (l wholeList[T, K]) readAll(ctx context.Context, c *Client, a market.Addres
 	return nil, false, rest.UnknownForm(l.endpoint, "the list has too many pages")
 }
 
-// endedAt records that the venue does not have page n. The venue had not announced this page; the length of the previous page
-// suggested it.
+// endedAt is called if the client had guessed that there is a page n, but the venue does not have this page. The first page is page
+// 0. If n is 1, endedAt records that the first page is the whole list.
 func (l wholeList[T, K]) endedAt(c *Client, n int) {
 	if n == 1 {
 		c.traits[l.endpoint].ignoresOffset(c.Now())
 	}
 }
 
-// newRows returns the rows of page n that are not duplicates. seen maps each key to the number of its first page. again reports
-// whether an earlier page has a row with the same key as one of rows.
+// newRows returns the rows of page n. If unique is true, it leaves out rows whose key is in seen. seen maps each key to the number
+// of the first page with this key. again reports whether an earlier page has a row with the same key as one of rows.
 func (l wholeList[T, K]) newRows(rows []T, seen map[K]int, n int) (fresh []T, again bool) {
 	fresh = rows[:0]
 	for i := range rows {
@@ -123,8 +124,8 @@ func (l wholeList[T, K]) newRows(rows []T, seen map[K]int, n int) (fresh []T, ag
 	return fresh, again
 }
 
-// isRepeat is called if the rows of page n equal the rows of an earlier page. It reports whether the venue has sent the earlier
-// page again. If isRepeat returns false, the rows are other lots that look the same. Such lots may fill several pages.
+// isRepeat is called if the rows of page n look the same as the rows of an earlier page. It reports whether the venue has repeated
+// the earlier page. If isRepeat returns false, the rows are further lots that look the same.
 func (l wholeList[T, K]) isRepeat(ctx context.Context, c *Client, a market.Address, at pageStart, guessed bool, rows []wire.Value, n int) (bool, error) {
 	uniform := allAlike(rows)
 	switch {
@@ -157,7 +158,7 @@ func (l wholeList[T, K]) firstPage(ctx context.Context, c *Client, a market.Addr
 type listPage[T any] struct {
 	pageInfo
 	rows []T
-	// raw contains the rows in JSON.
+	// raw contains the JSON values of the rows.
 	raw []wire.Value
 	// hasLimit reports that the request had a page size.
 	hasLimit bool
@@ -178,7 +179,7 @@ func readWholePage[T any, K comparable](ctx context.Context, c *Client, l wholeL
 	if !ok {
 		return listPage[T]{}, rest.UnknownForm(e, "no list of "+l.name)
 	}
-	t, err := pageInfoOf(e, list, at, max(len(list.Rows), 1)) // the venue may use another page size than requested
+	t, err := pageInfoOf(e, list, at, max(len(list.Rows), 1)) // the venue may use a smaller page size than requested
 	if err != nil {
 		return listPage[T]{}, err
 	}
