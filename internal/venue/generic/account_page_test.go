@@ -15,18 +15,18 @@ import (
 	"oddsgraph/tests/testclock"
 )
 
-// pageCase is a venue, with a sequence of reads of its trades and history.
+// pageCase describes a venue and a sequence of reads of its trades or history.
 type pageCase struct {
 	name string
 	// accepts are the parameters that the venue accepts, in addition to address and credentials.
 	accepts []string
 	rows    int
-	// size is the greatest number of rows on a page. 0 puts all rows on one page.
+	// size is the greatest number of rows on a page. If size is 0, all rows are on one page.
 	size  int
 	reads []pageRead
 }
 
-// pageRead is one read of a page: the query, the expected rows, and the expected parameters of the calls.
+// pageRead is one read of a page, with the expected number of rows and the expected parameters of the calls.
 type pageRead struct {
 	after    time.Duration
 	marketID string
@@ -101,8 +101,8 @@ func (p *pageCase) serve(w http.ResponseWriter, r *http.Request) {
 	answer(`{"trades":[`+strings.Join(rows, ",")+`]`+next+`}`)(w, r)
 }
 
-// TestAccountPagesLearnParameters reads trades and history 5 rows at a time from venues that accept different parameters. The
-// client must return pages that are longer than requested as they are.
+// TestAccountPagesLearnParameters reads trades and history 5 rows at a time from venues that accept different parameters. If a
+// venue sends more rows than requested, the client must return all of them.
 func TestAccountPagesLearnParameters(t *testing.T) {
 	for _, test := range pageCases {
 		for _, list := range []string{"trades", "history"} {
@@ -144,7 +144,7 @@ func TestAccountPagesLearnParameters(t *testing.T) {
 	}
 }
 
-// sortedWords joins texts after sorting the words of each.
+// sortedWords sorts the words of each text and then joins the texts.
 func sortedWords(texts []string) string {
 	out := make([]string, len(texts))
 	for i, text := range texts {
@@ -155,7 +155,7 @@ func sortedWords(texts []string) string {
 	return strings.Join(out, " | ")
 }
 
-// TestSearchWithoutOptions searches a venue that accepts neither a sort nor a page size.
+// TestSearchWithoutOptions checks that a search works if the venue accepts neither a sort nor a page size.
 func TestSearchWithoutOptions(t *testing.T) {
 	v := newVenue(t, everywhere(func(w http.ResponseWriter, r *http.Request) {
 		q, _ := url.ParseQuery(r.URL.RawQuery)

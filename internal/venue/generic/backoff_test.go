@@ -15,8 +15,8 @@ import (
 	"oddsgraph/internal/venue/rest"
 )
 
-// TestFailedKeysAreNotReadDuringBackoff has every read fail with every temporary failure. During the backoff, the client must make
-// no call for the failed keys.
+// TestFailedKeysAreNotReadDuringBackoff checks that the client makes no call for a failed key during the backoff, for every read
+// and every temporary failure.
 func TestFailedKeysAreNotReadDuringBackoff(t *testing.T) {
 	for name, tt := range map[string]struct {
 		answer func(*http.Request) (*http.Response, error)
@@ -136,8 +136,8 @@ func TestBackoffIsPerKey(t *testing.T) {
 	})
 }
 
-// TestBackoffIsPerCredentials has reads of an account fail with other credentials. They must not delay reads with the owner's
-// credentials.
+// TestBackoffIsPerCredentials checks that failed reads of an account with someone else's credentials do not delay reads with the
+// owner's credentials.
 func TestBackoffIsPerCredentials(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		v := &scripted{answer: respond(429, "", "Retry-After", "60")}
@@ -160,7 +160,8 @@ func TestBackoffIsPerCredentials(t *testing.T) {
 	})
 }
 
-// TestBackoffOnlyAfterVenueFailures has the caller or the rate limit end calls. These calls must start no backoff.
+// TestBackoffOnlyAfterVenueFailures checks that a call starts no backoff if the caller cancels it or the client's rate limit
+// refuses it.
 func TestBackoffOnlyAfterVenueFailures(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		v := &scripted{answer: hangUntilDone}

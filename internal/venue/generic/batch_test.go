@@ -11,8 +11,7 @@ import (
 	"oddsgraph/tests/testclock"
 )
 
-// pricesUpTo responds with prices. With the given status, it refuses URLs that are longer than length and lists with more ids than
-// the argument ids.
+// pricesUpTo responds with prices. It refuses URLs of more than length bytes, and lists of more than ids ids, with status.
 func pricesUpTo(length, ids, status int) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		asked := strings.Split(r.URL.Query().Get("tokenIds")+r.URL.Query().Get("tokenId"), ",")
@@ -37,7 +36,7 @@ func longIDs(n, digits int) []string {
 	return ids
 }
 
-// TestListsFitURLs counts the calls for prices of ids of different lengths, and checks the length of each URL.
+// TestListsFitURLs checks the number of calls for lists of short and long ids, and the length of each URL.
 func TestListsFitURLs(t *testing.T) {
 	for _, tt := range []struct{ ids, digits, maxURL, calls int }{
 		{50, 19, 0, 1}, {90, 19, 0, 1}, {26, 77, 0, 2}, {24, 77, 0, 1}, {50, 77, 8 << 10, 1}, {8, 256, 0, 2}, {100, 3, 0, 1}, {101, 3, 0, 2},
@@ -66,8 +65,8 @@ func TestListsFitURLs(t *testing.T) {
 	}
 }
 
-// TestURLLimitIsLearned reads from venues that refuse long URLs. The client must halve a refused list. For a while after that, it
-// must send lists of the accepted length.
+// TestURLLimitIsLearned checks that the client halves a list that the venue refuses for its length, and that for some time it then
+// sends only lists of the accepted length.
 func TestURLLimitIsLearned(t *testing.T) {
 	for name, h := range map[string]http.HandlerFunc{
 		"414": pricesUpTo(1300, 1000, 414), "431": pricesUpTo(1300, 1000, 431), "400": pricesUpTo(1300, 1000, 400), "400 for their number": pricesUpTo(10_000, 50, 400),
@@ -110,8 +109,8 @@ func TestParameterNamesAreLearned(t *testing.T) {
 	for _, tt := range []struct {
 		knows string
 		names DetailNames
-		// calls has the id parameters of the expected calls of three reads. The reads are for two markets, for one market, and for
-		// a market that does not exist.
+		// calls contains the id parameters of the expected calls of three reads: of two markets, of one market, and of a market that
+		// does not exist.
 		calls string
 	}{
 		{"marketId", DetailNames{}, "ids marketId marketId | marketId | marketId"},

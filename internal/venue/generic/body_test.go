@@ -113,8 +113,8 @@ func TestLargeHeaderIsRefused(t *testing.T) {
 	}
 }
 
-// TestAnnouncedSizeIsRefused has the Content-Length exceed the limit. The client must refuse the response before it receives the
-// body or allocates memory for the body.
+// TestAnnouncedSizeIsRefused checks that the client refuses a response whose Content-Length exceeds the limit before it reads the
+// body.
 func TestAnnouncedSizeIsRefused(t *testing.T) {
 	v := newVenue(t, everywhere(func(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("Content-Type", "application/json")

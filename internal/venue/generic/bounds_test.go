@@ -19,8 +19,8 @@ import (
 	"oddsgraph/internal/venue/rest"
 )
 
-// TestCallsInFlightAreBounded has a slow endpoint. The client must make a bounded number of calls to it at once. Calls to other
-// endpoints must not wait for these calls.
+// TestCallsInFlightAreBounded checks that at most rest.MaxInFlight calls to a slow endpoint run at once, and that calls to other
+// endpoints do not wait for these calls.
 func TestCallsInFlightAreBounded(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var under, most atomic.Int32
@@ -64,7 +64,7 @@ func TestCallsInFlightAreBounded(t *testing.T) {
 			t.Errorf("%d calls were under way", most.Load())
 		}
 		v.answer = validResponse
-		for range rest.MaxInFlight { // every slot was released
+		for range rest.MaxInFlight { // all calls have ended, so as many can be made again
 			if _, err := c.Book(t.Context(), "later", 20); err != nil {
 				t.Fatal(err)
 			}
@@ -72,8 +72,8 @@ func TestCallsInFlightAreBounded(t *testing.T) {
 	})
 }
 
-// TestSlowCallsOnlyWait has calls wait for a slot. The wait must not affect the circuit, the backoff or the rate limit. It may only
-// delay the caller.
+// TestSlowCallsOnlyWait has calls wait because rest.MaxInFlight calls are running. The wait must delay the caller, but must not
+// affect the circuit breaker, the backoff or the rate limit.
 func TestSlowCallsOnlyWait(t *testing.T) {
 	const latency, timeout = 6 * time.Second, 10 * time.Second
 	// at reads n balances at once and returns how often each code occurred, and the longest duration.
@@ -136,7 +136,7 @@ func TestSlowCallsOnlyWait(t *testing.T) {
 		})
 	}
 
-	// If the circuit opens while calls wait for a slot, they are not sent.
+	// If the circuit opens while calls wait, the client does not send these calls.
 	t.Run("a dead one", func(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			v, p := &scripted{answer: hangUntilDone}, &permit{}
@@ -152,7 +152,7 @@ func TestSlowCallsOnlyWait(t *testing.T) {
 	})
 }
 
-// blankBody is a body of 64 MiB of white space. It counts the bytes that are read.
+// blankBody is a body of 64 MiB of white space. n is the number of bytes that have been read.
 type blankBody struct{ n int }
 
 func (b *blankBody) Read(p []byte) (int, error) {
@@ -168,7 +168,7 @@ func (b *blankBody) Read(p []byte) (int, error) {
 
 func (b *blankBody) Close() error { return nil }
 
-// TestLargeBodyUsesLittleMemory checks the allocations for a body of 64 MiB, in successes and in errors.
+// TestLargeBodyUsesLittleMemory checks how much memory the client allocates for a body of 64 MiB.
 func TestLargeBodyUsesLittleMemory(t *testing.T) {
 	const limit = 1 << 20
 	for _, status := range []int{200, 400, 500} {
@@ -193,7 +193,6 @@ func TestLargeBodyUsesLittleMemory(t *testing.T) {
 	}
 }
 
-// TestRedirectsAreNotFollowed checks redirects to another host and to the venue's host, with and without credentials.
 func TestRedirectsAreNotFollowed(t *testing.T) {
 	elsewhere := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) { t.Errorf("followed to %s", r.URL) }))
 	defer elsewhere.Close()
@@ -211,8 +210,8 @@ func TestRedirectsAreNotFollowed(t *testing.T) {
 	}
 }
 
-// TestSlowResponseTimesOut has responses arrive slowly or not at all. The caller's deadline and the client's timeout must end the
-// call.
+// TestSlowResponseTimesOut checks that the caller's deadline and the client's timeout end a call whose response arrives slowly or
+// not at all.
 func TestSlowResponseTimesOut(t *testing.T) {
 	byteByByte := func(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("Content-Type", "application/json")

@@ -17,7 +17,7 @@ import (
 	"oddsgraph/internal/venue/rest"
 )
 
-// readBooks reads n different books at once and returns the codes.
+// readBooks reads n different books at once and returns how often each error code occurred.
 func readBooks(t *testing.T, c *Client, n int) string {
 	t.Helper()
 	codes := map[market.Code]int{}
@@ -39,7 +39,7 @@ func readBooks(t *testing.T, c *Client, n int) string {
 	return fmt.Sprint(codes)
 }
 
-// serial makes ids distinct, so that no backoff of a key delays a read.
+// serial is part of the ids of books. It makes every id different, so that the backoff of one id delays no other read.
 var serial int
 
 // circuitText returns the state of the breaker of an endpoint.
@@ -111,7 +111,7 @@ func TestCircuitOpensAndCloses(t *testing.T) {
 		assertEqual(t, readBooks(t, c, 1), "map[:1]")
 		expect("closed", calls+1)
 		assertEqual(t, readBooks(t, c, 50), "map[:50]")
-		v.answer = respond(500, "") // the breaker counts failures from 0 again
+		v.answer = respond(500, "") // the circuit is closed, so the breaker has reset its count of failures
 		readBooks(t, c, 5)
 		expect("open for 1s", calls+56)
 		if s := c.Circuits()[2]; s.Opened != 9 || s.Refused != 2+7*3 {
@@ -138,8 +138,8 @@ func TestHalfOpenCircuitAdmitsOneCall(t *testing.T) {
 	})
 }
 
-// TestProbeWithoutVerdictIsReleased has the caller cancel a probe, or the venue's rate limit refuse it. After that, another probe
-// must be able to start.
+// TestProbeWithoutVerdictIsReleased checks that another probe can start after the caller has cancelled a probe, or the venue's rate
+// limit has refused it.
 func TestProbeWithoutVerdictIsReleased(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		v := &scripted{answer: respond(500, "")}
@@ -169,7 +169,7 @@ func TestResponsesThatOpenNoCircuit(t *testing.T) {
 	} {
 		for _, r := range reads {
 			if !r.user && (name == "401" || name == "403") {
-				continue // public calls cannot have this result
+				continue // public endpoints do not check credentials
 			}
 			t.Run(name+"/"+r.name, func(t *testing.T) {
 				synctest.Test(t, func(t *testing.T) {
@@ -187,8 +187,7 @@ func TestResponsesThatOpenNoCircuit(t *testing.T) {
 	}
 }
 
-// TestOneFailingAccountOpensNoCircuit has the reads of one account fail repeatedly, and then reads of two other accounts. The
-// circuit must open only when the third account has failed.
+// TestOneFailingAccountOpensNoCircuit checks that failed reads open the circuit only if they are reads of at least three accounts.
 func TestOneFailingAccountOpensNoCircuit(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := (&scripted{answer: respond(500, "")}).client(t, 0)
@@ -230,8 +229,8 @@ func TestOldFailuresDoNotCount(t *testing.T) {
 	})
 }
 
-// TestLateResultsAreIgnored has calls begin before the circuit opens and end after that. Their results must neither prolong the
-// open state nor close the circuit.
+// TestLateResultsAreIgnored checks that the result of a call does not change the state of the circuit if the circuit has opened
+// since the call began.
 func TestLateResultsAreIgnored(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		v := &scripted{}
@@ -255,7 +254,7 @@ func TestLateResultsAreIgnored(t *testing.T) {
 		assertEqual(t, circuitText(c, "orderbook"), "open for 1s")
 		time.Sleep(1100 * time.Millisecond)
 		after(time.Second, respond(500, ""))
-		late() // the probe ends after the success of a call that began earlier
+		late() // a call that began before the probe succeeds while the probe runs
 		time.Sleep(500 * time.Millisecond)
 		assertEqual(t, circuitText(c, "orderbook"), "half-open")
 		time.Sleep(500 * time.Millisecond)
@@ -264,7 +263,6 @@ func TestLateResultsAreIgnored(t *testing.T) {
 	})
 }
 
-// TestEndpointsOfOnePathShareACircuit checks that the endpoints with the path of market-details share a circuit.
 func TestEndpointsOfOnePathShareACircuit(t *testing.T) {
 	var names []string
 	for _, s := range (&scripted{}).client(t, 0).Circuits() {

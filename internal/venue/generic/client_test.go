@@ -13,7 +13,7 @@ import (
 	"oddsgraph/internal/venue/rest"
 )
 
-// read is one of the client's methods. Its result absent is true if the method found nothing and returned no error.
+// read calls one of the client's methods. absent reports whether the method found nothing and returned no error.
 type read struct {
 	name string
 	user bool
@@ -27,7 +27,7 @@ func absentResult[T any](results []market.Result[*T], err error) (bool, error) {
 	return results[0].Value == nil && results[0].Err == nil, results[0].Err
 }
 
-// reads has every method of the client, called with one key.
+// reads calls every method of the client, each with one key.
 var reads = []read{
 	{"prices", false, func(ctx context.Context, c *Client) (bool, error) {
 		return absentResult(c.Prices(ctx, []string{"101"}))

@@ -88,8 +88,8 @@ func printErrorChain(err error) string {
 	return b.String()
 }
 
-// TestErrorsHaveNoCredentials makes calls fail in every way that could put the URL into an error. Some venues echo the URL. No
-// error may contain the credentials.
+// TestErrorsHaveNoCredentials checks that no error contains the credentials. The calls fail in every way that could put the URL,
+// which contains the credentials, into the error.
 func TestErrorsHaveNoCredentials(t *testing.T) {
 	elsewhere := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {
 		t.Error("the redirect was followed")
@@ -161,7 +161,7 @@ func TestErrorsHaveNoCredentials(t *testing.T) {
 	}
 }
 
-// secretSpellings returns parts of the canary in all forms in which they are sent.
+// secretSpellings returns parts of the credentials in canary in all encodings in which the client sends them.
 func secretSpellings(t *testing.T) []string {
 	c, err := market.ParseCredentials([]byte(canary))
 	if err != nil {

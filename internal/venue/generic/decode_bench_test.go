@@ -10,7 +10,6 @@ import (
 	"oddsgraph/internal/venue/wire"
 )
 
-// marketRow is one market with two outcomes.
 const marketRow = `{"marketId":"0x094e3a7da7d7800a578c8d5a4b8d%04d","slug":"which-company-leads-the-ranking-%[1]d",` +
 	`"question":"Which company leads the ranking %[1]d?","groupItemTitle":null,` +
 	`"description":"Which company leads the ranking %[1]d? This market resolves by the company's own announcement.\nTrading ends on September 17, 2026, 18:00 UTC.",` +
@@ -44,7 +43,7 @@ func idsOf(id string, n int) []string {
 	return ids
 }
 
-// BenchmarkDecode decodes the responses for a portfolio of 50 positions.
+// BenchmarkDecode measures the decoding of the responses for a portfolio of 50 positions.
 func BenchmarkDecode(b *testing.B) {
 	b.Run("positions", func(b *testing.B) {
 		body := answerOf("positions", positionRow, 50)

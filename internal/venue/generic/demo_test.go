@@ -16,8 +16,7 @@ import (
 	"oddsgraph/internal/market/reqctx"
 )
 
-// wireFile is a response that the tests of the demo venue recorded. The tests of the client and of the demo venue therefore use the
-// same responses.
+// wireFile is a golden file that the tests of the demo venue wrote: a request and its response.
 type wireFile struct {
 	Request        string
 	Status         int
@@ -25,10 +24,10 @@ type wireFile struct {
 	Body           json.RawMessage
 }
 
-// object is a JSON object that the test decodes without the client's decoders.
+// object is a JSON object that is decoded without the client's decoders.
 type object map[string]json.RawMessage
 
-// at returns the literal of a member without quotes, or - if it is null or missing.
+// at returns the literal of a member without quotes, or - if the member is null or missing.
 func (o object) at(name string) string {
 	s := strings.Trim(string(o[name]), `"`)
 	if s == "" || s == "null" {
@@ -252,7 +251,7 @@ func demoNext(body object) string {
 	return "-"
 }
 
-// demoMarket writes a recorded market as showMarket does, without the texts between ids and outcomes.
+// demoMarket formats a recorded market as gotMarket formats a market from the client.
 func demoMarket(t *testing.T, o object) string {
 	s := []string{o.at("marketId"), o.at("slug"), o.at("question"), o.at("groupItemTitle"), o.at("description"), o.at("image"), o.at("category"), o.at("status"),
 		o.at("acceptingOrders"), o.when("startDate"), o.when("endDate"), o.when("updatedAt"), o.at("volume"), o.at("volume24h"), o.at("liquidity"),
@@ -345,7 +344,7 @@ func demoSearch(t *testing.T, v *fakeVenue, c *Client, name string, q url.Values
 	}
 }
 
-// demoWhole reads a recorded list. A recording has only one page, so a list with a next page must be an error.
+// demoWhole reads a recorded list. The recording contains only the first page, so the read must fail if the list has a next page.
 func demoWhole(t *testing.T, _ *fakeVenue, c *Client, name string, body object) {
 	var got, want []string
 	for _, o := range body.rows(t, name) {

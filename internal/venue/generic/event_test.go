@@ -11,8 +11,7 @@ import (
 	"oddsgraph/internal/market/queries"
 )
 
-// TestEvent expects an event to have the markets of all search pages. A market that moves to the next page between two calls must
-// be returned once.
+// TestEvent checks that an event has the markets of all search pages, and that a market on two pages is returned once.
 func TestEvent(t *testing.T) {
 	for pages := 1; pages <= 7; pages++ {
 		v := newVenue(t, everywhere(func(w http.ResponseWriter, r *http.Request) {
@@ -45,7 +44,7 @@ func TestEvent(t *testing.T) {
 	}
 }
 
-// TestEventBySlug reads an event without markets. The event must be unknown.
+// TestEventBySlug checks that Event returns nil if the search finds no market.
 func TestEventBySlug(t *testing.T) {
 	v := newVenue(t, everywhere(answer(`{"markets":[]}`)))
 	if e, err := v.client(t).Event(t.Context(), market.EventRef{EventSlug: "s"}); e != nil || err != nil {
@@ -56,8 +55,7 @@ func TestEventBySlug(t *testing.T) {
 	}
 }
 
-// TestBooksAndHistories reads several books and several histories. The client must make one call for each. If every call fails, the
-// read must fail.
+// TestBooksAndHistories checks that Books and PriceHistories make one call for each key, and fail if every call fails.
 func TestBooksAndHistories(t *testing.T) {
 	v := newVenue(t, everywhere(func(w http.ResponseWriter, r *http.Request) {
 		switch id := r.URL.Query().Get("tokenId"); {

@@ -16,13 +16,13 @@ import (
 	"oddsgraph/tests/testclock"
 )
 
-// demoCall is a read of the demo venue. It returns the values as text, and the rows that the client left out.
+// demoCall is a read of the demo venue. read returns the values as text, and the rows that the client left out.
 type demoCall struct {
 	path string
 	read func(ctx context.Context, c *Client) (string, market.LeftOut, error)
 }
 
-// startDemo starts a demo venue with a clock that does not advance, and returns reads of it.
+// startDemo starts a demo venue with a clock that does not advance. It returns the venue, its URL, and a read for each endpoint.
 func startDemo(t *testing.T) (*demo.Venue, string, []demoCall) {
 	t.Helper()
 	v := demo.New(demo.Config{Markets: 40, Clock: testclock.New(time.Date(2026, 3, 14, 15, 0, 0, 0, time.UTC))})
@@ -112,7 +112,7 @@ func withDemoCredentials(t *testing.T) context.Context {
 	return reqctx.WithCredentials(t.Context(), c)
 }
 
-// TestDemoFaults reads every endpoint during every fault, and again after the fault.
+// TestDemoFaults checks the error of every endpoint during every fault of the demo venue, and the values after the fault.
 func TestDemoFaults(t *testing.T) {
 	v, url, all := startDemo(t)
 	ctx := withDemoCredentials(t)
@@ -182,7 +182,7 @@ func TestDemoFaults(t *testing.T) {
 						must(t, err)
 						break
 					}
-					for line := range strings.SplitSeq(text, "\n") { // each id has the error, or the whole read has it
+					for line := range strings.SplitSeq(text, "\n") { // either each id or the whole read has the error
 						if line != "" && line != string(want) {
 							t.Errorf("it says %s", line)
 						}
@@ -201,8 +201,8 @@ func TestDemoFaults(t *testing.T) {
 	}
 }
 
-// checkHalfBroken checks the read of a response in which every second row is broken. The values must be right, and the missing
-// values must be reported.
+// checkHalfBroken checks the read of a response in which every second row is broken. The client must return the values of the good
+// rows and report the bad rows.
 func checkHalfBroken(t *testing.T, path, text, truth string, left market.LeftOut, err error) {
 	t.Helper()
 	switch path {
@@ -214,7 +214,7 @@ func checkHalfBroken(t *testing.T, path, text, truth string, left market.LeftOut
 			t.Errorf("it says %s", text)
 		}
 		return
-	case "/api/exchange/orderbook", "/api/exchange/market-details", "/api/user/positions", "/api/user/orders": // used as a whole
+	case "/api/exchange/orderbook", "/api/exchange/market-details", "/api/user/positions", "/api/user/orders": // one bad row makes the read fail
 		if market.CodeOf(err) != market.CodeUpstreamBadResponse && text != truth { // a list of one row has no broken row
 			t.Errorf("%s, %v", text, err)
 		}

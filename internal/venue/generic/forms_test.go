@@ -11,12 +11,12 @@ import (
 	"oddsgraph/internal/market/reqctx"
 )
 
-// golden is a golden file and the expected values.
+// golden is a golden file and the values that the client must read from it.
 type golden struct {
 	form string
 	ids  []string
 	want string
-	// drift is the text that the Observer must receive.
+	// drift is the text of the drift that the client must report to its Observer.
 	drift string
 }
 

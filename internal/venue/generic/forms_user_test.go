@@ -48,7 +48,7 @@ func TestPositionForms(t *testing.T) {
 	})
 }
 
-// TestLeftOutRowsAreReported reads a list with a bad row. The client must leave the row out and return an error that names it.
+// TestLeftOutRowsAreReported checks that the client leaves out a bad row of a list and returns an error that names the row.
 func TestLeftOutRowsAreReported(t *testing.T) {
 	const which = "UPSTREAM_BAD_RESPONSE: %s of the venue's answer could not be read and is left out (%s): %s"
 	many := `{"trades":[` + strings.Repeat(`{"tradeId":"T"},`, 12) + `{"marketId":"M1","price":0.5,"size":1,"timestamp":1795168800}]}`

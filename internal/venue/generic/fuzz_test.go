@@ -29,7 +29,7 @@ func seed(f *testing.F, endpoints ...string) {
 	}
 }
 
-// decoding returns a client whose calls get a 200 response with a body.
+// decoding returns a client whose calls all get the status 200 and the given body.
 func decoding(t testing.TB, body []byte) *Client {
 	t.Helper()
 	answer := func(*http.Request) (*http.Response, error) {
@@ -40,7 +40,7 @@ func decoding(t testing.TB, body []byte) *Client {
 	})
 }
 
-// decodeBody decodes the body of a 200 response as a call does. ok is false if it has no payload.
+// decodeBody decodes the body of a response with status 200 as a call does. ok is false if the body has no payload.
 func decodeBody(t *testing.T, e reqctx.Endpoint, body []byte) (payload wire.Value, ok bool) {
 	t.Helper()
 	payload, err := decoding(t, body).Get(t.Context(), &rest.Request{Endpoint: e})
@@ -60,8 +60,8 @@ func checkError(t *testing.T, err error) {
 	}
 }
 
-// checkResults fails if there are results for ids that were not requested. It also fails if a result has both a value and an error,
-// or neither of them.
+// checkResults fails the test if got has a result for an id that was not requested. It also fails the test if a result has both a
+// value and an error, or has neither.
 func checkResults[T any](t *testing.T, asked []string, got batchValues[T], err error, check func(id string, v *T)) {
 	t.Helper()
 	checkError(t, err)
@@ -176,7 +176,7 @@ func FuzzPriceHistory(f *testing.F) {
 	})
 }
 
-// checkMarket fails if a market violates the guarantees that its users rely on.
+// checkMarket fails the test if a market violates a guarantee that the users of markets rely on.
 func checkMarket(t *testing.T, m *market.Market) {
 	t.Helper()
 	if market.CheckID(m.MarketID) != nil || m.Status == "" || m.EventID != "" && market.CheckID(m.EventID) != nil {

@@ -24,13 +24,13 @@ import (
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 const (
-	// prefix is the first part of the venue's paths. All tests use the prefix, so that a request without it fails.
+	// prefix is the first part of the venue's paths. A request whose path does not begin with prefix fails the test.
 	prefix = "/tenant/v2"
 	wallet = market.Address("0x2222222222222222222222222222222222222222")
 	canary = `{"apiKey":"canary-key-7f3a","secret":"canary/secret+9c=","passphrase":"canary \"phrase\"","extra":"canary-extra", "deep":{"list":["canary-\u0064eep",7300419265,null]}}`
 )
 
-// fakeVenue is an HTTP server with the handlers of a test. It records the requests.
+// fakeVenue is an HTTP server with the handlers of a test. The server records the requests.
 type fakeVenue struct {
 	*httptest.Server
 	mu       sync.Mutex

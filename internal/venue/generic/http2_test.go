@@ -20,7 +20,7 @@ import (
 	"oddsgraph/tests/testclock"
 )
 
-// overTLS returns the transport of the client, changed to trust the certificate of an HTTP/2 test server.
+// overTLS returns a transport like that of the client, which also trusts the certificate of the test server s.
 func overTLS(t *testing.T, s *httptest.Server) *http.Transport {
 	t.Helper()
 	transport := rest.NewTransport()
@@ -32,8 +32,8 @@ func overTLS(t *testing.T, s *httptest.Server) *http.Transport {
 
 const aBook = `{"bids":[{"price":"0.4","size":"1"}],"asks":[]}`
 
-// TestFaultsOverHTTP2 reads a book over HTTP/2 during each fault and after the fault. If the connection is still open, the later
-// read must use it.
+// TestFaultsOverHTTP2 reads a book over HTTP/2 during each fault and after the fault. The second read must reuse the connection if
+// the fault did not close it.
 func TestFaultsOverHTTP2(t *testing.T) {
 	html := answerWith(429, "text/html", "<html>slow down</html>")
 	for _, tt := range []struct {
@@ -116,7 +116,7 @@ func TestFaultsOverHTTP2(t *testing.T) {
 	}
 }
 
-// interruptingServer is an HTTP/2 server that ends the first connections during a call and serves the later ones.
+// interruptingServer is an HTTP/2 server that ends the first connections during a call and serves the later connections.
 type interruptingServer struct {
 	net.Listener
 	tls        func() *tls.Config
@@ -125,7 +125,7 @@ type interruptingServer struct {
 	ended      sync.WaitGroup
 }
 
-// Accept interrupts the first connections and returns the later ones.
+// Accept interrupts the first connections and returns the later connections.
 func (v *interruptingServer) Accept() (net.Conn, error) {
 	for {
 		conn, err := v.Listener.Accept()
@@ -142,7 +142,7 @@ func (v *interruptingServer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	answer(aBook)(w, r)
 }
 
-// interrupt serves a connection until the first call and then ends the connection.
+// interrupt reads the first call on a connection and then ends the call or the connection.
 func (v *interruptingServer) interrupt(conn *tls.Conn) {
 	defer conn.Close()
 	preface := make([]byte, len(http2.ClientPreface))
@@ -164,8 +164,8 @@ func (v *interruptingServer) interrupt(conn *tls.Conn) {
 	}
 }
 
-// TestHTTP2ConnectionsThatEnd ends connections during a call. The client must retry the call if a retry may help. Each retry needs
-// an admission by the rate limit, and the transport must repeat no call.
+// TestHTTP2ConnectionsThatEnd ends connections during a call. The client must retry the call if a retry may help. The rate limit
+// must admit each retry. The transport must not repeat a call.
 func TestHTTP2ConnectionsThatEnd(t *testing.T) {
 	for _, tt := range []struct {
 		name string
@@ -181,7 +181,7 @@ func TestHTTP2ConnectionsThatEnd(t *testing.T) {
 		{"going away for an error", func(f *http2.Framer, id uint32) { _ = f.WriteGoAway(id, http2.ErrCodeEnhanceYourCalm, []byte("calm")) }, false},
 		{"closed without a word", func(*http2.Framer, uint32) {}, true},
 	} {
-		for ends, calls := range map[int64]int64{1: 2, 3: 3} { // the first good connection comes before or after the last retry
+		for ends, calls := range map[int64]int64{1: 2, 3: 3} { // the venue ends the first call, or all three calls
 			t.Run(fmt.Sprintf("%s, %d times", tt.name, ends), func(t *testing.T) {
 				v := &interruptingServer{end: tt.end}
 				v.left.Store(ends)

@@ -11,7 +11,7 @@ import (
 	"oddsgraph/internal/market/reqctx"
 )
 
-// TestPermitObservesLimits expects the client to pass the rate limit of every response that has one to the permit.
+// TestPermitObservesLimits checks that the client passes the rate limit in the headers of a response to the reqctx.Permit.
 func TestPermitObservesLimits(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		headers := []string{"X-RateLimit-Limit", "100", "X-RateLimit-Remaining", "42"}

@@ -13,7 +13,7 @@ import (
 	"oddsgraph/tests/testclock"
 )
 
-// listCase is a venue, with a sequence of reads of its lists.
+// listCase describes a venue and a sequence of reads of its lists.
 type listCase struct {
 	name string
 	// serve responds to a call for a list of rows.
@@ -21,7 +21,7 @@ type listCase struct {
 	reads []listRead
 }
 
-// listRead is one read of a list, with the expected parameters of its calls. Address and credentials are not listed.
+// listRead is one read of a list. want contains the expected parameters of its calls, except for address and credentials.
 type listRead struct {
 	after time.Duration
 	rows  int
@@ -32,7 +32,8 @@ func badParameter(w http.ResponseWriter, r *http.Request) {
 	answerWith(http.StatusBadRequest, "application/json", `{"success":false,"message":"unknown parameter"}`)(w, r)
 }
 
-// paged serves a list from the requested offset. A page has at most size rows, or fewer if the request has a smaller page size.
+// paged serves a list from the requested offset. A page has at most size rows. If the request has a limit, a page has at most limit
+// rows, but never more than 500.
 func paged(w http.ResponseWriter, r *http.Request, rows, size int, rest string) {
 	q := r.URL.Query()
 	from, _ := strconv.Atoi(q.Get("offset"))
@@ -106,7 +107,7 @@ var listCases = []listCase{
 	},
 }
 
-// TestWholeListsLearnParameters reads lists from venues that accept different parameters.
+// TestWholeListsLearnParameters checks which parameters the client sends to venues that accept different parameters.
 func TestWholeListsLearnParameters(t *testing.T) {
 	reads := map[string]func(ctx context.Context, c *Client) (int, error){
 		"positions": func(ctx context.Context, c *Client) (int, error) {
@@ -157,7 +158,7 @@ func parametersOf(query string) string {
 	return strings.Join(names, " ")
 }
 
-// TestListsThatMayBeCut reads lists that the venue may have cut without saying so.
+// TestListsThatMayBeCut checks reads of a list that may have further rows although the response announces none.
 func TestListsThatMayBeCut(t *testing.T) {
 	for name, far := range map[string]http.HandlerFunc{
 		"the venue fails":           answerWith(http.StatusInternalServerError, "application/json", `{}`),

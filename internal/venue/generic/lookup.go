@@ -96,7 +96,7 @@ func (l *lookup[T]) read(ctx context.Context, c *Client, ids []string) ([]market
 		}
 	}
 	if refused {
-		err = nil // some ids needed no call, so err, which is set if every call failed, does not hold for these ids
+		err = nil // an error means that every id has failed in a call, but some ids needed no call
 	}
 	return results, err
 }

@@ -19,7 +19,8 @@ import (
 
 const detailsPath = "/api/exchange/market-details"
 
-// marketNumber returns the number of a market. The venues below have M0 to M99 with the tokens T0 to T99.
+// marketNumber returns the number in the id of a market or token. The fake venue has the markets M0 to M99. Market M0 has the token
+// T0, market M1 the token T1, and so on.
 func marketNumber(id, letter string) (n string, ok bool) {
 	n, ok = strings.CutPrefix(id, letter)
 	return n, ok && len(n) > 0 && len(n) < 3 && strings.Trim(n, "0123456789") == ""
@@ -31,11 +32,11 @@ func marketJSON(n string) string {
 
 // partialVenue serves market-details and spreads and accepts only some parameters.
 type partialVenue struct {
-	// refuse responds to a request with a list parameter. If it is nil, the list is served.
+	// refuse responds to a request with a list parameter. If refuse is nil, the venue serves the list.
 	refuse http.HandlerFunc
 	// badID is an id for which the venue refuses every request.
 	badID string
-	// noTokenList refuses the parameter tokenIds of market-details.
+	// If noTokenList is true, the venue refuses the parameter tokenIds of market-details.
 	noTokenList bool
 }
 
@@ -175,7 +176,7 @@ func TestSingleFormsForOneKey(t *testing.T) {
 	assertEqual(t, strings.Join(v.queries(), "; "), "marketId=M1; tokenIds=T1; tokenIds=Tx")
 }
 
-// TestBadIDsDoNotDisableLists has the venue refuse a list because of its ids. The client must still send lists after that.
+// TestBadIDsDoNotDisableLists checks that the client still sends lists after the venue has refused a list because of its ids.
 func TestBadIDsDoNotDisableLists(t *testing.T) {
 	odd := &partialVenue{badID: "M13"}
 	v := newVenue(t, map[string]http.HandlerFunc{detailsPath: odd.details})
@@ -192,7 +193,7 @@ func TestBadIDsDoNotDisableLists(t *testing.T) {
 	}
 }
 
-// TestOneBadIDAmongMany has the venue refuse a list because of one id among 40. The client must still read the other ids.
+// TestOneBadIDAmongMany checks that the client reads 39 ids of a list that the venue refuses because of the other id.
 func TestOneBadIDAmongMany(t *testing.T) {
 	for _, at := range []int{0, 13, 39} {
 		odd := &partialVenue{}
@@ -222,7 +223,7 @@ func TestOneBadIDAmongMany(t *testing.T) {
 	}
 }
 
-// TestFailingVenueGetsFewCalls has a venue fail. The client must not make a call for every key of a list.
+// TestFailingVenueGetsFewCalls checks that the client does not make a call for every key of a list if the venue fails.
 func TestFailingVenueGetsFewCalls(t *testing.T) {
 	ids := numbered("T", 0, 40)
 	for name, h := range map[string]http.HandlerFunc{
@@ -355,8 +356,8 @@ func TestCost(t *testing.T) {
 	}
 }
 
-// TestSingleCallsAreBounded has a read make single calls. At most parallel calls may run at once. They must end with the caller's
-// context.
+// TestSingleCallsAreBounded checks that a bounded number of the calls for single ids run at once, and that these calls end with the
+// caller's context.
 func TestSingleCallsAreBounded(t *testing.T) {
 	var now, most atomic.Int32
 	odd := &partialVenue{refuse: refusals["405"]}
@@ -406,7 +407,7 @@ func TestResponseForOtherIDs(t *testing.T) {
 	}
 }
 
-// TestBisectionIsBounded has a venue refuse every list. The client must make a bounded number of calls.
+// TestBisectionIsBounded checks that the client makes a bounded number of calls if the venue refuses every list.
 func TestBisectionIsBounded(t *testing.T) {
 	v := newVenue(t, everywhere(answerWith(400, "application/json", `{"success":false,"error":"no"}`)))
 	results, err := v.client(t).Prices(t.Context(), numbered("T", 0, 40))
@@ -427,8 +428,8 @@ func TestOneElementForSeveralIDs(t *testing.T) {
 	}
 }
 
-// TestEmptyListWithoutSingleParameter has a venue refuse the parameter for a single id. If its list response lacks the requested
-// ids, they must be absent.
+// TestEmptyListWithoutSingleParameter checks that an id is absent if the venue refuses the parameter for a single id and its
+// response to the list parameter lacks the id.
 func TestEmptyListWithoutSingleParameter(t *testing.T) {
 	odd := &partialVenue{}
 	v := newVenue(t, map[string]http.HandlerFunc{detailsPath: func(w http.ResponseWriter, r *http.Request) {
@@ -453,8 +454,8 @@ func TestEmptyListWithoutSingleParameter(t *testing.T) {
 	assertEqual(t, marketIDs(results), "M1 absent")
 }
 
-// TestForEachPassesPanicsOn has a function panic on another goroutine. The panic must reach the caller of ForEach, which can
-// recover it.
+// TestForEachPassesPanicsOn checks that the caller of ForEach can recover a panic of the function that ForEach runs on another
+// goroutine.
 func TestForEachPassesPanicsOn(t *testing.T) {
 	for _, n := range []int{1, 5} {
 		func() {

@@ -11,8 +11,8 @@ import (
 	"oddsgraph/internal/market/queries"
 )
 
-// TestWholeListsWhoseRowsMove has a row move to a later page between two calls. The client must return the row once. For orders it
-// compares the ids, and positions it reads again.
+// TestWholeListsWhoseRowsMove checks that the client returns a row once if the row moves to a later page between two calls. The
+// client recognizes an order by its id. It reads the positions again.
 func TestWholeListsWhoseRowsMove(t *testing.T) {
 	for _, name := range []string{"positions", "orders"} {
 		t.Run(name, func(t *testing.T) {
@@ -57,7 +57,7 @@ func TestWholeListsWhoseRowsMove(t *testing.T) {
 	}
 }
 
-// TestPositionsThatKeepMoving has a list change during every read. The client must return an error, not a wrong sum.
+// TestPositionsThatKeepMoving checks that the client returns an error if the list changes during every read.
 func TestPositionsThatKeepMoving(t *testing.T) {
 	read := 0
 	v := newVenue(t, everywhere(func(w http.ResponseWriter, r *http.Request) {
@@ -72,8 +72,8 @@ func TestPositionsThatKeepMoving(t *testing.T) {
 	refusedWhole("changes while it is read")(t, v, len(list), err)
 }
 
-// TestLotsOnEveryPageSize reads lots of different and of equal sizes with every page size. The client must return the same lots
-// each time.
+// TestLotsOnEveryPageSize reads different and equal lots of a position with every page size. The client must always return the same
+// lots.
 func TestLotsOnEveryPageSize(t *testing.T) {
 	const total = 7
 	lots := map[string]func(i int) string{
@@ -105,7 +105,7 @@ func TestLotsOnEveryPageSize(t *testing.T) {
 					}))
 					list, err := v.client(t).Positions(asUser(t), wallet)
 					if name == "in turn" && by == "cursor" && size == 2 {
-						refusedWhole("repeats its pages")(t, v, len(list), err) // the rows of several markets repeat in order
+						refusedWhole("repeats its pages")(t, v, len(list), err) // these pages look like repeated pages
 						return
 					}
 					must(t, err)
@@ -122,7 +122,7 @@ func TestLotsOnEveryPageSize(t *testing.T) {
 	}
 }
 
-// TestPagesOfAlikeRows reads equal rows without ids, with every page size. The client must return each row once.
+// TestPagesOfAlikeRows checks that the client returns each of several rows that look the same once, with every page size.
 func TestPagesOfAlikeRows(t *testing.T) {
 	const total = 4
 	for name, price := range map[string]string{"fills of one transaction": `0.5%d`, "fills that are all alike": `0.5`} {

@@ -14,7 +14,7 @@ import (
 	"oddsgraph/internal/market/reqctx"
 )
 
-// rowsJSON returns a list of rows with the numbers from..to-1. Each row is a position and an order.
+// rowsJSON returns a list of rows with the numbers from..to-1. Each row is valid both as a position and as an order.
 func rowsJSON(from, to int) string {
 	var rows []string
 	for i := from; i < to; i++ {
@@ -23,7 +23,7 @@ func rowsJSON(from, to int) string {
 	return "[" + strings.Join(rows, ",") + "]"
 }
 
-// readBoth reads the positions and the orders of an account and passes their number to check.
+// readBoth reads the positions of an account, and then the orders. It passes the number of rows of each read to check.
 func readBoth(t *testing.T, h http.HandlerFunc, check func(t *testing.T, v *fakeVenue, rows int, err error)) {
 	for _, name := range []string{"positions", "orders"} {
 		t.Run(name, func(t *testing.T) {
@@ -46,7 +46,7 @@ func listOfUser(w http.ResponseWriter, r *http.Request, rows, rest string) {
 	answer(fmt.Sprintf(`{%q:%s%s}`, name, rows, rest))(w, r)
 }
 
-// complete checks the number of rows and of calls.
+// complete returns a check of the number of rows and of calls.
 func complete(rows, calls int) func(*testing.T, *fakeVenue, int, error) {
 	return func(t *testing.T, v *fakeVenue, got int, err error) {
 		t.Helper()
@@ -56,7 +56,7 @@ func complete(rows, calls int) func(*testing.T, *fakeVenue, int, error) {
 	}
 }
 
-// refusedWhole returns a check that the whole read failed, with the text why in the error.
+// refusedWhole returns a check that the read returned no rows, and an error that contains why.
 func refusedWhole(why string) func(*testing.T, *fakeVenue, int, error) {
 	return func(t *testing.T, _ *fakeVenue, got int, err error) {
 		t.Helper()
@@ -96,8 +96,7 @@ func TestWholeListsFollowOffsets(t *testing.T) {
 	}
 }
 
-// TestWholeListsThatLookCut reads lists of a round length, which the venue may have cut without saying so. The client must check
-// for more rows.
+// TestWholeListsThatLookCut checks that the client requests a further page if the length of a list is a multiple of roundCount.
 func TestWholeListsThatLookCut(t *testing.T) {
 	t.Run("were cut", func(t *testing.T) {
 		readBoth(t, func(w http.ResponseWriter, r *http.Request) {
@@ -198,7 +197,7 @@ func TestWholeListsReportTheBadRow(t *testing.T) {
 	})
 }
 
-// TestPagesOfTrades reads the pages of a list with the tokens from the client.
+// TestPagesOfTrades reads all pages of a list. Each read uses the page token that the previous read returned.
 func TestPagesOfTrades(t *testing.T) {
 	const total = 7
 	row := func(i int) string {
@@ -272,7 +271,7 @@ func TestPagesOfTrades(t *testing.T) {
 	}
 }
 
-// TestTradesAndHistoryAreFiltered: the client filters rows that the venue did not filter.
+// TestTradesAndHistoryAreFiltered checks that the client drops rows that do not match the filter.
 func TestTradesAndHistoryAreFiltered(t *testing.T) {
 	c := newVenue(t, everywhere(answer(`{"history":[],"trades":[
 		{"tradeId":"T1","marketId":"M1","type":"FEE","price":0.5,"size":1,"side":"BUY","timestamp":"2026-11-20T10:00:00Z"},

@@ -24,12 +24,11 @@ import (
 
 var update = flag.Bool("update", false, "rewrite the golden requests")
 
-// readRequests are reads that together use every parameter that the client sends. The responses determine which requests the client
-// sends next.
+// readRequests are reads that together use every parameter that the client sends.
 var readRequests = []struct {
 	name string
-	// responses are the bodies of the responses, in order. The last response is repeated. The body "400" means a response with
-	// status 400.
+	// responses are the bodies of the venue's responses, in order. All further responses equal the last. The body "400" means a
+	// response with status 400.
 	responses []string
 	call      func(ctx context.Context, t *testing.T, c *Client) error
 }{
@@ -127,8 +126,8 @@ func everySearchFilter() queries.Search {
 	}
 }
 
-// TestRequestBytes compares every request of the client with a golden file: method, path, query and headers, with words in place of
-// the host and the credentials.
+// TestRequestBytes compares every byte of the client's requests with a golden file. In this file, the words HOST and CREDENTIALS
+// stand for the host and the credentials.
 func TestRequestBytes(t *testing.T) {
 	var got strings.Builder
 	for _, mode := range []string{rest.CredentialsQuery, rest.CredentialsHeader, rest.CredentialsNone} {
@@ -195,7 +194,7 @@ func compareGolden(t *testing.T, file, text string) {
 	}
 }
 
-// TestEveryEndpointHasRequests expects requests of every endpoint in the golden file.
+// TestEveryEndpointHasRequests checks that the golden file has a request to every endpoint.
 func TestEveryEndpointHasRequests(t *testing.T) {
 	golden, err := os.ReadFile(filepath.Join("testdata", "requests.txt"))
 	if err != nil {

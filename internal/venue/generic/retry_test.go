@@ -101,8 +101,8 @@ func TestRetrySucceeds(t *testing.T) {
 	}
 }
 
-// TestNoRetryPastTheDeadline expects no retry that could not end before the deadline. The client assumes that a retry takes as long
-// as the previous attempt.
+// TestNoRetryPastTheDeadline checks that the client does not retry a call if the retry would end after the deadline. The client
+// assumes that a retry takes as long as the previous attempt.
 func TestNoRetryPastTheDeadline(t *testing.T) {
 	const lasts, wait = 400 * time.Millisecond, 125 * time.Millisecond
 	slow := func(r *http.Request) (*http.Response, error) {
@@ -146,7 +146,7 @@ func TestNoRetryPastTheDeadline(t *testing.T) {
 	}
 }
 
-// callWithDeadline is a reqctx.Call with a deadline, or without one if until is zero.
+// callWithDeadline is a reqctx.Call whose deadline is until. If until is zero, the call has no deadline.
 type callWithDeadline struct{ until time.Time }
 
 func (callWithDeadline) Priority() reqctx.Priority { return reqctx.PriorityBooks }
@@ -201,8 +201,8 @@ func TestCancellationEndsRetryWait(t *testing.T) {
 	})
 }
 
-// TestEveryCallOfAReadIsAdmitted makes reads with several calls: for several pages, and for single ids instead of a list. Each call
-// must need an admission.
+// TestEveryCallOfAReadIsAdmitted checks that the rate limit must admit each call of a read that makes several calls. Such a read
+// requests several pages, or single ids instead of a list.
 func TestEveryCallOfAReadIsAdmitted(t *testing.T) {
 	page := func(r *http.Request) (*http.Response, error) {
 		next := map[string]string{"": "a", "a": "b", "b": ""}[r.URL.Query().Get("cursor")]
@@ -228,8 +228,8 @@ func TestEveryCallOfAReadIsAdmitted(t *testing.T) {
 	}
 }
 
-// TestTransportRepeatsNoCall ends an idle connection without a response. In this case net/http normally repeats the call, without
-// an admission by the rate limit. The client must prevent the repetition.
+// TestTransportRepeatsNoCall has the venue close a reused connection without a response. net/http would then repeat the call, which
+// the rate limit has not admitted a second time. The client must prevent the repetition.
 func TestTransportRepeatsNoCall(t *testing.T) {
 	var came, reused atomic.Int64
 	v := newVenue(t, everywhere(func(w http.ResponseWriter, r *http.Request) {

@@ -14,7 +14,7 @@ import (
 	"oddsgraph/internal/market/reqctx"
 )
 
-// scripted is a transport with the responses of a test, for tests in a synctest bubble.
+// scripted is a transport that gets its responses from answer. It opens no connections, so it works in a synctest bubble.
 type scripted struct {
 	answer func(r *http.Request) (*http.Response, error)
 
@@ -23,7 +23,6 @@ type scripted struct {
 	at    []time.Time
 }
 
-// RoundTrip returns the response of the test.
 func (s *scripted) RoundTrip(r *http.Request) (*http.Response, error) {
 	s.mu.Lock()
 	s.asked = append(s.asked, r.URL.Path[strings.LastIndexByte(r.URL.Path, '/')+1:]+"?"+r.URL.RawQuery)
@@ -32,21 +31,21 @@ func (s *scripted) RoundTrip(r *http.Request) (*http.Response, error) {
 	return s.answer(r)
 }
 
-// calls returns the number of calls.
 func (s *scripted) calls() int {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return len(s.asked)
 }
 
-// client returns a client without retries. Its source of random numbers always returns draws.
+// client returns a client without retries, whose Config.Rand always returns draws.
 func (s *scripted) client(t testing.TB, draws float64, edit ...func(*Config)) *Client {
 	t.Helper()
 	script := func(cfg *Config) { cfg.Transport, cfg.Rand = s, func() float64 { return draws } }
 	return newClient(t, "http://venue.invalid", append([]func(*Config){script}, edit...)...)
 }
 
-// respond returns a response with a status and headers in pairs. An empty body becomes the venue's error body.
+// respond returns a response. header contains names and values in turn. If body is empty, the response has the error body of the
+// venue.
 func respond(status int, body string, header ...string) func(*http.Request) (*http.Response, error) {
 	if body == "" {
 		body = `{"success":false,"error":"the reason","code":"WHATEVER"}`
@@ -105,7 +104,7 @@ func validResponse(r *http.Request) (*http.Response, error) {
 	return respond(200, body)(r)
 }
 
-// permit is a reqctx.Permit that counts calls and refuses them after a number.
+// permit is a reqctx.Permit that counts calls and refuses every call from number refuseFrom on.
 type permit struct {
 	mu           sync.Mutex
 	admitted     int
@@ -138,7 +137,7 @@ func (p *permit) Throttled(until time.Time) {
 	p.throttledFor = append(p.throttledFor, time.Until(until))
 }
 
-// retryAfterOf returns the code and RetryAfter of an error.
+// retryAfterOf returns the code and RetryAfter of an error as text.
 func retryAfterOf(err error) string {
 	var e *market.Error
 	if !asError(err, &e) {

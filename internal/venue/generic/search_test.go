@@ -64,7 +64,7 @@ func TestSearchFiltersRows(t *testing.T) {
 	}
 }
 
-// TestSearchUncheckedFilter searches with a filter on a field that no row has. The error must be UNSUPPORTED.
+// TestSearchUncheckedFilter checks that a search with a filter on a field that no row has returns UNSUPPORTED.
 func TestSearchUncheckedFilter(t *testing.T) {
 	rows := `[` + searchRow(`"marketId":"A"`) + `,` + searchRow(`"marketId":"B"`) + `]`
 	for _, q := range []queries.Search{
@@ -126,7 +126,7 @@ func TestSearchOffsetPages(t *testing.T) {
 	if err != nil || first.Next == "" {
 		t.Fatalf("got %+v, %v", first, err)
 	}
-	// This venue ignores offsets. It returns the first page again, with another volume.
+	// This venue ignores the offset, so it returns the first page again. Only the volume has changed.
 	again := newVenue(t, everywhere(answer(strings.Replace(body, `"volume":1`, `"volume":2`, 1)))).client(t)
 	second, err := again.Search(t.Context(), queries.Search{Page: first.Next})
 	if err != nil || len(second.Markets) != 0 || second.Next != "" {
@@ -147,7 +147,7 @@ func TestSearchAllRowsBad(t *testing.T) {
 	}
 }
 
-// TestSearchPairOfTwoMarkets reads a {yes,no} pair with tokens of two markets. The read must fail.
+// TestSearchPairOfTwoMarkets checks that a search fails if the tokens of {yes,no} belong to two markets.
 func TestSearchPairOfTwoMarkets(t *testing.T) {
 	handlers := everywhere(answer(goldenFile(t, "market-details/object")))
 	handlers["/api/exchange/market-search"] = answer(`{"yes":"101","no":"202"}`)

@@ -12,8 +12,8 @@ import (
 	"oddsgraph/tests/testclock"
 )
 
-// TestSpreadsWithoutTheEndpoint reads spreads from order books if the venue has no spreads endpoint. After the first read, the
-// client no longer calls the missing endpoint.
+// TestSpreadsWithoutTheEndpoint checks that the client takes spreads from order books if the venue has no spreads endpoint, and
+// that only the first read calls the missing endpoint.
 func TestSpreadsWithoutTheEndpoint(t *testing.T) {
 	for name, test := range map[string]struct {
 		serve http.HandlerFunc
@@ -54,13 +54,14 @@ func TestSpreadsWithoutTheEndpoint(t *testing.T) {
 	}
 }
 
-// topOfTest is a book. topSaid is a response of the spreads endpoint with the spread of this book for two tokens.
+// topOfTest is the book of the tokens 101 and 102. topSaid is the response of the spreads endpoint for these tokens.
 const (
 	topOfTest = `{"bids":[{"price":0.4,"size":1}],"asks":[{"price":0.43,"size":2}],"spread":0.03}`
 	topSaid   = `{"spreads":[{"tokenId":"101","bestBid":0.4,"bestAsk":0.43},{"tokenId":"102","bestBid":0.4,"bestAsk":0.43}]}`
 )
 
-// TestSpreadsFailOverToBooks reads order books while the spreads endpoint fails. It uses the endpoint again after the backoff.
+// TestSpreadsFailOverToBooks checks that the client reads order books while the spreads endpoint fails, and calls the endpoint
+// again after the backoff.
 func TestSpreadsFailOverToBooks(t *testing.T) {
 	for name, test := range map[string]struct {
 		serve http.HandlerFunc
@@ -104,7 +105,8 @@ func TestSpreadsFailOverToBooks(t *testing.T) {
 					cfg.Timeout = 100 * time.Millisecond
 				}
 			})
-			// read reads two tokens. It expects wantSpreads spreads. The client must take ofBooks of them from books.
+			// read reads the spreads of two tokens. It expects wantSpreads calls to the spreads endpoint, and ofBooks spreads that
+			// the client took from order books.
 			read := func(when string, wantSpreads, ofBooks int) {
 				t.Helper()
 				spreads.Store(0)
@@ -149,7 +151,8 @@ func TestSpreadsFailOverToBooks(t *testing.T) {
 	}
 }
 
-// TestBooksForSpreadsAreBounded counts the calls when the books also fail, and when the venue's rate limit is reached.
+// TestBooksForSpreadsAreBounded checks that the client makes few calls for order books if these calls fail, too, or exceed the
+// venue's rate limit.
 func TestBooksForSpreadsAreBounded(t *testing.T) {
 	for name, test := range map[string]struct {
 		book  func(n int32) http.HandlerFunc
@@ -185,8 +188,8 @@ func TestBooksForSpreadsAreBounded(t *testing.T) {
 	}
 }
 
-// TestSpreadsWithoutNeedForBooks has the venue respond that it does not know a token, or that the rate limit is exceeded. The
-// client must read no books.
+// TestSpreadsWithoutNeedForBooks checks that the client reads no order books if the venue knows the spreads endpoint but not the
+// token, or if the rate limit is exceeded.
 func TestSpreadsWithoutNeedForBooks(t *testing.T) {
 	var status atomic.Int32
 	v := newVenue(t, map[string]http.HandlerFunc{paths[reqctx.EndpointSpreads]: func(w http.ResponseWriter, r *http.Request) {

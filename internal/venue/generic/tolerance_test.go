@@ -9,10 +9,10 @@ import (
 	"oddsgraph/internal/market/queries"
 )
 
-// TestListForms reads each list in each form.
+// TestListForms checks that the client reads a list in every known form.
 func TestListForms(t *testing.T) {
 	reads := map[string]struct {
-		row, byID string // byID maps ids to rows; "" if the endpoint has no such form
+		row, byID string // byID is an object that maps ids to rows, or "" if the endpoint does not accept such an object
 		read      func(ctx context.Context, c *Client) (rows int, err error)
 	}{
 		"prices": {`{"tokenId":"101","price":0.5}`, `{"101":{"price":0.5}}`, func(ctx context.Context, c *Client) (int, error) {
@@ -75,7 +75,7 @@ func wantOneRow(t *testing.T, what, body string, read func(ctx context.Context, 
 	}
 }
 
-// countResults counts the values.
+// countResults returns the number of values. If results contains an error, countResults returns the error.
 func countResults[T any](results []market.Result[*T], err error) (rows int, _ error) {
 	for _, r := range results {
 		if r.Value != nil {
@@ -88,7 +88,7 @@ func countResults[T any](results []market.Result[*T], err error) (rows int, _ er
 	return rows, err
 }
 
-// TestObjectsInLists has the venue send each object as a list with one element.
+// TestObjectsInLists checks that the client reads an object in a list with one element like the object alone.
 func TestObjectsInLists(t *testing.T) {
 	wantOneRow(t, "a price", `[{"price":0.5}]`, func(ctx context.Context, c *Client) (int, error) { return countResults(c.Prices(ctx, []string{"101"})) })
 	wantOneRow(t, "a spread", `[{"bestBid":0.4,"bestAsk":0.6}]`, func(ctx context.Context, c *Client) (int, error) {

@@ -17,8 +17,8 @@ var (
 // YES.
 type bids [2][]market.Level
 
-// readBids reads the bids of both sides. A missing or null side is empty. The row is bad if any level is unreadable, because
-// clients use a book as a whole. If unified is true, the NO levels of r contain prices of YES, which readBids converts.
+// readBids reads the bids of both sides. A missing or null side is empty. If any level is unreadable, readBids sets r.Err. If
+// unified is true, the NO levels of r have prices of YES, and readBids converts these prices.
 func readBids(r *wire.Row, unified bool) (b bids) {
 	b[yes], b[no] = levels(r, fieldYesLevels), levels(r, fieldNoLevels)
 	if unified {

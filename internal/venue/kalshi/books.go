@@ -10,8 +10,8 @@ import (
 	"oddsgraph/internal/venue/wire"
 )
 
-// Books returns the book of each query, in the order of list. One call returns the books of both tokens of a market. A book covers
-// every depth up to queries.MaxBookDepth. The Value is nil if the venue does not know the token.
+// Books returns the book of each query, in the order of list. One call returns the books of both tokens of a market. Each book has
+// up to queries.MaxBookDepth levels a side, even if the query asks for fewer. The Value is nil if the venue does not know the token.
 func (d *Driver) Books(ctx context.Context, list []queries.Book) ([]market.Result[*market.Book], error) {
 	ids := make([]string, len(list))
 	for i, q := range list {
@@ -74,7 +74,6 @@ func (d *Driver) readBooks(ctx context.Context, tickers []string, note func(stri
 
 var fieldBook = wire.NewField("orderbook_fp")
 
-// firstError returns the first error that is not nil.
 func firstError(a, b error) error {
 	if a != nil {
 		return a

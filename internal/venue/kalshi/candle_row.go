@@ -15,9 +15,9 @@ var (
 	fieldCandles = wire.NewField("candlesticks")
 )
 
-// readCandle reads a candlestick as a point of YES. The price is the price of the last trade in the period. ok is false for a
-// period without a trade. The end of a period is also the start of the next period. So the time of the point is one second before
-// the end.
+// readCandle reads a candlestick as a point of YES. The price is the price of the last trade in the period. If the period has no
+// trade, ok is false. The end of a period is also the start of the next period, so the time of the point is one second before the
+// end.
 func readCandle(r *wire.Row) (p market.PricePoint, ok bool) {
 	p.Timestamp = r.RequireTime(fieldEnd).Add(-time.Second)
 	p.Volume = r.Decimal(fieldVolume)
@@ -53,7 +53,8 @@ const (
 	periodDay    = 1440
 )
 
-// periodOf returns the length of the candlesticks for a number of days: minutes for one day, hours for up to a month.
+// periodOf returns the length of the candlesticks for a number of days: a minute for one day, an hour for up to 31 days, a day for
+// more.
 func periodOf(days int) int {
 	switch {
 	case days <= 1:

@@ -22,7 +22,7 @@ import (
 	"oddsgraph/tests/testclock"
 )
 
-// link is a codec on a socket of the simulator.
+// link is a codec that is connected to the simulator.
 type link struct {
 	*rig
 	ws    *websocket.Conn
@@ -100,7 +100,7 @@ func (l *link) apply(m *messages.Message) {
 	}
 }
 
-// setLevel returns the levels after a change, which contains the new total of one level.
+// setLevel returns the levels of a side after a change. The change contains the new total of one level.
 func setLevel(levels []market.Level, c market.LevelChange) (out []market.Level) {
 	before := func(l market.Level) bool { return (l.Price.Cmp(c.Price) > 0) == (c.Side == market.SideBuy) }
 	done := c.Size.IsZero()
@@ -119,7 +119,7 @@ func setLevel(levels []market.Level, c market.LevelChange) (out []market.Level) 
 	return out
 }
 
-// levelsOf returns the sides of a book as a text.
+// levelsOf returns both sides of a book as text.
 func levelsOf(b *market.Book) string {
 	var out strings.Builder
 	for _, side := range [][]market.Level{b.Bids.Levels(), b.Asks.Levels()} {
@@ -192,7 +192,7 @@ func TestChaos(t *testing.T) {
 	t.Logf("%d books compared, %d marked as lost", compared, l.drops)
 }
 
-// compare compares the books that are not lost with the venue's books. It returns the number of compared books.
+// compare checks that the books that are not marked as lost equal the venue's books. It returns the number of compared books.
 func (l *link) compare(url string, tickers []string) (n int) {
 	l.t.Helper()
 	response, err := http.Get(url + simulator.Path + "/markets/orderbooks?tickers=" + strings.Join(tickers, "&tickers="))

@@ -20,25 +20,26 @@ var channels = map[messages.Channel]string{
 	messages.ChannelMarket:    "market_lifecycle_v2",
 }
 
-// codec translates the topics of one socket to Kalshi's subscriptions. Kalshi's subject is a market, so both tokens of a market
-// share a subscription. A subscription covers many markets and has one sequence of message numbers. The codec checks these numbers,
-// and numbers the messages of each topic separately. It is safe for concurrent use.
+// codec translates the topics of one socket into Kalshi's subscriptions. Kalshi streams markets, so the topics of both tokens of a
+// market need only one subject. A subscription covers many subjects, and its messages share one sequence of numbers. The codec
+// checks these numbers. It gives the messages of each topic a sequence of their own. It is safe for concurrent use.
 type codec struct {
-	// epoch names the socket. Numbers of different sockets cannot be compared.
+	// epoch identifies the socket. The message numbers of different sockets cannot be compared.
 	epoch    string
 	observer stream.Observer
 	now      func() time.Time
 
 	mu       sync.Mutex
 	commands uint64
-	// unanswered contains the commands without a response yet, by their id.
+	// unanswered contains, by their id, the commands that the venue has not answered yet.
 	unanswered map[uint64]command
 	// sids contains the subscriptions of the socket by the venue's id.
 	sids     map[uint64]*subscription
 	subjects map[subject]*subjectState
-	// numbers contains the last number of each topic. highest is the greatest number of an ended topic. A new topic starts above
-	// highest, so that a topic that is subscribed again does not repeat numbers.
+	// numbers contains the number of the last message of each topic.
 	numbers map[messages.Topic]uint64
+	// highest is the greatest number of a topic that has ended. The numbers of a new topic start above highest. So a topic that is
+	// subscribed again does not repeat numbers.
 	highest uint64
 }
 
@@ -61,17 +62,17 @@ type subject struct {
 type subjectState struct {
 	// wanted contains the topics of the subject by outcome. A topic of the market channel is at index yes.
 	wanted [2]messages.Topic
-	// sid is the venue's id of the subscription; 0 until the venue has sent the id.
+	// sid is the venue's id of the subscription. It is 0 until the venue has sent the id.
 	sid uint64
-	// book is set only on the channel of order books. It is nil before the first snapshot and after a gap. askedAt is the time of
-	// the request for a snapshot that has not arrived. It is zero if no snapshot is awaited.
-	book    *ladder
+	// book is set only on the channel of order books. It is nil before the first snapshot and after a gap.
+	book *ladder
+	// askedAt is the time at which the codec requested a snapshot that has not arrived yet. Otherwise askedAt is zero.
 	askedAt time.Time
-	// last contains the most recent prices; it is set only on the channel of prices.
+	// last contains the most recent prices. It is set only on the channel of prices.
 	last *tick
 }
 
-// snapshotWithin is the time after which a missing snapshot is requested again.
+// If a snapshot does not arrive within snapshotWithin, the codec may request it again.
 const snapshotWithin = 1500 * time.Millisecond
 
 // command is a sent command that the venue has not answered yet.
@@ -86,8 +87,8 @@ type command struct {
 // maxUnanswered bounds the number of commands that the codec remembers.
 const maxUnanswered = 1024
 
-// Protocol returns the protocol of Kalshi's stream. header signs a handshake. The venue may send no data frames for a long time. So
-// a ping is a command, because the venue sends a frame in response.
+// Protocol returns the protocol of Kalshi's stream. header returns the headers that sign a handshake. The venue may send no data
+// for a long time. So the ping is a command, which the venue must answer with a frame.
 func Protocol(header func() (http.Header, error)) *stream.Protocol {
 	return &stream.Protocol{
 		NewCodec:     func(_ messages.Topic, env stream.Env) stream.Codec { return newCodec(env.Observer, time.Now) },
@@ -95,13 +96,12 @@ func Protocol(header func() (http.Header, error)) *stream.Protocol {
 	}
 }
 
-// pingEvery is the time between pings. silence is the greatest time without a frame. A response to a ping is a frame, too.
+// pingEvery is the time between pings. silence is the greatest time without a frame, including the responses to pings.
 const (
 	pingEvery = 20 * time.Second
 	silence   = 50 * time.Second
 )
 
-// newCodec returns the codec of a new socket.
 func newCodec(observer stream.Observer, now func() time.Time) *codec {
 	return &codec{
 		observer: observer, now: now,
@@ -135,7 +135,7 @@ func subjectName(t messages.Topic) string {
 	return channels[t.Channel] + " " + sub.ticker
 }
 
-// number returns the next number of a topic.
+// number returns the number of the next message of a topic.
 func (c *codec) number(t messages.Topic) uint64 {
 	last, ok := c.numbers[t]
 	if !ok {
@@ -161,7 +161,8 @@ func (s *subjectState) topics() (out []messages.Topic) {
 	return out
 }
 
-// open returns the id of a subscription of a channel to which the venue can add markets. ok is false if there is none.
+// open returns the id of a subscription of a channel to which the venue can add markets. If there is no such subscription, ok is
+// false.
 func (c *codec) open(channel messages.Channel) (sid uint64, ok bool) {
 	for id, s := range c.sids {
 		if s.channel == channel && !s.full && (!ok || id < sid) {
@@ -192,10 +193,10 @@ func (c *codec) of(sid uint64) (subs []subject) {
 	return subs
 }
 
-// lifecycles maps the types of lifecycle messages to the names that the REST API uses for the resulting states.
+// lifecycles maps the types of lifecycle messages to the states that a market then has in the REST API.
 var lifecycles = map[string]string{"activated": "active", "deactivated": "inactive", "determined": "determined", "settled": "finalized"}
 
-// kindOf returns the kind of change that the graph reports for a lifecycle message.
+// kindOf returns the market.MarketChange.Kind of a lifecycle message.
 func kindOf(event string) string {
 	switch event {
 	case "created":

@@ -16,7 +16,7 @@ import (
 // start is the time of the first frame.
 var start = time.Date(2026, 11, 26, 10, 0, 0, 0, time.UTC)
 
-// rig is a codec and its clock.
+// rig is a codec with its clock and its observer.
 type rig struct {
 	t *testing.T
 	*codec
@@ -93,7 +93,7 @@ func describe(e stream.Event) string {
 	return out
 }
 
-// TestSession replays a session of one socket.
+// TestSession replays the requests and frames of testdata/session.txt. It compares the commands and events with session.golden.
 func TestSession(t *testing.T) {
 	script, err := os.ReadFile("testdata/session.txt")
 	if err != nil {
@@ -125,7 +125,7 @@ func TestSession(t *testing.T) {
 	g.compare()
 }
 
-// open subscribes the books of topics and sends a snapshot of each market with a bid of 10 at 0.40 on both sides.
+// open subscribes the books of topics. It passes the codec a snapshot of each market with a bid of 10 at 0.40 on both sides.
 func (r *rig) open(topics ...messages.Topic) (seq int) {
 	r.t.Helper()
 	r.request(stream.VerbSubscribe, topics...)
@@ -151,7 +151,7 @@ func deltaFrame(seq int, ticker, side, price, delta string) string {
 	return fmt.Sprintf(`{"type":"orderbook_delta","sid":1,"seq":%d,"msg":{"market_ticker":%q,"price_dollars":%q,"delta_fp":%q,"side":%q}}`, seq, ticker, price, delta, side)
 }
 
-// kinds returns the events of a frame in short form.
+// kinds returns the first line that describe returns for each event.
 func kinds(events []stream.Event) (out []string) {
 	for _, e := range events {
 		line, _, _ := strings.Cut(describe(e), "\n")
@@ -161,8 +161,8 @@ func kinds(events []stream.Event) (out []string) {
 	return out
 }
 
-// TestGapOfSubscription loses a message about one market. The gap in the sequence numbers does not reveal the market. The codec
-// must therefore mark the books of all markets of the subscription as lost and request them with one command.
+// TestGapOfSubscription checks that the codec marks the books of all markets of a subscription as lost if a message of the
+// subscription is missing, and requests all these books with one command.
 func TestGapOfSubscription(t *testing.T) {
 	r := newRig(t)
 	a, an, b := book("A:yes"), book("A:no"), book("B:yes")
@@ -196,7 +196,7 @@ func TestGapOfSubscription(t *testing.T) {
 	}
 }
 
-// TestAnswersAreNumbered checks that responses to commands also use the sequence numbers of the subscription.
+// TestAnswersAreNumbered checks that a response to a command has a number in the sequence of the subscription.
 func TestAnswersAreNumbered(t *testing.T) {
 	r := newRig(t)
 	seq := r.open(book("A:yes"))
@@ -211,7 +211,7 @@ func TestAnswersAreNumbered(t *testing.T) {
 	}
 }
 
-// TestSignedChanges checks the totals after changes of both signs, for both tokens.
+// TestSignedChanges checks the totals of both tokens after positive and negative changes.
 func TestSignedChanges(t *testing.T) {
 	r := newRig(t)
 	seq := r.open(book("A:yes"), book("A:no"))
@@ -241,8 +241,8 @@ func TestSignedChanges(t *testing.T) {
 	}
 }
 
-// TestNumbersGoOn subscribes to a topic again. Its numbers must continue above the earlier ones, because caches compare the numbers
-// of one socket.
+// TestNumbersGoOn checks that the numbers of a topic that is subscribed again continue above its earlier numbers, because caches
+// compare all numbers of one socket.
 func TestNumbersGoOn(t *testing.T) {
 	r := newRig(t)
 	a := book("A:yes")

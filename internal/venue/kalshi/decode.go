@@ -25,7 +25,7 @@ var (
 	fieldKind  = wire.NewField("event_type").Interned()
 )
 
-// maxDepth bounds the levels of a side of a streamed book. With the usual smallest step between prices, there are 999 prices.
+// maxDepth bounds the levels of a side of a streamed book. With the usual tick size, there are 999 prices.
 const maxDepth = 1000
 
 // Decode returns the events of a frame.
@@ -65,8 +65,8 @@ type received struct {
 }
 
 // check compares the number of a frame with the last number of its subscription. After a gap, check marks the state of all topics
-// of the subscription as lost, because the lost message may have been about any market. fresh is false if the frame was received
-// before.
+// of the subscription as lost, because the lost message may have been about any market. If the number is not greater than the last
+// number, fresh is false.
 func (c *codec) check(f received, note func(string)) (events []stream.Event, fresh bool) {
 	s := c.sids[f.sid]
 	if s == nil || f.seq == 0 {
@@ -85,8 +85,8 @@ func (c *codec) check(f received, note func(string)) (events []stream.Event, fre
 	return events, true
 }
 
-// breakAll marks the state of all topics of a subscription as lost. It does nothing for prices, because each frame contains all
-// prices of a market.
+// breakAll marks the state of all topics of a subscription as lost. It does nothing for prices, because the next frame contains all
+// prices of the market again.
 func (c *codec) breakAll(sid uint64) (events []stream.Event) {
 	for _, sub := range c.of(sid) {
 		if sub.channel != messages.ChannelPrices {
@@ -96,7 +96,7 @@ func (c *codec) breakAll(sid uint64) (events []stream.Event) {
 	return events
 }
 
-// breakOne marks the state of a subject as lost. It skips one message number of each topic of the subject.
+// breakOne marks the state of a subject as lost. It skips a number of each topic of the subject, so that readers see a gap.
 func (c *codec) breakOne(state *subjectState) []stream.Event {
 	state.book, state.askedAt = nil, time.Time{}
 	return c.bad(state.topics())
@@ -110,7 +110,6 @@ func (c *codec) bad(topics []messages.Topic) (events []stream.Event) {
 	return events
 }
 
-// handle handles a frame by its type.
 func (c *codec) handle(kind string, f received) []stream.Event {
 	read := frames[kind]
 	if read == nil {
@@ -134,7 +133,8 @@ var frames = map[string]func(*codec, received) []stream.Event{
 	"error":               (*codec).failure,
 }
 
-// subjectOfFrame returns the market and the state of a frame's subject. state is nil if no topic of the subject is subscribed.
+// subjectOfFrame returns the ticker of a frame's market and the state of its subject. state is nil if no topic of the subject is
+// subscribed.
 func (c *codec) subjectOfFrame(channel messages.Channel, f received) (ticker string, state *subjectState) {
 	ticker = f.msg.RequireID(fieldMarketTicker)
 	return ticker, c.subjects[subject{channel, ticker}]
@@ -179,14 +179,14 @@ func (c *codec) snapshot(f received) (events []stream.Event) {
 	})...)
 }
 
-// unusable returns the events of a frame that cannot be read.
+// unusable returns the events for a frame that cannot be read.
 func (c *codec) unusable(state *subjectState, f received) []stream.Event {
 	f.msg.Note("bad frame")
 	return c.breakOne(state)
 }
 
-// delta adds a signed change to the total at a price and publishes the new total. It drops changes between a gap and the next
-// snapshot.
+// delta adds a signed change to the total at a price, and returns events with the new total. Between a gap and the next snapshot,
+// delta drops all changes.
 func (c *codec) delta(f received) []stream.Event {
 	ticker, state := c.subjectOfFrame(messages.ChannelOrderbook, f)
 	if state == nil || state.book == nil {
@@ -233,7 +233,7 @@ func (c *codec) ticker(f received) []stream.Event {
 	return c.prices(ticker, state)
 }
 
-// prices returns the events that deliver the last prices of a subject. It returns no event for a market without any price.
+// prices returns the events that deliver the last prices of a subject. If the market has no price, it returns no event.
 func (c *codec) prices(ticker string, state *subjectState) []stream.Event {
 	q := state.last.quote
 	if q.price(ticker, yes) == nil {
@@ -321,7 +321,7 @@ func (c *codec) ended(f received) []stream.Event {
 	return c.confirm(f.id)
 }
 
-// confirm returns the acknowledgement of a command.
+// confirm returns the acknowledgement of a command and forgets the command.
 func (c *codec) confirm(id uint64) []stream.Event {
 	about, ok := c.unanswered[id]
 	if !ok {

@@ -29,7 +29,7 @@ func document(t *testing.T, name string) wire.Value {
 	return v
 }
 
-// golden compares values with a golden file, which contains one JSON text for each value.
+// golden compares values with a golden file. The file contains a JSON text for each value.
 type golden struct {
 	t    *testing.T
 	name string
@@ -125,7 +125,7 @@ func TestBooks(t *testing.T) {
 	}).compare()
 }
 
-// TestUnifiedPrices reads a book twice: in the normal form, and with the NO side in prices of YES. The results must be equal.
+// TestUnifiedPrices checks that readBids returns the same bids if the NO side has prices of YES.
 func TestUnifiedPrices(t *testing.T) {
 	of := func(text string, unified bool) string {
 		v, err := wire.Parse([]byte(text))

@@ -17,11 +17,11 @@ const (
 	StreamPath = "/trade-api/ws/v2"
 )
 
-// The greatest numbers of markets in one call. Kalshi bills a call for books or candlesticks for each market, so such a call has
-// few markets; see Limits.
+// The greatest numbers of markets in one call.
 const (
 	maxTickers = 100
-	maxBilled  = 5
+	// maxBilled is for books and candlesticks. Kalshi bills such a call for each of its markets.
+	maxBilled = 5
 	// maxCandles bounds the candlesticks of all markets of a call.
 	maxCandles = 10_000
 )
@@ -48,7 +48,7 @@ var paths = rest.Paths{
 	reqctx.EndpointMarketTrades:   "/markets/trades",
 }
 
-// These paths are for calls that replace the path of their endpoint. Markets that settled long ago are only in the archive.
+// Some calls use one of these paths instead of the path of their endpoint. Markets that settled long ago are only in the archive.
 const (
 	pathMarkets = "/markets"
 	pathArchive = "/historical/markets"
@@ -69,8 +69,8 @@ func New(cfg rest.Config) (*Driver, error) {
 	return &Driver{client}, nil
 }
 
-// MaxKeys returns the greatest number of keys in one call of an endpoint. Keys may be tokens. Both tokens of a market then need
-// only one item of the call.
+// MaxKeys returns the greatest number of keys in one call of an endpoint. If the keys are tokens, a call may have more keys, because
+// two tokens of one market count as one key.
 func (d *Driver) MaxKeys(e reqctx.Endpoint) int {
 	switch e {
 	case reqctx.EndpointPrices, reqctx.EndpointSpreads, reqctx.EndpointMarketsByID, reqctx.EndpointMarketsByToken:
@@ -81,7 +81,8 @@ func (d *Driver) MaxKeys(e reqctx.Endpoint) int {
 	return 1
 }
 
-// Cost returns the least number of calls that a batch of keys needs. Archived markets, empty books and events need further calls.
+// Cost returns the least number of calls that a batch of keys needs. Reads of archived markets, empty books and events need further
+// calls.
 func (d *Driver) Cost(e reqctx.Endpoint, keys, _ int) int {
 	size := d.MaxKeys(e)
 	return (max(keys, 0) + size - 1) / size

@@ -25,7 +25,7 @@ import (
 	"oddsgraph/tests/testclock"
 )
 
-// stub is a transport that answers calls by their path and records them.
+// stub is a transport that answers calls by their path. It records the calls.
 type stub struct {
 	mu      sync.Mutex
 	answers map[string]func(url.Values) (status int, body string)
@@ -47,7 +47,7 @@ func (s *stub) RoundTrip(r *http.Request) (*http.Response, error) {
 	}, nil
 }
 
-// file returns an answer with a file of testdata.
+// file returns an answer whose body is a file of testdata.
 func file(t *testing.T, name string) func(url.Values) (int, string) {
 	t.Helper()
 	b, err := os.ReadFile(filepath.Join("testdata", name))
@@ -61,7 +61,7 @@ func text(body string) func(url.Values) (int, string) {
 	return func(url.Values) (int, string) { return http.StatusOK, body }
 }
 
-// newDriver returns a driver whose calls are answered from the table.
+// newDriver returns a driver whose transport is a stub with answers.
 func newDriver(t *testing.T, answers map[string]func(url.Values) (int, string)) (*Driver, *stub) {
 	t.Helper()
 	s := &stub{answers: answers}
@@ -73,7 +73,7 @@ func newDriver(t *testing.T, answers map[string]func(url.Values) (int, string)) 
 	return d, s
 }
 
-// TestOneCallFillsBothTokens reads both tokens of several markets. The call must contain each market once.
+// TestOneCallFillsBothTokens checks that a call contains each market once if both tokens of the market are read.
 func TestOneCallFillsBothTokens(t *testing.T) {
 	d, s := newDriver(t, map[string]func(url.Values) (int, string){"/markets/orderbooks": text(
 		`{"orderbooks":[{"ticker":"A-1","orderbook_fp":{"yes_dollars":[["0.4000","3.00"]],"no_dollars":[["0.5500","4.00"]]}},{"ticker":"B-1","orderbook_fp":{"yes_dollars":[["0.1000","1.00"]],"no_dollars":[]}}]}`)})
@@ -93,7 +93,7 @@ func TestOneCallFillsBothTokens(t *testing.T) {
 	}
 }
 
-// TestEmptyBooks distinguishes the empty book of a market from the book of an unknown market.
+// TestEmptyBooks checks that the book of a market without orders is empty, and that the book of an unknown market is nil.
 func TestEmptyBooks(t *testing.T) {
 	empty := `{"yes_dollars":[],"no_dollars":null}`
 	d, s := newDriver(t, map[string]func(url.Values) (int, string){
@@ -113,7 +113,7 @@ func TestEmptyBooks(t *testing.T) {
 	}
 }
 
-// TestBooksFitTheBucket reads more books than the rate limit permits in one call. The driver must make several calls.
+// TestBooksFitTheBucket checks that the driver makes several calls for more than maxBilled books.
 func TestBooksFitTheBucket(t *testing.T) {
 	d, s := newDriver(t, map[string]func(url.Values) (int, string){"/markets/orderbooks": func(q url.Values) (int, string) {
 		var rows []string
@@ -140,7 +140,7 @@ func TestBooksFitTheBucket(t *testing.T) {
 	}
 }
 
-// TestUnknownIDs reads ids that no token or market can have. The driver must make no call.
+// TestUnknownIDs checks that the driver makes no call for ids that no token or market of Kalshi can have.
 func TestUnknownIDs(t *testing.T) {
 	d, s := newDriver(t, nil)
 	ctx := context.Background()
@@ -155,7 +155,7 @@ func TestUnknownIDs(t *testing.T) {
 	}
 }
 
-// TestPricesAndSpreads reads prices and spreads, which the driver takes from the list of markets.
+// TestPricesAndSpreads checks the prices and spreads that the driver takes from the list of markets.
 func TestPricesAndSpreads(t *testing.T) {
 	answers := map[string]func(url.Values) (int, string){"/markets": file(t, "markets.json"), "/historical/markets": text(`{"markets":[]}`)}
 	d, s := newDriver(t, answers)
@@ -182,7 +182,7 @@ func TestPricesAndSpreads(t *testing.T) {
 	}
 }
 
-// TestArchivedMarkets reads markets that only the archive has.
+// TestArchivedMarkets checks that the driver reads a market from the archive if the list of markets lacks it.
 func TestArchivedMarkets(t *testing.T) {
 	d, s := newDriver(t, map[string]func(url.Values) (int, string){
 		"/markets":            text(`{"markets":[{"ticker":"A-1","status":"active"}]}`),
@@ -291,7 +291,7 @@ func TestSearches(t *testing.T) {
 	}
 }
 
-// TestUnsupported makes the reads that Kalshi does not support. They make no call, and their errors say why.
+// TestUnsupported checks that the reads that Kalshi does not support make no call and return UNSUPPORTED.
 func TestUnsupported(t *testing.T) {
 	d, s := newDriver(t, nil)
 	ctx := context.Background()
@@ -324,7 +324,7 @@ func TestUnsupported(t *testing.T) {
 	}
 }
 
-// TestDriverOnSimulator makes all kinds of reads from the simulator and compares their results with each other.
+// TestDriverOnSimulator makes all kinds of reads from the simulator and checks that their results agree with each other.
 func TestDriverOnSimulator(t *testing.T) {
 	clock := testclock.New(start)
 	sim := simulator.New(simulator.Config{Demo: demo.Config{Markets: 200, Seed: 5, Clock: clock}, Keys: map[string]*rsa.PublicKey{}, TokensPerSecond: 1 << 20})

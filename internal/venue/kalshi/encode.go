@@ -40,7 +40,7 @@ type params struct {
 	InitialSnapshot bool `json:"send_initial_snapshot,omitempty"`
 }
 
-// Encode returns the commands of a request. It returns none for a request that changes nothing on the socket.
+// Encode returns the commands of a request. It returns no command if the request changes nothing on the socket.
 func (c *codec) Encode(r *stream.Request) [][]byte {
 	now := c.now()
 	c.mu.Lock()
@@ -72,9 +72,9 @@ func (c *codec) send(cmd string, p *params, about command) []byte {
 	return b
 }
 
-// subscribe subscribes the topics of one channel. It adds markets that the socket does not have yet to a subscription of the
-// channel, or subscribes to them separately. For the other markets, subscribe requests the current state again, because the new
-// topics need this state.
+// subscribe subscribes the topics of one channel. If the socket does not have the market of a topic yet, subscribe adds the market
+// to a subscription of the channel, or starts a new subscription. If the socket already has the market, subscribe requests the
+// current state of the market again, because the new topic needs it.
 func (c *codec) subscribe(r *stream.Request, now time.Time) (out [][]byte) {
 	channel := r.Topics[0].Channel
 	var fresh, known []subject
@@ -82,7 +82,7 @@ func (c *codec) subscribe(r *stream.Request, now time.Time) (out [][]byte) {
 	for _, t := range r.Topics {
 		sub, s, ok := subjectOf(t)
 		if !ok {
-			continue // the venue has no such market, so the topic gets no message
+			continue // the venue cannot know this market, so the topic gets no message
 		}
 		about.topics = append(about.topics, t)
 		state := c.subjects[sub]
@@ -126,9 +126,9 @@ func (c *codec) add(channel messages.Channel, fresh []subject, about command) []
 	}, about)
 }
 
-// restate returns the commands after which the topics of subscribed markets get their state again. For books, Kalshi has a command
-// that requests snapshots. For other channels, restate returns a command without effect. When the venue responds to this command,
-// the codec repeats the last prices and confirms the topics.
+// restate returns commands that make the topics of subscribed markets get the current state again. For books, Kalshi has a command
+// that requests snapshots. For other channels, restate returns a command without an effect at the venue. When the venue responds to
+// this command, the codec repeats the last prices and confirms the topics.
 func (c *codec) restate(channel messages.Channel, known []subject, about command, now time.Time) [][]byte {
 	if channel == messages.ChannelOrderbook {
 		return c.snapshots(known, about, now)
@@ -137,9 +137,8 @@ func (c *codec) restate(channel messages.Channel, known []subject, about command
 	return [][]byte{c.send(cmdList, nil, about)}
 }
 
-// snapshots returns the commands that request the books of markets, one for each subscription. It skips books that were requested
-// within snapshotWithin. It also skips books whose subscription is not confirmed, because Kalshi sends a snapshot after the
-// confirmation.
+// snapshots returns the commands that request the books of markets. It skips books that it requested less than snapshotWithin ago.
+// It also skips books whose subscription the venue has not confirmed, because Kalshi sends a snapshot after the confirmation.
 func (c *codec) snapshots(subs []subject, about command, now time.Time) (out [][]byte) {
 	bySID := make(map[uint64][]subject)
 	for _, sub := range subs {
@@ -159,8 +158,8 @@ func (c *codec) snapshots(subs []subject, about command, now time.Time) (out [][
 	return out
 }
 
-// unsubscribe ends topics. A market is removed from its subscription if none of its topics is wanted any more. Kalshi sends all
-// markets of the venue to a subscription without markets, so unsubscribe ends such a subscription.
+// unsubscribe ends topics. If no topic of a market is wanted any more, unsubscribe removes the market from its subscription. If the
+// subscription then has no markets, unsubscribe ends the subscription, because Kalshi would send all markets of the venue to it.
 func (c *codec) unsubscribe(r *stream.Request) (out [][]byte) {
 	bySID := make(map[uint64][]subject)
 	for _, t := range r.Topics {
@@ -190,7 +189,7 @@ func (c *codec) unsubscribe(r *stream.Request) (out [][]byte) {
 	return out
 }
 
-// carries reports whether a subscription has a market, or may get a market from a command without a response yet.
+// carries reports whether a subscription has a market, or may get a market from a command that the venue has not answered yet.
 func (c *codec) carries(sid uint64) bool {
 	for _, state := range c.subjects {
 		if state.sid == sid {
@@ -205,8 +204,8 @@ func (c *codec) carries(sid uint64) bool {
 	return false
 }
 
-// resync requests the state of a topic. After a gap all books of the subscription are lost, so the first resync requests all these
-// books with one command. If the subscription of the topic has ended, resync subscribes the topic again.
+// resync requests the current state of a topic. After a gap, all books of the subscription are lost. So the first resync requests
+// all these books with one command. If the subscription of the topic has ended, resync subscribes the topic again.
 func (c *codec) resync(r *stream.Request, now time.Time) [][]byte {
 	sub, _, ok := subjectOf(r.Topics[0])
 	state := c.subjects[sub]

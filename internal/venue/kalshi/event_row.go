@@ -39,7 +39,7 @@ func readEvent(r *wire.Row) *eventRow {
 	return e
 }
 
-// readSeries adds the category, the tags and the sources of the event's series. The category of an event itself is deprecated.
+// readSeries reads the category, the tags and the sources of the event's series. The category in the event itself is deprecated.
 func (e *eventRow) readSeries(r *wire.Row) {
 	e.category = cmp.Or(r.Text(fieldCategory), e.category)
 	for _, v := range r.Of(fieldTags).Elements() {

@@ -16,7 +16,7 @@ import (
 const (
 	// eventsOnPage is the number of events on a page, each with its markets. Kalshi allows 200.
 	eventsOnPage = 50
-	// eventsCounted is the number of events on a page that Categories reads.
+	// eventsCounted is the number of events on a page for Categories.
 	eventsCounted = 200
 )
 
@@ -47,7 +47,7 @@ func (d *Driver) SearchEvents(ctx context.Context, q queries.Search) (*queries.E
 	return d.events(ctx, q, status, eventsOnPage)
 }
 
-// Categories counts the open markets of the first open events. The category of a market is the category of its event.
+// Categories counts the open markets of each category in the first open events. A market has the category of its event.
 func (d *Driver) Categories(ctx context.Context) (*queries.Categories, error) {
 	return queries.CountCategories(func(next string) (*queries.SearchPage, error) {
 		events, err := d.events(ctx, queries.Search{Page: next}, filters[market.StatusOpen], eventsCounted)
@@ -101,8 +101,8 @@ func findMatches(ev *market.Event, q queries.Search) queries.FoundEvent {
 	return found
 }
 
-// wholeEvent reads an event with its markets. Its markets are summaries, because the list shows neither the tags nor the sources of
-// the event's series.
+// wholeEvent reads an event with its markets. The markets are summaries, because the list of events lacks the tags and the sources
+// of the event's series.
 func wholeEvent(r *wire.Row, n *rest.Drift) *market.Event {
 	about := readEvent(r)
 	markets, bad := rest.ReadRows(fieldMarkets.Of(r.Object).Elements(), n, func(r *wire.Row) *market.Market {

@@ -18,9 +18,9 @@ type history struct {
 	leftOut market.LeftOut
 }
 
-// PriceHistories returns the prices of tokens on UTC days, oldest first. A point is the last trade of a minute for queries of one
-// day, of an hour for up to 31 days, and of a day for longer periods. Queries for the same days share calls. The Value is nil if
-// the venue does not know the token.
+// PriceHistories returns the prices of tokens on UTC days, oldest first. A point is the last trade of a period. The period is a
+// minute in a query for one day, an hour in a query for up to 31 days, and a day in other queries. Queries for the same days share
+// calls. The Value is nil if the venue does not know the token.
 func (d *Driver) PriceHistories(ctx context.Context, list []queries.PriceHistory) ([]market.Result[*market.PriceHistory], error) {
 	type days struct{ from, to market.Date }
 	places := make(map[days][]int)
@@ -94,8 +94,8 @@ func (d *Driver) histories(from, to market.Date) lookup[history] {
 		}}
 }
 
-// readHistory reads the candlesticks of one market. A candlestick without a trade yields no point. Unreadable candlesticks are left
-// out.
+// readHistory reads the candlesticks of one market. A candlestick without a trade yields no point. Unreadable candlesticks are
+// reported in leftOut.
 func readHistory(v wire.Value, note func(string)) market.Result[*history] {
 	const e = reqctx.EndpointPriceHistory
 	list, ok := fieldCandles.Of(v).List()

@@ -17,7 +17,8 @@ import (
 	"time"
 )
 
-// Key is an API key of the operator. Every fmt verb, encoder and logger prints a fixed text for it. It is safe for concurrent use.
+// Key is an API key of the operator. Every fmt verb, encoder and logger prints a fixed text instead of the key. Key is safe for
+// concurrent use.
 type Key struct {
 	// secret is a pointer because fmt prints the values of unexported fields without calling their methods.
 	secret *secret
@@ -31,7 +32,7 @@ type secret struct {
 // minKeyBits is the least length of a key in bits.
 const minKeyBits = 2048
 
-// ParseKey parses a PEM text with an RSA key in PKCS #1 or PKCS #8. Errors contain nothing of the text.
+// ParseKey parses a PEM text with an RSA key in PKCS #1 or PKCS #8. Its errors contain no part of the text.
 func ParseKey(id string, text []byte) (*Key, error) {
 	if id == "" {
 		return nil, errors.New("its id is missing")

@@ -98,7 +98,7 @@ func TestBadKeys(t *testing.T) {
 	}
 }
 
-// TestKeyIsNeverPrinted prints a key in every way that logs and errors use.
+// TestKeyIsNeverPrinted checks that no way of printing a Key reveals the key.
 func TestKeyIsNeverPrinted(t *testing.T) {
 	key, err := ParseKey("SECRETID", block("PRIVATE KEY", pkcs8(t, newPrivate())))
 	if err != nil {

@@ -40,8 +40,8 @@ func (l ladder) add(s side, price, delta market.Decimal) (total market.Decimal, 
 	return total, nil
 }
 
-// changeOf returns the change of an outcome's book after the total of one side's bids at a price has changed. A bid for the other
-// outcome at p is an ask at 1 − p.
+// changeOf returns the change of an outcome's book after the total of the bids for bidder at price has become total. A bid for the
+// other outcome at p is an ask at 1 − p.
 func changeOf(outcome, bidder side, price, total market.Decimal) market.LevelChange {
 	if outcome == bidder {
 		return market.LevelChange{Side: market.SideBuy, Level: market.Level{Price: price, Size: total}}

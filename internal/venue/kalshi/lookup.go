@@ -22,8 +22,8 @@ type lookup[T any] struct {
 	call func(ctx context.Context, tickers []string, note func(string)) (values[T], error)
 }
 
-// read returns the values of tickers, which may repeat. If every call failed, read also returns an error. If only some calls
-// failed, the errors are only in the results.
+// read returns the values of tickers. The list may contain a ticker several times. If every call failed, read also returns an
+// error. If only some calls failed, read returns their errors only in the results.
 func (l lookup[T]) read(ctx context.Context, tickers []string) (values[T], error) {
 	results := make(values[T], len(tickers))
 	var keys []string
@@ -85,8 +85,8 @@ type token struct {
 	ok     bool
 }
 
-// readTokens reads the values of the tokens' markets and returns a result for each token. Both tokens of a market use the value of
-// the market. The function value computes the value of a token from the value of its market and may return nil.
+// readTokens reads the values of the tokens' markets, each market once. It returns a result for each token. The function value
+// computes the value of a token from the value of its market, and may return nil.
 func readTokens[T, V any](ctx context.Context, l lookup[T], ids []string, value func(i int, t token, of *T) *V) ([]market.Result[*V], error) {
 	tokens, tickers := make([]token, len(ids)), make([]string, 0, len(ids))
 	out := make([]market.Result[*V], len(ids))
@@ -111,7 +111,7 @@ func readTokens[T, V any](ctx context.Context, l lookup[T], ids []string, value 
 		}
 	}
 	if len(tickers) < len(ids) {
-		err = nil // some ids needed no call, so not every id has failed in a call
+		err = nil // an error means that every id has failed in a call, but some ids needed no call
 	}
 	return out, err
 }

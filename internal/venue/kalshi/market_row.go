@@ -25,8 +25,8 @@ var (
 	fieldStep           = wire.NewField("step")
 )
 
-// statuses maps the states of a market. The result of a determined market is published and can still be disputed. An amended market
-// has a new result that has replaced a disputed result. An inactive market is paused.
+// statuses maps Kalshi's states of a market. An inactive market is paused. The result of a determined market is published, but can
+// still be disputed. An amended market has a new result instead of the disputed result.
 var statuses = map[string]market.Status{
 	"initialized": market.StatusUpcoming,
 	"active":      market.StatusOpen,
@@ -48,8 +48,8 @@ func statusOf(raw string) market.Status {
 // minOrder is the least number of contracts of an order. minFraction is this number for markets with fractional trading.
 var minOrder, minFraction = market.NewDecimal(1, 0), market.NewDecimal(1, -2)
 
-// readMarket reads a market. e may be nil. Volumes are left out, because Kalshi's volumes are numbers of contracts and the graph's
-// volumes are amounts of money.
+// readMarket reads a market. e may be nil. readMarket leaves out the volumes, because Kalshi's volumes are numbers of contracts, but
+// market.Market has amounts of money.
 func readMarket(r *wire.Row, e *eventRow) *market.Market {
 	ticker := r.RequireID(fieldTicker)
 	m := &market.Market{

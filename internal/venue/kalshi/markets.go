@@ -84,7 +84,7 @@ func (d *Driver) MarketsByID(ctx context.Context, ids []string) ([]market.Result
 		out[i] = found[id]
 	}
 	if len(tickers) < len(ids) {
-		err = nil // an error here means that every id has failed, but some ids needed no call
+		err = nil // an error means that every id has failed in a call, but some ids needed no call
 	}
 	return out, err
 }
@@ -94,7 +94,7 @@ func (d *Driver) MarketsByToken(ctx context.Context, tokenIDs []string) ([]marke
 	return readTokens(ctx, byTicker(d, reqctx.EndpointMarketsByToken, marketOf), tokenIDs, func(_ int, _ token, m *market.Market) *market.Market { return m })
 }
 
-// MarketBySlug returns the market whose ticker is the slug in upper case, or nil.
+// MarketBySlug returns the market whose ticker is the slug in upper case. It returns nil if the venue does not know the market.
 func (d *Driver) MarketBySlug(ctx context.Context, s string) (*market.Market, error) {
 	ticker := strings.ToUpper(s)
 	if slug(ticker) != s || !isTicker(ticker) {

@@ -14,14 +14,14 @@ var (
 
 // quote contains the prices of a market. All fields are prices of YES.
 type quote struct {
-	// bid and ask are nil for an empty side of the book. last is nil for a market that never traded.
+	// bid or ask is nil if that side of the book is empty. last is nil if the market never traded.
 	bid, ask, last *market.Decimal
-	// settled is the value of a YES share. It is nil unless the result is published and undisputed.
+	// settled is the final value of a YES share. It is nil until the market is resolved.
 	settled *market.Decimal
 }
 
-// readQuote reads the prices of a market or of a ticker frame. Kalshi sends a bid of 0, or an ask of 0 or 1, for an empty side. It
-// sends a last price of 0 for a market that never traded. No order can have these prices.
+// readQuote reads the prices of a market or of a ticker frame. If a side of the book is empty, Kalshi sends a bid of 0, or an ask
+// of 0 or 1. If the market never traded, Kalshi sends a last price of 0. No order can have the price 0 or 1.
 func readQuote(r *wire.Row) quote {
 	traded := func(f wire.Field) *market.Decimal {
 		if p := r.Unit(f); p != nil && !p.IsZero() && p.Cmp(one) != 0 {
@@ -50,8 +50,8 @@ func (q quote) spread(ticker string, s side) *market.Spread {
 	return out
 }
 
-// price returns the price of an outcome. It is the first of these that exists: the settlement value, the midpoint, the last trade,
-// the best price of the only side with orders. It returns nil for a market without any of these.
+// price returns the price of an outcome: the settlement value, the midpoint, the last trade, or the best price of the only side
+// with orders, whichever exists first in this order. It returns nil if none of them exists.
 func (q quote) price(ticker string, s side) *market.Price {
 	p := &market.Price{TokenID: s.token(ticker)}
 	switch {

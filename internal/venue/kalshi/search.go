@@ -16,19 +16,20 @@ import (
 
 const (
 	defaultPageSize = 20
-	// maxCursor is the greatest length of a cursor of the venue.
+	// maxCursor is the greatest length of a cursor of the venue in bytes.
 	maxCursor = 1024
 )
 
-// filters contains the states by which Kalshi can filter its list of markets, with Kalshi's names.
+// filters contains Kalshi's names of the states by which Kalshi can filter its list of markets.
 var filters = map[market.Status]string{
 	market.StatusUpcoming: "unopened", market.StatusOpen: "open", market.StatusClosed: "closed", market.StatusResolved: "settled",
 }
 
-// Search returns one page of markets in the venue's order, without the markets that combine other markets. Kalshi has no search. So
-// the error is UNSUPPORTED if q has a text, a category, a tag, a sort other than relevance, several states, or a state by which
-// Kalshi cannot filter. But a search within an event may have any states and a sort by end time. A page may be short although there
-// is a next page.
+// Search returns one page of markets in the venue's order, without the markets that combine other markets. A page may be short
+// although there is a next page.
+//
+// Kalshi has no search. So the error is UNSUPPORTED if q has a text, a category, a tag, a sort other than relevance, several states,
+// or a state by which Kalshi cannot filter. If q has an event, q may also have several states, any state, and a sort by end time.
 func (d *Driver) Search(ctx context.Context, q queries.Search) (*queries.SearchPage, error) {
 	const e = reqctx.EndpointSearch
 	if q.Limit == 0 {
@@ -54,7 +55,7 @@ func (d *Driver) Search(ctx context.Context, q queries.Search) (*queries.SearchP
 	return rest.WithBackoff(d.client, e, rq.Query.String(), func() (*queries.SearchPage, error) { return d.search(ctx, q, rq) })
 }
 
-// unsupported returns the error of a search that the venue does not have.
+// unsupported returns the error of a search that the venue does not support.
 func unsupported(what string) error {
 	return market.Errorf(market.CodeUnsupported, "Kalshi has no %s (%s)", what, reqctx.EndpointSearch)
 }
@@ -74,7 +75,7 @@ func searchRequest(q queries.Search) *rest.Request {
 	return rq
 }
 
-// unix returns the seconds since 1970, or "" for the zero time.
+// unix returns the seconds from 1970 to t, or "" if t is zero.
 func unix(t time.Time) string {
 	if t.IsZero() {
 		return ""
@@ -118,7 +119,7 @@ func matches(m *market.Market, q queries.Search) bool {
 	return true
 }
 
-// searchEvent returns a page of the markets of an event. q.Page is the index of the page's first market among the matching markets.
+// searchEvent returns a page of the markets of an event. q.Page is the number of matching markets on all previous pages.
 func (d *Driver) searchEvent(ctx context.Context, q queries.Search) (*queries.SearchPage, error) {
 	if q.Sort != "" && q.Sort != queries.SortRelevance && q.Sort != queries.SortEndsAt {
 		return nil, unsupported("order of markets by " + strings.ToLower(string(q.Sort)))

@@ -23,10 +23,9 @@ var (
 	labels   = [...]string{yes: "Yes", no: "No"}
 )
 
-// other returns the opposite outcome.
 func (s side) other() side { return 1 - s }
 
-// token returns the id of the token of a market's outcome.
+// token returns the id of the outcome's token.
 func (s side) token(ticker string) string { return ticker + suffixes[s] }
 
 // price converts a price of YES into the price of the outcome. The price of NO is 1 minus the price of YES, with the same number of
@@ -38,7 +37,7 @@ func (s side) price(ofYes market.Decimal) market.Decimal {
 	return one.Sub(ofYes)
 }
 
-// optional is like price, but accepts and returns nil for a missing price.
+// optional is like price. If ofYes is nil, it returns nil.
 func (s side) optional(ofYes *market.Decimal) *market.Decimal {
 	if ofYes == nil || s == yes {
 		return ofYes
@@ -75,5 +74,4 @@ func isTicker(s string) bool {
 	return s != "" && len(s) <= maxTicker
 }
 
-// slug returns the slug of a ticker.
 func slug(ticker string) string { return strings.ToLower(ticker) }

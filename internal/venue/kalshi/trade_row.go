@@ -16,9 +16,9 @@ var (
 	fieldTime         = wire.NewField("ts_ms", "created_time", "ts", "time")
 )
 
-// readTrade reads a trade of a market. It returns the trade once for each token: a purchase of one outcome at p is a sale of the
-// other outcome at 1 − p. Both trades have the venue's id. The trade of the taker's outcome has the ordinal 0, and the other trade
-// has the ordinal 1.
+// readTrade reads a trade of a market. A purchase of one outcome at p is a sale of the other outcome at 1 − p. So readTrade returns
+// a trade for each token. Both have the venue's id. The trade of the outcome that the taker bought has the ordinal 0, and the other
+// trade has the ordinal 1.
 func readTrade(r *wire.Row) (trades [2]market.Trade) {
 	ticker := r.RequireID(fieldMarketTicker)
 	t := market.Trade{
@@ -43,5 +43,5 @@ func readTrade(r *wire.Row) (trades [2]market.Trade) {
 	return trades
 }
 
-// timeOf returns the time of a frame, or the zero time if the frame has none.
+// timeOf returns the time of a frame. If the frame has no time, timeOf returns the zero time.
 func timeOf(r *wire.Row) time.Time { return r.Time(fieldTime) }

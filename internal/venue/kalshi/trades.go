@@ -15,9 +15,9 @@ import (
 // maxTrades is the greatest number of trades on a page. Kalshi allows 1000.
 const maxTrades = 100
 
-// MarketTrades returns one page of the trades of a market. If q has a token, each trade of the market is returned with the price
-// and side for this token. Without a token, each trade is a purchase of the outcome that the taker bought. If q.MarketID is not a
-// ticker, the page is empty.
+// MarketTrades returns one page of the trades of a market. If q has a token, each trade has the price and the side for this token.
+// If q has no token, each trade is a purchase of the outcome that the taker bought. If q.MarketID is not a ticker, the page is
+// empty.
 func (d *Driver) MarketTrades(ctx context.Context, q queries.MarketTrades) (*queries.TradePage, error) {
 	const e = reqctx.EndpointMarketTrades
 	ticker, s, ok := parseToken(q.TokenID)
@@ -42,7 +42,7 @@ func (d *Driver) MarketTrades(ctx context.Context, q queries.MarketTrades) (*que
 	})
 }
 
-// trades requests a page. It returns each trade once for each token, without the trades of other markets.
+// trades requests a page. It returns each trade as the two trades from readTrade. It reports trades of other markets in LeftOut.
 func (d *Driver) trades(ctx context.Context, rq *rest.Request, q queries.MarketTrades) (*queries.TradePage, [][2]market.Trade, error) {
 	payload, err := d.client.Get(ctx, rq)
 	if err != nil {
@@ -71,7 +71,7 @@ func (d *Driver) trades(ctx context.Context, rq *rest.Request, q queries.MarketT
 	return page, rows, nil
 }
 
-// takerOf returns the outcome that the taker of a trade bought. It returns yes if the venue does not say which.
+// takerOf returns the outcome that the taker of a trade bought. If the venue does not name this outcome, takerOf returns yes.
 func takerOf(both [2]market.Trade) side {
 	if both[no].Side == market.SideBuy {
 		return no

@@ -15,8 +15,8 @@ func TestTradeRows(t *testing.T) {
 	rows(t, "trades.golden", document(t, "trades.json").Member("trades").Elements(), func(r *wire.Row) any { return readTrade(r) }).compare()
 }
 
-// TestMarketTrades reads a page for a market and for each token. The venue may ignore the filter. The driver must therefore leave
-// out and report rows of other markets.
+// TestMarketTrades reads a page for a market and for each token of the market. The driver must leave out and report rows of other
+// markets.
 func TestMarketTrades(t *testing.T) {
 	d, s := newDriver(t, map[string]func(url.Values) (int, string){"/markets/trades": file(t, "trades.json")})
 	for _, test := range []struct{ token, want string }{
@@ -47,8 +47,8 @@ func TestMarketTrades(t *testing.T) {
 	}
 }
 
-// TestTradesWithoutACall reads the trades of markets that Kalshi cannot have, and trades with invalid arguments. The driver must
-// make no call.
+// TestTradesWithoutACall checks that the driver makes no call for the trades of a market that Kalshi cannot have, or if an argument
+// is invalid.
 func TestTradesWithoutACall(t *testing.T) {
 	d, s := newDriver(t, nil)
 	for _, q := range []queries.MarketTrades{{MarketID: "0xa1"}, {MarketID: "A-1", TokenID: "B-1:yes"}, {MarketID: "A-1", TokenID: "123"}} {
