@@ -17,24 +17,25 @@ import (
 )
 
 const (
-	// positionsPage is the greatest number of positions on a page. recordsPage is this number for trades and activity.
+	// positionsPage is the greatest number of positions on a page.
 	positionsPage = 500
-	recordsPage   = 100
+	// recordsPage is the greatest number of trades or activities on a page.
+	recordsPage = 100
 	// maxPositions bounds the positions of an account.
 	maxPositions = 10_000
-	// maxReads bounds the reads of a list whose rows move to other pages during the read.
+	// maxReads bounds how often a list is read whose rows move to other pages during the read.
 	maxReads = 3
 )
 
-// forAccount returns a request for an account's data, which are public.
+// forAccount returns a request for the public data of an account.
 func forAccount(e reqctx.Endpoint, a market.Address) *rest.Request {
 	rq := &rest.Request{Endpoint: e, Keys: 1, Account: a}
 	rq.Query.Set("user", string(a))
 	return rq
 }
 
-// ofList calls read and records the result for the backoff of the list. After a failure, it returns the error without a call until
-// the backoff has ended. list identifies the list: the address of an account, or the query of a public list.
+// ofList calls read and records the result for the backoff of the list. If the backoff has not ended, ofList returns the error of
+// the last read without calling read. list is the address of an account, or the query of a public list.
 func ofList[T any](d *Driver, e reqctx.Endpoint, list string, read func() (T, error)) (T, error) {
 	return rest.WithBackoff(d.data, e, d.data.Digest(list), read)
 }
@@ -58,8 +59,8 @@ func (d *Driver) Balance(ctx context.Context, a market.Address) (*market.Balance
 	})
 }
 
-// Positions returns all positions of an account from all pages, including positions of less than one share. It returns an error
-// rather than an incomplete list, because portfolios are sums over the whole list.
+// Positions returns all positions of an account from all pages, including positions of less than one share. If it cannot return all
+// positions, it returns an error, because clients sum the positions.
 func (d *Driver) Positions(ctx context.Context, a market.Address) ([]market.Position, error) {
 	const e = reqctx.EndpointPositions
 	return ofList(d, e, string(a), func() ([]market.Position, error) {
@@ -120,7 +121,7 @@ func (d *Driver) rows(ctx context.Context, rq *rest.Request) (rows []wire.Value,
 	return rows, next, form(rq.Endpoint, err)
 }
 
-// pageToken is the start of a page of records. It contains the venue's cursor and the numbering of rows that look the same.
+// pageToken is the start of a page of records.
 type pageToken struct {
 	cursor    string
 	numbering market.Numbering
@@ -143,7 +144,7 @@ func parsePage(e reqctx.Endpoint, token string) (p pageToken, err error) {
 	return p, nil
 }
 
-// after returns the token of the page at a cursor. The token is empty if the cursor is empty.
+// after returns the token of the next page, which begins at cursor. If cursor is empty, the token is empty.
 func (p pageToken) after(cursor string) string {
 	if cursor == "" {
 		return ""
@@ -155,13 +156,14 @@ func (p pageToken) after(cursor string) string {
 type records[T any] struct {
 	rows []T
 	bad  rest.RowErrors
-	// at contains the cursor of this page and the numbering of its rows. next is the cursor of the next page.
-	at   pageToken
+	// at is the start of this page.
+	at pageToken
+	// next is the cursor of the next page.
 	next string
 }
 
-// readRecords requests one page of the records that rq selects. from and to are inclusive. The request rounds both times down to
-// whole seconds.
+// readRecords requests one page of the records that rq selects, from the time from to the time to, both included. The request has
+// both times rounded down to whole seconds.
 func readRecords[T any](ctx context.Context, d *Driver, rq *rest.Request, from, to time.Time, limit int, page string, read func(*wire.Row) T) (records[T], error) {
 	e, list := rq.Endpoint, cmp.Or(string(rq.Account), rq.Query.String())
 	if limit < 0 || limit > recordsPage {
@@ -208,8 +210,7 @@ func outside(t, from, to time.Time) bool {
 	return !from.IsZero() && t.Before(from) || !to.IsZero() && t.After(to)
 }
 
-// Trades returns one page of an account's trades, newest first. It includes the trades as maker and the trades as taker. Unreadable
-// rows are reported in LeftOut.
+// Trades returns one page of an account's trades as maker and as taker, newest first. Unreadable rows are reported in LeftOut.
 func (d *Driver) Trades(ctx context.Context, a market.Address, q queries.Trades) (*queries.TradePage, error) {
 	const e = reqctx.EndpointTrades
 	rq := forAccount(e, a)
@@ -243,7 +244,7 @@ func (d *Driver) History(ctx context.Context, a market.Address, q queries.Histor
 	}
 	rq := forAccount(e, a)
 	switch {
-	case slices.Contains(q.Kinds, market.HistoryUnknown): // the venue has no filter for unknown types, so request all types
+	case slices.Contains(q.Kinds, market.HistoryUnknown): // the venue cannot filter by unknown types, so request all types
 	case len(q.Kinds) > 0 && len(types) == 0:
 		return &queries.HistoryPage{}, nil // Polymarket has no such records
 	default:

@@ -24,7 +24,7 @@ var (
 	errCrossed  = errors.New("the best bid is above the best ask")
 )
 
-// readMidpoints reads {token: midpoint}. A token whose book has an empty side has no midpoint.
+// readMidpoints reads {token: midpoint}. If a side of a token's book is empty, the token has no midpoint.
 func readMidpoints(payload wire.Value, asked []string, note func(string)) (values[market.Price], error) {
 	members := payload.Members()
 	if members == nil {
@@ -63,8 +63,7 @@ func readBooks(payload wire.Value, asked []string, note func(string)) (values[ma
 	return readTokens(payload, asked, note, readBook)
 }
 
-// readBook reads an order book. Polymarket sends whole books, so one book is enough for queries of every depth up to
-// queries.MaxBookDepth.
+// readBook reads an order book. Polymarket sends whole books, so one book can serve queries of every depth.
 func readBook(r *wire.Row, id string) *market.Book {
 	b := &market.Book{
 		TokenID: id, Timestamp: r.Time(fieldTimestamp), Hash: r.Text(wire.FieldHash), Depth: queries.MaxBookDepth, Rendered: new(market.Rendered),
@@ -85,8 +84,8 @@ func spreadOf(b *market.Book) *market.Spread {
 	}
 }
 
-// readTokens reads a list of rows that each belong to a token. read returns nil for a row without a value. If a row has no readable
-// id, every requested token without a value gets an error, because this row may belong to the token.
+// readTokens reads a list of rows that each belong to a token. If a row has no value, read returns nil. If a row has no readable
+// id, every requested token without a row gets an error, because this row may belong to the token.
 func readTokens[T any](payload wire.Value, asked []string, note func(string), read func(r *wire.Row, id string) *T) (values[T], error) {
 	if payload.Kind() != wire.List {
 		return nil, errForm
@@ -138,7 +137,8 @@ type points struct {
 	bad  rest.RowErrors
 }
 
-// readPoints reads [{t,p}], oldest first. If several points have the same time, only the last of these points is used.
+// readPoints reads [{t,p}] and returns the points, oldest first. If several points have the same time, the last point in the list is
+// used.
 func readPoints(list []wire.Value, note func(string)) points {
 	var n rest.Drift
 	var out points
@@ -161,7 +161,7 @@ func readPoints(list []wire.Value, note func(string)) points {
 	return out
 }
 
-// between returns the points of the UTC days from..to, both included.
+// between returns the points of the UTC days from from to to, both included.
 func (p points) between(from, to market.Date) []market.PricePoint {
 	return slices.DeleteFunc(p.list, func(p market.PricePoint) bool {
 		day := market.DateOf(p.Timestamp)

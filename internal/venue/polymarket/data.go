@@ -60,8 +60,7 @@ func readPosition(r *wire.Row) market.Position {
 // readTrade reads a trade of an account. Polymarket sends no trade ids.
 func readTrade(r *wire.Row) market.Trade { return r.UserTrade() }
 
-// activityTypes maps each kind of history record to Polymarket's types of activity. A type that is not in the map has the kind
-// UNKNOWN.
+// activityTypes maps each kind of history record to Polymarket's types of activity.
 var activityTypes = map[market.HistoryKind][]string{
 	market.HistoryTrade:      {"TRADE"},
 	market.HistorySplit:      {"SPLIT"},
@@ -73,7 +72,7 @@ var activityTypes = map[market.HistoryKind][]string{
 	market.HistoryTransfer:   {"TIP"},
 }
 
-// kindOf returns the kind of history record for one of Polymarket's types of activity.
+// kindOf returns the kind of history record for one of Polymarket's types of activity, or HistoryUnknown.
 func kindOf(raw string) market.HistoryKind {
 	for kind, types := range activityTypes {
 		if slices.Contains(types, strings.ToUpper(raw)) {
@@ -108,7 +107,7 @@ func readRecord(r *wire.Row) market.HistoryRecord {
 	return h
 }
 
-// readValue reads {proxy_wallet,value}, the value of all positions of an account. It returns nil if the response contains no value.
+// readValue reads {proxy_wallet,value}, the value of all positions of an account. If the response is null, readValue returns nil.
 func readValue(payload wire.Value, account market.Address, note func(string)) (*market.Balance, error) {
 	if payload.IsNull() {
 		return nil, nil

@@ -30,8 +30,9 @@ type Driver struct {
 	tags              *tagIDs
 }
 
-// New returns a driver. cfg.BaseURL is one address that serves all three APIs, such as the address of a proxy. If it is empty, the
-// driver uses Polymarket's addresses. The driver sends no credentials, so it ignores cfg.CredentialsMode. New makes no call.
+// New returns a driver. cfg.BaseURL is an address that serves all three APIs, such as the address of a proxy. If cfg.BaseURL is
+// empty, the driver uses Polymarket's addresses. The driver sends no credentials, so it ignores cfg.CredentialsMode. New makes no
+// call.
 func New(cfg rest.Config) (*Driver, error) {
 	cfg.CredentialsMode = rest.CredentialsNone
 	if cfg.Transport == nil {
@@ -81,7 +82,7 @@ var (
 	}
 )
 
-// These paths are for calls that replace the path of their endpoint.
+// Some calls use one of these paths instead of the path of their endpoint.
 const (
 	pathLastTrades = "/last-trades-prices"
 	pathSearch     = "/public-search"
@@ -101,8 +102,8 @@ func (d *Driver) MaxKeys(e reqctx.Endpoint) int {
 	return 1
 }
 
-// Cost returns the least number of calls that a batch of keys needs. Tokens without a midpoint, closed markets and further pages
-// need further calls.
+// Cost returns the least number of calls that a batch of keys needs. Prices of tokens without a midpoint, closed markets and further
+// pages need further calls.
 func (d *Driver) Cost(e reqctx.Endpoint, keys, _ int) int {
 	size := d.MaxKeys(e)
 	return (max(keys, 0) + size - 1) / size

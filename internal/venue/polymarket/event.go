@@ -28,7 +28,7 @@ var (
 type marketRow struct {
 	row    *wire.Row
 	market *market.Market
-	// undecided has the same meaning as the result of readMarket.
+	// undecided is the second result of readMarket.
 	undecided bool
 }
 
@@ -59,7 +59,7 @@ func keysetCursor(payload wire.Value) (string, error) {
 	return "", errUnreadablePager
 }
 
-// marketRows reads markets. in is the event whose list contains them, or nil.
+// marketRows reads markets. in is the event that contains the markets. It is nil if the markets are not in an event.
 func marketRows(list []wire.Value, in *wire.Row, note func(string)) []marketRow {
 	rows := make([]marketRow, 0, len(list))
 	for _, v := range list {
@@ -83,8 +83,8 @@ type eventRow struct {
 	rows  []marketRow
 }
 
-// readEvent reads an event of the Gamma API. An augmented event, whose markets exclude each other, may contain placeholders without
-// a name. readEvent leaves out these placeholders.
+// readEvent reads an event of the Gamma API. In an augmented event, the markets exclude each other, and some of them may be
+// placeholders. readEvent leaves out the placeholders.
 func readEvent(v wire.Value, note func(string)) (eventRow, error) {
 	r := wire.NewRow(v, note)
 	e := &market.Event{EventID: r.RequireID(fieldID), Slug: r.Text(fieldSlug), Title: r.Text(fieldTitle), Exclusive: r.Bool(fieldNegRisk)}
@@ -107,7 +107,7 @@ func readEvent(v wire.Value, note func(string)) (eventRow, error) {
 	return out, nil
 }
 
-// isPlaceholder reports whether a market of an augmented event represents the outcome "Other" or an outcome without a name yet,
+// isPlaceholder reports whether a market of an augmented event represents the outcome "Other" or an outcome that has no name yet,
 // such as "Person A". Placeholders are not traded.
 func isPlaceholder(row marketRow) bool {
 	if row.row.Object.Kind() != wire.Object {
@@ -134,7 +134,7 @@ func (d *Driver) Event(ctx context.Context, ref market.EventRef) (*market.Event,
 		return nil, nil // Gamma's ids are numbers
 	}
 	return rest.WithBackoff(d.gamma, e, parameter+"="+id, func() (*market.Event, error) {
-		for _, closed := range []string{"false", "true"} { // Gamma lists closed events only if the request is for closed events
+		for _, closed := range []string{"false", "true"} { // one call returns either open or closed events
 			rq := &rest.Request{Endpoint: e, Keys: 1}
 			rq.Query.Set(parameter, id).Set("closed", closed).Set("limit", "1")
 			payload, err := d.gamma.Get(ctx, rq)
@@ -152,7 +152,7 @@ func (d *Driver) Event(ctx context.Context, ref market.EventRef) (*market.Event,
 	})
 }
 
-// findEvent reads the response for one event. It returns nil if the response contains no event.
+// findEvent reads the response for one event. If the response contains no event, findEvent returns nil.
 func findEvent(payload wire.Value, ref market.EventRef, n *rest.Drift) (*market.Event, error) {
 	const e = reqctx.EndpointEvent
 	list, err := readEvents(payload)

@@ -26,10 +26,10 @@ var eventOrders = map[queries.Sort]string{
 	queries.SortVolume: "volume", queries.SortVolume24h: "volume24hr", queries.SortLiquidity: "liquidity", queries.SortEndsAt: "endDate",
 }
 
-// SearchEvents returns one page of events with their markets. A search by text uses Polymarket's search. Without a text, the events
-// come from Polymarket's two lists of events, open events first. The error is UNSUPPORTED for a search by category, for a search by
-// text with a sort other than relevance, and for a sort of open and closed events together. A page may be short although there is a
-// next page.
+// SearchEvents returns one page of events with their markets. If q has a text, the events come from Polymarket's search. If q has no
+// text, the events come from Polymarket's two lists of events, open events first. A page may be short although there is a next page.
+// The error is UNSUPPORTED for a search by category, for a search by text with a sort other than relevance, and for a sort of open
+// and closed events together.
 func (d *Driver) SearchEvents(ctx context.Context, q queries.Search) (*queries.EventPage, error) {
 	q.Limit = 0
 	if err := checkSearch(&q); err != nil {
@@ -128,7 +128,7 @@ func (d *Driver) listEvents(ctx context.Context, q queries.Search) (*queries.Eve
 	return page, nil
 }
 
-// readFound reads {events:[{markets:[…]}]} and keeps the events with a market that matches.
+// readFound reads {events:[{markets:[…]}]} and returns the events with a market that matches q.
 func (d *Driver) readFound(payload wire.Value, q queries.Search) (*queries.EventPage, error) {
 	const e = reqctx.EndpointEventSearch
 	list, err := readEvents(payload)
@@ -163,8 +163,7 @@ func (d *Driver) readFound(payload wire.Value, q queries.Search) (*queries.Event
 	return page, nil
 }
 
-// checkEventOrder returns an error if the events are not sorted by the requested field, because this shows that Gamma ignores the
-// sort.
+// checkEventOrder returns an error if the events are not sorted by the requested field. In this case, Gamma has ignored the sort.
 func checkEventOrder(payload wire.Value, order string, direction queries.Direction) error {
 	list, _ := readEvents(payload)
 	field, wrong := wire.NewField(order), 0

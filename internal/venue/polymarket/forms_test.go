@@ -29,7 +29,7 @@ func parse(t *testing.T, path ...string) wire.Value {
 
 func ignore(string) {}
 
-// equal compares texts line by line.
+// equal fails the test unless the lines of got equal want.
 func equal(t *testing.T, got []string, want ...string) {
 	t.Helper()
 	for i := range max(len(got), len(want)) {
@@ -65,7 +65,7 @@ func flag(b *bool) string {
 	return fmt.Sprint(*b)
 }
 
-// showMarket returns a text with the fields on which the display, valuation and settlement of a market depend.
+// showMarket returns the important fields of a market as text.
 func showMarket(m *market.Market) string {
 	out := fmt.Sprintf("%s %s %s/%s", m.MarketID, m.Slug, m.Status, m.StatusRaw)
 	for _, o := range m.Outcomes {
@@ -163,7 +163,7 @@ func TestEventOfGamma(t *testing.T) {
 	)
 }
 
-// showPrices returns a line for each token, with its price or the reason for which it has none.
+// showPrices returns a line for each token, with the token's price or the reason why the price is missing.
 func showPrices(got values[market.Price], tokens []string) (lines []string) {
 	for _, id := range tokens {
 		switch r, ok := got[id]; {
@@ -200,7 +200,7 @@ func TestATokenThatNeverTradedHasNoPrice(t *testing.T) {
 	equal(t, showPrices(got, asked), "1005 absent", "1006 0.42 LAST", "1007 price is not from 0 to 1", "1008 absent")
 }
 
-// showBook returns a text with a book and its best prices.
+// showBook returns a book and its best prices as text.
 func showBook(b *market.Book) string {
 	side := func(levels []market.Level) (out string) {
 		for _, l := range levels {
@@ -261,7 +261,7 @@ func TestPriceHistory(t *testing.T) {
 	}
 }
 
-// rowsOf reads a page of the Data API and its rows.
+// rowsOf reads a page of the Data API. It returns the rows as text, and the cursor of the next page.
 func rowsOf[T any](t *testing.T, v wire.Value, read func(*wire.Row) T, show func(T) string) (got []string, next string) {
 	t.Helper()
 	rows, next, err := readPage(v)

@@ -18,7 +18,7 @@ import (
 	"oddsgraph/internal/venue/rest"
 )
 
-// stub is a transport that answers calls from a table and records them.
+// stub is a transport that answers calls from a table. It records the calls.
 type stub struct {
 	t       *testing.T
 	mu      sync.Mutex
@@ -27,7 +27,6 @@ type stub struct {
 	hosts   map[string]bool
 }
 
-// answer is a response.
 type answer struct {
 	status int
 	body   string
@@ -68,7 +67,7 @@ func (s *stub) RoundTrip(r *http.Request) (*http.Response, error) {
 	return &http.Response{StatusCode: a.status, Header: a.header, Body: io.NopCloser(strings.NewReader(a.body)), Request: r}, nil
 }
 
-// count returns the number of calls of a method and path.
+// count returns the number of calls with the method and the path in call.
 func (s *stub) count(call string) int {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -126,7 +125,7 @@ func tokensOf(body []byte) (ids []string) {
 	return ids
 }
 
-// check compares texts.
+// check fails the test unless the texts of got and want are equal.
 func check(t *testing.T, got, want any) {
 	t.Helper()
 	if g, w := fmt.Sprint(got), fmt.Sprint(want); g != w {
@@ -179,7 +178,7 @@ func keyset(open, closed []map[string]any) func(q url.Values, _ []byte) answer {
 	}
 }
 
-// ids returns the ids of markets.
+// ids returns the ids of markets, without the prefix 0xa.
 func ids(markets []*market.Market) (out []string) {
 	for _, m := range markets {
 		out = append(out, strings.TrimPrefix(m.MarketID, "0xa"))

@@ -7,8 +7,8 @@ import (
 	"oddsgraph/internal/venue/rest"
 )
 
-// Limits returns the documented limits. Polymarket delays calls above a limit before it refuses any. So the client cannot learn the
-// limits from errors, and this service must enforce the limits itself. Endpoints with the same path share a limit.
+// Limits returns the documented limits. Polymarket first delays calls above a limit, and only later refuses them. So the client
+// cannot learn the limits from errors. Endpoints with the same path share a limit.
 func Limits() []rest.PublishedLimit {
 	limit := func(calls int, endpoints ...reqctx.Endpoint) rest.PublishedLimit {
 		return rest.PublishedLimit{Endpoints: endpoints, Calls: calls, Span: 10 * time.Second}
@@ -19,7 +19,7 @@ func Limits() []rest.PublishedLimit {
 		limit(1000, reqctx.EndpointPriceHistory),
 		limit(300, reqctx.EndpointSearch, reqctx.EndpointMarketsByID, reqctx.EndpointMarketsByToken, reqctx.EndpointMarketBySlug,
 			reqctx.EndpointEventSearch, reqctx.EndpointCategories),
-		limit(200, reqctx.EndpointEvent), // 500 documented for the list of events, minus 300 for EndpointEventSearch
+		limit(200, reqctx.EndpointEvent), // the list of events has the limit 500, of which 300 are for EndpointEventSearch
 		limit(1000, reqctx.EndpointBalance),
 		limit(150, reqctx.EndpointPositions),
 		limit(200, reqctx.EndpointTrades, reqctx.EndpointHistory, reqctx.EndpointMarketTrades),

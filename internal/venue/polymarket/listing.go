@@ -14,15 +14,16 @@ import (
 	"oddsgraph/internal/venue/rest"
 )
 
-// listing is a position in one of Gamma's two lists of markets: the list of open markets or the list of closed markets. The field
-// cursor is the start of a page of Gamma. The field skip is the number of rows of this page before the position. skip is needed
-// because a page of merged lists may end in the middle of a page of Gamma.
+// listing is a position in one of Gamma's two lists of markets: the list of open markets or the list of closed markets.
 type listing struct {
 	closed bool
 	// ended reports that the list has no more markets, or that the search does not use the list.
-	ended  bool
+	ended bool
+	// cursor is the start of a page of Gamma.
 	cursor string
-	skip   int
+	// skip is the number of rows before the position on this page. It may be more than 0, because a page of the merged lists may
+	// end in the middle of a page of Gamma.
+	skip int
 }
 
 // String encodes the position for parseListing.
@@ -47,7 +48,7 @@ func parseListing(closed bool, text string) (l listing, ok bool) {
 	return l, found && err == nil && badCursor == nil && skip >= 0 && skip <= maxPageSize && len(cursor) <= maxCursor
 }
 
-// startListings returns the positions at which the page of a search begins, first in the list of open markets, then in the list of
+// startListings returns the positions at which the page q.Page begins: both[0] in the list of open markets, both[1] in the list of
 // closed markets.
 func startListings(q queries.Search) (both [2]listing, err error) {
 	if q.Page == "" {
@@ -72,9 +73,8 @@ type listed struct {
 	err  error
 }
 
-// listMarkets returns one page of the list of markets, sorted as the search requests. Without a sort, the page is sorted by the
-// volume of the last 24 hours. Gamma lists open and closed markets separately, so a search for open and closed markets merges two
-// lists.
+// listMarkets returns one page of the list of markets, sorted as q requests. If q has no sort, the page is sorted by the volume of
+// the last 24 hours. Gamma lists open and closed markets separately. So a search for open and closed markets merges both lists.
 func (d *Driver) listMarkets(ctx context.Context, q queries.Search) (*queries.SearchPage, error) {
 	by, direction := sortFields[q.Sort], q.Direction
 	if by.has == nil {
@@ -135,7 +135,7 @@ func (d *Driver) listPage(ctx context.Context, q queries.Search, by sortField, d
 	return listed{rows, next, form(e, err)}
 }
 
-// dateText returns a time in the form that Gamma reads, or "" for the zero time.
+// dateText returns a time in the form that Gamma reads. If t is zero, dateText returns "".
 func dateText(t time.Time) string {
 	if t.IsZero() {
 		return ""
@@ -143,8 +143,8 @@ func dateText(t time.Time) string {
 	return t.UTC().Format(time.RFC3339)
 }
 
-// mergeLists merges two pages, both sorted by compare. It stops when the result is full. It also stops at the end of a page that
-// has a next page, because the next row may come from there.
+// mergeLists merges two pages, both sorted by compare. It stops when the result has q.Limit rows. It also stops at the end of a page
+// that has a next page, because the next row of the result may be on the next page.
 func mergeLists(q queries.Search, compare func(a, b *market.Market) int, at [2]listing, pages [2]listed) (*queries.SearchPage, error) {
 	const e = reqctx.EndpointSearch
 	page, places := &queries.SearchPage{}, [2]int{at[0].skip, at[1].skip}
@@ -192,12 +192,11 @@ func mergeLists(q queries.Search, compare func(a, b *market.Market) int, at [2]l
 	return page, nil
 }
 
-// outOfOrderShare bounds the pairs of neighbours that may be out of order: 1 in 10. Gamma may sort by values that are a few seconds
-// old.
+// If more than one in outOfOrderShare pairs of neighbouring rows are out of order, the driver assumes that Gamma ignores the sort. A
+// few pairs may be out of order, because Gamma may sort by values that are a few seconds old.
 const outOfOrderShare = 10
 
-// checkOrder sorts markets that are nearly in order. It returns an error if too many are out of order, because Gamma then seems to
-// ignore the sort.
+// checkOrder sorts markets that are nearly in order. If too many markets are out of order, it returns an error.
 func checkOrder(markets []*market.Market, by sortField, direction queries.Direction) error {
 	compare, wrong := by.comparer(direction), 0
 	for i := 1; i < len(markets); i++ {

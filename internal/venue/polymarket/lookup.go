@@ -19,7 +19,7 @@ type lookup[T any] struct {
 	endpoint reqctx.Endpoint
 	// batch is the greatest number of ids in one call.
 	batch int
-	// isID reports whether a text has the form of an id. The lookup does not send other texts, because Polymarket cannot know them.
+	// isID reports whether a text has the form of an id. The lookup sends no other texts, because Polymarket cannot know them.
 	isID func(string) bool
 	// call reads the values of ids with one call.
 	call func(ctx context.Context, ids []string, note func(string)) (values[T], error)
@@ -35,7 +35,7 @@ func isCondition(s string) bool {
 }
 
 // read returns a result for each id, in the order of ids. The Value of an unknown id is nil. If every call failed, read also
-// returns an error. If only some calls failed, the errors are only in the results.
+// returns an error. If only some calls failed, read returns their errors only in the results.
 func (l lookup[T]) read(ctx context.Context, ids []string) ([]market.Result[*T], error) {
 	results := make(values[T], len(ids))
 	var keys []string
@@ -129,7 +129,6 @@ func (l lookup[T]) readList(ctx context.Context, ids []string, left *int) (value
 	return out, nil
 }
 
-// cmpError returns the first error that is not nil.
 func cmpError(a, b error) error {
 	if a != nil {
 		return a
@@ -137,7 +136,8 @@ func cmpError(a, b error) error {
 	return b
 }
 
-// form returns the error of a response of an unknown form. err is the error of the function that read the response.
+// form returns the rest.UnknownForm error of a response. err is the error of the function that read the response. If err is nil,
+// form returns nil.
 func form(e reqctx.Endpoint, err error) error {
 	if err == nil {
 		return nil

@@ -37,8 +37,8 @@ var (
 	fieldEvents = wire.NewField("events")
 )
 
-// readMarket reads a market of the Gamma API. in is the event whose list contains the market, or nil. undecided reports that the
-// market is closed but Gamma does not state its result. The CLOB API may state the result.
+// readMarket reads a market of the Gamma API. in is the event that contains the market. It is nil if the market is not in an event.
+// undecided reports that the market is closed but Gamma does not state its result. The CLOB API may state the result.
 func readMarket(r *wire.Row, in *wire.Row) (m *market.Market, undecided bool) {
 	m = &market.Market{
 		MarketID:        r.RequireID(fieldConditionID),

@@ -17,7 +17,7 @@ type marketLookup struct {
 	endpoint  reqctx.Endpoint
 	parameter string
 	isID      func(string) bool
-	// has reports whether an id names the market of a row. The row may be bad.
+	// has reports whether id identifies the market of a row. The row may be bad.
 	has func(row marketRow, id string) bool
 }
 
@@ -56,8 +56,8 @@ func (d *Driver) MarketBySlug(ctx context.Context, slug string) (*market.Market,
 
 var errIgnoredFilter = errors.New("the venue ignored the filter by id")
 
-// markets returns the lookup of markets. Gamma omits closed markets unless the request is for closed markets. So a second call, for
-// closed markets, requests the ids that the first response does not contain.
+// markets returns the lookup of markets. One call returns either open or closed markets. So the first call requests the open
+// markets, and a second call requests the ids that were not found among the closed markets.
 func (d *Driver) markets(by marketLookup) lookup[market.Market] {
 	return lookup[market.Market]{
 		client: d.gamma, endpoint: by.endpoint, batch: maxMarketIDs, isID: by.isID,
@@ -112,7 +112,8 @@ func (d *Driver) namedMarkets(ctx context.Context, by marketLookup, ids []string
 	return rows, form(by.endpoint, err)
 }
 
-// takeMarket stores a row under each requested id that names it. It returns false if no requested id names the row.
+// takeMarket stores the market of a row under each requested id that identifies the market. If there is no such id, takeMarket
+// returns false.
 func takeMarket(out values[market.Market], by marketLookup, row marketRow, asked []string) (named bool) {
 	for _, id := range asked {
 		if row.row.Object.IsNull() || !by.has(row, id) {
@@ -128,8 +129,8 @@ func takeMarket(out values[market.Market], by marketLookup, row marketRow, asked
 	return named
 }
 
-// decide requests closed markets from the CLOB API, because Gamma does not state their results. It makes one call for each market.
-// If the call fails or its response does not state the result, the status of the market does not change.
+// decide reads the results of closed markets from the CLOB API, because Gamma does not state these results. It makes one call for
+// each market. If the call fails or its response does not state the result, the status of the market does not change.
 func (d *Driver) decide(ctx context.Context, markets []*market.Market, note func(string)) {
 	results := make([]result, len(markets))
 	errs := make([]error, len(markets))

@@ -15,7 +15,8 @@ import (
 // tokenReader reads the response to a request for several tokens.
 type tokenReader[T any] func(payload wire.Value, asked []string, note func(string)) (values[T], error)
 
-// tokens returns a lookup that sends [{"token_id":…}] to a path of the CLOB API. An empty path means the path of the endpoint.
+// tokens returns a lookup that sends [{"token_id":…}] to a path of the CLOB API. If path is empty, the lookup uses the path of the
+// endpoint.
 func tokens[T any](d *Driver, e reqctx.Endpoint, path string, read tokenReader[T]) lookup[T] {
 	return lookup[T]{
 		client: d.clob, endpoint: e, batch: maxTokens, isID: isToken,
@@ -46,8 +47,8 @@ func body(v any) []byte {
 	return b
 }
 
-// Prices returns the prices of tokens. A price is the midpoint, or the price of the last trade if a side of the book is empty. The
-// Value is nil for a token without either of these prices. Results and errors are as in venue.Driver.
+// Prices returns the prices of tokens. A price is the midpoint, or the price of the last trade if a side of the book is empty. If a
+// token has neither price, its Value is nil.
 func (d *Driver) Prices(ctx context.Context, tokenIDs []string) ([]market.Result[*market.Price], error) {
 	const e = reqctx.EndpointPrices
 	results, err := tokens(d, e, "", readMidpoints).read(ctx, tokenIDs)
@@ -80,8 +81,8 @@ func (d *Driver) Spreads(ctx context.Context, tokenIDs []string) ([]market.Resul
 	}).read(ctx, tokenIDs)
 }
 
-// Books returns the order books of tokens. A book covers every depth up to queries.MaxBookDepth. The Value of a token without a
-// book is nil.
+// Books returns the order books of tokens. Each book has up to queries.MaxBookDepth levels a side, even if the query asks for fewer.
+// The Value of a token without a book is nil.
 func (d *Driver) Books(ctx context.Context, list []queries.Book) ([]market.Result[*market.Book], error) {
 	ids := make([]string, len(list))
 	for i, q := range list {
@@ -99,9 +100,9 @@ type historyRequest struct {
 	Fidelity int `json:"fidelity"`
 }
 
-// PriceHistories returns the prices of tokens on UTC days, oldest first. Queries for the same days share calls. Points are 5
-// minutes apart for up to 2 days, 15 minutes for up to a week, an hour for up to 31 days, and a day for longer periods. Points have
-// no volume. The Value of an unknown token is nil.
+// PriceHistories returns the prices of tokens on UTC days, oldest first. Queries for the same days share calls. The interval between
+// points is 5 minutes in a query for up to 2 days, 15 minutes for up to 7 days, an hour for up to 31 days, and a day for more. Points
+// have no volume. The Value of an unknown token is nil.
 func (d *Driver) PriceHistories(ctx context.Context, list []queries.PriceHistory) ([]market.Result[*market.PriceHistory], error) {
 	type days struct{ from, to market.Date }
 	places := make(map[days][]int)

@@ -18,7 +18,7 @@ var (
 	fieldIsEqual = wire.NewField("is_50_50_outcome")
 )
 
-// won and lost are the values to which winner flags point. No code changes these values.
+// market.Outcome.Winner points to won or lost. No code changes these values.
 var won, lost = true, false
 
 var (
@@ -26,10 +26,9 @@ var (
 	half = market.NewDecimal(5, -1)
 )
 
-// readResult reads the status and the result of a Gamma market. Only a market that is closed and resolved has a result. Its prices
-// are exactly 1 for the winner and 0 for the other outcomes, or 0.5 for both outcomes if nobody won. Prices alone are not enough,
-// because a closed market may have the prices 1 and 0 before its resolution. undecided reports that the market is closed without a
-// result.
+// readResult reads the status and the result of a Gamma market. Only a market that is closed and resolved has a result. The price of
+// the winner is then exactly 1, and all other prices are 0. If nobody won, both prices are 0.5. Prices alone are not enough, because
+// a closed market may have the prices 1 and 0 before it is resolved. undecided reports that the market is closed without a result.
 func readResult(r *wire.Row, m *market.Market) (undecided bool) {
 	closed, active, status := isTrue(r.Bool(fieldClosed)), isTrue(r.Bool(fieldActive)), r.Text(fieldResolutionStatus)
 	m.StatusRaw = status
@@ -53,7 +52,8 @@ func readResult(r *wire.Row, m *market.Market) (undecided bool) {
 
 func isTrue(b *bool) bool { return b != nil && *b }
 
-// resolutionSource returns the source that decides the market. Without a source, it returns the contract that resolves the market.
+// resolutionSource returns the source that decides the market. If Gamma sends no source, resolutionSource returns the address of
+// the contract that resolves the market.
 func resolutionSource(r *wire.Row) string {
 	for _, name := range fieldResolutionSource.Names() {
 		if v := r.Object.Member(name); v.Kind() == wire.String && !v.Is("") {
@@ -63,8 +63,8 @@ func resolutionSource(r *wire.Row) string {
 	return ""
 }
 
-// pricedWinner returns the index of the outcome with a price of exactly 1 if all other prices are exactly 0. If there is no such
-// outcome, it returns -1.
+// pricedWinner returns the index of the only outcome with a price of exactly 1. If there is no such outcome, or another price is not
+// exactly 0, pricedWinner returns -1.
 func pricedWinner(outcomes []market.Outcome) int {
 	winner := -1
 	for i := range outcomes {
@@ -105,7 +105,7 @@ func setWinner(m *market.Market, i int) bool {
 
 // result is the result of a market in the CLOB API.
 type result struct {
-	// winner is the winning token; empty if there is none.
+	// winner is the id of the winning token. It is empty if no token has won.
 	winner string
 	// equal reports that a share of either outcome pays 0.5.
 	equal bool
@@ -141,7 +141,7 @@ func readClobResult(v wire.Value, conditionID string, note func(string)) (result
 	return out, nil
 }
 
-// apply adds the result to a closed market whose result Gamma does not state. It changes nothing if the market has no result yet.
+// apply adds the result to a closed market whose result Gamma does not state.
 func (o result) apply(m *market.Market) {
 	switch {
 	case o.equal:

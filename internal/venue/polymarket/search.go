@@ -18,17 +18,17 @@ const (
 	defaultPageSize = 20
 	maxPageSize     = 100
 	maxText         = 1024
-	// eventsOnPage is the number of events on a page of the search by text. It does not depend on the page size of the query. The
-	// token of a page is only the number of the page, and a client may use the token with a different page size.
+	// eventsOnPage is the number of events on a page of the search by text. It does not depend on q.Limit, because the token of a
+	// page is only the number of the page, and a client may use the token with a different limit.
 	eventsOnPage = 10
 	// maxPage bounds the number of a page of the search by text.
 	maxPage = 10_000
 )
 
-// Search returns one page of markets. A search by text uses Polymarket's search, which finds events. All matching markets of an
-// event are on the same page, so a page may be longer than q.Limit. Without a text, the page comes from the list of markets. A page
-// may be short or empty although there is a next page. The error is UNSUPPORTED for a search by category, and for a search by text
-// with a sort other than relevance.
+// Search returns one page of markets. If q has a text, the page comes from Polymarket's search, which finds events. All matching
+// markets of an event are on the same page, so a page may be longer than q.Limit. If q has no text, the page comes from the list of
+// markets. A page may be short or empty although there is a next page. The error is UNSUPPORTED for a search by category, and for a
+// search by text with a sort other than relevance.
 func (d *Driver) Search(ctx context.Context, q queries.Search) (*queries.SearchPage, error) {
 	if err := checkSearch(&q); err != nil {
 		return nil, err
@@ -114,7 +114,7 @@ func (d *Driver) searchText(ctx context.Context, q queries.Search) (*queries.Sea
 	return page, err
 }
 
-// textRequest returns the request for a page of the search by text and the page's number.
+// textRequest returns the request for a page of the search by text, and the number of the page.
 func textRequest(e reqctx.Endpoint, q queries.Search, events int) (rq *rest.Request, number int, err error) {
 	number = 1
 	if q.Page != "" {
@@ -170,8 +170,8 @@ func readSearch(payload wire.Value, q queries.Search, n *rest.Drift) (*queries.S
 	return page, nil
 }
 
-// sides reports which of Gamma's two lists may contain markets with one of the statuses. open is for the list of open markets, and
-// closed is for the list of closed markets. If statuses is empty, open and closed are true.
+// sides reports whether Gamma's list of open markets and Gamma's list of closed markets may contain a market with one of the
+// statuses. If statuses is empty, open and closed are true.
 func sides(statuses []market.Status) (open, closed bool) {
 	for _, s := range statuses {
 		switch s {
@@ -211,7 +211,7 @@ func byDecimal(order string, of func(*market.Market) *market.Decimal) sortField 
 	}
 }
 
-// comparer returns the comparison function of a sort. Markets without the field come last.
+// comparer returns the comparison function of a sort. It sorts markets without the field to the end.
 func (f sortField) comparer(d queries.Direction) func(a, b *market.Market) int {
 	return func(a, b *market.Market) int {
 		switch {

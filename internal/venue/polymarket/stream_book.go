@@ -9,8 +9,9 @@ import (
 )
 
 const (
-	// burstWithin bounds the duration of a burst. A burst consists of the changes that one order causes. The changes may arrive in
-	// several frames. The book agrees with the reported best prices only after the last change.
+	// burstWithin bounds the duration of a burst. A burst consists of the changes that one order causes. These changes may arrive
+	// in several frames. Each frame reports the best prices after the order, so the book agrees with the reported best prices only
+	// after the last change.
 	burstWithin = 250 * time.Millisecond
 	// maxKept bounds the number of changes that an asset keeps during a burst, during a comparison, and until a lost book is
 	// repaired.
@@ -20,24 +21,27 @@ const (
 // asset is the state of a subscribed token.
 type asset struct {
 	id string
-	// wanted contains the subscribed topics of the asset. owed contains the topics that must still get the current state.
+	// wanted contains the subscribed topics of the asset.
 	wanted map[messages.Topic]bool
-	owed   []messages.Topic
+	// owed contains the topics that must still get the current state.
+	owed []messages.Topic
 
-	// book is the published book. It is nil before the first book and after a gap. The field at is the venue's time of the book's
-	// last change.
+	// book is the published book. It is nil before the first book and after a gap.
 	book *ladder
-	at   time.Time
-	// burst contains the changes of an incomplete burst, which the field book does not include yet. scratch is the book with these
-	// changes. burstAt is the venue's time of the burst. If the burst is still incomplete at the time burstBy, a change was lost.
-	burst            []change
-	scratch          *ladder
+	// at is the venue's time of the last change of book.
+	at time.Time
+	// burst contains the changes of an incomplete burst. book does not include these changes yet.
+	burst []change
+	// scratch is book with the changes in burst.
+	scratch *ladder
+	// burstAt is the venue's time of the burst. If the burst is still incomplete at the time burstBy, a change was lost.
 	burstAt, burstBy time.Time
-	// lost reports that the book was lost in a gap. kept contains the changes since the gap, which will be applied to the book that
-	// REST returns. failures is the number of unsuccessful REST reads since the gap. A read is also unsuccessful if its book does
-	// not fit the changes.
-	lost     bool
-	kept     []change
+	// lost reports that a change of the book was lost.
+	lost bool
+	// kept contains the changes since the loss. The codec applies them to the book that it reads over REST.
+	kept []change
+	// failures is the number of failed repairs since the loss. A repair fails if REST returns no book, or a book that does not
+	// agree with kept.
 	failures int
 	// dueBy is the deadline for the venue's first book. It is zero until awaitFirst sets it.
 	dueBy time.Time
@@ -51,13 +55,13 @@ type asset struct {
 
 // comparison compares a streamed book with the book of REST.
 type comparison struct {
-	// The field from is the venue's time of the book at the start of the comparison. The field since contains the changes of the
-	// book after the start.
-	from  time.Time
+	// from is the venue's time of the streamed book at the start of the comparison.
+	from time.Time
+	// since contains the changes of the streamed book after the start.
 	since []change
-	// The field rest is the book that REST has returned, if its levels differ from the streamed book. It is nil before the
-	// response. At the time in the field deadline, the streamed book must have the levels of rest.
-	rest     *market.Book
+	// rest is the book from REST, if its levels differ from the streamed book. It is nil before REST has responded.
+	rest *market.Book
+	// At the time deadline, the streamed book must have the levels of rest.
 	deadline time.Time
 }
 
@@ -67,7 +71,7 @@ type ladder struct{ bids, asks market.Side }
 // top contains the best bid and the best ask. The price of an empty side is nil.
 type top struct{ bid, ask *market.Decimal }
 
-// change is a new total size at a price. The field top contains the best prices after the order that caused the change.
+// change is a new total size at a price. top contains the best prices after the order that caused the change.
 type change struct {
 	market.LevelChange
 	top top
@@ -102,7 +106,7 @@ func (l ladder) with(c market.LevelChange) *ladder {
 
 func (l ladder) equal(bids, asks market.Side) bool { return l.bids.Equal(bids) && l.asks.Equal(asks) }
 
-// market returns the book of an asset.
+// market returns the ladder as the book of the token id.
 func (l ladder) market(id string, at time.Time) *market.Book {
 	b := &market.Book{TokenID: id, Bids: l.bids, Asks: l.asks, Timestamp: at, Depth: queries.MaxBookDepth, Rendered: new(market.Rendered)}
 	if b.Spread = b.Width(); b.Spread != nil && b.Spread.Sign() < 0 {
@@ -125,9 +129,9 @@ func (a *asset) replace(l *ladder, at time.Time) (differs bool) {
 	return differs
 }
 
-// apply adds a change to the burst. The burst is complete when the book with its changes agrees with the reported best prices. If
-// the burst is complete, done contains its changes. gap reports that a change is missing, because a change with a later time
-// arrived before the burst was complete.
+// apply adds a change to the burst. The burst is complete if the book with all changes of the burst has the reported best prices.
+// apply then returns these changes in done. gap reports that a change is missing, because a change with a later time arrived before
+// the burst was complete.
 func (a *asset) apply(c change, now time.Time) (done []market.LevelChange, gap bool) {
 	if len(a.burst) > 0 && c.at.After(a.burstAt) || len(a.burst) >= maxKept {
 		return nil, true
@@ -147,22 +151,21 @@ func (a *asset) apply(c change, now time.Time) (done []market.LevelChange, gap b
 	a.book, a.at = a.scratch, later(a.at, c.at)
 	if cmp := a.comparison; cmp != nil {
 		if cmp.since = append(cmp.since, a.burst...); len(cmp.since) > maxKept {
-			a.comparison = nil // too many changes: give up, and leave the check to the next comparison
+			a.comparison = nil // too many changes: the next comparison checks the book
 		}
 	}
 	a.burst, a.scratch, a.burstBy = nil, nil, time.Time{}
 	return done, false
 }
 
-// lose marks the book as lost. It keeps the changes of the incomplete burst and the changes in first, to apply them to the book
-// that REST returns.
+// lose marks the book as lost. It keeps the changes of the incomplete burst and then the changes in first.
 func (a *asset) lose(first ...change) {
 	kept := append(a.burst, first...)
 	a.reset()
 	a.lost, a.kept = true, kept
 }
 
-// awaitFirst marks the book as lost if the first book does not arrive in time.
+// awaitFirst marks the book as lost if the first book does not arrive within firstBookWithin.
 func (a *asset) awaitFirst(now time.Time) {
 	switch {
 	case a.book != nil || a.lost:
@@ -181,8 +184,8 @@ func (a *asset) keep(c change) {
 	a.kept = append(a.kept, c)
 }
 
-// withLater returns a book of REST with the changes that are not older than the book. It also applies changes with the same time as
-// the book, because the book may lack some of these changes. Applying a change twice does no harm, because a change is a total.
+// withLater returns the book b from REST after the changes that are not older than b. Changes with the same time as b are applied,
+// too, because b may lack some of them. It does no harm to apply a change twice, because a change contains the new total.
 func withLater(b *market.Book, changes []change) (l *ladder, at time.Time) {
 	l, at = &ladder{b.Bids, b.Asks}, b.Timestamp
 	for _, c := range changes {
@@ -194,8 +197,8 @@ func withLater(b *market.Book, changes []change) (l *ladder, at time.Time) {
 	return l, at
 }
 
-// splice returns a book of REST with the kept changes that are not older than the book. ok is false if the result disagrees with
-// the best prices in the last kept change. The cause is a missing change or a book that is too old.
+// splice returns the book b from REST after the kept changes that are not older than b. If the result does not have the best prices
+// that the last kept change reports, ok is false. A change is then missing, or b is too old.
 func (a *asset) splice(b *market.Book) (l *ladder, at time.Time, ok bool) {
 	l, at = withLater(b, a.kept)
 	if n := len(a.kept); n > 0 && !a.kept[n-1].at.Before(at) {

@@ -17,7 +17,7 @@ import (
 const StreamURL = "wss://ws-subscriptions-clob.polymarket.com/ws/market"
 
 const (
-	// silence is the greatest time without a frame. The venue responds to each ping.
+	// silence is the greatest time without a frame, including the responses to pings.
 	silence = 25 * time.Second
 	// pingEvery is the time between pings. The venue closes a socket without pings.
 	pingEvery = 10 * time.Second
@@ -25,34 +25,35 @@ const (
 	pongText  = "PONG"
 )
 
-// codec translates the topics of one socket of the market channel. Polymarket's subject is an asset, which is a token. The
-// subscription of an asset delivers its book, prices and trades, and the changes of its market. Polymarket sends no sequence
-// numbers, so the codec keeps the books of the socket, compares them with the reported best prices, and numbers the messages of
-// each topic. It is safe for concurrent use.
+// codec translates the topics of one socket of the market channel. Polymarket calls a token an asset. The subscription of an asset
+// delivers the asset's book, prices and trades, and the changes of its market. Polymarket sends no sequence numbers. So the codec
+// detects lost changes by a comparison of its books with the reported best prices. It numbers the messages of each topic itself. It
+// is safe for concurrent use.
 type codec struct {
-	// epoch names the socket. Numbers of different sockets cannot be compared.
+	// epoch identifies the socket. The message numbers of different sockets cannot be compared.
 	epoch string
 	env   stream.Env
-	// read reads books by REST.
+	// read reads books over REST.
 	read readBooksFunc
 
 	mu sync.Mutex
-	// greeted reports that the first subscription was sent. The first subscription has a different form from later subscriptions.
+	// greeted reports that the codec has sent the first subscription. This subscription has a different form from later ones.
 	greeted bool
 	assets  map[string]*asset
-	// numbers contains the last number of each topic. highest is the greatest number of an ended topic. A new topic starts above
-	// highest, so that a topic that is subscribed again does not repeat numbers.
+	// numbers contains the number of the last message of each topic.
 	numbers map[messages.Topic]uint64
+	// highest is the greatest number of a topic that has ended. The numbers of a new topic start above highest. So a topic that is
+	// subscribed again does not repeat numbers.
 	highest uint64
 }
 
-// newCodec returns the codec of a new socket.
 func newCodec(env stream.Env, read readBooksFunc) *codec {
 	return &codec{epoch: rand.Text(), env: env, read: read, assets: make(map[string]*asset), numbers: make(map[messages.Topic]uint64)}
 }
 
-// Stream returns the address and the protocol of the market socket. On this socket, Polymarket sends no hello and confirms nothing.
-// After a resync request, the codec delivers the book that it keeps. If this book is lost, the codec delivers the book of REST.
+// Stream returns the address and the protocol of the market socket. On this socket, Polymarket sends no hello and confirms no
+// subscription. After a resync request, the codec delivers its own copy of the book. If this book is lost, the codec first reads
+// the book over REST.
 func (d *Driver) Stream() (address string, p *stream.Protocol) {
 	return StreamURL, &stream.Protocol{
 		NewCodec: func(_ messages.Topic, env stream.Env) stream.Codec { return newCodec(env, d.wholeBooks) },
@@ -80,7 +81,7 @@ func (c *codec) assetOf(t messages.Topic) (id string, ok bool) {
 	return "", false
 }
 
-// subscription is a request to the venue. The first request on a socket has a type. The later requests have an operation.
+// subscription is a request to the venue. The first request on a socket has a type, and all later requests have an operation.
 type subscription struct {
 	Assets    []string `json:"assets_ids"`
 	Type      string   `json:"type,omitempty"`
@@ -89,7 +90,7 @@ type subscription struct {
 	Custom    bool     `json:"custom_feature_enabled,omitempty"`
 }
 
-// Encode returns the frames of a request. It returns none for a request that changes nothing on the socket.
+// Encode returns the frames of a request. It returns no frame if the request changes nothing on the socket.
 func (c *codec) Encode(r *stream.Request) [][]byte {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -106,8 +107,8 @@ func (c *codec) Encode(r *stream.Request) [][]byte {
 	return nil
 }
 
-// subscribe subscribes to the assets of topics that the socket does not have yet. If the socket already has the asset of a topic,
-// tick delivers the current state to the topic.
+// subscribe subscribes to the assets of the topics. If the socket already has the asset of a topic, the next tick delivers the
+// current state to the topic.
 func (c *codec) subscribe(topics []messages.Topic) [][]byte {
 	var fresh []string
 	for _, t := range topics {
@@ -140,7 +141,6 @@ func (c *codec) subscribeFrame(ids []string) []byte {
 	return frameOf(s)
 }
 
-// frameOf returns the frame of a subscription.
 func frameOf(s subscription) []byte {
 	b, err := json.Marshal(s)
 	if err != nil {
@@ -149,7 +149,7 @@ func frameOf(s subscription) []byte {
 	return b
 }
 
-// unsubscribe removes topics and ends the subscriptions of assets without further topics.
+// unsubscribe removes topics. If an asset has no topics left, unsubscribe ends the subscription of the asset.
 func (c *codec) unsubscribe(topics []messages.Topic) [][]byte {
 	var ended []string
 	for _, t := range topics {
@@ -172,8 +172,8 @@ func (c *codec) unsubscribe(topics []messages.Topic) [][]byte {
 	return [][]byte{frameOf(subscription{Assets: ended, Operation: "unsubscribe"})}
 }
 
-// resync makes tick deliver the state of a topic again. If the book is lost, the codec first repairs the book over REST. After
-// maxRepairs failed repairs, resync subscribes to the asset again, because the venue sends the book for a new subscription.
+// resync makes the next tick deliver the state of a topic again. If the book is lost, the codec first repairs it over REST. After
+// maxRepairs failed repairs, resync subscribes to the asset again, because the venue sends the book after a new subscription.
 func (c *codec) resync(t messages.Topic) [][]byte {
 	id, ok := c.assetOf(t)
 	a := c.assets[id]
@@ -188,7 +188,7 @@ func (c *codec) resync(t messages.Topic) [][]byte {
 	return [][]byte{frameOf(subscription{Assets: []string{id}, Operation: "unsubscribe"}), c.subscribeFrame([]string{id})}
 }
 
-// number returns the next number of a topic.
+// number returns the number of the next message of a topic.
 func (c *codec) number(t messages.Topic) uint64 {
 	last, ok := c.numbers[t]
 	if !ok {

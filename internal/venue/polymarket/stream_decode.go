@@ -82,7 +82,7 @@ func (c *codec) one(r *wire.Row, now time.Time) []stream.Event {
 	return nil
 }
 
-// frameKind returns the type of a frame for metrics. It maps every unknown type to one text, so that the set of types is small.
+// frameKind returns the type of a frame for metrics. All unknown types become "unknown", so that the number of types is bounded.
 func frameKind(kind string) string {
 	switch kind {
 	case "book", "price_change", "best_bid_ask", "last_trade_price", "tick_size_change", "new_market", "market_resolved":
@@ -102,7 +102,7 @@ func (a *asset) topic(channel messages.Channel) (t messages.Topic, wanted bool) 
 	return t, a.wanted[t]
 }
 
-// bookFrame replaces the book of an asset. The venue sends a book after a subscription and after trades.
+// bookFrame replaces the book of an asset. The venue sends a whole book after a subscription and after a trade.
 func (c *codec) bookFrame(r *wire.Row, now time.Time) []stream.Event {
 	a := c.assets[r.RequireID(fieldAsset)]
 	if a == nil {
@@ -141,8 +141,8 @@ func (c *codec) whole(a *asset, now time.Time) (events []stream.Event) {
 	return events
 }
 
-// report publishes the best prices of an asset if they have changed or a topic waits for them. The price is the midpoint. report
-// publishes nothing if a side is empty or the bid is above the ask.
+// report publishes the best prices of an asset if they have changed or a topic waits for them. The price is the midpoint. If a side
+// is empty or the bid is above the ask, report publishes nothing.
 func (c *codec) report(a *asset, best top, at, now time.Time) []stream.Event {
 	owed := a.owes(messages.ChannelPrices)
 	if a.top != nil && a.top.equal(best) && !owed {
@@ -169,8 +169,8 @@ func (c *codec) unusable(a *asset, r *wire.Row) []stream.Event {
 	return c.bad(a)
 }
 
-// bad returns an event that reports the loss of an asset's book. One event is enough, so it goes to only one of the topics that
-// depend on the book.
+// bad returns an event that reports the loss of an asset's book. Both the topic of the book and the topic of the prices depend on
+// the book, but an event for one of them is enough.
 func (c *codec) bad(a *asset) []stream.Event {
 	for _, channel := range []messages.Channel{messages.ChannelOrderbook, messages.ChannelPrices} {
 		if t, wanted := a.topic(channel); wanted {
@@ -240,7 +240,7 @@ func unit(r *wire.Row, f wire.Field) *market.Decimal {
 	return r.Unit(f)
 }
 
-// apply applies a change to the book of an asset, and publishes a complete burst as one change.
+// apply applies a change to the book of an asset. If the burst is then complete, apply publishes the whole burst as one message.
 func (c *codec) apply(a *asset, ch change, now time.Time) []stream.Event {
 	if a.lost {
 		a.keep(ch)
@@ -272,8 +272,7 @@ func (c *codec) bestPrices(r *wire.Row, now time.Time) []stream.Event {
 	return c.report(a, best, r.Time(fieldTimestamp), now)
 }
 
-// lastTrade decodes a trade. Polymarket sends no id. So the id is a hash of the fields, because a hash is the same after a
-// reconnect.
+// lastTrade decodes a trade. Polymarket sends no id, so the id is a hash of the fields. The hash stays the same after a reconnect.
 func (c *codec) lastTrade(r *wire.Row, now time.Time) []stream.Event {
 	a := c.assets[r.RequireID(fieldAsset)]
 	if a == nil {
@@ -299,8 +298,8 @@ func (c *codec) lastTrade(r *wire.Row, now time.Time) []stream.Event {
 	return []stream.Event{{Kind: stream.EventMessage, Message: m}}
 }
 
-// tradeID returns the id of a trade. The id depends on the time only if the trade has no transaction, because REST rounds the time
-// to seconds.
+// tradeID returns the id of a trade. If the trade has a transaction, the id does not depend on the time, because REST rounds the
+// time to seconds.
 func tradeID(t market.Trade) string {
 	at := strings.ToLower(t.TransactionHash)
 	if at == "" {

@@ -14,32 +14,32 @@ import (
 )
 
 const (
-	// maxRepairs is the number of failed reads of a lost book after which the asset is subscribed again.
+	// After maxRepairs failed repairs of a lost book, the codec subscribes to the asset again.
 	maxRepairs = 2
-	// tickEvery is the time between two checks of bursts and lost books. auditEvery is the time between two comparisons of all
-	// books with REST. catchUp is the time in which the streamed book must reach the levels of a different book of REST.
-	tickEvery  = 50 * time.Millisecond
+	// tickEvery is the time between two calls of tick.
+	tickEvery = 50 * time.Millisecond
+	// auditEvery is the time between two comparisons of all books with REST.
 	auditEvery = 25 * time.Second
-	catchUp    = 2 * time.Second
+	// If a streamed book differs from the book from REST, it must reach the levels of the book from REST within catchUp.
+	catchUp = 2 * time.Second
 	// retryEvery is the time between two reads of lost books.
 	retryEvery = time.Second
-	// A socket is replaced if one comparison finds more than maxFrozen frozen books. The frozen books must also be more than
-	// 1/frozenShare of the books that the socket changed between the starts of the previous comparison and this comparison.
+	// A book is frozen if the socket no longer sends its changes. If a comparison finds more than maxFrozen frozen books, and they
+	// are more than 1/frozenShare of the books that the socket has changed since the previous comparison, the socket is replaced.
 	maxFrozen   = 3
 	frozenShare = 10
-	// firstBookWithin is the time in which the venue must send the first book of an asset. After this time, the codec reads the
-	// book over REST.
+	// If the venue does not send the first book of an asset within firstBookWithin, the codec reads the book over REST.
 	firstBookWithin = 1500 * time.Millisecond
 )
 
 // errFrozen ends a socket that is open but no longer sends the changes of several books.
 var errFrozen = errors.New("the socket is open, but sends no changes of several books")
 
-// readBooksFunc reads the books of up to maxTokens tokens. A book is nil if the venue does not have it.
+// readBooksFunc reads the books of up to maxTokens tokens. If the venue does not have a book, its Value is nil.
 type readBooksFunc func(ctx context.Context, ids []string) ([]market.Result[*market.Book], error)
 
-// Maintain repairs lost books and finds frozen books. It returns errFrozen if the socket must be replaced. A separate goroutine
-// makes the REST reads, so that the reads do not delay the checks. It implements stream.Maintainer.
+// Maintain repairs lost books and finds frozen books. If the socket must be replaced, Maintain returns errFrozen. A separate
+// goroutine makes the REST reads, so that the reads do not delay tick. Maintain implements stream.Maintainer.
 func (c *codec) Maintain(ctx context.Context, emit func(func(now time.Time) []stream.Event)) error {
 	ctx, cancel := context.WithCancel(ctx)
 	var reads sync.WaitGroup
@@ -104,8 +104,9 @@ func (c *codec) readAll(ctx context.Context, ids []string, use func(id string, r
 	}
 }
 
-// tick marks books as lost if the first book or a part of a burst is late. It delivers the states that topics wait for, and ends
-// comparisons whose deadline has passed. frozen is the number of books that differ from the book of REST and had no later change.
+// tick marks a book as lost if the first book or a part of a burst is late. It ends comparisons whose deadline has passed. It
+// delivers the current state to topics that wait for it. frozen is the number of books that differ from the book from REST and have
+// no later change.
 func (c *codec) tick(now time.Time) (events []stream.Event, frozen int) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -151,8 +152,8 @@ func (c *codec) lostAssets() []string {
 	return c.choose(func(a *asset) bool { return a.lost && a.failures < maxRepairs })
 }
 
-// beginComparison begins to record the changes of all known books, and returns the assets of these books. changed is the number of
-// books that the socket has changed since the previous comparison began.
+// beginComparison begins a comparison of each book and returns the assets of these books. changed is the number of books that the
+// socket has changed since the previous comparison began.
 func (c *codec) beginComparison() (ids []string, changed int) {
 	ids = c.choose(func(a *asset) bool {
 		if a.changed {
@@ -188,15 +189,15 @@ func (c *codec) repaired(id string, r market.Result[*market.Book], now time.Time
 	if a == nil || !a.lost {
 		return nil
 	}
-	if b := r.Value; b == nil && r.Err == nil && len(a.kept) == 0 { // a market without an open book
+	if b := r.Value; b == nil && r.Err == nil && len(a.kept) == 0 { // the venue has no book of the token, so the book is empty
 		r.Value = &market.Book{TokenID: id, Timestamp: now}
 	}
 	return c.repair(a, r.Value, now)
 }
 
-// repair replaces a lost book by a book of REST with the later changes of the stream. b is nil if the read failed. repair does not
-// use a book that disagrees with the reported best prices. After maxRepairs failures, repair reports a bad frame, so that the
-// session requests a resync. The resync subscribes to the asset again.
+// repair replaces a lost book by the book b from REST after the later changes of the stream. The repair fails if b is nil, or if the
+// result does not have the reported best prices. After maxRepairs failures, repair reports the loss again. The session then requests
+// a resync, and the resync subscribes to the asset again.
 func (c *codec) repair(a *asset, b *market.Book, now time.Time) (events []stream.Event) {
 	if b != nil {
 		if l, at, ok := a.splice(b); ok {
@@ -215,8 +216,8 @@ func (c *codec) repair(a *asset, b *market.Book, now time.Time) (events []stream
 	return events
 }
 
-// compare compares the streamed book of an asset with the book b of REST. b may be older or newer by a few changes. It is nil if
-// the read failed. If the books differ, the streamed book must reach the levels of b within catchUp.
+// compare compares the streamed book of an asset with the book b from REST. b may be older or newer by a few changes. If the read
+// failed, b is nil. If the books differ, the streamed book must reach the levels of b within catchUp.
 func (c *codec) compare(id string, b *market.Book, now time.Time) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -33,10 +33,12 @@ type socket struct {
 	t *testing.T
 	*codec
 	now time.Time
-	// books is the response to each REST call. reads has the ids of the calls. takes is the duration of each call.
-	mu    sync.Mutex
+	mu  sync.Mutex
+	// books contains the books that REST returns.
 	books map[string]*market.Book
+	// reads contains the ids of the REST calls.
 	reads []string
+	// takes is the duration of each REST call.
 	takes time.Duration
 }
 
@@ -118,7 +120,7 @@ func show(events []stream.Event) string {
 
 func (s *socket) frame(text string) string { return show(s.Decode([]byte(text), s.now)) }
 
-// expect fails the test unless got is the lines of want.
+// expect fails the test unless the lines of got equal want.
 func (s *socket) expect(got string, want ...string) {
 	s.t.Helper()
 	if got != strings.Join(want, "\n") {
@@ -126,7 +128,7 @@ func (s *socket) expect(got string, want ...string) {
 	}
 }
 
-// epochMs is the time, in Unix milliseconds, that tests count the venue's times from.
+// epochMs is a time in Unix milliseconds. The argument ms of the functions below is the number of milliseconds after this time.
 const epochMs = 1_790_000_000_000
 
 // bookText returns a book frame of an asset with one bid and one ask.
@@ -134,13 +136,13 @@ func bookText(id string, ms int, bid, ask string) string {
 	return fmt.Sprintf(`{"event_type":"book","asset_id":%q,"timestamp":"%d","bids":[{"price":%q,"size":"10"}],"asks":[{"price":%q,"size":"10"}]}`, id, epochMs+ms, bid, ask)
 }
 
-// changeText returns a price_change frame with one change and the reported top.
+// changeText returns a price_change frame with one change. bid and ask are the reported best prices.
 func changeText(id string, ms int, side, price, size, bid, ask string) string {
 	return fmt.Sprintf(`{"event_type":"price_change","market":"M","timestamp":"%d","price_changes":[{"asset_id":%q,"side":%q,"price":%q,"size":%q,"best_bid":%q,"best_ask":%q}]}`,
 		epochMs+ms, id, side, price, size, bid, ask)
 }
 
-// restBook returns a book of REST with one bid and one ask.
+// restBook returns a book as REST returns it, with one bid and one ask.
 func restBook(id string, ms int64, bid, ask string) *market.Book {
 	level := func(p string) market.Side {
 		return market.NewSide([]market.Level{{Price: market.MustDecimal(p), Size: market.MustDecimal("10")}})
@@ -194,7 +196,7 @@ func TestStreamFrames(t *testing.T) {
 	s.expect(s.frame(`{"event_type":"book","asset_id":"A","timestamp":"10","bids":[{"price":"2","size":"1"}],"asks":[]}`), "bad orderbook A")
 }
 
-// TestTradeIDs expects the same id for the same trade on two sockets, and other ids for other trades.
+// TestTradeIDs checks that a trade has the same id on two sockets, and that other trades have other ids.
 func TestTradeIDs(t *testing.T) {
 	id := func(size string) string {
 		s := newSocket(t, tapeA)
@@ -206,8 +208,8 @@ func TestTradeIDs(t *testing.T) {
 	}
 }
 
-// TestTradeOfStreamAndREST reads a trade from the stream and over REST. The two trades must have equal ids, prices, sizes and
-// sides, although REST rounds the time.
+// TestTradeOfStreamAndREST checks that a trade from REST has the same id, price, size and side as the same trade from the stream,
+// although REST rounds the time.
 func TestTradeOfStreamAndREST(t *testing.T) {
 	v, err := wire.Parse([]byte(`{"side":"SELL","token_id":"A","condition_id":"M","size":78.5,"price":0.620,"timestamp":1900000014,"outcome":"No","transaction_hash":"0xT1"}`))
 	if err != nil {
@@ -226,8 +228,8 @@ func TestTradeOfStreamAndREST(t *testing.T) {
 	}
 }
 
-// TestBurstIsOneChange sends a marketable order as three frames. The book is crossed until the last frame. The codec must publish
-// one change, after the last frame.
+// TestBurstIsOneChange checks that the codec publishes the changes of one order, which arrive in several frames, as one message
+// after the last frame.
 func TestBurstIsOneChange(t *testing.T) {
 	s := newSocket(t, bookA)
 	s.frame(bookText("A", 1, "0.311", "0.4"))
@@ -236,18 +238,18 @@ func TestBurstIsOneChange(t *testing.T) {
 	s.expect(s.frame(changeText("A", 3, "BUY", "0.311", "0", "0.29", "0.301")), "orderbook A 3  a0.301×45  b0.311×0")
 }
 
-// TestLaterChangeShowsGap loses the end of a burst. The next change has a later time, which reveals the gap.
+// TestLaterChangeShowsGap checks that the codec detects the loss of the end of a burst when a change with a later time arrives.
 func TestLaterChangeShowsGap(t *testing.T) {
 	s := newSocket(t, bookA)
 	s.frame(bookText("A", 1, "0.311", "0.4"))
 	s.frame(changeText("A", 3, "SELL", "0.301", "45", "0.29", "0.301"))
 	s.expect(s.frame(changeText("A", 4, "BUY", "0.1", "1", "0.29", "0.301")), "bad orderbook A")
 	s.expect(s.frame(changeText("A", 5, "BUY", "0.2", "1", "0.29", "0.301")))
-	// The book of REST contains the change of time 4, which is applied again. It does not contain the change of time 5.
+	// The book from REST has the time 4, so the codec applies the changes with the times 4 and 5 to it.
 	s.expect(show(s.repaired("A", market.Result[*market.Book]{Value: restBook("A", 4, "0.29", "0.301")}, s.now)), "orderbook A 3 book b0.29×10 b0.2×1 b0.1×1 a0.301×10")
 }
 
-// TestOpenBurstShowsGap loses the end of a burst. No frame follows it.
+// TestOpenBurstShowsGap checks that the codec detects the loss of the end of a burst after burstWithin if no further frame arrives.
 func TestOpenBurstShowsGap(t *testing.T) {
 	s := newSocket(t, bookA)
 	s.frame(bookText("A", 1, "0.311", "0.4"))
@@ -258,8 +260,7 @@ func TestOpenBurstShowsGap(t *testing.T) {
 	s.expect(show(events), "bad orderbook A")
 }
 
-// TestBookReplaces expects the book frame of a trade to replace the published book. A book equal to the published one is not
-// published.
+// TestBookReplaces checks that a book frame replaces the published book, and that the codec does not publish an equal book again.
 func TestBookReplaces(t *testing.T) {
 	s := newSocket(t, bookA)
 	s.frame(bookText("A", 1, "0.3", "0.4"))
@@ -270,7 +271,7 @@ func TestBookReplaces(t *testing.T) {
 	s.expect(show(events))
 }
 
-// TestStreamNumbersGoOn subscribes to a topic again on the same socket. Its numbers must continue.
+// TestStreamNumbersGoOn checks that the numbers of a topic continue if the topic is subscribed again on the same socket.
 func TestStreamNumbersGoOn(t *testing.T) {
 	s := newSocket(t, bookA, priceA)
 	s.frame(bookText("A", 1, "0.3", "0.4"))
@@ -284,8 +285,8 @@ func TestStreamNumbersGoOn(t *testing.T) {
 	}
 }
 
-// TestFailedRepairs has one REST read of a book fail, and the next read return a book that does not fit the stream. The codec must
-// then subscribe again.
+// TestFailedRepairs checks that the codec subscribes again after maxRepairs failed repairs: one REST read fails, and the next read
+// returns a book without the reported best prices.
 func TestFailedRepairs(t *testing.T) {
 	s := newSocket(t, bookA)
 	s.frame(bookText("A", 1, "0.311", "0.4"))
@@ -324,7 +325,7 @@ func (s *socket) maintain() (events func() string, failure func() error) {
 	}, func() error { synctest.Wait(); return err }
 }
 
-// TestOneReadRepairsAllBooks loses the books of two assets. One REST call must repair both books.
+// TestOneReadRepairsAllBooks checks that one REST call repairs the lost books of two assets.
 func TestOneReadRepairsAllBooks(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newSocket(t, bookA, topic(messages.ChannelOrderbook, "C"))
@@ -343,7 +344,7 @@ func TestOneReadRepairsAllBooks(t *testing.T) {
 	})
 }
 
-// TestReadsDelayNoTick expects an incomplete burst to end in time, although the read of a lost book takes longer.
+// TestReadsDelayNoTick checks that a slow read of a lost book does not delay the detection of an incomplete burst.
 func TestReadsDelayNoTick(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newSocket(t, bookA, topic(messages.ChannelOrderbook, "C"))
@@ -361,8 +362,8 @@ func TestReadsDelayNoTick(t *testing.T) {
 	})
 }
 
-// TestSilentFreeze expects a repair within 35 s if the socket stops sending the changes of some books. If more than three and more
-// than a tenth of the books that the socket has changed are affected, it expects a new socket.
+// TestSilentFreeze checks that the codec repairs frozen books within 35 seconds, and that Maintain returns errFrozen if more than
+// maxFrozen books and more than 1/frozenShare of the changed books are frozen.
 func TestSilentFreeze(t *testing.T) {
 	for _, test := range []struct {
 		frozen, books int
@@ -398,7 +399,8 @@ func TestSilentFreeze(t *testing.T) {
 	}
 }
 
-// TestMissingFirstBook expects a book that the venue does not send to be read over REST. If the venue has none, it is empty.
+// TestMissingFirstBook checks that the codec reads a book over REST if the venue does not send it, and that the book is empty if
+// REST has no book.
 func TestMissingFirstBook(t *testing.T) {
 	for want, rest := range map[string]*market.Book{" b0.3×10 a0.4×10": restBook("A", 1, "0.3", "0.4"), "": nil} {
 		synctest.Test(t, func(t *testing.T) {
@@ -411,8 +413,8 @@ func TestMissingFirstBook(t *testing.T) {
 	}
 }
 
-// TestLostDeepChange loses a change below the best prices of a book that continues to change. The comparison with REST must repair
-// the book.
+// TestLostDeepChange checks that the comparison with REST repairs a book if a change below the best bid was lost and other changes
+// still arrive.
 func TestLostDeepChange(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newSocket(t, bookA)
@@ -439,7 +441,7 @@ func TestLostDeepChange(t *testing.T) {
 	})
 }
 
-// TestLateFramesAreNoFreeze expects no repair of a book if the stream reaches REST's state within two seconds.
+// TestLateFramesAreNoFreeze checks that the codec repairs no book that reaches the levels of the book from REST within catchUp.
 func TestLateFramesAreNoFreeze(t *testing.T) {
 	s := newSocket(t, bookA)
 	s.frame(bookText("A", 1, "0.3", "0.4"))
@@ -453,7 +455,7 @@ func TestLateFramesAreNoFreeze(t *testing.T) {
 	}
 }
 
-// TestChangesDuringAComparison expects a change that arrives during the REST read not to count as a difference.
+// TestChangesDuringAComparison checks that a change that arrives during the REST read does not count as a difference.
 func TestChangesDuringAComparison(t *testing.T) {
 	s := newSocket(t, bookA)
 	s.frame(bookText("A", 1, "0.3", "0.4"))
@@ -464,8 +466,7 @@ func TestChangesDuringAComparison(t *testing.T) {
 	s.expect(show(events))
 }
 
-// replay decodes recorded frames. After each burst, it compares the best prices of the published book with the best prices that the
-// frames report.
+// replay decodes recorded frames. After each burst, it checks that the published book has the best prices that the frames report.
 func replay(t *testing.T, s *socket, id string, frames []json.RawMessage) (bursts int) {
 	t.Helper()
 	for _, f := range frames {
@@ -530,8 +531,8 @@ func TestRecordedRun(t *testing.T) {
 	}
 }
 
-// TestRecordedBurst replays a marketable order. The test derives the book before the order from the recorded book after the order.
-// To do this, it removes the ask at 0.301 and adds bids at 0.311 and 0.301.
+// TestRecordedBurst replays the recorded frames of a marketable order. The recording lacks the book before the order, so the test
+// derives it from the book after the order. To do this, the test removes the ask at 0.301 and adds bids at 0.311 and 0.301.
 func TestRecordedBurst(t *testing.T) {
 	frames := recorded(t, "market_crossing_burst_end.json")
 	var after struct {

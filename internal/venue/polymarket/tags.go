@@ -10,9 +10,8 @@ import (
 )
 
 const (
-	// tagLife is the time for which the id of a tag is remembered.
+	// tagLife is the time after which tagIDs forgets the id of a tag.
 	tagLife = 24 * time.Hour
-	// maxTags bounds the number of remembered tags.
 	maxTags = 2000
 )
 
@@ -24,7 +23,7 @@ type tagIDs struct {
 	ids map[string]tagID
 }
 
-// tagID contains the id of a tag. The id is empty if Polymarket does not know the slug.
+// tagID contains the id of a tag. If Polymarket does not know the slug, the id is empty.
 type tagID struct {
 	id    string
 	until time.Time
@@ -32,7 +31,7 @@ type tagID struct {
 
 func newTagIDs(now func() time.Time) *tagIDs { return &tagIDs{now: now, ids: make(map[string]tagID)} }
 
-// get returns the remembered id of a slug. ok is false if no id is remembered.
+// get returns the id of a slug. If tagIDs does not contain the slug, ok is false.
 func (t *tagIDs) get(slug string) (id string, ok bool) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -40,7 +39,7 @@ func (t *tagIDs) get(slug string) (id string, ok bool) {
 	return known.id, ok && t.now().Before(known.until)
 }
 
-// put remembers the id of a slug. If maxTags ids are already remembered, it first forgets all of them.
+// put stores the id of a slug. If tagIDs already contains maxTags ids, put first removes all of them.
 func (t *tagIDs) put(slug, id string) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -50,7 +49,7 @@ func (t *tagIDs) put(slug, id string) {
 	t.ids[slug] = tagID{id, t.now().Add(tagLife)}
 }
 
-// tagID returns the id of a tag by its slug or its label, or "" if Polymarket does not know it.
+// tagID returns the id of a tag by the tag's slug or label. If Polymarket does not know the tag, tagID returns "".
 func (d *Driver) tagID(ctx context.Context, tag string) (string, error) {
 	const e = reqctx.EndpointSearch
 	slug := slugOf(tag)

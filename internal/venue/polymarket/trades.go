@@ -13,9 +13,8 @@ import (
 	"oddsgraph/internal/venue/wire"
 )
 
-// MarketTrades returns one page of the trades of a market. It returns each trade once, with the taker's token and side. Polymarket
-// cannot filter by token, so the page of a token may be short although there is a next page. If q.MarketID is not a condition id,
-// the page is empty.
+// MarketTrades returns one page of the trades of a market, each with the taker's token and side. Polymarket cannot filter by token.
+// So if q has a token, the page may be short although there is a next page. If q.MarketID is not a condition id, the page is empty.
 func (d *Driver) MarketTrades(ctx context.Context, q queries.MarketTrades) (*queries.TradePage, error) {
 	const e = reqctx.EndpointMarketTrades
 	if !isCondition(q.MarketID) {
@@ -44,8 +43,8 @@ func (d *Driver) MarketTrades(ctx context.Context, q queries.MarketTrades) (*que
 	return &queries.TradePage{Trades: kept, Next: p.at.after(p.next), LeftOut: p.bad.LeftOut(e)}, nil
 }
 
-// publicID returns the id that the stream gives to a trade. The id is empty if the trade has no transaction. Without a transaction,
-// the stream's id depends on the exact time, but REST rounds the time to seconds.
+// publicID returns the id that the same trade has in the stream. If the trade has no transaction, the id in the stream depends on
+// the exact time. REST rounds the time to seconds, so publicID then returns "".
 func publicID(t *market.Trade) string {
 	if t.TransactionHash == "" {
 		return ""

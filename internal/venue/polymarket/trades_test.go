@@ -9,7 +9,7 @@ import (
 	"oddsgraph/internal/market/queries"
 )
 
-// publicTrade returns a row of /v2/trades. Its token is 1 or 2.
+// publicTrade returns a row of /v2/trades.
 func publicTrade(condition string, token int, transaction string) map[string]any {
 	return map[string]any{
 		"proxy_wallet": account, "side": "BUY", "token_id": fmt.Sprint(token), "condition_id": condition, "size": 2, "price": 0.5,
@@ -17,7 +17,7 @@ func publicTrade(condition string, token int, transaction string) map[string]any
 	}
 }
 
-// TestMarketTrades reads two pages of a market and of a token. Equal rows must have different keys on all pages.
+// TestMarketTrades reads two pages of trades of a market and of a token. Rows that look the same must have different keys.
 func TestMarketTrades(t *testing.T) {
 	d, s, _ := open(t, answers{"GET /v2/trades": func(q url.Values, _ []byte) answer {
 		if q.Get("cursor") == "" {
@@ -53,7 +53,7 @@ func TestMarketTrades(t *testing.T) {
 	}
 }
 
-// TestTradesOfAnotherMarket expects no row of another market, because the venue may ignore the filter.
+// TestTradesOfAnotherMarket checks that the driver leaves out rows of another market, because the venue may ignore the filter.
 func TestTradesOfAnotherMarket(t *testing.T) {
 	rows := []any{publicTrade("0xb2", 3, "0x1"), publicTrade("0xa1", 1, "0x2")}
 	d, _, _ := open(t, answers{"GET /v2/trades": func(url.Values, []byte) answer { return dataPage(rows, "") }})
