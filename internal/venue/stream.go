@@ -14,12 +14,12 @@ import (
 
 // StreamConfig configures the stream of a driver.
 type StreamConfig struct {
-	// Driver has the same meaning as in Config.
+	// Driver is one of Drivers. If Driver is empty, the driver is Generic.
 	Driver string
-	// URL is the address of the stream. If URL is empty, the driver's default address is used. Without a default address, there is
-	// no stream.
+	// URL is the address of the stream. If URL is empty, the stream has the driver's default address. If the driver has no default
+	// address, there is no stream.
 	URL string
-	// KeyID and Key are the operator's API key at the venue. Key is a PEM text. KeyID and Key are empty if the operator has no key.
+	// KeyID and Key are the operator's API key at the venue. Key is a PEM text. If the operator has no key, KeyID and Key are empty.
 	KeyID string
 	Key   []byte
 	Clock market.Clock
@@ -30,7 +30,7 @@ type StreamConfig struct {
 var streams = map[string]func(StreamConfig) (address string, p *stream.Protocol, err error){
 	Generic:  func(c StreamConfig) (string, *stream.Protocol, error) { return c.URL, nil, noKey(c) },
 	"kalshi": openKalshi,
-	// The protocol reads books over REST, so the driver provides the protocol; see Streamer.
+	// The driver itself provides the protocol, because the protocol reads books over REST; see Streamer.
 	"polymarket": func(c StreamConfig) (string, *stream.Protocol, error) {
 		return cmp.Or(c.URL, polymarket.StreamURL), nil, noKey(c)
 	},

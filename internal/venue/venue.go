@@ -1,4 +1,4 @@
-// Package venue opens the REST driver of a venue.
+// Package venue opens the REST driver and the stream of a venue.
 package venue
 
 import (
@@ -75,10 +75,10 @@ const Generic = "generic"
 
 // Config configures a driver.
 type Config struct {
-	// Driver is one of Drivers. An empty name means Generic.
+	// Driver is one of Drivers. If Driver is empty, the driver is Generic.
 	Driver string
 	rest.Config
-	// MaxIDs, MaxURL and Names have the same meaning as in generic.Config. Other drivers ignore them.
+	// MaxIDs, MaxURL and Names are those of generic.Config. Other drivers ignore them.
 	MaxIDs, MaxURL int
 	Names          DetailNames
 }
@@ -86,10 +86,9 @@ type Config struct {
 // driver is an entry of the registry.
 type driver struct {
 	open func(Config) (Driver, error)
-	// publicAccounts reports that the driver needs no credentials of a caller. Either the venue shows accounts to everybody, or the
-	// driver serves no account data.
+	// publicAccounts is the result of PublicAccounts.
 	publicAccounts bool
-	// currency is the unit of the venue's money. It is empty if venues with this driver use different units.
+	// currency is the result of Currency.
 	currency string
 }
 
@@ -105,8 +104,8 @@ var drivers = map[string]driver{
 // limits contains the documented limits of venues, by name of the driver.
 var limits = map[string]func() []rest.PublishedLimit{"kalshi": kalshi.Limits, "polymarket": polymarket.Limits}
 
-// Limits returns the limits that a driver's venue documents for its endpoints. Limits returns nil for generic venues, because their
-// limits are configured.
+// Limits returns the limits that a driver's venue documents for its endpoints. For Generic, Limits returns nil, because the limits
+// of such a venue are configured.
 func Limits(driver string) []rest.PublishedLimit {
 	if f := limits[driver]; f != nil {
 		return f()
@@ -117,12 +116,12 @@ func Limits(driver string) []rest.PublishedLimit {
 // Drivers returns the names of the drivers in order.
 func Drivers() []string { return slices.Sorted(maps.Keys(drivers)) }
 
-// PublicAccounts reports whether a driver needs no credentials of a caller. Either the venue shows accounts to everybody, or the
-// driver serves no account data.
+// PublicAccounts reports whether a driver works without credentials of the caller, because the venue shows accounts to everybody or
+// the driver serves no account data.
 func PublicAccounts(name string) bool { return drivers[name].publicAccounts }
 
-// Currency returns the unit of a driver's money: a code of ISO 4217 or the venue's own unit. The result is empty if venues with
-// this driver use different units.
+// Currency returns the unit of a driver's money: a code of ISO 4217 or the venue's own unit. If venues with this driver use
+// different units, Currency returns "".
 func Currency(name string) string { return drivers[name].currency }
 
 // Open returns the driver that cfg names. It makes no call.

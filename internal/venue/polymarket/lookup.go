@@ -104,7 +104,7 @@ func (l lookup[T]) readList(ctx context.Context, ids []string, left *int) (value
 	switch {
 	case err == nil:
 		for id, r := range got {
-			if r.Err != nil && market.CodeOf(r.Err) == market.CodeInternal { // an error without a code, from reading an element
+			if r.Err != nil && market.CodeOf(r.Err) == market.CodeInternal { // the functions that read elements return errors without a code
 				got[id] = market.Result[*T]{Err: rest.BadElement(l.endpoint, r.Err)}
 			}
 		}

@@ -33,7 +33,7 @@ func ageOf(h http.Header) (a market.Age) {
 	return a
 }
 
-// maxAge returns the time for which a shared cache may serve a response. ok is false if Cache-Control does not contain this time.
+// maxAge returns the time for which a shared cache may serve a response. If Cache-Control does not limit this time, ok is false.
 func maxAge(values []string) (life time.Duration, ok bool) {
 	shared := false
 	for directive := range strings.SplitSeq(strings.Join(values, ","), ",") {

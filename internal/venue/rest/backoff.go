@@ -17,11 +17,11 @@ import (
 )
 
 const (
-	// After the first failure, the wait is a random time of up to MinBackoff. The limit of the random time doubles with each
-	// further failure in a row, up to MaxBackoff.
+	// The wait after the first failure is a random time of up to MinBackoff. This bound doubles with each further failure in a row,
+	// up to MaxBackoff.
 	MinBackoff = 250 * time.Millisecond
 	MaxBackoff = 30 * time.Second
-	// maxBackoffs bounds the number of remembered keys. If there are more keys, the key with the oldest last failure is forgotten.
+	// maxBackoffs bounds the number of remembered keys. If more keys fail, the key whose last failure is the oldest is forgotten.
 	maxBackoffs = 10_000
 )
 
@@ -79,7 +79,8 @@ func (b *backoffs) digest(texts ...string) string {
 	return string(mac.Sum(nil))
 }
 
-// refusal returns nil if a key may be read. Otherwise it returns the error of the last read with the remaining wait.
+// refusal returns nil if a key may be read. If its wait has not ended, refusal returns the error of the last read. RetryAfter of
+// this error is the remaining wait.
 func (b *backoffs) refusal(e reqctx.Endpoint, key string) error {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -94,8 +95,8 @@ func (b *backoffs) refusal(e reqctx.Endpoint, key string) error {
 }
 
 // record records the result of a read of several keys. After a failure of the venue, it starts the wait of the keys and returns the
-// error with that wait. After a response, it forgets the keys. It ignores reads without a call to the venue and reads that the
-// caller gave up.
+// error with this wait as RetryAfter. After any other response of the venue, it forgets the keys. It ignores a read that made no
+// call to the venue, or that the caller gave up.
 func (b *backoffs) record(e reqctx.Endpoint, err error, keys ...string) error {
 	failure, sent := venueFailure(err)
 	if !sent {
@@ -112,7 +113,7 @@ func (b *backoffs) record(e reqctx.Endpoint, err error, keys ...string) error {
 	}
 	failures := 1
 	for _, key := range keys {
-		// If the wait of a key ended more than MaxBackoff ago, its failures are counted from 1 again.
+		// If the wait of a key ended more than MaxBackoff ago, the earlier failures of the key do not count.
 		if known, ok := b.keys.Peek(backoffKey{e, key}); ok && now.Sub(known.until) <= MaxBackoff {
 			failures = max(failures, known.failures+1)
 		}
@@ -127,8 +128,8 @@ func (b *backoffs) record(e reqctx.Endpoint, err error, keys ...string) error {
 	return withRetryAfter(failure, wait)
 }
 
-// venueFailure returns err as failure if it is a temporary failure of the venue: the rate limit, an internal error, or no response.
-// sent is false if the client sent no call or the caller did not wait for the response.
+// venueFailure returns err as failure if err is a temporary failure of the venue: the rate limit, an internal error, or no response.
+// If the client sent no call, or the caller did not wait for the response, sent is false.
 func venueFailure(err error) (failure *market.Error, sent bool) {
 	if err == nil {
 		return nil, true
@@ -165,11 +166,12 @@ func (c *Client) AccountKey(ctx context.Context, a market.Address) string {
 // Digest returns a keyed hash of texts, which may be long or secret.
 func (c *Client) Digest(texts ...string) string { return c.backoffs.digest(texts...) }
 
-// Refusal returns nil if a key may be read. Otherwise it returns the error of the key's last read with the remaining wait.
+// Refusal returns nil if a key may be read. If its wait has not ended, Refusal returns the error of the key's last read. RetryAfter
+// of this error is the remaining wait.
 func (c *Client) Refusal(e reqctx.Endpoint, key string) error { return c.backoffs.refusal(e, key) }
 
-// Record records the result of a read of several keys, as WithBackoff does for one key. It returns the error with the wait of the
-// keys.
+// Record records the result of a read of several keys, as WithBackoff does for one key. If the read failed, Record starts the wait
+// of the keys and returns the error with this wait as RetryAfter.
 func (c *Client) Record(e reqctx.Endpoint, err error, keys ...string) error {
 	return c.backoffs.record(e, err, keys...)
 }

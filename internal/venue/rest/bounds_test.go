@@ -97,8 +97,8 @@ func TestConnectionsAreBounded(t *testing.T) {
 	}
 }
 
-// TestEmptyBodyIsNotProbed makes a request without a body. net/http must not start a goroutine and a timer to find out that the
-// body is empty, and must copy nothing.
+// TestEmptyBodyIsNotProbed checks that net/http does not start a goroutine to find out that the body of a request is empty, and
+// copies no body.
 func TestEmptyBodyIsNotProbed(t *testing.T) {
 	c, err := New(Config{BaseURL: "http://venue.invalid"})
 	if err != nil {
@@ -128,7 +128,7 @@ func TestEmptyBodyIsNotProbed(t *testing.T) {
 	}
 }
 
-// recordingConn records a request. Like a TCP connection it has ReadFrom.
+// recordingConn records a request. It has the method ReadFrom, because a TCP connection has it.
 type recordingConn struct {
 	strings.Builder
 	copied bool

@@ -9,10 +9,10 @@ import (
 
 const (
 	// A circuit opens after minFailures failures in a row. The failures must belong to at least minSubjects different requests or
-	// accounts. A single request that always fails does not mean that the endpoint is down.
+	// accounts, because a single request that always fails does not mean that the endpoint is down.
 	minFailures = 5
 	minSubjects = 3
-	// FailureWindow is the time after which earlier failures no longer count.
+	// If no call fails for FailureWindow, the earlier failures no longer count.
 	FailureWindow = time.Minute
 	// minOpen and MaxOpen bound the time for which a circuit stays open. This time doubles with each failed probe.
 	minOpen = time.Second
@@ -39,14 +39,14 @@ type Circuit struct {
 	State    CircuitState
 	// Until is the time at which an open circuit admits the next call. It is zero in the states CircuitClosed and CircuitHalfOpen.
 	Until time.Time
-	// Opened is the number of times that the circuit has opened. Refused is the number of calls that it has refused.
+	// Opened is the number of times that the circuit has opened. Refused is the number of calls that the circuit has refused.
 	Opened, Refused uint64
 }
 
 // breaker is a circuit breaker. It is safe for concurrent use.
 //
-// A probe may end without a verdict, because its caller gives up or the venue reports its rate limit. The usual package,
-// failsafe-go, cannot release such a probe. Its clock cannot be replaced in tests, either.
+// A probe may end without a verdict, because its caller gives up or the venue reports its rate limit. Another call must then be able
+// to become the probe. The package failsafe-go does not support this, and its clock cannot be replaced in tests.
 type breaker struct {
 	endpoint string
 	clock    market.Clock
@@ -80,8 +80,8 @@ const (
 	verdictFailure
 )
 
-// acquire admits or refuses a call, and ok reports which. If acquire refuses the call, wait is the time for which the circuit
-// refuses calls. After an admitted call, the caller must call done with the returned generation.
+// acquire reports in ok whether the circuit admits a call. If ok is false, the circuit refuses calls for the time wait. If ok is
+// true, the caller must pass generation to done after the call.
 func (b *breaker) acquire() (generation uint64, wait time.Duration, ok bool) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -93,8 +93,8 @@ func (b *breaker) acquire() (generation uint64, wait time.Duration, ok bool) {
 	return b.generation, 0, true
 }
 
-// refuse returns the time for which calls are refused, or 0 if a call would be admitted now. If the result is not 0, refuse counts
-// a refused call.
+// refuse returns the time for which the circuit refuses calls. If the circuit would admit a call now, refuse returns 0. If it would
+// refuse the call, refuse counts the call as refused.
 func (b *breaker) refuse() time.Duration {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -105,7 +105,7 @@ func (b *breaker) refuse() time.Duration {
 	return wait
 }
 
-// remaining returns the time for which calls are refused, or 0. The caller holds the lock.
+// remaining returns the time for which the circuit refuses calls. The caller holds the lock.
 func (b *breaker) remaining() time.Duration {
 	switch wait := b.until.Sub(b.clock.Now()); {
 	case b.until.IsZero():
@@ -186,8 +186,7 @@ func (b *breaker) state() Circuit {
 	return s
 }
 
-// Circuits returns the state of all circuit breakers, in a fixed order. Each path has its own breaker, so a failing endpoint
-// does not affect the others.
+// Circuits returns the state of all circuit breakers, in a fixed order. Each path has its own breaker.
 func (c *Client) Circuits() []Circuit {
 	out := make([]Circuit, len(c.breakers))
 	for i, b := range c.breakers {

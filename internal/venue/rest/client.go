@@ -33,7 +33,7 @@ const (
 	DefaultUserAgent = "oddsgraph"
 )
 
-// Config says where a host of a venue is and how to call it. The zero value of a field means its default.
+// Config says where a host of a venue is and how to call it. A field that is zero has its default.
 type Config struct {
 	// BaseURL is an http or https URL without query and user info. It may have a path prefix.
 	BaseURL string
@@ -66,7 +66,7 @@ type Observer interface {
 	// Call reports one HTTP call. status is 0 if there was no response. outcome is one of the values of the field Outcome of
 	// reqctx.UpstreamCall.
 	Call(endpoint string, keys, status int, outcome string, elapsed time.Duration)
-	// Drift reports that a response differs from the contract. what is one of a bounded set of texts.
+	// Drift reports that a response differs from its documented form. what is one of a bounded set of texts.
 	Drift(endpoint, what string)
 }
 
@@ -78,10 +78,10 @@ type Client struct {
 	base url.URL
 
 	backoffs *backoffs
-	// endpoints contains the state of each endpoint. Endpoints with the same path share a state. breakers contains the breaker of
-	// each path.
+	// endpoints contains the state of each endpoint. Endpoints with the same path share a state.
 	endpoints [reqctx.Endpoints]*endpointState
-	breakers  []*breaker
+	// breakers contains the breaker of each path.
+	breakers []*breaker
 }
 
 // New returns a client of the host that cfg describes. It makes no call.
@@ -127,11 +127,10 @@ func (c *Client) URLBytes(e reqctx.Endpoint) int {
 	return len(c.base.Scheme) + len("://") + len(c.base.Host) + len(c.base.Path) + len(c.cfg.Paths[e])
 }
 
-// endpointState is the state of one path of the venue. Each path has its own slots, so slow calls to one path do not delay
-// calls to the others.
+// endpointState is the state of one path of the venue.
 type endpointState struct {
 	breaker *breaker
-	// slots contains a token for each call in flight. Its capacity bounds these calls.
+	// slots contains an element for each call in flight to the path. Its capacity bounds the number of these calls.
 	slots chan struct{}
 }
 

@@ -8,7 +8,7 @@ import (
 	"oddsgraph/internal/venue/wire"
 )
 
-// Drift collects the differences between a usable response and the contract.
+// Drift collects the differences between a usable response and its documented form.
 type Drift []string
 
 func (n *Drift) Add(what string) { *n = append(*n, what) }
@@ -23,7 +23,7 @@ func (c *Client) Report(e reqctx.Endpoint, n Drift) {
 	}
 }
 
-// ParseCount reads an optional number of items. It returns nil for an unreadable number.
+// ParseCount reads an optional number of items. If the number is missing or unreadable, ParseCount returns nil.
 func ParseCount(v wire.Value) *int {
 	n, err := strconv.ParseInt(v.Text(), 10, 64)
 	if err != nil || n < 0 || n > math.MaxInt32 {
@@ -39,8 +39,8 @@ type RowList struct {
 	Object wire.Value
 }
 
-// RowsOf finds the rows of a response. The response is a list, or an object that contains a list under one of keys or a common key.
-// The list may be at most two objects deep.
+// RowsOf finds the rows of a response. The response is a list, or an object that contains the list under one of keys, "data",
+// "results" or "items". The list may also be inside up to two further objects under such keys.
 func RowsOf(payload wire.Value, keys ...string) (RowList, bool) {
 	for depth := 0; payload.Kind() == wire.Object; depth++ {
 		var inside, empty wire.Value
@@ -68,8 +68,8 @@ func RowsOf(payload wire.Value, keys ...string) (RowList, bool) {
 	return RowList{Rows: payload.Elements()}, payload.Kind() == wire.List
 }
 
-// SingleObject finds the object of a response about one thing. The object may be the only element of a list, or the member
-// under a key.
+// SingleObject finds the object in a response that describes one object. The object may be the only element of a list, or the value
+// of one of keys or "data".
 func SingleObject(payload wire.Value, keys ...string) (wire.Value, bool) {
 	for range 3 {
 		switch payload.Kind() {
@@ -90,7 +90,7 @@ func SingleObject(payload wire.Value, keys ...string) (wire.Value, bool) {
 	return payload, payload.Kind() == wire.Object
 }
 
-// innerObject returns the first member under one of keys that is an object or a list with one element.
+// innerObject returns the value of the first of keys whose value is an object, or a list with one element. The last key is "data".
 func innerObject(object wire.Value, keys []string) (wire.Value, bool) {
 	for _, key := range append(keys[:len(keys):len(keys)], "data") {
 		v := object.Member(key)

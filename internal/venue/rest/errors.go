@@ -59,14 +59,14 @@ func (c *CallFailure) Error() string {
 	return "status " + strconv.Itoa(c.Status) + ": " + c.Text
 }
 
-// RefusesForm reports whether err may mean that the venue does not support the call's parameter.
+// RefusesForm reports whether err may mean that the venue does not support the call's parameter. The venue has refused the request,
+// reported an error of unknown meaning, or sent JSON of an unknown form.
 func RefusesForm(err error) bool {
 	c, ok := errors.AsType[*CallFailure](err)
 	return ok && (c.Kind == KindRefused || c.Kind == KindUnclear || c.Kind == KindShape)
 }
 
-// RefusesParameter reports whether err may mean that the venue refuses a parameter. It returns false if err means that the venue
-// lacks the data.
+// RefusesParameter reports whether the venue has refused the request, other than with a 404 or 410 response.
 func RefusesParameter(err error) bool {
 	c, ok := errors.AsType[*CallFailure](err)
 	return ok && c.Kind == KindRefused && c.Status != http.StatusNotFound && c.Status != http.StatusGone
@@ -151,7 +151,7 @@ func contextFailure(ctx context.Context, e reqctx.Endpoint) error {
 	return fmt.Errorf("venue: %s: %w: %w", e, context.Canceled, why)
 }
 
-// openCircuit returns the error of a call that an open circuit refuses. The circuit refuses calls for the time wait.
+// openCircuit returns the error of a call that an open circuit refuses. wait is the time for which the circuit refuses calls.
 func openCircuit(e reqctx.Endpoint, wait time.Duration) error {
 	return withRetryAfter(newError(e, market.CodeUpstreamUnavailable, &CallFailure{Kind: KindOpen, Text: "the circuit is open after failures in a row"}), wait)
 }
@@ -171,8 +171,8 @@ func connectionFailure(ctx, call context.Context, e reqctx.Endpoint, err error) 
 	return newError(e, market.CodeUpstreamUnavailable, &CallFailure{Kind: KindConnection, Text: text, Transient: passing})
 }
 
-// goAwayPrefix is the start of net/http's error for an HTTP/2 connection that ends during a call. The error has no exported
-// type.
+// goAwayPrefix is the start of net/http's error for an HTTP/2 connection that ends during a call. The type of the error is not
+// exported.
 const goAwayPrefix = "http2: server sent GOAWAY and closed the connection"
 
 // streamReset receives net/http's error for a reset HTTP/2 stream. The type of the error is not exported, but its As method
@@ -275,7 +275,7 @@ func (c *Client) statusFailure(e reqctx.Endpoint, resp *http.Response, isJSON bo
 	return err
 }
 
-// reportedFailure returns the error that the body of a 2xx response reports, or nil.
+// reportedFailure returns the error that the body of a 2xx response reports. If the body reports no error, it returns nil.
 func (c *Client) reportedFailure(e reqctx.Endpoint, resp *http.Response, body wire.Value, redact func(string) string) *market.Error {
 	if !isBool(body.Member("success"), wire.False, "false") && !isError(body.Member("error")) {
 		return nil
@@ -291,7 +291,7 @@ func (c *Client) reportedFailure(e reqctx.Endpoint, resp *http.Response, body wi
 	return err
 }
 
-// isBool reports whether a value is the JSON boolean kind, or a string with the boolean's name.
+// isBool reports whether a value is the JSON boolean kind, or the same boolean as a string. name is the text of the boolean.
 func isBool(v wire.Value, kind wire.Kind, name string) bool {
 	return v.Kind() == kind || v.Kind() == wire.String && strings.EqualFold(v.Text(), name)
 }
@@ -320,8 +320,8 @@ func reportedCode(body wire.Value) string {
 	return ""
 }
 
-// codeOf maps the error code of a body. A missing or unknown code is treated as an outage. Its FailureKind is KindUnclear, because
-// the venue may also have refused the request.
+// codeOf maps the error code of a body. A missing or unknown code becomes UPSTREAM_UNAVAILABLE with KindUnclear, because the venue
+// may have failed or may have refused the request.
 func codeOf(reported string) (market.Code, FailureKind) {
 	switch reported {
 	case "RATE_LIMITED", "RATE_LIMIT", "RATE_LIMIT_EXCEEDED", "TOO_MANY_REQUESTS", "429":

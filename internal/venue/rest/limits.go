@@ -55,8 +55,8 @@ func rateLimitOf(h http.Header, now time.Time) rateLimits {
 	return l
 }
 
-// parseCalls reads a number of calls. If the header contains several numbers, the first one counts. It returns -1 if there is
-// no valid number.
+// parseCalls reads a number of calls. If the header contains several numbers, parseCalls returns the first number. If the number is
+// invalid, parseCalls returns -1.
 func parseCalls(s string) int {
 	if i := strings.IndexAny(s, ",;"); i >= 0 {
 		s = s[:i]
@@ -68,8 +68,8 @@ func parseCalls(s string) int {
 	return n
 }
 
-// reportLimits passes the rate limit of a response to the permit in ctx. It may also set the wait of a RATE_LIMITED err that has
-// none. If no calls remain and the response contains the time of the reset, the wait is the time until the reset.
+// reportLimits passes the rate limit of a response to the permit in ctx. If err is RATE_LIMITED, reportLimits also passes the wait
+// to the permit. If err has no wait and the headers say that no calls remain, the wait is the time until the reset.
 func (c *Client) reportLimits(ctx context.Context, h http.Header, err error) {
 	now := c.cfg.Clock.Now()
 	l := rateLimitOf(h, now)

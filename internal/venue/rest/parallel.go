@@ -40,7 +40,7 @@ func ForEach(n int, f func(i int)) {
 	}
 }
 
-// ErrorIfAllFailed returns the first element of errs if no element is nil. It returns nil if an element is nil or errs is empty.
+// ErrorIfAllFailed returns the first element of errs. If an element is nil, or errs is empty, it returns nil.
 func ErrorIfAllFailed(errs []error) error {
 	if len(errs) == 0 || slices.Contains(errs, nil) {
 		return nil

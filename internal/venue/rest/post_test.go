@@ -12,7 +12,7 @@ import (
 	"oddsgraph/internal/venue/rest"
 )
 
-// TestARequestWithABodyIsAPost expects each attempt to send the whole body to the path of the request.
+// TestARequestWithABodyIsAPost checks that each attempt sends the whole body to the path of the request.
 func TestARequestWithABodyIsAPost(t *testing.T) {
 	var got []string
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

@@ -14,7 +14,7 @@ import (
 // maxMessage is the greatest length in bytes of a venue's text in a log line.
 const maxMessage = 200
 
-// minRedacted is the least length in bytes of a client's value that is redacted. Shorter values occur in any text by chance.
+// Values of the client that are shorter than minRedacted bytes are not redacted, because they occur in any text by chance.
 const minRedacted = 8
 
 // newRedactor returns a function that removes the credentials and the client's values in rq from a text of the venue. The
@@ -42,7 +42,7 @@ func newRedactor(credentials *market.Credentials, rq *Request) func(string) stri
 	}
 }
 
-// minRedactedName is the least length in bytes of a redacted name of a member of the credentials. A shorter name, such as
+// Names of members of the credentials that are shorter than minRedactedName bytes are not redacted. Such a name, for example
 // passphrase, usually describes the value and is not secret.
 const minRedactedName = 20
 
@@ -79,7 +79,7 @@ func secretsOf(credentials *market.Credentials) []string {
 	return slices.DeleteFunc(slices.Compact(secrets), func(s string) bool { return s == "" })
 }
 
-// ownParameters are the parameters whose values are not redacted: addresses, numbers, times and words that the client defines.
+// ownParameters are the parameters whose values are not redacted: addresses, numbers, times, and words from a fixed set.
 var ownParameters = []string{"address", "depth", "endDate", "endsAfter", "endsBefore", "from", "limit", "offset", "order", "sort", "startDate", "status", "to", "type"}
 
 // clientValues returns the values in a request that the client of the graph has chosen, in every spelling.

@@ -21,9 +21,9 @@ import (
 type Request struct {
 	Endpoint reqctx.Endpoint
 	Query    Query
-	// Keys is the number of requested ids. The Observer receives it.
+	// Keys is the number of requested ids, for the Observer.
 	Keys int
-	// Account is the account whose data is requested; empty for public data.
+	// Account is the account whose data is requested. It is empty if the data is public.
 	Account market.Address
 	// Path replaces the path of the endpoint if Path is not empty. The call still uses the endpoint's circuit breaker.
 	Path string
@@ -39,8 +39,8 @@ func ForAccount(e reqctx.Endpoint, a market.Address) *Request {
 	return rq
 }
 
-// Query builds a query string. It writes parameters in the order in which they are added. It escapes values, but not the commas
-// between ids.
+// Query builds a query string. The parameters are in the order in which they were added. Values are escaped, but not the commas
+// between the values of a list.
 type Query struct{ b strings.Builder }
 
 // String returns the query string.
@@ -90,9 +90,8 @@ func (q *Query) name(name string) {
 	q.b.WriteByte('=')
 }
 
-// Get makes a call, retries it after a transient failure, and returns the decoded payload without its envelope. The payload is the
-// zero Value if the envelope contains null. The error is NOT_FOUND if the venue reports that it does not have the data. The caller
-// decides what NOT_FOUND means.
+// Get makes a call, retries it after a transient failure, and returns the decoded payload without its envelope. If the envelope
+// contains null, the payload is the zero Value. If the venue reports that it does not have the data, the error is NOT_FOUND.
 func (c *Client) Get(ctx context.Context, rq *Request) (wire.Value, error) {
 	credentials, err := c.credentials(ctx, rq.Endpoint)
 	if err != nil {
@@ -114,9 +113,9 @@ func (c *Client) Get(ctx context.Context, rq *Request) (wire.Value, error) {
 	}
 }
 
-// attempt waits for a slot of the endpoint and for the rate limit, and makes one HTTP call. sent is false if the circuit is open or
-// a wait fails. The wait for a slot fails when ctx ends. The wait for a slot does not use up the rate limit and is not part of the
-// call's duration.
+// attempt makes one HTTP call. It first waits until fewer than MaxInFlight calls to the path are in flight, and then until the rate
+// limit admits the call. The call's duration does not include these waits. If the circuit is open, or ctx ends during a wait, or the
+// rate limit refuses the call, sent is false.
 func (c *Client) attempt(ctx context.Context, rq *Request, credentials *market.Credentials) (payload wire.Value, sent bool, err error) {
 	if ctx.Err() != nil {
 		return wire.Value{}, false, contextFailure(ctx, rq.Endpoint)
@@ -181,8 +180,9 @@ func outcomeOf(err error) string {
 	return reqctx.CallCancelled
 }
 
-// verdictOf returns the verdict on the venue after a call. Only an internal error or a missing response counts as a failure. There
-// is no verdict if the venue reports a rate limit or the caller gives up. Any other response shows that the venue works.
+// verdictOf returns the verdict on the venue after a call. Only an internal error or a missing response is a verdictFailure. If the
+// venue reports a rate limit or an error of unknown meaning, or the caller gives up, there is no verdict. Any other response shows
+// that the venue works.
 func verdictOf(err error) verdict {
 	failure, sent := venueFailure(err)
 	var why *CallFailure
@@ -198,8 +198,8 @@ func verdictOf(err error) verdict {
 }
 
 // exchange sends a request and reads the response. It calls the transport directly, because an http.Client would follow redirects,
-// store cookies and add the URL to errors. call is ctx with the client's timeout. status is 0 if there was no response. age is zero
-// unless the call succeeded.
+// store cookies and add the URL to errors. call is ctx with the client's timeout. If there was no response, status is 0. If the call
+// failed, age is zero.
 func (c *Client) exchange(ctx, call context.Context, rq *Request, credentials *market.Credentials, trace reqctx.TraceContext) (status int, age market.Age, payload wire.Value, err error) {
 	resp, err := c.cfg.Transport.RoundTrip(c.newRequest(call, rq, credentials, trace))
 	if err != nil {
@@ -225,7 +225,7 @@ func (c *Client) exchange(ctx, call context.Context, rq *Request, credentials *m
 	return resp.StatusCode, age, payload, err
 }
 
-// credentials returns the credentials of a call. They are nil for public calls and in mode none.
+// credentials returns the credentials of a call. If the endpoint is public, or the mode is CredentialsNone, credentials returns nil.
 func (c *Client) credentials(ctx context.Context, e reqctx.Endpoint) (*market.Credentials, error) {
 	if !e.User() || c.cfg.CredentialsMode == CredentialsNone {
 		return nil, nil
@@ -282,15 +282,16 @@ func (emptyBody) WriteTo(io.Writer) (int64, error) { return 0, nil }
 // Close implements io.Closer.
 func (emptyBody) Close() error { return nil }
 
-// identityEncoding is the transfer encoding of a request without a body. net/http does not send this header. Without
-// identityEncoding, the transport would start a goroutine to find out whether the body is empty. If the goroutine is slow, the
+// identityEncoding is the transfer encoding of a request without a body. net/http does not send it in a header. Without
+// identityEncoding, the transport would start a goroutine to find out whether the body is empty. If this goroutine were slow, the
 // transport would send a chunked body.
 var identityEncoding = []string{"identity"}
 
-// errUnprocessed prevents the transport from repeating a call. The venue has not processed such a call.
+// errUnprocessed is the error of GetBody. The transport calls GetBody to repeat a call that the venue has not processed. Because of
+// this error, the transport does not repeat the call.
 var errUnprocessed = errors.New("the call was not processed")
 
-// errorText returns the venue's message in an error response. isJSON is also true for an empty body.
+// errorText returns the venue's message in an error response. If the body is empty, isJSON is true, too.
 func errorText(resp *http.Response, redact func(string) string) (isJSON bool, text string) {
 	body, err := readBody(resp, maxErrorBody)
 	if err != nil {

@@ -9,9 +9,8 @@ import (
 	"oddsgraph/internal/market/reqctx"
 )
 
-// retryWait returns the wait before a failed call is retried. ok is false if the call must not be retried, for example because
-// the retry would end after the caller's deadline. All calls only read, so retries are safe. took is the duration of the last
-// attempt.
+// retryWait returns the wait before a failed call is retried. If the call must not be retried, ok is false. took is the duration of
+// the last attempt. A retry that takes as long must end before the caller's deadline. All calls only read, so retries are safe.
 func (c *Client) retryWait(ctx context.Context, attempt int, took time.Duration, err error) (wait time.Duration, ok bool) {
 	why, sent := errors.AsType[*CallFailure](err)
 	failure, coded := errors.AsType[*market.Error](err)

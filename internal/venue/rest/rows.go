@@ -20,7 +20,7 @@ type RowError struct {
 // MaxLeftOut is the greatest number of bad rows that get separate errors. All further bad rows share one error.
 const MaxLeftOut = 10
 
-// ReadRows reads the rows of a list and returns the good rows and the errors of the bad ones.
+// ReadRows reads the rows of a list and returns the good rows, and the errors of the bad rows.
 func ReadRows[T any](list []wire.Value, n *Drift, read func(*wire.Row) T) (good []T, bad RowErrors) {
 	good, note := make([]T, 0, len(list)), n.Add
 	for i, v := range list {

@@ -14,10 +14,10 @@ import (
 )
 
 const (
-	// MaxInFlight bounds the calls in flight to one endpoint. The cache bounds its concurrent calls for one kind of account data to
-	// 16 times its InFlight. With the default InFlight of 4, this bound equals MaxInFlight, so these calls never wait for a slot.
-	// maxConns bounds the connections to the venue. It is large enough for all calls in flight of all endpoints.
-	MaxInFlight       = 64
+	// MaxInFlight bounds the calls in flight to one path. By default, the cache makes at most 64 concurrent calls for one kind of
+	// account data, so these calls never wait because of MaxInFlight.
+	MaxInFlight = 64
+	// maxConns bounds the connections to the venue. It is large enough for all calls in flight to all endpoints.
 	maxConns          = MaxInFlight * reqctx.Endpoints
 	maxIdleConns      = 32
 	maxResponseHeader = 64 << 10
@@ -28,7 +28,7 @@ const (
 	bombRatio = 100
 )
 
-// NewTransport returns a transport without proxy, cookies and transparent decompression. The client decompresses itself,
+// NewTransport returns a transport without a proxy, cookies and transparent decompression. The client decompresses responses itself,
 // because it must know the number of received bytes to refuse a decompression bomb.
 func NewTransport() *http.Transport {
 	dialer := net.Dialer{Timeout: 5 * time.Second, KeepAlive: 30 * time.Second}
@@ -44,14 +44,14 @@ func NewTransport() *http.Transport {
 	}
 }
 
-// readBody returns these errors.
+// The errors of readBody.
 var (
 	errTooLarge = errors.New("the body is larger than the limit")
 	errBomb     = errors.New("the decompressed body is too large for its compressed size")
 	errEncoding = errors.New("the body has an unknown or broken content encoding")
 )
 
-// readBody returns the decompressed body of at most limit bytes. Any error other than the errors above is an error of the
+// readBody returns the decompressed body of at most limit bytes. An error that is not one of the errors above is an error of the
 // connection.
 func readBody(resp *http.Response, limit int64) ([]byte, error) {
 	if resp.ContentLength > limit {
@@ -83,15 +83,14 @@ func readBody(resp *http.Response, limit int64) ([]byte, error) {
 	return buf.Bytes(), nil
 }
 
-// receivedReader counts the received bytes. It stores the error of the connection, so that readBody can distinguish it from an
-// error of the decompressor.
+// receivedReader counts the received bytes. It stores the error of the connection, because the decompressor may return another
+// error.
 type receivedReader struct {
 	r   io.Reader
 	n   int64
 	err error
 }
 
-// Read reads from the connection.
 func (c *receivedReader) Read(p []byte) (int, error) {
 	n, err := c.r.Read(p)
 	c.n += int64(n)
@@ -101,7 +100,7 @@ func (c *receivedReader) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// orReadError returns the error of the connection, or err if there is none.
+// orReadError returns the error of the connection. If the connection had no error, it returns err.
 func (c *receivedReader) orReadError(err error) error {
 	if c.err != nil {
 		return c.err
@@ -116,7 +115,6 @@ type inflatedReader struct {
 	n        int64
 }
 
-// Read reads decompressed bytes.
 func (f *inflatedReader) Read(p []byte) (int, error) {
 	n, err := f.z.Read(p)
 	f.n += int64(n)

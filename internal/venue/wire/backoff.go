@@ -2,16 +2,16 @@ package wire
 
 import "time"
 
-// Backoff is exponential backoff with full jitter: a wait is a random time between 0 and a limit that grows. With the usual
-// libraries, a wait is always close to the limit, so callers that fail together retry together.
+// Backoff is exponential backoff with full jitter: a wait is a random time between 0 and a bound that grows. With the usual
+// libraries, a wait is always close to the bound, so callers that fail together also retry together.
 type Backoff struct {
-	// Min is the greatest possible wait after the first failure. Min must be positive. The greatest possible wait doubles with each
-	// further failure in a row, up to Max.
+	// Min is the bound after the first failure. Min must be positive. The bound doubles with each further failure in a row, up to
+	// Max.
 	Min, Max time.Duration
 }
 
 // Wait returns the wait after a number of failures in a row. failures is at least 1. jitter is a random number in [0,1). The wait
-// is the greatest possible wait times jitter.
+// is the bound times jitter.
 func (b Backoff) Wait(failures int, jitter float64) time.Duration {
 	bound := b.Min
 	for range failures - 1 {

@@ -8,8 +8,7 @@ import (
 )
 
 // Levels reads the bids and the asks of a book, best level first. It adds up the sizes of levels with the same price and leaves out
-// levels of size 0. The row is bad if any level is unreadable, because clients use a book as a whole. Levels accepts a book whose
-// best bid is above its best ask.
+// levels of size 0. If any level is unreadable, the row is bad. Levels accepts a book whose best bid is above its best ask.
 func (r *Row) Levels() (market.Side, market.Side) {
 	bids, asks := r.side(FieldBids, FieldAsks), r.side(FieldAsks, FieldBids)
 	slices.SortFunc(bids, func(x, y market.Level) int { return y.Price.Cmp(x.Price) })
@@ -17,8 +16,8 @@ func (r *Row) Levels() (market.Side, market.Side) {
 	return market.NewSide(r.merge(bids)), market.NewSide(r.merge(asks))
 }
 
-// side reads one side of a book. A missing side makes the row bad. If one side is null and the other side is a list, the null
-// side is empty.
+// side reads one side of a book. If the side is missing, the row is bad. If the side is null and the other side is a list, the side
+// is empty.
 func (r *Row) side(f, other Field) []market.Level {
 	v := r.Of(f)
 	list, ok := v.List()
@@ -58,7 +57,7 @@ func (r *Row) level(v Value) (market.Level, error) {
 	return level, in.Err
 }
 
-// merge joins adjacent levels with the same price and adds up their sizes.
+// merge joins neighbouring levels with the same price and adds up their sizes.
 func (r *Row) merge(levels []market.Level) []market.Level {
 	out := levels[:0]
 	for _, level := range levels {

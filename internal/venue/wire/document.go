@@ -24,15 +24,15 @@ type document struct {
 	hasEscapes, invalidUTF8 bool
 }
 
-// node is the position of a value in the text. A member of an object also has the position of its name. Both positions include
-// the quotes.
+// node is the position of a value in the text. If the value is a member of an object, the node also has the position of its name.
+// Both positions include the quotes.
 type node struct {
 	kind Kind
 	// escaped reports that the name differs from its decoded form, so it must be decoded before a comparison.
 	escaped       bool
 	name, nameEnd uint32
 	start, end    uint32
-	// The field after is the index of the first node behind the value and all values in it.
+	// after is the index of the first node whose value begins after the end of this value.
 	after uint32
 }
 
@@ -46,8 +46,9 @@ func (d *document) name(at uint32) []byte {
 	return quoted[1 : len(quoted)-1]
 }
 
-// Value is one value of a document. Its methods decode it when they are called. A Value keeps the whole document in memory. The
-// strings that its methods return do not keep it in memory. The zero Value is a missing value. A Value is safe for concurrent use.
+// Value is one value of a document. Its methods decode the value when they are called. A Value keeps the whole document in memory.
+// The strings that its methods return do not keep the document in memory. The zero Value is a missing value. A Value is safe for
+// concurrent use.
 type Value struct {
 	in *document
 	at uint32
@@ -91,16 +92,16 @@ func (v Value) bytes() []byte {
 	return nil
 }
 
-// Text returns the decoded string or the literal of a number. It is empty for any other value.
+// Text returns the decoded string or the literal of a number. For any other value, Text returns "".
 func (v Value) Text() string { return string(v.bytes()) }
 
 // Interned returns Text, interned; see Intern.
 func (v Value) Interned() string { return textOf(v.bytes(), true) }
 
-// Is reports whether the value is the string text.
+// Is reports whether the value is a string that equals text.
 func (v Value) Is(text string) bool { return v.Kind() == String && string(v.bytes()) == text }
 
-// Elements returns the elements of a list, or nil for any other value.
+// Elements returns the elements of a list. For any other value, it returns nil.
 func (v Value) Elements() []Value {
 	if v.Kind() != List {
 		return nil
@@ -116,8 +117,8 @@ func (v Value) Elements() []Value {
 	return elements
 }
 
-// Member returns the member of the object v that has the given name. If several members have the name, it returns the last one. If
-// there is no such member, or v is not an object, it returns the zero Value.
+// Member returns the member of the object v that has the given name. If several members have the name, Member returns the last of
+// them. If there is no such member, or v is not an object, Member returns the zero Value.
 func (v Value) Member(name string) (member Value) {
 	if v.Kind() != Object {
 		return Value{}
@@ -130,7 +131,7 @@ func (v Value) Member(name string) (member Value) {
 	return member
 }
 
-// Members returns the members of an object by name, or nil for any other value.
+// Members returns the members of an object by name. For any other value, it returns nil.
 func (v Value) Members() map[string]Value {
 	if v.Kind() != Object {
 		return nil
@@ -142,8 +143,8 @@ func (v Value) Members() map[string]Value {
 	return members
 }
 
-// Parent returns the object or list that contains the value, or the zero Value for the outermost value. Parent takes time
-// proportional to the number of values between the start of the parent and v.
+// Parent returns the object or list that contains the value. For the outermost value, Parent returns the zero Value. The time that
+// Parent takes is proportional to the number of values between the start of the parent and v.
 func (v Value) Parent() Value {
 	for at := v.at; at > 0; {
 		if at--; v.in.nodes[at].after > v.at {

@@ -13,7 +13,7 @@ type Field struct {
 	interned bool
 }
 
-// NewField returns a field. The first name is the name in the contract. The field also accepts each name in snake case.
+// NewField returns a field. The first name is the name in the venue's documentation. The field also accepts each name in snake case.
 func NewField(names ...string) (f Field) {
 	for _, name := range names {
 		for _, form := range []string{name, snakeCase(name)} {
@@ -31,10 +31,10 @@ func (f Field) Interned() Field {
 	return f
 }
 
-// Names returns the names of the field. The name in the contract comes first. The slice must not be changed.
+// Names returns the names of the field. The slice must not be changed.
 func (f Field) Names() []string { return f.names }
 
-// String returns the contract's name of the field.
+// String returns the first name of the field.
 func (f Field) String() string { return f.names[0] }
 
 // snakeCase returns a name in snake case: market_id for marketId and for marketID.
@@ -51,8 +51,8 @@ func snakeCase(camel string) string {
 	return b.String()
 }
 
-// Of returns the first member that is not null, in the order of the field's names. It returns the zero Value if there is no such
-// member.
+// Of returns the first member that is not null, in the order of the field's names. If there is no such member, Of returns the zero
+// Value.
 func (f Field) Of(object Value) Value {
 	for _, name := range f.names {
 		if v := object.Member(name); !v.IsNull() {

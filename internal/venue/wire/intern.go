@@ -9,8 +9,8 @@ import (
 // maxInterned is the length in bytes of the longest text that is interned.
 const maxInterned = 128
 
-// interned contains the interned texts. The hash of a text selects its slot. A text stays in its slot until another text
-// replaces it.
+// interned contains the interned texts. The hash of a text selects its index. A text stays there until another text with the same
+// index replaces it.
 var (
 	interned [1 << 14]atomic.Pointer[string]
 	seed     = maphash.MakeSeed()
@@ -26,7 +26,7 @@ func Intern(s string) string {
 	return lookUp(s, maphash.String(seed, s))
 }
 
-// textOf returns b as a string, interned if intern is set.
+// textOf returns b as a string. If intern is true, it interns the string.
 func textOf(b []byte, intern bool) string {
 	if !intern || len(b) == 0 || len(b) > maxInterned {
 		return string(b)
@@ -34,8 +34,8 @@ func textOf(b []byte, intern bool) string {
 	return lookUp(b, maphash.Bytes(seed, b))
 }
 
-// lookUp returns the text in the slot of hash if the text equals s. Otherwise it stores a copy of s in the slot and returns the
-// copy.
+// lookUp returns the text at the index that hash selects, if this text equals s. If the text differs, lookUp replaces it by a copy
+// of s and returns the copy.
 func lookUp[T string | []byte](s T, hash uint64) string {
 	slot := &interned[hash%uint64(len(interned))]
 	if known := slot.Load(); known != nil && *known == string(s) {

@@ -26,7 +26,7 @@ func TestIntern(t *testing.T) {
 	}
 }
 
-// TestInternReplacesTexts interns more texts than there are slots, from several goroutines.
+// TestInternReplacesTexts checks Intern with more texts than the table can hold, from several goroutines.
 func TestInternReplacesTexts(t *testing.T) {
 	var g sync.WaitGroup
 	for range 4 {

@@ -24,11 +24,11 @@ var (
 	ErrTrailing  = errors.New("the body is more than one JSON value")
 )
 
-// If several members have the same name, the last of these members is used. Bytes that are not UTF-8 are read as U+FFFD.
+// Parse accepts several members with the same name, and bytes that are not UTF-8. It reads such bytes as U+FFFD.
 var duplicateNames, invalidUTF8 = jsontext.AllowDuplicateNames(true), jsontext.AllowInvalidUTF8(true)
 
-// Parse reads b as one JSON value with at most MaxValues values in it. The result shares memory with b, which must not be changed
-// afterwards. The error is one of the errors above. It contains no part of b.
+// Parse reads b as one JSON value with at most MaxValues values in it. The result shares memory with b, so the caller must not
+// change b afterwards. The error is one of the errors above.
 func Parse(b []byte) (Value, error) {
 	b = bytes.TrimPrefix(b, []byte("\xef\xbb\xbf"))
 	if len(bytes.TrimSpace(b)) == 0 {
@@ -80,8 +80,8 @@ func (p *parser) release() {
 // offset returns the end of the token or value that was read last.
 func (p *parser) offset() uint32 { return uint32(p.in.InputOffset()) }
 
-// value reads the next value. It appends a node for the value and for each value in it. If the value is a member, n contains the
-// position of its name.
+// value reads the next value. It appends a node for the value and for each value inside the value. If the value is a member of an
+// object, n contains the position of its name.
 func (p *parser) value(n node) (err error) {
 	at := len(p.nodes)
 	p.nodes = append(p.nodes, n)
@@ -128,8 +128,8 @@ func (d *document) escaped(quoted []byte) bool {
 	return d.hasEscapes && bytes.IndexByte(quoted, '\\') >= 0 || d.invalidUTF8 && !utf8.Valid(quoted)
 }
 
-// unquote decodes a quoted string. The decoder has already checked the syntax of the string, so invalid UTF-8 is the only possible
-// error. U+FFFD replaces the invalid bytes.
+// unquote decodes a quoted string and replaces invalid UTF-8 by U+FFFD. No other error is possible, because the decoder has already
+// checked the syntax of the string.
 func unquote(quoted []byte) []byte {
 	text, _ := jsontext.AppendUnquote(nil, quoted)
 	return text

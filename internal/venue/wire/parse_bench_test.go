@@ -5,7 +5,6 @@ import (
 	"testing"
 )
 
-// BenchmarkParse parses two responses and a frame.
 func BenchmarkParse(b *testing.B) {
 	for _, name := range []string{"demo/market-search", "demo/positions", "stream/frames/trade"} {
 		b.Run(name, func(b *testing.B) {

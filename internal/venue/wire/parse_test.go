@@ -89,7 +89,7 @@ var edgeCases = []string{
 	`{"a":`, `"`, `1 2`, `[]]`, `//`, `NaN`, "\xef\xbb\xbf{}", "[\"\\x\"]", `["\u12"]`, `{"a":[{"b":1,"c":2},{"b":3},{"b":4,"c":5,"d":6,"e":7}]}`,
 }
 
-// TestParseMatchesEncodingJSON compares the values of edge cases and of the golden files with those of the standard library.
+// TestParseMatchesEncodingJSON checks that Parse and encoding/json read the same values from the edge cases and the golden files.
 func TestParseMatchesEncodingJSON(t *testing.T) {
 	for _, text := range edgeCases {
 		compareParse(t, []byte(text))
@@ -128,7 +128,7 @@ func TestParseAllocatesForTheDocumentOnly(t *testing.T) {
 	}
 }
 
-// TestDocumentsAreIndependent reads a document after the pooled parser has read others.
+// TestDocumentsAreIndependent checks that a document does not change when the same pooled parser reads other documents.
 func TestDocumentsAreIndependent(t *testing.T) {
 	object := func(first int) Value {
 		members := map[string]any{}

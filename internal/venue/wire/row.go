@@ -16,8 +16,7 @@ import (
 type Row struct {
 	// Object is the object whose fields the row reads. It is the zero Value if all values of the row come from Set.
 	Object Value
-	// Note reports a difference from the contract that does not make the row bad. The texts that are passed to Note are from a
-	// bounded set.
+	// Note reports a difference from the documented form that does not make the row bad. what is one of a bounded set of texts.
 	Note func(what string)
 	// Err is the first reason why the row is bad.
 	Err error
@@ -85,7 +84,7 @@ func (r *Row) Text(f Field) string {
 	return ""
 }
 
-// RequireText reads a text. The row is bad if the text is missing or empty.
+// RequireText reads a text. If the text is missing or empty, the row is bad.
 func (r *Row) RequireText(f Field) string {
 	s := r.Text(f)
 	if s == "" {
@@ -102,7 +101,7 @@ func (r *Row) TextOrNumber(f Field) string {
 	return r.Text(f)
 }
 
-// ID reads an optional id. The id may be a whole number. The row is bad if the value is not a valid id.
+// ID reads an optional id. The id may be a whole number. If the value is not a valid id, the row is bad.
 func (r *Row) ID(f Field) string {
 	v := r.Of(f)
 	id, ok := v.id(f.interned)
@@ -112,7 +111,7 @@ func (r *Row) ID(f Field) string {
 	return id
 }
 
-// RequireID reads an id like ID. The row is bad if the id is missing.
+// RequireID is like ID. If the id is missing, the row is bad.
 func (r *Row) RequireID(f Field) string {
 	s := r.ID(f)
 	if s == "" {
@@ -121,7 +120,7 @@ func (r *Row) RequireID(f Field) string {
 	return s
 }
 
-// Decimal reads an optional number. An empty string is a missing number. The row is bad if the value is not a number.
+// Decimal reads an optional number. An empty string counts as missing. If the value is not a number, the row is bad.
 func (r *Row) Decimal(f Field) *market.Decimal {
 	v := r.Of(f)
 	if v.IsNull() || v.Is("") {
@@ -135,7 +134,7 @@ func (r *Row) Decimal(f Field) *market.Decimal {
 	return &d
 }
 
-// RequireDecimal reads a number like Decimal. The row is bad if the number is missing.
+// RequireDecimal is like Decimal. If the number is missing, the row is bad.
 func (r *Row) RequireDecimal(f Field) market.Decimal {
 	d := r.Decimal(f)
 	if d == nil {
@@ -145,7 +144,7 @@ func (r *Row) RequireDecimal(f Field) market.Decimal {
 	return *d
 }
 
-// Unit reads an optional number from 0 to 1. The row is bad if the number is out of range.
+// Unit reads an optional number from 0 to 1. If the number is out of range, the row is bad.
 func (r *Row) Unit(f Field) *market.Decimal {
 	d := r.Decimal(f)
 	if d != nil && !InUnit(*d) {
@@ -207,7 +206,7 @@ func (r *Row) Time(f Field) time.Time {
 	return t
 }
 
-// RequireTime reads a time. The row is bad if the time is missing, zero or unreadable.
+// RequireTime reads a time. If the time is missing, zero or unreadable, the row is bad.
 func (r *Row) RequireTime(f Field) time.Time {
 	t, ok := r.Of(f).Time()
 	if !ok || t.IsZero() {

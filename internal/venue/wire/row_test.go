@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-// rowOf returns the row of an object, and the texts that the row notes.
+// rowOf returns the row of an object, and the texts that the row passes to Note.
 func rowOf(t *testing.T, text string) (*Row, *[]string) {
 	t.Helper()
 	v, err := Parse([]byte(text))
@@ -16,8 +16,8 @@ func rowOf(t *testing.T, text string) (*Row, *[]string) {
 	return NewRow(v, func(what string) { notes = append(notes, what) }), &notes
 }
 
-// TestBalanceTotals checks the total of balances that have a total and of balances that do not. A balance without any amount must
-// be bad.
+// TestBalanceTotals checks the totals of balances with and without a total from the venue, and that a balance without any amount is
+// bad.
 func TestBalanceTotals(t *testing.T) {
 	for text, want := range map[string]string{
 		`{"portfolioValue":5,"cashBalance":2,"positionsValue":3,"totalValue":9}`: "9",
@@ -45,7 +45,7 @@ func TestBalanceTotals(t *testing.T) {
 	}
 }
 
-// TestRequiredFields checks the fields that rows must have. The first bad field is the row's error.
+// TestRequiredFields checks that a row without a required field is bad, and that its error names the first bad field.
 func TestRequiredFields(t *testing.T) {
 	const position, order, trade = `"marketId":"M","outcome":"YES","size":1`, `"orderId":"O","marketId":"M","side":"BUY","outcome":"YES","price":0.5,"size":2,"filledSize":0`,
 		`"tradeId":7,"tokenId":"T","side":"BUY","price":0.5,"size":1,"timestamp":1764000000`

@@ -2,6 +2,6 @@
 //
 // Venues write the same value in many forms: a field has several names, numbers and lists come inside strings, times are in
 // seconds, milliseconds or ISO 8601, and the levels of a book are objects or pairs. The package reads all these forms into the
-// types of package market. It reads values and rows. The callers of the package read endpoints and frames. The callers also decide
-// whether they leave out a bad row or reject the whole list.
+// types of package market. Its callers read responses and frames, and decide whether a bad row is left out or makes the whole list
+// bad.
 package wire
