@@ -19,7 +19,8 @@ type StreamConfig struct {
 	// URL is the address of the stream. If URL is empty, the stream has the driver's default address. If the driver has no default
 	// address, there is no stream.
 	URL string
-	// KeyID and Key are the operator's API key at the venue. Key is a PEM text. If the operator has no key, KeyID and Key are empty.
+	// KeyID and Key are the operator's API key at the venue. Key is a PEM text. If the operator has no key, KeyID and Key are
+	// empty.
 	KeyID string
 	Key   []byte
 	Clock market.Clock

@@ -92,8 +92,8 @@ func (c *Client) readPage(ctx context.Context, e reqctx.Endpoint, a market.Addre
 	return list, t, nil, err
 }
 
-// fetchPage requests a page. If the venue refuses a parameter, fetchPage requests the page once more without filter and page
-// size. If this request succeeds, fetchPage remembers the refusal. sized reports whether the last request had a page size.
+// fetchPage requests a page. If the venue refuses a parameter, fetchPage requests the page once more without filter and page size.
+// If this request succeeds, fetchPage remembers the refusal. sized reports whether the last request had a page size.
 func (c *Client) fetchPage(ctx context.Context, p *accountPage) (list rest.RowList, sized bool, err error) {
 	traits, now := &c.traits[p.endpoint], c.Now()
 	plain := traits.plain(now)

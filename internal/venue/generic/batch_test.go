@@ -65,8 +65,8 @@ func TestListsFitURLs(t *testing.T) {
 	}
 }
 
-// TestURLLimitIsLearned checks that the client halves a list that the venue refuses for its length, and that for some time it then
-// sends only lists of the accepted length.
+// TestURLLimitIsLearned checks that the client halves a list that the venue refuses for its length. For some time after that, the
+// client must send only lists of the accepted length.
 func TestURLLimitIsLearned(t *testing.T) {
 	for name, h := range map[string]http.HandlerFunc{
 		"414": pricesUpTo(1300, 1000, 414), "431": pricesUpTo(1300, 1000, 431), "400": pricesUpTo(1300, 1000, 400), "400 for their number": pricesUpTo(10_000, 50, 400),
@@ -109,8 +109,8 @@ func TestParameterNamesAreLearned(t *testing.T) {
 	for _, tt := range []struct {
 		knows string
 		names DetailNames
-		// calls contains the id parameters of the expected calls of three reads: of two markets, of one market, and of a market that
-		// does not exist.
+		// calls contains the id parameters of the expected calls. The three reads are for two markets, for one market, and for a
+		// market that does not exist.
 		calls string
 	}{
 		{"marketId", DetailNames{}, "ids marketId marketId | marketId | marketId"},

@@ -95,8 +95,8 @@ func spreadOf(r *wire.Row, b *market.Book) *market.Decimal {
 	return b.Width()
 }
 
-// sequence reads the sequence number of a book. If the number is unreadable, sequence returns 0, because a book from REST is
-// usable without a sequence number.
+// sequence reads the sequence number of a book. If the number is unreadable, sequence returns 0, because a book from REST is usable
+// without a sequence number.
 func sequence(r *wire.Row) uint64 {
 	n, ok := r.Of(wire.FieldSeq).Uint()
 	if !ok {

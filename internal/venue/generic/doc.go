@@ -1,12 +1,12 @@
 // Package generic is the driver of venues with the documented REST API.
 //
-// The client accepts every form in which venues are known to write a value. If it cannot read a response, it returns an error
-// that names the endpoint. It never returns a zero or an empty list instead, and it never panics. The numbers of pages and rows of
-// one read are bounded.
+// The client accepts every form in which venues are known to write a value. If it cannot read a response, it returns an error that
+// names the endpoint. It never returns a zero or an empty list instead, and it never panics. The numbers of pages and rows of one
+// read are bounded.
 //
 // A bad element of a response affects no other element. If the element was requested by id, that id gets an error. A bad row of a
-// list is left out and reported in LeftOut. A bad row of positions, orders or a book makes the whole read fail, because clients
-// would otherwise use wrong sums.
+// list is left out and reported in LeftOut. But a bad row of positions, orders or a book makes the whole read fail, because clients
+// sum these rows.
 //
 // The client remembers which parameters the venue does not accept.
 package generic

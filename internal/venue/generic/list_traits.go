@@ -11,8 +11,8 @@ type listTraits struct {
 	mu sync.Mutex
 	// isPaged reports that the list once had several pages. refusesLimit reports that the venue refuses a page size.
 	isPaged, refusesLimit bool
-	// countIsTotal reports that the field count contains the number of rows on all pages. With some venues, the field contains
-	// the number of rows on the page.
+	// countIsTotal reports that the field count contains the number of rows on all pages. With some venues, the field contains the
+	// number of rows on the page.
 	countIsTotal bool
 	// Until wholeUntil, the first page counts as the whole list, because the venue has refused or ignored an offset.
 	wholeUntil time.Time

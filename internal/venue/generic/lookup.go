@@ -168,8 +168,8 @@ func (l *lookup[T]) readBatch(ctx context.Context, c *Client, keys []string, out
 	return l.probe(ctx, c, keys, out, got.err)
 }
 
-// usesSingle reports whether a read of one id uses the single parameter. Even if preferSingle is true, such a read uses the list
-// parameter if the venue supports this parameter and the client does not know the name of the single parameter.
+// usesSingle reports whether a read of one id tries the single parameter first. The list parameter is tried first if the venue is
+// known to support it and the name of the single parameter is unknown.
 func (l *lookup[T]) usesSingle() bool {
 	return l.preferSingle && (l.support == nil || !l.support.confirmed.Load() || len(l.single.candidates()) == 1)
 }
@@ -203,8 +203,8 @@ const maxProbes = 2
 // probe is called after a list call that the venue refused, or that found none of the ids. If the list call found none of the ids,
 // listErr is nil. out contains the results of the list call.
 //
-// probe requests the first ids one by one to find out whether the cause is the list parameter or the ids. If the cause may be the
-// list parameter, probe also requests the other ids one by one.
+// probe requests the first ids one by one to find out whether the cause is the list parameter or the ids. If a call for a single id
+// succeeds, probe also requests the remaining ids one by one.
 func (l *lookup[T]) probe(ctx context.Context, c *Client, keys []string, out []market.Result[*T], listErr error) error {
 	probes := maxProbes
 	if listErr != nil && !rest.Refused(listErr) {
@@ -266,7 +266,7 @@ type bisection struct {
 }
 
 // bisect reads keys with a list parameter that the venue supports. If the venue refuses the list because of one bad id, bisect
-// reads the two halves of the list separately, so that the other ids do not fail.
+// reads the two halves of the list separately. So the good ids do not fail.
 func (l *lookup[T]) bisect(ctx context.Context, c *Client, keys []string, out []market.Result[*T], d *bisection) error {
 	if len(keys) == 1 && l.usesSingle() {
 		return l.readOne(ctx, c, keys, out).err

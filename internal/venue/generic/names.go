@@ -15,8 +15,8 @@ type DetailNames struct {
 // names are set.
 type parameter struct {
 	names []string
-	// known is the name with which the venue has last found an id. It is nil if the venue has found none, or has since refused
-	// the name.
+	// known is the name with which the venue has last found an id. It is nil if the venue has found none, or has since refused the
+	// name.
 	known atomic.Pointer[string]
 }
 

@@ -27,9 +27,9 @@ var sortNames = map[queries.Sort]string{
 	queries.SortEndsAt:    "endsAt",
 }
 
-// Search returns one page of the venue's search. Unreadable rows are reported in LeftOut. Rows that do not match the filters
-// are dropped, so a page may be short or empty although there is a next page. If the venue ignores the limit, a page may be longer
-// than requested. The error is UNSUPPORTED if no row has the field of a filter, or if the venue ignores the requested sort.
+// Search returns one page of the venue's search. Unreadable rows are reported in LeftOut. Rows that do not match the filters are
+// dropped, so a page may be short or empty although there is a next page. If the venue ignores the limit, a page may be longer than
+// requested. The error is UNSUPPORTED if no row has the field of a filter, or if the venue ignores the requested sort.
 func (c *Client) Search(ctx context.Context, q queries.Search) (*queries.SearchPage, error) {
 	const e = reqctx.EndpointSearch
 	at, err := checkSearch(q)

@@ -26,8 +26,8 @@ var spreadDecoder = tokenDecoder[market.Spread]{
 // venue does not know the token. If the book of a token is empty, both best prices in the Value are nil. Spreads returns errors as
 // Prices does.
 //
-// If the venue has no spreads endpoint, or the endpoint fails with an error other than RATE_LIMITED, Spreads reads the order book
-// of each token with a separate call.
+// If the venue has no spreads endpoint, or the endpoint fails, Spreads reads the order book of each token with a separate call. It
+// does not do this after RATE_LIMITED.
 func (c *Client) Spreads(ctx context.Context, tokenIDs []string) ([]market.Result[*market.Spread], error) {
 	if !c.spreadsSupport.usable(c.Now()) {
 		return c.topsOfBooks(ctx, tokenIDs)
@@ -42,9 +42,9 @@ func (c *Client) Spreads(ctx context.Context, tokenIDs []string) ([]market.Resul
 	return results, c.fillFromBooks(ctx, tokenIDs, results, err)
 }
 
-// fillFromBooks reads the order books of the tokens without a spread. err is the error of the spreads endpoint. If an order book
-// could be read, fillFromBooks returns nil, otherwise err. If the endpoint returned no spread but the venue has a book, the client
-// assumes that the venue has no spreads endpoint. The client does not assume this if the endpoint failed.
+// fillFromBooks reads the order books of the tokens without a spread. err is the error of the spreads endpoint. If no order book
+// gives a result, fillFromBooks returns err. If the endpoint returned no spread but the venue has a book, the client assumes that
+// the venue has no spreads endpoint. The client does not assume this if the endpoint failed.
 func (c *Client) fillFromBooks(ctx context.Context, tokenIDs []string, results []market.Result[*market.Spread], err error) error {
 	failures := 0
 	for _, r := range results {

@@ -48,13 +48,13 @@ func decodeBalance(payload wire.Value, n *rest.Drift) (*market.Balance, error) {
 	return b, nil
 }
 
-// Positions returns all positions of an account, from all pages. The error is UPSTREAM_BAD_RESPONSE if a row is unreadable, if
-// a page repeats another page, or if there are more than 10,000 rows. No row is left out, because clients sum the positions, and a
+// Positions returns all positions of an account, from all pages. The error is UPSTREAM_BAD_RESPONSE if a row is unreadable, if a
+// page repeats another page, or if there are more than 10,000 rows. No row is left out, because clients sum the positions, and a
 // wrong sum is worse than an error.
 //
 // Positions have no ids. Two rows of the same outcome are usually two lots. But they may also be one row that was read twice,
 // because it moved to a later page during the read. So if two rows of the same outcome are on different pages, Positions reads the
-// list again until two reads in a row are equal, at most maxReads times.
+// list again until two reads in a row are equal. It reads the list at most maxReads times.
 func (c *Client) Positions(ctx context.Context, a market.Address) ([]market.Position, error) {
 	type holding struct{ marketID, tokenID, outcome string }
 	l := wholeList[market.Position, holding]{endpoint: reqctx.EndpointPositions, name: "positions", read: (*wire.Row).Position,
@@ -89,8 +89,8 @@ func (c *Client) Orders(ctx context.Context, a market.Address) ([]market.Order, 
 	})
 }
 
-// Trades returns one page of an account's trades, newest first. Unreadable rows are reported in LeftOut. Rows that do not match
-// the filter are dropped. If the venue ignores the limit, the page may be longer than requested.
+// Trades returns one page of an account's trades, newest first. Unreadable rows are reported in LeftOut. Rows that do not match the
+// filter are dropped. If the venue ignores the limit, the page may be longer than requested.
 func (c *Client) Trades(ctx context.Context, a market.Address, q queries.Trades) (*queries.TradePage, error) {
 	const e = reqctx.EndpointTrades
 	if q.MarketID != "" {

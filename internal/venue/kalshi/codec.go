@@ -66,7 +66,7 @@ type subjectState struct {
 	sid uint64
 	// book is set only on the channel of order books. It is nil before the first snapshot and after a gap.
 	book *ladder
-	// askedAt is the time at which the codec requested a snapshot that has not arrived yet. Otherwise askedAt is zero.
+	// askedAt is the time at which the codec requested a snapshot. It becomes zero when the snapshot arrives.
 	askedAt time.Time
 	// last contains the most recent prices. It is set only on the channel of prices.
 	last *tick

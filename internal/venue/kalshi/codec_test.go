@@ -161,8 +161,8 @@ func kinds(events []stream.Event) (out []string) {
 	return out
 }
 
-// TestGapOfSubscription checks that the codec marks the books of all markets of a subscription as lost if a message of the
-// subscription is missing, and requests all these books with one command.
+// TestGapOfSubscription checks that a missing message of a subscription makes the codec mark the books of all its markets as lost.
+// The codec must request all these books with one command.
 func TestGapOfSubscription(t *testing.T) {
 	r := newRig(t)
 	a, an, b := book("A:yes"), book("A:no"), book("B:yes")

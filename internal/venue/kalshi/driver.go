@@ -69,8 +69,7 @@ func New(cfg rest.Config) (*Driver, error) {
 	return &Driver{client}, nil
 }
 
-// MaxKeys returns the greatest number of keys in one call of an endpoint. If the keys are tokens, a call may have more keys, because
-// two tokens of one market count as one key.
+// MaxKeys returns the greatest number of keys in one call of an endpoint. Two tokens of one market count as one key.
 func (d *Driver) MaxKeys(e reqctx.Endpoint) int {
 	switch e {
 	case reqctx.EndpointPrices, reqctx.EndpointSpreads, reqctx.EndpointMarketsByID, reqctx.EndpointMarketsByToken:

@@ -50,8 +50,8 @@ func (q quote) spread(ticker string, s side) *market.Spread {
 	return out
 }
 
-// price returns the price of an outcome: the settlement value, the midpoint, the last trade, or the best price of the only side
-// with orders, whichever exists first in this order. It returns nil if none of them exists.
+// price returns the first of these prices of an outcome that exists: the settlement value, the midpoint, the last trade, the best
+// price of the only side with orders. If no such price exists, it returns nil.
 func (q quote) price(ticker string, s side) *market.Price {
 	p := &market.Price{TokenID: s.token(ticker)}
 	switch {

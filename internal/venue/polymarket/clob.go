@@ -137,8 +137,8 @@ type points struct {
 	bad  rest.RowErrors
 }
 
-// readPoints reads [{t,p}] and returns the points, oldest first. If several points have the same time, the last point in the list is
-// used.
+// readPoints reads [{t,p}] and returns the points, oldest first. If several points have the same time, the last point in the list
+// is used.
 func readPoints(list []wire.Value, note func(string)) points {
 	var n rest.Drift
 	var out points

@@ -26,10 +26,10 @@ var eventOrders = map[queries.Sort]string{
 	queries.SortVolume: "volume", queries.SortVolume24h: "volume24hr", queries.SortLiquidity: "liquidity", queries.SortEndsAt: "endDate",
 }
 
-// SearchEvents returns one page of events with their markets. If q has a text, the events come from Polymarket's search. If q has no
-// text, the events come from Polymarket's two lists of events, open events first. A page may be short although there is a next page.
-// The error is UNSUPPORTED for a search by category, for a search by text with a sort other than relevance, and for a sort of open
-// and closed events together.
+// SearchEvents returns one page of events with their markets. If q has a text, the events come from Polymarket's search. If q has
+// no text, the events come from Polymarket's two lists of events, open events first. A page may be short although there is a next
+// page. The error is UNSUPPORTED for a search by category. It is also UNSUPPORTED for a search by text with a sort other than
+// relevance, and for a sort of open and closed events together.
 func (d *Driver) SearchEvents(ctx context.Context, q queries.Search) (*queries.EventPage, error) {
 	q.Limit = 0
 	if err := checkSearch(&q); err != nil {

@@ -143,8 +143,8 @@ func dateText(t time.Time) string {
 	return t.UTC().Format(time.RFC3339)
 }
 
-// mergeLists merges two pages, both sorted by compare. It stops when the result has q.Limit rows. It also stops at the end of a page
-// that has a next page, because the next row of the result may be on the next page.
+// mergeLists merges two pages, both sorted by compare. It stops when the result has q.Limit rows. It also stops at the end of a
+// page that has a next page, because the next row of the result may be on the next page.
 func mergeLists(q queries.Search, compare func(a, b *market.Market) int, at [2]listing, pages [2]listed) (*queries.SearchPage, error) {
 	const e = reqctx.EndpointSearch
 	page, places := &queries.SearchPage{}, [2]int{at[0].skip, at[1].skip}
@@ -192,8 +192,8 @@ func mergeLists(q queries.Search, compare func(a, b *market.Market) int, at [2]l
 	return page, nil
 }
 
-// If more than one in outOfOrderShare pairs of neighbouring rows are out of order, the driver assumes that Gamma ignores the sort. A
-// few pairs may be out of order, because Gamma may sort by values that are a few seconds old.
+// If more than one in outOfOrderShare pairs of neighbouring rows are out of order, the driver assumes that Gamma ignores the sort.
+// A few pairs may be out of order, because Gamma may sort by values that are a few seconds old.
 const outOfOrderShare = 10
 
 // checkOrder sorts markets that are nearly in order. If too many markets are out of order, it returns an error.

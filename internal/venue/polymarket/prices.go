@@ -81,8 +81,8 @@ func (d *Driver) Spreads(ctx context.Context, tokenIDs []string) ([]market.Resul
 	}).read(ctx, tokenIDs)
 }
 
-// Books returns the order books of tokens. Each book has up to queries.MaxBookDepth levels a side, even if the query asks for fewer.
-// The Value of a token without a book is nil.
+// Books returns the order books of tokens. Each book has up to queries.MaxBookDepth levels a side, even if the query asks for
+// fewer. The Value of a token without a book is nil.
 func (d *Driver) Books(ctx context.Context, list []queries.Book) ([]market.Result[*market.Book], error) {
 	ids := make([]string, len(list))
 	for i, q := range list {
@@ -100,9 +100,8 @@ type historyRequest struct {
 	Fidelity int `json:"fidelity"`
 }
 
-// PriceHistories returns the prices of tokens on UTC days, oldest first. Queries for the same days share calls. The interval between
-// points is 5 minutes in a query for up to 2 days, 15 minutes for up to 7 days, an hour for up to 31 days, and a day for more. Points
-// have no volume. The Value of an unknown token is nil.
+// PriceHistories returns the prices of tokens on UTC days, oldest first. fidelity returns the time between two points. Points have
+// no volume. Queries for the same days share calls. The Value of an unknown token is nil.
 func (d *Driver) PriceHistories(ctx context.Context, list []queries.PriceHistory) ([]market.Result[*market.PriceHistory], error) {
 	type days struct{ from, to market.Date }
 	places := make(map[days][]int)

@@ -26,9 +26,10 @@ var (
 	half = market.NewDecimal(5, -1)
 )
 
-// readResult reads the status and the result of a Gamma market. Only a market that is closed and resolved has a result. The price of
-// the winner is then exactly 1, and all other prices are 0. If nobody won, both prices are 0.5. Prices alone are not enough, because
-// a closed market may have the prices 1 and 0 before it is resolved. undecided reports that the market is closed without a result.
+// readResult reads the status and the result of a Gamma market. Only a market that is closed and resolved has a result. The price
+// of the winner is then exactly 1, and all other prices are 0. If nobody won, both prices are 0.5. Prices alone are not enough,
+// because a closed market may have the prices 1 and 0 before it is resolved. undecided reports that the market is closed without a
+// result.
 func readResult(r *wire.Row, m *market.Market) (undecided bool) {
 	closed, active, status := isTrue(r.Bool(fieldClosed)), isTrue(r.Bool(fieldActive)), r.Text(fieldResolutionStatus)
 	m.StatusRaw = status
@@ -63,8 +64,8 @@ func resolutionSource(r *wire.Row) string {
 	return ""
 }
 
-// pricedWinner returns the index of the only outcome with a price of exactly 1. If there is no such outcome, or another price is not
-// exactly 0, pricedWinner returns -1.
+// pricedWinner returns the index of the only outcome with a price of exactly 1. If there is no such outcome, or another price is
+// not exactly 0, pricedWinner returns -1.
 func pricedWinner(outcomes []market.Outcome) int {
 	winner := -1
 	for i := range outcomes {

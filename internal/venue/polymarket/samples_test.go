@@ -13,8 +13,8 @@ import (
 	"oddsgraph/tests/tool"
 )
 
-// samples returns the folder of recorded answers. If the folder does not exist, samples skips the test. The licences of the recorded
-// answers do not allow a copy in this repository.
+// samples returns the folder of recorded answers. If the folder does not exist, samples skips the test. The licences of the
+// recorded answers do not allow a copy in this repository.
 func samples(t *testing.T) string {
 	t.Helper()
 	root, err := tool.ModuleRoot()

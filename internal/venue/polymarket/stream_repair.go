@@ -24,8 +24,9 @@ const (
 	catchUp = 2 * time.Second
 	// retryEvery is the time between two reads of lost books.
 	retryEvery = time.Second
-	// A book is frozen if the socket no longer sends its changes. If a comparison finds more than maxFrozen frozen books, and they
-	// are more than 1/frozenShare of the books that the socket has changed since the previous comparison, the socket is replaced.
+	// A book is frozen if the socket no longer sends its changes. The socket is replaced if one comparison finds more than
+	// maxFrozen frozen books. These must also be more than 1/frozenShare of the books that the socket has changed since the
+	// previous comparison.
 	maxFrozen   = 3
 	frozenShare = 10
 	// If the venue does not send the first book of an asset within firstBookWithin, the codec reads the book over REST.
@@ -195,9 +196,9 @@ func (c *codec) repaired(id string, r market.Result[*market.Book], now time.Time
 	return c.repair(a, r.Value, now)
 }
 
-// repair replaces a lost book by the book b from REST after the later changes of the stream. The repair fails if b is nil, or if the
-// result does not have the reported best prices. After maxRepairs failures, repair reports the loss again. The session then requests
-// a resync, and the resync subscribes to the asset again.
+// repair replaces a lost book by the book b from REST after the later changes of the stream. The repair fails if b is nil, or if
+// the result does not have the reported best prices. After maxRepairs failures, repair reports the loss again. The session then
+// requests a resync, and the resync subscribes to the asset again.
 func (c *codec) repair(a *asset, b *market.Book, now time.Time) (events []stream.Event) {
 	if b != nil {
 		if l, at, ok := a.splice(b); ok {

@@ -362,8 +362,8 @@ func TestReadsDelayNoTick(t *testing.T) {
 	})
 }
 
-// TestSilentFreeze checks that the codec repairs frozen books within 35 seconds, and that Maintain returns errFrozen if more than
-// maxFrozen books and more than 1/frozenShare of the changed books are frozen.
+// TestSilentFreeze checks that the codec repairs frozen books within 35 seconds. If more than maxFrozen books and more than
+// 1/frozenShare of the changed books are frozen, Maintain must return errFrozen.
 func TestSilentFreeze(t *testing.T) {
 	for _, test := range []struct {
 		frozen, books int

@@ -128,8 +128,8 @@ func (b *backoffs) record(e reqctx.Endpoint, err error, keys ...string) error {
 	return withRetryAfter(failure, wait)
 }
 
-// venueFailure returns err as failure if err is a temporary failure of the venue: the rate limit, an internal error, or no response.
-// If the client sent no call, or the caller did not wait for the response, sent is false.
+// venueFailure returns err as failure if err is a temporary failure of the venue: the rate limit, an internal error, or no
+// response. If the client sent no call, or the caller did not wait for the response, sent is false.
 func venueFailure(err error) (failure *market.Error, sent bool) {
 	if err == nil {
 		return nil, true

@@ -45,8 +45,8 @@ type Circuit struct {
 
 // breaker is a circuit breaker. It is safe for concurrent use.
 //
-// A probe may end without a verdict, because its caller gives up or the venue reports its rate limit. Another call must then be able
-// to become the probe. The package failsafe-go does not support this, and its clock cannot be replaced in tests.
+// A probe may end without a verdict, because its caller gives up or the venue reports its rate limit. Another call must then be
+// able to become the probe. The package failsafe-go does not support this, and its clock cannot be replaced in tests.
 type breaker struct {
 	endpoint string
 	clock    market.Clock

@@ -114,8 +114,8 @@ func (c *Client) Get(ctx context.Context, rq *Request) (wire.Value, error) {
 }
 
 // attempt makes one HTTP call. It first waits until fewer than MaxInFlight calls to the path are in flight, and then until the rate
-// limit admits the call. The call's duration does not include these waits. If the circuit is open, or ctx ends during a wait, or the
-// rate limit refuses the call, sent is false.
+// limit admits the call. The call's duration does not include these waits. If the circuit is open, or ctx ends during a wait, or
+// the rate limit refuses the call, sent is false.
 func (c *Client) attempt(ctx context.Context, rq *Request, credentials *market.Credentials) (payload wire.Value, sent bool, err error) {
 	if ctx.Err() != nil {
 		return wire.Value{}, false, contextFailure(ctx, rq.Endpoint)
@@ -198,8 +198,8 @@ func verdictOf(err error) verdict {
 }
 
 // exchange sends a request and reads the response. It calls the transport directly, because an http.Client would follow redirects,
-// store cookies and add the URL to errors. call is ctx with the client's timeout. If there was no response, status is 0. If the call
-// failed, age is zero.
+// store cookies and add the URL to errors. call is ctx with the client's timeout. If there was no response, status is 0. If the
+// call failed, age is zero.
 func (c *Client) exchange(ctx, call context.Context, rq *Request, credentials *market.Credentials, trace reqctx.TraceContext) (status int, age market.Age, payload wire.Value, err error) {
 	resp, err := c.cfg.Transport.RoundTrip(c.newRequest(call, rq, credentials, trace))
 	if err != nil {
@@ -225,7 +225,8 @@ func (c *Client) exchange(ctx, call context.Context, rq *Request, credentials *m
 	return resp.StatusCode, age, payload, err
 }
 
-// credentials returns the credentials of a call. If the endpoint is public, or the mode is CredentialsNone, credentials returns nil.
+// credentials returns the credentials of a call. If the endpoint is public, or the mode is CredentialsNone, credentials returns
+// nil.
 func (c *Client) credentials(ctx context.Context, e reqctx.Endpoint) (*market.Credentials, error) {
 	if !e.User() || c.cfg.CredentialsMode == CredentialsNone {
 		return nil, nil

@@ -28,8 +28,8 @@ const (
 	bombRatio = 100
 )
 
-// NewTransport returns a transport without a proxy, cookies and transparent decompression. The client decompresses responses itself,
-// because it must know the number of received bytes to refuse a decompression bomb.
+// NewTransport returns a transport without a proxy, cookies and transparent decompression. The client decompresses responses
+// itself, because it must know the number of received bytes to refuse a decompression bomb.
 func NewTransport() *http.Transport {
 	dialer := net.Dialer{Timeout: 5 * time.Second, KeepAlive: 30 * time.Second}
 	return &http.Transport{
