@@ -10,7 +10,7 @@ import (
 	"sync"
 )
 
-// apiError is an error answer of the venue: its status and the two texts of the body.
+// apiError is an error response: the HTTP status, and the code and the text of the body.
 type apiError struct {
 	status int
 	code   string
@@ -36,7 +36,7 @@ var (
 	errDown     = &apiError{http.StatusServiceUnavailable, "UNAVAILABLE", "the venue is not available"}
 )
 
-// errorFor returns the error answer for a status that a fault causes.
+// errorFor returns the error response with the given status.
 func errorFor(status int) *apiError {
 	for _, e := range []*apiError{errPath, errMethod, errOrigin, errKey, errOwner, errLimited, errInternal, errDown} {
 		if e.status == status {
@@ -158,7 +158,7 @@ var gzipWriters = sync.Pool{New: func() any {
 	return w
 }}
 
-// send writes the answer. It ignores write errors, which mean that the client has left.
+// send writes the answer. It ignores write errors because they mean that the client has left.
 func (a *answer) send(w http.ResponseWriter, r *http.Request, compress bool) {
 	h := w.Header()
 	maps.Copy(h, a.header)

@@ -23,19 +23,19 @@ type Level struct {
 	Size  Size
 }
 
-// instrument is one traded book with its price. Both tokens of a binary market share one instrument, NO as the mirror image of YES.
-// A categorical market has one instrument per outcome.
+// instrument is an order book and its price. The two tokens of a binary market share one instrument: the book of NO is the mirror
+// image of the book of YES. A categorical market has one instrument per outcome.
 //
-// The book is an array over the price grid: sizes[i] is the size at i ticks. Bids are at or below the field bid, asks at or above
-// the field ask, and there are no levels in between, so the book cannot be crossed.
+// Levels at bid and below are bids, and levels at ask and above are asks. There are no levels in between, so the book cannot be
+// crossed.
 type instrument struct {
 	tick  Price
-	ticks int // ticks in a payout; a price is 1 to ticks-1 while the market trades
+	ticks int // the price 1.00 in ticks; while the market trades, its price is from 1 to ticks-1
 	reach int // maximum distance of a level from the best price of its side, in ticks
 	depth int // typical size of a level in whole shares
 
-	sizes    []int32 // in hundredths of a share
-	bid, ask int     // best levels in ticks; bid == 0 or ask == ticks means an empty side
+	sizes    []int32 // sizes[i] is the size at i ticks, in hundredths of a share
+	bid, ask int     // best prices in ticks; bid is 0 if there are no bids, ask is ticks if there are no asks
 	price    int     // bid <= price <= ask
 
 	bookSeq, priceSeq uint64 // sequence numbers from 1; priceSeq increases when the price or a best price changes
@@ -52,7 +52,7 @@ type levelChange struct {
 	size  Size
 }
 
-// newInstrument returns a book around price, or an empty one when reach is 0.
+// newInstrument returns an instrument whose book has levels around price. The book is empty if reach is 0.
 func newInstrument(tick, price Price, reach, depth int, now millis, r *rng) *instrument {
 	n := int(payout / tick)
 	in := &instrument{
@@ -67,8 +67,8 @@ func newInstrument(tick, price Price, reach, depth int, now millis, r *rng) *ins
 	return in
 }
 
-// quote moves the price and the book around it, and appends the changes of the book. Levels that stay on their side keep
-// their size.
+// quote sets the price in ticks, puts the levels around it, and appends the changed levels to changes. A level keeps its size if it
+// is within reach before and after the move and stays a bid or stays an ask.
 func (in *instrument) quote(price int, r *rng, changes []levelChange) []levelChange {
 	oldBid, oldAsk, fresh := in.bid, in.ask, in.bid == 0 && in.ask == in.ticks
 	below, above := r.intn(2), r.intn(2)
@@ -112,7 +112,7 @@ func (in *instrument) quote(price int, r *rng, changes []levelChange) []levelCha
 	return changes
 }
 
-// open gives an empty book its levels around the price.
+// open fills an empty book with levels around the price.
 func (in *instrument) open(reach, depth int, r *rng) {
 	if in.sizes == nil {
 		in.reach, in.depth, in.sizes = reach, depth, make([]int32, in.ticks+1)
@@ -120,7 +120,7 @@ func (in *instrument) open(reach, depth int, r *rng) {
 	in.quote(min(max(in.price, 1), in.ticks-1), r, nil)
 }
 
-// regrid gives the book another tick size, with new levels around the price.
+// regrid changes the tick size and replaces all levels by new levels around the price.
 func (in *instrument) regrid(tick Price, reach, depth int, r *rng) {
 	price := Price(in.price) * in.tick
 	in.tick, in.ticks = tick, int(payout/tick)
@@ -178,8 +178,8 @@ func (in *instrument) set(i int, size Size, changes []levelChange) []levelChange
 	return in.replace(i, size, i <= in.bid, i >= in.ask, changes)
 }
 
-// replace does the work of set after the best prices have moved. wasBid and wasAsk give the side of the level before the move. A
-// level that changes sides is removed from the old side and added to the new one.
+// replace sets the size at tick i of a book whose best prices have moved. wasBid and wasAsk tell the side of tick i before the
+// move. A level that changes sides gives two changes: one removes it from the old side, and one adds it to the new side.
 func (in *instrument) replace(i int, size Size, wasBid, wasAsk bool, changes []levelChange) []levelChange {
 	old := Size(in.sizes[i])
 	in.sizes[i] = int32(size)
@@ -209,7 +209,7 @@ type view struct {
 	mirrored bool
 }
 
-// stated returns the token's price, without regard to the market's result.
+// stated returns the token's price from the book, even if the market is resolved.
 func (w view) stated() Price { return w.at(w.price) }
 
 // at returns the token's price at tick i of the instrument.

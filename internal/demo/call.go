@@ -19,10 +19,10 @@ const (
 type call struct {
 	r       *http.Request
 	query   url.Values
-	account *account // account of the credentials; nil if they are not valid or the endpoint needs none
+	account *account // nil if the endpoint needs no credentials or the credentials are not valid
 }
 
-// newCall reads a request's query. Even if newCall returns an error, its call works with call.keys and Venue.limit.
+// newCall parses the query of a request. The call is never nil: after an error, call.keys and Venue.limit can still use it.
 func newCall(r *http.Request) (*call, *apiError) {
 	c := &call{r: r}
 	if len(r.URL.RawQuery) > maxQuery {
@@ -65,7 +65,7 @@ func (c *call) mentions(tokenID string) bool {
 	return false
 }
 
-// exactlyOne returns the name of the parameter that the request has. The request must have exactly one of the names.
+// exactlyOne returns which of the parameters the request has. It returns an error if the request has none of them or several.
 func (c *call) exactlyOne(names ...string) (string, *apiError) {
 	found := ""
 	for _, name := range names {
@@ -98,7 +98,7 @@ func (c *call) list(name string, limit int) ([]string, *apiError) {
 	return ids, nil
 }
 
-// number returns an integer parameter, which must be from low to high. The argument otherwise is the default value.
+// number returns an integer parameter from low to high. It returns the argument otherwise if the parameter is missing.
 func (c *call) number(name string, low, high, otherwise int) (int, *apiError) {
 	s := c.get(name)
 	if s == "" {
@@ -111,7 +111,7 @@ func (c *call) number(name string, low, high, otherwise int) (int, *apiError) {
 	return n, nil
 }
 
-// date returns a YYYY-MM-DD parameter as the start of that UTC day; false when it is missing.
+// date returns a YYYY-MM-DD parameter as the start of that UTC day. It returns false if the parameter is missing.
 func (c *call) date(name string) (millis, bool, *apiError) {
 	s := c.get(name)
 	if s == "" {
@@ -124,7 +124,7 @@ func (c *call) date(name string) (millis, bool, *apiError) {
 	return millisOf(t), true, nil
 }
 
-// instant returns a parameter that is an ISO 8601 date-time or a date; false when it is missing.
+// instant returns a parameter that is an ISO 8601 date-time or a date. It returns false if the parameter is missing.
 func (c *call) instant(name string) (millis, bool, *apiError) {
 	s := c.get(name)
 	if s == "" {

@@ -16,34 +16,35 @@ import (
 //	POST /__control/faults  {"faults":[…]}, a list of [Fault] that replaces the previous one
 //	POST /__control/price   {"tokenId":"…","price":0.65}, see [Venue.SetPrice]
 //	POST /__control/trade   {"address":"0x…","tokenId":"…","side":"SELL","size":10}, see [Venue.Trade]
-//	POST /__control/market  {"marketId":"…"} and one of "status":"CLOSED", see [Venue.SetStatus], "winningTokenId":"…", see
-//	                        [Venue.Resolve], "description":"…", see [Venue.Reword], and "tickSize":0.001, see
-//	                        [Venue.SetTickSize]
+//	POST /__control/market  {"marketId":"…","status":"CLOSED"}, see [Venue.SetStatus]
+//	                        {"marketId":"…","winningTokenId":"…"}, see [Venue.Resolve]
+//	                        {"marketId":"…","description":"…"}, see [Venue.Reword]
+//	                        {"marketId":"…","tickSize":0.001}, see [Venue.SetTickSize]
 //	POST /__control/step    {"steps":10}, see [Venue.Step]
 //	POST /__control/restart {"code":4003}, see [Venue.Restart]
 //
-// These endpoints answer {"success":true}, or an error with status 400. Limits, latency and faults don't apply to them.
+// The POST endpoints answer {"success":true}, or status 400 if the body is not valid. Rate limits, latency and faults don't
+// apply to control endpoints.
 const controlPrefix = "/__control/"
 
-// maxControl is the maximum size of a control request in bytes, maxSteps the maximum number of steps in a request.
+// Bounds of a control request.
 const (
-	maxControl = 1 << 20
+	maxControl = 1 << 20 // bytes of the body
 	maxSteps   = 10_000
 )
 
 // Stats counts requests since the venue opened or was reset.
 type Stats struct {
-	// Requests counts the requests to each path, with any answer.
+	// Requests counts the requests by path.
 	Requests map[string]int64 `json:"requests"`
-	// Keys counts the identifiers in these requests: the length of a list, or 1.
+	// Keys counts the identifiers in the requests by path. A request without a list of identifiers counts as 1.
 	Keys map[string]int64 `json:"keys"`
-	// Statuses counts the answers by status. If a fault changes a status, the original status counts.
+	// Statuses counts the responses by HTTP status, before a fault changes the status.
 	Statuses map[string]int64 `json:"statuses"`
-	// Stream has the counts of the stream.
-	Stream StreamStats `json:"stream"`
+	Stream   StreamStats      `json:"stream"`
 }
 
-// stats has the counters of Stats. Endpoints are indexed as in the list endpoints, statuses by their number.
+// stats has the counters of [Stats]. requests and keys have the indexes of endpoints; the index of statuses is the HTTP status.
 type stats struct {
 	requests, keys [16]atomic.Int64
 	statuses       [600]atomic.Int64
@@ -95,7 +96,7 @@ var crossOrigin = http.NewCrossOriginProtection()
 func (v *Venue) serveControl(w http.ResponseWriter, r *http.Request) {
 	a := newAnswer()
 	defer a.release()
-	if crossOrigin.Check(r) != nil { // a page could send text/plain without a preflight
+	if crossOrigin.Check(r) != nil { // a page can POST text/plain without a preflight request
 		a.fail(errOrigin)
 		a.send(w, r, false)
 		return
@@ -145,7 +146,7 @@ func (v *Venue) serveControl(w http.ResponseWriter, r *http.Request) {
 	a.send(w, r, false)
 }
 
-// readObject decodes one JSON object without unknown fields.
+// readObject decodes one JSON object. It refuses unknown fields and any data after the object.
 func readObject(document io.Reader, into any) error {
 	d := json.NewDecoder(io.LimitReader(document, maxControl))
 	d.DisallowUnknownFields()
@@ -208,12 +209,11 @@ func (v *Venue) controlStep(r *http.Request) error {
 
 func (v *Venue) controlMarket(r *http.Request) error {
 	var in struct {
-		MarketID       string `json:"marketId"`
-		Status         string `json:"status"`
-		WinningTokenID string `json:"winningTokenId"`
-		Description    string `json:"description"`
-		// TickSize is a decimal number.
-		TickSize json.Number `json:"tickSize"`
+		MarketID       string      `json:"marketId"`
+		Status         string      `json:"status"`
+		WinningTokenID string      `json:"winningTokenId"`
+		Description    string      `json:"description"`
+		TickSize       json.Number `json:"tickSize"`
 	}
 	if err := readObject(r.Body, &in); err != nil {
 		return err

@@ -13,26 +13,26 @@ const maxCredentials = 4 << 10
 // account is an API key and its wallet.
 type account struct {
 	key       string
-	address   string // the only address that the key reads; empty means all
+	address   string // the only wallet that the key may read; if empty, the key may read every wallet
 	positions int
 }
 
-// accounts are the demo accounts. They may trade in each Step, but the number of their positions stays the same. The secret and the
-// passphrase of every key are "demo".
+// accounts are the demo accounts. Step lets them trade but keeps the number of their positions. The secret and the passphrase of
+// every key are "demo".
 var accounts = []account{
 	{"demo-3", "0x1111111111111111111111111111111111111111", 3},
 	{"demo-50", "0x2222222222222222222222222222222222222222", 50},
 	{"demo-2000", "0x3333333333333333333333333333333333333333", 2000},
 }
 
-// anyAccount is the key that reads every address.
+// anyAccount has the key that may read every wallet.
 var anyAccount = account{key: "demo"}
 
 // Account is a demo account as clients see it.
 type Account struct {
-	// Key is the API key. Address is the address of the wallet.
+	// Key is the API key, Address the wallet address.
 	Key, Address string
-	// Credentials are the account's credentials in JSON.
+	// Credentials is a JSON object with the API key, the secret and the passphrase.
 	Credentials string
 }
 
@@ -50,8 +50,8 @@ func (a *account) text() string {
 	return `{"apiKey":"` + a.key + `","secret":"demo","passphrase":"demo"}`
 }
 
-// accountOf returns the account of the request's credentials, or nil if they are missing or not valid. Credentials are
-// URL-encoded JSON in the query or, unless the venue is strict, base64 JSON in a header.
+// accountOf returns the account of the request's credentials, or nil if they are missing or not valid. It reads the JSON of the
+// credentials from the query. If the query has none and the venue is not strict, it reads base64-encoded JSON from a header.
 func (v *Venue) accountOf(c *call) *account {
 	raw := []byte(c.get("credentials"))
 	if len(raw) == 0 && !v.config.Strict {
@@ -112,7 +112,7 @@ func (c *call) authorize() *apiError {
 	return nil
 }
 
-// parseAddress returns a wallet address in lower case.
+// parseAddress returns s in lower case, or false if s is not a wallet address.
 func parseAddress(s string) (string, bool) {
 	s = strings.ToLower(s)
 	if len(s) != 42 || s[:2] != "0x" {

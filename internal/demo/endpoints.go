@@ -10,23 +10,23 @@ import (
 type endpoint struct {
 	path string
 	user bool // needs credentials
-	// answer appends the body of a success.
+	// answer appends the body of a successful response.
 	answer func(v *Venue, c *call, b []byte) ([]byte, *apiError)
 	strict form
 }
 
-// form has the parameters and members of an endpoint of a strict venue.
+// form restricts the requests and responses of an endpoint of a strict venue.
 type form struct {
-	// parameters lists all allowed parameters of a request.
+	// parameters lists the allowed query parameters.
 	parameters []string
-	// members lists all allowed members of the objects of an answer. Empty allows every member.
+	// members lists the allowed members of the response's objects. An empty list allows every member.
 	members []string
-	// values maps texts of an answer to their replacements.
+	// values maps strings of the response to their replacements.
 	values map[string]string
 }
 
-// endpoints lists all endpoints. Their parameters and members come from the venue's API description. Where the description
-// lists none, they are this package's choice.
+// endpoints lists all endpoints. Their parameters and members come from the venue's API description. This package chooses the
+// parameters and members of an endpoint for which the description lists none.
 var endpoints = []endpoint{
 	{"/api/exchange/prices", false, (*Venue).answerPrices, form{
 		parameters: []string{"tokenId", "tokenIds"},
@@ -103,7 +103,7 @@ func (v *Venue) admit(e *endpoint, c *call) *apiError {
 	return nil
 }
 
-// check returns an error for the first unknown parameter, in the order of names, or nil.
+// check returns an error if the request has unknown parameters. The error names the first one in alphabetical order.
 func (f *form) check(c *call) *apiError {
 	unknown, found := "", false
 	for name := range c.query {

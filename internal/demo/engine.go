@@ -15,7 +15,7 @@ type move struct {
 	instrument *instrument
 	token      *token // first token of the instrument
 	changes    []levelChange
-	priced     bool // the price changed too
+	priced     bool // the price changed
 }
 
 // Run moves the market about seven times a second until the context ends, and returns the context's error. Only one Run
@@ -34,8 +34,8 @@ func (v *Venue) Run(ctx context.Context) error {
 }
 
 // Step moves the market once. About one in sixty of the open books gets a new price or new sizes. Some books and demo accounts
-// trade. A step changes a book or price at most once, so that Run changes it less than ten times a second. The changes depend
-// on the seed, the number of previous steps and the clock.
+// trade. A step changes each book and each price at most once, so Run changes none of them more than ten times a second. The
+// changes depend on the seed, the number of previous steps and the clock.
 func (v *Venue) Step() {
 	_ = v.change(func(now millis) error {
 		v.steps++
@@ -64,7 +64,8 @@ func (v *Venue) Step() {
 	})
 }
 
-// change runs f with the venue's lock, and streams the changes of accounts. Every method that changes the state uses change.
+// change runs f while it holds the venue's lock, then streams the changes of accounts. Every method that changes the state uses
+// change.
 func (v *Venue) change(f func(now millis) error) error {
 	now := v.now()
 	v.mu.Lock()
@@ -77,7 +78,7 @@ func (v *Venue) change(f func(now millis) error) error {
 	return err
 }
 
-// nextPrice returns a random next price of the token in ticks: a small step from the present price towards priceAt.
+// nextPrice returns a random next price of the token in ticks. It lies between the present price and market.priceAt, or near them.
 func (t *token) nextPrice(now millis, r *rng) int {
 	in := t.instrument
 	missing := int(t.market.priceAt(t.outcome, now)/in.tick) - in.price
@@ -88,8 +89,8 @@ func (t *token) nextPrice(now millis, r *rng) int {
 	return min(max(in.price+pull+r.between(-stray, stray), 1), in.ticks-1)
 }
 
-// move gives an instrument a price in ticks, or new sizes if it already has this price. t is the first token of the
-// instrument.
+// move sets the price of an instrument in ticks. If the instrument already has this price, move changes the sizes of some levels
+// instead. t is the first token of the instrument.
 func (v *Venue) move(t *token, price int, now millis) {
 	in := t.instrument
 	m := move{instrument: in, token: t, priced: price != in.price}
@@ -163,7 +164,7 @@ func (v *Venue) SetPrice(tokenID string, price Price) error {
 	})
 }
 
-// Trade buys or sells for a demo account at the best price of the market, in one fill. Selling the whole size closes the
+// Trade buys or sells for a demo account in one fill at the best price, even if the level is smaller. Selling all shares closes the
 // position.
 func (v *Venue) Trade(address, tokenID string, side Side, size Size) error {
 	t := v.listing.tokenByID[tokenID]
@@ -206,10 +207,10 @@ func (t *token) taker(side Side) Price {
 	return t.price()
 }
 
-// maxRecords is the maximum number of records of a wallet. If there are more, one TRANSFER replaces the oldest quarter.
+// maxRecords is the maximum number of records of a wallet. When a wallet has more, one TRANSFER record replaces the oldest quarter.
 const maxRecords = 20_000
 
-// fill applies a trade to a wallet and adds the trade to the public tape, with the taker's side.
+// fill applies a trade to a wallet and adds the trade to the market's public trades. taker is the side of the taker's order.
 func (v *Venue) fill(w *wallet, t *token, side Side, price Price, size Size, now millis, taker Side) {
 	id := w.tradeID(w.dropped + uint64(len(w.records)))
 	w.fill(t, side, price, size, now)
@@ -264,8 +265,8 @@ func (w *wallet) fold(count int) {
 	w.dropped += uint64(count - 1)
 }
 
-// tradeAccounts lets the demo accounts trade: it fills some orders that the market has reached, and sometimes an account takes
-// liquidity or replaces an order. No position opens or closes.
+// tradeAccounts fills some of the demo accounts' orders that the market has reached. Sometimes an account also trades at the market
+// price or replaces an order. No position opens or closes.
 func (v *Venue) tradeAccounts(now millis) {
 	r := &v.random
 	for i := range accounts {
@@ -325,7 +326,7 @@ func (v *Venue) fillOrder(w *wallet, k int, now millis, r *rng) bool {
 			return false
 		}
 	}
-	w.endOrder(k, now) // filled, or cancelled because the cash is too low
+	w.endOrder(k, now) // filled, or cancelled because the cash or the position is too small
 	if p != nil {
 		w.place(p, o.side == Buy, now, r)
 	}
@@ -346,7 +347,7 @@ func (w *wallet) endOrder(k int, now millis) {
 	}
 }
 
-// place places an order for a position near the market. If the cash is too low to buy, it sells.
+// place adds an order on a position, at a price near the market. The order sells if the cash is too low to buy.
 func (w *wallet) place(p *position, sell bool, now millis, r *rng) {
 	o := newOrder(p, sell)
 	o.priceNear(r)
@@ -361,8 +362,8 @@ func (w *wallet) place(p *position, sell bool, now millis, r *rng) {
 	w.orders = append(w.orders, o)
 }
 
-// requote replaces an order by a new order on the same position. If orders are missing because a market has closed, requote
-// only adds a new order.
+// requote replaces an order by a new order on the same position. If the wallet has fewer orders than usual because a market has
+// closed, requote only adds an order.
 func (w *wallet) requote(now millis, r *rng) {
 	if len(w.orders) < w.usual {
 		for range 8 {
@@ -385,7 +386,8 @@ func (w *wallet) requote(now millis, r *rng) {
 	}
 }
 
-// takeLiquidity trades a tenth of a position's usual size at the market price. It buys if the position is smaller, or else sells.
+// takeLiquidity trades a tenth of a position's usual size at the market price. It buys if the position is smaller than its usual
+// size. Otherwise it sells.
 func (v *Venue) takeLiquidity(w *wallet, p *position, now millis) {
 	size := max(p.usual/10, share)
 	side := Buy

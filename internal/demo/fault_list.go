@@ -6,10 +6,9 @@ import (
 	"sync/atomic"
 )
 
-// faultList holds the active rules.
 type faultList struct {
-	// any and streaming report whether there are rules for answers and for frames. Without rules, requests and frames do not take
-	// the lock.
+	// any is true if rules apply to responses, streaming if rules apply to frames. A request or frame to which no rule applies need
+	// not take the lock.
 	any, streaming atomic.Bool
 
 	mu    sync.Mutex
@@ -44,7 +43,7 @@ func (l *faultList) count() {
 	l.any.Store(streaming < len(l.rules))
 }
 
-// take returns the rule that spoils the answer to a request, or nil, and counts the use of the rule.
+// take returns the rule that applies to a request, or nil, and counts the use of the rule.
 func (l *faultList) take(path string, c *call) *Fault {
 	if !l.any.Load() {
 		return nil
@@ -55,7 +54,7 @@ func (l *faultList) take(path string, c *call) *Fault {
 	})
 }
 
-// first returns the first matching rule that its random draw selects, and counts the use of the rule.
+// first returns the first matching rule whose random draw succeeds, or nil, and counts the use of the rule.
 func (l *faultList) first(matches func(*Fault) bool) *Fault {
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -10,12 +10,12 @@ import (
 	"time"
 )
 
-// FaultKind names the way in which an answer is spoiled.
+// FaultKind names a way to spoil a response or a frame.
 type FaultKind string
 
 // The kinds of faults.
 const (
-	// FaultStatus answers Status (500 when 0) with the venue's error body, or with the Body of the fault.
+	// FaultStatus answers Status (500 when 0) with the kind of body that Body names.
 	FaultStatus FaultKind = "status"
 	// FaultHTML answers 200 with an HTML page.
 	FaultHTML FaultKind = "html"
@@ -37,7 +37,7 @@ const (
 	FaultHalfBroken FaultKind = "half-broken"
 	// FaultSuccessFalse answers 200 with success false and a message.
 	FaultSuccessFalse FaultKind = "success-false"
-	// FaultErrorOnly answers 200 with only a message under error.
+	// FaultErrorOnly answers 200 with an object that has only the member error.
 	FaultErrorOnly FaultKind = "error-only"
 	// FaultDelay answers correctly, after DelayMs.
 	FaultDelay FaultKind = "delay"
@@ -49,7 +49,7 @@ const (
 	FaultHangBody FaultKind = "hang-body"
 	// FaultReset sends half of the true body and resets the connection.
 	FaultReset FaultKind = "reset"
-	// FaultRefused resets the connection before the first byte, which is as close to a refused connection as a running venue gets.
+	// FaultRefused resets the connection before the first byte, because a running venue cannot refuse a connection.
 	FaultRefused FaultKind = "refused"
 	// FaultLarge sends Bytes (64 MiB when 0) of white space and then the true body.
 	FaultLarge FaultKind = "large"
@@ -73,9 +73,8 @@ var faultKinds = []FaultKind{
 
 // Fault is a rule that spoils answers, or frames of the stream. The first rule that matches a request or a frame applies.
 type Fault struct {
-	// Path is the path of an endpoint, * for all endpoints, or [StreamPath] for the kinds of faults of streams. With
-	// StreamPath, FaultStatus, FaultHTML, FaultDelay, FaultHang, FaultReset, FaultRefused and FaultRedirect spoil the
-	// opening of a connection.
+	// Path is the path of an endpoint, * for all endpoints, or [StreamPath]. With StreamPath, the kinds FaultStatus, FaultHTML,
+	// FaultDelay, FaultHang, FaultReset, FaultRefused and FaultRedirect spoil the opening of a connection.
 	Path string    `json:"path"`
 	Kind FaultKind `json:"kind"`
 	// Count is the number of answers or frames after which the rule ends; 0 means no end. A frame counts once for each
@@ -89,7 +88,7 @@ type Fault struct {
 	// Frame limits the rule to frames of a type, such as orderbook_update. Only a rule with a Frame spoils frames without a topic,
 	// such as hello or heartbeat.
 	Frame string `json:"frame,omitempty"`
-	// Probability is the probability that a matching answer or frame is spoiled, drawn from Seed; 0 means 1.
+	// Probability is the probability that a matching answer or frame is spoiled; 0 means 1. Seed seeds the random numbers.
 	Probability float64 `json:"probability,omitempty"`
 	Seed        uint64  `json:"seed,omitempty"`
 	// Code is the close code of FaultClose and FaultRestart, 4003 when 0.

@@ -129,7 +129,7 @@ func spoil(value any, inside bool, tokenID string, f func(name string, value any
 	}
 }
 
-// wrongType replaces every value by a value of an unexpected type.
+// wrongType returns a value of an unexpected type.
 func wrongType(_ string, value any) (any, bool) {
 	switch value.(type) {
 	case string, json.Number:
@@ -140,7 +140,7 @@ func wrongType(_ string, value any) (any, bool) {
 	return []any{"unexpected"}, true
 }
 
-// withoutFields reports whether the name is that of an identifier, so that rewrite keeps only identifiers.
+// withoutFields makes rewrite keep only identifiers.
 func withoutFields(name string, value any) (any, bool) {
 	return value, name == "id" || strings.HasSuffix(name, "Id")
 }

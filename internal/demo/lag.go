@@ -9,7 +9,7 @@ import (
 // maxKept is the maximum total size of the cached bodies in bytes.
 const maxKept = 64 << 20
 
-// lag caches answers for a time, like a cache in front of a venue.
+// lag caches responses, like an HTTP cache in front of a venue.
 type lag struct {
 	mu   sync.Mutex
 	kept map[string]keptAnswer // by path, query and, on user endpoints, the account's key
@@ -45,8 +45,7 @@ func (v *Venue) lagged(e *endpoint, c *call, a *answer) {
 	a.header.Set("Age", strconv.FormatInt(int64((now-at+second-1)/second), 10))
 }
 
-// load writes a cached answer into a and returns the time of the answer. If there is no answer with an age below longest, ok is
-// false.
+// load writes a cached answer into a and returns the time of the answer. ok is false if no cached answer is younger than longest.
 func (l *lag) load(key string, now, longest millis, a *answer) (at millis, ok bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -78,7 +78,7 @@ func (v *Venue) SetTickSize(marketID string, tick Price) error {
 	})
 }
 
-// setStatus changes the status to one that is not final.
+// setStatus changes the status to any status except RESOLVED.
 func (v *Venue) setStatus(m *market, status string, now millis) {
 	change := changeStatus
 	if m.status == statusUpcoming && status == statusOpen {
@@ -101,7 +101,6 @@ func (v *Venue) setStatus(m *market, status string, now millis) {
 	v.marketChanged(m, change)
 }
 
-// resolve ends the market.
 func (v *Venue) resolve(m *market, winner int, now millis) {
 	m.status, m.winner, m.resolvedAt, m.updatedAt = statusResolved, winner, now, now
 	if m.closedAt == 0 {
@@ -136,7 +135,7 @@ func (v *Venue) setTickSize(m *market, tick Price, now millis) {
 	v.marketChanged(m, changeTickSize)
 }
 
-// openBooks fills the books of a market around the last stated prices.
+// openBooks fills the books of a market with levels around the last prices.
 func (v *Venue) openBooks(m *market, now millis) {
 	r := &v.dice.life
 	for _, t := range m.tokens {
@@ -192,9 +191,9 @@ func (v *Venue) marketChanged(m *market, change string) {
 
 // Bounds of the automatic changes of markets, as divisors of the number of tradable instruments.
 const (
-	haltedParts  = 20 // a twentieth may be closed for a while
-	refinedParts = 20 // a twentieth may have a finer grid for a while
-	settledParts = 10 // a tenth may resolve, in all
+	haltedParts  = 20 // at most a twentieth is closed at a time
+	refinedParts = 20 // at most a twentieth has a finer grid at a time
+	settledParts = 10 // at most a tenth resolves in all
 )
 
 // live sometimes opens, closes, resolves or rewords a market, or changes its tick size. It limits the number of closed and resolved
@@ -278,7 +277,7 @@ func (v *Venue) anyMarket(status string, r *rng) *market {
 	return nil
 }
 
-// spared reports whether the smallest demo account has a position in the market. Such markets do not change by themselves.
+// spared reports whether the smallest demo account has a position in the market. live does not change such a market.
 func (v *Venue) spared(m *market) bool {
 	return slices.ContainsFunc(v.accounts[accounts[0].address].positions, func(p *position) bool { return p.token.market == m })
 }
