@@ -24,7 +24,7 @@ type searchIndex struct {
 	hits    [][]hit            // hits[i] has the hits of words[i]
 }
 
-// hit is a market that has a word. weight depends on the text in which the word is, such as the question or a tag.
+// hit is a market that has a word. weight depends on where the word is: in the question, an outcome, the event's title or a tag.
 type hit struct {
 	market int32
 	weight int32
@@ -102,8 +102,8 @@ func wordsOf(text string) []string {
 	return strings.FieldsFunc(strings.ToLower(text), func(c rune) bool { return !unicode.IsLetter(c) && !unicode.IsDigit(c) })
 }
 
-// scores returns how well each market matches the words. A score is 0 unless each word is a prefix of some word of the market. A
-// match of a whole word counts twice.
+// scores returns how well each market matches the words. The score of a market is positive if each word is a prefix of some word
+// of the market. A match of a whole word counts twice.
 func (x *searchIndex) scores(words []string) []int32 {
 	total := make([]int32, len(x.markets))
 	for n, word := range words {

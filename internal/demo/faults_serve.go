@@ -45,7 +45,7 @@ func (v *Venue) serveFault(w http.ResponseWriter, r *http.Request, a *answer, f 
 // delay returns the time of DelayMs.
 func (f *Fault) delay() time.Duration { return time.Duration(f.DelayMs) * time.Millisecond }
 
-// spoil changes the status, the header or the body of the answer. Other kinds of faults change nothing.
+// spoil changes the status, the header or the body of the answer if the kind of fault requires it.
 func (a *answer) spoil(f *Fault) {
 	switch f.Kind {
 	case FaultStatus:
@@ -90,7 +90,7 @@ func (a *answer) failWith(status int, body string) {
 	}
 }
 
-// sendBroken sends the answer if the fault breaks the transfer. It reports whether it has sent the answer.
+// sendBroken handles the faults that break the transfer of the answer. It reports whether f is such a fault.
 func (a *answer) sendBroken(w http.ResponseWriter, r *http.Request, f *Fault) bool {
 	switch f.Kind {
 	case FaultHang:
@@ -152,7 +152,7 @@ func disconnect(w http.ResponseWriter) {
 	panic(http.ErrAbortHandler) // HTTP/2 has no connection to hijack; the server aborts the answer
 }
 
-// whiteSpace returns a mebibyte of spaces, which JSON ignores, as plain bytes and as a gzip member.
+// whiteSpace returns one MiB of spaces as plain bytes and as a gzip member. JSON decoders skip the spaces.
 var whiteSpace = sync.OnceValues(func() (plain, zipped []byte) {
 	plain = bytes.Repeat([]byte(" "), 1<<20)
 	return plain, gzipped(plain)

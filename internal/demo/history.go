@@ -13,13 +13,14 @@ var waves = [...]wave{
 	{21 * day, 400}, {4 * day, 260}, {18 * hour, 160}, {3 * hour, 100}, {20 * minute, 60}, {5 * minute, 40},
 }
 
-// swing is the maximum distance of a price's history from its anchor, in percent of the distance to the nearer bound.
+// swing is the maximum distance of a price from its anchor, in percent of the distance between the anchor and the nearer of 0 and
+// 1.
 const swing = 35
 
 // settling is the time before the end of trading during which the price of a resolved market moves to its result.
 const settling = 10 * day
 
-// drift returns the generated price at t, in ten-thousandths and not rounded to the tick. The price varies around the anchor.
+// drift returns the generated price at t in ten-thousandths, not rounded to the tick. The price varies around its mean, the anchor.
 func drift(seed uint64, anchor Price, t millis) int64 {
 	var n int64
 	for k, w := range waves {

@@ -19,13 +19,12 @@ type plan struct {
 	title   string
 	tags    []string
 	markets []marketPlan
-	// ladder is set if each market implies the previous one and is less likely. If it is not set, exactly one of several markets
-	// comes true.
+	// ladder is true if YES in a market implies YES in the previous market. If it is false, exactly one of several markets is YES.
 	ladder  bool
 	chances []Price
 }
 
-// marketPlan has the texts of a market. outcomes is nil for a binary one.
+// marketPlan has the texts of a market. outcomes is nil for a binary market.
 type marketPlan struct {
 	question, item, tag string
 	outcomes            []string
@@ -132,7 +131,7 @@ func planCrypto(n int, s shape, end millis, r *rng) plan {
 			fmt.Sprintf("Which of these coins gains the least in %s?", monthOf(end)), "altcoins")
 	case s.binary == 1:
 		return single(fmt.Sprintf("Will %s set a new all-time high before %s?", c.name, dateOf(end)), c.symbol)
-	case n%3 == 0: // an event with one up-or-down market for each of the first timeframes
+	case n%3 == 0: // an event with one up-or-down market for each of the first s.binary timeframes
 		p := plan{title: c.name + " up or down", tags: []string{c.symbol, tagUpOrDown}}
 		for _, t := range timeframes[:s.binary] {
 			p.markets = append(p.markets, marketPlan{
@@ -280,7 +279,7 @@ func thousands(n int) string {
 	return s
 }
 
-// coin is a currency that is traded against the dollar. base is the lowest price target in questions about its price, in dollars.
+// coin is a currency that is traded against the dollar. base is the lowest price, in dollars, that a question asks about.
 type coin struct {
 	name, symbol string
 	base         int

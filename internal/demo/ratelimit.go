@@ -9,8 +9,8 @@ import (
 // window is the length of time over which a limiter counts requests.
 const window = minute
 
-// maxClients is the maximum number of clients that a limiter remembers. To admit another client, the limiter first forgets all
-// clients without requests in the window. If all clients have such requests, the limiter refuses the request.
+// maxClients is the maximum number of clients that a limiter remembers. When another client arrives, the limiter forgets the
+// clients that sent no request in the window. If it still remembers maxClients clients, it refuses the request.
 const maxClients = 10_000
 
 // limiter allows each client perMinute requests in any 60 seconds. It logs the times of admitted requests.

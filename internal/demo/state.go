@@ -2,13 +2,13 @@ package demo
 
 import "time"
 
-// The types below are the state as Go values. Tests compare answers with them.
+// The types below describe the state. Tests compare them with responses.
 
 // Token is one listed outcome.
 type Token struct {
 	TokenID  string
 	MarketID string
-	Slug     string // of the market
+	Slug     string // slug of the market
 	EventID  string
 	// Outcome is YES, NO or a label.
 	Outcome string
@@ -20,7 +20,7 @@ type Token struct {
 type Quote struct {
 	// Price is the token's price: 1 or 0 once the market is resolved.
 	Price Price
-	// BestBid and BestAsk are the best prices of the book, 0 for an empty side.
+	// BestBid and BestAsk are the best prices of the book. The best price of an empty side is 0.
 	BestBid, BestAsk Price
 	// At is when the price changed last.
 	At time.Time
@@ -98,7 +98,7 @@ func (t *token) book() Book {
 	return b
 }
 
-// Positions returns the present positions of a wallet in the venue's order. It returns nil if the address is not well-formed.
+// Positions returns the present positions of a wallet, oldest first. It returns nil if the address is not well-formed.
 func (v *Venue) Positions(address string) []Position {
 	address, ok := parseAddress(address)
 	if !ok {

@@ -14,7 +14,7 @@ import (
 // StreamPath is the path of the venue's WebSocket.
 const StreamPath = "/ws"
 
-// The close codes that the venue's stream has in addition to those of RFC 6455. The comments give the client's expected reaction.
+// The close codes of the venue's stream that RFC 6455 does not define. The comments say what a client should do.
 const (
 	// CloseCredentials: the credentials were refused or have expired. A retry with the same credentials is useless.
 	CloseCredentials = 4001
@@ -30,7 +30,7 @@ const (
 type streamLimits struct {
 	connections     int // connections of the whole venue
 	topics          int
-	framesPerSecond int // frames from the client; above twice this rate the venue closes the connection
+	framesPerSecond int // frames from the client; the venue closes the connection at more than twice this rate
 	frameBytes      int // size of a frame from the client in bytes
 	queue           int // frames that wait to be written
 	queueBytes      int // bytes of the waiting frames; a single waiting frame may be larger
@@ -61,7 +61,7 @@ type streams struct {
 	open  [channels]int // number of topics with subscribers
 	subs  [channels]int // number of subscriptions
 
-	mu      sync.Mutex // taken after the venue's lock
+	mu      sync.Mutex // locked after the venue's lock
 	closed  bool
 	conns   map[*streamConn]struct{}
 	serving sync.WaitGroup
@@ -165,7 +165,8 @@ func (v *Venue) Close() {
 }
 
 // Restart begins a new epoch, as after a crash. All sequence numbers start again; prices, books and wallets do not change. The
-// venue closes all streams with the code. With code 0 streams stay open and get a new hello and the present state of each topic.
+// venue closes all streams with the code. If the code is 0, the streams stay open and get a new hello and the present state of
+// each topic.
 func (v *Venue) Restart(code int) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
@@ -224,7 +225,7 @@ func (v *Venue) restart(code int) {
 	}
 }
 
-// hijacker stores the connection that a handler hijacks. Deadlines and resets need it.
+// hijacker stores the connection that a handler hijacks. Deadlines and resets need the connection.
 type hijacker struct {
 	http.ResponseWriter
 	conn net.Conn

@@ -14,7 +14,7 @@ import (
 type frame struct {
 	data []byte
 	kind frameKind
-	// whole is set in frames with the whole state of a topic, not a change.
+	// whole is true if the frame has the whole state of a topic, not a change.
 	whole bool
 }
 
@@ -43,14 +43,13 @@ type streamConn struct {
 	held    map[*topic]frame // frames to send after the next frame of their topic
 	delayed []delayedFrame   // unordered
 
-	// Used only by the reader. passed limits the frames that the reader handles. heard limits the frames that the reader receives.
-	// addresses has the authenticated addresses.
+	// Used only by the reader. heard limits the frames that the client sends, passed the frames that the reader handles.
 	passed, heard window1s
-	addresses     map[string]bool
+	addresses     map[string]bool // authenticated addresses
 
 	// Changed by the reader under the venue's lock.
 	subs  map[topicKey]*subscription
-	turns [channels][]*subscription
+	turns [channels][]*subscription // by channel, in the order in which heartbeats list the topics
 	// Used only by the writer: index in turns of the last topic in a heartbeat.
 	beaten [channels]int
 }
@@ -114,7 +113,7 @@ func (c *streamConn) add(f frame) {
 	}
 }
 
-// deaf reports whether the connection accepts no new frames from either side, because it is ending or stalled.
+// deaf reports whether the connection is ending or stalled. Such a connection ignores new frames of the venue and of the client.
 func (c *streamConn) deaf() bool {
 	return c.ending || !c.stalled.IsZero() && time.Now().Before(c.stalled)
 }
@@ -182,8 +181,8 @@ func (c *streamConn) signal() {
 	}
 }
 
-// next removes and returns the next frame of the queue. over means that no more frames will come. at is the time of the next
-// delayed frame, or zero.
+// next removes and returns the next frame of the queue. over is true if no more frames will come. at is the time of the next
+// delayed frame, or the zero time if no frame is delayed.
 func (c *streamConn) next() (f frame, ok, over bool, at time.Time) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -12,7 +12,7 @@ const (
 	FaultDrop FaultKind = "drop"
 	// FaultDuplicate sends the frame twice.
 	FaultDuplicate FaultKind = "duplicate"
-	// FaultReorder sends the frame after the next one of its topic.
+	// FaultReorder holds the frame back until the next frame of its topic was sent.
 	FaultReorder FaultKind = "reorder"
 	// FaultLostTail drops the frame. The engine does not move the token of the frame again until faults are set.
 	FaultLostTail FaultKind = "lost-tail"
@@ -20,8 +20,8 @@ const (
 	FaultGarbage FaultKind = "garbage"
 	// FaultUnknownType sends a frame of an unknown type before the frame.
 	FaultUnknownType FaultKind = "unknown-type"
-	// FaultSlowSnapshot sends the frame after DelayMs. Other frames overtake it. Only frames with the whole state of a topic
-	// match: those after a subscribe or a resync.
+	// FaultSlowSnapshot sends the frame after DelayMs. Other frames overtake it. Only a frame with the whole state of a topic
+	// matches. The venue sends such a frame after a subscribe or a resync.
 	FaultSlowSnapshot FaultKind = "slow-snapshot"
 	// FaultStall neither sends nor reads on the open connection for DelayMs; 0 means for ever.
 	FaultStall FaultKind = "stall"
@@ -44,10 +44,10 @@ var (
 	openingFaults = []FaultKind{FaultStatus, FaultHTML, FaultDelay, FaultHang, FaultReset, FaultRefused, FaultRedirect}
 )
 
-// streams reports whether the rule is about frames.
+// streams reports whether the rule applies to frames.
 func (f *Fault) streams() bool { return f.Path == StreamPath && slices.Contains(streamFaults, f.Kind) }
 
-// checkCode returns an error if a connection can't be closed with the code; 0 means no code.
+// checkCode returns an error if a connection can't be closed with the code. It accepts 0, which stands for no code.
 func checkCode(code int) error {
 	if code == 0 || code >= 3000 && code <= 4999 || code >= 1000 && code <= 1014 && (code < 1004 || code > 1006) {
 		return nil
@@ -55,7 +55,7 @@ func checkCode(code int) error {
 	return errors.New("code is not a valid WebSocket close code")
 }
 
-// about reports whether the rule matches frames of a topic.
+// about reports whether the rule matches frames of the topic with the channel and the id.
 func (f *Fault) about(ch channel, id string) bool {
 	return (f.Channel == "" || f.Channel == channelNames[ch]) && (f.TokenID == "" || f.TokenID == id)
 }
@@ -87,7 +87,8 @@ func (v *Venue) skippedTopic(t *topic) uint64 {
 	return 0
 }
 
-// skipped is skippedTopic for a token. Tokens that share an instrument share its sequence numbers.
+// skipped is skippedTopic for a channel of a token. If tokens share an instrument, a fault for one of them skips a number for all,
+// because they have the same sequence numbers of books and prices.
 func (v *Venue) skipped(t *token, ch channel) uint64 {
 	if ch == channelTrades {
 		return v.skippedTopic(t.topics[ch])
@@ -128,8 +129,8 @@ func (v *Venue) deliver(c *streamConn, t *topic, f frame) {
 	}
 }
 
-// addSpoiled queues a frame as the fault spoils it, and reports whether a held frame of the topic may follow. The caller
-// holds c.mu.
+// addSpoiled queues a frame as the fault requires. It reports whether the frame of the topic that FaultReorder holds back may
+// follow. The caller holds c.mu.
 func (v *Venue) addSpoiled(c *streamConn, t *topic, f frame, fault *Fault) bool {
 	switch fault.Kind {
 	case FaultLostTail:

@@ -181,8 +181,8 @@ func bookUpdateFrame(t *token, g *group) frame {
 	return finished(frameBookUpdate, addTime(append(b, ']'), "timestamp", t.bookAt))
 }
 
-// appendDifference appends the changes that turn one side of a book into another. Both sides begin with the best price. The list of
-// changes begins at b[start]; appendDifference continues it.
+// appendDifference appends the changes that turn the levels old into the levels now. Both begin with the best price. The elements
+// of the JSON list of changes begin at b[start].
 func appendDifference(b []byte, side Side, old, now []Level, start int) []byte {
 	add := func(price Price, size Size) {
 		if len(b) > start {
@@ -278,7 +278,7 @@ func userFrame(w *wallet) frame {
 	return finished(frameUserSnapshot, w.appendBalance(addName(append(b, ']'), "balance")))
 }
 
-// appendStreamed appends the order in the form of the stream, which has the tokenId in addition.
+// appendStreamed appends the order as the stream sends it: with the tokenId.
 func (o *order) appendStreamed(b []byte, w *wallet) []byte {
 	b = o.append(b, w)
 	return append(addText(b[:len(b)-1], "tokenId", o.token.id), '}')

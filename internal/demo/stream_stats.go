@@ -5,20 +5,20 @@ import (
 	"sync/atomic"
 )
 
-// StreamStats has counts of the stream. Opened, Subscribes, Resyncs, Frames and Closes count since the venue opened or was reset.
-// The other fields give the present state.
+// StreamStats has counts of the stream. Connections, Topics and Subscriptions are the present numbers. The other fields count since
+// the venue opened or was reset.
 type StreamStats struct {
-	// Connections is the number of connections that are open now, Opened the number of connections that were opened.
 	Connections int64 `json:"connections"`
-	Opened      int64 `json:"opened"`
-	// Topics is the number of topics with subscribers by channel. Subscriptions is the number of pairs of a connection and a
-	// topic by channel.
-	Topics        map[string]int64 `json:"topics"`
+	// Opened counts the connections that were opened.
+	Opened int64 `json:"opened"`
+	// Topics counts the topics with subscribers by channel.
+	Topics map[string]int64 `json:"topics"`
+	// Subscriptions counts the pairs of a connection and a topic by channel.
 	Subscriptions map[string]int64 `json:"subscriptions"`
-	// Subscribes counts the identifiers of subscribe requests by channel, including repeated subscribes. Resyncs counts the
-	// identifiers of resync requests by channel.
+	// Subscribes counts the identifiers of subscribe requests by channel, including repeated subscribes.
 	Subscribes map[string]int64 `json:"subscribes"`
-	Resyncs    map[string]int64 `json:"resyncs"`
+	// Resyncs counts the identifiers of resync requests by channel.
+	Resyncs map[string]int64 `json:"resyncs"`
 	// Frames counts the frames sent, by type.
 	Frames map[string]int64 `json:"frames"`
 	// Closes counts the connections that the venue closed, by code.

@@ -5,7 +5,7 @@ import "slices"
 // channel is the kind of a topic's data.
 type channel uint8
 
-// The channels. Those with tokens as topics have the lowest values.
+// The channels. Channels whose topics are tokens come first.
 const (
 	channelPrices channel = iota
 	channelOrderbook
@@ -24,7 +24,7 @@ type topicKey struct {
 	id      string
 }
 
-// topic is a token, a market or a wallet on a channel, with subscribers. The venue's lock guards it.
+// topic is a channel of a token, a market or a wallet. It exists while it has subscribers. The venue's lock guards it.
 type topic struct {
 	topicKey
 	token  *token
@@ -39,8 +39,8 @@ type group struct {
 	topic *topic
 	depth int
 	subs  []*subscription
-	// bids and asks are the last book that was sent to the subscribers. oldBids and oldAsks are the book before it, whose
-	// memory the next update reuses.
+	// bids and asks are the last book that was sent to the subscribers. oldBids and oldAsks are the book before that. The next
+	// update reuses their memory.
 	bids, asks, oldBids, oldAsks []Level
 }
 
@@ -248,7 +248,7 @@ func (v *Venue) publishBook(t *token) {
 	}
 }
 
-// cut appends the best levels of the token's book.
+// cut appends the depth best bids and asks of the token's book to bids and asks.
 func (t *token) cut(depth int, bids, asks []Level) (b, a []Level) {
 	bids, asks = slices.Grow(bids, 1), slices.Grow(asks, 1)
 	t.eachBid(func(l Level) bool { bids = append(bids, l); return len(bids) < depth })
@@ -256,7 +256,7 @@ func (t *token) cut(depth int, bids, asks []Level) (b, a []Level) {
 	return bids, asks
 }
 
-// publishTrade streams the last trade of a token.
+// publishTrade streams a trade of a token.
 func (v *Venue) publishTrade(t *token, trade tapeTrade) {
 	if topic := t.topics[channelTrades]; topic != nil {
 		topic.groups[0].publish(v, tradeFrame(t, trade))

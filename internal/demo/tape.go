@@ -2,7 +2,7 @@ package demo
 
 import "slices"
 
-// tapeLength is the number of trades in a snapshot of a tape.
+// tapeLength is the maximum number of trades in a snapshot of a token's public trades.
 const tapeLength = 50
 
 // tapeTrade is one public trade. side is the taker's side.
@@ -19,7 +19,7 @@ func (trade *tapeTrade) public() Trade {
 	return Trade{trade.id, trade.price, trade.size, trade.side, trade.at.Time()}
 }
 
-// tape has the last trades of a token since the venue opened.
+// tape has the last public trades of a token since the venue opened.
 type tape struct {
 	seq    uint64 // sequence number of the present state, from 1
 	count  uint64 // number of all trades since the venue opened; the id of a trade depends on it
@@ -41,7 +41,8 @@ func (v *Venue) printTrade(t *token, trade tapeTrade) {
 	}
 }
 
-// printTrades prints a trade for about half of the instruments that moved, and for about one in sixty of all tradable instruments.
+// printTrades adds a random public trade for about half of the instruments that moved in the step, and for about one in sixty of
+// all tradable instruments.
 func (v *Venue) printTrades(now millis) {
 	r := &v.dice.tape
 	for i := range v.moves {
@@ -57,7 +58,7 @@ func (v *Venue) printTrades(now millis) {
 	}
 }
 
-// printOne prints a random trade at the best price. In a binary market the trade is of either token.
+// printOne adds a random public trade at the best price. In a binary market it draws one of the two tokens for the trade.
 func (v *Venue) printOne(t *token, now millis) {
 	r := &v.dice.tape
 	if t.market.binary() {
@@ -75,13 +76,13 @@ func (v *Venue) printOne(t *token, now millis) {
 	v.printTrade(t, trade)
 }
 
-// tradeID returns the id of a public trade without a wallet. past is 1 for trades before the opening and 0 for later trades.
+// tradeID returns the id of a public trade without a wallet. past is 1 for trades from before the venue opened and 0 for later
+// trades.
 func (t *token) tradeID(past, number uint64) string {
 	return string(appendHex([]byte("tr-"), hash(t.market.seed, 6, past, uint64(t.outcome), number)))
 }
 
-// recent returns the last trades of the token, oldest first. Trades before the opening are, like all history,
-// a function of the seed.
+// recent returns the last trades of the token, oldest first. Trades from before the venue opened are generated from the seed.
 func (t *token) recent(opened millis) []tapeTrade {
 	trades := t.tape.trades[max(len(t.tape.trades)-tapeLength, 0):]
 	m := t.market

@@ -74,7 +74,7 @@ func parseFixed(s string, scale int) (int64, bool) {
 	return n, err == nil
 }
 
-// millis is an instant in milliseconds since 1970; 0 means none.
+// millis is an instant in milliseconds since 1970, or a duration in milliseconds. The instant 0 stands for no instant.
 type millis int64
 
 const (

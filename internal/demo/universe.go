@@ -25,8 +25,7 @@ type event struct {
 	markets         []*market
 }
 
-// market is one question. Only the status, description, tick size, winner, the times of their changes and the last three fields
-// change.
+// market is one question. Only description, status, winner, tick, the times of their changes, halted, seq and topic change.
 type market struct {
 	index                          int
 	seed                           uint64
@@ -41,14 +40,14 @@ type market struct {
 	updatedAt                      millis // time of the last change of a field other than prices
 	winner                         int    // index of the winning outcome; -1 without a winner
 	source                         string // publisher of the result
-	tick                           Price  // present tick size; history keeps the tick size of the opening
+	tick                           Price  // present tick size; the price history uses born.tick
 	minOrder                       Size
 	volume, volume24h, liquidity   Money
 	anchors                        []Price // mean price of each instrument
 	tokens                         []*token
 
 	born   opening
-	halted bool   // closed since the venue opened; its orders were removed
+	halted bool   // trading has stopped since the venue opened, which cancelled all orders
 	seq    uint64 // sequence number of the present state, from 1
 	topic  *topic // nil without subscribers
 }
@@ -110,8 +109,8 @@ type universe struct {
 // shape is the number of binary and of categorical markets of an event.
 type shape struct{ binary, categorical int }
 
-// shapes and eventStatuses are used in turn for the events. Their lengths and the number of categories have no common factor, so
-// every combination occurs. The ten shapes together have 40 markets.
+// The events take their shapes from shapes and their statuses from eventStatuses in turn. The lengths of these lists and the number
+// of categories have no common factor, so every combination occurs. The ten shapes together have 40 markets.
 var shapes = []shape{
 	{0, 1}, {8, 0}, {1, 0}, {6, 0}, {0, 1}, {5, 0}, {7, 0}, {3, 0}, {0, 2}, {6, 0},
 }
@@ -306,7 +305,7 @@ func (u *universe) addMarket(m *market, labels []string, now millis, r *rng) {
 	}
 }
 
-// shares returns n random prices whose sum is 1.
+// shares returns n random prices of at least 0.01 whose sum is about 1.
 func shares(n int, r *rng) []Price {
 	weights, sum := make([]int, n), 0
 	for i := range weights {

@@ -30,19 +30,19 @@ type Config struct {
 	Markets int
 	// Seed determines names, identifiers, prices, accounts and all changes.
 	Seed uint64
-	// Clock is the wall clock when nil.
+	// Clock is the source of the time. Nil means the wall clock.
 	Clock Clock
 	// Latency is the delay of each REST answer. The delay ends early if the request's context ends.
 	Latency time.Duration
-	// PublicPerMinute limits the requests of each client address to public endpoints, and KeyPerMinute those of each API key to
-	// user endpoints, in any 60 seconds of the Clock. 0 means no limit.
+	// PublicPerMinute limits the requests that each client address sends without valid credentials. KeyPerMinute limits the
+	// requests of each API key. The limits apply to any 60 seconds of the Clock. 0 means no limit.
 	PublicPerMinute, KeyPerMinute int
-	// Gzip compresses answers above 1 KB for clients that accept it.
+	// Gzip compresses answers above 1 KB for clients that accept gzip.
 	Gzip bool
 	// Strict limits the venue to its documented features: unknown parameters are refused, answers have no additional
 	// members, and credentials are accepted only in the query and compared byte by byte.
 	Strict bool
-	// Lag is the maximum age of answers. The stream has no lag. The headers Cache-Control and Age give the age of an answer.
+	// Lag is the time for which the venue may answer REST requests from a cache. The header Age gives the age of an answer.
 	Lag time.Duration
 	// Without lists the endpoints that answer 404, by their names from [Endpoints].
 	Without []string
@@ -50,8 +50,8 @@ type Config struct {
 	Control bool
 	// Heartbeat is the time between heartbeats of a stream; 15 seconds if it is not positive.
 	Heartbeat time.Duration
-	// MarketEvery is the average time, at the pace of [Venue.Run], between automatic changes of markets: a market opens, closes,
-	// resolves, is reworded or gets another tick size. 0 means no such changes.
+	// MarketEvery is the average time between automatic changes of markets while [Venue.Run] runs. A change opens, closes, resolves
+	// or rewords a market, or changes its tick size. 0 means no such changes.
 	MarketEvery time.Duration
 	// Watch is notified of the changes of the markets. Nil notifies nobody.
 	Watch Watcher
@@ -85,7 +85,7 @@ type Venue struct {
 	accounts map[string]*wallet
 }
 
-// dice has a separate random generator for each purpose, so that draws for one purpose do not affect those for another purpose.
+// dice has a separate random generator for each purpose, so that draws for one purpose do not affect another purpose.
 type dice struct{ tape, orders, guests, life rng }
 
 // New returns a venue. Call [Venue.Run] or [Venue.Step] to let its prices move.

@@ -63,13 +63,13 @@ func (p *pools) choose(count int, taken map[*token]bool, r *rng) []*token {
 // Parameters of a wallet's history before the venue opened.
 const (
 	walletAge  = 180 * day
-	quietTime  = day // length of the time before the opening in which a wallet does not open or close positions
+	quietTime  = day // time before the opening of the venue in which a wallet opens and closes no positions
 	roundTrips = 60  // number of positions that the wallet has closed
 )
 
-// newWallet makes the wallet of an address with count positions. It depends only on the seed, the address and the time of the
-// opening, and its orders have prices that the market never reaches. If trader is set, the orders are near the present prices
-// instead, so that they fill.
+// newWallet makes the wallet of an address with count positions. If trader is true, its orders are near the present prices, so
+// that they fill. If trader is false, the market never reaches the prices of its orders, and the wallet depends only on the seed,
+// the address and the time at which the venue opened.
 func (v *Venue) newWallet(address string, count int, trader bool) *wallet {
 	w := &wallet{address: address, seed: hashString(v.config.Seed, address), changedAt: v.opened}
 	b := walletBuilder{w: w, r: rng(w.seed), opened: v.opened}
@@ -132,7 +132,7 @@ func (b *walletBuilder) record(at millis, t *token, sell bool, price Price, size
 	return records[0].amount
 }
 
-// open adds a position that results from a random number of trades. The argument trades is the maximum of this number.
+// open adds a position that results from a random number of trades, from 1 to the argument trades.
 func (b *walletBuilder) open(t *token, trades int) {
 	p := &position{number: b.w.number(), token: t}
 	for i, at := range b.times(t, b.r.between(1, trades)) {
@@ -159,8 +159,8 @@ func (b *walletBuilder) roundTrip(t *token) {
 	b.record(at[1], t, true, t.market.priceAt(t.outcome, at[1]), size)
 }
 
-// placeOrders places up to count orders on held tokens, one for each token, alternately buying and selling. Some are
-// partly filled.
+// placeOrders adds up to count orders, alternately to buy and to sell, each on a different held token. Some orders are partly
+// filled.
 func (b *walletBuilder) placeOrders(count int, trader bool) {
 	for _, p := range b.w.positions {
 		p.usual = p.size
@@ -197,7 +197,7 @@ func newOrder(p *position, sell bool) *order {
 	return &order{token: p.token, side: side, size: max(p.usual/4/share*share, p.token.market.minOrder)}
 }
 
-// priceNear sets a price a few ticks behind the best price of the order's side.
+// priceNear sets a price that is 0 to 3 ticks worse than the best price of the order's side.
 func (o *order) priceNear(r *rng) {
 	t := o.token
 	distance := Price(r.intn(4)) * t.tick
@@ -217,7 +217,7 @@ func (o *order) priceNear(r *rng) {
 func (o *order) moveAway() bool {
 	low, high := o.token.market.band(o.token.outcome)
 	tick := o.token.market.born.tick // never changes, so a wallet that is derived again has the same orders
-	margin := 4 * tick               // more than the possible distance of the live price from the band, see Step
+	margin := 4 * tick               // more than nextPrice can move the live price out of the band
 	if tick < 100 {
 		margin = 20 * tick
 	}

@@ -9,12 +9,11 @@ import (
 // derivedPositions is the number of positions of a derived wallet.
 const derivedPositions = 50
 
-// maxDerived bounds the number of cached derived wallets, apart from wallets that can't be evicted. An evicted wallet is
-// derived again when it is needed. maxGuests bounds the number of derived wallets that trade. A wallet that has traded can't be
-// derived again and stays cached.
+// Bounds of the walletCache. An evicted wallet is derived again when it is needed. A wallet that has traded can't be derived again,
+// so it is never evicted.
 const (
-	maxDerived = 1024
-	maxGuests  = 256
+	maxDerived = 1024 // cached wallets, unless more wallets have subscribers or have traded
+	maxGuests  = 256  // wallets that may trade
 )
 
 // walletCache caches the most recently used derived wallets, and all derived wallets that have subscribers or have traded.
@@ -23,7 +22,7 @@ type walletCache struct {
 	mu     sync.Mutex
 	recent list.List // of *wallet, the most recently used first
 	byAddr map[string]*list.Element
-	kept   int
+	kept   int // wallets that have traded
 }
 
 // find returns a cached wallet, or nil. If pin is true, it pins the wallet, so that add does not evict the wallet.
@@ -42,7 +41,7 @@ func (c *walletCache) find(address string, pin bool) *wallet {
 	return w
 }
 
-// add caches a wallet. Beyond the bound it evicts the least recently used wallets that can be derived again.
+// add caches a wallet. If there are more than maxDerived, it evicts the least recently used wallets that are not pinned or kept.
 func (c *walletCache) add(w *wallet) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -66,7 +65,7 @@ func (c *walletCache) unpin(w *wallet) {
 	w.pins--
 }
 
-// keep protects a wallet from eviction if fewer than maxGuests wallets are protected. It reports whether the wallet is protected.
+// keep protects a wallet from eviction, for at most maxGuests wallets. It reports whether the wallet is protected and so may trade.
 func (c *walletCache) keep(w *wallet) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()

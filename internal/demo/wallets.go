@@ -20,7 +20,7 @@ var kindNames = [...]string{"TRADE", "DEPOSIT", "WITHDRAWAL", "SPLIT", "MERGE", 
 // record is one event of a wallet's history. A wallet's cash is the sum of the amounts of its records.
 type record struct {
 	at     millis
-	token  *token // nil for deposits, withdrawals and rewards
+	token  *token // nil for deposits, withdrawals, rewards and transfers
 	price  Price
 	size   Size
 	fee    Money // fee of a trade; a separate FEE record subtracts the fee from the cash
@@ -59,7 +59,7 @@ func (p *position) avgPrice() Price {
 // unrealizedPnl returns size × (price - avgPrice), exactly.
 func (p *position) unrealizedPnl() Money { return notional(p.size, p.token.price()-p.avgPrice()) }
 
-// order is an active limit order.
+// order is a limit order.
 type order struct {
 	number       uint64
 	token        *token
@@ -92,7 +92,7 @@ type wallet struct {
 	stream walletStream
 
 	pins int  // subscriptions to a derived wallet, guarded by walletCache.mu
-	kept bool // whether this is a derived wallet that has traded and can't be derived again
+	kept bool // true for a derived wallet that may have traded, so that it can't be derived again
 }
 
 // portfolioValue returns the sum of size × price over the positions, exactly.

@@ -102,7 +102,7 @@ func (m *market) state() Market {
 	return s
 }
 
-// History returns the price history of a token in [from, until), newest first; nil for an unknown token.
+// History returns the price history of a token in [from, until), newest first. It returns nil for an unknown token.
 func (v *Venue) History(tokenID string, from, until time.Time) []Point {
 	t := v.listing.tokenByID[tokenID]
 	if t == nil {
@@ -118,7 +118,7 @@ func (v *Venue) History(tokenID string, from, until time.Time) []Point {
 	return points
 }
 
-// Tape returns the last public trades of a token, newest first and at most 50; nil for an unknown token.
+// Tape returns the last public trades of a token, at most 50, newest first. It returns nil for an unknown token.
 func (v *Venue) Tape(tokenID string) []Trade {
 	t := v.listing.tokenByID[tokenID]
 	if t == nil {
@@ -134,7 +134,7 @@ func (v *Venue) Tape(tokenID string) []Trade {
 	return trades
 }
 
-// Records returns the history of a wallet, newest first; nil when the address is not well-formed.
+// Records returns the history of a wallet, newest first. It returns nil if the address is not well-formed.
 func (v *Venue) Records(address string) []Record {
 	address, ok := parseAddress(address)
 	if !ok {
@@ -165,7 +165,7 @@ func (v *Venue) Records(address string) []Record {
 	return records
 }
 
-// notifyMoved notifies the Watcher of a move of the token's book or price.
+// notifyMoved notifies the Watcher of a change of the token's book or price.
 func (v *Venue) notifyMoved(t *token) {
 	if v.config.Watch != nil {
 		v.config.Watch.Moved(t.id, t.stated(), t.book())

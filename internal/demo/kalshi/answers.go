@@ -14,7 +14,7 @@ func (v *Venue) answerStatus(*http.Request, url.Values) (any, *refusal) {
 	return object{"exchange_active": true, "trading_active": true}, nil
 }
 
-// statuses maps a market's status at the demo venue to Kalshi's status. filters maps it to Kalshi's value of the parameter status.
+// statuses maps a market's status at the demo venue to Kalshi's status. filters maps it to a value of Kalshi's parameter status.
 var (
 	statuses = map[string]string{
 		"UPCOMING": "initialized", "OPEN": "active", "CLOSED": "closed", "DISPUTED": "disputed", "RESOLVED": "finalized", "CANCELLED": "finalized",
@@ -24,7 +24,7 @@ var (
 	}
 )
 
-// pages are the default and the greatest number of markets on a page.
+// The default and the greatest number of markets on a page.
 const (
 	defaultPage = 100
 	maxPage     = 1000
@@ -214,7 +214,7 @@ func best(bids map[demo.Price]demo.Size) (p demo.Price) {
 	return p
 }
 
-// levels returns the best depth bids of a side, worst first. A depth of 0 means all.
+// levels returns the depth best bids of a side, worst first. If depth is 0, it returns all bids.
 func levels(bids map[demo.Price]demo.Size, depth int) [][2]string {
 	prices := slices.Sorted(maps.Keys(bids))
 	if depth > 0 && len(prices) > depth {

@@ -128,7 +128,7 @@ func encode(value any) []byte {
 	return b
 }
 
-// number returns the value of an integer parameter, which must be from 0 to greatest. The argument otherwise is the default value.
+// number returns an integer parameter from 0 to greatest. It returns the argument otherwise if the parameter is missing.
 func number(query url.Values, name string, otherwise, greatest int) (int, *refusal) {
 	if query.Get(name) == "" {
 		return otherwise, nil
@@ -140,7 +140,7 @@ func number(query url.Values, name string, otherwise, greatest int) (int, *refus
 	return n, nil
 }
 
-// cursorAt returns an opaque cursor for a number. readCursor returns the number of a cursor, or 0 without a cursor.
+// cursorAt returns an opaque cursor for a number. readCursor returns the number of a cursor, or 0 for an empty cursor.
 func cursorAt(n int) string {
 	return base64.URLEncoding.EncodeToString([]byte("c" + strconv.Itoa(n)))
 }

@@ -15,7 +15,7 @@ import (
 // StreamPath is the path of the WebSocket.
 const StreamPath = "/trade-api/ws/v2"
 
-// The bounds of a socket. Kalshi pings each socket every pingEvery.
+// The bounds of a socket.
 const (
 	queueLength = 8192
 	writeTime   = 10 * time.Second
@@ -40,7 +40,7 @@ type subscription struct {
 	channel  string
 	tickers  map[string]bool
 	all      bool
-	// unified means that a bid for the outcome NO is sent with the price of YES, which is the payout minus the price of NO.
+	// If unified is true, a bid for NO is sent with the price of YES: the payout minus the price of NO.
 	unified bool
 }
 
@@ -154,7 +154,8 @@ func (c *conn) push(message object) {
 	}
 }
 
-// numbered sends a message of a subscription with the next sequence number. A lost message also uses up a number.
+// numbered sends a message of a subscription with the next sequence number. It loses the percentage LostFrames of the changes and
+// trades; a lost message also uses up a number.
 func (v *Venue) numbered(c *conn, s *subscription, message object) {
 	s.seq++
 	message["sid"], message["seq"] = s.sid, s.seq

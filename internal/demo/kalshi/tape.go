@@ -15,7 +15,7 @@ type execution struct {
 	taker int
 }
 
-// executionOf returns a trade of a token of the demo venue.
+// executionOf converts a trade of the token at the demo venue.
 func (t demoToken) executionOf(trade demo.Trade) execution {
 	p := execution{Trade: trade}
 	if trade.Side == demo.Sell {

@@ -28,11 +28,11 @@ const Path = "/trade-api/v2"
 type Config struct {
 	// Demo configures the demo venue. Watch, Strict, Lag, Without, Gzip, Control, PublicPerMinute and KeyPerMinute have no effect.
 	Demo demo.Config
-	// Keys are the public keys of the API keys that may open the WebSocket, by the key's id.
+	// Keys has the public keys that may open the WebSocket, by the id of the API key.
 	Keys map[string]*rsa.PublicKey
 	// TokensPerSecond is the rate limit of REST calls, in tokens of the token bucket; 200 if it is not positive.
 	TokensPerSecond int
-	// LostFrames is the percentage of changes and trades of the stream that are lost.
+	// LostFrames is the percentage of orderbook_delta and trade messages that the stream loses.
 	LostFrames float64
 }
 
@@ -52,7 +52,7 @@ type Venue struct {
 	byDemoToken   map[string]demoToken
 	byDemoMarket  map[string][]*market
 
-	mu      sync.Mutex // guards all fields below and the changing fields of markets; taken after the engine's lock
+	mu      sync.Mutex // guards all fields below and the changing fields of markets; locked after the engine's lock
 	random  *rand.Rand
 	calls   map[string]int
 	spent   int
@@ -127,7 +127,7 @@ func (v *Venue) Engine() *demo.Venue { return v.engine }
 // ServeHTTP answers a REST call or opens a stream.
 func (v *Venue) ServeHTTP(w http.ResponseWriter, r *http.Request) { v.mux.ServeHTTP(w, r) }
 
-// list adds the markets for a market of the demo venue: one for a binary market, otherwise one for each outcome.
+// list adds the markets for a market of the demo venue: one for a binary market, or one for each outcome of another market.
 func (v *Venue) list(s demo.Market) {
 	series := "KX" + letters(s.Category)
 	ticker := series + "-" + letters(s.EventSlug)
@@ -194,7 +194,7 @@ func (v *Venue) add(s demo.Market, e *event, outcome int) {
 // payout is the price of a winning share.
 const payout demo.Price = 10_000
 
-// bidsOf returns the bids of both sides of a book: an ask of YES is a bid of NO.
+// bidsOf returns the bids for YES and for NO. An ask for YES is a bid for NO at the payout minus the price.
 func bidsOf(b demo.Book) (bids [2]map[demo.Price]demo.Size) {
 	bids[0], bids[1] = make(map[demo.Price]demo.Size, len(b.Bids)), make(map[demo.Price]demo.Size, len(b.Asks))
 	for _, l := range b.Bids {
@@ -268,7 +268,7 @@ func (v *Venue) Streams() int {
 	return v.opened
 }
 
-// LoseFrames sets the percentage of changes and trades of the stream that are lost.
+// LoseFrames sets [Config.LostFrames].
 func (v *Venue) LoseFrames(percent float64) {
 	v.mu.Lock()
 	defer v.mu.Unlock()

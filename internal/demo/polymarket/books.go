@@ -6,7 +6,7 @@ import (
 	"oddsgraph/internal/demo"
 )
 
-// maxBurst is the greatest number of changes that are sent one by one. More changes are sent as a whole book.
+// maxBurst is the greatest number of changes that the stream sends as changes. For more changes it sends the whole book.
 const maxBurst = 40
 
 // book is an order book: bids from the highest price, asks from the lowest.
@@ -18,7 +18,7 @@ type change struct {
 	demo.Level
 }
 
-// of returns the book of a token. b is the book of the first token.
+// of returns the book of the token at index. b is the book of the token at index 0.
 func (b book) of(index int) book {
 	if index == 0 {
 		return b
@@ -34,7 +34,7 @@ func mirrored(levels []demo.Level) []demo.Level {
 	return out
 }
 
-// of returns the change in the book of a token. c is the change in the book of the first token.
+// of returns the change in the book of the token at index. c is the change in the book of the token at index 0.
 func (c change) of(index int) change {
 	if index == 0 {
 		return c
@@ -46,7 +46,7 @@ func (c change) of(index int) change {
 	return change{side, demo.Level{Price: payout - c.Price, Size: c.Size}}
 }
 
-// top returns the best prices. An empty side of bids has 0, an empty side of asks 1.
+// top returns the best prices. bid is 0 if there are no bids, and ask is 1 if there are no asks.
 func (b book) top() (bid, ask demo.Price) {
 	ask = payout
 	if len(b.bids) > 0 {
@@ -75,7 +75,8 @@ func (v *Venue) cut(m *market, b book) book {
 	return b
 }
 
-// diff returns the changes from one book to the next: new and resized levels first, so that a moving book crosses in between.
+// diff returns the changes from one book to the next. New and resized levels come before removed levels, so a client that applies
+// the changes one by one sees a crossed book while the best prices move.
 func diff(old, next book) []change {
 	var set, removed []change
 	for _, s := range []struct {

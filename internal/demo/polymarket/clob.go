@@ -235,7 +235,7 @@ func (v *Venue) answerClobMarket(r *request) (any, *refusal) {
 	}, nil
 }
 
-// negRiskID names the group of mutually exclusive markets; empty for a market outside such a group.
+// negRiskID returns the id of the market's group of mutually exclusive markets, or "" if the market is in no such group.
 func (m *market) negRiskID() string {
 	if !m.event.negRisk {
 		return ""

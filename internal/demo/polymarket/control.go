@@ -16,7 +16,8 @@ import (
 
 // Behaviour has the oddities and faults of the simulator. They can change while the simulator serves.
 type Behaviour struct {
-	// CrossingBursts sends a separate message for each level that a marketable order changes, so that the book crosses in between.
+	// CrossingBursts sends a separate message for each level that a marketable order changes. Between these messages the book can
+	// be crossed.
 	CrossingBursts bool `json:"crossingBursts"`
 	// LostFrames is the percentage of frames that each client loses. Answers to a subscription are never lost.
 	LostFrames float64 `json:"lostFrames"`
@@ -80,7 +81,7 @@ func (v *Venue) SetBehaviour(b Behaviour) error {
 // Stats counts requests since the simulator opened or was reset. Paths are patterns such as "POST /books".
 type Stats struct {
 	Requests map[string]int64 `json:"requests"`
-	// Keys counts the identifiers in these requests, 1 for a request without a list.
+	// Keys counts the identifiers in the requests. A request without a list of identifiers counts as 1.
 	Keys     map[string]int64 `json:"keys"`
 	Statuses map[string]int64 `json:"statuses"`
 	Stream   StreamStats      `json:"stream"`

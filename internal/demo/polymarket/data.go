@@ -108,7 +108,7 @@ func (v *Venue) answerTrades(r *request) (any, *refusal) {
 	return v.answerRecords(r, func(k string) bool { return k == "TRADE" }, (*Venue).trade)
 }
 
-// answerActivity answers the records of the kinds that Polymarket has. It omits deposits and withdrawals unless the request has
+// answerActivity answers the records of the kinds that Polymarket has. It includes deposits and withdrawals only if the request has
 // exclude_deposits_withdrawals=false.
 func (v *Venue) answerActivity(r *request) (any, *refusal) {
 	known := []string{"TRADE", "SPLIT", "MERGE", "REDEEM", "REWARD"}

@@ -89,7 +89,7 @@ func (v *Venue) answerMarkets(r *request) (any, *refusal) {
 	return out, nil
 }
 
-// page checks the parameters of all keyset endpoints and returns the length of a page.
+// page checks the parameters that all keyset endpoints have, and returns the maximum number of rows of a page.
 func (v *Venue) page(r *request, otherwise, greatest int) (int, *refusal) {
 	if r.URL.Query().Has("offset") && v.behaviour.RefuseOffset {
 		return 0, invalid("offset is not supported; use after_cursor")
@@ -247,8 +247,8 @@ func (e *event) placeholder() object {
 	return m.gamma()
 }
 
-// answerSearch answers a page of the events in which some market has all words. events_status=active omits closed events. Closed
-// markets of an open event are omitted unless keep_closed_markets=1.
+// answerSearch answers a page of the events in which some market has all words. events_status=active omits closed events.
+// keep_closed_markets=1 includes the closed markets of open events.
 func (v *Venue) answerSearch(r *request) (any, *refusal) {
 	v.mu.Lock()
 	defer v.mu.Unlock()

@@ -46,7 +46,7 @@ func (r *request) list(name string) (values []string) {
 	return values
 }
 
-// number returns an integer parameter, which must be from 1 to greatest. The argument otherwise is the default value.
+// number returns an integer parameter from 1 to greatest. It returns the argument otherwise if the parameter is missing.
 func (r *request) number(name string, otherwise, greatest int) (int, *refusal) {
 	if r.get(name) == "" {
 		return otherwise, nil
@@ -58,7 +58,7 @@ func (r *request) number(name string, otherwise, greatest int) (int, *refusal) {
 	return n, nil
 }
 
-// endpoint is a call of one of the APIs. per10s is its documented limit in ten seconds.
+// endpoint is a call of one of the APIs. per10s is the documented maximum number of requests in ten seconds.
 type endpoint struct {
 	pattern string
 	per10s  int
@@ -173,7 +173,7 @@ func number(s fmt.Stringer) json.RawMessage { return json.RawMessage(s.String())
 // stampOf returns a time in milliseconds as a text.
 func stampOf(t time.Time) string { return strconv.FormatInt(t.UnixMilli(), 10) }
 
-// cursorAt returns an opaque cursor for a number. readCursor returns the number of a cursor, or 0 without a cursor.
+// cursorAt returns an opaque cursor for a number. readCursor returns the number of a cursor, or 0 for an empty cursor.
 func cursorAt(n uint64) string {
 	return base64.URLEncoding.EncodeToString(strconv.AppendUint([]byte("k"), n, 10))
 }

@@ -14,8 +14,7 @@ type execution struct {
 	of token
 }
 
-// tape returns the last trades of a market, newest first. If m.untraded is set, tape omits the
-// trades before the simulator was created, so that the market starts without trades.
+// tape returns the last trades of a market, newest first. For an untraded market it omits trades before the simulator was created.
 func (v *Venue) tape(m *market) (all []execution) {
 	for i, id := range m.demoTokens {
 		for _, trade := range v.engine.Tape(id) {

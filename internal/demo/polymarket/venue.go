@@ -42,7 +42,7 @@ type Venue struct {
 	byDemoMarket           map[string][]*market
 	tags                   map[string]object // by slug
 
-	mu        sync.Mutex // guards all fields below and the changing fields of markets; taken after the engine's lock
+	mu        sync.Mutex // guards all fields below and the changing fields of markets; locked after the engine's lock
 	behaviour Behaviour
 	random    *rand.Rand
 	requests  map[string]int64
@@ -68,9 +68,9 @@ type market struct {
 	tokenIDs, labels                       [2]string
 	event                                  *event
 	demoMarket                             string
-	demoTokens                             []string // two for a binary market of the demo venue, otherwise one
+	demoTokens                             []string // two if the market is binary at the demo venue, or else one
 	outcome                                int      // index of the outcome in the market of the demo venue
-	oneSided, untraded                     bool     // oneSided: the book has no asks; untraded: no trades from before the simulator
+	oneSided, untraded                     bool     // oneSided: the book has no asks; untraded: no trades before the simulator was created
 
 	state   demo.Market
 	price   demo.Price // of the first token
@@ -81,13 +81,13 @@ type market struct {
 	subs    map[*conn]int // bits of the subscribed tokens
 }
 
-// lastTrade is the last trade of a token. The zero value means that it never traded.
+// lastTrade is the last trade of a token. The zero value means that the token never traded.
 type lastTrade struct {
 	price demo.Price
 	side  demo.Side
 }
 
-// token is an outcome of a market. The index of the first outcome is 0, that of the second 1.
+// token is an outcome of a market. index is 0 for the first outcome and 1 for the second outcome.
 type token struct {
 	market *market
 	index  int
@@ -129,7 +129,7 @@ func (v *Venue) Engine() *demo.Venue { return v.engine }
 // ServeHTTP answers a request to one of the APIs or opens a stream.
 func (v *Venue) ServeHTTP(w http.ResponseWriter, r *http.Request) { v.mux.ServeHTTP(w, r) }
 
-// list adds the markets for a market of the demo venue: one for a binary market, otherwise one for each outcome.
+// list adds the markets for a market of the demo venue: one for a binary market, or one for each outcome of another market.
 func (v *Venue) list(s demo.Market) {
 	e := v.eventBySlug[s.EventSlug]
 	if !s.Binary {
