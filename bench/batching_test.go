@@ -126,8 +126,8 @@ type trial struct {
 // added returns what the server added to the venue's own time.
 func (t trial) added() time.Duration { return t.server - t.hand }
 
-// try makes the calls by hand, then sends the query to a server. It checks the number of the server's calls unless
-// callsAllowed is 0.
+// try makes the calls by hand, then sends the query to a server. If callsAllowed is not 0, the server must make at most
+// callsAllowed calls.
 func (w *watchedVenue) try(ctx context.Context, server, question string, callsAllowed int) (t trial, err error) {
 	if t.hand, err = byHand(ctx, w.url); err != nil {
 		return t, err
@@ -209,10 +209,9 @@ func startOddsgraph(t testing.TB, venueURL string) *server {
 
 var portfolioQuestion = string(portfolio(holder, "").body)
 
-// TestBatchingAddsLittle checks that no timer runs between the levels of a query. It compares the fastest query with the fastest
-// calls by hand, because a busy machine can only make a run slower. It makes more runs if the limit is exceeded after the usual
-// number. The default wait of a dataloader would add two fifths of the venue's own time. The limit is a quarter.
-// BenchmarkColdPortfolio measures the actual time.
+// TestBatchingAddsLittle checks that the server adds at most a quarter to the venue's own time. The default wait of a dataloader,
+// 16 ms, would add two fifths. The test compares the fastest query with the fastest calls by hand, because a busy machine can only
+// make a run slower.
 func TestBatchingAddsLittle(t *testing.T) {
 	if testing.Short() {
 		t.Skip("it builds and runs the server")
@@ -242,7 +241,7 @@ func TestBatchingAddsLittle(t *testing.T) {
 //	added-ms/op     how much longer the whole query takes than the same calls by hand
 //	batching-ms/op  the time from the venue's first response to the last call of the second level
 //	upstream-ms/op  the time of the calls by hand
-//	empty-ms/op     the time of the query { __typename }, which needs no call, after an equal pause
+//	empty-ms/op     the time of the query { __typename }, which needs no call, after a pause as long as the calls by hand
 //
 // allocs/op and B/op count the allocations of the server's process. ns/op is the time of the whole query.
 func BenchmarkColdPortfolio(b *testing.B) {

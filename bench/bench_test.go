@@ -15,7 +15,7 @@ import (
 	"time"
 )
 
-// shared are the programs under test, which are built once.
+// shared builds each program under test once.
 var shared *builds
 
 func TestMain(m *testing.M) {

@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// bar is the bar of one server. Its share is the CPU time per query of the program limit divided by that of the server.
+// bar is the bar of one server. share is the CPU time per query of the program limit, divided by that of the server.
 type bar struct {
 	class, label string
 	share        float64
@@ -19,8 +19,8 @@ type bars struct {
 	bars        []bar
 }
 
-// chart draws a group of bars for each workload. It uses the measurements without venue latency. If a table is missing, or the
-// row of the program limit for a workload, chart draws nothing and returns false.
+// chart draws a group of bars for each workload, from the measurements without venue latency. It draws nothing and returns false
+// if a table or a row of the program limit is missing.
 func (r *report) chart(out io.Writer) bool {
 	still, moving := r.table(0, false), r.table(0, true)
 	if still == nil || moving == nil {
@@ -72,7 +72,7 @@ const (
 	barHeight  = 13
 	groupSpace = 12
 	fullBar    = 480 // length of a bar with a share of 1
-	mostShare  = 1.1 // share at which longer bars are cut off
+	mostShare  = 1.1 // bars with a greater share are cut off here
 )
 
 const chartStyle = `

@@ -10,7 +10,7 @@ import (
 const (
 	// pageMarkets is the number of markets of the cold page.
 	pageMarkets = 25
-	// together is how many calls for books oddsgraph makes at the same time. The limit for histories is equal.
+	// together is the number of calls for books that oddsgraph makes at the same time. It makes as many calls for histories.
 	together = 16
 )
 

@@ -25,8 +25,8 @@ var coldFlags = []string{
 }
 
 // compare measures the program of the working tree against the program of an earlier revision. It measures pairs of short runs of
-// the same workload and alternates which program goes first. W workloads run with the response cache, V workloads without it. V1
-// runs a second time with cold caches.
+// the same workload and alternates which program goes first. Workloads that repeat one request run with the response cache,
+// workloads that vary their requests run without it. V1, the portfolios of many wallets, runs a second time with cold caches.
 func compare(ctx context.Context, b *builds, o options, out io.Writer) error {
 	now, err := b.oddsgraph(ctx)
 	if err != nil {
@@ -89,9 +89,8 @@ func (b *builds) oddsgraphAt(ctx context.Context, revision string) (string, erro
 // pairs holds the measurements of both sides of a comparison, by workload and by pair of runs.
 type pairs struct {
 	setting string
-	// sides are the names of the two sides.
-	sides [2]string
-	rows  []pairRow
+	sides   [2]string
+	rows    []pairRow
 }
 
 // side is a server and the index of the workload that it is measured with.
@@ -156,7 +155,7 @@ func (p *pairs) measure(ctx context.Context, b *builds, o options, programs [2]s
 	return nil
 }
 
-// add measures pairs of short runs, alternates which side goes first, and adds a row with the results.
+// add measures pairs of short runs and adds a row with the results. In every second pair, the second side goes first.
 func (p *pairs) add(ctx context.Context, l *lab, o options, name string, sides [2]side) (err error) {
 	row := pairRow{workload: name}
 	for n := range o.rounds {

@@ -32,7 +32,7 @@ func known(ctx context.Context, program string, flags []string) ([]string, error
 	}), nil
 }
 
-// counters maps the name and labels of each of a server's metrics to its value. It is nil if the server publishes no metrics.
+// counters maps the name and labels of a metric to its value. It is nil if the server publishes no metrics.
 type counters map[string]float64
 
 // The metrics that become columns of the table.
@@ -96,8 +96,8 @@ func (c counters) sum(metric string, labels ...string) (n float64) {
 	return n
 }
 
-// hits returns the share of requests that the response cache answered, for the time between the readings before and c. It returns 0
-// if the metrics do not tell.
+// hits returns the fraction of the requests between the readings before and c that the response cache answered. It returns 0 if the
+// server has no metrics of a response cache.
 func (c counters) hits(before counters) float64 {
 	all := c.sum(metricResponses) - before.sum(metricResponses)
 	if all == 0 {
@@ -107,8 +107,8 @@ func (c counters) hits(before counters) float64 {
 	return (c.sum(metricResponses, hit) - before.sum(metricResponses, hit)) / all
 }
 
-// executed returns the number of operations that were executed between the readings before and c. With a response cache, only its
-// misses are executed. It returns 0 if the metrics do not tell.
+// executed returns the number of operations that the server executed between the readings before and c. With a response cache, the
+// server executes only the misses. executed returns 0 if the server has no metrics.
 func (c counters) executed(before counters) float64 {
 	if c.sum(metricResponses) > before.sum(metricResponses) {
 		const miss = `verdict="miss"`

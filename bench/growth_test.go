@@ -23,7 +23,7 @@ query Portfolio($address: Address!, $first: Int!, $after: String, $more: Boolean
   }
 }`
 
-// BenchmarkPositions queries portfolios of growing size. Everything is cached, and nothing else runs. Its metrics are
+// BenchmarkPositions queries portfolios of growing size. All data are cached. Its metrics are
 //
 //	cpu-ns/item, allocs/item  CPU time and allocations of the server's process for one position
 //

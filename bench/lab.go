@@ -223,10 +223,9 @@ const (
 	// settling is the duration of one warm-up run on a venue whose prices move. A server first reads over REST. It subscribes
 	// to the stream after it has received several requests for the tokens. Warm-up runs repeat until the server keeps up with
 	// the venue.
-	settling = 500 * time.Millisecond
-	// keepsUp is the age of prices at which the warm-up ends. maxSettling is the time after which the warm-up ends anyway.
-	keepsUp     = 250 * time.Millisecond
-	maxSettling = 10 * time.Second
+	settling    = 500 * time.Millisecond
+	keepsUp     = 250 * time.Millisecond // the warm-up ends when no price in a response is older
+	maxSettling = 10 * time.Second       // maximum duration of the warm-up
 )
 
 // view is the number of calls that the venue has received and the metrics of a server.
@@ -257,7 +256,7 @@ func closeAll(connections []*connection) {
 // profileTime is the duration of each CPU profile.
 const profileTime = 5 * time.Second
 
-// profile writes one CPU profile per workload and one allocation profile for each server, but none for plain.
+// profile writes one CPU profile per workload and one allocation profile for each server except plain.
 func (l *lab) profile(ctx context.Context, dir string) error {
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return err

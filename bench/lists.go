@@ -11,15 +11,14 @@ import (
 )
 
 const (
-	// listedTokens is the number of tokens from which lists are made. listEvents is the number of events per second for each list.
-	listedTokens = 500
-	listEvents   = 2
+	listedTokens = 500 // tokens from which the lists are made
+	listEvents   = 2   // events per second for each list
 	listDocument = `subscription($ids: [String!]!) { priceChanged(tokenIds: $ids) { reason token { tokenId } price { price basis timestamp freshness { source stale } } previousPrice } }`
 )
 
-// subscribeLists has n clients subscribe to different lists of tokens at oddsgraph, and n clients listen to the program
-// broadcast. In each round the prices of some tokens move once. Afterwards broadcast sends about the same number of messages to
-// its clients. They are copies of one message from oddsgraph, with different prices.
+// subscribeLists has n clients subscribe to different lists of tokens at oddsgraph, and n clients listen to the program broadcast.
+// In each round the prices of some tokens move once. Afterwards broadcast sends about as many messages to its clients. These
+// messages are copies of one message from oddsgraph, with different prices.
 func subscribeLists(ctx context.Context, b *builds, o options, n int) (*crowd, error) {
 	t, err := newTheatre(ctx, b, o)
 	defer t.stop()

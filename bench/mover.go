@@ -92,8 +92,8 @@ func fixed(literal string) (int, error) {
 	return int(math.Round(f * 10_000)), err
 }
 
-// start starts to move the prices. They stop when ctx ends or when the caller calls the returned function, which waits for the
-// end. More calls of the function have no further effect.
+// start starts to move the prices, until ctx ends or the caller calls still. still waits until the prices have stopped. It may be
+// called several times.
 func (m *mover) start(ctx context.Context) (still func() error) {
 	ctx, cancel := context.WithCancel(ctx)
 	ended := make(chan error, 1)

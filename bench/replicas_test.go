@@ -12,8 +12,8 @@ import (
 	"oddsgraph/tests/tool"
 )
 
-// TestReplicas measures one and two replicas, with and without a shared Redis. Two replicas with a shared Redis must read fewer ids
-// from the venue than two without one. Queries of cached data must need no calls of the venue.
+// TestReplicas checks that two replicas with a shared Redis read fewer ids from the venue than two without it, and that queries of
+// cached data cause no calls to the venue.
 func TestReplicas(t *testing.T) {
 	if testing.Short() {
 		t.Skip("this test builds and runs the servers")
@@ -58,7 +58,7 @@ func TestReplicas(t *testing.T) {
 	}
 }
 
-// TestReplicasWithoutRedis runs with a PATH that lacks redis-server. The result must have the reason instead of a table.
+// TestReplicasWithoutRedis checks that the report says why there is no table if redis-server is not installed.
 func TestReplicasWithoutRedis(t *testing.T) {
 	bin := t.TempDir()
 	for _, name := range []string{"sh", "cat", "tr"} {

@@ -92,7 +92,7 @@ func (b *builds) build(ctx context.Context, name string, args ...string) (string
 // server is a running program that listens on a TCP address.
 type server struct {
 	name, address string
-	// admin is the address of oddsgraph's metrics; empty for other programs.
+	// admin is the address of oddsgraph's metrics. It is empty for other programs.
 	admin  string
 	probe  *http.Client
 	cmd    *exec.Cmd
@@ -188,9 +188,9 @@ func freeAddresses(n int) (out []string, err error) {
 	return out, nil
 }
 
-// environment returns the environment variables of the measured programs. All programs have the same GOGC, so that no server
-// may leave more garbage on its heap than another. GOGC is 400, which suits servers with small live heaps, unless the
-// environment of bench sets it.
+// environment returns the environment variables of the measured programs. All programs have the same GOGC, so that no server may
+// leave more garbage on its heap than another. If the environment of bench does not set GOGC, it is 400, which suits servers with
+// small live heaps.
 func environment(more ...string) []string {
 	env := append([]string{"GOGC=400"}, more...) // a later variable overrides an earlier variable with the same name
 	for _, v := range os.Environ() {

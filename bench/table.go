@@ -169,8 +169,8 @@ func (t *table) markdown() string {
 	return markdown(lines, 2)
 }
 
-// markdown returns the lines as a Markdown table. The first line is the header. The given number of columns from the left are
-// aligned left, the others right.
+// markdown returns the lines as a Markdown table. The first line is the header. The first left columns are aligned left, the other
+// columns right.
 func markdown(lines [][]string, left int) string {
 	var b bytes.Buffer
 	widths := make([]int, len(lines[0]))

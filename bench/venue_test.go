@@ -9,7 +9,7 @@ import (
 	"oddsgraph/internal/demo"
 )
 
-// TestCheck changes one string of an answer at a time, and expects the check to fail.
+// TestCheck checks that venue.check refuses a response in which one string is wrong.
 func TestCheck(t *testing.T) {
 	s := httptest.NewServer(demo.New(demo.Config{Markets: 200, Control: true}))
 	defer s.Close()

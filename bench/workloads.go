@@ -42,7 +42,7 @@ type workload struct {
 	requests    []request
 	// tokens are the tokens whose prices move in measurements with moving prices.
 	tokens []string
-	// varied means that each request differs from the previous request.
+	// varied is true if each request differs from the previous request.
 	varied bool
 }
 
@@ -58,7 +58,7 @@ type question struct {
 	address, credentials string
 	market               string
 	tokens               []string
-	// fails means that the response must have one error. besides means that the request has the additional failing field.
+	// fails is true if the response must have one error, besides if the request has the additional failing field.
 	fails, besides bool
 }
 

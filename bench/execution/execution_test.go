@@ -69,7 +69,7 @@ func newGraphService(t testing.TB) *graphService {
 	return s
 }
 
-// execution is an operation with its variables. library and passes execute it.
+// execution is an operation with its variables. Its methods library and passes execute the operation.
 type execution struct {
 	*graphService
 	ctx       context.Context
@@ -100,8 +100,8 @@ func (s *graphService) execution(t testing.TB, document string, variables map[st
 	return x
 }
 
-// BenchmarkReplacedBooks executes the page of a market whose books are replaced after some reads. In the benchmark "no texts",
-// books do not cache their texts.
+// BenchmarkReplacedBooks executes the page of a market whose books are replaced after some reads. In the benchmark "no texts", a
+// book does not cache its JSON.
 func BenchmarkReplacedBooks(b *testing.B) {
 	s := newGraphService(b)
 	page := s.executions(b)["market"]
@@ -129,8 +129,8 @@ func BenchmarkReplacedBooks(b *testing.B) {
 	}
 }
 
-// replaced is a source that copies each book and sets the cached texts of the copy to those in rendered. If keep is true, replaced
-// adds an empty set of texts to rendered for each book without one.
+// replaced is a source that copies each book and gives the copy the cached JSON in rendered. If keep is true and rendered has no
+// entry for a book, replaced adds an empty entry.
 type replaced struct {
 	loaders.Source[queries.Book, market.Book]
 	keep     bool
@@ -212,7 +212,7 @@ const (
 }`
 )
 
-// holder is the demo account with 50 positions, and holderCredentials are its credentials. anyCredentials open every other account.
+// holder is the address of the demo account with 50 positions. anyCredentials open every account.
 const (
 	holder            = "0x2222222222222222222222222222222222222222"
 	holderCredentials = `{"apiKey":"demo-50","secret":"demo","passphrase":"demo"}`
@@ -287,7 +287,7 @@ func TestCompiledAllocations(t *testing.T) {
 	}
 }
 
-// TestListsAreLookedUpAtOnce counts the look-ups: one for all markets of a portfolio, and one for all prices.
+// TestListsAreLookedUpAtOnce checks that one look-up reads all markets of a portfolio, and one look-up all its prices.
 func TestListsAreLookedUpAtOnce(t *testing.T) {
 	s := newGraphService(t)
 	executions := s.executions(t)
@@ -424,9 +424,9 @@ func (w without) Lookup(ctx context.Context, keys []string, out []market.Result[
 	return w.Source.Lookup(ctx, keys, out, missing)
 }
 
-// BenchmarkVaried has three benchmarks: the portfolios of many wallets, the pages of many markets, and many sets of prices. When a
-// benchmark returns to a portfolio, page or set, little of the data is still in the processor's caches. cpu-ns/op is the processor
-// time of the whole process. It varies less than ns/op while other processes use the processor.
+// BenchmarkVaried executes the portfolios of many wallets, the pages of many markets, and many sets of prices. They are so many
+// that the processor's caches do not hold their data. cpu-ns/op is the processor time of the process. It varies less than ns/op on
+// a busy machine.
 func BenchmarkVaried(b *testing.B) {
 	s := newGraphService(b)
 	var tokens, markets []string

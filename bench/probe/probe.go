@@ -1,6 +1,6 @@
-// Package probe lets a benchmark read the resource usage of a server process. A server only has to import the package. The
-// package does nothing unless the environment variable of [Variable] is set. If it is set, the package also ends the process
-// when the standard input ends, so that no server outlives a killed benchmark.
+// Package probe lets a benchmark read the resource usage of a server process. A server only has to import the package. If the
+// environment variable named by [Variable] is set, the package serves the usage, and ends the process when its standard input
+// ends. A server therefore does not outlive a killed benchmark. If the variable is not set, the package does nothing.
 package probe
 
 import (

@@ -24,8 +24,8 @@ import (
 type Order struct {
 	URL    string   `json:"url"`
 	Bodies []string `json:"bodies"`
-	// Prices has one price for each event, in 1/10,000. The price in a message tells to which event the message belongs, so
-	// that all prices must be different. With Tokens, the prices are not used.
+	// Prices has one price for each event, in 1/10,000. The price in a message tells to which event the message belongs. All
+	// prices must therefore be different. If there are Tokens, Prices is not used.
 	Prices []int `json:"prices"`
 	// Tokens has one token for each event if the subscribers have lists of tokens. The token in a message then tells to which
 	// event the message belongs.
@@ -140,7 +140,7 @@ const dialing = 32
 // ListLength is the number of tokens of a list.
 const ListLength = 8
 
-// list returns a pseudo-random list of different tokens. The number is the seed. Without tokens, list returns nil.
+// list returns a pseudo-random list of different tokens, with number as the seed. It returns nil if the crowd has no tokens.
 func (c *crowd) list(number int) []string {
 	if len(c.tokens) == 0 {
 		return nil

@@ -27,7 +27,7 @@ const (
 )
 
 // open connects the socket with the given number. After each perAddress sockets it uses the next address of the loopback
-// network. Linux accepts all these addresses without configuration.
+// network 127.0.0.0/8. Linux accepts all these addresses without configuration.
 func open(address string, number int) (*socket, error) {
 	dialer := net.Dialer{Timeout: opening}
 	if number >= perAddress {

@@ -28,9 +28,8 @@ func (l levels) apply(c levelChange) {
 	}
 }
 
-// Over 1,000 steps, every book stays sorted, uncrossed, on its grid and around the price of its token. The recorded changes,
-// applied to the first books, give the last books, both for YES and for NO tokens. The sequence number increases by one for each
-// change.
+// TestBooksStayConsistent checks over 1,000 steps that every book is sorted, uncrossed, on its price grid and around its price.
+// The changes that the venue records must turn the first books into the last books.
 func TestBooksStayConsistent(t *testing.T) {
 	v := New(Config{Markets: 120, Clock: newClock(), Seed: 7})
 	replayed, seqs := make(map[*token]levels), make(map[*token]uint64)
@@ -111,7 +110,7 @@ func checkBook(t *testing.T, tok *token) {
 	}
 }
 
-// The book of NO is the mirror image of the book of YES, with the same sequence number.
+// TestBinaryTokensMirrorEachOther checks that the books of YES and NO are mirror images with the same sequence number.
 func TestBinaryTokensMirrorEachOther(t *testing.T) {
 	v := New(Config{Markets: 80, Clock: newClock()})
 	for range 300 {
@@ -147,7 +146,6 @@ func TestBinaryTokensMirrorEachOther(t *testing.T) {
 	}
 }
 
-// SetPrice moves the book to the new price.
 func TestSetPrice(t *testing.T) {
 	c := newClock()
 	v := New(Config{Markets: 40, Clock: c})
@@ -178,7 +176,7 @@ func TestSetPrice(t *testing.T) {
 	}
 }
 
-// If the venue has no news, prices stay near their scheduled path.
+// TestPricesFollowSchedule checks that prices stay near those of market.priceAt.
 func TestPricesFollowSchedule(t *testing.T) {
 	c := newClock()
 	v := New(Config{Markets: 40, Clock: c})

@@ -98,8 +98,7 @@ func TestControl(t *testing.T) {
 	}
 }
 
-// TestControlRefusesOtherOrigins sends requests that a page of another origin can send without a preflight. The control endpoint
-// must refuse them.
+// TestControlRefusesOtherOrigins checks that the control endpoints refuse requests of pages of other origins.
 func TestControlRefusesOtherOrigins(t *testing.T) {
 	v := New(Config{Markets: 40, Clock: newClock(), Control: true})
 	for _, c := range []struct {

@@ -136,7 +136,7 @@ func TestGzip(t *testing.T) {
 	}
 }
 
-// For unknown ids, the venue's Go methods return nothing. For known ids, they return the same state as the HTTP endpoints.
+// TestUnknownIDs checks that the exported methods return no value for an unknown id.
 func TestUnknownIDs(t *testing.T) {
 	v := New(Config{Markets: 40, Clock: newClock()})
 	_, quoted := v.Quote("unknown")
@@ -163,8 +163,8 @@ func TestMethods(t *testing.T) {
 	}
 }
 
-// Requests for one token and for many give the same values. A list keeps the order of the request and leaves out
-// unknown tokens.
+// TestPricesAndSpreads checks that requests for one token and for several tokens give the same values. A list must have the order
+// of the request and omit unknown tokens.
 func TestPricesAndSpreads(t *testing.T) {
 	v := New(Config{Markets: 80, Clock: newClock()})
 	for range 200 {
@@ -216,7 +216,7 @@ func TestPricesAndSpreads(t *testing.T) {
 	}
 }
 
-// text returns a number as text, or "" for nil.
+// text returns a number as text, or "none" for nil.
 func text(n *json.Number) string {
 	if n == nil {
 		return "none"
@@ -374,7 +374,7 @@ func TestSearchOrder(t *testing.T) {
 			t.Errorf("%s: the order is not ascending", sort)
 		}
 	}
-	// A whole word ranks higher than a prefix. Every word must match.
+	// A search for a whole question finds its market first. A market matches only if it has every word.
 	m := v.listing.markets[2]
 	found := all(t, v, "q="+url.QueryEscape(m.question))
 	if len(found) == 0 || found[0].MarketID != m.id {
@@ -448,7 +448,7 @@ func TestCredentials(t *testing.T) {
 	}
 }
 
-// Steps, trades and requests run concurrently, for the race detector. Each book in a response must be uncrossed.
+// TestConcurrentUse runs steps, trades and requests concurrently for the race detector.
 func TestConcurrentUse(t *testing.T) {
 	v := New(Config{Markets: 60, Clock: newClock()})
 	ctx, cancel := context.WithCancel(t.Context())

@@ -180,7 +180,7 @@ func TestFaultsOverHTTP(t *testing.T) {
 	}
 }
 
-// If the venue closes every connection before the first byte, the request fails, even though the transport retries.
+// TestRefused checks that a request fails if the venue resets every connection, even though the transport retries.
 func TestRefused(t *testing.T) {
 	v := New(Config{Markets: 40, Clock: newClock()})
 	url, client := serve(t, v)
@@ -192,7 +192,7 @@ func TestRefused(t *testing.T) {
 	}
 }
 
-// A hanging response ends with its request and leaves no goroutine; see TestMain.
+// TestHang checks that a hanging response ends with its request. TestMain checks that it leaves no goroutine.
 func TestHang(t *testing.T) {
 	v := New(Config{Markets: 40, Clock: newClock()})
 	url, client := serve(t, v)
@@ -266,7 +266,7 @@ func TestFaultDelays(t *testing.T) {
 
 var plainNumber = regexp.MustCompile(`"\w+":-?[0-9].{0,20}`)
 
-// Every fault that changes the content of responses changes it on every endpoint.
+// TestFaultsOnEveryEndpoint checks that each fault that changes the body of a response works on every endpoint.
 func TestFaultsOnEveryEndpoint(t *testing.T) {
 	v := New(Config{Markets: 120, Clock: newClock()})
 	tok := first(t, v, isOpen)

@@ -16,8 +16,8 @@ import (
 
 var update = flag.Bool("update", false, "rewrite the golden files")
 
-// golden is a recorded request and response of the venue. The venue must send exactly these responses. The tests of clients decode
-// the same files.
+// golden is a recorded request with the exact response that the venue must send. The tests of the venue's client decode the same
+// files.
 type golden struct {
 	Request string            `json:"request"`
 	Header  map[string]string `json:"header,omitempty"`
@@ -29,7 +29,7 @@ type golden struct {
 
 const goldenDir = "../../tests/testdata/venue/demo"
 
-// TestGolden uses one venue with a stopped clock, 40 markets and seed 1, after 50 steps.
+// TestGolden checks that the venue sends the responses in the golden files.
 func TestGolden(t *testing.T) {
 	v := New(Config{Markets: 40, Seed: 1, Clock: newClock()})
 	v.epoch = "golden"
@@ -159,7 +159,7 @@ func write(t *testing.T, path string, g golden) {
 	}
 }
 
-// Credentials in the header give the same response as credentials in the query.
+// TestGoldenHeader checks that credentials in the header give the same response as credentials in the query.
 func TestGoldenHeader(t *testing.T) {
 	v := New(Config{Markets: 40, Clock: newClock()})
 	raw, err := os.ReadFile(filepath.Join(goldenDir, "balance-header.json"))

@@ -87,8 +87,8 @@ func TestHistoryDays(t *testing.T) {
 	}
 }
 
-// The history of an open market ends near the present price. The history of a settled market ends at its close, near the price that
-// the market paid.
+// TestHistoryEndsAtPrice checks that the history of an open market ends near the present price. The history of a resolved market
+// must end at the close, near the payout.
 func TestHistoryEndsAtPrice(t *testing.T) {
 	v := New(Config{Markets: 200, Clock: newClock(), Seed: 3})
 	for range 2000 {

@@ -47,8 +47,8 @@ func TestLag(t *testing.T) {
 	want("0.6", "0")
 }
 
-// TestLagOfAccounts reads an account with its key and with another key. Only a request with the account's key may get a cached
-// response. The venue must never cache a refusal.
+// TestLagOfAccounts checks that only a request with the account's key gets the account's cached response, and that the venue caches
+// no refusal.
 func TestLagOfAccounts(t *testing.T) {
 	c := newClock()
 	v := New(Config{Markets: 40, Clock: c, Lag: time.Minute})

@@ -15,8 +15,8 @@ func details(t testing.TB, v *Venue, m *market) marketAnswer {
 	return get[marketAnswer](t, v, "/api/exchange/market-details?id="+m.id)
 }
 
-// A market that closes loses its book and its orders. A market that opens gets a book. A market that resolves settles its prices.
-// Positions do not change. REST and the stream agree.
+// TestMarketChanges checks the books, orders, prices and positions of markets that close, open and resolve, over REST and on the
+// stream.
 func TestMarketChanges(t *testing.T) {
 	c := newClock()
 	s := open(t, Config{Markets: 400, Clock: c, Control: true})
@@ -41,7 +41,7 @@ func TestMarketChanges(t *testing.T) {
 	l.take("price_update")
 	account := newStreamedAccount(t, l.subscribeUser(medium, "demo"))
 	seqs := map[string]uint64{}
-	// event checks the frames of a change.
+	// event checks that the frames since its last call are those of one change of the market.
 	event := func(m *market, want string) (frames []object) {
 		t.Helper()
 		found := ""
@@ -140,7 +140,7 @@ func TestMarketChanges(t *testing.T) {
 	change(`{"marketId":"` + closed.id + `","winningTokenId":"` + closed.tokens[2].id + `"}`)
 	event(closed, "market_resolved <nil> <nil> "+closed.tokens[2].label)
 
-	// The orders of a wallet without listeners are cancelled too. They stay cancelled when the wallet is derived again.
+	// The orders of a wallet without subscribers are cancelled too. They stay cancelled when the wallet is derived again.
 	change(`{"marketId":"` + guest.token.market.id + `","status":"CLOSED"}`)
 	event(guest.token.market, "market_update STATUS CLOSED <nil>")
 	change(`{"marketId":"` + guest.token.market.id + `","status":"OPEN"}`)
@@ -183,8 +183,8 @@ func TestMarketChanges(t *testing.T) {
 	}
 }
 
-// A market that gets a finer grid gets new books. When the coarse grid comes back, orders that do not fit are
-// cancelled. The history does not change. REST and the stream agree.
+// TestTickSizes checks that a market gets new books with a finer tick size, and that orders whose prices do not fit are cancelled
+// when the old tick size returns. The price history must not change.
 func TestTickSizes(t *testing.T) {
 	c := newClock()
 	s := open(t, Config{Markets: 400, Clock: c, Control: true})
@@ -295,8 +295,8 @@ func TestTickSizes(t *testing.T) {
 	}
 }
 
-// With Lifecycle, markets keep changing. Most markets stay open. The values of accounts add up, and the number of their positions
-// does not change. Equal seeds cause equal changes. The history does not change.
+// TestMarketsLive checks that markets change if MarketEvery is set. Most markets must stay open, accounts must add up and keep
+// their number of positions, and equal seeds must cause equal changes.
 func TestMarketsLive(t *testing.T) {
 	c := newClock()
 	config := Config{Markets: 400, Clock: c, Seed: 6, MarketEvery: 3 * pace}
@@ -392,7 +392,7 @@ func TestMarketsLive(t *testing.T) {
 	}
 }
 
-// Without Lifecycle no market changes.
+// TestMarketsDoNotChange checks that no market changes if MarketEvery is 0.
 func TestMarketsDoNotChange(t *testing.T) {
 	v := New(Config{Markets: 120, Clock: newClock()})
 	for range 2000 {
@@ -405,7 +405,8 @@ func TestMarketsDoNotChange(t *testing.T) {
 	}
 }
 
-// A derived wallet with a subscriber trades. It keeps its state, even if many other wallets are read.
+// TestStreamedWalletIsKept checks that a derived wallet with a subscriber trades and stays cached while many other wallets are
+// read.
 func TestStreamedWalletIsKept(t *testing.T) {
 	c := newClock()
 	s := open(t, Config{Clock: c})
@@ -461,7 +462,7 @@ func TestStreamedWalletIsKept(t *testing.T) {
 	}
 }
 
-// The stream of each demo account has events every few seconds.
+// TestAccountEvents checks that the stream of each demo account has events every few seconds.
 func TestAccountEvents(t *testing.T) {
 	c := newClock()
 	s := open(t, Config{Markets: 1200, Clock: c, Seed: 1})

@@ -6,8 +6,8 @@ import (
 	"time"
 )
 
-// TestPagingWhilePositionsClose follows cursors while positions close. One of them is the position that the cursor names. Each
-// remaining position must be returned once.
+// TestPagingWhilePositionsClose checks that paging returns each remaining position once while other positions close. The position
+// in the cursor is one of those that close.
 func TestPagingWhilePositionsClose(t *testing.T) {
 	v := New(Config{Markets: 400, Clock: newClock()})
 	want := v.Positions(medium)
@@ -69,8 +69,8 @@ func TestPagingOrders(t *testing.T) {
 	}
 }
 
-// Trades and history are sorted, newest first. With a cursor each record is returned once, even if new ones arrive. Offsets count
-// from the newest record.
+// TestPagingRecords checks that trades and history are sorted, newest first, and that a cursor returns each record once while new
+// records arrive. An offset must count from the newest record.
 func TestPagingRecords(t *testing.T) {
 	v := New(Config{Markets: 200, Clock: newClock()})
 	base := "?address=" + medium + credentials("demo-50")

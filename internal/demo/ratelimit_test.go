@@ -18,7 +18,7 @@ func from(v *Venue, address, target string) *httptest.ResponseRecorder {
 	return w
 }
 
-// For every distribution of requests over time, at most limit requests succeed within any 60 seconds.
+// TestLimitHoldsInEveryWindow checks that at most 100 requests succeed within any 60 seconds.
 func TestLimitHoldsInEveryWindow(t *testing.T) {
 	c := newClock()
 	v := New(Config{Markets: 1, Clock: c, PublicPerMinute: 100})

@@ -39,7 +39,7 @@ func seqsOf(t testing.TB, frames []object, kind, id string) (seqs []uint64) {
 	return seqs
 }
 
-// A fault that drops, repeats or changes frames affects only the frames that match it.
+// TestFrameFaults checks that a fault that drops, repeats or changes frames affects only the frames that match it.
 func TestFrameFaults(t *testing.T) {
 	const update = "orderbook_update"
 	for name, c := range map[string]struct {
@@ -124,7 +124,7 @@ func TestFrameFaults(t *testing.T) {
 	}
 }
 
-// If a fault skips a sequence number, no client gets it, and REST does not return it.
+// TestSkippedNumbers checks that FaultSkip skips a sequence number for all clients and for REST.
 func TestSkippedNumbers(t *testing.T) {
 	s := open(t, Config{Markets: 1200, Control: true})
 	tok := openTokens(t, s.Venue, 1)[0]
@@ -170,14 +170,13 @@ func TestSkippedNumbers(t *testing.T) {
 	}
 }
 
-// subscribeLate subscribes to the smallest account without reading the responses.
+// subscribeLate subscribes to the smallest demo account without reading the responses.
 func (l *listener) subscribeLate(t testing.TB) {
 	t.Helper()
 	l.send("auth", `"address":"`+small+`","credentials":{"apiKey":"demo-3","secret":"demo","passphrase":"demo"}`)
 	l.send("subscribe", `"channel":"user","address":"`+small+`"`)
 }
 
-// A garbled frame is not JSON.
 func TestGarbage(t *testing.T) {
 	s := open(t, Config{Control: true})
 	tok := openTokens(t, s.Venue, 1)[0]
@@ -197,8 +196,8 @@ func TestGarbage(t *testing.T) {
 	}
 }
 
-// The fault loses a frame of a token. After that, the token does not change until the faults are removed. Only a heartbeat has the
-// sequence number of the lost frame.
+// TestLostTail checks that a token does not change after FaultLostTail dropped its frame, until the faults are removed. Heartbeats
+// must have the sequence number of the dropped frame.
 func TestLostTail(t *testing.T) {
 	s := open(t, Config{Markets: 1, Control: true})
 	tok := s.listing.tradable[0]
@@ -232,7 +231,7 @@ func TestLostTail(t *testing.T) {
 	}
 }
 
-// The delivery of a snapshot is delayed. Updates that are made after the snapshot arrive before it.
+// TestSlowSnapshot checks that later updates overtake a snapshot that FaultSlowSnapshot delays.
 func TestSlowSnapshot(t *testing.T) {
 	s := open(t, Config{Control: true})
 	tok := openTokens(t, s.Venue, 1)[0]
@@ -270,7 +269,7 @@ func TestSlowSnapshot(t *testing.T) {
 	b.check(t, s, tok.id, 200, l.epoch)
 }
 
-// A stall ends after its duration. Frames that are due during the stall are lost.
+// TestStallForATime checks that FaultStall ends after DelayMs, and that frames that are due during the stall are lost.
 func TestStallForATime(t *testing.T) {
 	s := open(t, Config{Control: true})
 	tok := openTokens(t, s.Venue, 1)[0]
@@ -337,7 +336,7 @@ func TestCloseFaults(t *testing.T) {
 	s.dial(t)
 }
 
-// A fault restarts the venue. Depending on the fault, connections are closed or stay open.
+// TestRestartFaults checks that FaultRestart closes connections and that FaultNewEpoch leaves them open.
 func TestRestartFaults(t *testing.T) {
 	s := open(t, Config{Markets: 40, Control: true})
 	tok := openTokens(t, s.Venue, 1)[0]
@@ -377,7 +376,7 @@ func TestRestartFaults(t *testing.T) {
 	}
 }
 
-// A fault can refuse the opening of a stream, like every other request.
+// TestOpeningFaults checks that faults can refuse the opening of a stream.
 func TestOpeningFaults(t *testing.T) {
 	s := open(t, Config{Control: true})
 	for _, c := range []struct {
@@ -413,7 +412,7 @@ func TestOpeningFaults(t *testing.T) {
 	s.dial(t)
 }
 
-// With a seed, the random choices are the same in each run.
+// TestFaultProbability checks that equal seeds spoil the same frames.
 func TestFaultProbability(t *testing.T) {
 	s := open(t, Config{Markets: 40})
 	tok := openTokens(t, s.Venue, 1)[0]
@@ -441,7 +440,7 @@ func TestFaultProbability(t *testing.T) {
 	if !slices.Equal(a, run(1)) || slices.Equal(a, run(2)) {
 		t.Error("the seed does not determine the frames")
 	}
-	// The random choices for responses are also the same in each run.
+	// A probability also applies to responses.
 	if err := s.SetFaults([]Fault{{Path: "*", Kind: FaultStatus, Probability: 0.5}}); err != nil {
 		t.Fatal(err)
 	}

@@ -10,7 +10,7 @@ import (
 	"time"
 )
 
-// goldenFrames are the golden files of the client's tests.
+// goldenFrames is the directory of the golden files that the client's tests also read.
 const goldenFrames = "../../tests/testdata/venue/stream/frames"
 
 // TestFramesHaveTheGoldenShapes checks that the venue sends each golden frame: the same members with the same types.
@@ -126,8 +126,7 @@ func (l *listener) all(last string) func(func(object) bool) {
 	}
 }
 
-// sameShape reports whether two JSON values have the same members of the same types. An empty list has the shape of every list.
-// Member names that are identifiers count as equal.
+// sameShape reports whether two JSON values have the same members with the same types. An empty list matches every list.
 func sameShape(a, b any) bool {
 	switch b := b.(type) {
 	case object:
@@ -164,8 +163,7 @@ func sameShape(a, b any) bool {
 	}
 }
 
-// shapeOfSeqs is sameShape for objects with sequence numbers by channel and identifier. The object a must have all channels of the
-// object b.
+// shapeOfSeqs is sameShape for sequence numbers by channel and identifier. The object a must have all channels of the object b.
 func shapeOfSeqs(a, b any) bool {
 	given, ok := a.(object)
 	if !ok {

@@ -16,7 +16,7 @@ import (
 	"github.com/coder/websocket"
 )
 
-// narrow is a listener whose connections have small write buffers.
+// narrow is a listener that gives its connections small write buffers.
 type narrow struct{ net.Listener }
 
 func (n narrow) Accept() (net.Conn, error) {

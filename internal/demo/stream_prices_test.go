@@ -10,8 +10,7 @@ import (
 	"time"
 )
 
-// TestStreamedPrices checks the sequence numbers and best prices of frames. The price and time of a frame must equal the price and
-// time over REST.
+// TestStreamedPrices checks the sequence numbers and best prices of price frames, and that REST has the same prices and times.
 func TestStreamedPrices(t *testing.T) {
 	c := newClock()
 	s := open(t, Config{Markets: 600, Clock: c, Seed: 5})
@@ -103,7 +102,7 @@ func TestTape(t *testing.T) {
 		}
 		return taken
 	}
-	// Orders of accounts trade at the price of the order. Without accounts, all trades are within the spread.
+	// All trades are at a best price here, because no account trades. An account's order trades at the order's price.
 	v := s.Venue
 	for range 300 {
 		c.Advance(pace)

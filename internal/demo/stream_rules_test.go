@@ -243,8 +243,7 @@ func TestTopicLimit(t *testing.T) {
 	}
 }
 
-// TestLargeRequest requests more frames than fit into the queue. The client must get all of them, because the request waits until
-// the queue has space.
+// TestLargeRequest checks that a client gets all frames of a request that causes more frames than the queue holds.
 func TestLargeRequest(t *testing.T) {
 	s := open(t, Config{Markets: 400}, func(l *streamLimits) { l.queue, l.queueBytes = 20, 40_000 })
 	l := s.dial(t)
@@ -257,8 +256,8 @@ func TestLargeRequest(t *testing.T) {
 	}
 }
 
-// TestFrameRate checks that frames beyond the rate are refused with a time to wait, and that a client with twice the rate is
-// disconnected.
+// TestFrameRate checks that the venue refuses a client's frames beyond the rate limit and disconnects the client beyond twice the
+// limit.
 func TestFrameRate(t *testing.T) {
 	s := open(t, Config{}, func(l *streamLimits) { l.framesPerSecond = standardLimits.framesPerSecond })
 	l := s.dial(t)

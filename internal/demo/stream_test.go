@@ -26,7 +26,7 @@ type testVenue struct {
 	client *http.Client
 }
 
-// open serves a venue until the test ends. The limit of frames per client is off.
+// open serves a venue until the test ends. By default clients may send any number of frames.
 func open(t testing.TB, config Config, change ...func(*streamLimits)) *testVenue {
 	t.Helper()
 	if config.Markets == 0 {
@@ -81,7 +81,7 @@ func (s *testVenue) connect(t testing.TB) *listener {
 
 func (l *listener) greeted(hello object) { l.hello, l.epoch = hello, hello["epoch"].(string) }
 
-// send sends a request. Its type is kind, and members contains its other members. send returns the request id, rid.
+// send sends a request of the type kind with further members, and returns the request's rid.
 func (l *listener) send(kind, members string) string {
 	l.t.Helper()
 	l.rid++
@@ -139,7 +139,7 @@ func (l *listener) take(kind string) object {
 	return f
 }
 
-// until reads frames up to one of the type kind.
+// until discards frames until it reads one of the type kind.
 func (l *listener) until(kind string) object {
 	l.t.Helper()
 	for {
@@ -165,7 +165,7 @@ func (l *listener) settle() []object {
 	}
 }
 
-// closed reads to the end of the stream and returns the close code, or -1 without one.
+// closed reads to the end of the stream and returns the close code, or -1 if the stream ended without a close frame.
 func (l *listener) closed() int {
 	for end := time.Now().Add(patience); time.Now().Before(end); {
 		if _, err := l.bytes(); err != nil {
@@ -227,7 +227,7 @@ func number(t testing.TB, f object, name string) uint64 {
 	return u
 }
 
-// bookCopy is a client's copy of a book. It stores the numbers as the texts in the frames.
+// bookCopy is a client's copy of a book. It maps prices to sizes, as the texts in the frames.
 type bookCopy struct {
 	seq        uint64
 	bids, asks map[string]string
@@ -300,8 +300,8 @@ func (b *bookCopy) check(t testing.TB, s *testVenue, tokenID string, depth int, 
 	}
 }
 
-// After every step and at every depth, a streamed book equals the book over REST, and so does its sequence number. During the test,
-// prices move and are set, and markets close and open again.
+// TestStreamedBooks checks after every step that streamed books of several depths equal the books over REST. Prices move and are
+// set, and markets close and open again.
 func TestStreamedBooks(t *testing.T) {
 	c := newClock()
 	s := open(t, Config{Clock: c, Seed: 3})
@@ -494,7 +494,7 @@ func (a *streamedAccount) check(t testing.TB, s *testVenue, address string) {
 	}
 }
 
-// After every step, the streamed state of an account equals the state over REST, and so does its sequence number.
+// TestStreamedAccounts checks after every step that the streamed state of an account equals the state over REST.
 func TestStreamedAccounts(t *testing.T) {
 	c := newClock()
 	s := open(t, Config{Markets: 1200, Clock: c, Seed: 11, MarketEvery: 2 * time.Second})

@@ -12,7 +12,7 @@ import (
 	"testing"
 )
 
-// strictVenue returns a strict venue and an open token of it.
+// strictVenue returns a strict venue and one of its open tokens.
 func strictVenue(t *testing.T) (*Venue, *token) {
 	t.Helper()
 	v := New(Config{Markets: 400, Clock: newClock(), Strict: true})
@@ -174,7 +174,7 @@ func TestDisabledEndpoints(t *testing.T) {
 	}
 }
 
-// A complete list has a total count, even if it is empty or long.
+// TestTotalCount checks that each page of positions or orders has the number of all rows.
 func TestTotalCount(t *testing.T) {
 	v := New(Config{Markets: 400, Clock: newClock()})
 	user := "?address=" + medium + credentials("demo-50")

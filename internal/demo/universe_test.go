@@ -91,7 +91,7 @@ func TestDefaultUniverse(t *testing.T) {
 	}
 }
 
-// In a resolved event, exactly one market resolves to YES. In an event whose markets imply each other, several markets can.
+// TestResolvedEvents checks that one market of a resolved event is YES. In a ladder, the markets before it are YES too.
 func TestResolvedEvents(t *testing.T) {
 	v := New(Config{Clock: newClock()})
 	checked := 0
@@ -134,7 +134,7 @@ func TestScale(t *testing.T) {
 	}
 }
 
-// The seed, the clock and the number of steps determine the whole state.
+// TestReproducible checks that the seed, the clock and the number of steps determine the whole state.
 func TestReproducible(t *testing.T) {
 	state := func(seed uint64, steps int) string {
 		v := New(Config{Markets: 60, Seed: seed, Clock: newClock()})
@@ -163,8 +163,8 @@ func TestReproducible(t *testing.T) {
 	}
 }
 
-// Identifiers and the positions of the demo accounts depend only on the seed. A venue that restarts on another day has the same
-// identifiers and positions.
+// TestIdentifiersDoNotDependOnTheDay checks that venues with the same seed have the same identifiers and positions on different
+// days.
 func TestIdentifiersDoNotDependOnTheDay(t *testing.T) {
 	c := newClock()
 	before := New(Config{Markets: 400, Seed: 1, Clock: c})
@@ -200,8 +200,7 @@ func TestTokens(t *testing.T) {
 	}
 }
 
-// TestTextsAreGrammatical checks every question: "an" before a vowel, no catch-all outcome as the subject of a binary market,
-// and no timeframe counted from the moment of reading.
+// TestTextsAreGrammatical checks that no question has a wrong article or another known mistake.
 func TestTextsAreGrammatical(t *testing.T) {
 	wrong := regexp.MustCompile(`\b[Aa] ([aeio]|u[^n])|\ban [^aeiou]|^Will Another|than now|a warmest`)
 	for _, m := range New(Config{Clock: newClock()}).listing.markets {

@@ -6,8 +6,8 @@ import (
 	"testing"
 )
 
-// checkWallet checks that the numbers of a wallet agree. The cash must be the sum of the history, and the positions must follow
-// from the trades. The responses must have the same numbers.
+// checkWallet checks that a wallet's cash is the sum of its records and that its positions follow from its trades. The responses
+// must have the same numbers.
 func checkWallet(t *testing.T, v *Venue, address string) {
 	t.Helper()
 	w := v.walletOf(address)
@@ -148,8 +148,8 @@ func TestWalletsAddUp(t *testing.T) {
 	}
 }
 
-// While the market moves, the demo accounts trade. Their numbers of positions and orders do not change, and their values still
-// agree. Other wallets do not change, because prices never reach their orders.
+// TestAccountsTrade checks that Step lets the demo accounts trade and keeps the number of their positions and orders. Wallets
+// without a subscriber must not trade.
 func TestAccountsTrade(t *testing.T) {
 	v := New(Config{Markets: 300, Clock: newClock(), Seed: 9})
 	derived, _ := parseAddress(other)
@@ -239,7 +239,8 @@ func TestTrade(t *testing.T) {
 	}
 }
 
-// When a history exceeds maxRecords, old records are merged into one. The records still add up to the cash.
+// TestHistoryIsBounded checks that a wallet with more than maxRecords records merges the oldest ones, and that the records still
+// add up to the cash.
 func TestHistoryIsBounded(t *testing.T) {
 	v := New(Config{Markets: 120, Clock: newClock()})
 	w := v.accounts[small]
@@ -266,7 +267,8 @@ func TestHistoryIsBounded(t *testing.T) {
 	}
 }
 
-// The number of derived wallets is bounded. A dropped wallet is derived again with the same state.
+// TestDerivedWallets checks that the number of cached derived wallets is bounded, and that an evicted wallet is derived again with
+// the same state.
 func TestDerivedWallets(t *testing.T) {
 	v := New(Config{Markets: 120, Clock: newClock()})
 	ask := func(address string) string {

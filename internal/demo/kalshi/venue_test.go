@@ -65,7 +65,7 @@ func (r *rig) step(n int) {
 	}
 }
 
-// call returns the status and the object of an answer.
+// call sends a GET request and returns the status and the decoded body.
 func (r *rig) call(path string) (int, object) {
 	r.t.Helper()
 	response, err := http.Get(r.server.URL + kalshi.Path + path)
@@ -80,7 +80,7 @@ func (r *rig) call(path string) (int, object) {
 	return response.StatusCode, out
 }
 
-// rows returns a list of objects, which is a member of the response. The request must succeed.
+// rows sends a GET request, which must succeed, and returns the list of objects in the member name of the response.
 func (r *rig) rows(path, name string) (rows []object) {
 	r.t.Helper()
 	status, out := r.call(path)
@@ -200,7 +200,7 @@ func TestREST(t *testing.T) {
 	}
 }
 
-// TestBucket spends all rate-limit tokens of a second.
+// TestBucket checks that a call is refused after other calls have spent all tokens of the bucket.
 func TestBucket(t *testing.T) {
 	r := newRig(t)
 	for i := range 20 {
@@ -256,7 +256,7 @@ func TestSignatures(t *testing.T) {
 	}
 }
 
-// TestStreamedBooks builds the books of all markets from snapshots and signed changes and compares them with REST.
+// TestStreamedBooks checks that books from snapshots and deltas of the stream equal those over REST.
 func TestStreamedBooks(t *testing.T) {
 	r := newRig(t)
 	tickers := r.Tickers()[:20]
@@ -333,7 +333,7 @@ func apply(t *testing.T, books map[string]map[string]float64, messages []object,
 	}
 }
 
-// TestLostFrames checks that lost changes leave gaps in the sequence numbers, which the books of a subscription share.
+// TestLostFrames checks that lost messages leave gaps in the sequence numbers of a subscription.
 func TestLostFrames(t *testing.T) {
 	r := newRig(t)
 	s := r.socket()

@@ -12,7 +12,7 @@ import (
 	"oddsgraph/tests/tool"
 )
 
-// samples returns the folder of recorded answers. Without it the test is skipped.
+// samples returns the folder of recorded responses. It skips the test if there is no such folder.
 func samples(t *testing.T) string {
 	t.Helper()
 	root, err := tool.ModuleRoot()
@@ -29,8 +29,7 @@ func samples(t *testing.T) string {
 	return dir
 }
 
-// shape adds the JSON types of a value and of its parts to the map into. The keys are paths. The path of a list's elements is the
-// path of the list and "[]". The path of a member is the path of its object and the name of the member.
+// shape adds the JSON types of a value and of its parts to the map into. The keys are paths such as ".events[].id".
 func shape(value any, at string, into map[string][]string) {
 	add := func(kind string) {
 		if !slices.Contains(into[at], kind) {
@@ -62,9 +61,8 @@ func shapeOf(values ...any) map[string][]string {
 	return into
 }
 
-// TestFormsAreThoseOfRecordedAnswers compares the names and types of all members of the simulator's responses and of recorded
-// responses. Each form lists the permitted differences: the recorded members that the simulator leaves out, and the simulator's
-// members that were not recorded.
+// TestFormsAreThoseOfRecordedAnswers checks that the members of the simulator's responses have the names and types of recorded
+// responses, apart from the differences that each form lists.
 func TestFormsAreThoseOfRecordedAnswers(t *testing.T) {
 	dir := samples(t)
 	r := newRig(t)

@@ -70,7 +70,7 @@ type market struct {
 	demoMarket                             string
 	demoTokens                             []string // two if the market is binary at the demo venue, or else one
 	outcome                                int      // index of the outcome in the market of the demo venue
-	oneSided, untraded                     bool     // oneSided: the book has no asks; untraded: no trades before the simulator was created
+	oneSided, untraded                     bool     // oneSided: the book has no asks; untraded: no trades before Venue.created
 
 	state   demo.Market
 	price   demo.Price // of the first token
