@@ -63,8 +63,8 @@ func wantPatience(t testing.TB, patience time.Duration, c *config.Config) {
 	}
 }
 
-// wantMemory requires the memory limit to exceed GOMEMLIMIT by the memory that the kernel needs for connections, with a tolerance
-// of a quarter.
+// wantMemory requires a memory limit of at least GOMEMLIMIT plus the memory that the kernel needs for connections. The limit may
+// be up to a quarter greater than this sum.
 func wantMemory(t testing.TB, heap, memory string) {
 	t.Helper()
 	// The kernel holds up to 80 KiB of unsent bytes for each connection; docs/limits.md has the sum.
@@ -88,7 +88,7 @@ func size(t testing.TB, s string) float64 {
 	return 0
 }
 
-// TestVariables fails for each ODDSGRAPH_ variable in a file that the program does not have.
+// TestVariables checks that the program has each ODDSGRAPH_ variable that a file contains.
 func TestVariables(t *testing.T) {
 	known := map[string]bool{}
 	for line := range strings.Lines(config.Default().String()) {

@@ -98,7 +98,7 @@ func kubernetesVariables(t testing.TB, path string) map[string]string {
 	return variables
 }
 
-// TestKubernetesReplicas compares the settings of the replicas that share a Valkey with each other and with the program.
+// TestKubernetesReplicas checks that the settings in kubernetes-replicas agree with each other and with the program.
 func TestKubernetesReplicas(t *testing.T) {
 	base := kubernetesVariables(t, "kubernetes/oddsgraph.env")
 	dir := makeSecrets(t)
@@ -160,7 +160,7 @@ func TestKubernetesReplicas(t *testing.T) {
 	}
 }
 
-// wantValkeyPod requires one Valkey with the settings of the compose file, which only the replicas can connect to.
+// wantValkeyPod requires one Valkey with the settings of the compose file. Only the replicas may connect to it.
 func wantValkeyPod(t testing.TB, server map[string]shared) {
 	t.Helper()
 	compose := readCompose(t, "compose/replicas.yaml").Services["valkey"]

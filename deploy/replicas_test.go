@@ -138,8 +138,8 @@ func wantBalancer(t testing.TB, c composeFile, cfg *config.Config) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	// In the worst case a check has just passed. The balancer notices the end after this many intervals, because this many checks
-	// must fail.
+	// The balancer notices that a replica stops when this many checks have failed. In the worst case a check has passed just before
+	// the replica stops.
 	notice := time.Duration(checks) * duration(`default-server check inter (\S+)`)
 	if wait := notice + duration(`timeout check (\S+)`); cfg.DrainDelay < wait {
 		t.Errorf("a replica that stops serves for %v; the balancer notices after %v", cfg.DrainDelay, wait)
@@ -174,7 +174,7 @@ func wantBalancer(t testing.TB, c composeFile, cfg *config.Config) {
 	}
 }
 
-// TestComposeValkey compares the shared server with docs/scaling.md.
+// TestComposeValkey checks that the Valkey of replicas.yaml has the settings that docs/scaling.md requires.
 func TestComposeValkey(t *testing.T) {
 	c := readCompose(t, "compose/replicas.yaml")
 	s := c.Services["valkey"]

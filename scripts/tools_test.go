@@ -10,7 +10,7 @@ import (
 	"testing"
 )
 
-// bare is a machine without the programs that tests need. It records the calls of apt-get.
+// bare simulates a machine without the programs that tests need. It records the calls of apt-get.
 type bare struct {
 	bin, calls string
 }

@@ -30,7 +30,7 @@ func Licenses() string {
 	return string(text)
 }
 
-// Documents returns the GraphQL documents that GraphiQL's examples and the live board send. It returns none if these pages were
+// Documents returns the GraphQL documents that GraphiQL's examples and the live board send. It returns nil if these pages were
 // not built.
 func Documents() []string {
 	text, err := fs.ReadFile(Built(), "documents.json")

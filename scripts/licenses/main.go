@@ -138,7 +138,7 @@ func (c *component) texts() ([]string, error) {
 	return slices.Compact(texts), nil
 }
 
-// normalize makes texts equal that differ only in line ends, in space at the end of lines, or in empty lines at the start and end.
+// normalize unifies line ends, and removes space at the ends of lines and empty lines at the start and end.
 func normalize(text string) string {
 	lines := strings.Split(strings.ReplaceAll(text, "\r\n", "\n"), "\n")
 	for i := range lines {

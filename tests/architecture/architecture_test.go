@@ -19,8 +19,8 @@ const module = "oddsgraph"
 // root is the root of the module.
 var root = filepath.Join("..", "..")
 
-// arrows lists the packages of this module that a package and its subpackages may import. Each may also import itself,
-// internal/market and internal/market/reqctx. docs/architecture.md draws them.
+// arrows maps a package to the packages of this module that it and its subpackages may import. Every package may also import
+// itself, internal/market and internal/market/reqctx. docs/architecture.md draws these imports as arrows.
 var arrows = map[string][]string{
 	"httpapi":                {"graph", "resolvers", "loaders", "internal/feed"},
 	"resolvers":              {"graph", "loaders", "internal/feed"},
@@ -47,7 +47,7 @@ func isDriver(dir string) bool {
 	return strings.HasPrefix(dir, "internal/venue/") && !slices.ContainsFunc(machinery, func(m string) bool { return within(dir, m) })
 }
 
-// within reports whether dir is a folder or below it.
+// within reports whether dir is the folder or below it.
 func within(dir, folder string) bool { return dir == folder || strings.HasPrefix(dir, folder+"/") }
 
 // driverOf returns the folder of the driver that a package belongs to.
@@ -118,7 +118,7 @@ func brokenArrows(imports map[string][]string) (broken []string) {
 	return broken
 }
 
-// owner returns dir or its nearest parent that arrows or free lists. Without such a folder it returns dir.
+// owner returns the nearest of dir and its parents that arrows or free contains. It returns dir if they contain none of them.
 func owner(dir string) string {
 	for p := dir; p != "."; p = path.Dir(p) {
 		if arrows[p] != nil || slices.Contains(free, p) {
@@ -128,7 +128,7 @@ func owner(dir string) string {
 	return dir
 }
 
-// TestArchitecture fails for a file with an import that brokenArrows reports. Tests are exempt.
+// TestArchitecture checks that brokenArrows reports no import of the module's files, except test files.
 func TestArchitecture(t *testing.T) {
 	imports := map[string][]string{}
 	err := filepath.WalkDir(root, func(file string, d fs.DirEntry, err error) error {

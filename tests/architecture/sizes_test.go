@@ -45,7 +45,7 @@ func productFiles(t *testing.T, match func(name string) bool) map[string][]byte 
 	return files
 }
 
-// TestSizes fails for files and functions that are longer than the limits.
+// TestSizes checks that no file and no function is longer than its limit.
 func TestSizes(t *testing.T) {
 	check := func(what string, lines, most int) {
 		if lines > most {
@@ -77,7 +77,7 @@ func TestSizes(t *testing.T) {
 	}
 }
 
-// TestFolders bounds the number of packages directly in internal, and allows only server.go in the root.
+// TestFolders checks that internal has at most maxInternal packages, and that server.go is the only Go file in the root.
 func TestFolders(t *testing.T) {
 	packages, err := os.ReadDir(filepath.Join(root, "internal"))
 	if err != nil {
@@ -98,7 +98,7 @@ func TestFolders(t *testing.T) {
 	}
 }
 
-// TestDomainIsSmall fails if internal/market exports more names than a reader can learn.
+// TestDomainIsSmall checks that internal/market exports at most 150 names.
 func TestDomainIsSmall(t *testing.T) {
 	const maxNames = 150
 	var names []string

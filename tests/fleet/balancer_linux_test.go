@@ -32,7 +32,7 @@ type balanced struct {
 	venue    *venue
 	replicas []*replica
 	url      string
-	log      *logs // of HAProxy
+	log      *logs // log of HAProxy
 }
 
 // replicaAddresses are the addresses of the replicas in haproxy.cfg.
@@ -310,7 +310,7 @@ func (b *balanced) setPrice(t *testing.T, token string, to demo.Price, want stri
 	return alive, ended
 }
 
-// TestBalancer has clients query and subscribe through the balancer while one replica is killed and another one stops.
+// TestBalancer checks that clients can query and subscribe through the balancer while one replica is killed and another one stops.
 func TestBalancer(t *testing.T) {
 	t.Parallel()
 	b := startBalanced(t)
@@ -369,8 +369,8 @@ func TestBalancer(t *testing.T) {
 	}
 }
 
-// TestBalancerNamesClients connects two clients through the balancer. Each client has its own quota on each replica, and cannot
-// pretend to be another client.
+// TestBalancerNamesClients checks that replicas limit each client behind the balancer separately, and that a client cannot pretend
+// to be another client.
 func TestBalancerNamesClients(t *testing.T) {
 	t.Parallel()
 	b := startBalanced(t, "--client-connections=1")

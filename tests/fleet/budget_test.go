@@ -14,16 +14,16 @@ import (
 )
 
 const (
-	// limit is the number of calls that the venue accepts in a minute. The replicas may make at most usable calls a minute. Of
-	// these, Redis grants the number granted to all replicas together. Each of 5 replicas has a reserve of 5 calls.
+	// In a minute, the venue accepts limit calls, and the replicas together may make usable calls. Redis grants granted of these
+	// calls. Each of up to 5 replicas may make reserve more calls without a grant.
 	limit, usable, granted, reserve = 100, 95, 70, 5
-	// runs is the duration of the tests of the budget. It is longer than a minute. So the first calls no longer count against the
-	// venue's limit, and the reserves may be used.
+	// runs is the duration of each test. It is longer than a minute, so that the venue no longer counts the first calls and the
+	// replicas may use their reserves.
 	runs = 82 * time.Second
 )
 
-// budget runs three replicas over a venue with a rate limit. The function faults causes faults. budget checks that the venue
-// refused no call.
+// budget runs three replicas over a venue with a rate limit while the function faults causes faults. It checks that the venue
+// refused no call, and returns the greatest number of calls in a minute.
 func budget(t *testing.T, faults func(t *testing.T, start time.Time, server *tool.Redis, replicas []*replica, replace func(i int, old func(*os.Process)))) (most int) {
 	t.Helper()
 	server := tool.StartRedis(t)
@@ -60,7 +60,7 @@ func budget(t *testing.T, faults func(t *testing.T, start time.Time, server *too
 	return most
 }
 
-// TestBudget shows that three replicas keep the venue's limit together, and use most of it.
+// TestBudget checks that three replicas together keep the venue's limit and use most of it.
 func TestBudget(t *testing.T) {
 	t.Parallel()
 	most := budget(t, func(*testing.T, time.Time, *tool.Redis, []*replica, func(int, func(*os.Process))) {})
@@ -69,7 +69,7 @@ func TestBudget(t *testing.T) {
 	}
 }
 
-// TestBudgetRedisFaults kills Redis, flushes it and stops it.
+// TestBudgetRedisFaults checks that replicas keep the venue's limit while Redis is killed, flushed and paused.
 func TestBudgetRedisFaults(t *testing.T) {
 	t.Parallel()
 	budget(t, func(t *testing.T, began time.Time, server *tool.Redis, _ []*replica, _ func(int, func(*os.Process))) {
@@ -89,7 +89,7 @@ func TestBudgetRedisFaults(t *testing.T) {
 	})
 }
 
-// TestBudgetReplicaFaults kills a replica, pauses another, and then replaces all replicas one after the other.
+// TestBudgetReplicaFaults checks that replicas keep the venue's limit while replicas are killed, paused and replaced.
 func TestBudgetReplicaFaults(t *testing.T) {
 	t.Parallel()
 	budget(t, func(t *testing.T, began time.Time, _ *tool.Redis, replicas []*replica, replace func(int, func(*os.Process))) {
@@ -100,7 +100,7 @@ func TestBudgetReplicaFaults(t *testing.T) {
 		signal(t, replicas[1].cmd.Process, syscall.SIGSTOP)
 		at(25 * time.Second)
 		signal(t, replicas[1].cmd.Process, syscall.SIGCONT)
-		at(64 * time.Second) // the reserves of the old ones have been used
+		at(64 * time.Second) // the old replicas have used their reserves
 		for i := range replicas {
 			replace(i, func(p *os.Process) { signal(t, p, syscall.SIGTERM) })
 			time.Sleep(2 * time.Second)

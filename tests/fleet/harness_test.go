@@ -272,7 +272,7 @@ func (r *replica) ask(query string, header ...string) (string, error) {
 	return string(text), err
 }
 
-// get returns a page of the private address.
+// get returns a page of the replica's admin address.
 func (r *replica) get(t *testing.T, path string) string {
 	t.Helper()
 	resp, err := client.Get(r.admin + path)

@@ -20,7 +20,7 @@ import (
 	"oddsgraph/tests/tool"
 )
 
-// slowProxy forwards connections to a server, each chunk of bytes after a delay.
+// slowProxy forwards connections to a server. It delays each chunk of bytes.
 type slowProxy struct {
 	listener net.Listener
 	delay    atomic.Int64
@@ -124,9 +124,9 @@ func percentile99(durations []time.Duration) time.Duration {
 	return durations[len(durations)*99/100-1]
 }
 
-// TestReadsUnderFaults reads cached and cold tokens while Redis is slow, hangs, is flushed and is dead. A replica with a faulty
-// Redis and one with a sound Redis take turns, so a busy machine slows both. Cached reads must make no call to Redis and must not
-// be slower. Cold reads may take as long as the venue plus a few timeouts.
+// TestReadsUnderFaults checks that cached reads make no call to Redis and are not slower while Redis is slow, hangs, is flushed
+// and is dead. Cold reads may take as long as the venue plus a few timeouts. A replica with a faulty Redis and one with a sound
+// Redis take turns, so a busy machine slows both.
 func TestReadsUnderFaults(t *testing.T) {
 	t.Parallel()
 	const latency, timeout = 100 * time.Millisecond, 25 * time.Millisecond
@@ -160,7 +160,7 @@ func TestReadsUnderFaults(t *testing.T) {
 			cold = cold[1:]
 			return time.Since(began)
 		}
-		fastest, slowest := time.Hour, time.Duration(0) // fastest read of the replica with faults, slowest read of the other one
+		fastest, slowest := time.Hour, time.Duration(0) // fastest read with the faulty Redis, slowest read with the sound Redis
 		for range 5 {
 			slowest = max(slowest, coldRead(a))
 			fastest = min(fastest, coldRead(b))

@@ -69,8 +69,8 @@ func (g *group) primary() string {
 	return lines[1]
 }
 
-// TestSentinel kills the primary. The replicas find the new one by themselves and share values again. The new primary may have lost
-// records of calls, so it must grant no calls at first.
+// TestSentinel checks that replicas find the new primary and share values again after the old primary is killed. The new primary
+// may lack records of calls, so it must grant no calls at first.
 func TestSentinel(t *testing.T) {
 	t.Parallel()
 	g := startGroup(t)

@@ -46,7 +46,7 @@ func (r *replica) status(t *testing.T) *sharedStatus {
 	return body.Data.ServiceStatus.Shared
 }
 
-// TestStatus follows serviceStatus, /readyz and the log of a replica while Redis stops, comes back, and while the venue refuses a
+// TestStatus checks serviceStatus, /readyz and the log of a replica while Redis stops and returns, and when the venue refuses a
 // call.
 func TestStatus(t *testing.T) {
 	t.Parallel()

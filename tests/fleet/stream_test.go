@@ -70,7 +70,7 @@ func openMoving(t *testing.T, tokens int) *moving {
 	return m
 }
 
-// record stores the current books. The caller must hold the lock, unless no other goroutine uses the venue yet.
+// record stores the current books. The caller must hold the lock once other goroutines use the venue.
 func (m *moving) record() {
 	for _, id := range m.tokens {
 		b, _ := m.demo.Book(id)
@@ -283,8 +283,8 @@ func (v *moving) streamFlags(server *tool.Redis) []string {
 		"--stream-url=ws"+strings.TrimPrefix(v.URL, "http")+demo.StreamPath)
 }
 
-// TestStream follows books on three replicas that share one stream. Each topic has one replica that subscribes to it. The test
-// kills such a replica, stops and continues another, and kills Redis. No client may see a book that the venue did not have.
+// TestStream checks that clients of three replicas that share the venue's stream see only books that the venue had. Meanwhile a
+// replica that subscribes to topics for all replicas is killed, another one is paused, and Redis is killed.
 func TestStream(t *testing.T) {
 	t.Parallel()
 	v := openMoving(t, 12)
@@ -342,8 +342,8 @@ func TestStream(t *testing.T) {
 	}
 }
 
-// TestStreamWithoutRedis stops Redis for more than ten seconds. Each replica must then subscribe to its topics itself, over its
-// share of the connections.
+// TestStreamWithoutRedis checks that each replica subscribes to its topics itself after Redis has stopped for ten seconds. It may
+// use only its part of the connections to the venue: a fourth for 4 replicas.
 func TestStreamWithoutRedis(t *testing.T) {
 	t.Parallel()
 	v := openMoving(t, 12)

@@ -82,7 +82,7 @@ func certificates(t *testing.T) (authority, certificate, key string) {
 		write("redis.key", "PRIVATE KEY", der)
 }
 
-// documentedUser returns the command of docs/scaling.md that creates the user, with the rights for a shared stream.
+// documentedUser returns the Redis command of docs/scaling.md that creates a user with the rights for a shared stream.
 func documentedUser(t *testing.T) []string {
 	t.Helper()
 	root, err := tool.ModuleRoot()
@@ -100,8 +100,8 @@ func documentedUser(t *testing.T) []string {
 	return strings.Fields(string(found[1]) + " " + string(found[2]))
 }
 
-// TestTLSAndUser connects by TLS with a private certificate authority as the user of docs/scaling.md. The user's rights must
-// suffice for all commands of replicas. A replica that does not trust the certificate must work without Redis.
+// TestTLSAndUser checks that replicas can use Redis by TLS, with a private certificate authority and as the user of
+// docs/scaling.md. A replica that does not trust the certificate must work without Redis.
 func TestTLSAndUser(t *testing.T) {
 	t.Parallel()
 	authority, certificate, key := certificates(t)

@@ -24,7 +24,7 @@ import (
 	"oddsgraph/tests/tool"
 )
 
-// three returns three replicas over a venue without limits, with one server.
+// three starts a Redis server and three replicas that share it, over a venue without rate limits.
 func three(t *testing.T, v *venue, args ...string) (server *tool.Redis, replicas []*replica) {
 	t.Helper()
 	server = tool.StartRedis(t)
@@ -66,8 +66,7 @@ func (r *replica) must(t *testing.T, query string, header ...string) string {
 
 func quoted(ids []string) string { return `"` + strings.Join(ids, `","`) + `"` }
 
-// TestFlights requests the same 100 uncached markets from three replicas at once. The replicas must share the calls, so that the
-// venue gets at most 5 calls.
+// TestFlights checks that three replicas share the calls for the same 100 uncached markets, so that the venue gets at most 5 calls.
 func TestFlights(t *testing.T) {
 	t.Parallel()
 	const batch, attempts = 100, 5
@@ -98,8 +97,8 @@ func TestFlights(t *testing.T) {
 	}
 }
 
-// TestFlightOfDeadReplica uses a venue that hangs, and kills the replica that has claimed markets. When the claim has expired,
-// another replica must fetch the markets.
+// TestFlightOfDeadReplica checks that another replica fetches markets if the replica that has claimed them in Redis dies during its
+// call.
 func TestFlightOfDeadReplica(t *testing.T) {
 	t.Parallel()
 	v := openVenue(t, demo.Config{Markets: 50, Seed: 1})
@@ -134,8 +133,7 @@ func TestFlightOfDeadReplica(t *testing.T) {
 	g.Wait()
 }
 
-// TestFreshness reads a market from one replica and then from another. Both must report the same age of the market, and the venue
-// must get only one call.
+// TestFreshness checks that two replicas report the same age of a market that only one of them has fetched.
 func TestFreshness(t *testing.T) {
 	t.Parallel()
 	v := openVenue(t, demo.Config{Markets: 50, Seed: 1})
@@ -182,7 +180,7 @@ func TestFreshness(t *testing.T) {
 	}
 }
 
-// TestFlushReachesReplicas flushes a kind of data on one replica. All replicas must then fetch the data from the venue again.
+// TestFlushReachesReplicas checks that all replicas fetch a kind of data again after one replica has flushed it.
 func TestFlushReachesReplicas(t *testing.T) {
 	t.Parallel()
 	v := openVenue(t, demo.Config{Markets: 50, Seed: 1})
@@ -265,8 +263,7 @@ func (v *venue) streamed() (flag, id string) {
 	return "--stream-url=" + strings.Replace(v.URL, "http", "ws", 1) + demo.StreamPath, id
 }
 
-// TestChangeReachesReplicas closes a market whose open state is shared in Redis. When one replica receives the change, the open
-// state must no longer be shared.
+// TestChangeReachesReplicas checks that Redis no longer has the old state of a market after one replica has received a change.
 func TestChangeReachesReplicas(t *testing.T) {
 	t.Parallel()
 	v := openVenue(t, demo.Config{Markets: 50, Seed: 1})
@@ -287,9 +284,8 @@ func TestChangeReachesReplicas(t *testing.T) {
 	}
 }
 
-// TestChangeDuringCall delays a response with the old state of a market. It goes to a replica that does not subscribe to the
-// market. Meanwhile the market closes. Another replica receives this change, but cannot fetch the new state. The delayed response
-// must not be shared.
+// TestChangeDuringCall checks that a replica does not share a response with the old state of a market if another replica has
+// received a change of the market during the call.
 func TestChangeDuringCall(t *testing.T) {
 	t.Parallel()
 	v := openVenue(t, demo.Config{Markets: 50, Seed: 1})
@@ -336,8 +332,7 @@ func TestChangeDuringCall(t *testing.T) {
 	})
 }
 
-// TestSecrets sends credentials through a replica with a fleet secret, and looks for them in everything that Redis receives and
-// stores.
+// TestSecrets checks that credentials and the fleet secret are in nothing that Redis receives or stores.
 func TestSecrets(t *testing.T) {
 	t.Parallel()
 	v := openVenue(t, demo.Config{Markets: 50, Seed: 1})

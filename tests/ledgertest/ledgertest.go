@@ -1,4 +1,5 @@
-// Package ledgertest prepares the ledger of replicas for tests and benchmarks.
+// Package ledgertest prepares the call ledger for tests and benchmarks: the record in Redis of the calls that replicas make to a
+// venue.
 package ledgertest
 
 import (
@@ -8,8 +9,8 @@ import (
 	"strings"
 )
 
-// Open creates the ledger of a venue as if the Redis server had kept it for a long time, so that it grants calls at once. The
-// function cli must run a Redis command and return the reply in the format of redis-cli --raw.
+// Open creates the ledger of a venue as if the Redis server had kept it for a long time, so that the ledger grants calls at once.
+// The function cli must run a Redis command and return the reply in the format of redis-cli --raw.
 func Open(venue string, cli func(args ...string) (string, error)) error {
 	info, err := cli("INFO", "server")
 	if err != nil {

@@ -1,6 +1,6 @@
 package mutations
 
-// kalshi removes the rules by which Kalshi is read.
+// kalshi has the mutations of the driver for Kalshi.
 var kalshi = []mutation{
 	{
 		name: "a lost message of Kalshi is not noticed",

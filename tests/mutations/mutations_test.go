@@ -119,8 +119,8 @@ var mutations = []mutation{
 	},
 }
 
-// TestDefencesAreInTheSource fails for a mutation whose text is not in its file exactly once, or whose test does not exist. Change
-// the mutation together with the code.
+// TestDefencesAreInTheSource checks that the file of each mutation contains its text find exactly once, and that its test exists.
+// If the code changes, change the mutation too.
 func TestDefencesAreInTheSource(t *testing.T) {
 	root, err := tool.ModuleRoot()
 	if err != nil {

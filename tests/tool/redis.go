@@ -41,7 +41,7 @@ func (r *Redis) URL() string { return "unix://" + r.Socket() }
 // Socket returns the path of the server's socket.
 func (r *Redis) Socket() string { return filepath.Join(r.dir, "redis.sock") }
 
-// Start starts the server, also after Kill. It returns when the server accepts commands.
+// Start starts the server, which must not be running. It returns when the server accepts commands.
 func (r *Redis) Start(t testing.TB) {
 	t.Helper()
 	_ = os.Remove(r.Socket())
@@ -69,7 +69,7 @@ func (r *Redis) Kill(t testing.TB) {
 	r.cmd = nil
 }
 
-// OpenLedger creates the ledger of a venue as if the server had kept it for a long time, so that it grants calls at once.
+// OpenLedger creates the call ledger of a venue as [ledgertest.Open] does.
 func (r *Redis) OpenLedger(t testing.TB, venue string) {
 	t.Helper()
 	if err := ledgertest.Open(venue, r.run); err != nil {
@@ -77,8 +77,7 @@ func (r *Redis) OpenLedger(t testing.TB, venue string) {
 	}
 }
 
-// Monitor records the commands that the server executes, and returns a function. The function returns the commands recorded so far,
-// one per line.
+// Monitor records the commands that the server executes. The function commands returns those recorded so far, one per line.
 func (r *Redis) Monitor(t testing.TB) (commands func() string) {
 	t.Helper()
 	file := filepath.Join(r.dir, "monitor")

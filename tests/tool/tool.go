@@ -32,7 +32,7 @@ func Require(t testing.TB, name string) string {
 	return ""
 }
 
-// Missing skips a test that needs what the machine does not have. With CI=true it fails the test.
+// Missing skips a test because the machine lacks something that the test needs. With CI=true, Missing fails the test.
 func Missing(t testing.TB, format string, args ...any) {
 	t.Helper()
 	if os.Getenv("CI") == "true" {

@@ -31,7 +31,7 @@ func (p *probe) end(outcome, message string) {
 	runtime.Goexit()
 }
 
-// require calls Require in the way of a separate test.
+// require calls Require as a separate test would.
 func require(t *testing.T, name string) (path string, p *probe) {
 	t.Helper()
 	p = &probe{TB: t, outcome: "ran"}

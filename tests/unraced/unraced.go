@@ -10,8 +10,8 @@ import (
 	"testing"
 )
 
-// Run reports whether it has run the calling test already. If this binary has the race detector, Run builds a test binary of the
-// same package without it, runs the test there and returns true. Otherwise Run does nothing and returns false.
+// Run runs the calling test in a test binary without the race detector and returns true. If this binary has no race detector, Run
+// does nothing and returns false.
 func Run(t *testing.T) bool {
 	t.Helper()
 	if !Raced {

@@ -19,8 +19,8 @@ import (
 	"oddsgraph/tests/tool"
 )
 
-// TestAddAField adds the field Market.feeBps to a copy of the module by the steps in CONTRIBUTING.md. Then it runs the generator,
-// builds the program, starts it and queries the field.
+// TestAddAField checks that the steps in CONTRIBUTING.md add a field to the schema. It applies them to a copy of the module,
+// builds the program and queries the field.
 func TestAddAField(t *testing.T) {
 	root, err := tool.ModuleRoot()
 	if err != nil {
