@@ -1,9 +1,9 @@
 # syntax=docker/dockerfile:1
-# An image of the program alone: no shell, no package manager, nobody but an unprivileged user. Both stages run the
-# Makefile, so that what is in the image is built as anywhere else.
+# An image with only the program: no shell, no package manager, and an unprivileged user. Both build stages run make, so the
+# image contains the same program as any other build.
 #
-# The images are named by their tags. To pin one, look up the digest of its list of platforms and write it behind the tag, as in
-# node:24@sha256:…, here and for the images of deploy/compose/compose.yaml:
+# Tags name the base images, here and in deploy/compose/compose.yaml. To pin a base image, append the digest of its
+# multi-platform manifest to the tag, as in node:24@sha256:…. This command prints the digest:
 #
 #   docker buildx imagetools inspect node:24 --format '{{.Manifest.Digest}}'
 #
@@ -40,10 +40,10 @@ COPY --from=build /src/LICENSE /src/THIRD_PARTY_LICENSES /src/web/dist/licenses.
 ENV ODDSGRAPH_LISTEN=:8080
 ENV ODDSGRAPH_ADMIN_LISTEN=:9091
 ENV ODDSGRAPH_LOG_FORMAT=json
-# The one directory of the base image that this user may write to; mount a volume there to keep the record of calls.
+# The only directory of the base image that the user may write to. Mount a volume there to keep the record of calls.
 ENV ODDSGRAPH_STATE_DIR=/home/nonroot
 USER 65532:65532
-# The second port is for operators: publish it to nobody else.
+# Port 9091 is for operators. Do not publish it to clients.
 EXPOSE 8080 9091
 HEALTHCHECK --interval=10s --timeout=6s --start-period=5s CMD ["/oddsgraph", "healthcheck"]
 ENTRYPOINT ["/oddsgraph"]

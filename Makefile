@@ -1,4 +1,4 @@
-# Every verb is one line here; what takes more is in scripts/. `make help` lists them.
+# Longer recipes are in scripts/. `make help` lists the targets.
 GO      ?= go
 VERSION ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo devel)
 BINARY  ?= bin/oddsgraph
@@ -6,17 +6,17 @@ TIMEOUT ?= 30m
 NPM      = $(shell command -v npm)
 # The example apps, which the tests build.
 EXAMPLES = $(patsubst %/package-lock.json,%/node_modules/.installed.json,$(wildcard examples/*/package-lock.json))
-# What the pages are built of.
+# The sources of the pages.
 WEBFILES = $(shell find web examples/*.graphql examples/*.json schema.graphqls -type f -not -path '*/node_modules/*' -not -path '*/dist/*' -not -path '*/__generated__/*')
 GOFILES  = $(shell find . -name '*.go' -not -path './.*' -not -path '*/node_modules/*')
 
-# The race detector is linked with the C compiler.
+# The race detector needs a C compiler.
 CC_NAME  = $(firstword $(shell $(GO) env CC))
 RACE     = $(if $(shell CC=$(CC_NAME) scripts/tools find cc 2>/dev/null),-race)
-# So everything is compiled in two ways: with it, which is what check tests and lint reads, and as the program is shipped.
+# check and lint use the race detector. All other targets build without it, as the program is shipped.
 RACED    = $(if $(RACE),CGO_ENABLED=1)
 export CGO_ENABLED ?= 0
-# Without a home Go and npm have no place for what they download and build.
+# Go and npm keep their caches below HOME.
 ifeq ($(HOME),)
 export HOME := $(shell getent passwd "$$(id -u)" | cut -d: -f6)
 endif
@@ -44,7 +44,7 @@ clients/node_modules/.installed.json: clients/package-lock.json
 	cd clients && npm ci --prefer-offline --ignore-scripts --no-audit --no-fund
 	@cp clients/package-lock.json $@
 
-# npm ci refuses a lock file without the packages of other platforms, which a registry may not have.
+# This is npm install, because npm ci refuses a lock file that lacks packages of other platforms. A registry may lack them.
 examples/%/node_modules/.installed.json: examples/%/package-lock.json
 	cd examples/$* && npm install --no-save --prefer-offline --ignore-scripts --no-audit --no-fund
 	@cp examples/$*/package-lock.json $@
@@ -55,10 +55,10 @@ tools: ## install what the tests run besides Go, if apt-get may, or print what t
 certificates:
 	@scripts/tools certificates
 
-# npm may be one of the tools, so the pages are built when these are installed.
+# The prerequisite tools may install npm, so the recipe builds the pages only then.
 test: tools ## run every test; tests of a missing tool are skipped
 	@$(if $(NPM),$(MAKE) --no-print-directory web clients/node_modules/.installed.json $(EXAMPLES),:)
-	@# The longest package is first, so that the others run beside it.
+	@# The slowest package is first, so that the others run at the same time.
 	$(if $(DETECTOR),$(RACED)) $(GO) test $(DETECTOR) $(if $(VET),-vet=$(VET)) -parallel 6 -timeout $(TIMEOUT) ./tests/e2e ./...
 	@scripts/tools -n # what was not tested
 
@@ -112,7 +112,7 @@ bench: ## measure queries and subscriptions beside a bare handler and a plain gq
 build: web ## build bin/oddsgraph: one static binary with its version from git
 	@$(MAKE) --no-print-directory binary
 
-# build with the pages as they are in web/dist.
+# binary does not build the pages. It embeds web/dist as it is.
 binary:
 	CGO_ENABLED=0 $(GO) build -trimpath -buildvcs=false -ldflags '-s -w -X oddsgraph/app.version=$(VERSION)' -o $(BINARY) .
 
