@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// bar is the bar of one server. share is the CPU time per query of the program limit, divided by that of the server.
+// bar is the bar of one server. share is the CPU time per query of the program limit, divided by the CPU time of the server.
 type bar struct {
 	class, label string
 	share        float64

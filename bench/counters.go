@@ -20,7 +20,7 @@ func withoutResponseCache(ctx context.Context, program string) ([]string, error)
 	return known(ctx, program, []string{cacheFlag + "=0"})
 }
 
-// known returns those of the flags that a program has. An earlier revision may lack some of them.
+// known returns the flags that a program has. An earlier revision may lack some of the flags.
 func known(ctx context.Context, program string, flags []string) ([]string, error) {
 	help, err := exec.CommandContext(ctx, program, "--help").Output()
 	if err != nil {

@@ -54,7 +54,7 @@ type past struct {
 	spread int // maximum distance of the best bid and ask from the price, in 1/10,000
 }
 
-// moves returns a mover for those of the tokens whose market is open.
+// moves returns a mover for the tokens. It leaves out tokens whose market is not open.
 func (v venue) moves(ctx context.Context, address string, l *listing, tokens []string, patience time.Duration) (*mover, error) {
 	m := &mover{patience: patience, past: make(map[string]*past)}
 	for _, listed := range l.open {

@@ -8,13 +8,12 @@ import (
 	"testing"
 )
 
-// These are the planning figures of docs/scaling.md: the CPU time of a query and of a delivery in microseconds, and the memory of a
-// socket in kilobytes.
+// The planning figures of docs/scaling.md: CPU microseconds of a query, CPU microseconds of a delivery, and kilobytes of a socket.
 const (
 	plannedQuery    = 100
 	plannedDelivery = 25
 	plannedSocket   = 40
-	// These are the figures of a subscription to a list of tokens, if many lists share tokens.
+	// The same figures for a subscription to a list of tokens, if many lists share tokens.
 	plannedListDelivery = 40
 	plannedListSocket   = 50
 )

@@ -12,8 +12,8 @@ import (
 	"oddsgraph/tests/tool"
 )
 
-// TestReplicas checks that two replicas with a shared Redis read fewer ids from the venue than two without it, and that queries of
-// cached data cause no calls to the venue.
+// TestReplicas checks that two replicas with a shared Redis read fewer ids from the venue than two without Redis. Queries of cached
+// data must cause no calls to the venue.
 func TestReplicas(t *testing.T) {
 	if testing.Short() {
 		t.Skip("this test builds and runs the servers")

@@ -52,8 +52,7 @@ type request struct {
 	question
 }
 
-// question says which data a request asks for: the portfolio of an address, the page of a market, the prices of tokens, or no
-// data of the venue.
+// question says which data a request asks for: a portfolio, a market page, prices of tokens, or no data of the venue.
 type question struct {
 	address, credentials string
 	market               string

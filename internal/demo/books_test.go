@@ -176,7 +176,7 @@ func TestSetPrice(t *testing.T) {
 	}
 }
 
-// TestPricesFollowSchedule checks that prices stay near those of market.priceAt.
+// TestPricesFollowSchedule checks that prices stay near the result of market.priceAt.
 func TestPricesFollowSchedule(t *testing.T) {
 	c := newClock()
 	v := New(Config{Markets: 40, Clock: c})

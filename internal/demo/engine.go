@@ -141,8 +141,8 @@ var (
 	ErrSize           = errors.New("demo: the size is not positive, or more than is held")
 )
 
-// SetPrice moves a token of an open market to a price. The token's book and the other token of a binary market move accordingly. In
-// later steps the price drifts back.
+// SetPrice moves a token of an open market to a price, together with the token's book. In a binary market, the opposite token moves
+// too. In later steps the price drifts back.
 func (v *Venue) SetPrice(tokenID string, price Price) error {
 	t := v.listing.tokenByID[tokenID]
 	if t == nil {

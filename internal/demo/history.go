@@ -13,8 +13,7 @@ var waves = [...]wave{
 	{21 * day, 400}, {4 * day, 260}, {18 * hour, 160}, {3 * hour, 100}, {20 * minute, 60}, {5 * minute, 40},
 }
 
-// swing is the maximum distance of a price from its anchor, in percent of the distance between the anchor and the nearer of 0 and
-// 1.
+// swing is the maximum distance of a price from its anchor. It is a percentage of the anchor's distance from the nearer of 0 and 1.
 const swing = 35
 
 // settling is the time before the end of trading during which the price of a resolved market moves to its result.

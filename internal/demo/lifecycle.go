@@ -129,7 +129,7 @@ func (v *Venue) setTickSize(m *market, tick Price, now millis) {
 			v.moved(t, true, true, now)
 		}
 	}
-	for _, w := range v.accounts { // derived wallets keep their orders, whose prices fit both tick sizes
+	for _, w := range v.accounts { // the prices of derived wallets' orders fit every tick size
 		w.cancelOrders(now, func(o *order) bool { return o.token.market == m && o.price%tick != 0 })
 	}
 	v.marketChanged(m, changeTickSize)

@@ -41,7 +41,7 @@ func TestMarketChanges(t *testing.T) {
 	l.take("price_update")
 	account := newStreamedAccount(t, l.subscribeUser(medium, "demo"))
 	seqs := map[string]uint64{}
-	// event checks that the frames since its last call are those of one change of the market.
+	// event returns the frames since its last call. It checks that they report one change of the market.
 	event := func(m *market, want string) (frames []object) {
 		t.Helper()
 		found := ""

@@ -21,8 +21,8 @@ type limiter struct {
 	log map[string][]millis // oldest first, at most perMinute each
 }
 
-// allow counts a request of a client. It returns whether the request is admitted, how many more requests the client may send
-// now, and the time until the client's oldest request leaves the window.
+// allow counts a request of a client. ok tells whether the request is admitted, remaining how many more requests the client may
+// send now. wait is the time until the client's oldest request leaves the window.
 func (l *limiter) allow(client string, now millis) (ok bool, remaining int, wait millis) {
 	l.mu.Lock()
 	defer l.mu.Unlock()

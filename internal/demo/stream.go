@@ -26,9 +26,9 @@ const (
 	CloseAbuse = 4008
 )
 
-// streamLimits are the bounds of one connection, unless noted otherwise.
+// streamLimits are the bounds of one connection. Only connections is a bound of the whole venue.
 type streamLimits struct {
-	connections     int // connections of the whole venue
+	connections     int
 	topics          int
 	framesPerSecond int // frames from the client; the venue closes the connection at more than twice this rate
 	frameBytes      int // size of a frame from the client in bytes

@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// The kinds of faults of the stream. Unless noted otherwise they spoil the matching frame for one client.
+// The kinds of faults of the stream. A fault spoils the matching frame for one client, except where its comment says more.
 const (
 	// FaultDrop drops the frame.
 	FaultDrop FaultKind = "drop"
@@ -23,7 +23,7 @@ const (
 	// FaultSlowSnapshot sends the frame after DelayMs. Other frames overtake it. Only a frame with the whole state of a topic
 	// matches. The venue sends such a frame after a subscribe or a resync.
 	FaultSlowSnapshot FaultKind = "slow-snapshot"
-	// FaultStall neither sends nor reads on the open connection for DelayMs; 0 means for ever.
+	// FaultStall sends and reads nothing on the open connection for DelayMs, or until its end if DelayMs is 0.
 	FaultStall FaultKind = "stall"
 	// FaultClose closes the connection with Code (4003 when 0) instead of sending the frame.
 	FaultClose FaultKind = "close"

@@ -91,7 +91,7 @@ func (c *streamConn) receive(message []byte, text bool) {
 	c.v.settleRestart()
 }
 
-// authenticate opens the user channel for an address. The rules are those of the REST API.
+// authenticate opens the user channel for an address, by the rules of the REST API.
 func (c *streamConn) authenticate(r *request) {
 	address, ok := parseAddress(r.Address)
 	account := c.v.accountFor(r.Credentials)

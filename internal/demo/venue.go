@@ -39,8 +39,8 @@ type Config struct {
 	PublicPerMinute, KeyPerMinute int
 	// Gzip compresses answers above 1 KB for clients that accept gzip.
 	Gzip bool
-	// Strict limits the venue to its documented features: unknown parameters are refused, answers have no additional
-	// members, and credentials are accepted only in the query and compared byte by byte.
+	// Strict limits the venue to its documented features. It refuses unknown parameters and sends no additional members. It
+	// accepts credentials only in the query, and compares them byte by byte.
 	Strict bool
 	// Lag is the time for which the venue may answer REST requests from a cache. The header Age gives the age of an answer.
 	Lag time.Duration

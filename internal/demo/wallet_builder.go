@@ -68,7 +68,7 @@ const (
 )
 
 // newWallet makes the wallet of an address with count positions. If trader is true, its orders are near the present prices, so
-// that they fill. If trader is false, the market never reaches the prices of its orders, and the wallet depends only on the seed,
+// that they fill. If trader is false, the market never reaches the prices of its orders. Such a wallet depends only on the seed,
 // the address and the time at which the venue opened.
 func (v *Venue) newWallet(address string, count int, trader bool) *wallet {
 	w := &wallet{address: address, seed: hashString(v.config.Seed, address), changedAt: v.opened}

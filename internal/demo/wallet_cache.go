@@ -12,7 +12,7 @@ const derivedPositions = 50
 // Bounds of the walletCache. An evicted wallet is derived again when it is needed. A wallet that has traded can't be derived again,
 // so it is never evicted.
 const (
-	maxDerived = 1024 // cached wallets, unless more wallets have subscribers or have traded
+	maxDerived = 1024 // cached wallets; wallets that have subscribers or have traded may exceed it
 	maxGuests  = 256  // wallets that may trade
 )
 

@@ -284,8 +284,8 @@ func TestChangeReachesReplicas(t *testing.T) {
 	}
 }
 
-// TestChangeDuringCall checks that a replica does not share a response with the old state of a market if another replica has
-// received a change of the market during the call.
+// TestChangeDuringCall checks that a replica does not share a response with the old state of a market. Another replica receives
+// the change of the market during the call.
 func TestChangeDuringCall(t *testing.T) {
 	t.Parallel()
 	v := openVenue(t, demo.Config{Markets: 50, Seed: 1})

@@ -1,6 +1,6 @@
 package mutations
 
-// polymarket removes the rules that keep Polymarket's books complete without sequence numbers, and that check its trades.
+// polymarket has the mutations of the driver for Polymarket.
 var polymarket = []mutation{
 	{
 		name: "a part of an order is published",

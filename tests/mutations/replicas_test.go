@@ -1,6 +1,6 @@
 package mutations
 
-// replicas remove the rules that keep several replicas within the venue's limit, and those that preserve the age of shared values.
+// replicas remove the rules that keep replicas within the venue's limit, and the rules that preserve the age of shared values.
 var replicas = []mutation{
 	{
 		name: "a server that forgot its calls grants at once",

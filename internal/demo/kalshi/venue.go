@@ -1,5 +1,5 @@
-// Package kalshi is a simulator of Kalshi: the markets, books and trades of a [demo.Venue] in the formats of Kalshi's public REST API
-// and of its WebSocket. All data are synthetic.
+// Package kalshi is a simulator of Kalshi. It serves the markets, books and trades of a [demo.Venue] in the formats of Kalshi's
+// public REST API and WebSocket. All data are synthetic.
 //
 // The API is under [Path], the WebSocket at [StreamPath]. A binary market of the demo venue is one market here. A market with several
 // outcomes is an event of mutually exclusive markets, one for each outcome. The simulator verifies the signature of each WebSocket

@@ -58,7 +58,7 @@ func (b book) top() (bid, ask demo.Price) {
 	return bid, ask
 }
 
-// middle returns the midpoint, if both sides have levels.
+// middle returns the midpoint, or false if a side of the book is empty.
 func (b book) middle() (demo.Price, bool) {
 	bid, ask := b.top()
 	return (bid + ask) / 2, len(b.bids) > 0 && len(b.asks) > 0
@@ -212,7 +212,7 @@ func (v *Venue) sendBooks(m *market) {
 // time returns the time of the book's last change as Polymarket writes it.
 func (m *market) time() string { return strconv.FormatInt(m.stamp, 10) }
 
-// wholeBook returns the members that the books of REST and those of the stream have in common.
+// wholeBook returns the members of a book that REST and the stream have in common.
 func (m *market) wholeBook(index int) object {
 	b := m.book.of(index)
 	last := ""

@@ -119,7 +119,7 @@ func (v *Venue) answerSpreads(r *request) (any, *refusal) {
 	})
 }
 
-// answerPrices answers the best bid for BUY, or the best ask with SwapPriceSides. Polymarket's documentation describes both.
+// answerPrices answers the best bid for BUY, or the best ask with SwapPriceSides. Polymarket's documentation describes both ways.
 func (v *Venue) answerPrices(r *request) (any, *refusal) {
 	out := map[string]map[demo.Side]string{}
 	_, err := v.answerTokens(r, func(w wanted) any {

@@ -1,5 +1,5 @@
-// Package polymarket is a simulator of Polymarket: the markets, books, trades and wallets of a [demo.Venue] in the formats of
-// Polymarket's Gamma, CLOB and Data APIs and of its market WebSocket. All data are synthetic.
+// Package polymarket is a simulator of Polymarket. It serves the markets, books, trades and wallets of a [demo.Venue] in the
+// formats of Polymarket's Gamma, CLOB and Data APIs and of its market WebSocket. All data are synthetic.
 //
 // All three APIs and the WebSocket at [StreamPath] have one address. A binary market of the demo venue is one market here. A market
 // with several outcomes is an event of mutually exclusive (negRisk) markets, one for each outcome. Identifiers have Polymarket's
