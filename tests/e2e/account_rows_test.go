@@ -5,7 +5,6 @@ import (
 	"testing"
 )
 
-// TestAccountsSayWhatTheVenueSays compares an account's rows with the venue's.
 func TestAccountsSayWhatTheVenueSays(t *testing.T) {
 	s := start(t)
 	const account = "address=" + addressOf50 + "&limit=100"
@@ -74,7 +73,6 @@ func TestAccountsSayWhatTheVenueSays(t *testing.T) {
 	}
 }
 
-// TestFiltersOfRecords filters orders, trades and history.
 func TestFiltersOfRecords(t *testing.T) {
 	s := start(t)
 	trades := list(s.raw(t, "/api/user/trades", "limit=500&address="+addressOf50, keyOf50), "trades")

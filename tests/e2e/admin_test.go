@@ -21,8 +21,7 @@ func (s *service) askAdmin(t testing.TB, method, path string, headers ...string)
 	return s.do(t, r)
 }
 
-// TestTwoListeners requests each path at both addresses. The admin address serves all of them, the public address only
-// the health checks.
+// TestTwoListeners checks that the admin address serves every path, and the public address only the health checks.
 func TestTwoListeners(t *testing.T) {
 	s := start(t)
 	for path, want := range map[string]string{
@@ -71,7 +70,7 @@ func TestFlush(t *testing.T) {
 	flush("kind=response", `{"kind":"response","entries":0}`)
 	again(calls{})
 	flush("kind=price", `{"kind":"price","entries":2}`)
-	again(calls{"prices": {1, 2}}) // the flush of the prices has removed the cached response, which used them
+	again(calls{"prices": {1, 2}}) // the flush of the prices has also removed the cached response that was built from them
 	flush("kind=price&key="+ids[1], `{"kind":"price","key":"`+ids[1]+`","entries":1}`)
 	flush("kind=spread&key="+ids[0], `{"kind":"spread","key":"`+ids[0]+`","entries":1}`)
 	s.ask(t, `{ spreads(tokenIds: ["none"]) { bestBid } }`, nil, anonymous)

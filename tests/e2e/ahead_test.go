@@ -50,7 +50,7 @@ func (w *recordingSource[K, T]) fetched() int {
 }
 
 // TestPricesAreFetchedTogether checks that the loaders fetch all prices of a query in one list. Counting the venue's calls would
-// not prove this, because two lists that come quickly may share a call by chance.
+// not prove this, because the cache merges two lists that it gets at almost the same time.
 func TestPricesAreFetchedTogether(t *testing.T) {
 	markets, prices, positions := map[string]object{}, map[string]object{}, []object{}
 	for _, m := range []string{"a", "b", "c"} {
@@ -103,8 +103,8 @@ func TestPricesAreFetchedTogether(t *testing.T) {
 	}
 }
 
-// TestPricesBelowEventsAreFetchedTogether delays the last event. When that event arrives, the prices of all events' markets must be
-// fetched in one list. If it never arrives, the other events must still get their prices.
+// TestPricesBelowEventsAreFetchedTogether delays the event "late". When that event arrives, the prices of all events' markets must
+// be fetched in one list. If the event never arrives, the other events must still get their prices.
 func TestPricesBelowEventsAreFetchedTogether(t *testing.T) {
 	t.Parallel() // the test mostly waits
 	rows, found, prices := map[string][]object{}, []object{}, map[string]object{}
@@ -122,10 +122,11 @@ func TestPricesBelowEventsAreFetchedTogether(t *testing.T) {
 	)
 	for _, test := range []struct {
 		name, query string
-		// hangs is true if the last event never arrives.
+		// hangs is true if the event "late" never arrives.
 		hangs bool
-		// lists are the expected lengths of the fetched lists. prices is the number of prices in the response.
-		lists  []int
+		// lists are the expected lengths of the fetched lists.
+		lists []int
+		// prices is the number of prices in the response.
 		prices int
 	}{
 		{"nodes", nodes, false, []int{24}, 24},
@@ -143,7 +144,7 @@ func TestPricesBelowEventsAreFetchedTogether(t *testing.T) {
 						return http.StatusOK, object{"markets": found, "nextCursor": nil}
 					case event == "late" && test.hangs:
 						<-ended
-					case event == "late": // long enough for a faulty service to fetch the other prices without this event
+					case event == "late": // meanwhile, a faulty service would fetch the prices of the other events
 						until(200*time.Millisecond, func() bool { return w.fetched() == len(test.lists) })
 					}
 					return http.StatusOK, object{"markets": rows[event], "nextCursor": nil}
@@ -175,7 +176,6 @@ func TestPricesBelowEventsAreFetchedTogether(t *testing.T) {
 	}
 }
 
-// TestPricesBelowEventsAreFewCalls counts the calls for the prices of all markets of ten events.
 func TestPricesBelowEventsAreFewCalls(t *testing.T) {
 	s := start(t)
 	var data any
@@ -198,8 +198,7 @@ func TestPricesBelowEventsAreFewCalls(t *testing.T) {
 	})
 }
 
-// TestOneBookAnswersForAllDepths reads a token's book at several depths with one call. The number of calls must not depend on the
-// order of the depths.
+// TestOneBookAnswersForAllDepths checks that a query for several depths of a token's book makes one call to the venue.
 func TestOneBookAnswersForAllDepths(t *testing.T) {
 	t.Parallel()
 	for range 10 {
@@ -213,7 +212,7 @@ func TestOneBookAnswersForAllDepths(t *testing.T) {
 	}
 }
 
-// TestRefusedFieldsAreNotLookedUp selects fields with invalid arguments. Nothing is looked up or fetched for them.
+// TestRefusedFieldsAreNotLookedUp checks that the loaders look up and fetch nothing for fields with invalid arguments.
 func TestRefusedFieldsAreNotLookedUp(t *testing.T) {
 	s := start(t)
 	of := app.Sources(s.Cache, 0)

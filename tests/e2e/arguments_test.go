@@ -10,7 +10,6 @@ import (
 	"oddsgraph/graph/model"
 )
 
-// distinctIDs returns n different ids.
 func distinctIDs(n int) []string {
 	ids := make([]string, n)
 	for i := range ids {
@@ -19,8 +18,8 @@ func distinctIDs(n int) []string {
 	return ids
 }
 
-// TestArgumentsOutOfRange sends arguments that are refused. Each gives one error at its field, with a text that says
-// what is wrong, and makes no call to the venue.
+// TestArgumentsOutOfRange checks that the service refuses invalid arguments with one error at the field, and makes no call to
+// the venue.
 func TestArgumentsOutOfRange(t *testing.T) {
 	s := start(t)
 	user := func(field string) string { return `{ user(address: "` + addressOf50 + `") { ` + field + ` } }` }
@@ -134,7 +133,6 @@ func TestArgumentsOutOfRange(t *testing.T) {
 	}
 }
 
-// TestBadIDsFailAlone mixes valid and invalid ids. Only the invalid ones fail.
 func TestBadIDsFailAlone(t *testing.T) {
 	s := start(t)
 	good, markets := s.openTokens(2), s.openMarkets(2)
@@ -160,7 +158,7 @@ func TestBadIDsFailAlone(t *testing.T) {
 	}
 }
 
-// TestDecimalsAreReadExactly sends sizes in every form of a Decimal, and compares them with the size of a position.
+// TestDecimalsAreReadExactly sends sizes in every form of a Decimal, and checks the filled size of a fill estimate.
 func TestDecimalsAreReadExactly(t *testing.T) {
 	s := start(t)
 	id := s.openTokens(1)[0]
@@ -168,7 +166,7 @@ func TestDecimalsAreReadExactly(t *testing.T) {
 	for _, test := range []struct {
 		literal string
 		value   any
-		want    string // the filled size, if the book is too small for the whole size; "" expects an error
+		want    string // the filled size; "all" if it is the size of the whole book; "" if an error is expected
 	}{
 		{`"1.25"`, "1.25", "1.25"},
 		{`1.25`, json.Number("1.25"), "1.25"},
@@ -229,7 +227,7 @@ func TestDecimalsAreReadExactly(t *testing.T) {
 	}
 }
 
-// TestNullsAndDefaults sends null for arguments that have a documented default.
+// TestNullsAndDefaults checks that the arguments of a field have their documented defaults if they are null.
 func TestNullsAndDefaults(t *testing.T) {
 	s := start(t)
 	id := s.openTokens(1)[0]

@@ -13,7 +13,7 @@ import (
 	"oddsgraph/internal/demo/polymarket"
 )
 
-// TestConfigCheckAsks expects a line for each kind of data, and an error if the venue's data of a kind cannot be read.
+// TestConfigCheckAsks checks that config check --ask prints a line for each kind of data, and fails if it cannot read one kind.
 func TestConfigCheckAsks(t *testing.T) {
 	complete := []string{
 		"search: 5 markets", "markets by id: 5 of 5", "markets by token: 1 of 1", "market by slug: 1 of 1", "prices: \\d+ of \\d+",
@@ -82,8 +82,8 @@ func TestConfigCheckAsksNoDemo(t *testing.T) {
 	}
 }
 
-// TestConfigCheckAsksDriver expects a line with the reason for each kind of data that the driver does not serve. Such a line is not
-// an error.
+// TestConfigCheckAsksDriver checks that config check --ask prints the reason for each kind of data that the driver does not serve.
+// The command still succeeds.
 func TestConfigCheckAsksDriver(t *testing.T) {
 	v := polymarket.New(demo.Config{Markets: 50})
 	server := httptest.NewServer(v)

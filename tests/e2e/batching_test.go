@@ -20,7 +20,7 @@ const portfolioQuery = `query ($address: Address!) {
   }
 }`
 
-// onBothDemos runs a test on the ordinary demo venue and on the strict one. flags start the service over it.
+// onBothDemos runs a test with the ordinary demo venue and with the strict one. The test must start the service with flags.
 func onBothDemos(t *testing.T, test func(t *testing.T, strict bool, flags ...string)) {
 	t.Run("ordinary", func(t *testing.T) { test(t, false) })
 	t.Run("strict", func(t *testing.T) { test(t, true, "--demo-strict") })
@@ -28,12 +28,12 @@ func onBothDemos(t *testing.T, test func(t *testing.T, strict bool, flags ...str
 
 func TestPortfolioTakesFourCalls(t *testing.T) { onBothDemos(t, testPortfolioCalls) }
 
-// oneCallEach returns the calls to a venue that refuses lists of markets: one refused list of n, then n calls for one
-// market each.
+// oneCallEach returns the numbers of calls and keys for n markets if the venue refuses lists of markets: one refused call
+// with n keys, then n calls with one key each.
 func oneCallEach(n int64) [2]int64 { return [2]int64{1 + n, 2 * n} }
 
-// testPortfolioCalls expects one call of each kind from the ordinary venue. The strict venue accepts only one market per call. It
-// may have cut the list at 50 positions, so the service makes a second call for positions.
+// testPortfolioCalls expects one call of each kind to the ordinary venue. The strict venue accepts only one market per call. The
+// strict venue may also cut a list after 50 positions, so the service makes a second call for positions.
 func testPortfolioCalls(t *testing.T, strict bool, flags ...string) {
 	s := start(t, flags...)
 	want := calls{"balance": {1, 1}, "positions": {1, 1}, "market-details": {1, 49}, "prices": {1, 50}}
@@ -66,8 +66,8 @@ func testPortfolioCalls(t *testing.T, strict bool, flags ...string) {
 	wantCalls(t, s.callsDuring(func() { s.ask(t, portfolioQuery, vars{"address": addressOf50}, keyOf50) }), calls{})
 }
 
-// TestPagesOfOneListTravelTogether selects the same list twice, with different lengths and fields. Both selections share one batch
-// of each kind. Prices are read only for positions whose price is selected.
+// TestPagesOfOneListTravelTogether checks that two selections of the same list, with different lengths and fields, share their
+// calls. The service must fetch prices only for positions whose price is selected.
 func TestPagesOfOneListTravelTogether(t *testing.T) {
 	t.Parallel()
 	onBothDemos(t, testPagesOfOneList)
@@ -96,7 +96,7 @@ func testPagesOfOneList(t *testing.T, strict bool, flags ...string) {
 	}
 }
 
-// aliases returns the field once for each id, with a unique alias.
+// aliases returns a selection set with one aliased field for each id. field is a format with a verb for the id.
 func aliases(ids []string, field string) string {
 	var b strings.Builder
 	for i, id := range ids {
@@ -222,8 +222,8 @@ func testPricesBelowLists(t *testing.T, strict bool, flags ...string) {
 		name, query string
 		variables   func(s *service) vars
 		credentials string
-		// others are the expected calls without those for prices. The field strict replaces others for the strict venue; nil means
-		// the same calls.
+		// others are the expected calls except those for prices. strict are these calls if the venue is strict. If strict is nil,
+		// others apply to the strict venue too.
 		others, strict calls
 	}{
 		{"positions", `query ($in: [String!]) { user(address: "` + addressOfAny + `") { positions(marketIds: $in) { nodes { token { tokenId price { price } } } } } }`,
@@ -309,7 +309,7 @@ func testTwoClientsFetchEachKeyOnce(t *testing.T, _ bool, flags ...string) {
 	}
 }
 
-// TestManyClientsShareCalls has 200 clients send a thousand queries for overlapping sets of 300 tokens.
+// TestManyClientsShareCalls checks that 1,000 queries of 200 clients for overlapping sets of tokens fetch each price once.
 func TestManyClientsShareCalls(t *testing.T) { onBothDemos(t, testCrowd) }
 
 func testCrowd(t *testing.T, _ bool, flags ...string) {
@@ -339,7 +339,7 @@ func testCrowd(t *testing.T, _ bool, flags ...string) {
 	}
 }
 
-// TestSettledPositionsAreNotPriced expects no price call for settled positions, since their shares are worth 1 or 0.
+// TestSettledPositionsAreNotPriced checks that the service fetches no price for settled positions. Their shares are worth 1 or 0.
 func TestSettledPositionsAreNotPriced(t *testing.T) { onBothDemos(t, testSettledPositionsAreNotPriced) }
 
 func testSettledPositionsAreNotPriced(t *testing.T, _ bool, flags ...string) {

@@ -11,16 +11,17 @@ import (
 const (
 	// fewestAnswers is how many answers a bystander must get before an attack, and again during the attack.
 	fewestAnswers = 50
-	// slowestShare limits the slowdown: during an attack, a bystander gets at least 1/slowestShare of its earlier
-	// answers a second.
+	// slowestShare limits the slowdown. Before the attack, a bystander gets n answers a second. During the attack, it must
+	// get at least n/slowestShare answers a second.
 	slowestShare = 20
 )
 
 // bystander is a client that has nothing to do with the attack. It repeats a cached query, and each query must succeed.
 type bystander struct {
 	p *target
-	// These fields hold the duration of each query before and during the attack. The totals include the pauses between queries.
-	before, during           []time.Duration
+	// before and during hold the duration of each query.
+	before, during []time.Duration
+	// beforeTotal and duringTotal include the pauses between queries.
 	beforeTotal, duringTotal time.Duration
 
 	mu   sync.Mutex
@@ -76,8 +77,7 @@ func (b *bystander) ask(t *testing.T) (took time.Duration) {
 }
 
 // end stops the bystander and checks that it got enough answers during the attack. It returns the sorted durations of
-// these queries. Absolute times depend on the machine, so they are logged and only compared with those before the
-// attack.
+// the queries during the attack.
 func (b *bystander) end(t *testing.T) []time.Duration {
 	for late := time.Now().Add(patience); time.Now().Before(late); time.Sleep(20 * time.Millisecond) {
 		b.mu.Lock()

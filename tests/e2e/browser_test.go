@@ -14,9 +14,9 @@ import (
 	"oddsgraph/web"
 )
 
-// TestBrowser runs the checks of the pages in a browser, against the shipped program with a moving market. If the machine allows
-// it, the network is cut off. Each file in web/tests has its own server, which it may restart. The environment variable SCREENSHOTS
-// names a directory for the screenshots.
+// TestBrowser runs the tests in web/tests in a browser, against the shipped program with a moving market. Each file of tests has
+// its own server, and may restart it. If the machine allows it, the test has no access to the network. The environment variable
+// SCREENSHOTS names a directory for the screenshots.
 func TestBrowser(t *testing.T) {
 	t.Parallel()
 	requireNode(t)
@@ -80,8 +80,7 @@ func buildExample(t *testing.T, name string) {
 	node(t, dir, "npm", "run", "--silent", "build")
 }
 
-// TestPageSize limits the data that a browser loads for all pages together. The limit is 1.2 MB. The test measures gzip, which
-// compresses less than brotli.
+// TestPageSize checks that all pages together take less than 1.2 MB, compressed with gzip.
 func TestPageSize(t *testing.T) {
 	requireNode(t) // also builds the pages
 	const limit = 1_200_000
@@ -108,8 +107,8 @@ func TestPageSize(t *testing.T) {
 	}
 }
 
-// TestSizeOfEachPage limits what a browser loads to show a page, compressed with gzip or brotli: 250 KiB for the board, 500 KiB
-// for GraphiQL.
+// TestSizeOfEachPage checks that the files of a page take less than a limit, compressed with gzip and with brotli. The limit of
+// the board (live.html) is 250 KiB. The limit of GraphiQL (index.html) is 500 KiB.
 func TestSizeOfEachPage(t *testing.T) {
 	requireNode(t) // also builds the pages
 	for name, limit := range map[string]int64{"live.html": 250 << 10, "index.html": 500 << 10} {

@@ -15,9 +15,9 @@ import (
 	"oddsgraph/internal/venue/stream"
 )
 
-// startInBubble is startAt in a synctest bubble. Client, service and venue call each other directly, so the bubble's time passes
-// only when all of them are blocked. So calls that start together get their responses at the same time on the bubble's clock, even
-// on a busy machine.
+// startInBubble is like startAt, but for a test in a synctest bubble. Client, service and venue call each other without sockets,
+// so the bubble's time passes only when all of them are blocked. Calls that start together therefore get their responses at the
+// same time on the bubble's clock, even on a busy machine.
 func startInBubble(t *testing.T, now time.Time, args ...string) *service {
 	t.Helper()
 	var venue direct
@@ -28,8 +28,8 @@ func startInBubble(t *testing.T, now time.Time, args ...string) *service {
 	return s
 }
 
-// startPiped is startInBubble with other wiring. The service reaches the venue over in-memory connections, so answers
-// can hang or break off.
+// startPiped is like startInBubble, but rig may change the wiring. The service calls the venue over in-memory connections, so
+// the venue's responses can hang or break off.
 func startPiped(t testing.TB, now time.Time, rig func(*app.Wiring), args ...string) *service {
 	t.Helper()
 	var venue *pipes
@@ -44,7 +44,8 @@ func startPiped(t testing.TB, now time.Time, rig func(*app.Wiring), args ...stri
 	return s
 }
 
-// startOverVenue is startInBubble over a venue of the test, with the bubble's clock. The service cannot open the stream.
+// startOverVenue is like startInBubble, but the service calls the venue w and uses the bubble's clock. The service cannot open
+// the venue's stream.
 func startOverVenue(t *testing.T, w *recordedVenue, args ...string) *service {
 	t.Helper()
 	args = append([]string{"--listen=127.0.0.1:0", "--admin-listen=127.0.0.1:0"}, w.args(args...)...)

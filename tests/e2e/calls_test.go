@@ -11,7 +11,7 @@ import (
 )
 
 // TestCallsOfAnOperationAreLimited reads price histories. Each uncached history needs one call. An operation that needs more calls
-// than the limit is refused and makes none.
+// than the limit must be refused before its first call.
 func TestCallsOfAnOperationAreLimited(t *testing.T) {
 	s := start(t, "--limit-calls=3")
 	history := func(n int) string {

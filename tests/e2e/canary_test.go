@@ -46,7 +46,7 @@ func canaryForms(secret string) []string {
 	return out
 }
 
-// findSecret returns the form in which a text contains the secret, or "".
+// findSecret returns the form in which a text contains the secret, or "" if the text does not contain the secret.
 func findSecret(text, secret string) string {
 	for _, form := range canaryForms(secret) {
 		if strings.Contains(text, form) {
@@ -77,17 +77,17 @@ func TestFindSecret(t *testing.T) {
 	}
 }
 
-// echo is a venue that repeats what it receives, in the way that set chooses. stranger is another server. Some responses of echo
-// redirect the service to it.
+// echo is a venue that repeats each request in its response. set chooses the kind of response. stranger is another server, to
+// which some responses of echo redirect the service.
 type echo struct {
 	*httptest.Server
 	stranger *httptest.Server
 
 	mu  sync.Mutex
 	how string
-	// requests are the requests that the venue received, without bodies. strayURLs are the URLs of the requests that the stranger
-	// received.
-	requests  []*http.Request
+	// requests are the requests that the venue received, without bodies.
+	requests []*http.Request
+	// strayURLs are the URLs of the requests that the stranger received.
 	strayURLs []string
 	release   chan struct{}
 }
@@ -169,7 +169,7 @@ func (e *echo) set(how string) {
 
 // search fails the test if a request to the venue contains the secret outside the allowed place, or if the stranger received a
 // request. The function allowed removes the values in the allowed place from a request and returns them. search reports whether any
-// request had such values.
+// request had values in the allowed place.
 func (e *echo) search(t testing.TB, secret string, allowed func(r *http.Request) *[]string) (there bool) {
 	t.Helper()
 	e.mu.Lock()
@@ -212,7 +212,6 @@ func (s *service) search(t testing.TB, secret string) {
 	}
 }
 
-// print returns the headers and body of a response.
 func (got response) print() string {
 	var b bytes.Buffer
 	_ = got.header.Write(&b)
@@ -223,8 +222,8 @@ func (got response) print() string {
 const everything = `{ user(address: "` + addressOfAny + `") { balance { cashBalance } positions { nodes { size } } orders { totalCount } trades { totalCount } history { totalCount } portfolio { positionsValue } }
 	viewer { address balance { cashBalance } } searchMarkets { totalCount } tokenPrices(tokenIds: ["1"]) { price } serviceStatus { version } }`
 
-// TestCredentialsStayWhereTheyBelong sends credentials with a canary in each field, to venues that repeat them in every
-// kind of failure. The canary may only appear in calls for the account, in the place that the mode names.
+// TestCredentialsStayWhereTheyBelong sends credentials with a secret in each field, to venues that repeat the credentials in every
+// kind of failure. The secret may only appear in calls for the account, in the query or the header as the mode says.
 func TestCredentialsStayWhereTheyBelong(t *testing.T) {
 	for _, mode := range []string{"query", "header", "none"} {
 		t.Run(mode, func(t *testing.T) {
@@ -261,7 +260,7 @@ func TestCredentialsStayWhereTheyBelong(t *testing.T) {
 							}
 						}
 						there = venue.search(t, secret, place)
-						return there || place == nil || how == "limited" || t.Failed() // 429 stops further calls
+						return there || place == nil || how == "limited" || t.Failed() // after a response with status 429, the service makes no calls
 					})
 					if !there && place != nil && how != "limited" {
 						t.Errorf("%s, %s: the venue was sent no credentials", how, field)
@@ -290,16 +289,15 @@ func takeFrom(from url.Values, name string) *[]string {
 type canaryPlace struct {
 	name string
 	send func(t testing.TB, s *service, secret string) (answer string)
-	// own is true if the service may repeat the text in its response, such as a name in the client's document or a request id. It
-	// is false for credentials.
+	// own is true if the service may repeat the secret in its response. Examples are a name in the client's document and a request
+	// id.
 	own bool
-	// named is true if the text is the name of an operation, which the service logs.
+	// named is true if the secret is the name of an operation. The service logs this name.
 	named bool
-	// parameter is the venue's parameter to which the client's argument is sent.
+	// parameter is the only parameter in which a request to the venue may contain the secret.
 	parameter string
 }
 
-// canaryPlaces returns all places of a request.
 func canaryPlaces() []canaryPlace {
 	const typename = `{ __typename }`
 	post := func(body string, header ...string) func(t testing.TB, s *service, secret string) string {
@@ -369,7 +367,7 @@ func canaryPlaces() []canaryPlace {
 	const hello = `{"type":"connection_init"}`
 	subscribe := func(payload string) string { return `{"type":"subscribe","id":"1","payload":` + payload + `}` }
 	const events = "text/event-stream"
-	fails := func(document string) string { return document } // marks documents with failing fields, so that there is something to log
+	fails := func(document string) string { return document } // marks documents with failing fields, which the service may log
 	out := []canaryPlace{
 		{name: "credentials that are no base64", send: post(ask(everything), httpapi.CredentialsHeader, "!CANARY")},
 		{name: "credentials that are no JSON", send: func(t testing.TB, s *service, secret string) string {
@@ -487,7 +485,7 @@ func canaryPlaces() []canaryPlace {
 }
 
 // TestCanary sends a secret in every place of a request, with a venue that answers and with venues that fail. The secret must not
-// be in the log, the metrics or other calls to the venue. The response may repeat it only if the field own of the place is true.
+// be in the log, in the metrics, or in another parameter to the venue. Only a place with own may have the secret in the response.
 func TestCanary(t *testing.T) {
 	for _, how := range []string{"well", "failed", "redirected"} {
 		t.Run(how, func(t *testing.T) {

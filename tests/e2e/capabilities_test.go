@@ -5,9 +5,8 @@ import (
 	"testing"
 )
 
-// capabilities lists what the simulators of Polymarket and Kalshi serve. The checks of the board and of the kit get an element as
-// JSON in the environment variable SERVES. TestExamplesByDriver runs the examples. Fields that a venue does not serve must be null,
-// with an error of the code UNSUPPORTED.
+// capabilities lists what the simulators of Polymarket and Kalshi serve. The tests in TypeScript that runOverSimulators starts get
+// an element as JSON in the environment variable SERVES. TestExamplesByDriver runs the examples.
 var capabilities = []struct {
 	Driver   string `json:"driver"`
 	Sort     bool   `json:"sort"`     // sorted lists of markets
@@ -78,18 +77,18 @@ var capabilities = []struct {
 	},
 }
 
-// exampleResult is what an example gets from a driver. All fields have values, except those of unsupported and absent.
+// exampleResult is the expected response to an example. All fields of the response have values, except those that unsupported and
+// absent name.
 type exampleResult struct {
 	example string
-	// change replaces variables of the example. It is for a second run of an example whose original variables the driver does not
-	// support.
+	// change replaces variables of the example. It is set if the driver does not support the original variables.
 	change vars
-	// unsupported lists the expected errors. absent lists the paths of other values that the venue never has. Paths have no
-	// indexes.
+	// unsupported lists the paths and codes of the expected errors. The paths have no list indexes.
+	// absent lists the paths of values that are null without an error. The paths have no list indexes.
 	unsupported, absent []string
 }
 
-// runOverSimulators is runNodeTest over the simulator of each driver, with a moving market.
+// runOverSimulators calls runNodeTest once for the simulator of each driver, with a moving market.
 func runOverSimulators(t *testing.T, dir, file string, env []string) {
 	for _, venue := range capabilities {
 		t.Run(venue.Driver, func(t *testing.T) {

@@ -41,7 +41,7 @@ func TestConfigCheck(t *testing.T) {
 	}
 	for _, test := range []struct {
 		more []string
-		want []string // parts of the output; a valid configuration prints exactly the first
+		want []string // parts of the output; if the configuration is valid, want[0] is the whole output
 	}{
 		{nil, []string{"The configuration is in order: 0 accounts, 1 trusted documents\n"}},
 		{[]string{"--accounts-file=" + exposed}, []string{"--accounts-file", exposed, "chmod 600"}},
@@ -86,8 +86,8 @@ func TestConfigCheckLooksAtTraces(t *testing.T) {
 	}
 }
 
-// TestBadTraceVariables sets variables that OpenTelemetry would report to standard error and then ignore. The program
-// returns an error instead, which names the variable and does not quote its value.
+// TestBadTraceVariables sets variables that OpenTelemetry would report to standard error and then ignore. The program must
+// return an error instead. The error must name the variable without its value.
 func TestBadTraceVariables(t *testing.T) {
 	const secret = "hunter2"
 	for _, test := range []struct{ name, value string }{
@@ -137,7 +137,7 @@ func TestConfigShow(t *testing.T) {
 	}
 }
 
-// TestConfigCheckWarns expects a warning if credentials would be sent to the venue unencrypted.
+// TestConfigCheckWarns checks that config check prints a warning if the service would send credentials unencrypted to the venue.
 func TestConfigCheckWarns(t *testing.T) {
 	const well = "The configuration is in order: 0 accounts, 0 trusted documents\n"
 	for _, test := range []struct{ venue, stream, mode, want string }{
@@ -156,7 +156,7 @@ func TestConfigCheckWarns(t *testing.T) {
 	}
 }
 
-// TestConfigCheckOfAnIssuer expects an error for settings that would accept no token at all, or tokens of any audience.
+// TestConfigCheckOfAnIssuer checks that config check fails if the service would accept no token, or tokens of any audience.
 func TestConfigCheckOfAnIssuer(t *testing.T) {
 	f := newAccountsFile(t)
 	all := []string{"--accounts-file=" + f.path, "--jwt-issuer=https://id.example/", "--jwt-audience=odds", "--jwt-jwks-url=https://id.example/jwks"}

@@ -12,8 +12,8 @@ import (
 	"oddsgraph/tests/tool"
 )
 
-// TestClients runs widely used GraphQL clients, with their published packages, against the whole program with a moving
-// market. Each file in clients/src has its own server, which it may restart.
+// TestClients runs the published packages of widely used GraphQL clients against the program with a moving market. Each test
+// file in clients/src has its own server, and may restart it.
 func TestClients(t *testing.T) {
 	t.Parallel() // the checks mostly wait
 	prepareClients(t)
@@ -35,8 +35,8 @@ func TestClients(t *testing.T) {
 	}
 }
 
-// prepareClients generates and compiles the clients with the packages that make has installed. It holds a file lock until the test
-// ends, so that no other process builds the clients during the test.
+// prepareClients generates and compiles the code in clients/, with the packages that make has installed. It holds a file lock until
+// the test ends, so that no other process builds this code during the test.
 func prepareClients(t *testing.T) {
 	t.Helper()
 	requireNode(t)

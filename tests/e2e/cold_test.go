@@ -13,8 +13,9 @@ import (
 	"oddsgraph/internal/demo"
 )
 
-// waves is a venue that expects its calls in waves, each a set of paths. It responds to the calls of a wave only after every path
-// of that wave was called. A service that waited for one path before it called the next would get no response.
+// waves is a venue that expects concurrent calls. Each element of the field waves is a set of paths. The venue responds to calls of
+// a path only when every path of the same set has been called. A service that called these paths one after the other would get no
+// response.
 type waves struct {
 	venue http.Handler
 	waves [][]string
@@ -23,7 +24,7 @@ type waves struct {
 
 	mu    sync.Mutex
 	calls map[string]int
-	all   []chan struct{} // one channel per wave, closed when all paths of the wave were called
+	all   []chan struct{} // the channel with index i is closed when all paths of waves[i] have been called
 	lost  sync.Once
 }
 
@@ -62,22 +63,20 @@ func (w *waves) ServeHTTP(rw http.ResponseWriter, r *http.Request) {
 	w.venue.ServeHTTP(rw, r)
 }
 
-// counts returns the number of calls of each path.
 func (w *waves) counts() map[string]int {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	return maps.Clone(w.calls)
 }
 
-// coldPage shows markets with prices, books and the last week.
 const coldPage = `{
   searchMarkets(filter: { status: OPEN }, sort: VOLUME, first: 25) {
     nodes { question tokens { outcome price { price } orderbook(depth: 20) { bids { price size } asks { price size } } history { points { timestamp price } } } }
   }
 }`
 
-// TestColdReadsTakeTwoWaves reads with empty caches. The calls are the fewest that the venue's API allows, and those that do not
-// depend on each other are under way together.
+// TestColdReadsTakeTwoWaves sends queries with empty caches. The service must make as few calls as the venue's API allows, and must
+// make calls that do not depend on each other at the same time.
 func TestColdReadsTakeTwoWaves(t *testing.T) {
 	for _, test := range []struct {
 		name, query, key string

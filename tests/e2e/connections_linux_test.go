@@ -16,7 +16,7 @@ import (
 )
 
 // TestIdleConnectionsOfOneAddress opens 10,000 idle connections from one address. The shipped program must keep as many connections
-// as one client may have, and close all others. It must still accept new connections of another client and respond to it.
+// as one client may have, and close all others. The program must still accept connections of another client and respond to it.
 func TestIdleConnectionsOfOneAddress(t *testing.T) {
 	t.Setenv("GOMEMLIMIT", shippedMemory)
 	venue := newWitness(t)
@@ -61,7 +61,7 @@ func TestIdleConnectionsOfOneAddress(t *testing.T) {
 }
 
 // TestClientsThatDoNotReadPages has 600 clients request a large file many times without reading it. During this time, the program
-// must respond to another client. Then it must stop within its shutdown timeout.
+// must respond to another client. On SIGTERM, the program must stop within its shutdown timeout.
 func TestClientsThatDoNotReadPages(t *testing.T) {
 	t.Setenv("GOMEMLIMIT", shippedMemory)
 	venue := newWitness(t)
@@ -72,7 +72,7 @@ func TestClientsThatDoNotReadPages(t *testing.T) {
 	asks := strings.Repeat(fmt.Sprintf("GET %s HTTP/1.1\r\nHost: localhost\r\nX-Forwarded-For: %s\r\n\r\n", page, careless), 100)
 	p.each(t, 600, func(w *wire) { _, _ = io.WriteString(w, asks) })
 	began := p.served()
-	for still := 0; still < 20; still++ { // wait until no more requests are served, since all block on their clients
+	for still := 0; still < 20; still++ { // wait until all responses block on their clients, so no more requests are logged
 		time.Sleep(50 * time.Millisecond)
 		if now := p.served(); now != began {
 			began, still = now, 0

@@ -26,8 +26,7 @@ func expensiveDocument() string {
 }
 
 // TestExpensiveDocumentsOfOneClient has one client send expensive documents over 400 connections to the shipped
-// program. The documents queue for validation, and one client gets at most three quarters of the slots. Meanwhile
-// another client's cached query is answered sooner than the documents.
+// program. Meanwhile the program must respond to another client's cached query sooner than to the documents.
 func TestExpensiveDocumentsOfOneClient(t *testing.T) {
 	t.Setenv("GOMEMLIMIT", shippedMemory)
 	venue := newWitness(t)

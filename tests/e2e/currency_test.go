@@ -2,7 +2,7 @@ package e2e
 
 import "testing"
 
-// TestCurrency reads the unit of money of each kind of venue.
+// TestCurrency checks the currency that the service reports for each kind of venue.
 func TestCurrency(t *testing.T) {
 	t.Parallel()
 	v := newStub(t, nil)

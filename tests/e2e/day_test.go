@@ -10,7 +10,7 @@ import (
 
 const dayQuery = `query ($ids: [String!]!) { tokens(tokenIds: $ids) { tokenId price { price } change24h sparkline(points: 48) short: sparkline(points: 2) } }`
 
-// TestLastDay reads the last 24 hours of a page of tokens, compares them with the history, and counts the calls.
+// TestLastDay compares the fields about the last 24 hours of 25 tokens with their price history, and counts the calls.
 func TestLastDay(t *testing.T) {
 	s := start(t)
 	ids := s.openTokens(25)
@@ -40,7 +40,8 @@ func TestLastDay(t *testing.T) {
 	}
 }
 
-// TestLastDayIsMissing expects null without an error for an unknown token, and an error if the history fails.
+// TestLastDayIsMissing checks that change24h and sparkline are null without an error for an unknown token. If the venue's history
+// fails, the fields must have an error.
 func TestLastDayIsMissing(t *testing.T) {
 	s := start(t)
 	wantJSON(t, "unknown", s.ask(t, `{ token(tokenId: "1") { change24h sparkline } }`, nil, anonymous), `{"token":{"change24h":null,"sparkline":null}}`)
@@ -56,7 +57,7 @@ func TestLastDayIsMissing(t *testing.T) {
 	}
 }
 
-// TestLastDayIsBatched counts the calls for a page of tokens at venues that take 20 histories in a call.
+// TestLastDayIsBatched counts the calls to venues that can return several price histories in one call.
 func TestLastDayIsBatched(t *testing.T) {
 	search := func(s *service, n int) vars {
 		var ids []string
@@ -90,7 +91,7 @@ func TestLastDayIsBatched(t *testing.T) {
 	t.Run("kalshi", func(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			s := startOverSimulator(t, "--demo-driver=kalshi", "--venue-driver=kalshi", "--demo-markets=120", "--demo-stream=false")
-			variables := search(s, 10) // a call has at most 5 markets, because the venue bills each
+			variables := search(s, 10) // the service asks for at most 5 markets in a call, because the venue bills each market
 			before, _ := s.Demo.Kalshi.Calls()
 			data := s.ask(t, dayQuery, variables, anonymous)
 			if _, made := kalshiCalls(t, s.App, before); made["/markets/candlesticks"] != 2 || known(data) == 0 {

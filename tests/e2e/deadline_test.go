@@ -16,9 +16,9 @@ import (
 // timedListener checks that each write on its connections has a write deadline.
 type timedListener struct {
 	net.Listener
-	// writes counts the writes. wrong is the last write that had no deadline, or one later than app.WriteTimeout.
 	writes atomic.Int64
-	wrong  atomic.Pointer[string]
+	// wrong is the last write without a deadline, or with a deadline more than app.WriteTimeout away.
+	wrong atomic.Pointer[string]
 }
 
 // Accept implements net.Listener.
@@ -55,8 +55,8 @@ func (c *timedConn) Write(b []byte) (int, error) {
 	return c.Conn.Write(b)
 }
 
-// TestEveryRouteHasAWriteDeadline requests every kind of answer from each listener: of the routes, of the handlers
-// around them, and of net/http itself. Without a deadline, a client that does not read would hold its connection.
+// TestEveryRouteHasAWriteDeadline requests every kind of response from each listener. It includes the responses of the middleware
+// and of net/http itself. Without a write deadline, a client that does not read would keep its connection forever.
 func TestEveryRouteHasAWriteDeadline(t *testing.T) {
 	s := openRigged(t, time.Date(2026, 3, 14, 15, 9, 26, 0, time.UTC), nil, "--demo-stream")
 	front, admin, venue := &timedListener{Listener: s.Server.Listener}, &timedListener{Listener: s.Admin.Listener}, &timedListener{Listener: s.Demo.Listener}

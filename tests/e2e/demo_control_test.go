@@ -7,8 +7,8 @@ import (
 	"testing"
 )
 
-// TestDemoControl checks when the service's pages can control the demo venue. The venue must be the embedded one, and the service
-// needs --demo-control, loopback addresses and no trusted proxy. Requests from other origins are refused.
+// TestDemoControl checks when the service's pages can control the demo venue: only with the embedded venue, --demo-control,
+// loopback addresses and no trusted proxy. Requests from other origins are refused.
 func TestDemoControl(t *testing.T) {
 	t.Parallel()
 	venue := start(t)

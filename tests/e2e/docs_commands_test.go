@@ -23,13 +23,13 @@ import (
 	"oddsgraph/tests/tool"
 )
 
-// realCommands are the commands that blocks really run. All others are in fakeCommands.
+// realCommands are the commands that code blocks of the documentation really run. fakeCommands replaces all other commands.
 var realCommands = []string{
 	"awk", "base64", "cat", "chmod", "curl", "cut", "grep", "head", "jq", "mkdir", "mv", "od", "openssl", "sed", "sha256sum", "sort", "tr",
 }
 
-// fakeCommands replace programs that a test must not or cannot run, by name. Each function checks the arguments and returns
-// what is wrong with them. The blocks run the test binary under these names.
+// fakeCommands maps the name of a program that a test cannot or must not run to a function. The function checks the program's
+// arguments. The code blocks run the test binary under these names.
 var fakeCommands = map[string]func(args []string) error{
 	"make":            makeCommand,
 	"go":              goCommand,
@@ -58,8 +58,8 @@ func init() {
 	os.Exit(0)
 }
 
-// stageCommands prepares the working directory of the blocks. It links to everything in the root of the project, so
-// that blocks write here and not into the project.
+// stageCommands prepares the working directory of the code blocks. It links to everything in the root of the project. The blocks
+// write into this directory and not into the project.
 func (d *docs) stageCommands(t *testing.T) {
 	t.Helper()
 	link := func(target, name string) {
@@ -101,7 +101,7 @@ func (d *docs) stageCommands(t *testing.T) {
 	d.write(t, "home/.curlrc", "fail-with-body\nsilent\nshow-error\nmax-time = 30\nproxy = http://127.0.0.1:9\nnoproxy = 127.0.0.1\n")
 }
 
-// followsStream matches blocks that follow a stream. They run until the first event has come.
+// followsStream matches code blocks that read a stream. The test ends such a block when the first event has arrived.
 var followsStream = regexp.MustCompile(`\bcurl -N\b`)
 
 func (d *docs) runShell(t *testing.T, b block) {
@@ -122,7 +122,7 @@ func (d *docs) runShell(t *testing.T, b block) {
 	cmd.Env = []string{
 		"PATH=" + filepath.Join(d.dir, "tools"), "HOME=" + filepath.Join(d.dir, "home"), "DOCS_ROOT=" + d.root, "DOCS_PATH=" + os.Getenv("PATH"),
 		"PWD=" + cmd.Dir,
-		"GORACE=atexit_sleep_ms=0", // otherwise the race detector delays the exit of each command by a second
+		"GORACE=atexit_sleep_ms=0", // by default, the race detector delays the exit of each command by a second
 	}
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	cmd.Cancel = func() error { return syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) }
@@ -298,7 +298,7 @@ func served(url string) error {
 	return nil
 }
 
-// oddsgraphCommand runs the program. For commands that serve, it only parses the flags.
+// oddsgraphCommand runs the program in this process. If the arguments would start a server, it only parses the flags.
 func oddsgraphCommand(args []string) error {
 	environ := slices.DeleteFunc(os.Environ(), func(v string) bool { return !strings.HasPrefix(v, "ODDSGRAPH_") })
 	cfg, err := config.Parse(args, environ, io.Discard)

@@ -22,14 +22,13 @@ import (
 type shownDocument struct{ place, text string }
 
 var (
-	// Documents are JSON strings in commands, requests, responses and manifests. In TypeScript they are template literals.
 	documentInJSON     = regexp.MustCompile(`"((?:\{|query\b|subscription\b|fragment\b)(?:[^"\\]|\\.)*\})"`)
 	definesTypes       = regexp.MustCompile(`(?m)^(extend schema|schema|type|interface|scalar) `)
 	documentInTemplate = regexp.MustCompile("(?s)(?:gql|graphql)\\s*`([^`]+)`")
 )
 
-// shownDocuments returns the documents of examples/, the web pages, clients/ and the documentation. It omits those for
-// relay-compiler, which adds ids itself.
+// shownDocuments returns the GraphQL documents in examples/, the web pages, clients/ and the documentation. It omits documents for
+// relay-compiler, because relay-compiler adds ids itself.
 func shownDocuments(t *testing.T) (documents []shownDocument) {
 	t.Helper()
 	for _, dir := range []string{"examples", "web/explore", "web/live", "web/kit", "clients/operations"} {
@@ -71,8 +70,8 @@ func shownDocuments(t *testing.T) (documents []shownDocument) {
 	return slices.DeleteFunc(documents, func(d shownDocument) bool { return definesTypes.MatchString(d.text) })
 }
 
-// TestShownDocumentsSelectIDs requires `id` in every selection on a type with that field. A normalised cache identifies objects by
-// id. Without the id the cache replaces the object and loses the lists loaded for it.
+// TestShownDocumentsSelectIDs checks that documents select id on every type that has this field. The normalised cache of a GraphQL
+// client identifies objects by id. Without the id, the cache would replace the object and lose the lists loaded for it.
 func TestShownDocumentsSelectIDs(t *testing.T) {
 	schema, err := gqlparser.LoadSchema(&ast.Source{Name: "schema.graphqls", Input: graph.SDL()})
 	if err != nil {
@@ -89,7 +88,7 @@ func TestShownDocumentsSelectIDs(t *testing.T) {
 	}
 }
 
-// withoutID returns the paths of the selections in a document that lack an id.
+// withoutID returns the paths of the selection sets in a document that lack an id.
 func withoutID(t *testing.T, schema *ast.Schema, shown shownDocument) (paths []string) {
 	t.Helper()
 	doc, err := parser.ParseQuery(&ast.Source{Name: shown.place, Input: shown.text})

@@ -12,8 +12,8 @@ import (
 	markdown "github.com/yuin/goldmark/ast"
 )
 
-// TestDocsLinks checks that the targets of links in the Markdown files exist. Each variable, metric and make target named in these
-// files must exist, too.
+// TestDocsLinks checks that everything that the Markdown files name exists: the targets of links, variables, metrics and make
+// targets.
 func TestDocsLinks(t *testing.T) {
 	verbs := regexp.MustCompile("`make ([a-z]+)")
 	makefile := read(t, "Makefile")

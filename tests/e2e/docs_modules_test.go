@@ -17,9 +17,9 @@ import (
 	"github.com/vektah/gqlparser/v2/ast"
 )
 
-// compileModules writes the TypeScript of each section as one module. As in an app, the folder also contains the code that GraphQL
-// Code Generator and relay-compiler generated for the clients' operations. It compiles all modules at once with the packages of
-// clients/, which include the kit. The result maps the first block of each module to the compiled file.
+// compileModules writes the TypeScript blocks of each section of a Markdown file as one module. It adds the code that GraphQL Code
+// Generator and relay-compiler generated for clients/. It compiles all modules with the packages of clients/, including the kit.
+// The result maps the first block of each module to the compiled file.
 func compileModules(t *testing.T, d *docs, blocks []block) map[string]string {
 	t.Helper()
 	prepareClients(t)
@@ -76,15 +76,15 @@ func compileModules(t *testing.T, d *docs, blocks []block) map[string]string {
 	return modules
 }
 
-// browser runs a module with the browser APIs that old versions of Node.js lack. It exits without waiting for sockets
-// to close.
+// browser is a program that runs a module with the browser APIs that old versions of Node.js lack. The program exits without
+// waiting for sockets to close.
 const browser = `
 globalThis.WebSocket ??= (await import('ws')).default
 globalThis.crypto ??= (await import('node:crypto')).webcrypto
 await import(process.argv[2])
 process.exit(0)`
 
-// runModule runs the module of a block. It must exit by itself without an error.
+// runModule runs the module of a block. The module must end by itself without an error.
 func (d *docs) runModule(t *testing.T, b block) {
 	module := d.modules[b.String()]
 	if module == "" {
@@ -109,7 +109,6 @@ func (d *docs) execModule(t *testing.T, program, module string) []byte {
 	return stdout.Bytes()
 }
 
-// runOnNewestNode runs all modules on the newest Node.js too.
 func (d *docs) runOnNewestNode(t *testing.T) {
 	program := filepath.Join(installNode(t, newestNode), "node")
 	for first, module := range d.modules {

@@ -14,15 +14,15 @@ import (
 	"testing"
 )
 
-// pictureArrows matches the arrows of the flowchart. A solid arrow means an import, a dotted arrow a call through an
+// pictureArrows matches the arrows of the Mermaid flowchart. A solid arrow means an import. A dotted arrow means a call through an
 // interface.
 var pictureArrows = regexp.MustCompile(` (-->|-\.->) `)
 
 // pictureNames matches nodes that have a label other than their name.
 var pictureNames = regexp.MustCompile(`(\w+)\[(\w+)\]`)
 
-// checkPicture compares the solid arrows of the picture with the imports that architecture_test.go allows. The packages at both
-// ends of a dotted arrow must exist in architecture_test.go. The arrow must not be an allowed import.
+// checkPicture compares the solid arrows of the flowchart with the imports that architecture_test.go allows. The packages at both
+// ends of a dotted arrow must exist in architecture_test.go. A dotted arrow must not be an allowed import.
 func (d *docs) checkPicture(t *testing.T, b block) {
 	if b.file != "docs/architecture.md" {
 		t.Fatal("there is one picture, that of the architecture")
@@ -33,7 +33,7 @@ func (d *docs) checkPicture(t *testing.T, b block) {
 		short[pkg[strings.LastIndexByte(pkg, '/')+1:]] = pkg
 	}
 	for _, m := range pictureNames.FindAllStringSubmatch(b.text, -1) {
-		short[m[1]] = short[m[2]] // the node of the package graph has another name, because graph is a keyword of Mermaid
+		short[m[1]] = short[m[2]] // the node for the package "graph" has another name, because "graph" is a keyword of Mermaid
 	}
 	drawn := map[string][]string{}
 	for line := range strings.Lines(pictureNames.ReplaceAllString(b.text, "$1")) {
@@ -62,7 +62,7 @@ func (d *docs) checkPicture(t *testing.T, b block) {
 	}
 }
 
-// outside reports whether a node is not a package.
+// outside reports whether a node of the flowchart stands for something that is not a package.
 func outside(node string) bool { return strings.Contains(node, "([") }
 
 // architecture returns the allowed imports. It parses architecture_test.go, which is in another package.

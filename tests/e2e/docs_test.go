@@ -36,8 +36,7 @@ type block struct {
 	line int
 	// section is the last heading of level 1 or 2 above the block.
 	section string
-	// lang is the first word of the line that opens the block, and kind is the rest of this line. Both are empty for indented
-	// blocks.
+	// lang is the first word of the line that opens the block, and kind is the rest of this line. An indented block has neither.
 	lang, kind string
 	text       string
 }
@@ -45,12 +44,11 @@ type block struct {
 func (b block) String() string { return fmt.Sprintf("%s:%d", b.file, b.line) }
 
 // docsRules say how to execute a block, by language and kind. A block without a rule fails.
-// All blocks run against the program over its demo venue. The program listens on free ports. In the blocks, its addresses replace
-// 127.0.0.1:8080, 127.0.0.1:8091 and 127.0.0.1:9091, and a directory of the test replaces /etc/oddsgraph/. Everything else is
-// executed as written.
+// All blocks use the program with its demo venue. The program listens on free ports. In the blocks, the test replaces
+// 127.0.0.1:8080, 127.0.0.1:8091 and 127.0.0.1:9091 by these addresses, and /etc/oddsgraph/ by a directory of the test.
 var docsRules = map[string]func(*docs, *testing.T, block){
 	"sh":              (*docs).runShell,     // each line must succeed; docs_commands_test.go replaces make and others
-	"graphql":         (*docs).runGraphQL,   // executed with the variables of the next block, if any; fragments alone are validated
+	"graphql":         (*docs).runGraphQL,   // executed, with variables if the next block has them; fragments are only validated
 	"graphql relay":   (*docs).checkRelay,   // must be in a file of clients/ that relay-compiler compiles
 	"graphql part":    (*docs).checkExample, // must be in a file of examples/federation; TestGateway runs these files
 	"json variables":  (*docs).parseJSON,    // the variables of the previous GraphQL block
@@ -133,7 +131,7 @@ func newDocs(t *testing.T, blocks []block) *docs {
 	if d.schema, err = gqlparser.LoadSchema(&ast.Source{Name: "schema.graphqls", Input: graph.SDL()}); err != nil {
 		t.Fatal(err)
 	}
-	for _, b := range slices.Backward(blocks) { // backward, so that the first of two files with the same name remains
+	for _, b := range slices.Backward(blocks) { // if two files have the same name, the first one overwrites the second one
 		if name := d.fileOf(b); name != "" {
 			d.write(t, name, b.text)
 		}
@@ -249,7 +247,7 @@ func (d *docs) write(t *testing.T, name, content string) string {
 	return path
 }
 
-// fileOf returns the name of the file that a block shows, or "".
+// fileOf returns the name of the file that a block shows, or "" if the block shows no file.
 func (*docs) fileOf(b block) string {
 	first, _, _ := strings.Cut(b.text, "\n")
 	if name, ok := strings.CutPrefix(first, "# /etc/oddsgraph/"); ok {
@@ -274,7 +272,7 @@ func (d *docs) postDoc(t *testing.T, body string) []byte {
 	return []byte(resp.body)
 }
 
-// wantData fails if an answer has errors, unless the next block documents an answer with errors.
+// wantData fails the test if a response has errors. An error is allowed if the next block documents a response with errors.
 func (d *docs) wantData(t *testing.T, answer []byte) {
 	t.Helper()
 	var out struct{ Errors []graphError }
@@ -364,8 +362,7 @@ func (d *docs) wantAnswer(t *testing.T, b block) {
 	}
 }
 
-// jsonDifferences lists the differences of two JSON values in members and types. Lists are compared element by element, error
-// codes by value.
+// jsonDifferences lists the members and types in which two JSON values differ. It ignores other values, except error codes.
 func jsonDifferences(path string, want, got any) (differences []string) {
 	switch want := want.(type) {
 	case map[string]any:
@@ -463,7 +460,7 @@ func checkSettings(t *testing.T, text string) {
 	}
 }
 
-// testSettings are variables that only the checks use.
+// testSettings are environment variables that only test programs use.
 var testSettings = []string{"ODDSGRAPH_URL"}
 
 func (d *docs) parseYAML(t *testing.T, b block) {

@@ -8,8 +8,8 @@ import (
 	"testing"
 )
 
-// TestTolerancesAreTested maps each clause of "What it tolerates" in docs/venues/generic.md to the tests that prove it. Each test
-// is written as a directory, a function, and optionally a text that the function must contain.
+// TestTolerancesAreTested maps each clause of "What it tolerates" in docs/venues/generic.md to the tests that prove the clause. A
+// test is written as a directory, a function, and optionally a text that the function must contain.
 func TestTolerancesAreTested(t *testing.T) {
 	clauses := map[string][]string{
 		"as numbers or strings, read from their literals":                              {"internal/venue/wire TestNumbersKeepTheirLiteral", "internal/venue/generic TestBookForms strings-best-last"},
@@ -71,7 +71,7 @@ func TestTolerancesAreTested(t *testing.T) {
 	}
 }
 
-// wantTest fails unless the named test function exists and contains the named text.
+// wantTest checks that the named test function exists and contains the named text.
 func wantTest(t *testing.T, named string) {
 	t.Helper()
 	dir, rest, _ := strings.Cut(named, " ")

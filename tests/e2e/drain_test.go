@@ -23,7 +23,6 @@ import (
 	"oddsgraph/httpapi"
 )
 
-// terminate sends SIGTERM to the program.
 func (p *program) terminate(t testing.TB) {
 	t.Helper()
 	if err := p.process.Signal(syscall.SIGTERM); err != nil {
@@ -63,8 +62,7 @@ func (p *program) waitRefusing(t testing.TB) {
 }
 
 // wholeAnswer sends a request and returns a channel for the complete response. If an error ends the response early, the channel
-// gets the first part of the body with the error appended. wholeAnswer returns when the body contains the text begins, or at once
-// if begins is empty.
+// gets the first part of the body with the error appended. If begins is not empty, wholeAnswer returns when the body contains it.
 func (p *program) wholeAnswer(t testing.TB, body, accept, begins string) <-chan response {
 	t.Helper()
 	r := p.request(t, body, keyOf50)
@@ -101,7 +99,7 @@ func (p *program) wholeAnswer(t testing.TB, body, accept, begins string) <-chan 
 }
 
 // TestTerminationLosesNothing stops the program while queries wait for the venue and subscriptions are open, over every
-// transport. The queries get complete answers. Subscriptions end so that their clients reconnect.
+// transport. The queries must get complete responses. Subscriptions must end in a way that makes their clients reconnect.
 func TestTerminationLosesNothing(t *testing.T) {
 	venue := newSlowVenue(t)
 	p := runProgram(t, venue.args()...)
@@ -164,8 +162,8 @@ func TestTerminationLosesNothing(t *testing.T) {
 	p.wantExit(t, 0)
 }
 
-// TestDraining stops a service with a drain delay. During the delay, both addresses report that the service is not ready, but the
-// service still responds to requests. The admin address closes last.
+// TestDraining stops a service with a drain delay. During the delay, both addresses must report that the service is not ready, but
+// the service must still respond to requests. The admin address must close last.
 func TestDraining(t *testing.T) {
 	venue := newSlowVenue(t)
 	s, stop := startStoppable(t, append(venue.args(), "--drain-delay=7s")...)
@@ -219,8 +217,8 @@ func TestDraining(t *testing.T) {
 	}
 }
 
-// TestTerminationUnderLoad stops the program while clients send queries all the time. No answer may be cut off, and a
-// request without an answer must fail so that the client can send it elsewhere.
+// TestTerminationUnderLoad stops the program while clients send queries all the time. No response may be cut off. A request
+// without a response must fail, so that the client can send the request to another server.
 func TestTerminationUnderLoad(t *testing.T) {
 	p := runProgram(t, "--demo-markets=20")
 	var g sync.WaitGroup
@@ -290,7 +288,7 @@ func TestTerminationUnderLoad(t *testing.T) {
 	}
 }
 
-// TestTerminationTimesOut stops the program while the venue never answers and clients keep their connections open.
+// TestTerminationTimesOut stops the program while the venue does not answer and clients keep their connections open.
 func TestTerminationTimesOut(t *testing.T) {
 	t.Parallel()
 	venue := newSlowVenue(t)
@@ -318,7 +316,7 @@ func TestTerminationTimesOut(t *testing.T) {
 }
 
 // TestTerminationDoesNotWaitForReaders stops the program while a client does not read its responses. No operation is
-// lost, so the exit code is 0.
+// lost, so the exit code must be 0.
 func TestTerminationDoesNotWaitForReaders(t *testing.T) {
 	t.Parallel()
 	p := runProgram(t, "--shutdown-timeout=200ms")

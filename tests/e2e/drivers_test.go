@@ -10,7 +10,6 @@ import (
 	"time"
 )
 
-// TestExamplesByDriver runs the examples over the simulator of each driver.
 func TestExamplesByDriver(t *testing.T) {
 	t.Parallel()
 	for _, venue := range capabilities {
@@ -50,7 +49,7 @@ func checkExample(t *testing.T, driver string, c exampleResult) {
 	}
 }
 
-// simulatedID translates an id of the demo venue to the simulator's id. It returns "" if the text is no such id.
+// simulatedID translates an id of the demo venue to the simulator's id. It returns "" if the text is not an id of the demo venue.
 func (s *service) simulatedID(demoID string) string {
 	switch {
 	case s.Demo.Polymarket != nil:
@@ -61,7 +60,7 @@ func (s *service) simulatedID(demoID string) string {
 	return ""
 }
 
-// translated returns a copy of the variables. It replaces each text by the result of id, if that is not empty.
+// translated returns a copy of the variables. It replaces each string by the result of id, if the result is not empty.
 func translated(value any, id func(string) string) any {
 	switch v := value.(type) {
 	case string:

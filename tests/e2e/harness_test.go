@@ -30,7 +30,7 @@ import (
 	"oddsgraph/tests/tool"
 )
 
-// programDir is the directory of the shipped program, see buildProgram. TestMain removes it.
+// programDir is the directory in which buildProgram builds the shipped program. TestMain removes it.
 var programDir string
 
 // TestMain runs the tests in the module's root, where they find the documentation and the examples.
@@ -51,7 +51,7 @@ func TestMain(m *testing.M) {
 	}))
 }
 
-// The demo accounts.
+// The addresses of demo accounts with 3, 50 and 2,000 positions, and an address without an account of its own.
 const (
 	addressOf3    = "0x1111111111111111111111111111111111111111"
 	addressOf50   = "0x2222222222222222222222222222222222222222"
@@ -70,7 +70,7 @@ var (
 const anonymous = ""
 
 // credentials returns the credentials header of a demo account. more adds members to the JSON object, as pairs of name and
-// value. The text equals the README's, because the strict demo venue accepts no other.
+// value. The secret and the passphrase are those in the README. The strict demo venue accepts only them.
 func credentials(key string, more ...string) string {
 	text := fmt.Sprintf(`{"apiKey":%q,"secret":"demo","passphrase":"demo"`, key)
 	for i := 0; i+1 < len(more); i += 2 {
@@ -114,13 +114,13 @@ func start(t testing.TB, args ...string) *service {
 	return startAt(t, time.Date(2026, 3, 14, 15, 9, 26, 0, time.UTC), args...)
 }
 
-// startAt is start with another time on the clock.
+// startAt is like start, but the clock starts at now.
 func startAt(t testing.TB, now time.Time, args ...string) *service {
 	t.Helper()
 	return startRigged(t, now, nil, args...)
 }
 
-// startRigged is startAt with changed wiring. rig may be nil.
+// startRigged is like startAt, but rig may change the program's wiring. rig may be nil.
 func startRigged(t testing.TB, now time.Time, rig func(*app.Wiring), args ...string) *service {
 	t.Helper()
 	s := openRigged(t, now, rig, args...)
@@ -166,7 +166,6 @@ func newClient() *http.Client {
 	return &http.Client{Transport: &http.Transport{MaxIdleConnsPerHost: 256, DisableCompression: true}}
 }
 
-// serveUntilEnd serves until the test ends.
 func (s *service) serveUntilEnd(t testing.TB) {
 	ctx, stop := context.WithCancel(context.Background())
 	served := make(chan error, 1)
@@ -266,7 +265,7 @@ func (s *service) query(t testing.TB, query string, variables vars, credentials 
 	return out.Data, out.Errors
 }
 
-// ask is query, but fails the test on any error.
+// ask is like query, but fails the test if the response has errors.
 func (s *service) ask(t testing.TB, query string, variables vars, credentials string) any {
 	t.Helper()
 	data, errors := s.query(t, query, variables, credentials)
@@ -329,7 +328,6 @@ func pluck(v any, path, of string) []string {
 	return out
 }
 
-// asJSON returns v as JSON.
 func asJSON(v any) string {
 	b, err := json.Marshal(v)
 	if err != nil {
@@ -363,7 +361,8 @@ func wantErrors(t testing.TB, got []graphError, want ...string) {
 	}
 }
 
-// calls counts what the venue received. It maps the last segment of a path to the number of requests and the number of their keys.
+// calls counts the requests that the venue received. The keys are the last segments of the paths. A value is the number of
+// requests and the number of keys in these requests.
 type calls map[string][2]int64
 
 // String lists the calls, sorted by name.
@@ -400,7 +399,7 @@ func wantCalls(t testing.TB, got, want calls) {
 // expireCaches advances the clock until every cached value is too old to be served.
 func (s *service) expireCaches() { s.clock.Advance(3 * time.Hour) }
 
-// setFaults sets the faults of the demo venue. They replace the previous ones.
+// setFaults replaces the faults of the demo venue.
 func (s *service) setFaults(t testing.TB, faults ...demo.Fault) {
 	t.Helper()
 	if err := s.venue.SetFaults(faults); err != nil {
