@@ -16,7 +16,7 @@ const searchEvents = `query($text: String! = "", $filter: MarketSearchFilter, $s
 	}
 }`
 
-// eventIDs returns the events of a page.
+// eventIDs returns the ids of the events on a page.
 func eventIDs(data any) (ids []string) {
 	for _, e := range list(data, "searchEvents.edges") {
 		ids = append(ids, text(e, "node.eventId"))
@@ -24,7 +24,7 @@ func eventIDs(data any) (ids []string) {
 	return ids
 }
 
-// eventPages follows a search for events to its end, and returns the events of all pages.
+// eventPages reads all pages of a search for events, and returns the ids of their events.
 func (s *service) eventPages(t *testing.T, v vars) (ids []string) {
 	t.Helper()
 	for pages := 0; ; pages++ {
@@ -37,7 +37,7 @@ func (s *service) eventPages(t *testing.T, v vars) (ids []string) {
 	}
 }
 
-// wantOnce fails the test if an id is present twice.
+// wantOnce fails the test if an id is present twice, or if there are no ids.
 func wantOnce(t *testing.T, ids []string) {
 	t.Helper()
 	sorted := slices.Sorted(slices.Values(ids))
@@ -46,8 +46,8 @@ func wantOnce(t *testing.T, ids []string) {
 	}
 }
 
-// TestSearchEvents searches the events of a venue that can only search markets. The events are in the order of their best markets,
-// and each event is on one page only. Further pages and the matches need no call as long as the venue's page of markets is cached.
+// TestSearchEvents searches the events of a venue that can only search markets. An event must have the rank of its first market in
+// the venue's search, and must be on one page only. Further pages need no call while the venue's page of markets is cached.
 func TestSearchEvents(t *testing.T) {
 	s := start(t)
 	var all []string
@@ -75,7 +75,7 @@ func TestSearchEvents(t *testing.T) {
 	}), calls{})
 	v["after"] = nil
 	made := s.callsDuring(func() { all = s.eventPages(t, v) })
-	if made["market-search"][0] > 4 || len(made) > 1 { // five pages of markets, the first of which is cached
+	if made["market-search"][0] > 4 || len(made) > 1 { // there are five pages of markets, and the first one is cached
 		t.Errorf("calls %v", made)
 	}
 	wantOnce(t, all)
@@ -100,7 +100,7 @@ func TestSearchEvents(t *testing.T) {
 	}
 }
 
-// TestSearchEventsToTheEnd reads a list to its end. A list that was read to its end has a total count.
+// TestSearchEventsToTheEnd checks that a search has a total count if the service has read the venue's list to its end.
 func TestSearchEventsToTheEnd(t *testing.T) {
 	s := start(t)
 	event := s.ask(t, `{ searchEvents(first: 1) { nodes { title } } }`, nil, anonymous)
@@ -116,7 +116,7 @@ func TestSearchEventsToTheEnd(t *testing.T) {
 	}
 }
 
-// TestEventFields reads fields of events that come from their markets.
+// TestEventFields checks the fields of an event that the service takes from the event's markets.
 func TestEventFields(t *testing.T) {
 	s := start(t)
 	var data any
@@ -136,7 +136,7 @@ func TestEventFields(t *testing.T) {
 
 const categories = `{ categories { name category tag openMarkets complete } }`
 
-// TestCategories counts the open markets of a venue with fewer than 500 and of one with more. The counts are cached for minutes.
+// TestCategories checks the number of open markets in each category, for a venue with fewer than 500 markets and for one with more.
 func TestCategories(t *testing.T) {
 	s := start(t, "--demo-markets=200")
 	var data any

@@ -34,7 +34,7 @@ type explained struct {
 	}
 }
 
-// explainedReads are the reads of one kind of data.
+// explainedReads counts the reads of one kind of data.
 type explainedReads struct {
 	Hits, Stale, Absent, Misses, Joined, Excused int
 	From                                         struct{ Memory, Shared, Venue int }
@@ -66,8 +66,8 @@ func (s *service) explain(t testing.TB, query string, variables vars, credential
 	return resp, string(out.Data), out.Extensions.Explain
 }
 
-// TestExplainMatchesTheVenue compares the explanation of a portfolio, with a cold and with a warm cache, with the venue's
-// counts.
+// TestExplainMatchesTheVenue compares the calls in the explanation of a portfolio query with the calls that the venue
+// counted. The cache is cold at the first query, and warm at the second one.
 func TestExplainMatchesTheVenue(t *testing.T) {
 	s := start(t)
 	variables := vars{"address": addressOf50}
@@ -77,8 +77,8 @@ func TestExplainMatchesTheVenue(t *testing.T) {
 	if cold == nil {
 		t.Fatal("nothing is explained")
 	}
-	// The numbers of keys are compared for prices and markets only, because calls for accounts have no ids that the demo venue
-	// could count.
+	// The test compares the numbers of keys for prices and markets only. Calls for accounts have no ids that the demo venue could
+	// count.
 	for name, n := range cold.calls() {
 		if n[0] != asked[name][0] || (name == "prices" || name == "market-details") && n[1] != asked[name][1] {
 			t.Errorf("%s: explained as %v, the venue was asked %v", name, cold.calls(), asked)
@@ -117,8 +117,8 @@ func TestExplainMatchesTheVenue(t *testing.T) {
 	}
 }
 
-// TestExplainChangesNothing alternates requests with and without an explanation. The data are identical, and no cache
-// keeps an explanation.
+// TestExplainChangesNothing alternates requests with and without an explanation. Their data must be identical, and no cache
+// may keep an explanation.
 func TestExplainChangesNothing(t *testing.T) {
 	s := start(t)
 	variables := vars{"address": addressOf50}
@@ -178,7 +178,7 @@ func TestExplainPermissions(t *testing.T) {
 	}
 }
 
-// TestExplainFailures makes the venue fail. The explanation shows the stale values and the retries.
+// TestExplainFailures makes the venue fail. The explanation must show the stale values and the failed call.
 func TestExplainFailures(t *testing.T) {
 	s := start(t, "--venue-retries=0")
 	ids := s.openTokens(3)

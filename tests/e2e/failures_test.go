@@ -86,7 +86,7 @@ func TestABranchThatHangsTimesOut(t *testing.T) {
 	wantErrors(t, errors, "user.orders UPSTREAM_TIMEOUT")
 	wantJSON(t, "positions", at(data, "user.positions"), `{"totalCount":50}`)
 
-	// The request's timeout ends the wait as well. The response has all values that have arrived by then.
+	// The timeout of the request ends the wait, too. The response has all values that have arrived by then.
 	s = start(t, "--venue-timeout=1m", "--request-timeout=300ms")
 	s.setFaults(t, demo.Fault{Path: "/api/user/orders", Kind: demo.FaultHang})
 	data, errors = s.query(t, branchesQuery, nil, keyOf50)
@@ -117,7 +117,6 @@ func TestErrorsAreSorted(t *testing.T) {
 	}
 }
 
-// TestAnErrorIsRememberedForItsBackoffOnly repeats a failed query at once, and again after the backoff.
 func TestAnErrorIsRememberedForItsBackoffOnly(t *testing.T) {
 	s := start(t)
 	ids := s.openTokens(3)
@@ -149,7 +148,7 @@ func TestBadElementFailsAlone(t *testing.T) {
 	}
 }
 
-// TestPortfolioIsNeverSummedOverAPart makes each input of the portfolio fail in turn.
+// TestPortfolioIsNeverSummedOverAPart checks that a sum of the portfolio is null if one of its inputs fails.
 func TestPortfolioIsNeverSummedOverAPart(t *testing.T) {
 	const query = `{ user(address: "` + addressOf50 + `") { portfolio { positionsValue costBasis totalValue availableCash } positions(first: 500) { nodes { size valuation { value } } } } }`
 	s := start(t)
@@ -194,7 +193,6 @@ func TestPortfolioIsNeverSummedOverAPart(t *testing.T) {
 	}
 }
 
-// TestStaleIsServedAndMarked queries expired values while the venue is down.
 func TestStaleIsServedAndMarked(t *testing.T) {
 	s := start(t)
 	const query = `query ($ids: [String!]!) { tokenPrices(tokenIds: $ids) { price freshness { stale source receivedAt } } }`
@@ -210,7 +208,6 @@ func TestStaleIsServedAndMarked(t *testing.T) {
 	wantErrors(t, errors, "tokenPrices.0 UPSTREAM_UNAVAILABLE", "tokenPrices.1 UPSTREAM_UNAVAILABLE")
 }
 
-// TestServiceStatusFollowsTheVenue queries the service's status while the venue fails and recovers.
 func TestServiceStatusFollowsTheVenue(t *testing.T) {
 	s := start(t)
 	const status = `{ serviceStatus { version demo upstreamReachable throttledUntil stream { state since lastMessageAt connections reconnects resyncs watchedTokens } } }`
@@ -250,8 +247,8 @@ func TestUnreachableVenue(t *testing.T) {
 	}
 }
 
-// TestUnreadableRows makes every second row of a list unreadable. The other rows are served, and each missing row
-// is reported.
+// TestUnreadableRows makes every second row of a list unreadable. The service must return the other rows, and an error for each
+// missing row.
 func TestUnreadableRows(t *testing.T) {
 	s := start(t)
 	token := s.openTokens(1)[0]

@@ -15,25 +15,25 @@ import (
 	"time"
 )
 
-// frontendLoad is a load like that of frontends: boards of 50 prices and market pages of two books. Each board and each page is a
-// separate client that polls once a second.
+// frontendLoad has clients that poll like frontends: boards with 50 prices and market pages with two books. Each board and each
+// page is a separate client that polls once a second.
 type frontendLoad struct {
 	*checkedLoad
 	boards, pages int
 	markets       [][2]string
-	// settled becomes true when the last response of every client came from the stream. From then on, all responses must come from
-	// the stream.
+	// settled becomes true when the last response of every client had values of the venue's stream. From then on, all responses
+	// must have values of the stream.
 	settled atomic.Bool
 	// maxAge is the maximum age of a value that is marked stale.
 	maxAge time.Duration
-	// last maps a client to whether its last answer came from the stream.
+	// last maps a client to true if its last response had values of the stream.
 	last map[int]bool
 }
 
-// answerDelay is added to the maximum age, because a response takes time to reach the check.
+// answerDelay is added to the maximum age, because a response takes time to reach the client.
 const answerDelay = 15 * time.Second
 
-// boardTokens is how many tokens all boards together show.
+// boardTokens is the number of tokens that all boards together show.
 const boardTokens = 500
 
 const (
@@ -43,8 +43,8 @@ const (
 		no: token(tokenId: $no) { orderbook(depth: 20) { sequence bids { price size } asks { price size } freshness { stale source receivedAt } } } }`
 )
 
-// newFrontendLoad returns a load on recorded tokens. The boards show the first boardTokens tokens, the pages show
-// markets that are on no board.
+// newFrontendLoad returns a load on the tokens of w. The boards show the first boardTokens tokens. The pages show markets that
+// are on no board.
 func newFrontendLoad(t testing.TB, s *service, w *recordedVenue, boards, pages int) *frontendLoad {
 	t.Helper()
 	a := &frontendLoad{checkedLoad: newCheckedLoad(s, w), boards: boards, pages: pages, maxAge: 5*time.Minute + answerDelay, last: make(map[int]bool)}
@@ -69,8 +69,8 @@ func (a *frontendLoad) runFor(d time.Duration) {
 	a.run(func() time.Time { return time.Now().Add(d) }, nil)
 }
 
-// runSettled runs the load until it has settled, and from then on for d. The test fails if the load does not settle within the
-// given time. When the load has settled, runSettled calls the function then, unless it is nil.
+// runSettled runs the load until settled is true, and from then on for d. The test fails if settled does not become true within the
+// given time. When settled becomes true, runSettled calls the function then, if it is not nil.
 func (a *frontendLoad) runSettled(t testing.TB, within, d time.Duration, then func()) {
 	t.Helper()
 	began := time.Now()
@@ -170,14 +170,14 @@ func (a *frontendLoad) run(until func() time.Time, settled func() time.Time) {
 	all.Wait()
 }
 
-// setStreamed records whether a client's answer came from the stream.
+// setStreamed records whether a client's last response had values of the stream.
 func (a *frontendLoad) setStreamed(client int, streamed bool) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	a.last[client] = streamed
 }
 
-// allStreamed reports whether the last answer of each client came from the stream.
+// allStreamed reports whether the last response of each client had values of the stream.
 func (a *frontendLoad) allStreamed() bool {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -190,8 +190,8 @@ func (a *frontendLoad) allStreamed() bool {
 	return n == a.boards+len(a.markets)
 }
 
-// checkAge counts a value by freshness and source, and checks the age of a stale one. It reports whether the value is fresh
-// and streamed.
+// checkAge counts a value by freshness and source, and checks the age of a stale value. It reports whether the value is fresh
+// and comes from the stream.
 func (a *frontendLoad) checkAge(phase, kind string, v any) (streamed bool) {
 	stale, source := at(v, "freshness.stale") == true, text(v, "freshness.source")
 	if !stale {
@@ -206,10 +206,10 @@ func (a *frontendLoad) checkAge(phase, kind string, v any) (streamed bool) {
 	return false
 }
 
-// limited holds the rate limits of the venues: calls a minute for each address, and calls a minute for each key.
+// limited holds the rate limits of the venues: the calls a minute from each address, and the calls a minute with each key.
 var limited = [2]int{100, 300}
 
-// wantNoRefusal fails if the venue has refused a call with status 429.
+// wantNoRefusal checks that the venue has refused no call with status 429.
 func (w *recordedVenue) wantNoRefusal(t testing.TB) {
 	t.Helper()
 	stats := w.venue.Stats()
@@ -219,7 +219,7 @@ func (w *recordedVenue) wantNoRefusal(t testing.TB) {
 	t.Logf("the venue was asked %v", stats.Requests)
 }
 
-// wantStreamed checks that a settled load saw exactly the given kinds of values, and that no answer was wrong.
+// wantStreamed checks that the clients saw exactly the given kinds of values after settled became true, and no wrong response.
 func (a *frontendLoad) wantStreamed(t testing.TB, want ...string) {
 	t.Helper()
 	seen := a.counts()
@@ -237,7 +237,7 @@ func (a *frontendLoad) wantStreamed(t testing.TB, want ...string) {
 	a.wantNothingWrong(t)
 }
 
-// wantNothingWrong fails with each recorded error.
+// wantNothingWrong fails the test if the load has recorded errors.
 func (c *checkedLoad) wantNothingWrong(t testing.TB) {
 	t.Helper()
 	for what, n := range c.takeErrors() {
@@ -248,11 +248,10 @@ func (c *checkedLoad) wantNothingWrong(t testing.TB) {
 const (
 	// soakEnv is the environment variable for the duration of a soak test.
 	soakEnv = "SOAK"
-	// soakShort is the default duration. A test of at least soakLong runs with its full load.
+	// soakShort is the default duration of a soak test. If the duration is soakLong or longer, the test runs with its full load.
 	soakShort, soakLong = 8 * time.Second, time.Minute
 )
 
-// soakLength returns the duration of a soak test.
 func soakLength(t testing.TB) time.Duration {
 	t.Helper()
 	s := os.Getenv(soakEnv)
@@ -266,7 +265,8 @@ func soakLength(t testing.TB) time.Duration {
 	return d
 }
 
-// pollingSize returns the number of boards and the duration: 300 boards for two minutes in a full soak test.
+// pollingSize returns the number of boards and the duration of a polling test. If the soak tests run with their full load, it
+// returns 300 boards and two minutes.
 func pollingSize(t testing.TB) (boards int, length time.Duration) {
 	t.Helper()
 	if soakLength(t) >= soakLong {
@@ -275,8 +275,8 @@ func pollingSize(t testing.TB) (boards int, length time.Duration) {
 	return 20, 6 * time.Second
 }
 
-// TestPollingWithinTheBudget polls 500 prices and 40 books, with a stream, from a venue that accepts 100 calls a
-// minute.
+// TestPollingWithinTheBudget has clients poll 500 prices and 40 books from a service with a stream. The venue accepts only 100
+// calls a minute.
 func TestPollingWithinTheBudget(t *testing.T) {
 	t.Parallel() // the test mostly waits
 	w := newRecordedVenue(t, 1, 560, limited)
@@ -284,7 +284,7 @@ func TestPollingWithinTheBudget(t *testing.T) {
 	s.streaming(t)
 	boards, length := pollingSize(t)
 	within := 15 * time.Second
-	if boards < 300 { // the soak test with 300 boards needs an idle machine and keeps the shorter limit
+	if boards < 300 { // a test with 300 boards needs an idle machine and keeps the shorter limit
 		within = patience
 	}
 	a := newFrontendLoad(t, s, w, boards, 20)
@@ -294,10 +294,10 @@ func TestPollingWithinTheBudget(t *testing.T) {
 	w.wantNoRefusal(t)
 }
 
-// TestPollingWithoutTheStream is TestPollingWithinTheBudget without a stream and with shorter stale times.
+// TestPollingWithoutTheStream is like TestPollingWithinTheBudget, but without a stream and with shorter stale times.
 func TestPollingWithoutTheStream(t *testing.T) {
 	t.Parallel()
-	synctest.Test(t, pollWithoutTheStream) // in real time, a slow machine would send too few queries to exceed the budget
+	synctest.Test(t, pollWithoutTheStream) // in real time, a slow machine would send too few queries to exceed the rate limit
 }
 
 func pollWithoutTheStream(t *testing.T) {
@@ -306,7 +306,7 @@ func pollWithoutTheStream(t *testing.T) {
 	boards, length := pollingSize(t)
 	a := newFrontendLoad(t, s, w, boards, 20)
 	a.maxAge = 6*time.Second + time.Second
-	// An account is queried more often than the budget of its key allows.
+	// Query an account more often than the rate limit of its key allows.
 	refused := make(chan map[string]int)
 	go func() {
 		codes := map[string]int{}
@@ -349,9 +349,9 @@ func pollWithoutTheStream(t *testing.T) {
 	w.wantNoRefusal(t)
 }
 
-// TestAttackersBesideHonestClients runs two attackers beside honest clients: one attacker sends 40 random ids in each query, the
-// other sends invalid credentials. The honest clients must still get fresh values. The attackers must not cause subscriptions to
-// the stream, and must not exhaust the budget.
+// TestAttackersBesideHonestClients runs two attackers beside honest clients. One attacker sends 40 random ids in each query. The
+// other attacker sends invalid credentials. The honest clients must still get fresh values. The attackers must not cause
+// subscriptions to the stream, and must not exhaust the venue's rate limit.
 func TestAttackersBesideHonestClients(t *testing.T) {
 	t.Parallel() // the test mostly waits
 	w := newRecordedVenue(t, 1, 540, limited)
@@ -410,7 +410,7 @@ func TestAttackersBesideHonestClients(t *testing.T) {
 		t.Errorf("%d prices were subscribed to", n)
 	}
 	t.Logf("%v attempts", attempts)
-	// Most attempts wait for the venue's budget, so few of them end on a slow machine.
+	// Most attempts wait for the venue's rate limit, so few of them end on a slow machine.
 	if attempts["random ids"] < 4 || attempts["junk credentials"] < 4 {
 		t.Errorf("the attackers made only %v attempts", attempts)
 	}

@@ -15,9 +15,10 @@ type fault struct {
 	name string
 	demo.Fault
 	code string
-	// retried is true if the client retries the call. wait is the Retry-After that the venue sends.
+	// retried is true if the service's client of the venue retries the call.
 	retried bool
-	wait    time.Duration
+	// wait is the Retry-After that the venue sends.
+	wait time.Duration
 	// unclear is true if the response could mean that the venue does not support lists of ids.
 	unclear bool
 	// large is true if the venue sends tens of megabytes.
@@ -50,13 +51,13 @@ var faults = []fault{
 	{name: "redirect to another host", Fault: demo.Fault{Kind: demo.FaultRedirect, Status: 307, Location: otherHost}, code: "UPSTREAM_BAD_RESPONSE"},
 }
 
-// Placeholders in faults. A lane replaces inSeconds by a date nine seconds ahead, and otherHost by the URL of its other host.
+// Placeholders in faults. The method at replaces inSeconds by a date nine seconds ahead, and otherHost by lane.otherURL.
 const (
 	inSeconds = "in 9 seconds"
 	otherHost = "http://elsewhere.invalid/"
 )
 
-// at returns the fault for a branch of the lane, with placeholders replaced.
+// at returns the fault for the endpoint of b, with the placeholders replaced.
 func (f *fault) at(l *lane, b *branch) demo.Fault {
 	out := f.Fault
 	out.Path = b.path
@@ -69,7 +70,7 @@ func (f *fault) at(l *lane, b *branch) demo.Fault {
 	return out
 }
 
-// attempts returns the minimum and the maximum number of calls for a branch with the fault.
+// attempts returns the minimum and the maximum number of calls that the service makes to the endpoint of b with the fault.
 func (f *fault) attempts(b *branch) (least, most int64) {
 	switch {
 	case f.retried:
@@ -80,7 +81,7 @@ func (f *fault) attempts(b *branch) (least, most int64) {
 	return 1, 1
 }
 
-// drifts returns the rows in which an endpoint uses another format.
+// drifts returns the test cases in which the endpoint of b responds in another format.
 func drifts(b *branch) (rows []row) {
 	for _, kind := range []demo.FaultKind{demo.FaultUnknownFields, demo.FaultText, demo.FaultNested} {
 		rows = append(rows, row{name: fmt.Sprintf("%s, %s", b.endpoint, kind), run: func(l *lane) error { return l.drift(b, kind) }})
@@ -91,7 +92,7 @@ func drifts(b *branch) (rows []row) {
 	return rows
 }
 
-// rows returns the rows of an endpoint with the fault.
+// rows returns the test cases in which the endpoint of b has the fault.
 func (f *fault) rows(b *branch) []row {
 	if b.endpoint == "spreads" && f.code != "RATE_LIMITED" {
 		return []row{
@@ -105,7 +106,7 @@ func (f *fault) rows(b *branch) []row {
 	}
 }
 
-// hangs reports whether the call times out.
+// hangs reports whether a call with the fault times out.
 func (f *fault) hangs() bool { return f.code == "UPSTREAM_TIMEOUT" }
 
 // within returns the time limit for an operation with the fault. f may be nil, which means an operation without a fault. All limits
@@ -117,7 +118,7 @@ func (f *fault) within() time.Duration {
 	return answerLimit
 }
 
-// cold tests a branch that is not cached.
+// cold tests the fault at the endpoint of b while the data of this endpoint are not cached.
 func (l *lane) cold(b *branch, f *fault) error {
 	var r report
 	l.prepare(&r)
@@ -126,11 +127,11 @@ func (l *lane) cold(b *branch, f *fault) error {
 	}
 	got := l.wantFailure(&r, "cold", b, f)
 	for endpoint, n := range l.calls {
-		if endpoint != b.endpoint && got.calls[endpoint][0] > n[0] { // fewer after a refresh of the previous row
+		if endpoint != b.endpoint && got.calls[endpoint][0] > n[0] { // fewer if the previous test case has started a refresh
 			r.add("%s beside it was asked %d times, want %d", endpoint, got.calls[endpoint][0], n[0])
 		}
 	}
-	if f.code != "UPSTREAM_BAD_RESPONSE" { // only an unreadable response starts no backoff
+	if f.code != "UPSTREAM_BAD_RESPONSE" { // every failure starts a backoff, except an unreadable response
 		again := l.wantFailure(&r, "at the same instant", b, nil)
 		if n := again.calls[b.endpoint][0]; n != 0 {
 			r.add("at the same instant the venue was asked %d times more", n)
@@ -149,7 +150,7 @@ func (l *lane) cold(b *branch, f *fault) error {
 // asFromBooks rewrites the expected spreads as if they came from order books.
 func asFromBooks(values string) string { return strings.ReplaceAll(values, `"VENUE"`, `"ORDER_BOOK"`) }
 
-// fromBooks sends wholeQuery while the spreads endpoint fails. It expects spreads from order books, with a call for each token.
+// fromBooks sends wholeQuery while the spreads endpoint fails. It expects spreads from order books, and one call for each book.
 func (l *lane) fromBooks(r *report, when string, b *branch, f *fault) reply {
 	got, err := l.try(wholeQuery, l.variables, keyOf3)
 	if err != nil {
@@ -175,7 +176,7 @@ func (l *lane) fromBooks(r *report, when string, b *branch, f *fault) reply {
 	return got
 }
 
-// coldFromBooks tests uncached spreads while their endpoint fails.
+// coldFromBooks tests uncached spreads while their endpoint fails. The service must compute the spreads from order books.
 func (l *lane) coldFromBooks(b *branch, f *fault) error {
 	var r report
 	l.prepare(&r)
@@ -198,13 +199,13 @@ func (l *lane) coldFromBooks(b *branch, f *fault) error {
 	if n := l.fromBooks(&r, "at the same instant", b, nil).calls; n[b.endpoint][0] != 0 || n["orderbook"][0] != 0 {
 		r.add("at the same instant the venue was asked %v more", n)
 	}
-	l.prepare(&r) // drops the spreads that came from books
+	l.prepare(&r) // lets the spreads from order books expire
 	l.wantRecovery(&r, b, f)
 	return r.err()
 }
 
-// warmFromBooks tests expired spreads while their endpoint fails. The first answer has stale spreads and starts a refresh, so a
-// later response has spreads from order books.
+// warmFromBooks tests expired spreads while their endpoint fails. The first response must have stale spreads. It starts a refresh,
+// so a later response must have spreads from order books.
 func (l *lane) warmFromBooks(b *branch, f *fault) error {
 	var r report
 	l.prepare(&r)
@@ -224,12 +225,12 @@ func (l *lane) warmFromBooks(b *branch, f *fault) error {
 	return r.err()
 }
 
-// late returns the row of an endpoint that hangs for longer than the operation's timeout.
+// late returns the test case in which the endpoint of b hangs for longer than the operation's timeout.
 func late(b *branch) row {
 	return row{name: b.endpoint + ", hang past the operation's time", run: func(l *lane) error { return l.timesOut(b) }}
 }
 
-// timesOut tests a branch that hangs for longer than the operation's timeout.
+// timesOut tests an endpoint that hangs for longer than the operation's timeout.
 func (l *lane) timesOut(b *branch) error {
 	var r report
 	l.prepare(&r)
@@ -241,7 +242,7 @@ func (l *lane) timesOut(b *branch) error {
 	if err := l.venue.SetFaults(nil); err != nil {
 		return err
 	}
-	l.wantAll(&r, "when it is back") // the call was cancelled and has not failed, so there is no backoff
+	l.wantAll(&r, "when it is back") // a cancelled call is not a failure and starts no backoff
 	return r.err()
 }
 
@@ -296,7 +297,7 @@ func errorTexts(errors []graphError) []string {
 	return texts
 }
 
-// warm tests a branch that is cached and expired.
+// warm tests the fault at the endpoint of b while the cached data of this endpoint have expired.
 func (l *lane) warm(b *branch, f *fault) error {
 	var r report
 	l.prepare(&r)
@@ -314,8 +315,8 @@ func (l *lane) warm(b *branch, f *fault) error {
 			}
 		}
 		least, most := f.attempts(b)
-		// The refresh runs in the background, and waits between its attempts. It parses dates of the venue with the
-		// lane's clock, so the clock must not advance before the refresh has ended.
+		// The refresh runs in the background, and waits between its attempts. It compares dates of the venue with
+		// l.clock, so the clock must not advance before the refresh has ended.
 		if !until(patience, func() bool { return l.reads.since(b.endpoint, began) }) {
 			r.add("no refresh has ended")
 		}
@@ -332,7 +333,7 @@ func (l *lane) warm(b *branch, f *fault) error {
 	return r.err()
 }
 
-// freshness returns the paths of the branch's freshness.stale fields, joined by spaces.
+// freshness returns the paths of the freshness.stale fields of b, joined by spaces.
 func (b *branch) freshness(data any) string {
 	switch b.endpoint {
 	case "prices", "spreads":
@@ -347,7 +348,7 @@ func (b *branch) freshness(data any) string {
 	return b.at + ".freshness.stale"
 }
 
-// prepare removes the faults and cached values of the previous row.
+// prepare removes the faults of the previous test case, and lets its cached values expire.
 func (l *lane) prepare(r *report) {
 	if err := l.venue.SetFaults(nil); err != nil {
 		r.add("%w", err)
@@ -355,7 +356,7 @@ func (l *lane) prepare(r *report) {
 	l.clock.Advance(3 * time.Hour)
 }
 
-// asked returns how many calls the venue has received for a branch.
+// asked returns how many calls the endpoint of b has received.
 func (l *lane) asked(b *branch) int64 { return l.venue.Stats().Requests[b.path] }
 
 // wantFailure sends wholeQuery while an endpoint fails. It expects errors in the branch of this endpoint only, and unchanged data
@@ -392,7 +393,7 @@ func (l *lane) wantFailure(r *report, when string, b *branch, f *fault) reply {
 	l.wantOthers(r, when, b, got.data)
 	if f != nil {
 		least, most := f.attempts(b)
-		if n := got.calls[b.endpoint][0]; n > most || n < least && when == "cold" { // if warm, it may join a refresh in flight
+		if n := got.calls[b.endpoint][0]; n > most || n < least && when == "cold" { // an expired value may have a refresh in flight
 			r.add("%s: the venue was asked %d times, want %d to %d", when, n, least, most)
 		}
 	}
@@ -402,7 +403,7 @@ func (l *lane) wantFailure(r *report, when string, b *branch, f *fault) reply {
 	return got
 }
 
-// wantOthers compares all other branches with their data before the faults.
+// wantOthers compares the data of all branches except b with their data without faults.
 func (l *lane) wantOthers(r *report, when string, b *branch, data any) {
 	for _, other := range wholeBranches {
 		if b == nil || other.at != b.at {
@@ -428,7 +429,7 @@ func (l *lane) wantAll(r *report, when string) reply {
 	return got
 }
 
-// firstBackoff is the longest wait after a first failure without Retry-After.
+// firstBackoff is the longest backoff after a first failure without Retry-After.
 const firstBackoff = 250 * time.Millisecond
 
 // wantRecovery sends wholeQuery one backoff after the fault has ended.

@@ -17,7 +17,7 @@ func (s *service) post(ctx context.Context, query string, variables vars, creden
 	return s.postFrom(ctx, netip.AddrFrom4([4]byte{10, byte(n >> 16), byte(n >> 8), byte(n)}), query, variables, credentials, into)
 }
 
-// postFrom is post with a client address.
+// postFrom is like post, but sends the given client address in X-Forwarded-For.
 func (s *service) postFrom(ctx context.Context, client netip.Addr, query string, variables vars, credentials string, into any) error {
 	body := asJSON(vars{"query": query, "variables": variables})
 	r, err := http.NewRequestWithContext(ctx, http.MethodPost, s.URL()+httpapi.PathGraphQL, strings.NewReader(body))
@@ -26,8 +26,8 @@ func (s *service) postFrom(ctx context.Context, client netip.Addr, query string,
 	}
 	r.Header.Set("Content-Type", "application/json")
 	r.Header.Set("X-Forwarded-For", client.String())
-	// The transport may keep connections on which it has sent no request yet. The service closes them after its header timeout,
-	// perhaps when the transport is about to use one. With this header, the transport retries the request.
+	// The transport may keep connections on which it has sent no request yet. The service closes such a connection after its header
+	// timeout, even if the transport is about to use it. With this header, the transport retries the request.
 	r.Header.Set("Idempotency-Key", "a query")
 	if credentials != anonymous {
 		r.Header.Set(httpapi.CredentialsHeader, credentials)

@@ -21,10 +21,10 @@ import (
 	"oddsgraph/internal/ratelimit"
 )
 
-// These rows need more than one query.
+// The following test cases send more than one query.
 
-// circuitRow reads the books of many tokens while all calls for books fail. After five failures the service stops calling the
-// venue, except for single probes.
+// circuitRow reads the books of many tokens while all calls for books fail. After five failures, the service must stop these calls,
+// except for single probes.
 var circuitRow = row{name: "orderbook, one token after the other", run: func(l *lane) error {
 	var r report
 	const book = `query ($id: String!, $ids: [String!]!) { token(tokenId: $id) { orderbook(depth: 5) { bids { price } } } tokenPrices(tokenIds: $ids) { price } }`
@@ -89,7 +89,7 @@ var callersRow = row{name: "balance, two callers", run: func(l *lane) error {
 	return r.err()
 }}
 
-// openCountingLane starts a lane that counts the book calls in flight.
+// openCountingLane starts a lane that counts the calls for books in flight.
 func openCountingLane(t testing.TB, rig func(*app.Wiring)) *lane {
 	t.Helper()
 	var calls *atomic.Int64
@@ -114,7 +114,7 @@ func openCountingLane(t testing.TB, rig func(*app.Wiring)) *lane {
 	return l
 }
 
-// waitInFlight waits up to five seconds until n book calls are in flight.
+// waitInFlight waits up to five seconds until n calls for books are in flight.
 func (l *lane) waitInFlight(n int64) error {
 	if !until(5*time.Second, func() bool { return l.inFlight.Load() == n }) {
 		return fmt.Errorf("%d calls are under way, want %d", l.inFlight.Load(), n)
@@ -122,7 +122,7 @@ func (l *lane) waitInFlight(n int64) error {
 	return nil
 }
 
-// abandonedRow requests a book whose call hangs. The client then disconnects, and the call must end.
+// abandonedRow requests a book while the venue's endpoint for books hangs. The client then disconnects, and the call must end.
 var abandonedRow = row{name: "orderbook, nobody waits", open: openCountingLane, run: func(l *lane) error {
 	var r report
 	l.prepare(&r)
@@ -196,12 +196,12 @@ var sharedRow = row{name: "orderbook, one of two waits", open: openCountingLane,
 	return r.err()
 }}
 
-// severalQueryRows returns the rows that need more than one query.
+// severalQueryRows returns the test cases that send more than one query.
 func severalQueryRows() []row {
 	return append([]row{circuitRow, callersRow, abandonedRow, sharedRow}, budgetRows...)
 }
 
-// opened starts the lane of a row that needs more than one query.
+// opened starts the lane of a test case that sends more than one query.
 func (r *row) opened(t testing.TB, rig func(*app.Wiring), args ...string) *lane {
 	t.Helper()
 	if r.open != nil {
@@ -224,17 +224,17 @@ func TestFaultsOverSeveralQueries(t *testing.T) {
 // roundTripper is a function that implements http.RoundTripper.
 type roundTripper func(*http.Request) (*http.Response, error)
 
-// RoundTrip calls e.
+// RoundTrip implements http.RoundTripper.
 func (e roundTripper) RoundTrip(r *http.Request) (*http.Response, error) { return e(r) }
 
-// withTransport returns a rig that replaces the client's transport. change receives a transport without limits and returns the
-// replacement.
+// withTransport returns a rig that replaces the transport of the service's client of the venue. change receives a transport without
+// limits and returns the replacement.
 func withTransport(t *testing.T, change func(base *http.Transport) roundTripper) func(*app.Wiring) {
 	base := plainTransport(t)
 	return func(w *app.Wiring) { w.Client.Transport = change(base) }
 }
 
-// plainTransport returns the client's transport without its limits.
+// plainTransport returns a transport without the limits of the service's transport.
 func plainTransport(t testing.TB) *http.Transport {
 	base := &http.Transport{DisableCompression: true}
 	t.Cleanup(base.CloseIdleConnections)
@@ -261,8 +261,8 @@ func changingBodies(change func(resp *http.Response, body []byte) []byte) func(*
 	}
 }
 
-// TestMissingDefencesAreFound removes one defence at a time, by configuration or by another transport. Without it, rows of the
-// fault matrix must fail. tests/mutations removes the other defences.
+// TestMissingDefencesAreFound removes one defence of the service at a time, by configuration or by another transport. Without the
+// defence, test cases of this package must fail. tests/mutations removes the other defences.
 func TestMissingDefencesAreFound(t *testing.T) {
 	inflated := changingBodies(func(resp *http.Response, body []byte) []byte {
 		if resp.Header.Get("Content-Encoding") == "gzip" {
@@ -327,9 +327,9 @@ func TestMissingDefencesAreFound(t *testing.T) {
 		name string
 		rig  func(*app.Wiring)
 		args []string
-		// rows are prefixes of the names of the rows to run.
+		// rows are prefixes of the names of the test cases to run.
 		rows []string
-		// within is the time that an operation may take; 0 means the usual time.
+		// within is the time limit for an operation. If it is 0, the limit of newLane applies.
 		within time.Duration
 	}{
 		{name: "size cap", args: []string{"--venue-max-body=256MiB"}, rows: []string{"balance, 64 MiB body, cold"}},

@@ -20,7 +20,7 @@ import (
 
 // branch is a part of the response whose data come from one endpoint.
 type branch struct {
-	// endpoint is the last element of path, the URL path. at is the branch's path in the data.
+	// path is the URL path of the endpoint, and endpoint is the last element of this path. at is the branch's path in the data.
 	endpoint, path, at string
 	// errors are the paths of the errors that the response has if the endpoint fails.
 	errors []string
@@ -63,36 +63,38 @@ const wholeQuery = `query ($ids: [String!]!, $id: String!, $market: String!, $a:
   }
 }`
 
-// operationTimeout is the timeout of a lane's operations. callTimeout is the timeout of each venue call in lanes where calls
-// hang.
 const (
+	// operationTimeout is the timeout of an operation.
 	operationTimeout = 2 * time.Minute
-	callTimeout      = 3 * time.Second
+	// callTimeout is the timeout of a call to the venue in the test cases in which calls hang.
+	callTimeout = 3 * time.Second
 )
 
-// shortTimeout is the timeout of operations that end before a hanging call does.
+// shortTimeout is the timeout of an operation in the test cases in which a call hangs for longer than the operation.
 const shortTimeout = 6 * time.Second
 
-// longCallTimeout is the flag of lanes where no call hangs. Its long timeout allows for a busy machine.
+// longCallTimeout is a flag for test cases in which no call may time out, even on a busy machine.
 const longCallTimeout = "--venue-timeout=90s"
 
-// answerLimit is the time limit for a response that waits for no timeout. A busy machine needs less time. A response that waits for
-// the timeout of a call or an operation needs more.
+// answerLimit is the time limit for a response that waits for no timeout. A busy machine needs less time. It is shorter than the
+// timeouts operationTimeout and longCallTimeout, so a response that waits for one of these timeouts exceeds the limit.
 const answerLimit = time.Minute
 
-// lane is a service over a venue with faults. It keeps the response from before the faults.
+// lane is a service whose venue can have faults. Its test cases run one after the other, at the same time as those of other lanes.
 type lane struct {
 	*service
 	variables vars
-	// whole holds the data that each branch has without faults. calls are the venue's calls for these data.
+	// whole holds the data that each branch has without faults.
 	whole map[string]string
+	// calls are the calls that wholeQuery makes without faults.
 	calls calls
-	// otherURL is the URL of another host. otherRequests counts the requests to this host.
-	otherURL      string
+	// otherURL is the URL of another host, to which the venue may redirect a call.
+	otherURL string
+	// otherRequests counts the requests to this host.
 	otherRequests *atomic.Int64
-	// within is the time limit for an operation, including its answer.
+	// within is the time limit for an operation, including its response.
 	within time.Duration
-	// budget is the rate limit of the venue; nil without one.
+	// budget is the service's rate limiter for the venue. It is nil if the venue has no rate limit.
 	budget *ratelimit.Budget
 	// inFlight counts the book calls in flight. openCountingLane sets it.
 	inFlight *atomic.Int64
@@ -116,7 +118,8 @@ func (e *completedReads) note(b reqctx.Batch) {
 	}
 }
 
-// instant returns a time after the start of all reads so far. It sleeps, because time in a bubble does not pass otherwise.
+// instant returns a time after the start of all reads so far. It sleeps, because time in a synctest bubble passes only during
+// sleeps.
 func (e *completedReads) instant() time.Time {
 	time.Sleep(time.Millisecond)
 	return time.Now()
@@ -135,7 +138,7 @@ func newLane(t testing.TB, rig func(*app.Wiring), args ...string) *lane {
 	return newLaneAt(t, time.Date(2026, 3, 14, 15, 9, 26, 0, time.UTC), rig, args...)
 }
 
-// newLaneAt is newLane with a start time.
+// newLaneAt is like newLane, but the lane's clock starts at now.
 func newLaneAt(t testing.TB, now time.Time, rig func(*app.Wiring), args ...string) *lane {
 	t.Helper()
 	l := openLane(t, startRigged, now, rig, args...)
@@ -145,7 +148,7 @@ func newLaneAt(t testing.TB, now time.Time, rig func(*app.Wiring), args ...strin
 	return l
 }
 
-// newPipedLane is newLane in a synctest bubble, without another host.
+// newPipedLane is like newLane, but for a test in a synctest bubble. The lane has no otherURL.
 func newPipedLane(t testing.TB, args ...string) *lane {
 	t.Helper()
 	return openLane(t, startPiped, time.Date(2026, 3, 14, 15, 9, 26, 0, time.UTC), nil, args...)
@@ -158,7 +161,7 @@ func openLane(t testing.TB, start func(testing.TB, time.Time, func(*app.Wiring),
 	}, args...)
 	l := &lane{otherRequests: &atomic.Int64{}, inFlight: &atomic.Int64{}, reads: &completedReads{left: make(map[string]time.Time)}, within: operationTimeout}
 	l.service = start(t, now, func(w *app.Wiring) {
-		w.Client.Rand = func() float64 { return rand.Float64() / 8 } // retries wait in real time, so shorten their wait
+		w.Client.Rand = func() float64 { return rand.Float64() / 8 } // shortens the wait for retries, which is in real time
 		if rig != nil {
 			rig(w)
 		}
@@ -190,7 +193,7 @@ func openLane(t testing.TB, start func(testing.TB, time.Time, func(*app.Wiring),
 	return l
 }
 
-// wantState compares an answer with the venue's state.
+// wantState compares a response to wholeQuery with the venue's state.
 func (l *lane) wantState(t testing.TB, data any) {
 	t.Helper()
 	for i, id := range l.variables["ids"].([]string) {
@@ -208,7 +211,7 @@ func (l *lane) wantState(t testing.TB, data any) {
 	}
 }
 
-// valuesAt formats a part of an answer without its freshness.
+// valuesAt formats a part of a response without the fields "freshness".
 func valuesAt(data any, path string) string {
 	var strip func(v any) any
 	strip = func(v any) any {
@@ -256,17 +259,17 @@ func (l *lane) try(query string, variables vars, credentials string) (r reply, e
 	return r, err
 }
 
-// row is one case of the matrix. run returns what is wrong.
+// row is a test case: the service's behaviour with a fault. run returns what is wrong.
 type row struct {
 	name string
 	run  func(l *lane) error
-	// open starts a lane for this row only. It is nil if the row uses a shared lane.
+	// open starts a lane for this test case only. It is nil if the test case uses a shared lane.
 	open func(t testing.TB, rig func(*app.Wiring)) *lane
-	// alone is true if no other row may run at the same time, so that the row's memory can be measured.
+	// alone is true if no other test case may run at the same time, because the test measures the memory of this test case.
 	alone bool
 }
 
-// report collects what is wrong with a row.
+// report collects what is wrong in a test case.
 type report struct{ wrong []error }
 
 func (r *report) add(format string, args ...any) {
@@ -275,7 +278,7 @@ func (r *report) add(format string, args ...any) {
 
 func (r *report) err() error { return errors.Join(r.wrong...) }
 
-// timely reports an answer that took too long.
+// timely reports a response that took too long.
 func (r *report) timely(when string, got reply, within time.Duration) {
 	if got.took > within {
 		r.add("%s: the answer took %v, want it within %v", when, got.took, within)

@@ -9,7 +9,7 @@ import (
 	"time"
 )
 
-// checkedLoad is a load on a service. It checks every answer against a recordedVenue.
+// checkedLoad has clients query and subscribe to a service. It checks every response against a recordedVenue.
 type checkedLoad struct {
 	*service
 	recorded   *recordedVenue
@@ -47,7 +47,6 @@ func (c *checkedLoad) count(what string) {
 	c.seen[what]++
 }
 
-// counts returns all counts.
 func (c *checkedLoad) counts() map[string]int {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -153,7 +152,7 @@ const loadQuery = `query($ids: [String!]!, $a: Address!) {
   user(address: $a) { balance { cashBalance } }
 }`
 
-// poll queries tokens and an account periodically, and checks the answers.
+// poll sends loadQuery for the tokens periodically, and checks the responses.
 func (c *checkedLoad) poll(every time.Duration, tokens []string) {
 	c.goroutines.Go(func() {
 		tick := time.NewTicker(every)
@@ -169,7 +168,7 @@ func (c *checkedLoad) poll(every time.Duration, tokens []string) {
 	})
 }
 
-// sample sends the query once and checks the answer.
+// sample sends loadQuery once and checks the response.
 func (c *checkedLoad) sample(tokens []string) {
 	var out struct {
 		Data   any          `json:"data"`

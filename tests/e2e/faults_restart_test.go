@@ -6,9 +6,9 @@ import (
 	"time"
 )
 
-// TestTheVenueIsKilledUnderLoad kills the venue twice under subscribers and pollers, and restarts it with a new epoch. While the
+// TestTheVenueIsKilledUnderLoad kills the venue twice while clients subscribe and poll, and restarts it with a new epoch. While the
 // venue is down, every client must get responses, with cached values marked stale. After the restart, the first fresh response must
-// come when the backoff has ended.
+// come when the service's backoff has ended.
 func TestTheVenueIsKilledUnderLoad(t *testing.T) {
 	t.Parallel()
 	w := newRecordedVenue(t, 1, 8, [2]int{})
@@ -67,7 +67,7 @@ func TestTheVenueIsKilledUnderLoad(t *testing.T) {
 		if c.countOf("event FRESHNESS") == before["event FRESHNESS"] {
 			t.Error("no subscriber received a FRESHNESS event")
 		}
-		// The longest backoff at this moment.
+		// wait is the longest backoff at this moment.
 		wait := firstBackoff
 		for _, circuit := range s.App.Client.Circuits() {
 			wait = max(wait, time.Until(circuit.Until))

@@ -14,20 +14,20 @@ import (
 	"oddsgraph/internal/ratelimit"
 )
 
-// The rows below use a venue that accepts budgetPerMinute calls a minute without a key, and keyPerMinute calls a minute with each
-// key. Each row has its own lane. The lane's clock is close to the present, because deadlines are in real time.
+// In the test cases of this file, the venue accepts budgetPerMinute calls a minute without a key, and keyPerMinute calls a minute
+// with each key. The clock of the service shows nearly the present time, because deadlines are in real time.
 const (
 	budgetPerMinute = 40
 	keyPerMinute    = 20
 )
 
-// openBudget starts the lane of a row below. The lane's clock starts two minutes in the past and then advances, so that the first
-// calls no longer count against the rate limit. Requests time out after 30 s, so they cannot wait a minute for the budget.
+// openBudget starts the lane of a test case. The lane's clock starts two minutes in the past and then advances to the present, so
+// that the first calls no longer count against the rate limit. Requests time out after 30 s, so they cannot wait a minute for it.
 func openBudget(t testing.TB, rig func(*app.Wiring)) *lane {
 	return openBudgetOf(t, rig, 30*time.Second)
 }
 
-// openPatient is openBudget with requests that may wait for the budget.
+// openPatient is like openBudget, but requests time out after three minutes, so they can wait for the rate limit.
 func openPatient(t testing.TB, rig func(*app.Wiring)) *lane {
 	return openBudgetOf(t, rig, 3*time.Minute)
 }
@@ -46,7 +46,7 @@ const (
 	pricesQuery = `query ($ids: [String!]!) { tokenPrices(tokenIds: $ids) { tokenId price freshness { stale } } }`
 )
 
-// queryFrom queries tokens with a client's address. Use each token only once, because its values are cached.
+// queryFrom queries tokens with a client's address. A test case must use each token only once, because its values are cached.
 func (l *lane) queryFrom(ctx context.Context, from netip.Addr, query string, ids ...string) (r reply, err error) {
 	var out struct {
 		Data   any          `json:"data"`
@@ -71,7 +71,7 @@ func (r *reply) answered(asked int) (int, error) {
 	return asked - len(r.errors), nil
 }
 
-// spend reads books until only left calls remain in the budget.
+// spend reads books until the rate limit leaves only the given number of calls.
 func (l *lane) spend(from netip.Addr, ids []string, left int) error {
 	for i := 0; l.budget.Status().Left > left; i++ {
 		if got, err := l.queryFrom(context.Background(), from, booksQuery, ids[i]); err != nil || len(got.errors) > 0 {
@@ -81,14 +81,14 @@ func (l *lane) spend(from netip.Addr, ids []string, left int) error {
 	return nil
 }
 
-// wantUnrefused reports calls that the venue has refused with status 429.
+// wantUnrefused reports an error if the venue has refused calls with status 429.
 func (l *lane) wantUnrefused(r *report) {
 	if n := l.venue.Stats().Statuses["429"]; n != 0 {
 		r.add("the venue refused %d calls", n)
 	}
 }
 
-// overBudgetRow reads more books than the venue accepts calls.
+// overBudgetRow reads more books than the rate limit allows.
 var overBudgetRow = row{name: "orderbook, more than the budget", open: openBudget, run: func(l *lane) error {
 	var r report
 	ids := l.openTokens(50)
@@ -114,7 +114,7 @@ var overBudgetRow = row{name: "orderbook, more than the budget", open: openBudge
 	return r.err()
 }}
 
-// greedyClientRow reads many books beside a client that reads few.
+// greedyClientRow has one client read many books. Another client, which reads few books, must still get all its books.
 var greedyClientRow = row{name: "orderbook, a greedy client", open: openBudget, run: func(l *lane) error {
 	var r report
 	ids := l.openTokens(60)
@@ -132,8 +132,8 @@ var greedyClientRow = row{name: "orderbook, a greedy client", open: openBudget, 
 	return r.err()
 }}
 
-// priorityRow requests a chart and then a price, when the budget has one call left. The call for the price must go first, although
-// the call for the chart has waited longer.
+// priorityRow requests a chart and then a price, when the rate limit leaves one call. The service must make the call for the price
+// first, although the call for the chart has waited longer.
 var priorityRow = row{name: "prices, after a chart at the end of the budget", open: openPatient, run: func(l *lane) error {
 	const chartQuery = `query ($ids: [String!]!) { tokens(tokenIds: $ids) { history { points { price } } } }`
 	var r report
@@ -151,7 +151,7 @@ var priorityRow = row{name: "prices, after a chart at the end of the budget", op
 		return err
 	}
 	l.clock.Advance(30 * time.Second)
-	for i, query := range []string{chartQuery, pricesQuery} { // use up the calls that the budget guarantees to each priority
+	for i, query := range []string{chartQuery, pricesQuery} { // use up the calls that the rate limiter guarantees to each priority
 		if err := ask(query, ids[1+i]); err != nil {
 			return err
 		}
@@ -196,8 +196,8 @@ var priorityRow = row{name: "prices, after a chart at the end of the budget", op
 	return r.err()
 }}
 
-// throttledRow reads prices while the venue throttles all calls. The prices are served stale for five minutes, and refused after
-// that.
+// throttledRow reads prices while the venue throttles all calls. The service must serve stale prices for five minutes, and refuse
+// the query after that.
 var throttledRow = row{name: "prices, throttled for five minutes", open: openBudget, run: func(l *lane) error {
 	var r report
 	ids := l.openTokens(6)
@@ -235,7 +235,7 @@ var throttledRow = row{name: "prices, throttled for five minutes", open: openBud
 	return r.err()
 }}
 
-// keyBudgetRow exceeds the budget of a key, then queries with another key and without one.
+// keyBudgetRow exceeds the rate limit of a key. Queries with another key and without a key must still get data.
 var keyBudgetRow = row{name: "balance, past the budget of a key", open: openBudget, run: func(l *lane) error {
 	var r report
 	asked, refused := 0, 0
@@ -264,10 +264,11 @@ var keyBudgetRow = row{name: "balance, past the budget of a key", open: openBudg
 	return r.err()
 }}
 
-// shortQueue is how many calls may wait in the row below.
+// shortQueue is the number of calls that may wait in fullQueueRow.
 const shortQueue = 8
 
-// fullQueueRow reads books after the budget is spent. At most shortQueue calls may wait, and all others must be refused at once.
+// fullQueueRow reads books when the rate limit allows no more calls. At most shortQueue calls may wait. The service must refuse all
+// other calls at once.
 var fullQueueRow = row{name: "orderbook, more than may wait", open: func(t testing.TB, rig func(*app.Wiring)) *lane {
 	return openPatient(t, func(w *app.Wiring) {
 		b := ratelimit.New(ratelimit.Config{Public: budgetPerMinute, Key: keyPerMinute, Queue: shortQueue, Clock: w.Reads.Clock})
@@ -310,11 +311,11 @@ var fullQueueRow = row{name: "orderbook, more than may wait", open: func(t testi
 	return r.err()
 }}
 
-// budgetRows are the rows in which the venue accepts few calls.
+// budgetRows are the test cases in which the venue accepts few calls.
 var budgetRows = []row{overBudgetRow, greedyClientRow, priorityRow, throttledRow, keyBudgetRow, fullQueueRow}
 
-// changedAdmission is an Admission that lacks a defence. Its function change modifies each request before the budget gets the
-// request.
+// changedAdmission is an Admission that lacks a defence. The function change modifies each request before the embedded Admission
+// gets the request.
 type changedAdmission struct {
 	cache.Admission
 	change func(*reqctx.CallRequest)
@@ -335,7 +336,7 @@ func (c changedTicket) Join(w reqctx.CallRequest) {
 	c.Reservation.Join(w)
 }
 
-// withAdmission puts a changedAdmission in front of the budget.
+// withAdmission returns a rig that puts a changedAdmission in front of the service's Admission.
 func withAdmission(change func(*reqctx.CallRequest)) func(*app.Wiring) {
 	return func(w *app.Wiring) { w.Reads.Admission = changedAdmission{w.Reads.Admission, change} }
 }

@@ -31,7 +31,7 @@ type soak struct {
 	rows        []soakRow
 }
 
-// soakRow is the process's resource use. The field at is the time since the start.
+// soakRow is the process's resource use at one moment. The field at is the time since the start.
 type soakRow struct {
 	at time.Duration
 	figures
@@ -108,11 +108,12 @@ func TestSoak(t *testing.T) {
 	}
 }
 
-// These constants are the allowed growth. soakIdle is the number of idle connections to the venue, each with a file and two
-// goroutines. soakMore allows for other files and goroutines, and soakHeap for the caches, in bytes.
 const (
+	// soakIdle is the allowed number of idle connections to the venue. A connection has a file and two goroutines.
 	soakIdle = 32
+	// soakMore is the number of other files and other goroutines that may be added.
 	soakMore = 16
+	// soakHeap is the allowed growth of the caches in bytes.
 	soakHeap = 8 << 20
 )
 
@@ -132,7 +133,6 @@ func (s *soak) waitSettled(t testing.TB, before figures) figures {
 	}
 }
 
-// recordFigures records the process's resource use.
 func (s *soak) recordFigures(t testing.TB, began time.Time) figures {
 	t.Helper()
 	f := s.process.figures(t, true)
@@ -202,7 +202,7 @@ func (s *soak) injectFaults(t testing.TB) {
 	restart := false
 	for range 1 + s.rand.IntN(4) {
 		if s.rand.IntN(3) == 0 {
-			// A banned row would stop the stream for a minute and hide other faults.
+			// A fault with banned set would stop the stream for a minute and hide other faults.
 			rows := slices.DeleteFunc(streamRows(), func(r streamRow) bool { return r.banned })
 			r := rows[s.rand.IntN(len(rows))]
 			s.faultCounts["stream: "+r.name]++
@@ -212,7 +212,7 @@ func (s *soak) injectFaults(t testing.TB) {
 		}
 		f := faults[s.rand.IntN(len(faults))]
 		if f.large && s.rand.IntN(4) > 0 || f.RetryAfter == inSeconds {
-			f = faults[0] // send large bodies rarely, and no dates, since the process has another clock
+			f = faults[0] // send large bodies rarely; send no dates, because the process does not use the test's clock
 		}
 		s.faultCounts[f.name]++
 		spoils := f.Fault

@@ -18,7 +18,7 @@ type streamRow struct {
 	demo.Fault
 	// closeFirst is true if the test closes open streams first, so that the fault affects new connections.
 	closeFirst bool
-	// banned is true if the client does not reconnect for stream.LimitedWait, which these tests shorten.
+	// banned is true if the service's client waits for stream.LimitedWait before it reconnects.
 	banned bool
 }
 
@@ -58,14 +58,14 @@ func streamRows() []streamRow {
 	return rows
 }
 
-// shortWaits shortens the waits of the stream's client.
+// shortWaits shortens the waits of the service's stream client.
 func shortWaits(w *app.Wiring) {
 	w.Stream.LimitedWait, w.Stream.DialWithin = 2*time.Second, 2*time.Second
 	w.Stream.Rand = func() float64 { return rand.Float64() / 4 }
 }
 
-// TestStreamFaultsUnderLoad injects every stream fault under subscribers and pollers. The clients may receive only values that the
-// venue had. No query may fail, and in the end all clients must have the venue's current state.
+// TestStreamFaultsUnderLoad injects every stream fault while clients subscribe and poll. The clients may receive only values that
+// the venue had. No query may fail, and in the end all subscribers must have the venue's current state.
 func TestStreamFaultsUnderLoad(t *testing.T) {
 	t.Parallel()
 	const lanes = 4

@@ -12,7 +12,7 @@ import (
 	"testing/synctest"
 )
 
-// lanes run at the same time. Each lane has its own rows.
+// lanes are services whose test cases run at the same time.
 type lanes []laneOf
 
 type laneOf struct {
@@ -20,8 +20,8 @@ type laneOf struct {
 	rows []row
 }
 
-// run runs all rows and reports the failed ones. Rows with alone set run at the end, one at a time. run checks the memory of each
-// of these rows by itself, and the memory of all other rows together.
+// run runs all test cases and returns their results by name. Test cases with alone set run at the end, one at a time. run checks
+// the memory of each of these test cases separately, and the memory of all other test cases together.
 func (all lanes) run(t testing.TB) (outcomes map[string]error) {
 	t.Helper()
 	outcomes = make(map[string]error)
@@ -59,7 +59,7 @@ func (all lanes) run(t testing.TB) (outcomes map[string]error) {
 }
 
 // TestFaultMatrix combines each endpoint with each fault, with a cold and with a warm cache. Each query also reads all other
-// endpoints.
+// endpoints, whose data must not change.
 func TestFaultMatrix(t *testing.T) {
 	survived, total := 0, 0
 	tally := func(t *testing.T, outcomes map[string]error) {
@@ -71,7 +71,7 @@ func TestFaultMatrix(t *testing.T) {
 			t.Errorf("%s:\n%v", name, outcomes[name])
 		}
 	}
-	// Faults that hang run in a bubble, where a busy machine cannot cause timeouts.
+	// Test cases with calls that hang run in a synctest bubble, where a busy machine cannot cause timeouts.
 	t.Run("what hangs", func(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			patient, hurried := laneOf{lane: newPipedLane(t)}, laneOf{lane: newPipedLane(t, longCallTimeout, fmt.Sprint("--request-timeout=", shortTimeout))}
@@ -86,7 +86,7 @@ func TestFaultMatrix(t *testing.T) {
 			tally(t, lanes{patient, hurried}.run(t))
 		})
 	})
-	// All other faults have long timeouts, which allow for a busy machine.
+	// All other test cases have long timeouts, because the machine may be busy.
 	t.Run("what answers", func(t *testing.T) {
 		var all lanes
 		for i := range wholeBranches {
@@ -106,13 +106,14 @@ func TestFaultMatrix(t *testing.T) {
 	}
 }
 
-// largeAllocated is the memory that a row may allocate temporarily if its fault is large. largeLeft is the memory that may stay in
-// use after such a row. laneLeft is the memory that may stay in use after all other rows of a lane, for example for idle
-// connections.
+// Limits in bytes.
 const (
+	// largeAllocated is the memory that a test case with alone set may allocate.
 	largeAllocated = 48 << 20
-	largeLeft      = 4 << 20
-	laneLeft       = 512 << 10
+	// largeLeft is the memory that may stay in use after such a test case.
+	largeLeft = 4 << 20
+	// laneLeft is the memory that may stay in use after all other test cases of a lane, for example for idle connections.
+	laneLeft = 512 << 10
 )
 
 // checkMemory runs f and reports memory that f left in use or allocated beyond the limits.

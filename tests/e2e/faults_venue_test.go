@@ -24,8 +24,8 @@ type recordedVenue struct {
 	seed    uint64
 	tokens  []string
 	address string
-	limits  [2]int // requests a minute for an address and for a key; 0 means no limit
-	// heartbeat is the stream's interval. The client reconnects after 2.5 intervals without a frame.
+	limits  [2]int // the accepted requests a minute from an address and with a key; 0 means no limit
+	// heartbeat is the interval of the stream's heartbeats. The service reconnects after 2.5 intervals without a frame.
 	heartbeat time.Duration
 	// inBubble is true if the service calls the venue directly in a synctest bubble. The venue then accepts no network connections.
 	inBubble bool
@@ -41,13 +41,13 @@ type recordedVenue struct {
 	steps    int
 }
 
-// bookState is a book's sequence number and the digest of its levels. priceState is a price and its time in Unix
-// milliseconds.
 type (
+	// bookState is a book's sequence number and the digest of its levels.
 	bookState struct {
 		epoch       string
 		seq, digest uint64
 	}
+	// priceState is a price and its time in Unix milliseconds.
 	priceState struct {
 		at    int64
 		price demo.Price
@@ -81,7 +81,7 @@ func newRecordedVenue(t testing.TB, seed uint64, tokens int, limits [2]int) *rec
 	return openRecordedVenue(t, seed, tokens, limits, false)
 }
 
-// newBubbleVenue is newRecordedVenue for a synctest bubble.
+// newBubbleVenue is like newRecordedVenue, but for a test in a synctest bubble.
 func newBubbleVenue(t testing.TB, seed uint64, tokens int, limits [2]int) *recordedVenue {
 	t.Helper()
 	return openRecordedVenue(t, seed, tokens, limits, true)
@@ -93,7 +93,7 @@ func openRecordedVenue(t testing.TB, seed uint64, tokens int, limits [2]int, inB
 		seed: seed, limits: limits, inBubble: inBubble, address: "127.0.0.1:0", heartbeat: 500 * time.Millisecond,
 		books: make(map[string]*ring[bookState]), prices: make(map[string]*ring[priceState]), lastSeqs: make(map[string]uint64),
 	}
-	if limits != [2]int{} { // with rate limits, few heartbeats matter more than a fast reconnect
+	if limits != [2]int{} { // tests with rate limits need few heartbeats rather than a fast reconnect
 		w.heartbeat = 5 * time.Second
 	}
 	w.open(t)
@@ -164,7 +164,7 @@ func (w *recordedVenue) update(change func()) {
 	w.remember()
 }
 
-// step moves the market once, then sets the prices of some recorded tokens, because a move of the market changes few of them.
+// step moves the market once. Then it sets the prices of some recorded tokens, because a move of the market changes few prices.
 func (w *recordedVenue) step() {
 	w.update(func() { w.venue.Step() })
 	w.update(func() {
@@ -212,7 +212,7 @@ func levelsAt(v any, path string) []demo.Level {
 	return out
 }
 
-// units parses a decimal into units of 10^-digits; -1 if it is not valid.
+// units parses a decimal and returns it in units of 10^-digits. It returns -1 if the decimal is not valid.
 func units(decimal string, digits int) int64 {
 	whole, fraction, _ := strings.Cut(decimal, ".")
 	if len(fraction) > digits {
@@ -249,7 +249,7 @@ func (w *recordedVenue) checkBook(id string, v any) error {
 	s, ok := w.books[id].find(func(s bookState) bool { return s.seq == seq && s.epoch == epoch })
 	switch {
 	case !ok && w.venue.Epoch() != epoch && w.lastSeqs[id+epoch] != 0 && seq > w.lastSeqs[id+epoch]:
-		return nil // the last book of an epoch, which ended before it was recorded
+		return nil // the last book of an epoch; the next epoch began before remember recorded this book
 	case !ok && seq == 1 && w.lastSeqs[id+epoch] > 1:
 		// An epoch that begins during a move starts with the last book of the previous epoch. Only the sequence number is new.
 		if _, known := w.books[id].find(func(s bookState) bool { return s.epoch != epoch && s.digest == digest }); known {
@@ -283,7 +283,7 @@ func (w *recordedVenue) checkPrice(v any) error {
 	return nil
 }
 
-// isCurrent reports whether a token's sequence and price are the venue's current ones.
+// isCurrent reports whether the venue's current sequence and price of a token are the given ones.
 func (w *recordedVenue) isCurrent(id, sequence, price string) bool {
 	w.mu.RLock()
 	defer w.mu.RUnlock()

@@ -112,7 +112,7 @@ func TestEntitiesAreOneBatch(t *testing.T) {
 	}
 }
 
-// TestEntities mixes valid and invalid representations. An invalid one must give null and an error, and all others must give
+// TestEntities mixes valid and invalid representations. An invalid representation must give null and an error. All others must give
 // complete entities.
 func TestEntities(t *testing.T) {
 	t.Parallel()

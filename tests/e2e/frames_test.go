@@ -13,8 +13,8 @@ import (
 	"oddsgraph/app"
 )
 
-// TestFramesThatNameAMarket streams prices by market and outcome. The service maps them to tokens once it has read the
-// market.
+// TestFramesThatNameAMarket streams prices that name a market and an outcome, but no token. After the service has read the market,
+// it must find the token.
 func TestFramesThatNameAMarket(t *testing.T) {
 	t.Parallel()
 	var marketID atomic.Value

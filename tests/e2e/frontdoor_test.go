@@ -183,8 +183,8 @@ func TestCacheControl(t *testing.T) {
 	}
 }
 
-// TestOrigins checks pages of other origins. While the demo venue listens on a loopback address, pages on localhost may use the
-// service, whatever their port. All other pages need --origins.
+// TestOrigins checks which pages of other origins may use the service. While the demo venue listens on a loopback address, pages on
+// any port of localhost may use it. All other pages need --origins.
 func TestOrigins(t *testing.T) {
 	elsewhere := httptest.NewServer(http.NotFoundHandler())
 	defer elsewhere.Close()
@@ -232,7 +232,7 @@ func TestOrigins(t *testing.T) {
 	}
 }
 
-// TestCookiesChangeNothing sends headers that browsers add by themselves.
+// TestCookiesChangeNothing checks that the service ignores headers that browsers add by themselves.
 func TestCookiesChangeNothing(t *testing.T) {
 	f := newAccountsFile(t)
 	s := start(t, "--accounts-file="+f.path)
@@ -418,7 +418,7 @@ func TestRefusedCredentials(t *testing.T) {
 	}
 }
 
-// TestKnownDocumentsOverEveryTransport registers a document over one transport and sends only its hash over all other transports.
+// TestKnownDocumentsOverEveryTransport registers a document over one transport, then sends only its hash over all other transports.
 func TestKnownDocumentsOverEveryTransport(t *testing.T) {
 	s := startLive(t)
 	const document = `subscription S { streamStatusChanged { __typename } }`
@@ -444,8 +444,8 @@ func TestKnownDocumentsOverEveryTransport(t *testing.T) {
 	}
 }
 
-// TestSaturatedService fills the only operation slot with a query that waits for the venue. Further queries that need
-// the venue are refused over each transport.
+// TestSaturatedService runs a query that waits for the venue, while the service allows only one operation at a time. Over each
+// transport, the service must refuse further queries that need the venue.
 func TestSaturatedService(t *testing.T) {
 	venue := newSlowVenue(t)
 	s := startLive(t, append(venue.args(), "--max-operations=1", "--max-queue=0")...)
@@ -477,7 +477,7 @@ func TestSaturatedService(t *testing.T) {
 	if got := s.do(t, s.newRequest(t, http.MethodPost, "/graphql", asJSON(vars{"query": also}), "Accept", "text/event-stream")); !strings.Contains(got.body, "RATE_LIMITED") || !strings.HasSuffix(got.body, "event: complete\ndata:\n\n") {
 		t.Errorf("over SSE: %+v", got)
 	}
-	// Queries that need no venue are answered. Open subscriptions continue, health checks and pages work.
+	// Queries that do not need the venue, open subscriptions, health checks and pages still work.
 	if got := s.do(t, s.newRequest(t, http.MethodPost, "/graphql", `{"query":"{ __typename }"}`)); got.status != http.StatusOK {
 		t.Errorf("query that needs no venue: got %+v", got)
 	}

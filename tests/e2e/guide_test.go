@@ -40,9 +40,9 @@ var (
 	packageVersion = regexp.MustCompile(`(\S+)@(\d+\.\d+\.\d+)`)
 )
 
-// TestGuide follows the chapter of docs/frontend.md word for word. It starts in an empty folder, runs each command, writes each
-// file and opens the page in a browser. There a position gets another value and later leaves the list. Only the ports differ from
-// the chapter. The test needs an npm registry, or the packages in npm's cache.
+// TestGuide follows the chapter guideSection of docs/frontend.md word for word. It starts in an empty folder, runs each command,
+// writes each file and opens the page in a browser. In the page, a position must get another value and later leave the list. Only
+// the ports differ from the chapter. The test needs an npm registry, or the packages in npm's cache.
 func TestGuide(t *testing.T) {
 	t.Parallel()
 	requireNode(t)
@@ -72,7 +72,7 @@ func TestGuide(t *testing.T) {
 	t.Run("code generator", func(t *testing.T) { g.runCodegen(t, "http://"+s.Addr().String()) })
 }
 
-// guideBlocks returns the blocks of the chapter.
+// guideBlocks returns the code blocks of the chapter.
 func guideBlocks(t *testing.T) (blocks []block) {
 	t.Helper()
 	for _, b := range readDocs(t) {
@@ -101,7 +101,7 @@ type guide struct {
 	bin       string            // a directory that is searched for programs before PATH, or empty
 }
 
-// writeFile writes a block under the name in its first line.
+// writeFile writes a code block into the file that the block's first line names.
 func (g *guide) writeFile(t *testing.T, b block) {
 	t.Helper()
 	match := firstLine.FindStringSubmatch(b.text)
@@ -167,8 +167,8 @@ func (g *guide) runLine(t *testing.T, b block, line string) {
 	}
 }
 
-// TestGuideVersions requires that the chapter names the same package versions as the example app and clients/. The example app and
-// clients/ are tested without a registry.
+// TestGuideVersions checks that the chapter names the same package versions as examples/react-apollo and clients/. Other tests run
+// these packages without a registry.
 func TestGuideVersions(t *testing.T) {
 	want := map[string]string{}
 	for _, file := range []string{"clients/package.json", "examples/react-apollo/package.json"} {

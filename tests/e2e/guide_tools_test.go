@@ -20,7 +20,7 @@ import (
 )
 
 // newestNode is the newest version of Node.js. The tests run the code of the documentation on this version and on the installed
-// one.
+// version.
 const newestNode = "26.10.0"
 
 // installNode installs a version of Node.js from a package of npm, and returns the directory of its program.
@@ -36,8 +36,8 @@ func installNode(t *testing.T, version string) string {
 	return g.bin
 }
 
-// runCodegen runs GraphQL Code Generator with the configurations of the documentation, on the installed Node.js and on the newest
-// one. With the configuration of docs/frontend.md, it reads the schema once as text and once by introspection. All runs with one
+// runCodegen runs GraphQL Code Generator with the configurations of the documentation, on the installed Node.js and on newestNode.
+// With the configuration of docs/frontend.md, it reads the schema once as text and once by introspection. All runs with one
 // configuration must write the same file. The file must compile with the page of docs/frontend.md.
 func (g *guide) runCodegen(t *testing.T, origin string) {
 	g.ctx = t.Context()
@@ -76,7 +76,7 @@ func (g *guide) runCodegen(t *testing.T, origin string) {
 }
 
 // codegenConfigs returns the configurations of GraphQL Code Generator in docs/frontend.md and in docs/client-kit.md. The
-// configuration in docs/client-kit.md must have the kit's scalars. The alternative to it in that file, with another Decimal, must
+// configuration in docs/client-kit.md must have the scalars of web/kit/scalars.json. A second YAML block in docs/client-kit.md must
 // have the scalars of docs/frontend.md.
 func (g *guide) codegenConfigs(t *testing.T) map[string]string {
 	t.Helper()

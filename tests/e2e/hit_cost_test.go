@@ -21,7 +21,7 @@ type dialogue struct {
 	bytes             int
 }
 
-// talk connects to a server and exchanges the request once. header holds pairs of name and value.
+// talk connects to a server, sends the request and reads the response. header holds pairs of name and value.
 func talk(t testing.TB, addr, body string, header ...string) *dialogue {
 	t.Helper()
 	c, err := net.Dial("tcp", addr)
@@ -86,7 +86,7 @@ var hits = []struct {
 	{"portfolio", portfolioBody, []string{httpapi.CredentialsHeader, keyOf50}},
 }
 
-// bare starts a server whose handler reads the request and writes size bytes. It returns the server's address.
+// bare starts a net/http server whose handler reads the request and writes size bytes. It returns the server's address.
 func bare(t testing.TB, size int) string {
 	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
@@ -108,8 +108,7 @@ func bare(t testing.TB, size int) string {
 	return l.Addr().String()
 }
 
-// TestHitAllocations counts what the whole program allocates for a hit in the response cache, and compares it with a bare net/http
-// handler. Most of the allocations are those of net/http.
+// TestHitAllocations compares the allocations for a hit in the response cache with the allocations of a bare net/http handler.
 func TestHitAllocations(t *testing.T) {
 	if unraced.Run(t) {
 		return
@@ -126,8 +125,8 @@ func TestHitAllocations(t *testing.T) {
 	}
 }
 
-// fewestAllocs returns the allocations of a call. Other goroutines of the service allocate too, so it returns the smallest of
-// several counts.
+// fewestAllocs returns the number of allocations of a call. Other goroutines of the service allocate too, so fewestAllocs returns
+// the smallest of several counts.
 func fewestAllocs(f func()) float64 {
 	least := testing.AllocsPerRun(100, f)
 	for range 4 {
@@ -136,8 +135,7 @@ func fewestAllocs(f func()) float64 {
 	return least
 }
 
-// BenchmarkHit compares response cache hits with a bare handler. cpu-ns/op is the CPU time of the whole process. It includes the
-// client's two system calls.
+// BenchmarkHit compares response cache hits with a bare handler. cpu-ns/op is the CPU time of the whole process, with the client.
 func BenchmarkHit(b *testing.B) {
 	s := start(b, "--log-level=error")
 	for _, hit := range hits {

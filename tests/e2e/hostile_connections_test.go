@@ -14,7 +14,6 @@ import (
 	"time"
 )
 
-// wire is a raw connection on which a test sends any bytes.
 type wire struct {
 	net.Conn
 	r *bufio.Reader
@@ -54,7 +53,7 @@ func (w *wire) wantClosed(t testing.TB) {
 	}
 }
 
-// connectionAttacks violate HTTP.
+// connectionAttacks returns attacks that violate HTTP.
 func connectionAttacks() []attack {
 	const typename = `{"query":"{ __typename }"}`
 	post := func(headers, body string) string {
@@ -62,8 +61,8 @@ func connectionAttacks() []attack {
 	}
 	length := func(n any) string { return fmt.Sprintf("Content-Length: %v\r\n", n) }
 	var out []attack
-	// add adds an attack that sends text that is not valid HTTP. The service must respond with the given status and close the
-	// connection. Status 0 means no response.
+	// add adds an attack that sends invalid HTTP. The service must respond with the given status and close the connection. If the
+	// status is 0, the service must close the connection without a response.
 	add := func(name, text string, status int) {
 		out = append(out, attack{name: "HTTP: " + name, run: func(t *testing.T, p *target) {
 			w := p.connect(t)
@@ -178,19 +177,19 @@ func connectionAttacks() []attack {
 	return out
 }
 
-// slowly holds slow connections by their description.
+// slowly maps a description to a slow connection.
 type slowly map[string]*slowConnection
 
 type slowConnection struct {
 	*wire
 	p *target
-	// status is the expected status of the answer, or 0 for none.
+	// status is the expected status of the response. It is 0 if no response or any 4xx status is expected.
 	status  int
 	stop    chan struct{}
 	dripped sync.WaitGroup
 }
 
-// beginSlowly opens connections that send very slowly. Their timeouts pass while other attacks run.
+// beginSlowly opens connections that send very slowly. Other attacks can run until these connections time out.
 func beginSlowly(t *testing.T, p *target) slowly {
 	out := slowly{}
 	add := func(name, first, drip string, status int) {
@@ -231,7 +230,7 @@ func beginSlowly(t *testing.T, p *target) slowly {
 	return out
 }
 
-// wait waits until the service has closed all connections, and checks how.
+// wait waits until the service has closed all connections, and checks the responses.
 func (s slowly) wait(t *testing.T) {
 	deadline := time.Now().Add(patience)
 	for name, c := range s {

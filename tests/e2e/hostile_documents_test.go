@@ -9,7 +9,7 @@ import (
 	"testing"
 )
 
-// documentAttacks are documents that are expensive to parse, to validate or to execute.
+// documentAttacks returns attacks with documents that are expensive to parse, to validate or to execute.
 func documentAttacks() []attack {
 	var out []attack
 	for _, d := range []struct{ name, document, code, says string }{
@@ -80,7 +80,7 @@ func documentAttacks() []attack {
 				return
 			}
 			got.want(t, http.StatusBadRequest, d.code, d.says)
-			// The refusal is cached: the second answer must be the same.
+			// The service caches the refusal. The second response must be the same.
 			p.post(t, asJSON(vars{"query": d.document})).want(t, http.StatusBadRequest, d.code, d.says)
 		}})
 	}
@@ -97,7 +97,7 @@ func doubling(n int) string {
 	return b.String()
 }
 
-// circle returns n fragments that spread each other in a circle.
+// circle returns n fragments. Each spreads the next one, and the last spreads the first one.
 func circle(n int) string {
 	var b strings.Builder
 	for i := range n {

@@ -12,7 +12,7 @@ import (
 	"time"
 )
 
-// heldAttacks try to make the program buffer as many unfinished requests as possible.
+// heldAttacks returns attacks that make the program buffer as many unfinished requests as possible.
 func heldAttacks() []attack {
 	const size, clients, each = 250 << 10, 20, 12
 	long := strings.Repeat(" ", size-1)
@@ -49,7 +49,7 @@ func heldAttacks() []attack {
 		if testing.Verbose() {
 			t.Logf("it holds %d MiB of %d", int64(held)>>20, clients*each*size>>20)
 		}
-		p.post(t, p.normal, "X-Forwarded-For", client(0)).want(t, http.StatusOK, "", "") // this client has used up its share
+		p.post(t, p.normal, "X-Forwarded-For", client(0)).want(t, http.StatusOK, "", "") // although this client holds request bodies
 		for _, w := range all {
 			_ = w.Close()
 		}

@@ -18,7 +18,7 @@ import (
 	"oddsgraph/httpapi"
 )
 
-// bodyAttacks are requests with malformed or oversized bodies.
+// bodyAttacks returns attacks with malformed or oversized request bodies.
 func bodyAttacks() []attack {
 	const typename = `{"query":"{ __typename }"}`
 	large := `{"query":"` + strings.Repeat(" ", 10<<20) + `{ __typename }"}`
@@ -111,7 +111,7 @@ func bodyAttacks() []attack {
 	return out
 }
 
-// headerAttacks are requests by GET and POST with hostile headers or URLs.
+// headerAttacks returns attacks by GET and POST with hostile headers or URLs.
 func headerAttacks() []attack {
 	const typename = `{"query":"{ __typename }"}`
 	var out []attack
