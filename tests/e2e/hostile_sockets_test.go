@@ -14,7 +14,6 @@ import (
 	"time"
 )
 
-// The opcodes of WebSocket frames.
 const (
 	opContinuation = 0
 	opText         = 1
@@ -23,7 +22,7 @@ const (
 	opPing         = 9
 )
 
-// frameHead returns the head of a frame. The mask of a masked frame is zero, so that the payload needs no change.
+// frameHead returns the header of a WebSocket frame. The masking key of a masked frame is zero, so the payload needs no change.
 func frameHead(fin bool, rsv, opcode byte, masked bool, length uint64) []byte {
 	first, mask := opcode|rsv<<4, byte(0)
 	if fin {
@@ -47,14 +46,14 @@ func frameHead(fin bool, rsv, opcode byte, masked bool, length uint64) []byte {
 	return b
 }
 
-// say returns a text frame.
+// say returns a masked text frame.
 func say(text string) string {
 	return string(frameHead(true, 0, opText, true, uint64(len(text)))) + text
 }
 
 const sayInit = `{"type":"connection_init"}`
 
-// upgrade opens a WebSocket for a client's address and sends text frames.
+// upgrade opens a WebSocket for the client address client, and sends each element of said in a text frame.
 func (p *target) upgrade(t testing.TB, client string, said ...string) *wire {
 	t.Helper()
 	w := p.connect(t)
@@ -78,7 +77,6 @@ func (w *wire) handshake(client string) error {
 	return err
 }
 
-// frame reads a frame.
 func (w *wire) frame() (opcode byte, payload []byte, err error) {
 	head := make([]byte, 2)
 	if _, err := io.ReadFull(w.r, head); err != nil {
@@ -111,7 +109,7 @@ func (w *wire) until(t testing.TB, part string) string {
 	}
 }
 
-// closeCode reads until the WebSocket is closed and returns the close code, or 0 if the connection ended without one.
+// closeCode reads until the WebSocket is closed and returns the close code. It returns 0 if the connection ended without a code.
 func (w *wire) closeCode(t testing.TB) int {
 	t.Helper()
 	for {
@@ -129,7 +127,7 @@ func (w *wire) closeCode(t testing.TB) int {
 	}
 }
 
-// socketAttacks violate WebSocket or graphql-transport-ws, or send far too much.
+// socketAttacks returns attacks that violate WebSocket or graphql-transport-ws, or send too much.
 func socketAttacks() []attack {
 	var out []attack
 	// add adds an attack whose bytes violate the protocol. The service must close the socket with the given code.
@@ -253,7 +251,7 @@ func socketAttacks() []attack {
 					_ = w.SetWriteDeadline(since.Add(time.Second))
 					_, _ = io.WriteString(w, strings.Repeat(flood, 16<<20/len(flood))) // until the service stops reading
 					_ = w.Close()
-					// The service reads a burst of a thousand messages, and then two hundred a second.
+					// The service reads a burst of 1,000 messages, and then 200 messages a second.
 					if n := <-answered; n > 1100+200*int(time.Since(since)/time.Second+1) {
 						t.Errorf("%s: %d are answered in %v", name, n, time.Since(since))
 					}

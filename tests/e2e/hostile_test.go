@@ -14,9 +14,10 @@ import (
 type target struct {
 	*program
 	venue *witness
-	// normal is a valid query, and answer is its expected response. The field before is the time of the query before the attacks.
+	// normal is the body of a valid request, and answer is the expected response.
 	normal, answer string
-	before         time.Duration
+	// before is how long this request takes before the attacks.
+	before time.Duration
 	// moves counts the calls of moveBooks.
 	moves int
 }
@@ -28,8 +29,8 @@ type attack struct {
 }
 
 // TestHostileInputs sends input that would exhaust a program without limits. Each input must get the expected response and use less
-// than a second of the program's processor time. Afterwards a normal query must work as before, and after each group of attacks the
-// program must have released its memory, goroutines and files.
+// than a second of the program's processor time. After each attack, a normal query must work as before. After each group of
+// attacks, the program must have released its memory, goroutines and files.
 func TestHostileInputs(t *testing.T) {
 	venue := newWitness(t)
 	p := &target{program: runProgram(t, venue.args()...), venue: venue}
@@ -56,7 +57,7 @@ func TestHostileInputs(t *testing.T) {
 	}
 }
 
-// begin chooses the normal query, and records its answer and its time.
+// begin sets the fields normal, answer and before.
 func (p *target) begin(t *testing.T) {
 	var token string
 	for _, tk := range p.venue.venue.Tokens() {
@@ -77,8 +78,8 @@ func (p *target) begin(t *testing.T) {
 // maxSlowTime is how long a normal query may stay slow after an attack.
 const maxSlowTime = 10 * time.Second
 
-// fastest sends normal queries and returns the shortest time of a query. It stops when the function enough accepts this time.
-// Otherwise it stops after at least 20 queries and at least maxSlowTime, because the machine may be busy.
+// fastest sends the normal query several times and returns its shortest time. It stops when the function enough accepts this time.
+// Because the machine may be busy, it tries at least 20 times and for at least maxSlowTime.
 func (p *target) fastest(t *testing.T, enough func(time.Duration) bool) time.Duration {
 	t.Helper()
 	best := time.Duration(1 << 62)
@@ -96,7 +97,7 @@ func (p *target) fastest(t *testing.T, enough func(time.Duration) bool) time.Dur
 	return best
 }
 
-// runAttack runs an attack and checks what it cost the program.
+// runAttack runs an attack, and checks how much processor time and memory the program used for it.
 func (p *target) runAttack(t *testing.T, a attack) {
 	before := p.figures(t, false)
 	a.run(t, p)
@@ -116,7 +117,7 @@ func (p *target) runAttack(t *testing.T, a attack) {
 	}
 }
 
-// maxGrowth is how much the heap may grow by all attacks together, in bytes. It covers cached documents and responses.
+// maxGrowth is how many bytes the heap may grow by all attacks together. The program caches documents and responses.
 const maxGrowth = 24 << 20
 
 // wantRest waits until the program's goroutines, open files and heap are down to about their earlier numbers.
@@ -138,7 +139,7 @@ func (p *target) wantRest(t *testing.T, before figures) {
 	}
 }
 
-// wantNoInternals fails if an answer reveals internals.
+// wantNoInternals checks that a response reveals no internals of the program.
 func (p *target) wantNoInternals(t testing.TB, answer string) {
 	t.Helper()
 	for _, word := range []string{"goroutine ", ".go:", "runtime error", "panic", "gqlgen", "vektah", p.dir, strings.TrimPrefix(p.venue.URL, "http://"), "INTERNAL_SERVER_ERROR"} {
@@ -148,7 +149,7 @@ func (p *target) wantNoInternals(t testing.TB, answer string) {
 	}
 }
 
-// send sends a request and checks that the answer reveals no internals.
+// send sends a request and checks that the response reveals no internals of the program.
 func (p *target) send(t testing.TB, r *http.Request) response {
 	t.Helper()
 	got := p.do(t, r)
@@ -167,8 +168,8 @@ func (p *target) post(t testing.TB, body string, more ...string) response {
 	return p.send(t, r)
 }
 
-// want checks the status. With an empty code, the response must have no errors. With any other code, the first error must have this
-// code, and its message must contain says.
+// want checks the status and the errors of a response. If code is empty, the response must have no errors. Otherwise the first
+// error must have this code, and its message must contain says.
 func (got response) want(t testing.TB, status int, code, says string) {
 	t.Helper()
 	if got.status != status {

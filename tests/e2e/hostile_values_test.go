@@ -12,7 +12,7 @@ import (
 	"oddsgraph/graph/model"
 )
 
-// valueAttacks are hostile values of arguments and variables.
+// valueAttacks returns attacks with hostile values of arguments and variables.
 func valueAttacks() []attack {
 	var out []attack
 	add := func(name, query string, variables any, status int, code, says string) {
@@ -90,8 +90,8 @@ func valueAttacks() []attack {
 	return out
 }
 
-// inject sends a hostile id in every argument that accepts an id. The venue must receive the id unchanged as a single value, or not
-// at all.
+// inject sends a hostile id in every argument that accepts an id. If the venue receives the id, it must be unchanged and a single
+// value.
 func (p *target) inject(t *testing.T, evil string) {
 	const query = `query($v:String!,$n:ID!,$m:ID!,$o:ID!){
 		token(tokenId:$v){price{price} spread{spread} orderbook{spread} history{from} market{slug}} tokens(tokenIds:[$v]){price{price}} tokenPrices(tokenIds:[$v]){price} spreads(tokenIds:[$v]){spread}
@@ -107,7 +107,7 @@ func (p *target) inject(t *testing.T, evil string) {
 	if got.status != http.StatusOK || p.send(t, user).status != http.StatusOK {
 		t.Errorf("%d %.300s", got.status, got.body)
 	}
-	// None of these texts is an address.
+	// No hostile id is an address.
 	p.post(t, asJSON(vars{"query": `query($a:Address!){user(address:$a){address}}`, "variables": vars{"a": evil}})).want(t, http.StatusOK, badInputCode, "0x and 40 hex digits")
 	for _, r := range p.venue.take() {
 		if what := unexpected(r); what != "" {

@@ -7,8 +7,7 @@ import (
 	"testing"
 )
 
-// TestForeignHostNamesAreRefused calls a service by host names that are not its own, as a page in a browser could do by DNS
-// rebinding.
+// TestForeignHostNamesAreRefused sends requests with foreign host names, as a web page could do by DNS rebinding.
 func TestForeignHostNamesAreRefused(t *testing.T) {
 	for _, test := range []struct {
 		name string
@@ -46,7 +45,7 @@ func TestForeignHostNamesAreRefused(t *testing.T) {
 	}
 }
 
-// TestDemoVenueRefusesForeignHostNames calls the control endpoints as a page could do by DNS rebinding.
+// TestDemoVenueRefusesForeignHostNames calls the control endpoints of the demo venue as a web page could do by DNS rebinding.
 func TestDemoVenueRefusesForeignHostNames(t *testing.T) {
 	s := start(t)
 	for host, want := range map[string]int{"": 200, "evil.example": 403} {

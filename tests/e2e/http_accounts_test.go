@@ -79,7 +79,7 @@ func TestBearerTokens(t *testing.T) {
 	if got.status != http.StatusUnauthorized || got.header.Get("WWW-Authenticate") == "" || !strings.Contains(got.body, `"UNAUTHENTICATED"`) {
 		t.Errorf("an unknown token: %+v", got)
 	}
-	// A revoked token is refused within a second of the change.
+	// A token is revoked when it is no longer in the file.
 	f.write(t, map[string]string{"token-of-50": "demo-50"})
 	if err := s.Files.Accounts.Reload(); err != nil {
 		t.Fatal(err)
@@ -95,7 +95,7 @@ func TestBearerTokens(t *testing.T) {
 	}
 }
 
-// TestRefusedByTheVenue expects that the service locks out an address after the venue has refused the credentials of its requests
+// TestRefusedByTheVenue checks that the service locks out a client address after the venue has refused the client's credentials
 // five times. Refusals of credentials from the accounts file must not count, because the client did not send these credentials.
 func TestRefusedByTheVenue(t *testing.T) {
 	f := newAccountsFile(t)
@@ -134,7 +134,7 @@ func TestRefusedByTheVenue(t *testing.T) {
 }
 
 // TestInvalidTokensLockOutNobody sends many invalid tokens from one address. Valid tokens and credentials from the same address
-// keep working.
+// must still work.
 func TestInvalidTokensLockOutNobody(t *testing.T) {
 	f := newAccountsFile(t)
 	s := start(t, "--accounts-file="+f.path)

@@ -87,7 +87,7 @@ func TestTrustedDocuments(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	for mode, codes := range map[string][3]string{ // codes of the trusted document by id, of its text, and of another document
+	for mode, codes := range map[string][3]string{ // error codes for the trusted document's id, for its text, and for another document
 		"off":     {"BAD_USER_INPUT", "", ""},
 		"allow":   {"", "", ""},
 		"require": {"", "", "FORBIDDEN"},

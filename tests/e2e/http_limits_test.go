@@ -13,7 +13,7 @@ import (
 	"time"
 )
 
-// speak sends bytes over a new connection and reads one response. The client does not close its end before the test ends.
+// speak sends text over a new connection and reads one response. The connection stays open until the test ends.
 func (s *service) speak(t testing.TB, text string) (status int, header http.Header, body string) {
 	t.Helper()
 	conn, err := net.Dial("tcp", s.Addr().String())
@@ -41,7 +41,7 @@ func (s *service) speak(t testing.TB, text string) (status int, header http.Head
 
 const rawPost = "POST /graphql HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nContent-Length: %d\r\n\r\n%s"
 
-// TestSlowBodies sends only a part of a body.
+// TestSlowBodies checks the response to a client that sends only a part of a body.
 func TestSlowBodies(t *testing.T) {
 	s := start(t, "--body-timeout=50ms")
 	status, header, body := s.speak(t, fmt.Sprintf(rawPost, 1000, `{"query":"{ canary`))
@@ -102,7 +102,6 @@ func TestLargeBodies(t *testing.T) {
 	wantJSON(t, "afterwards", s.ask(t, `{ __typename }`, nil, anonymous), `{"__typename":"Query"}`)
 }
 
-// TestConfiguredLimits lowers two limits by flags.
 func TestConfiguredLimits(t *testing.T) {
 	s := start(t, "--limit-aliases=1", "--limit-cost=80")
 	for query, says := range map[string]string{

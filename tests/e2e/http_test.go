@@ -68,7 +68,7 @@ func TestReadiness(t *testing.T) {
 	ready(http.StatusOK)
 	wantCalls(t, s.callsDuring(func() { ready(http.StatusOK); ready(http.StatusOK) }), calls{})
 	s.setFaults(t, demo.Fault{Path: "*", Kind: demo.FaultStatus})
-	ready(http.StatusOK) // the result of the last probe is still in use
+	ready(http.StatusOK) // the service still uses the result of its last call to the venue
 	s.expireCaches()
 	ready(http.StatusServiceUnavailable)
 }
@@ -151,7 +151,7 @@ func TestRunServesUntilCancelled(t *testing.T) {
 	}
 }
 
-// TestDemoDriverAlone expects errors for settings that only the generic demo venue supports.
+// TestDemoDriverAlone checks that other demo venues refuse settings that only the generic demo venue supports.
 func TestDemoDriverAlone(t *testing.T) {
 	for _, flag := range []string{"--demo-strict", "--demo-lag=1s", "--demo-without=prices", "--demo-public-per-minute=5", "--demo-key-per-minute=5"} {
 		err := run(t.Context(), []string{"venue", "--demo-driver=polymarket", "--demo-listen=127.0.0.1:0", "--demo-markets=20", flag}, nil, io.Discard, io.Discard)
@@ -161,7 +161,7 @@ func TestDemoDriverAlone(t *testing.T) {
 	}
 }
 
-// TestDriverNames expects errors for unknown drivers, and for a demo venue and a driver that do not fit together.
+// TestDriverNames checks that config check fails for unknown drivers, and for a demo venue and a driver that do not fit together.
 func TestDriverNames(t *testing.T) {
 	for args, want := range map[string]string{
 		"--venue-driver=unknown":   "names no driver; want one of",
@@ -209,7 +209,7 @@ func TestIntrospection(t *testing.T) {
 	wantJSON(t, "typename", s.ask(t, `{ __typename }`, nil, anonymous), `{"__typename":"Query"}`)
 }
 
-// TestBadCredentialHeaders sends invalid headers. Each error says what is wrong and never shows the value.
+// TestBadCredentialHeaders checks that the error about an invalid header says what is wrong, and does not show the header's value.
 func TestBadCredentialHeaders(t *testing.T) {
 	s := start(t)
 	const canary = "canary"
@@ -333,7 +333,6 @@ func TestQueriesByGET(t *testing.T) {
 	}
 }
 
-// TestResponseTypes requests each media type that a response can have.
 func TestResponseTypes(t *testing.T) {
 	s := start(t)
 	for accept, want := range map[string]string{"": "application/json", "*/*": "application/json", "application/json": "application/json",
@@ -349,7 +348,7 @@ func TestResponseTypes(t *testing.T) {
 	}
 }
 
-// TestRequestIDs finds the id of a request in the log.
+// TestRequestIDs checks that the id of a request is in the response and in the log.
 func TestRequestIDs(t *testing.T) {
 	s := start(t)
 	s.setFaults(t, demo.Fault{Path: "*", Kind: demo.FaultStatus})
@@ -368,7 +367,8 @@ func TestRequestIDs(t *testing.T) {
 	}
 }
 
-// TestRefusedCredentialsOnAnOpenSocket repeats operations over one WebSocket with credentials that the venue refuses.
+// TestRefusedCredentialsOnAnOpenSocket checks that the service locks out a socket after the venue has refused its credentials five
+// times.
 func TestRefusedCredentialsOnAnOpenSocket(t *testing.T) {
 	s := start(t)
 	k := s.dial(t, credentials("no such key"))
@@ -391,7 +391,7 @@ func TestRefusedCredentialsOnAnOpenSocket(t *testing.T) {
 	}
 }
 
-// TestTheSchemaIsHidden queries the schema with introspection switched off.
+// TestTheSchemaIsHidden checks that the service does not serve the schema if introspection is switched off.
 func TestTheSchemaIsHidden(t *testing.T) {
 	for flag, want := range map[string]int{"--introspection=true": http.StatusOK, "--introspection=false": http.StatusNotFound} {
 		s := start(t, flag)

@@ -8,9 +8,9 @@ import (
 	"testing"
 )
 
-// TestHungEndpointLeavesRoomForOtherRequests has one client send more requests to a hung endpoint than it may execute at once.
-// Cached values and fields that need no venue must stay available to this client. Equal requests share an execution, so they
-// are tested separately.
+// TestHungEndpointLeavesRoomForOtherRequests has one client send more requests to a hung endpoint than may wait for the venue. The
+// client must still get cached values and fields that do not need the venue. Equal requests share an execution, so the test has a
+// separate case for them.
 func TestHungEndpointLeavesRoomForOtherRequests(t *testing.T) {
 	t.Parallel() // it mostly waits
 	for name, query := range map[string]func(n int) string{
@@ -19,8 +19,8 @@ func TestHungEndpointLeavesRoomForOtherRequests(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			venue := newSlowVenue(t)
-			// One client may use 24 of the 32 slots for executing operations, and as many for operations that wait for the
-			// venue.
+			// Of 32 operations that execute, 24 may belong to one client. As many more may wait for the venue, by the same
+			// rule.
 			s := startLive(t, append(venue.args(), "--max-operations=32", "--max-queue=64", "--trusted-proxies=127.0.0.1", "--venue-timeout=5m", "--request-timeout=10m")...)
 			s.streaming(t)
 			s.venue = venue.demo

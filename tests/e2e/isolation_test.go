@@ -84,8 +84,8 @@ func TestCallersAreKeptApart(t *testing.T) {
 	wg.Wait()
 }
 
-// TestAnEntryBelongsToItsCaller has the owner read an account first, so that all its data are cached. Other callers must not get
-// these cached data.
+// TestAnEntryBelongsToItsCaller has the owner read an account first, so that the service caches all its data. Other callers must
+// not get these cached data.
 func TestAnEntryBelongsToItsCaller(t *testing.T) {
 	s := start(t)
 	wantAccount(t, s, s.ask(t, accountQuery, vars{"address": addressOf50}, keyOf50), addressOf50)
@@ -129,7 +129,7 @@ func TestAnonymousReadsPublicData(t *testing.T) {
 	}
 }
 
-// TestAnonymousCallersReadNoAccounts uses a venue that requires no credentials.
+// TestAnonymousCallersReadNoAccounts checks that the service requires credentials even if its venue requires none.
 func TestAnonymousCallersReadNoAccounts(t *testing.T) {
 	v := newStub(t, map[string]func(q url.Values) (int, any){"balance": func(url.Values) (int, any) { return http.StatusOK, object{"cashBalance": 1} }})
 	s := start(t, "--venue-url="+v.URL, "--venue-credentials=none")
@@ -156,8 +156,8 @@ func TestViewer(t *testing.T) {
 	wantJSON(t, "another account's address", data, `{"viewer":{"address":"`+addressOf50+`","positions":null}}`)
 }
 
-// TestSecretsStayInside searches everything that the service emits, except its calls to the venue, for the secrets of the
-// credentials. The requests are repeated for several kinds of venue failures.
+// TestSecretsStayInside searches the responses and the log of the service for secrets from the credentials. It repeats the requests
+// for several kinds of venue failures.
 func TestSecretsStayInside(t *testing.T) {
 	const canary = "canary-7f3a"
 	s := start(t, "--venue-timeout=300ms")

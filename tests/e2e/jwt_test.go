@@ -29,7 +29,7 @@ type identityProvider struct {
 	unwanted []string // the query and the Authorization header of each request for the provider's keys that had a query or an Authorization header
 }
 
-// heard returns the queries and Authorization headers of requests for the keys. Such requests should have neither.
+// heard returns the field unwanted, which should be empty.
 func (p *identityProvider) heard() []string {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -55,7 +55,7 @@ func newIdentityProvider(t testing.TB) *identityProvider {
 	return p
 }
 
-// token returns a signed token for a subject. more adds claims.
+// token returns a signed token for a subject. more holds further claims.
 func (p *identityProvider) token(t testing.TB, subject string, expiry time.Time, more map[string]any) string {
 	t.Helper()
 	signer, err := jose.NewSigner(jose.SigningKey{Algorithm: jose.ES256, Key: p.key}, (&jose.SignerOptions{}).WithHeader("kid", "k"))
@@ -69,7 +69,7 @@ func (p *identityProvider) token(t testing.TB, subject string, expiry time.Time,
 	return token
 }
 
-// args returns the flags of a service that accepts the provider's tokens. The subject desk owns the account addressOf3.
+// args returns the flags of a service that accepts the provider's tokens. The subject "desk" has the account addressOf3.
 func (p *identityProvider) args(t testing.TB) []string {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "accounts.json")
@@ -168,7 +168,7 @@ func TestCanaryOfSignedTokens(t *testing.T) {
 	}
 }
 
-// headed returns a token with this header and no valid signature.
+// headed returns a token with the given header and an invalid signature.
 func headed(header vars) string {
 	encode := base64.RawURLEncoding.EncodeToString
 	return encode([]byte(asJSON(header))) + "." + encode([]byte(`{"sub":"desk"}`)) + "." + encode(make([]byte, 64))

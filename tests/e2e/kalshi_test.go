@@ -12,16 +12,16 @@ import (
 	"oddsgraph/internal/market"
 )
 
-// startKalshi starts the service with the driver of Kalshi over its simulator.
+// startKalshi starts the service with the driver of Kalshi and the simulator of Kalshi.
 func startKalshi(t *testing.T, args ...string) *service {
 	t.Helper()
-	unlimited := func(w *app.Wiring) { w.Reads.Admission = nil } // as the clock stands still, the rate limit would block
+	unlimited := func(w *app.Wiring) { w.Reads.Admission = nil } // with a clock that stands still, the rate limiter would block
 	return startRigged(t, time.Date(2026, 3, 14, 15, 9, 26, 0, time.UTC), unlimited,
 		append([]string{"--venue-driver=kalshi", "--demo-driver=kalshi", "--demo-control=false", "--demo-markets=120"}, args...)...)
 }
 
-// kalshiCalls returns the number of all calls to the simulator by path, and the number since an earlier result. The parameter
-// before is the earlier result.
+// kalshiCalls returns the number of all calls to the simulator by path, and the number of calls by path since before. The parameter
+// before is the first result of an earlier call of kalshiCalls.
 func kalshiCalls(t *testing.T, a *app.App, before map[string]int) (calls map[string]int, since map[string]int) {
 	t.Helper()
 	calls, _ = a.Demo.Kalshi.Calls()
@@ -34,8 +34,8 @@ func kalshiCalls(t *testing.T, a *app.App, before map[string]int) (calls map[str
 	return calls, since
 }
 
-// TestKalshiBillsMarkets reads more books at once than Kalshi's token bucket allows. Kalshi charges for each book of a call. So the
-// service must delay some calls, and no call may be refused.
+// TestKalshiBillsMarkets reads more books at once than Kalshi's token bucket allows. Kalshi charges for each book of a call. The
+// service must delay some calls, so that the venue refuses no call.
 func TestKalshiBillsMarkets(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := startOverSimulator(t, "--venue-driver=kalshi", "--demo-driver=kalshi", "--demo-markets=120", "--demo-stream=false")
@@ -45,7 +45,7 @@ func TestKalshiBillsMarkets(t *testing.T) {
 		}
 		begin := time.Now()
 		_, errors := s.query(t, `query($ids: [String!]!) { tokens(tokenIds: $ids) { orderbook(depth: 1) { bids { price } } } }`, vars{"ids": ids}, anonymous)
-		if took := time.Since(begin); len(errors) > 0 || took < 3*time.Second || took > 12*time.Second { // 800 tokens, and the bucket holds 200
+		if took := time.Since(begin); len(errors) > 0 || took < 3*time.Second || took > 12*time.Second { // the calls cost 800, and the bucket holds 200
 			for _, e := range errors[:min(len(errors), 2)] {
 				t.Log(e.Message)
 			}
@@ -54,7 +54,6 @@ func TestKalshiBillsMarkets(t *testing.T) {
 	})
 }
 
-// TestKalshi queries a market of the simulator with its event, and the books, prices and history of its tokens.
 func TestKalshi(t *testing.T) {
 	s := startKalshi(t)
 	ticker := s.Demo.Kalshi.Tickers()[0]
@@ -95,8 +94,8 @@ func TestKalshiSearch(t *testing.T) {
 	}
 }
 
-// TestKalshiUnsupported queries data that Kalshi does not serve. Each field must be null with the code UNSUPPORTED and cause no
-// call.
+// TestKalshiUnsupported queries data that Kalshi does not serve. Each field must be null with the code UNSUPPORTED. The service
+// must make no call.
 func TestKalshiUnsupported(t *testing.T) {
 	s := startKalshi(t)
 	before, _ := kalshiCalls(t, s.App, nil)
@@ -119,8 +118,8 @@ func TestKalshiUnsupported(t *testing.T) {
 	}
 }
 
-// TestKalshiStream follows the books of both tokens of a market while the simulator loses frames. The handshake is signed. After
-// each loss, the books must become equal to the venue's books again.
+// TestKalshiStream follows the books of both tokens of a market while the simulator loses frames. After each loss, the books must
+// become equal to the venue's books again.
 func TestKalshiStream(t *testing.T) {
 	s := startLive(t, "--venue-driver=kalshi", "--demo-driver=kalshi", "--demo-control=false", "--demo-markets=60")
 	s.streaming(t)
@@ -186,7 +185,7 @@ func reduced(b ladder) ladder {
 	return ladder{cut(b.bids), cut(b.asks)}
 }
 
-// opposed returns the levels of the other token: a bid at p is an ask at 1 − p.
+// opposed returns the levels for the other token of a market: a bid for one token at the price p is an ask for the other at 1 − p.
 func opposed(levels []demo.Level) []demo.Level {
 	out := make([]demo.Level, len(levels))
 	for i, l := range levels {

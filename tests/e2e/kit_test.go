@@ -19,8 +19,8 @@ import (
 	"oddsgraph/tests/tool"
 )
 
-// TestKitPackage installs the client kit in an empty directory from the running service, without any GraphQL client, and
-// uses it.
+// TestKitPackage installs the client kit from the running service in an empty directory without any GraphQL client, and
+// uses the kit.
 func TestKitPackage(t *testing.T) {
 	t.Parallel()
 	requireNode(t)
@@ -113,8 +113,7 @@ func checkKitTypes(t *testing.T, kit, entry string, packages []string) {
 	}
 }
 
-// TestErrorCodes compares the enum ErrorCode of the schema, from which the kit's codes are generated, with the codes of the
-// service.
+// TestErrorCodes compares the enum ErrorCode of the schema with the error codes in the service's code.
 func TestErrorCodes(t *testing.T) {
 	var want []string
 	for _, file := range []string{"internal/market/errors.go", "httpapi/persisted/store.go"} {

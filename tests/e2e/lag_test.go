@@ -10,20 +10,21 @@ import (
 
 const queryMarket = `query($id: String!) { market(marketId: $id) { status description resolution { winningOutcome } tokens { outcome winner } freshness { stale } } }`
 
-// shownMarket returns a market as a query shows it.
+// shownMarket returns the response to a query for a market.
 func (s *service) shownMarket(t *testing.T, id string) any {
 	t.Helper()
 	return at(s.ask(t, queryMarket, vars{"id": id}, anonymous), "market")
 }
 
 // TestAMarketChangesUnderLag uses a venue whose REST responses are older than its stream. Events and queries must show a streamed
-// change at once. If the stream does not send the whole change, the market must be stale until the venue's response has it.
+// change at once. If the stream does not send the whole change, the market must be stale until a REST response has the change.
 func TestAMarketChangesUnderLag(t *testing.T) {
 	t.Parallel()
 	for name, test := range map[string]struct {
 		change func(t *testing.T, v *demo.Venue, id string) error
-		// shows reports whether a market has the change. announced is true if the stream sends the whole change.
-		shows     func(m any) bool
+		// shows reports whether a market has the change.
+		shows func(m any) bool
+		// announced is true if the stream sends the whole change.
 		announced bool
 	}{
 		"status": {
@@ -100,7 +101,7 @@ func TestTradesUnderLag(t *testing.T) {
 	second.until(t, "the trade", shows)
 }
 
-// sell sells a position of the account with 50 positions, and returns its token.
+// sell sells some shares of a position of addressOf50, and returns the position's token.
 func (s *service) sell(t *testing.T, size demo.Size) string {
 	t.Helper()
 	for _, x := range s.venue.Positions(addressOf50) {
@@ -112,8 +113,8 @@ func (s *service) sell(t *testing.T, size demo.Size) string {
 	return ""
 }
 
-// TestAnAccountUnderLag ends the stream of an account while the venue's REST responses are older than the streamed values. Neither
-// events nor queries may go back to the older values.
+// TestAnAccountUnderLag closes the venue's stream while the REST responses about an account are older than the streamed values.
+// Neither events nor queries may go back to the older values.
 func TestAnAccountUnderLag(t *testing.T) {
 	t.Parallel()
 	s := startLive(t, "--demo-lag=8s")

@@ -10,7 +10,7 @@ import (
 	"oddsgraph/internal/demo"
 )
 
-// level is a level of an order book, as the graph prints it.
+// level is a level of an order book, with the price and the size as the service formats them.
 type level struct{ price, size string }
 
 // ladder is an order book as a client holds it.
@@ -54,21 +54,19 @@ func wantBook(t testing.TB, v any, path string, want ladder) {
 
 func same(a, b ladder) bool { return slices.Equal(a.bids, b.bids) && slices.Equal(a.asks, b.asks) }
 
-// bookAt is the book that a client has after an event of orderbookChanged, with the sequence number of the event.
+// bookAt is the book that a client has after an event of orderbookChanged. sequence is the sequence number of the event.
 type bookAt struct {
 	sequence string
 	book     ladder
 }
 
-// replay applies the events of an orderbookChanged subscription as a client does. It checks each event, also against the previous
-// event.
+// replay applies the events of an orderbookChanged subscription as a client does. It checks each event and its sequence numbers.
 type replay struct {
 	depth int
 	last  bookAt
 	sent  bool
 	// hurried is true if the client may be too slow to get all events. A RESYNC event then replaces the missed events.
-	hurried bool
-	// These fields count the events that are a RESYNC, the stale events and the deltas.
+	hurried                bool
 	resyncs, stale, deltas int
 }
 
@@ -112,7 +110,7 @@ func (r *replay) take(t testing.TB, v any) bookAt {
 	return next
 }
 
-// applied returns a side of a book after changes. order is 1 for rising prices and -1 for falling ones.
+// applied returns a side of a book after changes. order is 1 if the prices of the side rise, and -1 if they fall.
 func applied(side, changes []level, order int) []level {
 	next := slices.Clone(side)
 	for _, c := range changes {
@@ -152,8 +150,8 @@ func (s *service) sparedTokens() []string {
 	return ids[:2]
 }
 
-// TestReplayedBooksEqualTheVenuesBooks has clients replay order book events while the stream loses, repeats, reorders and
-// corrupts frames, skips sequence numbers, closes and starts new epochs.
+// TestReplayedBooksEqualTheVenuesBooks has clients replay order book events while the stream has faults. Examples are lost, repeated
+// and corrupt frames, skipped sequence numbers and new epochs.
 func TestReplayedBooksEqualTheVenuesBooks(t *testing.T) {
 	t.Parallel()
 	s := startLive(t)
@@ -174,7 +172,7 @@ func TestReplayedBooksEqualTheVenuesBooks(t *testing.T) {
 		}
 	}
 
-	// history holds the venue's books by epoch and sequence number. A sequence number is valid for every depth of the book.
+	// history maps a token, and then an epoch with a sequence number, to the venue's book.
 	history := map[string]map[string]demo.Book{ids[0]: {}, ids[1]: {}}
 	record := func() {
 		for _, id := range ids {
@@ -205,7 +203,7 @@ func TestReplayedBooksEqualTheVenuesBooks(t *testing.T) {
 			record()
 			for _, id := range ids {
 				before := s.bookOf(t, id, 3)
-				for to := range demo.Price(10) { // until the three best levels differ from those before the step
+				for to := range demo.Price(10) { // until the three best levels have changed
 					q, _ := s.venue.Quote(id)
 					if err := s.venue.SetPrice(id, (q.Price/100+2+to)%80*100+1000); err != nil {
 						t.Fatal(err)
@@ -269,7 +267,7 @@ func TestReplayedBooksEqualTheVenuesBooks(t *testing.T) {
 		record() // a new epoch has new sequence numbers
 		move(5)
 		settle()
-		// The client may have got the current book from REST before the RESYNC. Read on until the RESYNC comes.
+		// The client may already have the current book from REST. Read events until the RESYNC event comes.
 		for round.resync && all[0].resyncs == before {
 			v, ok := all[0].subs.try(t)
 			if !ok {

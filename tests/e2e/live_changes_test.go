@@ -13,15 +13,14 @@ import (
 	"oddsgraph/internal/demo"
 )
 
-// route is a TCP proxy in front of the venue's stream. Bytes from the service reach the venue after the duration delay, but never
-// as long as the field held is locked. Bytes from the venue reach the service at once.
+// route is a TCP proxy in front of the venue's stream. The proxy forwards bytes from the service to the venue after the duration
+// delay. While the field held is locked, it forwards none of them. It forwards bytes from the venue at once.
 type route struct {
 	delay time.Duration
-	// held is locked while the proxy keeps back what the service sends.
-	held sync.RWMutex
+	held  sync.RWMutex
 }
 
-// startByRoute starts a live service that reaches the stream through a route.
+// startByRoute is like startLive, but the service connects to the stream through a route.
 func startByRoute(t *testing.T, delay time.Duration, args ...string) (*service, *route) {
 	t.Helper()
 	r := &route{delay: delay}
@@ -36,7 +35,7 @@ func startByRoute(t *testing.T, delay time.Duration, args ...string) (*service, 
 	return s, r
 }
 
-// hold keeps back what the service sends until release is called or the test ends.
+// hold makes the proxy keep back what the service sends, until release is called or the test ends.
 func (r *route) hold(t *testing.T) (release func()) {
 	r.held.Lock()
 	release = sync.OnceFunc(r.held.Unlock)
@@ -44,7 +43,7 @@ func (r *route) hold(t *testing.T) (release func()) {
 	return release
 }
 
-// open forwards connections to an address. It returns the address that it listens on.
+// open starts the proxy, which forwards connections to the address to. It returns the address that the proxy listens on.
 func (r *route) open(t *testing.T, to string) string {
 	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
@@ -105,8 +104,8 @@ func untilStatus(t *testing.T, sub *events, want string) {
 	sub.until(t, "status "+want, func(v any) bool { return text(v, "market.status") == want })
 }
 
-// TestAMarketChangesBeforeItIsSubscribed uses a stream that is slower than REST. The market changes after the REST response and
-// before the venue receives the subscription.
+// TestAMarketChangesBeforeItIsSubscribed changes a market after the REST response and before the venue receives the subscription.
+// Events must still show the change.
 func TestAMarketChangesBeforeItIsSubscribed(t *testing.T) {
 	t.Parallel()
 	s, route := startByRoute(t, 300*time.Millisecond)
@@ -153,7 +152,7 @@ func TestASubscriptionIsIgnored(t *testing.T) {
 	sub.until(t, "the new words", func(v any) bool { return text(v, "market.description") == "other words" })
 }
 
-// delayed delays calls to an endpoint. It replaces all other faults.
+// delayed replaces the faults of the venue by a delay of calls to an endpoint.
 func (s *service) delayed(t *testing.T, path string, ms int) {
 	t.Helper()
 	s.setFaults(t, demo.Fault{Path: path, Kind: demo.FaultDelay, DelayMs: ms})
@@ -161,8 +160,8 @@ func (s *service) delayed(t *testing.T, path string, ms int) {
 
 const marketDetails = "/api/exchange/market-details"
 
-// TestAMarketChangesWhileItIsRead changes a market during a read of it. The service must read the market again, whether the
-// interrupted read is the first one or was caused by an earlier change.
+// TestAMarketChangesWhileItIsRead changes a market while the service reads it. The service must read the market again. This applies
+// to the first read of a market and to a read that an earlier change has caused.
 func TestAMarketChangesWhileItIsRead(t *testing.T) {
 	t.Parallel()
 	s := startLive(t)
@@ -191,8 +190,8 @@ func TestAMarketChangesWhileItIsRead(t *testing.T) {
 	second.until(t, "the second words", func(v any) bool { return text(v, "market.description") == "second words" })
 }
 
-// TestAMarketCannotBeReadForAChange makes REST fail before the stream announces a change. The market must be stale until a read
-// succeeds.
+// TestAMarketCannotBeReadForAChange makes REST calls fail before the stream announces a change. The market must be stale until a
+// REST call succeeds.
 func TestAMarketCannotBeReadForAChange(t *testing.T) {
 	t.Parallel()
 	s := startLive(t)
@@ -216,9 +215,8 @@ func TestAMarketCannotBeReadForAChange(t *testing.T) {
 	}
 }
 
-// TestATradeWhileTheStreamOpens starts a read of the trades before the account's stream is open. The read ends after the stream has
-// opened. A trade that happens in between is neither in the result of the read nor in the stream. The subscription must still show
-// this trade.
+// TestATradeWhileTheStreamOpens makes a trade that is neither in the first REST response nor in the stream. The REST call starts
+// before the trade and ends after it. The stream of the account opens after the trade. The subscription must still show the trade.
 func TestATradeWhileTheStreamOpens(t *testing.T) {
 	t.Parallel()
 	s := startLive(t)
@@ -249,8 +247,8 @@ func TestATradeWhileTheStreamOpens(t *testing.T) {
 	})
 }
 
-// TestAnOutageIsPolled closes the stream. The service must then poll REST, and the first event of a new subscriber must not be
-// older than the result of a query.
+// TestAnOutageIsPolled closes the stream. The service must then poll the venue's REST API. The first event of a new subscriber must
+// not be older than the result of a query.
 func TestAnOutageIsPolled(t *testing.T) {
 	t.Parallel()
 	s := startLive(t)
@@ -279,8 +277,8 @@ func TestAnOutageIsPolled(t *testing.T) {
 	wantText(t, s.dial(t, anonymous).subscribe(t, other, vars{"ids": []string{token}}).value(t), "price.price", plain(to))
 }
 
-// TestSubscriptionErrorsAreReported has the reads of subscriptions fail. Each subscription must report the error once, and continue
-// when reads succeed again.
+// TestSubscriptionErrorsAreReported makes the REST calls for subscriptions fail. Each subscription must report the error once, and
+// continue when calls succeed again.
 func TestSubscriptionErrorsAreReported(t *testing.T) {
 	t.Parallel()
 	s := startLive(t, "--demo-stream=false")

@@ -8,7 +8,7 @@ import (
 	"oddsgraph/internal/demo"
 )
 
-// executions returns how many subscriptions were executed since the start. Joined subscriptions share an execution.
+// executions returns how many subscriptions the service has executed since its start. Equal subscriptions share an execution.
 func (s *service) executions() uint64 { return s.API.Stats().Groups.Executions }
 
 // TestAJoinerReplaysFromTheMiddle lets clients join the execution of a busy order book subscription at different times. After each
@@ -34,7 +34,7 @@ func TestAJoinerReplaysFromTheMiddle(t *testing.T) {
 				moved <- err
 				return
 			}
-			time.Sleep(20 * time.Millisecond) // the venue merges changes that come faster
+			time.Sleep(20 * time.Millisecond) // the venue merges changes that follow each other faster
 		}
 	}()
 
@@ -76,8 +76,8 @@ func TestAJoinerReplaysFromTheMiddle(t *testing.T) {
 	}
 }
 
-// TestEverySubscriptionShowsAJoinerThePresentState lets clients join the execution of each subscription, over a WebSocket and over
-// SSE. Their first event must have the same state as the last event of the first client.
+// TestEverySubscriptionShowsAJoinerThePresentState lets clients join the execution of a subscription, over a WebSocket and over
+// SSE. The first event of such a client must have the same state as the last event of the first client.
 func TestEverySubscriptionShowsAJoinerThePresentState(t *testing.T) {
 	s := startLive(t)
 	s.streaming(t)
@@ -126,8 +126,8 @@ func TestEverySubscriptionShowsAJoinerThePresentState(t *testing.T) {
 	}
 }
 
-// TestCallersShareNoExecution has two callers subscribe to the same document. Each caller must have a separate execution, so that
-// no caller gets data by the rights of the other.
+// TestCallersShareNoExecution has two callers subscribe with the same document. Each caller must have a separate execution, because
+// the callers have different rights.
 func TestCallersShareNoExecution(t *testing.T) {
 	s := startLive(t)
 	s.streaming(t)

@@ -22,28 +22,27 @@ import (
 // patience is the time limit for every wait of a test. It is far longer than a working service needs.
 const patience = 90 * time.Second
 
-// startLive is start with the stream and the real clock, because live data depends on time that passes. The market moves only
-// when the test moves it.
+// startLive is like start, but with the stream and the system's clock. The market moves only when the test moves it.
 func startLive(t testing.TB, args ...string) *service {
 	t.Helper()
 	s, _ := startStoppable(t, args...)
 	return s
 }
 
-// startStoppable is startLive with a second result. The function stop stops the service and waits for its end.
+// startStoppable is like startLive, but has a second result. The function stop stops the service and waits for its end.
 func startStoppable(t testing.TB, args ...string) (s *service, stop func() error) {
 	t.Helper()
 	return startLiveRigged(t, defaultWiring, args...)
 }
 
-// startLiveRigged is startStoppable with changed wiring.
+// startLiveRigged is like startStoppable, but rig may change the program's wiring.
 func startLiveRigged(t testing.TB, rig func(*app.Wiring), args ...string) (s *service, stop func() error) {
 	t.Helper()
 	args = append([]string{
 		"--listen=127.0.0.1:0", "--admin-listen=127.0.0.1:0", "--demo-listen=127.0.0.1:0", "--demo-control", "--demo-still", "--demo-markets=300", "--log-level=debug",
 	}, args...)
 	s = openAt(t, market.SystemClock{}, func(w *app.Wiring) {
-		w.Stream.BackoffMax = 2 * time.Second // keeps tests short that break the stream often
+		w.Stream.BackoffMax = 2 * time.Second // shortens tests that break the stream often
 		rig(w)
 	}, args...)
 	ctx, cancel := context.WithCancel(context.Background())
@@ -66,8 +65,8 @@ func startLiveRigged(t testing.TB, rig func(*app.Wiring), args ...string) (s *se
 type event struct {
 	data   any
 	errors []graphError
-	// ended is true if the event is the end of the subscription. refused is true if a message of the type error ended the
-	// subscription. A result with errors does not set refused.
+	// ended is true if the event is the end of the subscription. refused is true if a message of the type "error" ended the
+	// subscription.
 	ended, refused bool
 }
 
@@ -106,7 +105,7 @@ func (e *events) value(t testing.TB) any {
 	return e.valueOf(t, e.next(t))
 }
 
-// try is value, but returns false if no event comes, so that the caller can report details.
+// try is like value, but returns false if no event comes. The caller can then report details.
 func (e *events) try(t testing.TB) (v any, ok bool) {
 	t.Helper()
 	ev, ok := e.wait()
@@ -138,7 +137,7 @@ func (e *events) reason(t testing.TB, want string) any {
 	return v
 }
 
-// change waits for the next CHANGE. If the stream is closed or opening, events that change only the freshness may come first.
+// change waits for the next event with the reason CHANGE, and drops all events before this event.
 func (e *events) change(t testing.TB) any {
 	t.Helper()
 	return e.until(t, "a change", func(v any) bool { return text(v, "reason") == "CHANGE" })
@@ -221,7 +220,7 @@ func (s *service) dialUnread(t testing.TB, credentials string) *socket {
 	return s.dialWithPayload(t, payload)
 }
 
-// dialWithPayload is dialUnread with another payload of connection_init.
+// dialWithPayload is like dialUnread, but sends the given payload in connection_init.
 func (s *service) dialWithPayload(t testing.TB, payload vars) *socket {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), patience)
@@ -258,7 +257,7 @@ func (k *socket) read(ctx context.Context) (f frame, err error) {
 	return f, err
 }
 
-// listen distributes messages to their subscriptions until the socket is closed.
+// listen reads messages and passes them to their subscriptions until the socket is closed.
 func (k *socket) listen() {
 	defer close(k.done)
 	for {
@@ -316,7 +315,6 @@ func (k *socket) send(t testing.TB, f frame) {
 	}
 }
 
-// subscribe starts a subscription.
 func (k *socket) subscribe(t testing.TB, query string, variables vars) *events {
 	t.Helper()
 	k.mu.Lock()
@@ -337,7 +335,7 @@ func (s *service) sse(t testing.TB, query string, variables vars, credentials st
 	return s.stream(t, query, s.request(t, asJSON(vars{"query": query, "variables": variables}), credentials))
 }
 
-// stream sends a request that is answered by server-sent events.
+// stream sends a request and receives the response as server-sent events.
 func (s *service) stream(t testing.TB, name string, r *http.Request) *events {
 	t.Helper()
 	ctx, cancel := context.WithCancel(context.Background())

@@ -10,7 +10,7 @@ import (
 	"testing"
 )
 
-// subListed selects only fields whose values do not depend on the time at which an event is executed.
+// subListed selects only fields whose values do not depend on the time at which the service executes an event.
 const subListed = `{ reason previousPrice price { tokenId price basis timestamp freshness { source stale } } token { tokenId market { marketId } } } }`
 
 // rawSubscription is a subscription on a separate socket. It keeps the bytes of its events.
@@ -21,8 +21,8 @@ type rawSubscription struct {
 	byToken map[string][]string
 }
 
-// rawSubscribe subscribes to a list of tokens. If whole is true, the list is written into the document. The service splits only
-// lists in variables into one execution for each token.
+// rawSubscribe subscribes to a list of tokens. If whole is true, the list is in the document, otherwise in a variable. The service
+// splits only lists in variables into one execution for each token.
 func (s *service) rawSubscribe(t testing.TB, ids []string, whole bool) *rawSubscription {
 	t.Helper()
 	k := s.dialUnread(t, anonymous)
@@ -34,7 +34,7 @@ func (s *service) rawSubscribe(t testing.TB, ids []string, whole bool) *rawSubsc
 	return &rawSubscription{k, ids, map[string][]string{}}
 }
 
-// read reads from the socket until each token has at least this number of events.
+// read reads from the socket until each token has at least the given number of events.
 func (r *rawSubscription) read(t testing.TB, tokens []string, events int) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), patience)
@@ -53,7 +53,6 @@ func (r *rawSubscription) read(t testing.TB, tokens []string, events int) {
 	}
 }
 
-// last returns the last text of a list, or "" if the list is empty.
 func last(texts []string) string {
 	if len(texts) == 0 {
 		return ""
@@ -61,7 +60,7 @@ func last(texts []string) string {
 	return texts[len(texts)-1]
 }
 
-// randomList returns 8 random ids of a list, and one of these ids a second time.
+// randomList returns 8 random ids from of, and one of these ids a second time.
 func randomList(random *rand.Rand, of []string) []string {
 	list := make([]string, 8, 9)
 	for i, at := range random.Perm(len(of))[:8] {
@@ -71,8 +70,8 @@ func randomList(random *rand.Rand, of []string) []string {
 }
 
 // TestListsShareTheWorkForEachToken subscribes to many different lists. The service splits each list into one execution for each
-// token, which the lists share. So each event of a token must be executed only once for all these lists. It must have the same
-// bytes as the event of a list that is not split. When the clients have disconnected, these executions must end.
+// token. Lists that have a token in common share the execution of this token. The events of a list must have the same bytes as the
+// events of a list that is not split. When the clients have disconnected, the executions must end.
 func TestListsShareTheWorkForEachToken(t *testing.T) {
 	s := startLive(t, "--demo-markets=600")
 	s.streaming(t)
@@ -82,7 +81,7 @@ func TestListsShareTheWorkForEachToken(t *testing.T) {
 	}
 	random := rand.New(rand.NewPCG(1, 2))
 	const clients, moved = 30, 4
-	anchor := s.rawSubscribe(t, tokens, true) // keeps the tokens in the stream, so that all clients begin with streamed values
+	anchor := s.rawSubscribe(t, tokens, true) // keeps the tokens in the stream, so that all clients start with streamed values
 	for _, id := range tokens {
 		for events := 1; !strings.Contains(last(anchor.byToken[id]), `"source":"STREAM"`); events++ {
 			anchor.read(t, []string{id}, events)
@@ -192,7 +191,7 @@ func TestListsWithUnknownIDs(t *testing.T) {
 			if events != wantEvents || ended != wantEnded || len(errors) != len(wantErrors) {
 				t.Errorf("got %q, %d events, ended %v; want %q, %d events, ended %v", errors, events, ended, wantErrors, wantEvents, wantEnded)
 			}
-			if name != "all unknown" && !slices.Equal(errors, wantErrors) { // if all are unknown, the error may be about any id
+			if name != "all unknown" && !slices.Equal(errors, wantErrors) { // if all ids are unknown, the error may be about any id
 				t.Errorf("got the errors %q, want %q", errors, wantErrors)
 			}
 		})
@@ -231,8 +230,8 @@ func TestListsThatAreNotSplit(t *testing.T) {
 	}
 }
 
-// TestListsBeyondTheBound subscribes to more tokens than twice --stream-topics. The service must not split lists beyond this bound,
-// so each of them has one execution. Their clients must still get events.
+// TestListsBeyondTheBound subscribes to more tokens than twice --stream-topics. Beyond this number, the service must not split
+// lists, so each list has one execution. The clients of these lists must still get events.
 func TestListsBeyondTheBound(t *testing.T) {
 	t.Parallel()
 	s := startLive(t, "--stream-topics=8")

@@ -12,7 +12,7 @@ import (
 
 const queryStatus = `{ serviceStatus { stream { state connections reconnects watchedTokens } } }`
 
-// firstEvents opens each subscription that works without the stream, and takes its first event.
+// firstEvents starts each subscription that works without the stream, and takes its first event.
 func (s *service) firstEvents(t testing.TB, k *socket, token, marketID, address string) map[string]*events {
 	t.Helper()
 	all := map[string]*events{
@@ -141,7 +141,7 @@ func TestTheStreamDropsUnderSubscribers(t *testing.T) {
 		v := sub.until(t, name+": RESYNC", func(v any) bool { return text(v, "reason") == "RESYNC" })
 		switch path := where[name]; {
 		case path == "" || at(v, path) == false:
-		case name == "portfolio": // the account may be fresh before the prices of its positions are
+		case name == "portfolio": // the account may be fresh before the prices of its positions are fresh
 			sub.until(t, "a portfolio of fresh prices", func(v any) bool { return at(v, path) == false })
 		default:
 			t.Errorf("%s: stale after the RESYNC: %s", name, asJSON(v))
@@ -152,7 +152,7 @@ func TestTheStreamDropsUnderSubscribers(t *testing.T) {
 	status.until(t, "the return", func(v any) bool { return text(v, "state") == "LIVE" })
 }
 
-// noteStale adds the positions that have a stale valuation in an event to the map stale.
+// noteStale adds the ids of the positions in an event that have a stale valuation to the map stale.
 func noteStale(v any, stale map[string]bool) {
 	for _, p := range list(v, "changed") {
 		if at(p, "valuation.freshness.stale") == true {
@@ -161,7 +161,6 @@ func noteStale(v any, stale map[string]bool) {
 	}
 }
 
-// TestStoppingWithOpenSubscriptions stops the service while subscriptions are open.
 func TestStoppingWithOpenSubscriptions(t *testing.T) {
 	for _, args := range [][]string{{"--demo-stream=true"}, {"--demo-stream=false"}} {
 		t.Run(args[0], func(t *testing.T) {

@@ -9,7 +9,7 @@ import (
 	"oddsgraph/internal/demo"
 )
 
-// held is a position according to the events that a client has got so far.
+// held is a position as a client knows it from the events so far.
 type held struct{ size, avg, price *big.Rat }
 
 // TestTheLivePortfolioOfManyPositions subscribes to 2,000 positions while prices move and trades change the positions.
@@ -111,7 +111,7 @@ func TestThePageOfALargePortfolio(t *testing.T) {
 
 	next := func() any {
 		t.Helper()
-		for range 4 { // the service sends at most two events a second, so the market makes about eight steps; the demo venue makes seven
+		for range 4 { // with two events a second, these are eight steps a second; a moving demo venue makes seven
 			s.venue.Step()
 		}
 		event := portfolio.value(t)
@@ -122,7 +122,7 @@ func TestThePageOfALargePortfolio(t *testing.T) {
 		}
 		return event
 	}
-	// On a busy machine, prices become stale before the stream sends their first state. Two events report both changes.
+	// On a busy machine, prices become stale before the stream sends their first values. The next two events report these changes.
 	s.streaming(t)
 	next()
 	next()

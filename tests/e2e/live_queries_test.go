@@ -46,7 +46,7 @@ func (s *service) wantLive(t testing.TB, id string, v any) {
 
 func TestQueriesOfWatchedTokensCostTheVenueNothing(t *testing.T) {
 	t.Parallel()
-	s := startLive(t, "--cache-market-fresh=1h") // the queries may take more than the default minute
+	s := startLive(t, "--cache-market-fresh=1h") // the queries may take more than a minute, which is the default
 	s.streaming(t)
 	id := s.openTokens(1)[0]
 	for _, query := range []struct {
@@ -79,8 +79,8 @@ func TestQueriesOfWatchedTokensCostTheVenueNothing(t *testing.T) {
 	}
 }
 
-// TestRecentPricesAreThoseOfTheStream queries the field recentPrices of a token that a client watches, and of a token that nobody
-// watches. Only the first has recent prices, which must be those of the stream.
+// TestRecentPricesAreThoseOfTheStream queries the field recentPrices of a token to which a client subscribes, and of another token.
+// The first token must have the prices of the stream. The other token must have none.
 func TestRecentPricesAreThoseOfTheStream(t *testing.T) {
 	t.Parallel()
 	s := startLive(t)
@@ -153,7 +153,7 @@ func TestQueriesThatAskAgainAreStreamed(t *testing.T) {
 	}
 }
 
-// TestManySubscribersShareATopic has 1,000 clients watch one token.
+// TestManySubscribersShareATopic checks that 1,000 subscriptions to one token share one topic.
 func TestManySubscribersShareATopic(t *testing.T) {
 	s := startLive(t)
 	s.streaming(t)

@@ -7,8 +7,9 @@ import (
 	"oddsgraph/internal/demo"
 )
 
-// TestEachReadOfASubscriptionFails makes the endpoints that a subscription reads fail or hang. The first event must be an error, or
-// the state if the service gets it from another endpoint. After an error, the state must come when the endpoint works again.
+// TestEachReadOfASubscriptionFails makes the endpoints that a subscription reads fail or hang. The first event must be an error. If
+// the service gets the data from another endpoint, the first event must have them. After an error, the data must come when the
+// endpoint works again.
 func TestEachReadOfASubscriptionFails(t *testing.T) {
 	const (
 		initial   = "INITIAL"
@@ -23,7 +24,7 @@ func TestEachReadOfASubscriptionFails(t *testing.T) {
 	for name, test := range map[string]struct {
 		query string
 		fail  []string
-		want  string // the reason or error code of the first event; if endpoints hang, UPSTREAM_TIMEOUT replaces down
+		want  string // the reason or the error code of the first event; if the endpoints hang, the code is UPSTREAM_TIMEOUT
 	}{
 		"prices":                        {subPrices, []string{prices}, down},
 		"price lists":                   {subPriceLists, []string{prices}, down},
@@ -36,7 +37,7 @@ func TestEachReadOfASubscriptionFails(t *testing.T) {
 		"portfolio: markets":            {subPortfolio, []string{details}, down},
 		"portfolio: prices":             {subPortfolio, []string{prices}, down},
 		"portfolio: spreads":            {subPortfolio, []string{spreads}, initial}, // spreads are not read if there are prices
-		"midpoints: markets":            {midpoint, []string{details}, initial},     // shown, but not used for the valuation
+		"midpoints: markets":            {midpoint, []string{details}, initial},     // markets are not used for the valuation
 		"midpoints: spreads":            {midpoint, []string{spreads}, initial},     // spreads are computed from books
 		"midpoints: books":              {midpoint, []string{books}, initial},
 		"midpoints: spreads, and books": {midpoint, []string{spreads, books}, down},

@@ -6,8 +6,8 @@ import (
 	"testing"
 )
 
-// TestStreamTopics has one client subscribe to more tokens than --stream-topics. The service must subscribe to exactly that many
-// topics of the venue's stream. It must use as few connections of 200 topics as possible.
+// TestStreamTopics has one client subscribe to more tokens than --stream-topics. The service must subscribe to exactly --stream-topics
+// topics of the venue's stream. It must use as few connections as possible. A connection has at most 200 topics.
 func TestStreamTopics(t *testing.T) {
 	t.Parallel()
 	const subscribed = 2400
@@ -33,8 +33,8 @@ func TestStreamTopics(t *testing.T) {
 				}
 			}
 			eventually(t, "the venue streams as many topics as the setting says", func() bool {
-				// As long as less than half of the topics are in use, a subscription to the price of a token also keeps its book
-				// live.
+				// While less than half of the allowed topics are in use, a subscription to a token's price also opens the topic of
+				// its book.
 				n := s.venue.Stats().Stream.Topics
 				sum := n["prices"] + n["orderbook"]
 				if sum > int64(test.topics) {

@@ -9,8 +9,8 @@ import (
 	"oddsgraph/internal/demo"
 )
 
-// TestExecutionsPerClient checks the limits --client-executions and --client-watched. An execution counts for each client that has
-// a subscription to it. It no longer counts for a client when the last of these subscriptions ends.
+// TestExecutionsPerClient checks the limits --client-executions and --client-watched. Equal subscriptions share an execution, which
+// counts for each client that has such a subscription. It counts until the client's last such subscription ends.
 func TestExecutionsPerClient(t *testing.T) {
 	s := startLive(t, "--client-executions=3", "--client-watched=10")
 	s.streaming(t)
@@ -26,7 +26,7 @@ func TestExecutionsPerClient(t *testing.T) {
 	four := socket().subscribe(t, subTrades, vars{"ids": ids[:4]}) // it has no event yet
 	eventually(t, "a second execution", func() bool { return s.executions() == 2 })
 
-	// The client watches as many ids as it may. So it cannot start another execution, but it can join an existing one.
+	// The client watches as many ids as it may. It cannot start another execution, but it can join an existing execution.
 	socket().subscribe(t, subPrices, vars{"ids": ids[:1]}).wantEnd(t, "RATE_LIMITED")
 	socket().subscribe(t, subStatus, nil).wantEnd(t, "RATE_LIMITED")
 	s.sse(t, subStatus, nil, anonymous).wantEnd(t, "RATE_LIMITED")
@@ -41,12 +41,12 @@ func TestExecutionsPerClient(t *testing.T) {
 		return !open.subscribe(t, subPrices, vars{"ids": ids[:1]}).next(t).refused
 	})
 	open.subscribe(t, subPrices, vars{"ids": ids[1:2]}).value(t)
-	open.subscribe(t, subPrices, vars{"ids": ids[2:3]}).wantEnd(t, "RATE_LIMITED") // a fourth execution
+	open.subscribe(t, subPrices, vars{"ids": ids[2:3]}).wantEnd(t, "RATE_LIMITED") // this would be a fourth execution
 	four.stop()
 }
 
 // TestExecutionIsNotCountedForAnOpenerThatLeft disconnects the client that started an execution. After that, the execution must
-// count only for the other clients that still subscribe to it.
+// count only for the clients that still have a subscription to it.
 func TestExecutionIsNotCountedForAnOpenerThatLeft(t *testing.T) {
 	s := startLive(t, "--client-executions=1", "--trusted-proxies=127.0.0.1")
 	s.streaming(t)
@@ -72,8 +72,8 @@ func TestExecutionIsNotCountedForAnOpenerThatLeft(t *testing.T) {
 	joiner.reason(t, "CHANGE")
 }
 
-// TestALoneCallerHasAllOfTheStream has one caller use all topics of the stream. When other callers come, they must get the topics
-// that exceed the first caller's share. For the first caller, the service must then poll the tokens of these topics.
+// TestALoneCallerHasAllOfTheStream has one caller use all topics of the stream. When other callers subscribe, the service must give
+// them some of these topics, and poll the tokens of these topics for the first caller.
 func TestALoneCallerHasAllOfTheStream(t *testing.T) {
 	t.Parallel()
 	const room = 20
@@ -81,7 +81,7 @@ func TestALoneCallerHasAllOfTheStream(t *testing.T) {
 	s.streaming(t)
 	ids := s.openTokens(room + room/4)
 	alone := s.dial(t, anonymous).subscribe(t, subPrices, vars{"ids": ids[:room]})
-	// heard waits until the caller has the current price of every token.
+	// heard waits until the first caller has the current price of every token.
 	last := make(map[string]string)
 	heard := func() {
 		t.Helper()

@@ -35,7 +35,8 @@ const (
 	subStatus = `subscription { streamStatusChanged { state since connections watchedTokens reconnects } }`
 )
 
-// within is the time limit for a first event. It is ten times the documented time, because the machine may be busy.
+// within is the time limit for the first event of a subscription. It is ten times the documented time, because the machine may be
+// busy.
 const within = 10 * time.Second
 
 // move changes a token's price to one of two fixed values and returns the new price. The change is at least one tick of any tick
@@ -61,7 +62,7 @@ func wantText(t testing.TB, v any, path, want string) {
 	}
 }
 
-// plain formats a decimal of the venue as the service does.
+// plain formats a decimal of the venue as the service formats it.
 func plain[T fmt.Stringer](v T) string {
 	text := v.String()
 	if strings.Contains(text, ".") {
@@ -407,7 +408,7 @@ func TestUnknownIDsOfASubscription(t *testing.T) {
 	k.subscribe(t, subBook, vars{"id": "no-such-4"}).wantEnd(t, "BAD_USER_INPUT")
 }
 
-// TestThePaceOfASubscription subscribes with maxPerSecond while there are more changes. The events must keep to this rate, and the
+// TestThePaceOfASubscription subscribes with maxPerSecond while changes come faster. The events must not exceed this rate, and the
 // last event must have the newest state.
 func TestThePaceOfASubscription(t *testing.T) {
 	s := startLive(t)
@@ -444,7 +445,7 @@ func TestThePaceOfASubscription(t *testing.T) {
 	}
 }
 
-// TestUpdate selects the reason of every kind of event through the interface Update.
+// TestUpdate checks that every kind of event implements the interface Update.
 func TestUpdate(t *testing.T) {
 	t.Parallel()
 	s := startLive(t)

@@ -12,8 +12,7 @@ import (
 	"oddsgraph/internal/demo"
 )
 
-// marketFields maps fields of a market to the names that the venue uses. It has only fields whose values come with the market
-// itself.
+// marketFields maps fields of a market to the names that the venue uses. It has only fields that are part of the venue's market.
 var marketFields = map[string]string{
 	"marketId": "marketId", "slug": "slug", "question": "question", "groupItemTitle": "groupItemTitle", "image": "image",
 	"category": "category", "tags": "tags", "status": "status", "statusRaw": "status", "acceptingOrders": "acceptingOrders",
@@ -29,7 +28,7 @@ const marketSelection = ` {
   freshness { source stale receivedAt asOf }
 }`
 
-// wantMarket compares a market with the venue's details of it.
+// wantMarket compares a market with the venue's response about this market.
 func wantMarket(t *testing.T, got, venue any) {
 	t.Helper()
 	for field, name := range marketFields {
@@ -106,8 +105,8 @@ func TestMarketsSayWhatTheVenueSays(t *testing.T) {
 	}
 }
 
-// TestSummariesAreFilledIn queries fields that a search omits. The service must read them in one batch, and only for markets that
-// can have values.
+// TestSummariesAreFilledIn queries fields that the venue's search omits. The service must read these fields in one call, and only
+// for markets that can have values.
 func TestSummariesAreFilledIn(t *testing.T) {
 	s := start(t)
 	ended := []string{"RESOLVED", "CANCELLED"}
@@ -158,7 +157,6 @@ func TestListsKeepTheOrderOfTheirIDs(t *testing.T) {
 	}
 }
 
-// TestWhatIsAbsentIsNull queries ids that the venue does not know.
 func TestWhatIsAbsentIsNull(t *testing.T) {
 	s := start(t)
 	data := s.ask(t, `{
@@ -179,7 +177,7 @@ func TestWhatIsAbsentIsNull(t *testing.T) {
 	data = s.ask(t, `query ($id: String!) { token(tokenId: $id) { price { basis } spread { spread } orderbook { spread } fillEstimate(side: SELL, amount: 1) { cost } } spreads(tokenIds: [$id]) { spread } }`, vars{"id": closed}, anonymous)
 	wantJSON(t, "closed", data, `{"token":{"price":{"basis":"VENUE"},"spread":null,"orderbook":null,"fillEstimate":null},"spreads":[null]}`)
 
-	// Positions and orders that the account no longer has.
+	// The account does not have these positions and orders.
 	gone := []string{
 		model.EncodeID(model.KindPosition, addressOf50, "none", "YES"), model.EncodeID(model.KindOrder, addressOf50, "none"),
 		model.EncodeID(model.KindPosition, addressOf50, s.venue.Positions(addressOf50)[0].MarketID, "Neither"),
@@ -188,7 +186,7 @@ func TestWhatIsAbsentIsNull(t *testing.T) {
 	wantJSON(t, "gone", data, `{"nodes":[null,null,null]}`)
 }
 
-// TestNodesRoundTrip queries the id of an object of every type, and then the object by this id.
+// TestNodesRoundTrip queries the id of an object of every type, and then queries the object by this id.
 func TestNodesRoundTrip(t *testing.T) {
 	s := start(t)
 	held := s.venue.Positions(addressOf50)[7]
@@ -227,7 +225,8 @@ func TestNodesRoundTrip(t *testing.T) {
 	}
 }
 
-// TestPositionsAsNodesTravelTogether queries an account's positions by id. Their tokens and markets are read in batches.
+// TestPositionsAsNodesTravelTogether queries positions by id. The service must read their prices in one call, and their markets in
+// one call.
 func TestPositionsAsNodesTravelTogether(t *testing.T) {
 	s := start(t)
 	ids := pluck(s.ask(t, `{ user(address: "`+addressOf50+`") { positions(first: 40) { nodes { id } } } }`, nil, keyOf50), "user.positions.nodes", "id")
@@ -266,8 +265,8 @@ func TestEvents(t *testing.T) {
 		if got := pluck(e, "markets.nodes", "marketId"); !slices.Equal(got, markets) {
 			t.Errorf("markets: got %v, want %v", got, markets)
 		}
-		// Query the event by its slug and as a field of one of its markets. The market has the event's title, so the title needs no
-		// call.
+		// Query the event by its slug and as a field of one of its markets. The venue's market has the event's title, so the query
+		// of the title needs no other call.
 		bySlug := s.ask(t, `query ($slug: String!) { event(slug: $slug) `+selection+` }`, vars{"slug": slug}, anonymous)
 		wantJSON(t, "by slug", at(bySlug, "event"), asJSON(e))
 		ofMarket := s.ask(t, `query ($id: String!) { market(marketId: $id) { event `+selection+` } }`, vars{"id": markets[0]}, anonymous)
@@ -326,7 +325,7 @@ func TestSearch(t *testing.T) {
 	}
 }
 
-// levels returns a side of a book from the venue or the graph.
+// levels returns the prices and the sizes of a side of a book. The book may be a response of the venue or of the service.
 func levels(t *testing.T, book any, side string) (prices, sizes []*big.Rat) {
 	t.Helper()
 	for _, l := range list(book, side) {
@@ -387,7 +386,7 @@ func TestOrderbooks(t *testing.T) {
 	}
 }
 
-// fill computes a fill estimate from a side of a book.
+// fill computes a fill estimate from a side of a book. It uses amount if size is nil.
 func fill(prices, sizes []*big.Rat, size, amount *big.Rat) (filled, cost, worst *big.Rat, complete bool) {
 	filled, cost = new(big.Rat), new(big.Rat)
 	for i := range prices {
@@ -465,7 +464,7 @@ func TestFillEstimates(t *testing.T) {
 	}
 }
 
-// wantNear compares a number with a quotient that the service rounded to 34 digits.
+// wantNear compares a number of the service with want. The service rounds a quotient to 34 digits.
 func wantNear(t *testing.T, what string, got any, want *big.Rat) {
 	t.Helper()
 	g := number(t, got)

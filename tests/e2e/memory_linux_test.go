@@ -44,16 +44,14 @@ func liveBytes(t testing.TB, p *program) int {
 }
 
 // TestMemoryOfSubscriptions measures the memory of idle subscriptions in the shipped program, with pings and after a burst of
-// events. The program is built without the race detector, which would take several times as much memory.
+// events. The program is built without the race detector. With it, the program would take several times as much memory.
 func TestMemoryOfSubscriptions(t *testing.T) {
 	t.Parallel() // it mostly waits for pings
 	exe := buildProgram(t)
 	for _, test := range []struct {
 		sockets, each int
-		// These fields are limits for each subscription in KiB. takes is the limit for heap objects and stacks. resident is the
-		// limit for the resident memory. Resident memory also includes garbage and fragmentation, so it depends on when the garbage
-		// collector runs. With ten subscriptions on a socket, 3.5 to 6 KiB of resident memory were measured, mostly when other
-		// tests ran at the same time.
+		// takes and resident are limits for each subscription in KiB. takes is the limit for heap objects and stacks. resident is
+		// the limit for the resident memory. It is higher, because resident memory also includes garbage and fragmentation.
 		takes, resident float64
 	}{
 		{2000, 1, 26, 40},
@@ -83,7 +81,7 @@ func TestMemoryOfSubscriptions(t *testing.T) {
 	}
 }
 
-// listeners are clients with equal subscriptions.
+// listeners are clients of which each subscribes to the prices of the same tokens.
 type listeners struct {
 	t      *testing.T
 	p      *program
@@ -100,7 +98,7 @@ func newListeners(t *testing.T, p *program, venue *witness, each int) *listeners
 	return l
 }
 
-// open returns n tokens of open markets.
+// open returns n tokens of different open markets.
 func (w *witness) open(n int) (tokens []string) {
 	for _, tk := range w.venue.Tokens() {
 		if tk.Status == "OPEN" && tk.Outcome == "YES" && len(tokens) < n {
@@ -161,7 +159,7 @@ func (l *listeners) listen(conn net.Conn) {
 	}()
 }
 
-// warm sends queries until the resident memory stops growing. So the garbage of queries does not count for clients that join later.
+// warm sends queries until the resident memory stops growing. After that, further growth is due to the clients that connect.
 func (l *listeners) warm() {
 	query := asJSON(vars{"query": `query ($ids: [String!]!) { tokens(tokenIds: $ids) { id price { price } orderbook(depth: 50) { bids { price size } asks { price size } } } }`, "variables": vars{"ids": l.venue.open(20)}})
 	for i, least := 0, 0; i < 5; i++ {
@@ -178,7 +176,7 @@ func (l *listeners) warm() {
 	}
 }
 
-// burst changes all prices n times. After each change, it waits until all clients have the event.
+// burst changes all prices n times. After each change, it waits until all clients have received the events.
 func (l *listeners) burst(n int) {
 	for range n {
 		l.moves++
