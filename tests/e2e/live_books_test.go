@@ -150,8 +150,8 @@ func (s *service) sparedTokens() []string {
 	return ids[:2]
 }
 
-// TestReplayedBooksEqualTheVenuesBooks has clients replay order book events while the stream has faults. Examples are lost, repeated
-// and corrupt frames, skipped sequence numbers and new epochs.
+// TestReplayedBooksEqualTheVenuesBooks has clients replay order book events while the stream has faults. Examples are lost,
+// repeated and corrupt frames, skipped sequence numbers and new epochs.
 func TestReplayedBooksEqualTheVenuesBooks(t *testing.T) {
 	t.Parallel()
 	s := startLive(t)

@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// TestStreamTopics has one client subscribe to more tokens than --stream-topics. The service must subscribe to exactly --stream-topics
+// TestStreamTopics has one client subscribe to more tokens than --stream-topics. The service must open exactly --stream-topics
 // topics of the venue's stream. It must use as few connections as possible. A connection has at most 200 topics.
 func TestStreamTopics(t *testing.T) {
 	t.Parallel()

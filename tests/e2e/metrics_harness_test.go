@@ -17,8 +17,8 @@ import (
 type scraped struct {
 	t       testing.TB
 	text    string
-	samples map[string]float64 // by name and labels, as in the text
-	checked map[string]bool    // whether the test compared a family of metrics, by name
+	samples map[string]float64 // maps a name with labels, as in the text, to a value
+	checked map[string]bool    // maps the name of a family of metrics to true if the test has compared it
 }
 
 func (s *service) scrape(t testing.TB) *scraped {
@@ -52,7 +52,7 @@ func readScrape(t testing.TB, text string) *scraped {
 	return m
 }
 
-// check marks the family of a series as compared.
+// check records that the test has compared the family of a series.
 func (m *scraped) check(series string) {
 	name, _, _ := strings.Cut(series, "{")
 	for _, family := range []string{name, strings.TrimSuffix(name, "_count"), strings.TrimSuffix(name, "_sum"), strings.TrimSuffix(name, "_bucket")} {
@@ -62,7 +62,7 @@ func (m *scraped) check(series string) {
 	}
 }
 
-// want compares a series with an independent count. The parameter series is its name and labels.
+// want compares a series with an independent count. series is the metric's name with its labels.
 func (m *scraped) want(series string, want float64) {
 	m.t.Helper()
 	m.check(series)
@@ -71,8 +71,8 @@ func (m *scraped) want(series string, want float64) {
 	}
 }
 
-// only compares all series of a metric with independent counts. The map want has the counts by labels. Series whose count is 0 may
-// be missing.
+// only compares all series of a metric with independent counts. want maps the labels of a series to its count. A series whose count
+// is 0 may be missing.
 func (m *scraped) only(metric string, want map[string]float64) {
 	m.t.Helper()
 	m.check(metric)
@@ -97,7 +97,7 @@ func (m *scraped) within(series string, least, most float64) {
 	}
 }
 
-// sum adds up the series of a metric that have all of these labels.
+// sum adds up the series of a metric that have all given labels.
 func (m *scraped) sum(metric string, labels ...string) (n float64) {
 	for series, value := range m.samples {
 		name, has, _ := strings.Cut(series, "{")
@@ -108,13 +108,13 @@ func (m *scraped) sum(metric string, labels ...string) (n float64) {
 	return n
 }
 
-// ledger is the demo venue behind a proxy that counts the calls itself.
+// ledger is a proxy in front of the demo venue. It counts the calls.
 type ledger struct {
 	*httptest.Server
 	venue *demo.Venue
 
 	mu sync.Mutex
-	// calls has the number of calls by endpoint and status. keys has the number of requested keys by endpoint.
+	// calls maps an endpoint with a status to the number of calls. keys maps an endpoint to the number of requested keys.
 	calls, keys map[string]float64
 	held        map[string]chan struct{}
 	waiting     chan string
@@ -198,7 +198,7 @@ func (l *ledger) total(endpoint string) (n float64) {
 	return n
 }
 
-// tally counts the test's own operations by type, name and outcome.
+// tally counts the operations that the test has sent, by type, name and outcome.
 type tally map[string]float64
 
 func (c tally) add(kind, name, outcome string) {

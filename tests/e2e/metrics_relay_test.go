@@ -7,7 +7,7 @@ import (
 	"oddsgraph/tests/tool"
 )
 
-// relayMetrics compares the metrics of a shared stream with what two replicas follow. It adds them to m.
+// relayMetrics compares the metrics of a stream that two replicas share with the topics that they use. It adds the metrics to m.
 func relayMetrics(t *testing.T, m *scraped) {
 	t.Helper()
 	server := tool.StartRedis(t)
@@ -20,7 +20,7 @@ func relayMetrics(t *testing.T, m *scraped) {
 	}
 	a, b := replica(), replica()
 	ids := a.openTokens(2)
-	read := func(s *service, id string) { // the feed follows a price that is queried often
+	read := func(s *service, id string) { // the service opens the topic of a price that is queried often
 		s.query(t, `query($t: [String!]!) { tokenPrices(tokenIds: $t) { price } }`, vars{"t": []string{id}}, anonymous)
 	}
 	owned := func(name string) float64 { return a.scrape(t).samples[name] + b.scrape(t).samples[name] }

@@ -13,7 +13,7 @@ import (
 	"oddsgraph/tests/tool"
 )
 
-// promtool runs promtool with these arguments, and with text as its input.
+// promtool runs the command promtool with args, and with text as its standard input.
 func promtool(t testing.TB, text string, args ...string) {
 	t.Helper()
 	cmd := exec.Command(tool.Require(t, "promtool"), args...)
@@ -26,11 +26,11 @@ func promtool(t testing.TB, text string, args ...string) {
 // checkExposition has promtool check a scrape.
 func checkExposition(t testing.TB, m *scraped) { promtool(t, m.text, "check", "metrics") }
 
-// metricName matches our metrics and those of the libraries that we register.
+// metricName matches the names of the program's metrics and of the metrics of its libraries.
 var metricName = regexp.MustCompile(`\b(?:oddsgraph|go|process|promhttp)_[a-z0-9_]+`)
 
-// checkQueries fails if a query of the dashboard or of an alert uses a metric that is not in the scrape. It also fails if the
-// dashboard does not show a metric of the scrape.
+// checkQueries checks that the queries of the dashboard and of the alerts use only metrics of the scrape. It also checks that the
+// dashboard shows every metric of the scrape.
 func checkQueries(t testing.TB, m *scraped) {
 	t.Helper()
 	shown := map[string]bool{}
@@ -59,7 +59,7 @@ func checkQueries(t testing.TB, m *scraped) {
 	}
 }
 
-// checkReference fails if a metric is in the scrape and not in docs/metrics.md, or in docs/metrics.md and not in the scrape.
+// checkReference checks that the scrape and docs/metrics.md have the same metrics.
 func checkReference(t testing.TB, m *scraped) {
 	t.Helper()
 	b, err := os.ReadFile("docs/metrics.md")
@@ -106,7 +106,7 @@ func dashboardQueries(t testing.TB) (queries []string) {
 	return queries
 }
 
-// alertQueries returns the lines of the alerts in deploy/prometheus, including their texts.
+// alertQueries returns the lines of the alerts file in deploy/prometheus.
 func alertQueries(t testing.TB) []string {
 	t.Helper()
 	b, err := os.ReadFile("deploy/prometheus/alerts.yml")
@@ -116,7 +116,7 @@ func alertQueries(t testing.TB) []string {
 	return strings.Split(string(b), "\n")
 }
 
-// TestRules has promtool check the alerts, run their tests, and check the dashboard's queries as rules.
+// TestRules has promtool check the alerts, run the tests of the alerts, and check the dashboard's queries.
 func TestRules(t *testing.T) {
 	promtool(t, "", "check", "rules", "deploy/prometheus/alerts.yml")
 	promtool(t, "", "test", "rules", "deploy/prometheus/alerts_test.yml")
@@ -136,7 +136,7 @@ func TestRules(t *testing.T) {
 	promtool(t, "", "check", "rules", file)
 }
 
-// TestAlertsAreTested requires two tests of each alert: one in which it fires and one in which it does not.
+// TestAlertsAreTested checks that each alert has two tests: one in which the alert fires, and one in which it does not fire.
 func TestAlertsAreTested(t *testing.T) {
 	alerts, tests := strings.Join(alertQueries(t), "\n"), ""
 	if b, err := os.ReadFile("deploy/prometheus/alerts_test.yml"); err == nil {

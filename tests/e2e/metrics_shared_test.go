@@ -14,8 +14,8 @@ import (
 	"oddsgraph/tests/tool"
 )
 
-// sharedMetrics compares the metrics of what replicas share with the commands that Redis executes and with the venue's calls. It
-// adds them to m.
+// sharedMetrics compares the metrics about the data that replicas share with the commands that Redis executes and with the venue's
+// calls. It adds the metrics to m.
 func sharedMetrics(t *testing.T, m *scraped) {
 	t.Helper()
 	server := tool.StartRedis(t)
@@ -71,7 +71,7 @@ func sharedMetrics(t *testing.T, m *scraped) {
 		s.want("oddsgraph_shared_replicas_max", 2)
 		s.want("oddsgraph_shared_disconnects_total", 0)
 		s.want("oddsgraph_shared_hold_seconds", 0)
-		s.want("oddsgraph_shared_reserve_left", 0) // the reserve is not open yet
+		s.want("oddsgraph_shared_reserve_left", 0) // a new process may not use its reserve yet
 		s.want(`oddsgraph_shared_cache_claims_total{kind="price",result="found"}`, 0)
 		for _, command := range []string{"tick", "ask", "get", "claim"} {
 			s.want(fmt.Sprintf("oddsgraph_shared_call_duration_seconds_count{command=%q}", command), s.sum("oddsgraph_shared_calls_total", fmt.Sprintf("command=%q", command)))
@@ -117,7 +117,7 @@ func sharedMetrics(t *testing.T, m *scraped) {
 	m.add(sa, "oddsgraph_shared_")
 }
 
-// add marks families with a prefix as compared if they were compared in another scrape.
+// add records that the test has compared the families with a prefix that it has compared in another scrape.
 func (m *scraped) add(other *scraped, prefix string) {
 	for family, checked := range other.checked {
 		if strings.HasPrefix(family, prefix) {
@@ -126,7 +126,7 @@ func (m *scraped) add(other *scraped, prefix string) {
 	}
 }
 
-// callsToRedis counts the commands in the output of Redis's MONITOR, by the command names of the metrics.
+// callsToRedis counts the commands in the output of Redis's MONITOR, by the name of the command in the metrics.
 func callsToRedis(t *testing.T, monitor string) map[string]float64 {
 	t.Helper()
 	calls := map[string]float64{}
@@ -138,7 +138,7 @@ func callsToRedis(t *testing.T, monitor string) map[string]float64 {
 	return calls
 }
 
-// grantedCalls counts the calls that the ledger granted.
+// grantedCalls counts the calls to the venue that the scripts in Redis allowed.
 func grantedCalls(monitor string) float64 {
 	calls := map[string]bool{}
 	for _, found := range regexp.MustCompile(`lua\] "ZADD" "[^"]+:window:public" "\d+" "(\w+\.\w+\.\d+)"`).FindAllStringSubmatch(monitor, -1) {

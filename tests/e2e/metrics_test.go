@@ -18,8 +18,8 @@ import (
 	"oddsgraph/internal/telemetry"
 )
 
-// TestMetricsAreTrue uses every part of a service and compares each metric with an independent count. The client, a proxy in front
-// of the venue, or the venue itself counts.
+// TestMetricsAreTrue uses every part of a service and compares each metric with an independent count. The count comes from the
+// client, from a proxy in front of the venue, or from the venue.
 func TestMetricsAreTrue(t *testing.T) {
 	t.Parallel() // it mostly waits
 	books := newLedger(t)
@@ -42,7 +42,7 @@ func TestMetricsAreTrue(t *testing.T) {
 	t.Cleanup(func() { lines.Close(patience) })
 	began := time.Now()
 	s.streaming(t)
-	ids := s.openTokens(30) // the test queries each token so rarely that the service does not watch it
+	ids := s.openTokens(30) // the test queries each token rarely, so that the service does not subscribe to it
 	operations, rejections := tally{}, map[string]float64{}
 	responses := map[string]float64{}
 	ask := func(query string, variables vars, outcome, verdict string) {
@@ -65,8 +65,8 @@ func TestMetricsAreTrue(t *testing.T) {
 		}
 	}
 
-	// The following queries get prices from the venue, from the response cache and from the cache of prices. Further queries are
-	// for an unknown token and by a trusted document.
+	// The following queries get prices from the venue, from the response cache and from the cache of prices. One query is for an
+	// unknown token, and one names a trusted document.
 	const prices = `query($t: [String!]!) { tokenPrices(tokenIds: $t) { price } }`
 	const again = `query($t: [String!]!) { tokenPrices(tokenIds: $t) { tokenId price } }`
 	ask(prices, vars{"t": ids[:3]}, "ok", "miss")
@@ -81,9 +81,9 @@ func TestMetricsAreTrue(t *testing.T) {
 	s.ask(t, `query($a: Address!) { user(address: $a) { balance { cashBalance } } }`, vars{"a": addressOf3}, keyOf3)
 	operations.add("query", "", "ok")
 	responses[`verdict="miss"`]++
-	// Three spreads in one call, into a cache that holds at most two.
+	// One call returns three spreads. The cache holds at most two.
 	ask(`query($t: [String!]!) { spreads(tokenIds: $t) { bestBid } }`, vars{"t": ids[20:23]}, "ok", "miss")
-	// A stale book, which is refreshed in the background when it is read again.
+	// When a query reads a stale book, the service refreshes the book in the background.
 	const book = `query($t: String!) { token(tokenId: $t) { orderbook { bids { price } } } }`
 	ask(book, vars{"t": ids[3]}, "ok", "miss")
 	read := time.Now()
@@ -170,7 +170,7 @@ func TestMetricsAreTrue(t *testing.T) {
 		move()
 		next("CHANGE")
 	}
-	// A lost frame, and a lost connection of the stream.
+	// The stream loses a frame, and then its connection.
 	s.setFaults(t, demo.Fault{Path: demo.StreamPath, Kind: demo.FaultSkip, Channel: "prices", TokenID: ids[10], Count: 1})
 	move()
 	next("RESYNC")
@@ -182,7 +182,7 @@ func TestMetricsAreTrue(t *testing.T) {
 	eventually(t, "one has left", func() bool { return s.API.Stats().Groups.Members == 2 })
 	operations.add("subscription", "", "ok")
 
-	// An unreadable response, and failures that open a circuit.
+	// The venue sends an unreadable response, and then fails until a circuit opens.
 	s.setFaults(t, demo.Fault{Path: "/api/exchange/price-history", Kind: demo.FaultHalfBroken})
 	history := func(token string) {
 		s.query(t, `query($t: String!) { token(tokenId: $t) { history { points { price } } } }`, vars{"t": token}, anonymous)
@@ -204,7 +204,7 @@ func TestMetricsAreTrue(t *testing.T) {
 	calls := books.total("")
 	eventually(t, "the books agree", func() bool { return s.scrape(t).sum("oddsgraph_venue_calls_total") == calls })
 	before := s.scrape(t)
-	if took := time.Since(began); took < 50*time.Second { // later, the first calls may no longer count against the rate limit
+	if took := time.Since(began); took < 50*time.Second { // after a minute, the first calls no longer count against the rate limit
 		before.want("oddsgraph_budget_left", 950-calls)
 	}
 	before.want("oddsgraph_budget_throttled_seconds_total", 0)
@@ -254,8 +254,8 @@ func TestMetricsAreTrue(t *testing.T) {
 		m.want(`oddsgraph_output_refusals_total{transport="`+transport+`"}`, 0)
 	}
 
-	// A query that came during the execution shared its response. A query that came just after the execution hit the response
-	// cache.
+	// A query that the service received during the execution shared its response. A query that it received just after the
+	// execution hit the response cache.
 	late := m.samples[`oddsgraph_response_cache_requests_total{verdict="hit"}`] - responses[`verdict="hit"`]
 	if late < 0 || late > shared-1 {
 		t.Errorf("%v of %v simultaneous equal queries were not shared", late, shared)
@@ -277,8 +277,8 @@ func TestMetricsAreTrue(t *testing.T) {
 	}
 	m.want(`oddsgraph_cache_requests_total{kind="price",verdict="miss"}`, 3+1+1+2+1)
 	m.want(`oddsgraph_cache_requests_total{kind="price",verdict="not_found"}`, 1)
-	// During the outage the subscription polls for up to ten seconds. The polls get values from the cache, which are stale at
-	// first.
+	// During the outage, the service polls for the subscription for up to ten seconds. The polls get values from the cache. At
+	// first, these values are stale.
 	m.within(`oddsgraph_cache_requests_total{kind="price",verdict="hit"}`, 3, 3+20)
 	m.within(`oddsgraph_cache_requests_total{kind="price",verdict="stale"}`, 0, 20)
 	verdicts("spread", map[string]float64{"miss": 3 + 1 + 1})
@@ -287,10 +287,10 @@ func TestMetricsAreTrue(t *testing.T) {
 	verdicts("history", map[string]float64{"miss": 1})
 	verdicts("search", map[string]float64{"miss": 1})
 	m.want(`oddsgraph_cache_coalesced_keys_total{kind="price"}`, 1)
-	m.within(`oddsgraph_cache_late_answers_total{kind="price"}`, 0, 1) // depends on whether REST and the stream agree on the time
+	m.within(`oddsgraph_cache_late_answers_total{kind="price"}`, 0, 1) // 0 if the REST price and the streamed price have the same time
 	m.want(`oddsgraph_cache_upstream_calls_total{kind="price"}`, books.total("prices"))
 	m.want(`oddsgraph_cache_upstream_keys_total{kind="price"}`, books.keys["prices"])
-	m.want(`oddsgraph_cache_evictions_total{kind="spread"}`, 2) // evicted by the third spread, and by the spread of the streamed token
+	m.want(`oddsgraph_cache_evictions_total{kind="spread"}`, 2) // one for the third spread, and one for the streamed token's spread
 	m.want(`oddsgraph_cache_entries{kind="spread"}`, 2)
 	m.within(`oddsgraph_cache_bytes{kind="spread"}`, 2*300, 2*1000)
 	m.want(`oddsgraph_cache_entries{kind="price"}`, 3+1+1+1+1+1) // including one unknown and one streamed token
@@ -343,14 +343,14 @@ func TestMetricsAreTrue(t *testing.T) {
 	m.within("oddsgraph_stream_last_frame_timestamp_seconds", float64(began.Unix()), float64(time.Now().Unix()+1))
 	m.want("oddsgraph_stream_snapshots_total", sum(heard.Resyncs))
 	m.want("oddsgraph_stream_refused_topics_total", 0)
-	m.want("oddsgraph_stream_lag_seconds_count", float64(heard.Frames["orderbook_update"]+heard.Frames["price_update"]-heard.Subscribes["prices"])) // the first price after each subscription may be of any age
+	m.want("oddsgraph_stream_lag_seconds_count", float64(heard.Frames["orderbook_update"]+heard.Frames["price_update"]-heard.Subscribes["prices"])) // the first price after each subscription may be old and is not counted
 	m.within("oddsgraph_stream_lag_seconds_sum", 0, time.Since(began).Seconds()*moved)
 	m.want("oddsgraph_feed_gaps_total", 1)
 	m.want("oddsgraph_feed_resyncs_total", 1+topics) // one topic after the gap, all topics after the restart
 	m.want("oddsgraph_feed_topics", topics)
 	m.want("oddsgraph_feed_tokens", 1)
 	m.want("oddsgraph_feed_resyncing_topics", 0)
-	m.within("oddsgraph_feed_conflated_total", 0, 3) // merged states around the restart of the stream
+	m.within("oddsgraph_feed_conflated_total", 0, 3) // the service may merge states around the restart of the stream
 
 	m.want("oddsgraph_subscriptions", 2)
 	m.want("oddsgraph_subscription_groups", 1)
@@ -364,8 +364,7 @@ func TestMetricsAreTrue(t *testing.T) {
 	m.want("oddsgraph_websockets_accepted_total", 1)
 	m.want("oddsgraph_event_streams", 1)
 
-	// These metrics stay 0, because no client was slow and nothing else failed. TestMetricsByName checks that they count when
-	// something happens.
+	// These metrics stay 0, because no client was slow and nothing else failed. TestMetricsByName checks that these metrics count.
 	for _, never := range []string{
 		"oddsgraph_subscription_restarts_total", "oddsgraph_subscription_dropped_total", "oddsgraph_connections_refused_total",
 		`oddsgraph_websockets_given_up_total{reason="silent"}`, `oddsgraph_websockets_given_up_total{reason="slow"}`,
@@ -394,7 +393,7 @@ func TestMetricsAreTrue(t *testing.T) {
 	checkExposition(t, m) // last, because the test is skipped without promtool
 }
 
-// driftOf returns the "what" label of the venue's only drift.
+// driftOf returns the label "what" of the only series of oddsgraph_venue_drift_total for price-history.
 func driftOf(m *scraped) string {
 	for series := range m.samples {
 		if _, what, ok := strings.Cut(series, `oddsgraph_venue_drift_total{endpoint="price-history",what="`); ok {

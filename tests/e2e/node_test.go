@@ -17,14 +17,13 @@ import (
 	"oddsgraph/tests/tool"
 )
 
-// nodeTimeout is the time limit for a file of checks. It is also the limit for the installation of the packages that all checks
-// need.
+// nodeTimeout is the time limit for a command of Node.js, such as a test file or a build.
 const nodeTimeout = 10 * time.Minute
 
 // nodeMajor is the oldest major version of Node.js that clients/ and web/ support.
 const nodeMajor = 20
 
-// requireNode ends the test as tool.Missing does, unless npm and a recent Node.js are installed.
+// requireNode checks that npm and a recent Node.js are installed. If they are not, it ends the test as tool.Missing does.
 func requireNode(t *testing.T) {
 	t.Helper()
 	tool.Require(t, "npm")
@@ -50,9 +49,10 @@ func node(t *testing.T, dir, name string, args ...string) {
 	}
 }
 
-// runNodeTest runs the shipped program with args, runs a file of checks in dir, and reports each check as a subtest. The checks get
-// the variables in env and three more: ODDSGRAPH_URL is the GraphQL endpoint, and ODDSGRAPH_VENUE is the base URL of the demo venue
-// with its control endpoints (see internal/demo/control.go). A POST to ODDSGRAPH_RESTART_URL restarts both on the same ports.
+// runNodeTest runs the shipped program with args, runs a test file in dir with Node.js, and reports each test of the file as a
+// subtest. Node.js gets the environment variables in env and three more: ODDSGRAPH_URL is the GraphQL endpoint, and
+// ODDSGRAPH_VENUE is the base URL of the demo venue (see internal/demo/control.go). A POST to ODDSGRAPH_RESTART_URL restarts the
+// program on the same ports.
 func runNodeTest(t *testing.T, dir, file string, env []string, args ...string) {
 	exe := buildProgram(t)
 	args = append([]string{"--demo-control", "--trusted-proxies="}, args...) // a trusted proxy would switch the control off
@@ -92,13 +92,13 @@ func runNodeTest(t *testing.T, dir, file string, env []string, args ...string) {
 	}
 }
 
-// checks is a process that runs a file of checks. Its output may be read when the process has ended.
+// checks is a process of Node.js that runs a test file. Its output may be read when the process has ended.
 type checks struct {
 	ended          chan error
 	stdout, stderr bytes.Buffer
 }
 
-// startChecks starts a file of checks in dir, with additional environment variables.
+// startChecks starts Node.js with a test file in dir, with additional environment variables.
 func startChecks(t *testing.T, dir, file string, env ...string) *checks {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), nodeTimeout)
@@ -119,7 +119,7 @@ func startChecks(t *testing.T, dir, file string, env ...string) *checks {
 	return c
 }
 
-// wantPassed reports each check as a subtest, from the lines that clients/reporter.mjs prints.
+// wantPassed reports each test of a test file as a subtest. report holds the lines that clients/reporter.mjs printed.
 func wantPassed(t *testing.T, ended error, report *bytes.Buffer, stderr string) {
 	t.Helper()
 	checks, failed := 0, 0

@@ -23,8 +23,8 @@ import (
 	"oddsgraph/tests/unraced"
 )
 
-// observed returns another HTTP handler over the service's cache. If the parameter by is true, the handler has metrics and logs at
-// most the given number of lines a second. If by is false, the handler has no metrics and does not log requests.
+// observed returns another HTTP handler that uses the service's cache. If by is true, the handler has metrics and logs at most
+// lines lines a second. If by is false, the handler has no metrics and does not log requests.
 func (s *service) observed(t testing.TB, lines int, by bool, args ...string) http.Handler {
 	t.Helper()
 	cfg, err := config.Parse(args, nil, io.Discard)
@@ -52,7 +52,7 @@ func (s *service) observed(t testing.TB, lines int, by bool, args ...string) htt
 	return telemetry.Requests(log, lines, api)
 }
 
-// repeated returns a function that sends the same request each time.
+// repeated returns a function that sends the same request to h each time.
 func repeated(t testing.TB, h http.Handler, body, credentials string) func() {
 	r := httptest.NewRequestWithContext(t.Context(), http.MethodPost, httpapi.PathGraphQL, nil)
 	r.Header.Set("Content-Type", "application/json")
@@ -70,7 +70,7 @@ func repeated(t testing.TB, h http.Handler, body, credentials string) func() {
 	return once
 }
 
-// nowhere is a response writer that only counts bytes.
+// nowhere is a response writer that discards the body and counts its bytes.
 type nowhere struct {
 	header        http.Header
 	status, bytes int
@@ -87,8 +87,7 @@ func (n *nowhere) Write(b []byte) (int, error) {
 	return len(b), nil
 }
 
-// waysOfAnswering lists two ways to serve a portfolio whose data are cached, with their flags: from the response cache, and by an
-// execution.
+// waysOfAnswering lists two ways to respond to a query whose data are cached: from the response cache, and by an execution.
 var waysOfAnswering = []struct {
 	name string
 	args []string
@@ -100,7 +99,7 @@ var waysOfAnswering = []struct {
 // portfolioBody queries a portfolio of 50 positions.
 var portfolioBody = asJSON(vars{"query": portfolioQuery, "variables": vars{"address": addressOf50}})
 
-// TestObservingAllocatesLittle limits the allocations of metrics and logging for an operation. Each operation is logged.
+// TestObservingAllocatesLittle limits the allocations of metrics and logging for an operation that is logged.
 func TestObservingAllocatesLittle(t *testing.T) {
 	observing := 8.0 // allocations of metrics and logging together
 	if unraced.Raced {
@@ -118,8 +117,8 @@ func TestObservingAllocatesLittle(t *testing.T) {
 	}
 }
 
-// BenchmarkObservability compares an operation with and without metrics and log. cpu-ns/op is the CPU time of the whole process. It
-// includes the goroutine that writes the log.
+// BenchmarkObservability compares an operation with and without metrics and log. cpu-ns/op is the CPU time of the whole process,
+// including the goroutine that writes the log.
 func BenchmarkObservability(b *testing.B) {
 	s := start(b)
 	for _, way := range waysOfAnswering {

@@ -46,9 +46,9 @@ func raiseLoopback() error {
 	return nil
 }
 
-// runOffline runs the calling test, with the selected subtests, in a child process that has only a loopback interface. env is added
-// to the environment. It returns true if the child ran the test. It returns false in the child, and if the kernel permits no
-// network namespace. If the result is false, the caller must run the test itself.
+// runOffline runs the calling test, with the selected subtests, in a child process that has only a loopback interface. The child
+// also has the environment variables in env. runOffline returns true if the child ran the test. Otherwise the caller must run the
+// test itself. This is so in the child, and if the kernel permits no network namespace.
 func runOffline(t *testing.T, env ...string) bool {
 	t.Helper()
 	if os.Getenv(offline) != "" {

@@ -5,7 +5,8 @@ import (
 	"testing"
 )
 
-// TestOneOfInputs queries a market, an event and a fill estimate with @oneOf input objects. Each must have exactly one member.
+// TestOneOfInputs queries a market, an event and a fill estimate with @oneOf input objects. The service must refuse an input object
+// that does not have exactly one member.
 func TestOneOfInputs(t *testing.T) {
 	t.Parallel()
 	s := start(t)
@@ -49,7 +50,7 @@ func TestOneOfInputs(t *testing.T) {
 	}
 }
 
-// refusal returns the message of the one error of a query.
+// refusal returns the message of the only error of a query.
 func (s *service) refusal(t *testing.T, query string, variables vars) string {
 	t.Helper()
 	_, errs := s.query(t, query, variables, anonymous)

@@ -11,8 +11,7 @@ import (
 	"oddsgraph/internal/demo"
 )
 
-// subscribeBooks subscribes to the books of tokens over w. Each event contains the book's levels several times. The parameter
-// aliases is the number of these copies.
+// subscribeBooks subscribes to the books of tokens over w. Each event contains the book's levels as often as aliases says.
 func (p *target) subscribeBooks(t *testing.T, w *wire, client string, tokens []string, aliases int) {
 	t.Helper()
 	if err := w.handshake(client); err != nil {
@@ -35,13 +34,13 @@ func (p *target) openBooks(n int) (ids []string) {
 	return ids
 }
 
-// events returns how many subscription events the program has executed.
+// events returns the number of subscription events that the program has executed.
 func (p *target) events(t *testing.T) float64 {
 	return p.scrape(t).sum("oddsgraph_subscription_events_total")
 }
 
-// TestNoEventsForClientsThatDoNotRead has a client subscribe to 20 books and read nothing. When its buffers are full, the service
-// must stop executing events for it, although the books change. A second client reads its events all the time.
+// TestNoEventsForClientsThatDoNotRead has a client subscribe to 20 books and read nothing. When the buffers of its connection are
+// full, the service must stop executing events for this client. A second client reads its events all the time.
 func TestNoEventsForClientsThatDoNotRead(t *testing.T) {
 	venue := newWitness(t)
 	p := &target{program: runBinary(t, buildProgram(t), append(venue.args(), "--client-events=1GiB")...), venue: venue}
@@ -60,7 +59,8 @@ func TestNoEventsForClientsThatDoNotRead(t *testing.T) {
 			}
 		}
 	}()
-	// move changes all books until the reader has got n more events. It returns how many events were executed for the other client.
+	// move changes all books until the reader has got n more events. It returns how many events the service has executed for
+	// the other client.
 	move := func(n int64) int {
 		executed, had := p.events(t), got.Load()
 		for late := time.Now().Add(patience); got.Load() < had+n; time.Sleep(10 * time.Millisecond) {
@@ -115,8 +115,8 @@ func (p *target) moveBooks(t *testing.T, tokens []string) {
 	}
 }
 
-// TestEventsAreExecutedAtTheirPace has a client with a low event budget subscribe to 40 books and read everything. The service must
-// not execute more events than the budget allows.
+// TestEventsAreExecutedAtTheirPace has a client subscribe to 40 books and read everything. The service must not execute more events
+// than --client-events allows.
 func TestEventsAreExecutedAtTheirPace(t *testing.T) {
 	venue := newWitness(t)
 	const rate = 64 << 10
@@ -136,7 +136,7 @@ func TestEventsAreExecutedAtTheirPace(t *testing.T) {
 	}()
 	p.move(t, tokens, 5*time.Second)
 	executed, taken := p.events(t), bytes.Load()
-	// The limit allows for two more events of each subscription, because several may be executed before the budget is used up.
+	// The limit allows two more events of each subscription, because the service may execute several events at the same time.
 	each := taken / max(int64(executed), 1)
 	if most := int64(2*rate) + int64(time.Since(began).Seconds()*rate) + int64(len(tokens))*2*each; taken > most || taken < rate {
 		t.Errorf("%.0f events of %d bytes, %d together, were executed in %v; want %d to %d", executed, each, taken, time.Since(began), rate, most)

@@ -10,8 +10,8 @@ import (
 	"oddsgraph/internal/demo"
 )
 
-// pages reads a connection page by page to its end, and checks each page's pageInfo and cursors. The query must have the variable
-// $after and select nodes, edges { cursor } and pageInfo.
+// pages reads a connection page by page to its end, and checks the pageInfo and the cursors of each page. The query must have the
+// variable $after and select nodes, edges { cursor } and pageInfo.
 func (s *service) pages(t testing.TB, query, path string, variables vars, credentials string, each func(page any)) {
 	t.Helper()
 	with := vars{"after": nil}
@@ -44,7 +44,6 @@ func (s *service) pages(t testing.TB, query, path string, variables vars, creden
 
 const pageFields = ` pageInfo { hasNextPage hasPreviousPage startCursor endCursor } totalCount edges { cursor } `
 
-// TestPagesShowEachElementOnce reads lists to their ends with pages of several sizes.
 func TestPagesShowEachElementOnce(t *testing.T) {
 	s := start(t)
 	ids := func(v any, path, of string) []string { return pluck(v, path, of) }
@@ -122,7 +121,6 @@ func TestPagesShowEachElementOnce(t *testing.T) {
 	}
 }
 
-// TestAPageCostsOneCall counts the calls for reading a list page by page.
 func TestAPageCostsOneCall(t *testing.T) {
 	s := start(t)
 	for _, test := range []struct {
@@ -150,8 +148,8 @@ func TestAPageCostsOneCall(t *testing.T) {
 	}
 }
 
-// TestPositionsThatCloseSkipNothing closes positions between two pages: some on the page already read, the one at the cursor,
-// and some on later pages. Each position that stays must appear exactly once.
+// TestPositionsThatCloseSkipNothing closes positions between the reads of two pages: positions of the page already read, the
+// position at the cursor, and positions of later pages. Each position that stays must appear exactly once.
 func TestPositionsThatCloseSkipNothing(t *testing.T) {
 	t.Parallel()
 	const query = `query ($after: String, $sort: PositionSort) { user(address: "` + addressOf50 + `") { positions(first: 20, after: $after, sort: $sort) { nodes { tokenId } ` + pageFields + ` } } }`
@@ -180,7 +178,7 @@ func TestPositionsThatCloseSkipNothing(t *testing.T) {
 						held[p.TokenID] = p
 					}
 					for _, i := range closing {
-						if s.venue.Trade(addressOf50, whole[i], demo.Sell, held[whole[i]].Size) == nil { // otherwise its market does not trade
+						if s.venue.Trade(addressOf50, whole[i], demo.Sell, held[whole[i]].Size) == nil { // an error means that the market is not open
 							closed[whole[i]] = true
 						}
 					}
@@ -231,7 +229,6 @@ func TestTradesThatArriveRepeatNothing(t *testing.T) {
 	}
 }
 
-// TestACursorOfAnEdgeContinuesBehindIt continues after a cursor from the middle of a page.
 func TestACursorOfAnEdgeContinuesBehindIt(t *testing.T) {
 	s := start(t)
 	for _, test := range []struct{ query, path, of, key string }{

@@ -14,21 +14,21 @@ import (
 	"oddsgraph/tests/unraced"
 )
 
-// pace is the time between two steps of the market.
+// pace is the time between two steps of the simulated market.
 const pace = 150 * time.Millisecond
 
-// bookWitness compares the books that the feed publishes with the books of the simulator.
+// bookWitness compares the books of the service's feed with the books of the simulator.
 type bookWitness struct {
 	t   *testing.T
 	sim *polymarket.Venue
-	// tops maps a token to the best prices of each state of its book. The inner key is the time of the state in Unix milliseconds.
+	// tops maps a token, and then the time of a state of its book in Unix milliseconds, to the best prices of this state.
 	tops      map[string]map[int64]bestPrices
 	published int
 	wrong     int
 	unknown   int // published states that the simulator never had
 }
 
-// note records the present state of the books. Each book changes at most once between two calls.
+// note records the current state of the books. A book must change at most once between two calls of note.
 func (w *bookWitness) note(ids []string) {
 	for _, id := range ids {
 		b, _ := w.sim.Book(id)
@@ -39,7 +39,7 @@ func (w *bookWitness) note(ids []string) {
 	}
 }
 
-// check reads the watches that have changed. It counts and checks their published states.
+// check reads the states of the topics that have changed, and compares these states with the recorded states.
 func (w *bookWitness) check(r *feed.Reader) {
 	select {
 	case <-r.Changed():
@@ -66,8 +66,8 @@ func (w *bookWitness) check(r *feed.Reader) {
 	}
 }
 
-// behind returns the ids of watches whose book is not live or differs from the simulator's present book. If whole is false, it
-// compares only the best prices.
+// behind returns the tokens of watches whose book is not live or differs from the simulator's current book. If whole is false,
+// behind compares only the best prices.
 func (w *bookWitness) behind(watches []*feed.Watch, whole bool) (late []string) {
 	for _, watch := range watches {
 		id := watch.Topic().ID
@@ -81,8 +81,8 @@ func (w *bookWitness) behind(watches []*feed.Watch, whole bool) (late []string) 
 	return late
 }
 
-// sameLevels compares the first levels. The service keeps queries.MaxBookDepth levels of a snapshot, so deeper levels may be
-// missing after later changes.
+// sameLevels compares the best levels of a side. The service keeps queries.MaxBookDepth levels of a snapshot, so deeper levels may
+// be missing after later changes.
 func sameLevels(got []market.Level, want []demo.Level) bool {
 	const compared = queries.MaxBookDepth / 2
 	got, want = got[:min(len(got), compared)], want[:min(len(want), compared)]
@@ -99,7 +99,7 @@ func sameLevels(got []market.Level, want []demo.Level) bool {
 
 // TestPolymarketChaos follows 501 books while 2 % of the frames are lost, streams freeze silently and connections break. No
 // published book may have a wrong best price. 35 seconds after a freeze, 98 % of the books must have the venue's best prices. After
-// the chaos, all books must equal the venue's books.
+// the last fault, all books must equal the venue's books.
 func TestPolymarketChaos(t *testing.T) {
 	t.Parallel()
 	if unraced.Run(t) { // the race detector makes the test five times slower

@@ -14,7 +14,7 @@ import (
 	"oddsgraph/tests/testclock"
 )
 
-// simulated is Polymarket's driver over a simulator. It also has the demo venue whose markets the simulator serves.
+// simulated is Polymarket's driver with a simulator. engine is the demo venue whose markets the simulator serves.
 type simulated struct {
 	*polymarket.Driver
 	t      *testing.T
@@ -53,7 +53,7 @@ func (s *simulated) calls() map[string]int64 {
 	return c
 }
 
-// wantNoDrift fails the test if the driver could not read something.
+// wantNoDrift fails the test if the driver could not read a part of a response.
 func (s *simulated) wantNoDrift() {
 	s.t.Helper()
 	if len(s.drift) > 0 {
@@ -61,7 +61,7 @@ func (s *simulated) wantNoDrift() {
 	}
 }
 
-// results fails the test for an error, and returns the values by id.
+// results returns the values by id, and fails the test if there is an error.
 func results[T any](t *testing.T, ids []string, rows []market.Result[*T], err error) map[string]*T {
 	t.Helper()
 	if err != nil || len(rows) != len(ids) {
@@ -266,7 +266,7 @@ func TestPolymarketDriverReadsHistories(t *testing.T) {
 	s.wantNoDrift()
 }
 
-// bestPrices are the best bid and ask as text. The text is empty if the side has no orders.
+// bestPrices are the best bid and the best ask. A text is empty if the side has no orders.
 type bestPrices struct{ bid, ask string }
 
 func topOf(b demo.Book) (top bestPrices) {

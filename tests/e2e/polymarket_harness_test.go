@@ -14,11 +14,11 @@ import (
 	"oddsgraph/internal/venue/stream"
 )
 
-// startOverSimulator starts the service over a simulator in a synctest bubble, with the bubble's clock and in-memory connections.
-// The simulator is the one of Polymarket by default, and args can select another one. The market moves only when the test moves it.
+// startOverSimulator starts a service with a simulator in a synctest bubble, with the bubble's clock and in-memory connections. It
+// is the simulator of Polymarket, if args does not select another one. The market moves only when the test moves it.
 func startOverSimulator(t testing.TB, args ...string) *service {
 	t.Helper()
-	time.Sleep(time.Until(time.Date(2026, 3, 14, 15, 9, 26, 0, time.UTC))) // the bubble's clock starts in 2000, whose milliseconds the decoder reads as seconds
+	time.Sleep(time.Until(time.Date(2026, 3, 14, 15, 9, 26, 0, time.UTC))) // the bubble's clock starts in 2000; the service would read milliseconds of that year as seconds
 	dialer := &pipeDialer{}
 	args = append([]string{
 		"--listen=127.0.0.1:0", "--admin-listen=127.0.0.1:0", "--demo-listen=127.0.0.1:0", "--demo-control", "--demo-still", "--log-level=debug",
@@ -28,7 +28,7 @@ func startOverSimulator(t testing.TB, args ...string) *service {
 	s := openAt(t, market.SystemClock{}, func(w *app.Wiring) {
 		withUnusedLimit(w)
 		w.Client.Transport, w.Stream.Dial = &rest, dialer
-		w.Stream.BackoffMax = 2 * time.Second // tests break the stream more often than a venue does
+		w.Stream.BackoffMax = 2 * time.Second // shortens tests that break the stream often
 	}, args...)
 	rest.Handler = s.Demo.HTTP.Handler
 	s.callDirectly()
@@ -59,7 +59,7 @@ func (d *pipeDialer) Dial(ctx context.Context, address string, header http.Heade
 	return c, nil
 }
 
-// pipeConn is an open stream.
+// pipeConn is a connection that a pipeDialer has opened.
 type pipeConn struct {
 	ws  *websocket.Conn
 	raw net.Conn

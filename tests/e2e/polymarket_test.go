@@ -10,13 +10,12 @@ import (
 	"oddsgraph/internal/demo/polymarket"
 )
 
-// polymarketService is a service over the embedded simulator of Polymarket.
+// polymarketService is a service with the embedded simulator of Polymarket.
 type polymarketService struct {
 	*service
 	sim *polymarket.Venue
 }
 
-// startPolymarket starts a service over the simulator.
 func startPolymarket(t *testing.T, args ...string) polymarketService {
 	t.Helper()
 	s := start(t, append([]string{"--demo-driver=polymarket", "--venue-driver=polymarket"}, args...)...)
@@ -64,7 +63,7 @@ func TestPortfolioOfPolymarket(t *testing.T) {
 	most := map[string]int64{"GET /v2/positions": 1, "GET /v2/value": 1, "GET /markets/keyset": 2, "POST /midpoints": 1, "POST /last-trades-prices": 1}
 	if closed {
 		most["GET /markets/keyset"] = 4
-		most["GET /markets/{condition}"] = 50 // one for each closed market for which Gamma has no result
+		most["GET /markets/{condition}"] = 50 // one for each closed market of which the Gamma API has no result
 	}
 	for _, path := range slices.Sorted(maps.Keys(made)) {
 		if made[path] > most[path] {

@@ -13,7 +13,7 @@ import (
 	"testing"
 )
 
-// raw queries the demo venue directly, so that a test can compute expected values from the venue's data.
+// raw sends a request to the demo venue, so that a test can compute expected values from the venue's data.
 func (s *service) raw(t testing.TB, path, query, credentials string) any {
 	t.Helper()
 	if credentials != anonymous {
@@ -55,7 +55,7 @@ func number(t testing.TB, v any) *big.Rat {
 	return r
 }
 
-// wantNumber compares a number of the graph, which is a string, with an exact value.
+// wantNumber compares a number in a response of the service with an exact value. The number must be a JSON string.
 func wantNumber(t testing.TB, what string, got any, want *big.Rat) {
 	t.Helper()
 	if _, isText := got.(string); got != nil && !isText {
@@ -82,7 +82,7 @@ func mul(a, b *big.Rat) *big.Rat { return new(big.Rat).Mul(a, b) }
 func add(a, b *big.Rat) *big.Rat { return new(big.Rat).Add(a, b) }
 func sub(a, b *big.Rat) *big.Rat { return new(big.Rat).Sub(a, b) }
 
-// roundHalfEven rounds to this number of decimal places.
+// roundHalfEven rounds to the given number of decimal places.
 func roundHalfEven(r *big.Rat, places int) *big.Rat {
 	scale := new(big.Int).Exp(big.NewInt(10), big.NewInt(int64(places)), nil)
 	scaled := mul(r, new(big.Rat).SetInt(scale))
@@ -96,7 +96,7 @@ func roundHalfEven(r *big.Rat, places int) *big.Rat {
 	return new(big.Rat).SetFrac(n, scale)
 }
 
-// holdings is the venue's data of an account, with everything needed to value it.
+// holdings are the venue's data that are needed to value the positions of an account.
 type holdings struct {
 	positions                 []any
 	prices, spreads, outcomes map[string]any // by token
@@ -136,7 +136,8 @@ func (s *service) holdings(t testing.TB, address, key string) holdings {
 	return h
 }
 
-// price returns the price of a position and its basis, or nil if there is no price.
+// price returns the price of a position and the basis of the price. It returns nil if there is no price. An empty basis selects
+// the first basis with a price.
 func (h holdings) price(t testing.TB, position any, basis string) (*big.Rat, string) {
 	t.Helper()
 	token := text(position, "tokenId")
@@ -251,7 +252,7 @@ func TestValuationsAndPortfolioAreExact(t *testing.T) {
 	}
 }
 
-// TestThePortfolioOfManyPositions sums 2,000 positions with as few calls as the batch and page limits allow.
+// TestThePortfolioOfManyPositions checks the sums over 2,000 positions. The service must make as few calls as the venue allows.
 func TestThePortfolioOfManyPositions(t *testing.T) {
 	t.Parallel()
 	onBothDemos(t, testPortfolioOfManyPositions)
@@ -271,7 +272,7 @@ func testPortfolioOfManyPositions(t *testing.T, strict bool, flags ...string) {
 		total = add(total, mul(number(t, at(p, "size")), price))
 		markets[text(p, "marketId")] = true
 	}
-	if strict { // a query for two other markets lets the service find out that this venue accepts one market in a call
+	if strict { // by a query for two other markets, the service finds out that this venue accepts only one market in a call
 		var others []string
 		for _, token := range s.venue.Tokens() {
 			if id := token.MarketID; !markets[id] && !slices.Contains(others, id) && len(others) < 2 {
@@ -298,8 +299,7 @@ func testPortfolioOfManyPositions(t *testing.T, strict bool, flags ...string) {
 	wantCalls(t, got, want)
 }
 
-// TestOneSetOfPrices sends queries at the same time as the market moves. All fields of a response must use the same price of a
-// token.
+// TestOneSetOfPrices sends queries while the market moves. All fields of a response must use the same price of a token.
 func TestOneSetOfPrices(t *testing.T) {
 	s := start(t, "--cache-price-fresh=0s", "--cache-price-stale=0s", "--demo-latency=1ms")
 	stop, stopped := make(chan struct{}), make(chan struct{})
@@ -441,8 +441,8 @@ func TestFiltersOfPositions(t *testing.T) {
 	}
 }
 
-// TestRedeemableReadsEachMarketOnce counts the calls for a query that filters positions by redeemable and selects fields of their
-// markets. It must read each market only once.
+// TestRedeemableReadsEachMarketOnce sends a query that filters positions by redeemable and selects fields of their markets. The
+// service must read each market only once.
 func TestRedeemableReadsEachMarketOnce(t *testing.T) { onBothDemos(t, testRedeemableCalls) }
 
 func testRedeemableCalls(t *testing.T, strict bool, flags ...string) {

@@ -47,11 +47,13 @@ func init() {
 
 // figures is the resource usage of a process.
 type figures struct {
-	// CPU is the processor time since the start. Peak is the peak resident memory in bytes.
-	CPU  time.Duration
+	// CPU is the processor time since the start.
+	CPU time.Duration
+	// Peak is the peak resident memory in bytes.
 	Peak uint64
-	// Heap is the heap in use, in bytes. It excludes garbage if the caller asked for a collection.
-	Heap             uint64
+	// Heap is the heap in use, in bytes.
+	Heap uint64
+	// Goroutines is the number of goroutines. Open is the number of open files.
 	Goroutines, Open int
 }
 
@@ -74,8 +76,8 @@ func measure(rest bool) figures {
 	return figures{time.Duration(u.Utime.Nano() + u.Stime.Nano()), peak, m.HeapAlloc, runtime.NumGoroutine(), len(open)}
 }
 
-// program is the whole program in its own process, so that its resource usage is separate from the test's. Of the methods of
-// service, only those that use the network work.
+// program is the whole program in its own process. Its resource usage is therefore separate from the test's. Only the methods of
+// service that use the network work.
 type program struct {
 	*service
 	process *os.Process
@@ -84,12 +86,13 @@ type program struct {
 	mu        sync.Mutex
 	questions io.Writer
 	answers   *json.Decoder
-	// ended is closed when the process has ended. status is the result of the process and is set before ended is closed.
-	ended  chan struct{}
+	// ended is closed when the process has ended.
+	ended chan struct{}
+	// status is the result of the process. It is set before ended is closed.
 	status error
 }
 
-// elsewhere is a listener of another process. Only its address is known.
+// elsewhere is a listener of another process. Only the method Addr works.
 type elsewhere struct {
 	net.Listener
 	addr net.Addr
@@ -97,8 +100,8 @@ type elsewhere struct {
 
 func (e elsewhere) Addr() net.Addr { return e.addr }
 
-// runProgram runs the program in an empty directory, with these flags. All other flags have their defaults. The process is killed
-// when the test ends.
+// runProgram runs the test binary as the program, in an empty directory and with these flags. The process is killed when the test
+// ends.
 func runProgram(t testing.TB, args ...string) *program {
 	t.Helper()
 	exe, err := os.Executable()
@@ -108,8 +111,8 @@ func runProgram(t testing.TB, args ...string) *program {
 	return runBinary(t, exe, args...)
 }
 
-// buildProgram builds the program as it is shipped, without the race detector, and returns its path. All tests of a process share
-// the binary.
+// buildProgram builds the program as it is shipped, without the race detector. It returns the path of the binary. All tests of a
+// process share the binary.
 func buildProgram(t testing.TB) string {
 	t.Helper()
 	exe, err := shippedProgram()
@@ -129,13 +132,13 @@ var shippedProgram = sync.OnceValues(func() (string, error) {
 	return exe, nil
 })
 
-// runBinary is runProgram with another binary.
+// runBinary is like runProgram, but runs the binary exe.
 func runBinary(t testing.TB, exe string, args ...string) *program {
 	t.Helper()
 	return runBinaryIn(t, nil, exe, args...)
 }
 
-// runBinaryIn is runBinary with additional environment variables.
+// runBinaryIn is like runBinary, but adds environment variables.
 func runBinaryIn(t testing.TB, env []string, exe string, args ...string) *program {
 	t.Helper()
 	p := &program{dir: t.TempDir(), ended: make(chan struct{})}
@@ -143,7 +146,7 @@ func runBinaryIn(t testing.TB, env []string, exe string, args ...string) *progra
 	cmd.Dir = p.dir
 	inherited := slices.DeleteFunc(os.Environ(), func(s string) bool { return strings.HasPrefix(s, "ODDSGRAPH_") })
 	own := []string{asProgram + "=1", "TMPDIR=" + p.dir, "HOME=" + p.dir}
-	cmd.Env = slices.Concat([]string{"GORACE=atexit_sleep_ms=0"}, inherited, own, env) // otherwise the race detector delays each exit by a second
+	cmd.Env = slices.Concat([]string{"GORACE=atexit_sleep_ms=0"}, inherited, own, env) // by default, the race detector delays each exit by a second
 	stdin, err := cmd.StdinPipe()
 	if err != nil {
 		t.Fatal(err)
@@ -227,7 +230,7 @@ func (f *addressFinder) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// figures returns the program's resource usage. If the parameter rest is true, the program collects its garbage first.
+// figures returns the program's resource usage. If rest is true, the program first collects its garbage.
 func (p *program) figures(t testing.TB, rest bool) (f figures) {
 	t.Helper()
 	p.mu.Lock()
@@ -245,7 +248,7 @@ func (p *program) figures(t testing.TB, rest bool) (f figures) {
 	return f
 }
 
-// slowness is the factor by which this build is slower than the shipped one.
+// slowness is the factor by which the test binary is slower than the shipped program.
 var slowness = func() time.Duration {
 	if info, ok := debug.ReadBuildInfo(); ok && slices.Contains(info.Settings, debug.BuildSetting{Key: "-race", Value: "true"}) {
 		return 10
@@ -310,7 +313,7 @@ var allowedParameters = map[string][]string{
 	demo.StreamPath:                {},
 }
 
-// unexpected returns the part of a request that the service should not send, or "" if there is none.
+// unexpected returns the part of a request that the service should not send. It returns "" if there is no such part.
 func unexpected(r *http.Request) string {
 	names, ok := allowedParameters[r.URL.EscapedPath()]
 	if !ok {

@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// TestPublicAccounts uses a driver that declares accounts public. Every caller may then read every account, and all callers share
+// TestPublicAccounts uses a driver that declares accounts public. Every caller may read every account, and all callers must share
 // the cached data.
 func TestPublicAccounts(t *testing.T) {
 	s := start(t, "--demo-driver=polymarket", "--venue-driver=polymarket")
@@ -36,8 +36,8 @@ func TestPublicAccounts(t *testing.T) {
 	}
 }
 
-// TestUnsupportedOrders queries orders from a venue without orders, and subscribes to them. Both must give the error UNSUPPORTED
-// and make no call.
+// TestUnsupportedOrders queries orders of a venue without orders, and subscribes to them. The query and the subscription must get
+// the error UNSUPPORTED, and make no call.
 func TestUnsupportedOrders(t *testing.T) {
 	s := start(t, "--demo-driver=polymarket", "--venue-driver=polymarket")
 	const address = "0x2222222222222222222222222222222222222222"
@@ -59,9 +59,9 @@ func TestUnsupportedOrders(t *testing.T) {
 	}
 }
 
-// TestUnsupportedCash uses a venue that serves balances without cash. In queries and subscriptions, cash must be null with
-// UNSUPPORTED, and other fields of the balance must have values. Sums that include cash must read neither the balance nor the
-// orders.
+// TestUnsupportedCash uses a venue that serves balances without cash. In queries and subscriptions, cash must be null with the
+// error UNSUPPORTED, and other fields of the balance must have values. For sums that include cash, the service must read neither
+// the balance nor the orders.
 func TestUnsupportedCash(t *testing.T) {
 	s := start(t, "--demo-driver=polymarket", "--venue-driver=polymarket")
 	const user = `user(address: "0x2222222222222222222222222222222222222222")`
@@ -85,7 +85,7 @@ func TestUnsupportedCash(t *testing.T) {
 	}
 }
 
-// TestPublicAccountsAreDeclared expects that config check refuses --venue-credentials=public, unless the driver declares accounts
+// TestPublicAccountsAreDeclared checks that config check accepts --venue-credentials=public only if the driver declares accounts
 // public.
 func TestPublicAccountsAreDeclared(t *testing.T) {
 	for driver, want := range map[string]string{"generic": "does not declare accounts public", "polymarket": ""} {
@@ -96,7 +96,7 @@ func TestPublicAccountsAreDeclared(t *testing.T) {
 	}
 }
 
-// TestStatusOfVenue checks that serviceStatus has the name of the driver and the data that the venue does not serve.
+// TestStatusOfVenue checks that serviceStatus has the name of the driver and lists the data that the venue does not serve.
 func TestStatusOfVenue(t *testing.T) {
 	for driver, unsupported := range map[string]string{
 		"generic": `["market-trades"]`, "polymarket": `["orders","cash"]`, "kalshi": `["balance","positions","orders","trades","history"]`,

@@ -19,8 +19,8 @@ import (
 	"oddsgraph/resolvers"
 )
 
-// execute executes a query over sources, as the HTTP API does. It stores the recorder of the cache entries that the query read in
-// each of recorders.
+// execute executes a query with the sources of, as the HTTP API does. It stores the dependencies of the response in *recorders[i]
+// for each i.
 func execute(t *testing.T, s *service, ctx context.Context, of loaders.Sources, query string, variables vars, recorders ...**reqctx.Dependencies) *graphql.Response {
 	t.Helper()
 	compiler := graph.NewCompiler(graph.Config{Resolvers: &resolvers.Resolver{Status: s.Status, Clock: s.clock}})
@@ -67,8 +67,8 @@ func record(t *testing.T, s *service, ctx context.Context, of loaders.Sources, q
 	return data, handles
 }
 
-// take looks keys up in the cache and removes the handles of their entries from recorded. The test fails if a handle is missing in
-// recorded.
+// take looks up keys in the cache and removes the handles of their entries from recorded. It fails the test if recorded lacks a
+// handle.
 func take[K comparable, T any](t *testing.T, ctx context.Context, what string, recorded map[*market.Handle]bool, from loaders.Source[K, T], keys ...K) {
 	t.Helper()
 	out := make([]market.Result[market.Read[*T]], len(keys))
@@ -99,7 +99,7 @@ func TestTheRecorderHoldsWhatWasRead(t *testing.T) {
 		t.Fatal(err)
 	}
 	ctx := reqctx.WithCredentials(t.Context(), c)
-	// These queries read other cache entries, which must not be recorded.
+	// These queries read other cache entries. record must not return them.
 	s.ask(t, `query ($ids: [String!]!) { tokens(tokenIds: $ids) { price { price } spread { spread } market { slug } } }`, vars{"ids": s.openTokens(100)}, anonymous)
 	s.ask(t, portfolioQuery, vars{"address": addressOf50}, keyOfAny)
 
@@ -140,7 +140,7 @@ func TestTheRecorderHoldsWhatWasRead(t *testing.T) {
 		of := app.Sources(s.Cache, 0)
 		take(t, ctx, "prices", recorded, of.Prices, open, "none")
 		take(t, ctx, "spreads", recorded, of.Spreads, open, "none")
-		for _, id := range []string{open, "none"} { // both depths use one book
+		for _, id := range []string{open, "none"} { // the query's two depths of a book use one cache entry
 			take(t, ctx, "book", recorded, of.Books, queries.Book{TokenID: id, Depth: queries.MaxBookDepth})
 			today := market.DateOf(s.clock.Now())
 			take(t, ctx, "history", recorded, of.Histories, queries.PriceHistory{TokenID: id, From: today - 6, To: today})

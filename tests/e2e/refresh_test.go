@@ -9,8 +9,8 @@ import (
 	"time"
 )
 
-// TestStaleValuesAreRefreshedTogether queries each page again when its values are stale. The background refreshes must not make
-// more calls than the first query. Afterwards no value may be stale.
+// TestStaleValuesAreRefreshedTogether repeats a query when its values are stale. The background refreshes must not make more calls
+// than the first query. Afterwards no value may be stale.
 func TestStaleValuesAreRefreshedTogether(t *testing.T) {
 	t.Parallel()
 	type page struct {

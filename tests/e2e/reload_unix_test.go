@@ -8,7 +8,8 @@ import (
 	"testing"
 )
 
-// TestHangup sends SIGHUP to the program. The log level changes without a restart, and a broken file changes nothing.
+// TestHangup sends SIGHUP to the program. The log level must change without a restart. A configuration file with an error must
+// change nothing.
 func TestHangup(t *testing.T) {
 	dir := t.TempDir()
 	file := write(t, dir, "oddsgraph.env", "ODDSGRAPH_LOG_LEVEL=info\nODDSGRAPH_DEMO_MARKETS=20")

@@ -18,25 +18,25 @@ import (
 	"oddsgraph/internal/demo"
 )
 
-// twins sends each random request twice: once as a client does, and once with a header that bypasses the response cache.
+// twins sends random requests as a client does, and again with a header that bypasses the response cache.
 type twins struct {
 	*service
 	random  *rand.Rand
 	tokens  []string
 	markets []string
 	slugs   []string
-	// hits has the number of responses from the response cache by the name of the query.
+	// hits maps the name of a query to the number of responses from the response cache.
 	hits map[string]int
 }
 
-// The parts of the queries.
+// Parts of twinQueries.
 const (
 	twinFreshness = `freshness { asOf receivedAt source stale } `
 	twinPrice     = `price { price timestamp ` + twinFreshness + `} `
 	twinBook      = `orderbook(depth: %d) { sequence bids { price size } asks { price size } ` + twinFreshness + `} `
 )
 
-// twinQueries maps names to queries. The response to each query has data.
+// twinQueries maps names to queries.
 var twinQueries = map[string]string{
 	"prices":    `query ($tokens: [String!]!) { tokenPrices(tokenIds: $tokens) { tokenId price timestamp ` + twinFreshness + `} spreads(tokenIds: $tokens) { bestBid bestAsk ` + twinFreshness + `} }`,
 	"token":     `query ($token: String!) { token(tokenId: $token) { outcome ` + twinPrice + fmt.Sprintf(twinBook, 5) + `far: ` + fmt.Sprintf(twinBook, 100) + `fillEstimate(side: BUY, size: "50") { cost filledSize ` + twinFreshness + `} market { question status } } }`,
@@ -75,7 +75,7 @@ type twinRequest struct{ name, method, body, key string }
 
 func (a twinRequest) String() string { return fmt.Sprintf("%s by %.20s: %s", a.method, a.key, a.body) }
 
-// next draws a request. Queries with few variables repeat often, in several encodings.
+// next returns a random request. The same request occurs in several encodings.
 func (w *twins) next(names []string) twinRequest {
 	r := w.random
 	pick := func(of []string) string { return of[r.IntN(len(of))] }
@@ -105,8 +105,8 @@ func (w *twins) next(names []string) twinRequest {
 	return a
 }
 
-// send returns the body of the response. If execute is true, the request bypasses the response cache, and send removes the cost
-// from the body.
+// send sends a request and returns the body of the response. If execute is true, the request bypasses the response cache, and send
+// removes the cost from the body.
 func (w *twins) send(t testing.TB, a twinRequest, execute bool) string {
 	t.Helper()
 	r := w.request(t, a.body, a.key)
@@ -123,7 +123,7 @@ func (w *twins) send(t testing.TB, a twinRequest, execute bool) string {
 	return body
 }
 
-// sendAsClient returns the response that a client gets, and whether it came from the response cache.
+// sendAsClient returns the response that a client gets, and whether the response came from the response cache.
 func (w *twins) sendAsClient(t testing.TB, a twinRequest) (body string, hit bool) {
 	t.Helper()
 	before := w.API.Stats().Responses.Hits
@@ -149,7 +149,7 @@ func TestCachedResponsesEqualExecution(t *testing.T) {
 	t.Parallel()
 	for seed, args := range [][]string{
 		{},
-		{"--cache-responses=80KiB"}, // holds about four responses
+		{"--cache-responses=80KiB"}, // enough for about four responses
 		{"--cache-price-size=3", "--cache-spread-size=2", "--cache-book-size=2", "--cache-history-size=1", "--cache-search-size=1", "--cache-user-size=2", "--cache-not-found-size=1"},
 		{"--cache-user-fresh=0s", "--cache-price-fresh=300ms"},
 	} {
@@ -192,7 +192,7 @@ func TestCachedResponsesEqualExecution(t *testing.T) {
 	}
 }
 
-// disturb changes something at random, or nothing.
+// disturb changes something in the service or the venue at random, or changes nothing.
 func (w *twins) disturb(t testing.TB) {
 	t.Helper()
 	r := w.random
@@ -225,10 +225,8 @@ func (w *twins) disturb(t testing.TB) {
 	}
 }
 
-// TestCachedResponsesOfALiveMarket adds the stream to TestCachedResponsesEqualExecution. At times both the stream and REST fail.
-// Values may change between two requests, so compare sends each request four times. It sends the request twice as a client does,
-// and each time again with a header that bypasses the cache. The cache is wrong only if both cached responses are equal, both
-// executed responses are equal, and the two pairs differ.
+// TestCachedResponsesOfALiveMarket is like TestCachedResponsesEqualExecution, but with the stream. At times both the stream and
+// REST fail. Values may change between two requests, so compare sends each request four times.
 func TestCachedResponsesOfALiveMarket(t *testing.T) {
 	t.Parallel() // the test mostly waits for cached responses to expire
 	s := startLive(t, "--venue-retries=0", "--trusted-proxies=127.0.0.1", "--demo-still")
@@ -281,7 +279,7 @@ func TestCachedResponsesOfALiveMarket(t *testing.T) {
 	}
 }
 
-// happen changes something at the venue.
+// happen changes something at the venue at random.
 func (w *twins) happen(random *rand.Rand) {
 	token := w.tokens[random.IntN(len(w.tokens))]
 	switch random.IntN(8) {
@@ -294,8 +292,9 @@ func (w *twins) happen(random *rand.Rand) {
 	}
 }
 
-// compare sends a request four times, alternately as a client does and with a header that bypasses the response cache. It returns 1
-// if the executed response has stale values.
+// compare sends a request four times, alternately as a client does and with a header that bypasses the response cache. The test
+// fails if the two cached responses are equal, the two executed responses are equal, and a cached response differs from an
+// executed one. compare returns 1 if the last executed response has stale values.
 func (w *twins) compare(t testing.TB, names []string) (stale int) {
 	t.Helper()
 	a := w.next(names)
@@ -315,8 +314,7 @@ func (w *twins) compare(t testing.TB, names []string) (stale int) {
 	return stale
 }
 
-// TestStaleResponsesAreNotCached checks that a stale response is not cached, although it has no errors. The next request must
-// see the refreshed value.
+// TestStaleResponsesAreNotCached checks that the service does not cache a response with stale values, although it has no errors.
 func TestStaleResponsesAreNotCached(t *testing.T) {
 	s := start(t)
 	w := newTwins(s, 1)
@@ -344,8 +342,8 @@ func TestStaleResponsesAreNotCached(t *testing.T) {
 	}
 }
 
-// TestCachedRelativeRangeEndsAtMidnight queries the last days of prices. The response may not be cached beyond midnight,
-// although its values are fresh.
+// TestCachedRelativeRangeEndsAtMidnight queries the prices of the last days. The service may not cache the response beyond
+// midnight, although its values are fresh.
 func TestCachedRelativeRangeEndsAtMidnight(t *testing.T) {
 	s := startAt(t, time.Date(2026, 3, 14, 23, 59, 59, 0, time.UTC))
 	w := newTwins(s, 1)
@@ -361,8 +359,7 @@ func TestCachedRelativeRangeEndsAtMidnight(t *testing.T) {
 	}
 }
 
-// TestFutureRangeIsRefusedUntilItBegins queries a range that begins tomorrow. The error may not be cached beyond midnight, although
-// the request itself causes the error.
+// TestFutureRangeIsRefusedUntilItBegins queries a range that begins tomorrow. The service may cache the error only until midnight.
 func TestFutureRangeIsRefusedUntilItBegins(t *testing.T) {
 	s := startAt(t, time.Date(2026, 3, 14, 23, 59, 59, 0, time.UTC))
 	w := newTwins(s, 1)
@@ -379,7 +376,6 @@ func TestFutureRangeIsRefusedUntilItBegins(t *testing.T) {
 	}
 }
 
-// TestRevokedAccountGetsNoCachedResponse revokes an account that has cached responses.
 func TestRevokedAccountGetsNoCachedResponse(t *testing.T) {
 	f := newAccountsFile(t)
 	f.write(t, map[string]string{"lost": "demo-50", "kept": "demo-3"})
@@ -433,7 +429,7 @@ func TestEqualRequestsAreExecutedOnce(t *testing.T) {
 	}
 }
 
-// TestResponseCacheSwitchedOff expects that the service executes every request if the response cache is off.
+// TestResponseCacheSwitchedOff checks that the service executes every request if the response cache is off.
 func TestResponseCacheSwitchedOff(t *testing.T) {
 	s := start(t, "--cache-responses=0")
 	w := newTwins(s, 1)

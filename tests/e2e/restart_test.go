@@ -21,12 +21,12 @@ import (
 	"oddsgraph/internal/ratelimit/spent"
 )
 
-// strictVenue accepts exactly a hundred calls of one address in any minute. The venue handles each call after the delay travel,
+// strictVenue accepts exactly a hundred calls from an address in any minute. The venue handles each call after the delay travel,
 // even if the calling process has ended by then.
 type strictVenue struct {
 	*httptest.Server
 	venue *demo.Venue
-	// sent counts all calls to the venue. arrived counts the calls whose delay has passed.
+	// sent counts all calls to the venue. arrived counts the calls for which the delay has passed.
 	arrived, sent atomic.Int64
 	// asked holds the token ids of the requested books.
 	asked sync.Map
@@ -36,7 +36,7 @@ type strictVenue struct {
 // travel is the delay of a call to a strictVenue.
 const travel = 40 * time.Millisecond
 
-// newStrictVenue starts a venue. With reportsLimit, its responses say how many calls remain.
+// newStrictVenue starts a venue. If reportsLimit is true, the responses say how many calls remain.
 func newStrictVenue(t *testing.T, reportsLimit bool) *strictVenue {
 	v := &strictVenue{venue: demo.New(demo.Config{Markets: 300, PublicPerMinute: 100})}
 	v.Server = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -79,9 +79,9 @@ func (v *strictVenue) program(t *testing.T, args ...string) *program {
 	return runProgram(t, append([]string{"--venue-url=" + v.URL, "--request-timeout=10s", "--venue-retries=0"}, args...)...)
 }
 
-// wantWithinTheLimit fails if the venue refused a call, or if the number of calls that reached the venue is not the parameter most.
-// The parameter burst has the books of the last burst before the process was killed. The process may have recorded calls of this
-// burst without sending them, so each book of the burst that the venue was not asked for lowers the expected minimum by one.
+// wantWithinTheLimit checks that exactly most calls reached the venue, and that the venue refused none. The parameter burst has the
+// books of the last burst before the process was killed. The process may have recorded calls of this burst without sending them.
+// For each book of the burst for which the venue got no call, one call may therefore be missing.
 func (v *strictVenue) wantWithinTheLimit(t *testing.T, most int64, burst []string) {
 	t.Helper()
 	eventually(t, "all calls have reached the venue", func() bool { return v.arrived.Load() == v.sent.Load() })
@@ -100,7 +100,7 @@ func (v *strictVenue) wantWithinTheLimit(t *testing.T, most int64, burst []strin
 
 const bookOf = `query ($id: String!) { token(tokenId: $id) { orderbook(depth: 1) { sequence freshness { stale } } } }`
 
-// book queries a book. code is the error's code, "" for a book, or "gone" if there was no response.
+// book queries a book. code is "" if there is a book, "gone" if there was no response, and otherwise the error's code.
 func (p *program) book(id string) (code string, stale bool) {
 	ctx, cancel := context.WithTimeout(context.Background(), patience)
 	defer cancel()
@@ -117,7 +117,8 @@ func (p *program) book(id string) (code string, stale bool) {
 	return "", at(out.Data, "token.orderbook.freshness.stale") == true
 }
 
-// burst queries books at once, each from another client. The returned function waits for all answers and counts them by code.
+// burst queries books at the same time, each from another client address. The returned function waits for all responses and counts
+// them by code.
 func (p *program) burst(ids []string) func() map[string]int {
 	var mu sync.Mutex
 	var all sync.WaitGroup
@@ -133,7 +134,7 @@ func (p *program) burst(ids []string) func() map[string]int {
 	return func() map[string]int { all.Wait(); return codes }
 }
 
-// kill ends the program with SIGKILL.
+// kill sends SIGKILL to the program and waits for its end.
 func (p *program) kill(t *testing.T) {
 	t.Helper()
 	if err := p.process.Signal(syscall.SIGKILL); err != nil {
@@ -142,7 +143,7 @@ func (p *program) kill(t *testing.T) {
 	<-p.ended
 }
 
-// stateOf returns a state directory whose record shows no calls in the last minute.
+// stateOf returns a state directory with a record that shows no calls to v in the last minute.
 func stateOf(t *testing.T, v *strictVenue) string {
 	t.Helper()
 	dir := t.TempDir()
@@ -152,7 +153,7 @@ func stateOf(t *testing.T, v *strictVenue) string {
 	return dir
 }
 
-// wantStale waits until a book that was read before is marked stale. It fails if the query for the book fails.
+// wantStale waits until a book that was read before is marked stale. It fails the test if a query for the book fails.
 func (p *program) wantStale(t *testing.T, id string) {
 	t.Helper()
 	eventually(t, "the book is no longer fresh", func() bool {
@@ -164,13 +165,12 @@ func (p *program) wantStale(t *testing.T, id string) {
 	})
 }
 
-// TestKilledUnderLoad kills the service during a burst and restarts it under load. The venue must never refuse a call. The cases
-// are a service with a record of its calls, a venue that reports its limit, both, and neither. Queries for cached books must
-// succeed all the time.
+// TestKilledUnderLoad kills the service during a burst and restarts it under load. The venue must never refuse a call. Queries for
+// cached books must succeed all the time.
 func TestKilledUnderLoad(t *testing.T) {
 	for name, test := range map[string]struct {
 		record, reportsLimit bool
-		// most is the number of calls that the service must make in total. It may not make more.
+		// most is the number of calls that the service must make in total.
 		most int64
 	}{
 		"with a record":                  {record: true, most: 95},
@@ -227,7 +227,7 @@ func TestKilledUnderLoad(t *testing.T) {
 }
 
 // TestRestartAfterAServiceWithoutARecord starts the service without a record of calls. Another process has just made 95 of the 100
-// calls that the venue accepts in a minute.
+// calls that the venue accepts in a minute. The service must make only the other five calls, which are its reserve.
 func TestRestartAfterAServiceWithoutARecord(t *testing.T) {
 	t.Parallel()
 	for name, reportsLimit := range map[string]bool{"silent": false, "telling": true} {
@@ -263,9 +263,9 @@ func TestRestartAfterAServiceWithoutARecord(t *testing.T) {
 	}
 }
 
-// TestRollingRestartWithinTheLimit starts a new service beside an old one with load on both, and then ends the old one. The venue
-// must never refuse a call. The new service must at first use only the reserve. When the old service has ended, it must use all
-// remaining calls.
+// TestRollingRestartWithinTheLimit starts a new service beside an old service with load on both, and then ends the old service. The
+// venue must never refuse a call. While the old service runs, the new service may make only five calls. After that, the new service
+// must use all remaining calls of the rate limit.
 func TestRollingRestartWithinTheLimit(t *testing.T) {
 	t.Parallel() // it mostly waits
 	for name, killed := range map[string]bool{"told to stop": false, "killed": true} {

@@ -44,7 +44,7 @@ func (k *socket) closed(t testing.TB) websocket.StatusCode {
 	}
 }
 
-// slowVenue is the demo venue behind a proxy that can hold the requests to a path.
+// slowVenue is a proxy in front of the demo venue. It can hold the requests to a path.
 type slowVenue struct {
 	*httptest.Server
 	demo *demo.Venue
@@ -100,8 +100,8 @@ func (d *slowVenue) args() []string {
 	}
 }
 
-// TestRevocation removes an account from the file while its client has queries, sockets and event streams open. All of these must
-// end, together with the venue calls that they caused. Clients with another token for the same account of the venue must not be
+// TestRevocation removes an account from the accounts file while its client has queries, sockets and event streams open. The
+// service must end all of them, and their calls to the venue. Clients with another token for the same account must not be
 // affected.
 func TestRevocation(t *testing.T) {
 	f := newAccountsFile(t)
@@ -180,12 +180,12 @@ func TestRevocation(t *testing.T) {
 			t.Errorf("%+v", ev)
 		}
 	}
-	// A topic that only lost its last watch would stay for an hour, because this test sets Linger.
+	// In this test, a topic without watches stays for an hour, because Linger is an hour. A revocation closes topics at once.
 	eventually(t, "the venue is not asked for the account any more", func() bool { return topics() == before+1 })
 	otherBalance.quiet(t)
 }
 
-// TestRevocationOfQueries removes an account from the file while its queries wait for the venue, over every transport.
+// TestRevocationOfQueries removes an account from the accounts file while its queries wait for the venue, over every transport.
 func TestRevocationOfQueries(t *testing.T) {
 	f := newAccountsFile(t)
 	f.write(t, map[string]string{"lost": "demo-50", "kept": "demo-50"})
@@ -237,7 +237,6 @@ func TestRevocationOfQueries(t *testing.T) {
 	}
 }
 
-// TestTheAccountsFileIsReadAgain changes the file while the service runs.
 func TestTheAccountsFileIsReadAgain(t *testing.T) {
 	t.Parallel()
 	f := newAccountsFile(t)
@@ -296,7 +295,6 @@ func TestTheAccountsFileIsReadAgain(t *testing.T) {
 	}
 }
 
-// TestManifestsAreReadAgain changes the manifest while the service runs.
 func TestManifestsAreReadAgain(t *testing.T) {
 	t.Parallel()
 	manifest := filepath.Join(t.TempDir(), "manifest.json")

@@ -28,7 +28,7 @@ import (
 	"oddsgraph/internal/demo"
 )
 
-// The load of a rolling restart.
+// The load on the instances in TestRollingRestart.
 const (
 	rollingClients     = 200
 	rollingSubscribers = 500
@@ -43,7 +43,7 @@ type instance struct {
 	sockets atomic.Int64
 }
 
-// balancer distributes requests to the instances whose readiness probe succeeds. It uses no other information about them.
+// balancer distributes requests to the instances whose readiness probe succeeds.
 type balancer struct {
 	*httptest.Server
 	ctx    context.Context
@@ -117,7 +117,7 @@ func (b *balancer) knows(in *instance) bool {
 	return slices.Contains(b.ready, in)
 }
 
-// add probes an instance until the instance ends. It returns when the instance is ready for the first time.
+// add starts to probe an instance, and returns when the instance is ready. The probes stop when the instance ends.
 func (b *balancer) add(t testing.TB, p *program) *instance {
 	t.Helper()
 	to, err := url.Parse(p.URL())
@@ -170,26 +170,25 @@ func (b *balancer) probe(in *instance) bool {
 	return resp.StatusCode == http.StatusOK
 }
 
-// follower is a client that subscribes to a price or a book. It reconnects when the service asks for this.
+// follower is a client that subscribes to a price or a book. It reconnects when the service closes the connection for a restart.
 type follower struct {
 	token string
 	book  bool
 
 	mu sync.Mutex
-	// last is the newest price, or the sequence number of the newest book.
+	// last is the last price, or the sequence number of the last book.
 	last string
 	// opened counts the connections that delivered a first state.
 	opened int
 }
 
-// seen returns opened.
 func (f *follower) seen() int {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	return f.opened
 }
 
-// current reports whether the newest value is the venue's current one.
+// current reports whether the last value is the venue's current value.
 func (f *follower) current(w *recordedVenue) bool {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -273,7 +272,7 @@ func (f *follower) connect(t testing.TB, c *checkedLoad) error {
 	}
 }
 
-// take checks a value against the recorded venue and stores it as the newest.
+// take checks a value against the recorded venue and stores it in last.
 func (f *follower) take(t testing.TB, c *checkedLoad, r *replay, v any, first bool) {
 	last := text(v, "sequence")
 	if f.book {
@@ -319,7 +318,7 @@ func queryInTurns(c *checkedLoad, turns <-chan struct{}, tokens []string) {
 	}
 }
 
-// TestRollingRestart restarts two instances behind a balancer, one after the other, under queries and subscriptions while the
+// TestRollingRestart restarts two instances behind a balancer, one after the other, while clients query and subscribe and the
 // market moves. No query may fail. Every subscription must continue with a complete state, and no client may get a value that the
 // venue never had.
 func TestRollingRestart(t *testing.T) {

@@ -8,7 +8,7 @@ import (
 	"oddsgraph/app"
 )
 
-// run runs the program with a command line.
+// run runs the program in this process with a command line.
 func run(ctx context.Context, args, environ []string, stdout, stderr io.Writer) error {
 	return app.Run(ctx, thirdParty(), args, environ, stdout, stderr)
 }

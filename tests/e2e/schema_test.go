@@ -11,7 +11,7 @@ import (
 	"github.com/vektah/gqlparser/v2/ast"
 )
 
-// TestSchemaDescribesEverything fails for each type, field, argument, input field and enum value without a description.
+// TestSchemaDescribesEverything checks that each type, field, argument, input field and enum value has a description.
 func TestSchemaDescribesEverything(t *testing.T) {
 	const file = "schema.graphqls"
 	text, err := os.ReadFile(file)

@@ -14,8 +14,8 @@ import (
 	"oddsgraph/internal/demo"
 )
 
-// TestSemanticNonNull queries every field with @semanticNonNull. If the venue works, none may be null. If the venue fails, each
-// null must have an error.
+// TestSemanticNonNull queries every field with @semanticNonNull. While the venue works, no such field may be null. While the venue
+// fails, each such field that is null must have an error.
 func TestSemanticNonNull(t *testing.T) {
 	t.Parallel()
 	text, err := sdl.Print(graph.SDL(), sdl.Options{Semantic: true})
@@ -94,8 +94,8 @@ func TestSemanticNonNull(t *testing.T) {
 type semanticWalk struct {
 	t      *testing.T
 	schema *ast.Schema
-	failed map[string]bool // paths of errors
-	seen   map[string]bool // fields with @semanticNonNull that are in the response
+	failed map[string]bool // the paths of errors
+	seen   map[string]bool // the fields with @semanticNonNull that are in the response
 	nulls  int
 }
 

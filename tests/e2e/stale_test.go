@@ -8,8 +8,8 @@ import (
 	"oddsgraph/internal/demo"
 )
 
-// TestStaleReason queries a price again and again while the venue fails and recovers. Each response must have the current reason,
-// so it may not come from the response cache.
+// TestStaleReason repeats a query for a price while the venue fails and recovers. Each response must have the current reason for
+// which the price is stale.
 func TestStaleReason(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := startInBubble(t, time.Date(2026, 3, 14, 15, 9, 26, 0, time.UTC))

@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// barest returns the endpoints of a venue that refuses all parameters that the service does not need.
+// barest returns the endpoints of a venue that accepts only the parameters without which the service cannot use it.
 func barest() map[string]strictEndpoint {
 	const (
 		trade  = `{"tradeId":"T1","marketId":"M1","outcome":"YES","side":"BUY","price":0.5,"size":3,"timestamp":"2026-03-14T12:00:00Z"}`
@@ -30,8 +30,8 @@ func barest() map[string]strictEndpoint {
 	}
 }
 
-// TestBarestVenue reads each endpoint of a venue with the endpoints of barest twice. The second read must not send parameters for
-// which the first read got a 400.
+// TestBarestVenue reads each endpoint of barest twice. The second read must not send the parameters that the venue refused with
+// status 400 at the first read.
 func TestBarestVenue(t *testing.T) {
 	user := func(selection string) string { return `{ user(address: "` + addressOf3 + `") { ` + selection + ` } }` }
 	for name, test := range map[string]struct {
@@ -74,14 +74,14 @@ func TestBarestVenue(t *testing.T) {
 					t.Errorf("read %d: the venue was asked %q, want %q", i, venue.asked, want)
 				}
 				venue.mu.Unlock()
-				s.clock.Advance(9 * time.Minute) // cached data have expired, but the service still remembers the refused parameters
+				s.clock.Advance(9 * time.Minute) // lets cached data expire; the service still remembers the refused parameters
 			}
 		})
 	}
 }
 
-// TestOneEndpointIsMissing queries everything from venues that lack one endpoint each. Only the data of that endpoint may be
-// missing. If another endpoint has the same data, none may be missing.
+// TestOneEndpointIsMissing queries all kinds of data from venues that lack one endpoint each. Only the data of this endpoint may be
+// missing. If another endpoint has the same data, no data may be missing.
 func TestOneEndpointIsMissing(t *testing.T) {
 	read := func(t *testing.T, flags ...string) (data any, errors []graphError) {
 		s := start(t, append(flags, "--demo-markets=60")...)

@@ -8,15 +8,14 @@ import (
 	"time"
 )
 
-// TestExamplesOnStrictVenue runs examples against a venue that does only what its API description shows, and counts the calls. The
-// venue accepts lists of tokens for prices and spreads, but only one market per call. The calls include one refused list of markets
-// or tokens.
+// TestExamplesOnStrictVenue runs examples with a venue that does only what its API description shows, and counts the calls. The
+// venue accepts lists of tokens for prices and spreads, but only one market per call.
 func TestExamplesOnStrictVenue(t *testing.T) {
 	for name, want := range map[string]struct {
-		// calls counts the calls to each endpoint, including refused ones.
+		// calls counts the calls to each endpoint. A refused call for a list of markets or tokens counts too.
 		calls map[string]int64
-		// absent holds the paths, without indexes, that are null. The books of this venue have no time and no sequence number, and
-		// an open market has no resolution.
+		// absent holds the paths, without list indexes, of values that are null. The books of this venue have no time and no
+		// sequence number. An open market has no resolution.
 		absent []string
 	}{
 		"event-page":          {calls: map[string]int64{"market-search": 1, "prices": 1}},
@@ -31,7 +30,7 @@ func TestExamplesOnStrictVenue(t *testing.T) {
 			calls:  map[string]int64{"market-details": 1, "orderbook": 3, "prices": 1, "spreads": 1},
 			absent: []string{"market.resolution", "market.tokens.orderbook.sequence"},
 		},
-		// The venue may have cut a list of 50 rows. The service therefore reads positions and orders once more with an offset.
+		// The venue may cut a list after 50 rows. The service therefore reads positions and orders once more, with an offset.
 		"portfolio": {calls: map[string]int64{"balance": 1, "market-details": 50, "orders": 2, "positions": 2, "prices": 1}},
 	} {
 		t.Run(name, func(t *testing.T) {

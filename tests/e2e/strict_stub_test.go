@@ -30,7 +30,7 @@ type strictEndpoint struct {
 	answer func(r *http.Request, q url.Values) (status int, body string)
 }
 
-// newStrictStub starts a strictStub. The endpoints are named by the last segments of their paths.
+// newStrictStub starts a strictStub. The keys of endpoints are the last segments of the paths.
 func newStrictStub(t testing.TB, endpoints map[string]strictEndpoint) *strictStub {
 	s := &strictStub{endpoints: endpoints}
 	s.Server = httptest.NewServer(s)
@@ -61,12 +61,12 @@ func (s *strictStub) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	_, _ = io.WriteString(w, body)
 }
 
-// always answers 200 with a body.
+// always returns a function that returns status 200 and body.
 func always(body string) func(*http.Request, url.Values) (int, string) {
 	return func(*http.Request, url.Values) (int, string) { return http.StatusOK, body }
 }
 
-// TestCredentialsOfAnyForm uses a venue that compares credentials as text. The test runs for each way to send credentials.
+// TestCredentialsOfAnyForm checks that the service sends credentials to the venue byte by byte as it received them.
 func TestCredentialsOfAnyForm(t *testing.T) {
 	const credentials = `{ "key":"k", "nonce":12345678901234567890, "apiKey":{"id":[1.50, true]}, "address":"` + addressOf3 + `" }`
 	for mode, taken := range map[string]func(r *http.Request, q url.Values) string{
@@ -96,7 +96,7 @@ func TestCredentialsOfAnyForm(t *testing.T) {
 	}
 }
 
-// TestReadinessWithoutSearch checks readiness with venues that lack some endpoints.
+// TestReadinessWithoutSearch checks the readiness probe of services whose venues lack some endpoints.
 func TestReadinessWithoutSearch(t *testing.T) {
 	fails := func(status int) strictEndpoint {
 		return strictEndpoint{"q limit sort order tokenId tokenIds", func(*http.Request, url.Values) (int, string) {
@@ -131,8 +131,8 @@ func TestReadinessWithoutSearch(t *testing.T) {
 	}
 }
 
-// TestReadinessByCallsOfClients uses a venue on which the calls of the readiness probe fail. The service must be ready after the
-// first successful call for a client.
+// TestReadinessByCallsOfClients uses a venue that lacks the endpoints that the readiness probe calls. The service must be ready
+// after the first successful call for a client.
 func TestReadinessByCallsOfClients(t *testing.T) {
 	venue := newStrictStub(t, map[string]strictEndpoint{"orderbook": {"tokenId depth", always(`{"bids":[],"asks":[],"spread":null}`)}})
 	s := start(t, "--venue-url="+venue.URL)

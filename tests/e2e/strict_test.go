@@ -11,7 +11,7 @@ import (
 	"oddsgraph/internal/demo"
 )
 
-// credentialCounter is a transport that counts the calls by the place of their credentials.
+// credentialCounter is a transport that counts the calls with credentials in the query and with credentials in a header.
 type credentialCounter struct {
 	http.RoundTripper
 	mu            sync.Mutex
@@ -31,9 +31,9 @@ func (w *credentialCounter) RoundTrip(r *http.Request) (*http.Response, error) {
 	return w.RoundTripper.RoundTrip(r)
 }
 
-// TestCredentialsReachTheDemoVenue counts calls by the place of their credentials.
+// TestCredentialsReachTheDemoVenue checks whether the service sends credentials in the query or in a header.
 func TestCredentialsReachTheDemoVenue(t *testing.T) {
-	for args, want := range map[string][2]int{ // calls with credentials in the query, and in the header
+	for args, want := range map[string][2]int{ // the number of calls with credentials in the query, and in a header
 		"":                          {0, 1},
 		"--venue-credentials=query": {1, 0},
 		"--demo-strict":             {1, 0},
@@ -51,7 +51,7 @@ func TestCredentialsReachTheDemoVenue(t *testing.T) {
 	}
 }
 
-// TestDemoWithout turns each endpoint off by its name in the flag.
+// TestDemoWithout checks that --demo-without accepts the name of each endpoint, and turns the endpoints off.
 func TestDemoWithout(t *testing.T) {
 	for _, name := range demo.Endpoints() {
 		start(t, "--demo-without="+name)

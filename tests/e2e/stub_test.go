@@ -13,14 +13,15 @@ import (
 	"testing"
 )
 
-// stub is a venue whose responses the test defines. The functions for the responses are named by the last segment of the path.
+// stub is a venue whose responses the test defines.
 type stub struct {
 	*httptest.Server
 	mu     sync.Mutex
 	counts calls
 }
 
-// newStub starts a stub. Each answer function returns a status and a body: a string, or a value that is encoded as JSON.
+// newStub starts a stub. answers maps the last segment of a path to a function that returns the status and the body. If the body is
+// not a string, the stub encodes it as JSON.
 func newStub(t *testing.T, answers map[string]func(q url.Values) (int, any)) *stub {
 	s := &stub{counts: calls{}}
 	s.Server = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -64,7 +65,8 @@ func (s *stub) asked() calls {
 
 type object = map[string]any
 
-// pick returns an answer function that selects the requested rows, by a list of keys or a single key.
+// pick returns a function for newStub that selects the requested rows. list is the name of the parameter with several keys, and
+// single the name of the parameter with one key.
 func pick(name, list, single string, rows map[string]object) func(q url.Values) (int, any) {
 	return func(q url.Values) (int, any) {
 		if id := q.Get(single); id != "" {
@@ -83,7 +85,7 @@ func pick(name, list, single string, rows map[string]object) func(q url.Values) 
 	}
 }
 
-// TestPositionsWithoutTokens uses a venue that identifies positions and orders by market and outcome only.
+// TestPositionsWithoutTokens uses a venue whose positions and orders name a market and an outcome, but no token.
 func TestPositionsWithoutTokens(t *testing.T) {
 	market := func(id, status string, outcomes ...object) object {
 		return object{"marketId": id, "question": "Q " + id, "status": status, "outcomes": outcomes}
@@ -106,15 +108,15 @@ func TestPositionsWithoutTokens(t *testing.T) {
 		"positions": func(url.Values) (int, any) {
 			return http.StatusOK, object{"totalCount": 10, "positions": []object{
 				position("m1", "YES", "10", n("0.5"), n("0.1")),       // the venue has a price
-				position("m1", "no", "20.50", n("0.30"), n("0.2")),    // only best bid and ask
-				position("m2", "TEAM ÅNGSTRÖM", "3", nil, n("0.3")),   // only a best bid
-				position("m2", "Team B", "4", n("0.25"), n("0.40")),   // only the position's own price
-				position("m2", "team c", "5", n("0"), nil),            // no price at all
-				position("m3", "Yes", "6", n("0.9"), n("0.5")),        // won
-				position("m3", "No", "7", n("0.8"), n("0.5")),         // lost
-				position("m4", "same", "8", n("0.1"), n("0.6")),       // matches two tokens
-				position("gone", "YES", "9", n("0.2"), n("0.7")),      // unknown market
-				position("m5", "YES", "1", n("0.000"), n("0.123456")), // no cost, unknown status
+				position("m1", "no", "20.50", n("0.30"), n("0.2")),    // the venue has only the best bid and ask
+				position("m2", "TEAM ÅNGSTRÖM", "3", nil, n("0.3")),   // the venue has only a best bid
+				position("m2", "Team B", "4", n("0.25"), n("0.40")),   // only the position has a price
+				position("m2", "team c", "5", n("0"), nil),            // there is no price
+				position("m3", "Yes", "6", n("0.9"), n("0.5")),        // the outcome has won
+				position("m3", "No", "7", n("0.8"), n("0.5")),         // the outcome has lost
+				position("m4", "same", "8", n("0.1"), n("0.6")),       // the outcome is that of two tokens
+				position("gone", "YES", "9", n("0.2"), n("0.7")),      // the market is unknown
+				position("m5", "YES", "1", n("0.000"), n("0.123456")), // the cost is 0, and the market's status is unknown
 			}}
 		},
 		"orders": func(url.Values) (int, any) {
@@ -194,7 +196,8 @@ func TestPositionsWithoutTokens(t *testing.T) {
 	}
 }
 
-// TestPricesOfUnnamedTokensTravelTogether has many positions without token ids. Their prices are read in batches.
+// TestPricesOfUnnamedTokensTravelTogether uses a venue whose positions have no token ids. The service must still read prices in
+// batches.
 func TestPricesOfUnnamedTokensTravelTogether(t *testing.T) {
 	markets, prices, spreads, positions := map[string]object{}, map[string]object{}, map[string]object{}, []object{}
 	for i := range 40 {
@@ -220,7 +223,7 @@ func TestPricesOfUnnamedTokensTravelTogether(t *testing.T) {
 		s.ask(t, strings.Replace(query, "ADDRESS", addressOfAny, 1), nil, keyOfAny)
 		wantCalls(t, v.asked(), calls{"positions": {1, 1}, "market-details": {1, 40}, "prices": {1, 40}})
 	}
-	// Without prices the service reads the best bids and asks, also in batches.
+	// If the venue has no prices, the service reads the best bids and asks, also in batches.
 	v := newStub(t, map[string]func(q url.Values) (int, any){
 		"positions": func(url.Values) (int, any) {
 			return http.StatusOK, object{"totalCount": len(positions), "positions": positions}
@@ -256,8 +259,8 @@ func TestPricesOfTwoSides(t *testing.T) {
 	wantJSON(t, "positions", at(data, "user.positions.nodes"), `[{"best":{"price":"0.35","basis":"MIDPOINT"},"venue":null},{"best":{"price":"0.3","basis":"BEST_BID"},"venue":null}]`)
 }
 
-// TestTradesByOffset reads lists from a venue that supports only limit and offset. By default, a page of the venue has 8 rows. Its
-// rows have no ids, and some have an unknown kind.
+// TestTradesByOffset reads lists from a venue that supports only limit and offset. Without a limit, a page of the venue has 8 rows.
+// The rows have no ids, and some rows have an unknown kind.
 func TestTradesByOffset(t *testing.T) {
 	var rows []object
 	for i := range 23 {
@@ -305,7 +308,7 @@ func TestTradesByOffset(t *testing.T) {
 	}
 }
 
-// TestAVenueThatEchoesCredentials uses a venue whose responses contain the credentials that it received, in several encodings.
+// TestAVenueThatEchoesCredentials uses a venue whose error messages contain the credentials that it received, in several encodings.
 func TestAVenueThatEchoesCredentials(t *testing.T) {
 	const canary = "canary&=+ü"
 	echo := func(q url.Values) (int, any) {
@@ -327,7 +330,7 @@ func TestAVenueThatEchoesCredentials(t *testing.T) {
 	}
 }
 
-// TestWinnersThatListsLeaveOut uses a venue whose searches omit the winner.
+// TestWinnersThatListsLeaveOut uses a venue whose search results omit the winner.
 func TestWinnersThatListsLeaveOut(t *testing.T) {
 	v := newStub(t, map[string]func(q url.Values) (int, any){
 		"market-search": func(url.Values) (int, any) {

@@ -6,13 +6,13 @@ import (
 )
 
 // TestThrottledUntil checks the field serviceStatus.throttledUntil, the time from which the rate limit allows calls again. In some
-// cases the service has used up the limit. In others the venue reports that other clients have.
+// cases the service has used up the limit. In other cases other clients have used it up, and the venue reports this.
 func TestThrottledUntil(t *testing.T) {
 	const status = `{ serviceStatus { throttledUntil } }`
 	limited := func(t *testing.T) *service {
 		return startAt(t, time.Now(), "--demo-markets=60", "--demo-public-per-minute=20")
 	}
-	// until returns throttledUntil as a duration from now.
+	// until returns throttledUntil as a duration from now. It returns false if throttledUntil is null.
 	until := func(t *testing.T, s *service) (time.Duration, bool) {
 		t.Helper()
 		v := at(s.ask(t, status, nil, anonymous), "serviceStatus.throttledUntil")
@@ -70,8 +70,8 @@ func TestThrottledUntil(t *testing.T) {
 	})
 }
 
-// TestAKeyThatIsUsedUpThrottlesNobodyElse makes calls with a key outside the service, which use up the key's limit or a part of it.
-// The service must not throttle calls without the key.
+// TestAKeyThatIsUsedUpThrottlesNobodyElse makes calls with a key, but not through the service. The calls use up the rate limit of
+// the key, or a part of it. The service must not throttle calls without the key.
 func TestAKeyThatIsUsedUpThrottlesNobodyElse(t *testing.T) {
 	for name, elsewhere := range map[string]int{"busy": 50, "used up": 60} {
 		t.Run(name, func(t *testing.T) {

@@ -25,16 +25,16 @@ import (
 	"oddsgraph/internal/telemetry"
 )
 
-// traceCollector receives spans by OTLP over HTTP.
+// traceCollector is a server that receives spans by OTLP over HTTP.
 type traceCollector struct {
 	*httptest.Server
 
 	mu    sync.Mutex
-	spans map[string]*otlp.Span // by span id
+	spans map[string]*otlp.Span // the spans by their ids
 	raw   []byte
 }
 
-// collectTraces starts a collector. Services that the test starts send all traces to it.
+// collectTraces starts a collector. Services that the test starts after that send all traces to the collector.
 func collectTraces(t *testing.T) *traceCollector {
 	t.Helper()
 	c := &traceCollector{spans: map[string]*otlp.Span{}}
@@ -67,7 +67,7 @@ func (c *traceCollector) serve(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// all waits for n spans and returns all spans.
+// all waits for at least n spans and returns all spans.
 func (c *traceCollector) all(t *testing.T, n int) map[string]*otlp.Span {
 	t.Helper()
 	have := func() map[string]*otlp.Span {
@@ -99,7 +99,7 @@ func attribute(span *otlp.Span, key string) string {
 	return ""
 }
 
-// links returns the ids of the spans that a span links to.
+// links returns the sorted ids of the spans that a span links to.
 func links(span *otlp.Span) []string {
 	ids := []string{}
 	for _, l := range span.Links {
@@ -144,7 +144,7 @@ func (g *gatedPrices) heard() []string {
 	return slices.Clone(g.parents)
 }
 
-// startGated is start with gatedPrices as the venue client's transport.
+// startGated is like start, but the service calls the venue with gatedPrices as its transport.
 func startGated(t *testing.T, args ...string) (*service, *gatedPrices) {
 	t.Helper()
 	g := &gatedPrices{RoundTripper: &http.Transport{}, pass: make(chan struct{})}
@@ -153,9 +153,9 @@ func startGated(t *testing.T, args ...string) (*service, *gatedPrices) {
 	return s, g
 }
 
-// TestACallIsLinkedWithAllThatItServes makes many operations share a few calls. Two operations wait for the same call. The keys of
-// the other operations are batched into the next calls. The span of each operation must link to the span of its call, and the span
-// of each call to the spans of its operations.
+// TestACallIsLinkedWithAllThatItServes makes many operations share a few calls. Two operations wait for the same call. The
+// service batches the keys of the other operations into the next calls. The span of an operation must link to the span of its
+// call. The span of a call must link to the spans of all its operations.
 func TestACallIsLinkedWithAllThatItServes(t *testing.T) {
 	c := collectTraces(t)
 	s, gate := startGated(t, "--venue-in-flight=1")
@@ -198,7 +198,7 @@ func TestACallIsLinkedWithAllThatItServes(t *testing.T) {
 	}
 	eventually(t, "six wait for the next", func() bool { misses, _ := price(); return misses == 8*looks })
 	over := make(chan struct{})
-	go func() { // lets all calls through, also those of operations that come too late for the shared call
+	go func() { // lets all calls through, including the calls of operations that were too late for the shared call
 		for {
 			select {
 			case gate.pass <- struct{}{}:
@@ -273,8 +273,9 @@ func TestACallIsLinkedWithAllThatItServes(t *testing.T) {
 	}
 }
 
-// TestTracesOverWebSocket expects that an operation links to the trace of connection_init, or to the trace in its own message. A
-// trace in a message comes from the client and not from a trusted proxy, so the service links to it and does not continue it.
+// TestTracesOverWebSocket checks that the span of an operation links to the trace in its message, or to the trace in
+// connection_init if its message has none. The service does not continue these traces, because they come from a client and not
+// from a trusted proxy.
 func TestTracesOverWebSocket(t *testing.T) {
 	c := collectTraces(t)
 	s := startLive(t, "--trusted-proxies=127.0.0.1")
@@ -308,7 +309,7 @@ func TestTracesOverWebSocket(t *testing.T) {
 	eventually(t, "all three operations are linked with their traces", func() bool { return found() == 3 })
 }
 
-// TestNoTracesUnlessWanted counts spans without a collector, with traces switched off, and with sampling.
+// TestNoTracesUnlessWanted checks the number of spans without a collector, with traces switched off, and with sampling.
 func TestNoTracesUnlessWanted(t *testing.T) {
 	c := collectTraces(t)
 	const sampled = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"
@@ -336,7 +337,7 @@ func TestNoTracesUnlessWanted(t *testing.T) {
 			clear(c.spans)
 			c.mu.Unlock()
 			var heard []string
-			t.Run("serve", func(t *testing.T) { // serving flushes the remaining spans at its end
+			t.Run("serve", func(t *testing.T) { // at the end of the subtest, the service sends the remaining spans
 				s, gate := startGated(t, "--trusted-proxies="+test.proxy)
 				for i, id := range s.openTokens(2) {
 					r := s.request(t, asJSON(vars{"query": fmt.Sprintf(`{ tokenPrices(tokenIds: [%q]) { price } }`, id)}), anonymous)
@@ -363,7 +364,7 @@ func TestNoTracesUnlessWanted(t *testing.T) {
 	}
 }
 
-// TestACollectorThatHangs uses a collector that never answers. Requests must not wait, although the span queue is full. The
+// TestACollectorThatHangs uses a collector that never responds. Requests must not wait when the queue of spans is full. The
 // shutdown must end in time.
 func TestACollectorThatHangs(t *testing.T) {
 	asked, release := make(chan struct{}, 1000), make(chan struct{})
@@ -407,7 +408,7 @@ func TestACollectorThatHangs(t *testing.T) {
 	}
 }
 
-// TestInvalidTraceSettings expects an error that names the wrong environment variable.
+// TestInvalidTraceSettings checks that the error names the environment variable that is invalid.
 func TestInvalidTraceSettings(t *testing.T) {
 	cfg := config.Default()
 	for name, value := range map[string]string{"OTEL_EXPORTER_OTLP_PROTOCOL": "grpc", "OTEL_TRACES_EXPORTER": "zipkin"} {

@@ -25,12 +25,12 @@ type tradedMarket struct {
 	id     string
 	tokens []string // YES and NO
 	// all has the trades of the market, and byToken the trades of each token. A trade is a text with token, side, price and size.
-	// Both lists are in lexical order.
+	// All lists are sorted.
 	all     []string
 	byToken [2][]string
 }
 
-// findTraded returns a market of the simulator with the trades that the engine recorded.
+// findTraded returns a market of the simulator, with the trades that the demo venue below the simulator recorded.
 func (s *service) findTraded(t *testing.T) (m tradedMarket) {
 	t.Helper()
 	engine := s.Demo.Venue
@@ -70,8 +70,8 @@ func (s *service) findTraded(t *testing.T) (m tradedMarket) {
 	return m
 }
 
-// tradePages reads a list of trades to its end. In the list, each trade must appear once, newest first. tradePages returns the
-// trades as texts in lexical order.
+// tradePages reads a list of trades page by page to its end. Each trade must appear once, and newer trades must come first.
+// tradePages returns the trades as sorted texts.
 func (s *service) tradePages(t *testing.T, query, path, id string, first int) (rows []string) {
 	t.Helper()
 	seen, last := map[string]bool{}, time.Now().AddDate(100, 0, 0)
@@ -99,7 +99,7 @@ func (s *service) tradePages(t *testing.T, query, path, id string, first int) (r
 	return nil
 }
 
-// eachTape runs a test over the simulator of each driver that lists public trades.
+// eachTape runs a test with the simulator of each driver in capabilities.
 func eachTape(t *testing.T, test func(t *testing.T, s *service)) {
 	for _, venue := range capabilities {
 		if !venue.Trades {
@@ -131,7 +131,7 @@ func (s *service) simulatorCalls(t *testing.T, f func()) map[string]int64 {
 	return made
 }
 
-// TestPublicTrades reads the trades of a market and of its tokens in pages. They must be the trades that the engine recorded.
+// TestPublicTrades reads the trades of a market and of its tokens in pages. They must be the trades that the demo venue recorded.
 func TestPublicTrades(t *testing.T) {
 	eachTape(t, func(t *testing.T, s *service) {
 		for range 40 {
@@ -151,8 +151,8 @@ func TestPublicTrades(t *testing.T) {
 	})
 }
 
-// TestPublicTradesAreShared counts the calls for the trades of two tokens of a market. The market must be read once. A second
-// caller must get the cached data.
+// TestPublicTradesAreShared counts the calls for the trades of two tokens of a market. The service must read the market once. A
+// second caller must get the cached data.
 func TestPublicTradesAreShared(t *testing.T) {
 	eachTape(t, func(t *testing.T, s *service) {
 		m := s.findTraded(t)
@@ -195,8 +195,8 @@ func TestArgumentsOfPublicTrades(t *testing.T) {
 	})
 }
 
-// TestPublicTradesAreUnsupported queries trades with the generic driver, whose API has no list of trades. Both fields must give the
-// error UNSUPPORTED. The field of a token must make no call.
+// TestPublicTradesAreUnsupported queries trades of a venue whose API has no list of trades. Market.trades and Token.trades must
+// give the error UNSUPPORTED. For Token.trades, the service must make no call.
 func TestPublicTradesAreUnsupported(t *testing.T) {
 	s := start(t)
 	for _, test := range []struct {
@@ -215,8 +215,7 @@ func TestPublicTradesAreUnsupported(t *testing.T) {
 	}
 }
 
-// TestPublicTradesAreStreamed compares the trades of the stream with the trades of the list. A trade must have the same values in
-// both.
+// TestPublicTradesAreStreamed checks that a trade has the same values in a subscription and in a list.
 func TestPublicTradesAreStreamed(t *testing.T) {
 	for _, venue := range capabilities {
 		t.Run(venue.Driver, func(t *testing.T) {

@@ -13,7 +13,7 @@ import (
 	"oddsgraph/graph/model"
 )
 
-// accountFields selects everything that belongs to an account, directly and as nodes.
+// accountFields returns queries for all data of an account, by field and by global id.
 func accountFields(address string) map[string]string {
 	fields := map[string]string{}
 	for _, field := range []string{
@@ -31,8 +31,8 @@ func accountFields(address string) map[string]string {
 	return fields
 }
 
-// TestAVenueThatChecksNoCredentials uses a venue that accepts any credentials, so any caller could read every wallet. The service
-// must serve account data only to clients from its accounts file, and only the data of their own account.
+// TestAVenueThatChecksNoCredentials uses a venue that accepts any credentials. The service must serve account data only to clients
+// in its accounts file, and only the data of their own account.
 func TestAVenueThatChecksNoCredentials(t *testing.T) {
 	open := func(url.Values) (int, any) { return http.StatusOK, []any{} }
 	v := newStub(t, map[string]func(url.Values) (int, any){
@@ -77,7 +77,7 @@ func TestAVenueThatChecksNoCredentials(t *testing.T) {
 	}
 }
 
-// firstAnswer returns the body of a response, or the first event of a stream.
+// firstAnswer returns the body of a response. If the response is an event stream, it returns the first event.
 func (s *service) firstAnswer(t testing.TB, r *http.Request) string {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), patience)

@@ -15,10 +15,11 @@ import (
 )
 
 const (
-	// shippedMemory is the GOMEMLIMIT of the deployments, and mostResident is the same limit in bytes.
+	// shippedMemory is the GOMEMLIMIT in deploy/.
 	shippedMemory = "460MiB"
-	mostResident  = 460 << 20
-	// shippedOutput is the resulting limit for the unread output of all clients, in bytes. One client may use three quarters of
+	// mostResident is the limit for the resident memory of the program in bytes.
+	mostResident = 460 << 20
+	// shippedOutput is the program's limit for the unread output of all clients in bytes. One client may use three quarters of
 	// it.
 	shippedOutput = mostResident / 6
 )
@@ -39,7 +40,7 @@ func peak(t testing.TB, process *os.Process) int {
 }
 
 // TestClientsThatDoNotRead has one client send as many queries and subscriptions as it can over each transport, and read little
-// or nothing. The shipped program must stay within its memory limit and answer another client.
+// or nothing. The shipped program must stay within its memory limit and respond to another client.
 func TestClientsThatDoNotRead(t *testing.T) {
 	t.Parallel() // it mostly waits
 	venue := newWitness(t)
@@ -62,15 +63,14 @@ func TestClientsThatDoNotRead(t *testing.T) {
 	}
 }
 
-// unread is an attack by a client that does not read. The function run returns when the attack has had its effect. The caller must
-// close the connections in open. The result refused is the transport over which the program must have refused output, or "" if no
-// refusal is required.
+// unread is an attack by a client that reads little or nothing. The function run leaves the connections in open to the caller,
+// which must close them. If refused is not empty, it names the transport over which the program must have refused output.
 type unread struct {
 	name string
 	run  func(t *testing.T, p *target) (open []io.Closer, refused string)
 }
 
-// withstand runs an attack and checks that another client still gets cached values.
+// withstand runs an attack and checks the program's unread output, and that another client still gets cached values.
 func (p *target) withstand(t *testing.T, a unread) {
 	before := p.scrape(t)
 	other := p.startBystander(t)
@@ -96,8 +96,7 @@ func (p *target) withstand(t *testing.T, a unread) {
 	}
 }
 
-// echoed returns a query for the given number of ids of 240 bytes. The response repeats each id 198 times, which makes about 71 KB
-// for each id.
+// echoed returns a query with ids of 240 bytes. The response has about 71 KB for each id, because it repeats the id 198 times.
 func echoed(ids int) string {
 	list := make([]string, ids)
 	for i := range list {
@@ -116,7 +115,7 @@ func (p *target) connectUnread(t testing.TB) *wire {
 
 const careless = "10.20.0.1"
 
-// ask sends a query over HTTP.
+// ask sends a query over HTTP and does not read the response.
 func (w *wire) ask(body, accept string) {
 	_, _ = fmt.Fprintf(w, "POST /graphql HTTP/1.1\r\nHost: localhost\r\nX-Forwarded-For: %s\r\nAccept: %s\r\nContent-Type: application/json\r\nContent-Length: %d\r\n\r\n%s",
 		careless, accept, len(body), body)
@@ -187,7 +186,7 @@ func unreadStreams(t *testing.T, p *target) ([]io.Closer, string) {
 	return open, "sse"
 }
 
-// unreadText selects a description of 500 KB 198 times: 99 MB.
+// unreadText queries a description of 500 KB under 198 aliases. The response would have 99 MB.
 func unreadText(t *testing.T, p *target) ([]io.Closer, string) {
 	market := p.venue.venue.Tokens()[0].MarketID
 	if err := p.venue.venue.Reword(market, strings.Repeat("long ", 100<<10)); err != nil {
@@ -203,8 +202,7 @@ func unreadText(t *testing.T, p *target) ([]io.Closer, string) {
 	return open, ""
 }
 
-// books opens several sockets and subscribes to several books on each. The parameter each is the number of books on a socket. Each
-// event contains its book 78 times, under aliases.
+// books opens several sockets and subscribes to each books on every socket. An event contains its book 78 times, under aliases.
 func (p *target) books(t *testing.T, sockets, each int) (open []io.Closer) {
 	query := `subscription ($id: String!) { orderbookChanged(tokenId: $id, depth: 200) {` + numbered(78, "a#:bids{price size} b#:asks{price size} ") + `} }`
 	tokens := p.openBooks(200)
@@ -228,7 +226,7 @@ func (p *target) books(t *testing.T, sockets, each int) (open []io.Closer) {
 	return open
 }
 
-// move changes the books of the tokens about ten times a second. It returns when the duration in the parameter lasts has passed.
+// move changes the books of the tokens about ten times a second, for the duration lasts.
 func (p *target) move(t *testing.T, tokens []string, lasts time.Duration) {
 	for end := time.Now().Add(lasts); time.Now().Before(end); time.Sleep(100 * time.Millisecond) {
 		p.moveBooks(t, tokens)
@@ -239,8 +237,8 @@ func unreadBooks(t *testing.T, p *target) ([]io.Closer, string) {
 	before := p.scrape(t).sum("oddsgraph_subscription_events_total")
 	open := p.books(t, 2, 100)
 	p.move(t, p.openBooks(200), 5*time.Second)
-	// The service executes each subscription for its first state. It must not execute the subscription again as long as this state
-	// is unread.
+	// The service executes each subscription for its first event. It must not execute the subscription again while this event is
+	// unread.
 	n := p.scrape(t).sum("oddsgraph_subscription_events_total") - before
 	t.Logf("%.0f events were executed", n)
 	if n < 20 || n > 600 {
@@ -249,8 +247,8 @@ func unreadBooks(t *testing.T, p *target) ([]io.Closer, string) {
 	return open, ""
 }
 
-// longSubscriptions opens a thousand subscriptions with different documents of 180 aliases on ten sockets, and reads
-// everything.
+// longSubscriptions opens a thousand subscriptions on ten sockets, and reads everything. The documents are different, and
+// each has 180 aliases.
 func longSubscriptions(t *testing.T, p *target) ([]io.Closer, string) {
 	tokens := p.venue.venue.Tokens()
 	fields := numbered(180, "a#:bids{price size} ")

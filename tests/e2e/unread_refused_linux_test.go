@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-// wrongQuery returns a query with 50 errors. Each quotes a text of 1 KB, which JSON escapes to six times the size.
+// wrongQuery returns a query with 50 errors. The message of each error quotes a text of 1 KB, which has 6 KB in JSON.
 func wrongQuery() string {
 	var b strings.Builder
 	for i := range 50 {
@@ -17,8 +17,8 @@ func wrongQuery() string {
 	return `{"query":"{` + strings.ReplaceAll(b.String(), `"`, `\"`) + `}"}` // asJSON would escape the text before it is sent
 }
 
-// TestUnreadOutputBesidesResponses has one client cause unread output besides plain responses of executed operations. The cases are
-// refusals, variables of waiting operations, and compressed responses.
+// TestUnreadOutputBesidesResponses has one client make the program hold data other than plain responses: refusals, variables of
+// operations that wait, and compressed responses.
 func TestUnreadOutputBesidesResponses(t *testing.T) {
 	for _, a := range []unread{
 		{"refusals over WebSockets", unreadRefusals},
@@ -35,7 +35,7 @@ func TestUnreadOutputBesidesResponses(t *testing.T) {
 	}
 }
 
-// overSockets opens several WebSockets. On each, it sends ten queries with large responses, and then the given query ninety times.
+// overSockets opens several WebSockets. On each WebSocket, it sends ten queries with large responses, and then body ninety times.
 func (p *target) overSockets(t *testing.T, sockets int, body string) (open []io.Closer) {
 	first := echoed(3)
 	return p.each(t, sockets, func(w *wire) {
@@ -51,7 +51,7 @@ func (p *target) overSockets(t *testing.T, sockets int, body string) (open []io.
 				payload = first
 			}
 			if _, err := io.WriteString(w, say(fmt.Sprintf(`{"id":"%d","type":"subscribe","payload":%s}`, i, payload))); err != nil {
-				return // the service accepts no more
+				return // the service reads no more
 			}
 		}
 	})

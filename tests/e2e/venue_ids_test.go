@@ -8,7 +8,7 @@ import (
 	"oddsgraph/graph/model"
 )
 
-// TestGlobalIDsNameTheVenue compares the global ids of the same identifiers at three venues, and finds objects by them.
+// TestGlobalIDsNameTheVenue checks that the global ids of the same token and user differ between venues, and finds objects by them.
 func TestGlobalIDsNameTheVenue(t *testing.T) {
 	t.Parallel()
 	generic := start(t)
