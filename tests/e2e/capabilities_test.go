@@ -83,8 +83,8 @@ type exampleResult struct {
 	example string
 	// change replaces variables of the example. It is set if the driver does not support the original variables.
 	change vars
-	// unsupported lists the paths and codes of the expected errors. The paths have no list indexes.
-	// absent lists the paths of values that are null without an error. The paths have no list indexes.
+	// unsupported lists the paths and codes of the expected errors. absent lists the paths of values that are null without an
+	// error. The paths have no list indexes.
 	unsupported, absent []string
 }
 

@@ -77,7 +77,7 @@ type docs struct {
 	*service
 	root, dir string
 	schema    *ast.Schema
-	modules   map[string]string // compiled modules by their first block
+	modules   map[string]string // maps the first block of a module to the compiled file
 	answer    []byte            // output of the previous block
 	skipped   bool              // the previous block was skipped
 	next      block             // the following block of the same file

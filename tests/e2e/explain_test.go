@@ -40,7 +40,7 @@ type explainedReads struct {
 	From                                         struct{ Memory, Shared, Venue int }
 }
 
-// calls sums the calls of all batches, in the form in which the venue counts them.
+// calls returns the calls of all batches, as callsDuring returns the venue's calls.
 func (e *explained) calls() calls {
 	out := calls{}
 	for _, b := range e.Batches {

@@ -69,8 +69,8 @@ func (a *frontendLoad) runFor(d time.Duration) {
 	a.run(func() time.Time { return time.Now().Add(d) }, nil)
 }
 
-// runSettled runs the load until settled is true, and from then on for d. The test fails if settled does not become true within the
-// given time. When settled becomes true, runSettled calls the function then, if it is not nil.
+// runSettled runs the load until settled is true, and after that for d. The test fails if settled does not become true within the
+// given time. When settled becomes true, runSettled calls the parameter then, which may be nil.
 func (a *frontendLoad) runSettled(t testing.TB, within, d time.Duration, then func()) {
 	t.Helper()
 	began := time.Now()

@@ -10,7 +10,7 @@ import (
 	"oddsgraph/httpapi"
 )
 
-// post sends a query and decodes the response into into, with json.Number for numbers. It returns errors instead of
+// post sends a query and stores the decoded response in *into, with json.Number for numbers. It returns errors instead of
 // failing the test, so any goroutine may call it.
 func (s *service) post(ctx context.Context, query string, variables vars, credentials string, into any) error {
 	n := requests.Add(1)

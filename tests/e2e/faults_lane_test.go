@@ -76,8 +76,8 @@ const shortTimeout = 6 * time.Second
 // longCallTimeout is a flag for test cases in which no call may time out, even on a busy machine.
 const longCallTimeout = "--venue-timeout=90s"
 
-// answerLimit is the time limit for a response that waits for no timeout. A busy machine needs less time. It is shorter than the
-// timeouts operationTimeout and longCallTimeout, so a response that waits for one of these timeouts exceeds the limit.
+// answerLimit is the time limit for a response that waits for no timeout. A busy machine needs less time. The limit is shorter than
+// operationTimeout and longCallTimeout, so a response that waits for one of these timeouts exceeds the limit.
 const answerLimit = time.Minute
 
 // lane is a service whose venue can have faults. Its test cases run one after the other, at the same time as those of other lanes.
@@ -96,7 +96,7 @@ type lane struct {
 	within time.Duration
 	// budget is the service's rate limiter for the venue. It is nil if the venue has no rate limit.
 	budget *ratelimit.Budget
-	// inFlight counts the book calls in flight. openCountingLane sets it.
+	// inFlight counts the calls for books in flight. openCountingLane sets it.
 	inFlight *atomic.Int64
 	reads    *completedReads
 }

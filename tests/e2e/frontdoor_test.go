@@ -171,7 +171,7 @@ func TestCacheControl(t *testing.T) {
 			}
 		}
 	}
-	// Responses to unknown clients, and those of malformed requests, must not be stored.
+	// Caches must not store responses to unknown clients or to malformed requests.
 	for _, header := range [][]string{{"Authorization", "Bearer nobody"}, {httpapi.CredentialsHeader, "%"}, {"Accept", "image/png"}} {
 		if got := s.do(t, s.newRequest(t, http.MethodGet, "/graphql?query={__typename}", "", header...)); got.status/100 != 4 || got.header.Get("Cache-Control") != "no-store" {
 			t.Errorf("%q: %d %v", header, got.status, got.header)

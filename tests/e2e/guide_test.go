@@ -97,8 +97,8 @@ type guide struct {
 	ctx       context.Context
 	dir       string
 	addresses *strings.Replacer // replaces documented addresses by those of the test
-	url       string            // the page, when the dev server runs
-	bin       string            // a directory that is searched for programs before PATH, or empty
+	url       string            // the URL of the page; set when the dev server runs
+	bin       string            // if not empty, a directory that the shell searches for programs before PATH
 }
 
 // writeFile writes a code block into the file that the block's first line names.

@@ -33,7 +33,7 @@ func heldAttacks() []attack {
 				}
 			})
 		}
-		const room, taken = 32 << 20, 240 << 10 // room is the limit for all request bodies; taken is reserved for each accepted one
+		const room, taken = 32 << 20, 240 << 10 // room is the limit for all request bodies in bytes; the program reserves taken for each
 		late := time.After(patience)
 		for range (clients*each - room/taken) / 2 {
 			select {
@@ -49,7 +49,7 @@ func heldAttacks() []attack {
 		if testing.Verbose() {
 			t.Logf("it holds %d MiB of %d", int64(held)>>20, clients*each*size>>20)
 		}
-		p.post(t, p.normal, "X-Forwarded-For", client(0)).want(t, http.StatusOK, "", "") // although this client holds request bodies
+		p.post(t, p.normal, "X-Forwarded-For", client(0)).want(t, http.StatusOK, "", "") // a complete request still works
 		for _, w := range all {
 			_ = w.Close()
 		}

@@ -21,8 +21,8 @@ type rawSubscription struct {
 	byToken map[string][]string
 }
 
-// rawSubscribe subscribes to a list of tokens. If whole is true, the list is in the document, otherwise in a variable. The service
-// splits only lists in variables into one execution for each token.
+// rawSubscribe subscribes to a list of tokens. If whole is true, the list is in the document. If whole is false, the list is in a
+// variable. The service splits only lists in variables into one execution for each token.
 func (s *service) rawSubscribe(t testing.TB, ids []string, whole bool) *rawSubscription {
 	t.Helper()
 	k := s.dialUnread(t, anonymous)
@@ -60,7 +60,7 @@ func last(texts []string) string {
 	return texts[len(texts)-1]
 }
 
-// randomList returns 8 random ids from of, and one of these ids a second time.
+// randomList returns 8 random ids, and one of these ids a second time.
 func randomList(random *rand.Rand, of []string) []string {
 	list := make([]string, 8, 9)
 	for i, at := range random.Perm(len(of))[:8] {

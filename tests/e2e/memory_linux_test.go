@@ -81,7 +81,7 @@ func TestMemoryOfSubscriptions(t *testing.T) {
 	}
 }
 
-// listeners are clients of which each subscribes to the prices of the same tokens.
+// listeners are clients. Each client subscribes to the prices of the same tokens.
 type listeners struct {
 	t      *testing.T
 	p      *program

@@ -117,7 +117,7 @@ func sharedMetrics(t *testing.T, m *scraped) {
 	m.add(sa, "oddsgraph_shared_")
 }
 
-// add records that the test has compared the families with a prefix that it has compared in another scrape.
+// add takes over from another scrape which families of metrics the test has compared. It considers only families with the prefix.
 func (m *scraped) add(other *scraped, prefix string) {
 	for family, checked := range other.checked {
 		if strings.HasPrefix(family, prefix) {

@@ -23,8 +23,9 @@ import (
 	"oddsgraph/tests/unraced"
 )
 
-// observed returns another HTTP handler that uses the service's cache. If by is true, the handler has metrics and logs at most
-// lines lines a second. If by is false, the handler has no metrics and does not log requests.
+// observed returns another HTTP handler that uses the service's cache. If by is true, the handler has metrics and logs requests.
+// The parameter lines limits the lines of the log in a second. If by is false, the handler has no metrics and does not log
+// requests.
 func (s *service) observed(t testing.TB, lines int, by bool, args ...string) http.Handler {
 	t.Helper()
 	cfg, err := config.Parse(args, nil, io.Discard)

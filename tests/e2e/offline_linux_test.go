@@ -47,8 +47,8 @@ func raiseLoopback() error {
 }
 
 // runOffline runs the calling test, with the selected subtests, in a child process that has only a loopback interface. The child
-// also has the environment variables in env. runOffline returns true if the child ran the test. Otherwise the caller must run the
-// test itself. This is so in the child, and if the kernel permits no network namespace.
+// also has the environment variables in env. runOffline returns true if the child ran the test. It returns false in the child, and
+// if the kernel permits no network namespace. The caller must then run the test itself.
 func runOffline(t *testing.T, env ...string) bool {
 	t.Helper()
 	if os.Getenv(offline) != "" {

@@ -17,7 +17,7 @@ func TestStaleReason(t *testing.T) {
 		variables := vars{"ids": s.openTokens(1)}
 		pass := func(d time.Duration) {
 			s.clock.Advance(d)
-			time.Sleep(d) // for the retries of the refresh
+			time.Sleep(d) // meanwhile, the service retries the refresh
 		}
 		want := func(when, freshness string) {
 			t.Helper()

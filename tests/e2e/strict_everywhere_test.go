@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// barest returns the endpoints of a venue that accepts only the parameters without which the service cannot use it.
+// barest returns the endpoints of a venue that accepts as few parameters as the service can work with.
 func barest() map[string]strictEndpoint {
 	const (
 		trade  = `{"tradeId":"T1","marketId":"M1","outcome":"YES","side":"BUY","price":0.5,"size":3,"timestamp":"2026-03-14T12:00:00Z"}`

@@ -202,7 +202,8 @@ func unreadText(t *testing.T, p *target) ([]io.Closer, string) {
 	return open, ""
 }
 
-// books opens several sockets and subscribes to each books on every socket. An event contains its book 78 times, under aliases.
+// books opens several sockets. The parameter each is the number of books to which it subscribes on each socket. An event contains
+// its book 78 times, under aliases.
 func (p *target) books(t *testing.T, sockets, each int) (open []io.Closer) {
 	query := `subscription ($id: String!) { orderbookChanged(tokenId: $id, depth: 200) {` + numbered(78, "a#:bids{price size} b#:asks{price size} ") + `} }`
 	tokens := p.openBooks(200)
