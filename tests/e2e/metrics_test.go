@@ -287,7 +287,7 @@ func TestMetricsAreTrue(t *testing.T) {
 	verdicts("history", map[string]float64{"miss": 1})
 	verdicts("search", map[string]float64{"miss": 1})
 	m.want(`oddsgraph_cache_coalesced_keys_total{kind="price"}`, 1)
-	m.within(`oddsgraph_cache_late_answers_total{kind="price"}`, 0, 1) // 0 if the REST price and the streamed price have the same time
+	m.within(`oddsgraph_cache_late_answers_total{kind="price"}`, 0, 1) // 1 if the REST price may be older than the streamed price
 	m.want(`oddsgraph_cache_upstream_calls_total{kind="price"}`, books.total("prices"))
 	m.want(`oddsgraph_cache_upstream_keys_total{kind="price"}`, books.keys["prices"])
 	m.want(`oddsgraph_cache_evictions_total{kind="spread"}`, 2) // one for the third spread, and one for the streamed token's spread
