@@ -66,5 +66,26 @@ export async function bothSides(page: Page, tokenId: string) {
   return eventually('both sides of the book', () => book(page), ({ bids, asks }) => bids.length > 0 && asks.length > 0)
 }
 
+/** Records each state of the links, and whether a price was marked as stale, even if only for a moment. */
+export const record = (page: Page) => page.evaluate(() => {
+  const seen = new Set<string>()
+  const look = () => {
+    const { link, stream } = document.querySelector<HTMLElement>('.pill')!.dataset
+    seen.add(`link ${link}`).add(`stream ${stream}`)
+    if (document.querySelector('.price[data-stale=true]')) seen.add('a stale price')
+    if (document.querySelector('.freshness[data-stale=true]')?.textContent?.startsWith('Stale')) seen.add('a price that says so')
+  }
+  new MutationObserver(look).observe(document.body, { subtree: true, childList: true, attributes: true, characterData: true })
+  Object.assign(globalThis, { seen })
+})
+
+/** What the page has shown since record. */
+export const seen = (page: Page) => page.evaluate(() => [...(globalThis as unknown as { seen: Set<string> }).seen])
+
+export const wantSeen = async (page: Page, ...wanted: string[]) => {
+  const all = await seen(page)
+  assert.deepEqual(wanted.filter(w => !all.includes(w)), [], `seen: ${all.join(', ')}`)
+}
+
 /** Goes to another page of the board. */
 export const go = (page: Page, path: string) => page.evaluate(hash => { location.hash = hash }, path)

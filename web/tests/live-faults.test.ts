@@ -2,28 +2,8 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import type { Page } from 'playwright-core'
-import { ask, book, bothSides, go, listed, paths, prices, tokenOf, wallet } from './board'
+import { ask, book, bothSides, go, listed, paths, prices, record, seen, tokenOf, wallet, wantSeen } from './board'
 import { control, eventually, frames, restart, visit } from './browser'
-
-/** Records each state of the links, and whether a price was marked as stale, even if only for a moment. */
-const record = (page: Page) => page.evaluate(() => {
-  const seen = new Set<string>()
-  const look = () => {
-    const { link, stream } = document.querySelector<HTMLElement>('.pill')!.dataset
-    seen.add(`link ${link}`).add(`stream ${stream}`)
-    if (document.querySelector('.price[data-stale=true]')) seen.add('a stale price')
-    if (document.querySelector('.freshness[data-stale=true]')?.textContent?.startsWith('Stale')) seen.add('a price that says so')
-  }
-  new MutationObserver(look).observe(document.body, { subtree: true, childList: true, attributes: true, characterData: true })
-  Object.assign(globalThis, { seen })
-})
-
-const seen = (page: Page) => page.evaluate(() => [...(globalThis as unknown as { seen: Set<string> }).seen])
-
-const wantSeen = async (page: Page, ...wanted: string[]) => {
-  const all = await seen(page)
-  assert.deepEqual(wanted.filter(w => !all.includes(w)), [], `seen: ${all.join(', ')}`)
-}
 
 const live = (page: Page) => page.locator('[role=status][data-link=open][data-stream=LIVE]').waitFor()
 
