@@ -16,6 +16,8 @@ RACE     = $(if $(shell CC=$(CC_NAME) scripts/tools find cc 2>/dev/null),-race)
 # check and lint use the race detector. All other targets build without it, as the program is shipped.
 RACED    = $(if $(RACE),CGO_ENABLED=1)
 export CGO_ENABLED ?= 0
+# Tests build the program as it is shipped. With the same flag for everything, each package is compiled once.
+export GOFLAGS := $(strip $(shell $(GO) env GOFLAGS) -trimpath)
 # Go and npm keep their caches below HOME.
 ifeq ($(HOME),)
 export HOME := $(shell getent passwd "$$(id -u)" | cut -d: -f6)
