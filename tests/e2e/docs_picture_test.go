@@ -18,6 +18,9 @@ import (
 // interface.
 var pictureArrows = regexp.MustCompile(` (-->|-\.->) `)
 
+// maxBoxes is the maximum number of boxes in the picture.
+const maxBoxes = 10
+
 // pictureNames matches nodes that have a label other than their name.
 var pictureNames = regexp.MustCompile(`(\w+)\[(\w+)\]`)
 
@@ -35,12 +38,14 @@ func (d *docs) checkPicture(t *testing.T, b block) {
 	for _, m := range pictureNames.FindAllStringSubmatch(b.text, -1) {
 		short[m[1]] = short[m[2]] // the node for the package "graph" has another name, because "graph" is a keyword of Mermaid
 	}
-	drawn := map[string][]string{}
+	drawn, boxes := map[string][]string{}, map[string]bool{}
 	for line := range strings.Lines(pictureNames.ReplaceAllString(b.text, "$1")) {
 		nodes, arrows := pictureArrows.Split(strings.TrimSpace(line), -1), pictureArrows.FindAllStringSubmatch(line, -1)
 		for i, arrow := range arrows {
 			from := nodes[i]
+			boxes[from] = true
 			for to := range strings.SplitSeq(nodes[i+1], " & ") {
+				boxes[to] = true
 				switch {
 				case outside(from) || outside(to):
 				case short[from] == "" || short[to] == "":
@@ -52,6 +57,9 @@ func (d *docs) checkPicture(t *testing.T, b block) {
 				}
 			}
 		}
+	}
+	if len(boxes) > maxBoxes {
+		t.Errorf("the picture has %d boxes, want at most %d", len(boxes), maxBoxes)
 	}
 	for _, pkg := range slices.Sorted(maps.Keys(allowed)) {
 		slices.Sort(allowed[pkg])
