@@ -25,8 +25,8 @@ const (
 	guideSection = "From an empty folder to a live portfolio"
 	// guideChecks is the file in web/tests that opens the finished page.
 	guideChecks = "guide"
-	// guideTime limits the whole chapter, from the first command to the last check in the browser, so that no command hangs. The
-	// chapter takes less than a minute of processor time, but other tests may keep the processor busy.
+	// guideTime limits the whole chapter, from the first command to the last check in the browser, so that no command hangs. It is
+	// long, because other tests may keep the processor busy.
 	guideTime = 15 * time.Minute
 )
 
