@@ -1,6 +1,7 @@
 package kalshi
 
 import (
+	"cmp"
 	"context"
 
 	"oddsgraph/internal/market"
@@ -18,13 +19,13 @@ func (d *Driver) Books(ctx context.Context, list []queries.Book) ([]market.Resul
 	for i, q := range list {
 		ids[i] = q.TokenID
 	}
-	l := lookup[bids]{client: d.client, endpoint: reqctx.EndpointBook, batch: maxBilled, call: d.readBooks}
+	l := rest.Lookup[bids]{Client: d.client, Endpoint: reqctx.EndpointBook, Batch: maxBilled, IsID: isTicker, Call: d.readBooks}
 	return readTokens(ctx, l, ids, func(_ int, t token, b *bids) *market.Book { return b.book(t.ticker, t.side, queries.MaxBookDepth) })
 }
 
 // readBooks reads the bids of several markets. Kalshi sends an empty book for an unknown ticker. So readBooks looks up the markets
 // of empty books to find out whether they exist.
-func (d *Driver) readBooks(ctx context.Context, tickers []string, note func(string)) (values[bids], error) {
+func (d *Driver) readBooks(ctx context.Context, tickers []string, note func(string)) (rest.Values[bids], error) {
 	const e = reqctx.EndpointBook
 	rq := &rest.Request{Endpoint: e, Keys: len(tickers)}
 	for _, t := range tickers {
@@ -38,7 +39,7 @@ func (d *Driver) readBooks(ctx context.Context, tickers []string, note func(stri
 	if !ok {
 		return nil, rest.UnknownForm(e, "no list of order books")
 	}
-	found := make(values[bids], len(tickers))
+	found := make(rest.Values[bids], len(tickers))
 	var empty []string
 	for _, v := range rows {
 		r := wire.NewRow(v, note)
@@ -48,7 +49,7 @@ func (d *Driver) readBooks(ctx context.Context, tickers []string, note func(stri
 		switch {
 		case r.Err != nil || book.Err != nil:
 			note("bad element")
-			found[ticker] = market.Result[*bids]{Err: rest.BadElement(e, firstError(r.Err, book.Err))}
+			found[ticker] = market.Result[*bids]{Err: rest.BadElement(e, cmp.Or(r.Err, book.Err))}
 		case b.empty():
 			empty = append(empty, ticker)
 		default:
@@ -58,12 +59,12 @@ func (d *Driver) readBooks(ctx context.Context, tickers []string, note func(stri
 	if len(empty) == 0 {
 		return found, nil
 	}
-	known, err := byTicker(d, reqctx.EndpointMarketsByID, quoteOf).read(ctx, empty)
+	known, err := byTicker(d, reqctx.EndpointMarketsByID, quoteOf).Read(ctx, empty)
 	if err != nil {
 		return nil, err
 	}
-	for _, ticker := range empty {
-		switch r := known[ticker]; {
+	for i, ticker := range empty {
+		switch r := known[i]; {
 		case r.Err != nil:
 			found[ticker] = market.Result[*bids]{Err: r.Err}
 		case r.Value != nil:
@@ -74,10 +75,3 @@ func (d *Driver) readBooks(ctx context.Context, tickers []string, note func(stri
 }
 
 var fieldBook = wire.NewField("orderbook_fp")
-
-func firstError(a, b error) error {
-	if a != nil {
-		return a
-	}
-	return b
-}

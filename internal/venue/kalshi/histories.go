@@ -53,7 +53,7 @@ func (d *Driver) PriceHistories(ctx context.Context, list []queries.PriceHistory
 }
 
 // histories returns the lookup of the candlesticks of UTC days.
-func (d *Driver) histories(from, to market.Date) lookup[history] {
+func (d *Driver) histories(from, to market.Date) rest.Lookup[history] {
 	const e = reqctx.EndpointPriceHistory
 	days := int(to-from) + 1
 	period := periodOf(days)
@@ -62,8 +62,8 @@ func (d *Driver) histories(from, to market.Date) lookup[history] {
 		rq.Query.Set("start_ts", strconv.FormatInt(from.Start().Unix()+1, 10)).Set("end_ts", strconv.FormatInt((to+1).Start().Unix(), 10)).
 			Set("period_interval", strconv.Itoa(period))
 	}
-	return lookup[history]{client: d.client, endpoint: e, batch: max(min(maxBilled, maxCandles/each), 1),
-		call: func(ctx context.Context, tickers []string, note func(string)) (values[history], error) {
+	return rest.Lookup[history]{Client: d.client, Endpoint: e, Batch: max(min(maxBilled, maxCandles/each), 1), IsID: isTicker,
+		Call: func(ctx context.Context, tickers []string, note func(string)) (rest.Values[history], error) {
 			rq := &rest.Request{Endpoint: e, Keys: len(tickers)}
 			rq.Query.List("market_tickers", tickers)
 			span(rq)
@@ -75,7 +75,7 @@ func (d *Driver) histories(from, to market.Date) lookup[history] {
 			if !ok {
 				return nil, rest.UnknownForm(e, "no list of markets")
 			}
-			found := make(values[history], len(tickers))
+			found := make(rest.Values[history], len(tickers))
 			for _, v := range rows {
 				ticker, _ := fieldMarketTicker.Of(v).ID()
 				found[ticker] = readHistory(v, note)

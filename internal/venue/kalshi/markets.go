@@ -2,6 +2,7 @@ package kalshi
 
 import (
 	"context"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -13,9 +14,9 @@ import (
 
 // byTicker returns a lookup that requests markets by ticker and converts each row with read. Markets that the list does not contain
 // are read from the archive.
-func byTicker[T any](d *Driver, e reqctx.Endpoint, read func(*wire.Row) *T) lookup[T] {
-	return lookup[T]{client: d.client, endpoint: e, batch: maxTickers, call: func(ctx context.Context, tickers []string, note func(string)) (values[T], error) {
-		found := make(values[T], len(tickers))
+func byTicker[T any](d *Driver, e reqctx.Endpoint, read func(*wire.Row) *T) rest.Lookup[T] {
+	return rest.Lookup[T]{Client: d.client, Endpoint: e, Batch: maxTickers, IsID: isTicker, Call: func(ctx context.Context, tickers []string, note func(string)) (rest.Values[T], error) {
+		found := make(rest.Values[T], len(tickers))
 		for _, path := range []string{pathMarkets, pathArchive} {
 			missing := unread(tickers, found)
 			if len(missing) == 0 {
@@ -47,7 +48,7 @@ func byTicker[T any](d *Driver, e reqctx.Endpoint, read func(*wire.Row) *T) look
 }
 
 // unread returns the tickers without a result.
-func unread[T any](tickers []string, found values[T]) (missing []string) {
+func unread[T any](tickers []string, found rest.Values[T]) (missing []string) {
 	for _, t := range tickers {
 		if _, ok := found[t]; !ok {
 			missing = append(missing, t)
@@ -67,23 +68,8 @@ func quoteOf(r *wire.Row) *quote {
 
 // MarketsByID returns a result for each ticker, in the order of ids. The Value is nil if the venue does not know the market.
 func (d *Driver) MarketsByID(ctx context.Context, ids []string) ([]market.Result[*market.Market], error) {
-	const e = reqctx.EndpointMarketsByID
-	var tickers []string
-	for _, id := range ids {
-		if isTicker(id) {
-			tickers = append(tickers, id)
-		}
-	}
-	found, err := byTicker(d, e, marketOf).read(ctx, tickers)
-	out := make([]market.Result[*market.Market], len(ids))
-	for i, id := range ids {
-		if bad := rest.CheckID(e, id); bad != nil {
-			out[i].Err = bad
-			continue
-		}
-		out[i] = found[id]
-	}
-	if len(tickers) < len(ids) {
+	out, err := byTicker(d, reqctx.EndpointMarketsByID, marketOf).Read(ctx, ids)
+	if slices.ContainsFunc(ids, func(id string) bool { return !isTicker(id) }) {
 		err = nil // an error means that every id has failed in a call, but some ids needed no call
 	}
 	return out, err
@@ -100,11 +86,11 @@ func (d *Driver) MarketBySlug(ctx context.Context, s string) (*market.Market, er
 	if slug(ticker) != s || !isTicker(ticker) {
 		return nil, rest.CheckID(reqctx.EndpointMarketBySlug, s)
 	}
-	found, err := byTicker(d, reqctx.EndpointMarketBySlug, marketOf).read(ctx, []string{ticker})
+	results, err := byTicker(d, reqctx.EndpointMarketBySlug, marketOf).Read(ctx, []string{ticker})
 	if err == nil {
-		err = found[ticker].Err
+		err = results[0].Err
 	}
-	return found[ticker].Value, err
+	return results[0].Value, err
 }
 
 // Prices returns the price of each token, in the order of tokenIDs. One call returns the prices of both tokens of a market. The

@@ -15,9 +15,6 @@ var (
 	fieldHistory   = wire.NewField("history")
 )
 
-// values contains the results of a response by requested id. An id that the response does not contain has no entry.
-type values[T any] map[string]market.Result[*T]
-
 var (
 	errForm     = errors.New("the answer has another form")
 	errOtherIDs = errors.New("the answer is about other ids")
@@ -25,12 +22,12 @@ var (
 )
 
 // readMidpoints reads {token: midpoint}. If a side of a token's book is empty, the token has no midpoint.
-func readMidpoints(payload wire.Value, asked []string, note func(string)) (values[market.Price], error) {
+func readMidpoints(payload wire.Value, asked []string, note func(string)) (rest.Values[market.Price], error) {
 	members := payload.Members()
 	if members == nil {
 		return nil, errForm
 	}
-	out := make(values[market.Price], len(asked))
+	out := make(rest.Values[market.Price], len(asked))
 	for _, id := range asked {
 		v := members[id]
 		if v.IsNull() || v.Is("") {
@@ -39,7 +36,7 @@ func readMidpoints(payload wire.Value, asked []string, note func(string)) (value
 		r := &wire.Row{Note: note}
 		r.Set(wire.FieldPrice, v)
 		id = wire.Intern(id)
-		out.put(id, &market.Price{TokenID: id, Price: r.Price(wire.FieldPrice), Basis: market.BasisMidpoint}, r)
+		out.Put(id, &market.Price{TokenID: id, Price: r.Price(wire.FieldPrice), Basis: market.BasisMidpoint}, r)
 	}
 	if len(out) == 0 && len(members) > 0 {
 		return nil, errOtherIDs
@@ -48,7 +45,7 @@ func readMidpoints(payload wire.Value, asked []string, note func(string)) (value
 }
 
 // readLastTrades reads [{token_id,price,side}]. If a token never traded, its side is "" and its price is meaningless.
-func readLastTrades(payload wire.Value, asked []string, note func(string)) (values[market.Price], error) {
+func readLastTrades(payload wire.Value, asked []string, note func(string)) (rest.Values[market.Price], error) {
 	return readTokens(payload, asked, note, func(r *wire.Row, id string) *market.Price {
 		p := &market.Price{TokenID: id, Price: r.Price(wire.FieldPrice), Basis: market.BasisLast}
 		if r.Text(wire.FieldSide) == "" {
@@ -59,7 +56,7 @@ func readLastTrades(payload wire.Value, asked []string, note func(string)) (valu
 }
 
 // readBooks reads a list of order books. A book has at most queries.MaxBookDepth levels on each side, best level first.
-func readBooks(payload wire.Value, asked []string, note func(string)) (values[market.Book], error) {
+func readBooks(payload wire.Value, asked []string, note func(string)) (rest.Values[market.Book], error) {
 	return readTokens(payload, asked, note, readBook)
 }
 
@@ -86,7 +83,7 @@ func spreadOf(b *market.Book) *market.Spread {
 
 // readTokens reads a list of rows that each belong to a token. If a row has no value, read returns nil. If a row has no readable
 // id, every requested token without a row gets an error, because this row may belong to the token.
-func readTokens[T any](payload wire.Value, asked []string, note func(string), read func(r *wire.Row, id string) *T) (values[T], error) {
+func readTokens[T any](payload wire.Value, asked []string, note func(string), read func(r *wire.Row, id string) *T) (rest.Values[T], error) {
 	if payload.Kind() != wire.List {
 		return nil, errForm
 	}
@@ -95,7 +92,7 @@ func readTokens[T any](payload wire.Value, asked []string, note func(string), re
 		wanted[id] = true
 	}
 	rows := payload.Elements()
-	out, answered, nameless := make(values[T], len(asked)), 0, false
+	out, answered, nameless := make(rest.Values[T], len(asked)), 0, false
 	for _, v := range rows {
 		r := wire.NewRow(v, note)
 		id, ok := r.Of(wire.FieldTokenID).ID()
@@ -106,7 +103,7 @@ func readTokens[T any](payload wire.Value, asked []string, note func(string), re
 		case wanted[id]:
 			answered++
 			if value := read(r, id); value != nil || r.Err != nil {
-				out.put(id, value, r)
+				out.Put(id, value, r)
 			}
 		}
 	}
@@ -119,16 +116,6 @@ func readTokens[T any](payload wire.Value, asked []string, note func(string), re
 		}
 	}
 	return out, nil
-}
-
-// put stores the value of a row, or its error.
-func (v values[T]) put(id string, value *T, r *wire.Row) {
-	if r.Err != nil {
-		r.Note("bad element")
-		v[id] = market.Result[*T]{Err: r.Err}
-		return
-	}
-	v[id] = market.Result[*T]{Value: value}
 }
 
 // points are the readable points of a price history.

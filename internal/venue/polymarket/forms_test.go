@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"oddsgraph/internal/market"
+	"oddsgraph/internal/venue/rest"
 	"oddsgraph/internal/venue/wire"
 )
 
@@ -164,7 +165,7 @@ func TestEventOfGamma(t *testing.T) {
 }
 
 // showPrices returns a line for each token, with the token's price or the reason why the price is missing.
-func showPrices(got values[market.Price], tokens []string) (lines []string) {
+func showPrices(got rest.Values[market.Price], tokens []string) (lines []string) {
 	for _, id := range tokens {
 		switch r, ok := got[id]; {
 		case !ok:

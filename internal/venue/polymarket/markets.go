@@ -37,17 +37,17 @@ var (
 // MarketsByID returns the markets with these condition ids. If Gamma does not state the result of a closed market, MarketsByID also
 // requests the market from the CLOB API.
 func (d *Driver) MarketsByID(ctx context.Context, marketIDs []string) ([]market.Result[*market.Market], error) {
-	return d.markets(byID).read(ctx, marketIDs)
+	return d.markets(byID).Read(ctx, marketIDs)
 }
 
 // MarketsByToken returns the markets of tokens.
 func (d *Driver) MarketsByToken(ctx context.Context, tokenIDs []string) ([]market.Result[*market.Market], error) {
-	return d.markets(byToken).read(ctx, tokenIDs)
+	return d.markets(byToken).Read(ctx, tokenIDs)
 }
 
 // MarketBySlug returns a market, or nil if Polymarket does not know the slug.
 func (d *Driver) MarketBySlug(ctx context.Context, slug string) (*market.Market, error) {
-	results, err := d.markets(bySlug).read(ctx, []string{slug})
+	results, err := d.markets(bySlug).Read(ctx, []string{slug})
 	if err == nil {
 		err = results[0].Err
 	}
@@ -58,11 +58,10 @@ var errIgnoredFilter = errors.New("the venue ignored the filter by id")
 
 // markets returns the lookup of markets. One call returns either open or closed markets. So the first call requests the open
 // markets, and a second call requests the ids that were not found among the closed markets.
-func (d *Driver) markets(by marketLookup) lookup[market.Market] {
-	return lookup[market.Market]{
-		client: d.gamma, endpoint: by.endpoint, batch: maxMarketIDs, isID: by.isID,
-		call: func(ctx context.Context, ids []string, note func(string)) (values[market.Market], error) {
-			out, missing := make(values[market.Market], len(ids)), ids
+func (d *Driver) markets(by marketLookup) rest.Lookup[market.Market] {
+	return lookup(d.gamma, by.endpoint, maxMarketIDs, by.isID,
+		func(ctx context.Context, ids []string, note func(string)) (rest.Values[market.Market], error) {
+			out, missing := make(rest.Values[market.Market], len(ids)), ids
 			var undecided []*market.Market
 			for _, closed := range []bool{false, true} {
 				rows, err := d.namedMarkets(ctx, by, missing, closed, note)
@@ -93,8 +92,7 @@ func (d *Driver) markets(by marketLookup) lookup[market.Market] {
 			}
 			d.decide(ctx, undecided, note)
 			return out, nil
-		},
-	}
+		})
 }
 
 // namedMarkets makes one call for the open or the closed markets among ids.
@@ -114,7 +112,7 @@ func (d *Driver) namedMarkets(ctx context.Context, by marketLookup, ids []string
 
 // takeMarket stores the market of a row under each requested id that identifies the market. If there is no such id, takeMarket
 // returns false.
-func takeMarket(out values[market.Market], by marketLookup, row marketRow, asked []string) (named bool) {
+func takeMarket(out rest.Values[market.Market], by marketLookup, row marketRow, asked []string) (named bool) {
 	for _, id := range asked {
 		if row.row.Object.IsNull() || !by.has(row, id) {
 			continue

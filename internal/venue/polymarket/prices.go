@@ -13,14 +13,13 @@ import (
 )
 
 // tokenReader reads the response to a request for several tokens.
-type tokenReader[T any] func(payload wire.Value, asked []string, note func(string)) (values[T], error)
+type tokenReader[T any] func(payload wire.Value, asked []string, note func(string)) (rest.Values[T], error)
 
 // tokens returns a lookup that sends [{"token_id":…}] to a path of the CLOB API. If path is empty, the lookup uses the path of the
 // endpoint.
-func tokens[T any](d *Driver, e reqctx.Endpoint, path string, read tokenReader[T]) lookup[T] {
-	return lookup[T]{
-		client: d.clob, endpoint: e, batch: maxTokens, isID: isToken,
-		call: func(ctx context.Context, ids []string, note func(string)) (values[T], error) {
+func tokens[T any](d *Driver, e reqctx.Endpoint, path string, read tokenReader[T]) rest.Lookup[T] {
+	return lookup(d.clob, e, maxTokens, isToken,
+		func(ctx context.Context, ids []string, note func(string)) (rest.Values[T], error) {
 			type token struct {
 				ID string `json:"token_id"`
 			}
@@ -34,8 +33,7 @@ func tokens[T any](d *Driver, e reqctx.Endpoint, path string, read tokenReader[T
 			}
 			got, err := read(payload, ids, note)
 			return got, form(e, err)
-		},
-	}
+		})
 }
 
 // body returns the JSON of a request.
@@ -51,7 +49,7 @@ func body(v any) []byte {
 // token has neither price, its Value is nil.
 func (d *Driver) Prices(ctx context.Context, tokenIDs []string) ([]market.Result[*market.Price], error) {
 	const e = reqctx.EndpointPrices
-	results, err := tokens(d, e, "", readMidpoints).read(ctx, tokenIDs)
+	results, err := tokens(d, e, "", readMidpoints).Read(ctx, tokenIDs)
 	if err != nil {
 		return results, err
 	}
@@ -64,7 +62,7 @@ func (d *Driver) Prices(ctx context.Context, tokenIDs []string) ([]market.Result
 	if len(missing) == 0 {
 		return results, nil
 	}
-	last, _ := tokens(d, e, pathLastTrades, readLastTrades).read(ctx, missing)
+	last, _ := tokens(d, e, pathLastTrades, readLastTrades).Read(ctx, missing)
 	n := 0
 	for i, r := range results {
 		if r.Value == nil && r.Err == nil && isToken(tokenIDs[i]) {
@@ -76,9 +74,9 @@ func (d *Driver) Prices(ctx context.Context, tokenIDs []string) ([]market.Result
 
 // Spreads returns the best prices of tokens, from their order books. The Value of a token without a book is nil.
 func (d *Driver) Spreads(ctx context.Context, tokenIDs []string) ([]market.Result[*market.Spread], error) {
-	return tokens(d, reqctx.EndpointSpreads, "", func(payload wire.Value, asked []string, note func(string)) (values[market.Spread], error) {
+	return tokens(d, reqctx.EndpointSpreads, "", func(payload wire.Value, asked []string, note func(string)) (rest.Values[market.Spread], error) {
 		return readTokens(payload, asked, note, func(r *wire.Row, id string) *market.Spread { return spreadOf(readBook(r, id)) })
-	}).read(ctx, tokenIDs)
+	}).Read(ctx, tokenIDs)
 }
 
 // Books returns the order books of tokens. Each book has up to queries.MaxBookDepth levels a side, even if the query asks for
@@ -88,7 +86,7 @@ func (d *Driver) Books(ctx context.Context, list []queries.Book) ([]market.Resul
 	for i, q := range list {
 		ids[i] = q.TokenID
 	}
-	return tokens(d, reqctx.EndpointBook, "", readBooks).read(ctx, ids)
+	return tokens(d, reqctx.EndpointBook, "", readBooks).Read(ctx, ids)
 }
 
 // historyRequest is a request for the prices of several tokens.
@@ -118,7 +116,7 @@ func (d *Driver) PriceHistories(ctx context.Context, list []queries.PriceHistory
 		for i, place := range at {
 			ids[i] = list[place].TokenID
 		}
-		got, err := d.histories(span.from, span.to).read(ctx, ids)
+		got, err := d.histories(span.from, span.to).Read(ctx, ids)
 		errs = append(errs, err)
 		for i, place := range at {
 			results[place] = got[i]
@@ -128,11 +126,10 @@ func (d *Driver) PriceHistories(ctx context.Context, list []queries.PriceHistory
 }
 
 // histories returns the lookup of the prices of UTC days.
-func (d *Driver) histories(from, to market.Date) lookup[market.PriceHistory] {
+func (d *Driver) histories(from, to market.Date) rest.Lookup[market.PriceHistory] {
 	const e = reqctx.EndpointPriceHistory
-	return lookup[market.PriceHistory]{
-		client: d.clob, endpoint: e, batch: maxHistories, isID: isToken,
-		call: func(ctx context.Context, ids []string, note func(string)) (values[market.PriceHistory], error) {
+	return lookup(d.clob, e, maxHistories, isToken,
+		func(ctx context.Context, ids []string, note func(string)) (rest.Values[market.PriceHistory], error) {
 			payload, err := d.clob.Get(ctx, &rest.Request{Endpoint: e, Keys: len(ids), Body: body(historyRequest{
 				Markets: ids, Start: from.Start().Unix(), End: (to + 1).Start().Add(-time.Second).Unix(), Fidelity: fidelity(from, to),
 			})})
@@ -141,8 +138,7 @@ func (d *Driver) histories(from, to market.Date) lookup[market.PriceHistory] {
 			}
 			got, err := readHistories(payload, ids, from, to, note)
 			return got, form(e, err)
-		},
-	}
+		})
 }
 
 // fidelity returns the minutes between the points of a history.
@@ -160,12 +156,12 @@ func fidelity(from, to market.Date) int {
 }
 
 // readHistories reads {history:{token:[{t,p}]}}.
-func readHistories(payload wire.Value, asked []string, from, to market.Date, note func(string)) (values[market.PriceHistory], error) {
+func readHistories(payload wire.Value, asked []string, from, to market.Date, note func(string)) (rest.Values[market.PriceHistory], error) {
 	members := fieldHistory.Of(payload).Members()
 	if members == nil {
 		return nil, errForm
 	}
-	out := make(values[market.PriceHistory], len(asked))
+	out := make(rest.Values[market.PriceHistory], len(asked))
 	for _, id := range asked {
 		v := members[id]
 		list, ok := v.List()

@@ -66,7 +66,7 @@ func (d *Driver) Stream() (address string, p *stream.Protocol) {
 
 // wholeBooks reads books with all their levels.
 func (d *Driver) wholeBooks(ctx context.Context, ids []string) ([]market.Result[*market.Book], error) {
-	return tokens(d, reqctx.EndpointBook, "", readBooks).read(ctx, ids)
+	return tokens(d, reqctx.EndpointBook, "", readBooks).Read(ctx, ids)
 }
 
 // assetOf returns the asset of a topic. ok is false for a topic that the socket does not serve.

@@ -1,0 +1,97 @@
+package rest
+
+import (
+	"context"
+	"slices"
+
+	"oddsgraph/internal/market"
+	"oddsgraph/internal/market/reqctx"
+	"oddsgraph/internal/venue/wire"
+)
+
+// Values are the results of a call by requested id. An id that the venue does not know has no entry.
+type Values[T any] map[string]market.Result[*T]
+
+// Put stores the value of a row, or its error.
+func (v Values[T]) Put(id string, value *T, r *wire.Row) {
+	if r.Err != nil {
+		r.Note("bad element")
+		v[id] = market.Result[*T]{Err: r.Err}
+		return
+	}
+	v[id] = market.Result[*T]{Value: value}
+}
+
+// Lookup reads values by their ids. One call reads several values.
+type Lookup[T any] struct {
+	Client   *Client
+	Endpoint reqctx.Endpoint
+	// Batch is the greatest number of ids in one call.
+	Batch int
+	// IsID reports whether a text has the form of an id. Read sends no other texts, because the venue cannot know them.
+	IsID func(string) bool
+	// Call reads the values of ids. note receives the drift of the response.
+	Call func(ctx context.Context, ids []string, note func(string)) (Values[T], error)
+}
+
+// Read returns a result for each id, in the order of ids. The Value of an unknown id is nil. If every call failed, Read also
+// returns an error. If only some calls failed, Read returns their errors only in the results.
+func (l Lookup[T]) Read(ctx context.Context, ids []string) ([]market.Result[*T], error) {
+	results := make(Values[T], len(ids))
+	var keys []string
+	seen := make(map[string]bool, len(ids))
+	for _, id := range ids {
+		if seen[id] {
+			continue
+		}
+		seen[id] = true
+		if err := CheckID(l.Endpoint, id); err != nil {
+			results[id] = market.Result[*T]{Err: err}
+		} else if err := l.Client.Refusal(l.Endpoint, id); err != nil {
+			results[id] = market.Result[*T]{Err: err}
+		} else if l.IsID(id) {
+			keys = append(keys, id)
+		}
+	}
+	lists := slices.Collect(slices.Chunk(keys, l.Batch))
+	found, errs := make([]Values[T], len(lists)), make([]error, len(lists))
+	ForEach(len(lists), func(i int) {
+		var n Drift
+		found[i], errs[i] = l.Call(ctx, lists[i], n.Add)
+		l.Client.Report(l.Endpoint, n)
+	})
+	for i, list := range lists {
+		errs[i] = l.record(list, found[i], errs[i], results)
+	}
+	out := make([]market.Result[*T], len(ids))
+	for i, id := range ids {
+		out[i] = results[id]
+	}
+	if len(results) > len(keys) {
+		return out, nil // an error means that every id has failed in a call, but some ids needed no call
+	}
+	return out, ErrorIfAllFailed(errs)
+}
+
+// record writes the results of one call and starts or ends the backoff of its ids.
+func (l Lookup[T]) record(list []string, found Values[T], failed error, results Values[T]) error {
+	if failed != nil {
+		failed = l.Client.Record(l.Endpoint, BadIfNotFound(l.Endpoint, failed), list...)
+		for _, id := range list {
+			results[id] = market.Result[*T]{Err: failed}
+		}
+		return failed
+	}
+	var fine []string
+	for _, id := range list {
+		r := found[id]
+		if r.Err != nil {
+			r.Err = l.Client.Record(l.Endpoint, r.Err, id)
+		} else {
+			fine = append(fine, id)
+		}
+		results[id] = r
+	}
+	_ = l.Client.Record(l.Endpoint, nil, fine...)
+	return nil
+}
