@@ -223,7 +223,7 @@ func (d *Driver) Trades(ctx context.Context, a market.Address, q queries.Trades)
 		}
 	}
 	rq.Query.Set("condition", q.MarketID).Set("taker_only", "false")
-	p, err := readRecords(ctx, d, rq, q.From, q.To, q.Limit, q.Page, readTrade)
+	p, err := readRecords(ctx, d, rq, q.From, q.To, q.Limit, q.Page, (*wire.Row).UserTrade)
 	if err != nil {
 		return nil, err
 	}

@@ -57,9 +57,6 @@ func readPosition(r *wire.Row) market.Position {
 	}
 }
 
-// readTrade reads a trade of an account. Polymarket sends no trade ids.
-func readTrade(r *wire.Row) market.Trade { return r.UserTrade() }
-
 // activityTypes maps each kind of history record to Polymarket's types of activity.
 var activityTypes = map[market.HistoryKind][]string{
 	market.HistoryTrade:      {"TRADE"},

@@ -307,7 +307,7 @@ func TestPositionsPage(t *testing.T) {
 }
 
 func TestTradesPage(t *testing.T) {
-	got, next := rowsOf(t, parse(t, "testdata", "trades.json"), readTrade, showTrade)
+	got, next := rowsOf(t, parse(t, "testdata", "trades.json"), (*wire.Row).UserTrade, showTrade)
 	trade := `0xaa01 1001 BUY 0.62*78.55 "Yes" at 2030-03-17T17:46:54Z in 0xt1`
 	equal(t, got, trade, trade, "bad: size is not a number")
 	if next != "" {

@@ -86,7 +86,7 @@ func (d *Driver) Books(ctx context.Context, list []queries.Book) ([]market.Resul
 	for i, q := range list {
 		ids[i] = q.TokenID
 	}
-	return tokens(d, reqctx.EndpointBook, "", readBooks).Read(ctx, ids)
+	return d.wholeBooks(ctx, ids)
 }
 
 // historyRequest is a request for the prices of several tokens.

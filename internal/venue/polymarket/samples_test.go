@@ -121,7 +121,7 @@ func TestRecordedAccount(t *testing.T) {
 	equal(t, shorten(showRows(rows("positions_rows.json"), readPosition, showPosition)),
 		`0x7ad4…c422 944768…8323 "No" 400000.0 avg 0.5 now 0.7545 pnl 101800.0`,
 		`0x7ad4…c422 160400…1627 "Yes" 400000.0 avg 0.5 now 0.2455 pnl -101800.0`)
-	equal(t, shorten(showRows(rows("trades_rows.json"), readTrade, showTrade)),
+	equal(t, shorten(showRows(rows("trades_rows.json"), (*wire.Row).UserTrade, showTrade)),
 		`0xc8a2…8387 100621…4616 BUY 0.62*78.55 "Yes" at 2026-09-08T17:03:34Z in 0x8b2f…4a95`,
 		`0xe505…0449 105697…7324 SELL 0.84*0.07 "No" at 2026-09-08T17:03:34Z in 0x146b…c52e`)
 	equal(t, shorten(showRows(rows("activity_rows.json"), readRecord, showRecord)),

@@ -3,7 +3,6 @@ package polymarket
 import (
 	"context"
 	"crypto/rand"
-	"encoding/json"
 	"sync"
 	"time"
 
@@ -138,15 +137,7 @@ func (c *codec) subscribeFrame(ids []string) []byte {
 	} else {
 		s.Type, c.greeted = "market", true
 	}
-	return frameOf(s)
-}
-
-func frameOf(s subscription) []byte {
-	b, err := json.Marshal(s)
-	if err != nil {
-		panic(err) // all types that this package encodes have JSON
-	}
-	return b
+	return body(s)
 }
 
 // unsubscribe removes topics. If an asset has no topics left, unsubscribe ends the subscription of the asset.
@@ -169,7 +160,7 @@ func (c *codec) unsubscribe(topics []messages.Topic) [][]byte {
 	if len(ended) == 0 {
 		return nil
 	}
-	return [][]byte{frameOf(subscription{Assets: ended, Operation: "unsubscribe"})}
+	return [][]byte{body(subscription{Assets: ended, Operation: "unsubscribe"})}
 }
 
 // resync makes the next tick deliver the state of a topic again. If the book is lost, the codec first repairs it over REST. After
@@ -185,7 +176,7 @@ func (c *codec) resync(t messages.Topic) [][]byte {
 		return nil
 	}
 	a.reset()
-	return [][]byte{frameOf(subscription{Assets: []string{id}, Operation: "unsubscribe"}), c.subscribeFrame([]string{id})}
+	return [][]byte{body(subscription{Assets: []string{id}, Operation: "unsubscribe"}), c.subscribeFrame([]string{id})}
 }
 
 // number returns the number of the next message of a topic.

@@ -215,7 +215,7 @@ func TestTradeOfStreamAndREST(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	got := readTrade(wire.NewRow(v, ignore))
+	got := wire.NewRow(v, ignore).UserTrade()
 	got.TradeID = publicID(&got)
 	s := newSocket(t, tapeA)
 	events := s.Decode([]byte(`{"event_type":"last_trade_price","asset_id":"A","market":"M","price":"0.62","size":"78.50","side":"SELL","timestamp":"1900000013900","transaction_hash":"0xt1"}`), s.now)

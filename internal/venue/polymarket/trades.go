@@ -26,7 +26,7 @@ func (d *Driver) MarketTrades(ctx context.Context, q queries.MarketTrades) (*que
 		q.Limit = min(2*q.Limit, recordsPage) // about half of the rows are trades of the market's other token
 	}
 	p, err := readRecords(ctx, d, rq, time.Time{}, time.Time{}, q.Limit, q.Page, func(r *wire.Row) market.Trade {
-		t := readTrade(r)
+		t := r.UserTrade()
 		if !strings.EqualFold(t.MarketID, q.MarketID) {
 			r.Fail(wire.FieldMarketID, "is another market's")
 		}
