@@ -22,34 +22,11 @@ type history struct {
 // minute in a query for one day, an hour in a query for up to 31 days, and a day in other queries. Queries for the same days share
 // calls. The Value is nil if the venue does not know the token.
 func (d *Driver) PriceHistories(ctx context.Context, list []queries.PriceHistory) ([]market.Result[*market.PriceHistory], error) {
-	type days struct{ from, to market.Date }
-	places := make(map[days][]int)
-	results := make([]market.Result[*market.PriceHistory], len(list))
-	var errs []error
-	for i, q := range list {
-		if q.From > q.To {
-			results[i].Err = rest.BadInput(reqctx.EndpointPriceHistory, "the first day is after the last")
-			continue
-		}
-		places[days{q.From, q.To}] = append(places[days{q.From, q.To}], i)
-	}
-	for span, at := range places {
-		ids := make([]string, len(at))
-		for i, place := range at {
-			ids[i] = list[place].TokenID
-		}
-		got, err := readTokens(ctx, d.histories(span.from, span.to), ids, func(i int, t token, h *history) *market.PriceHistory {
-			return &market.PriceHistory{TokenID: wire.Intern(ids[i]), From: span.from, To: span.to, Points: points(h.points, t.side), LeftOut: h.leftOut}
+	return rest.ReadHistories(list, func(from, to market.Date, ids []string) ([]market.Result[*market.PriceHistory], error) {
+		return readTokens(ctx, d.histories(from, to), ids, func(i int, t token, h *history) *market.PriceHistory {
+			return &market.PriceHistory{TokenID: wire.Intern(ids[i]), From: from, To: to, Points: points(h.points, t.side), LeftOut: h.leftOut}
 		})
-		errs = append(errs, err)
-		for i, place := range at {
-			results[place] = got[i]
-		}
-	}
-	if len(places) == 0 {
-		return results, nil
-	}
-	return results, rest.ErrorIfAllFailed(errs)
+	})
 }
 
 // histories returns the lookup of the candlesticks of UTC days.

@@ -101,28 +101,9 @@ type historyRequest struct {
 // PriceHistories returns the prices of tokens on UTC days, oldest first. fidelity returns the time between two points. Points have
 // no volume. Queries for the same days share calls. The Value of an unknown token is nil.
 func (d *Driver) PriceHistories(ctx context.Context, list []queries.PriceHistory) ([]market.Result[*market.PriceHistory], error) {
-	type days struct{ from, to market.Date }
-	places := make(map[days][]int)
-	results, errs := make([]market.Result[*market.PriceHistory], len(list)), make([]error, 0, 1)
-	for i, q := range list {
-		if q.From > q.To {
-			results[i].Err = rest.BadInput(reqctx.EndpointPriceHistory, "the first day is after the last")
-			continue
-		}
-		places[days{q.From, q.To}] = append(places[days{q.From, q.To}], i)
-	}
-	for span, at := range places {
-		ids := make([]string, len(at))
-		for i, place := range at {
-			ids[i] = list[place].TokenID
-		}
-		got, err := d.histories(span.from, span.to).Read(ctx, ids)
-		errs = append(errs, err)
-		for i, place := range at {
-			results[place] = got[i]
-		}
-	}
-	return results, rest.ErrorIfAllFailed(errs)
+	return rest.ReadHistories(list, func(from, to market.Date, ids []string) ([]market.Result[*market.PriceHistory], error) {
+		return d.histories(from, to).Read(ctx, ids)
+	})
 }
 
 // histories returns the lookup of the prices of UTC days.

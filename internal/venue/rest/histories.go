@@ -1,0 +1,35 @@
+package rest
+
+import (
+	"oddsgraph/internal/market"
+	"oddsgraph/internal/market/queries"
+	"oddsgraph/internal/market/reqctx"
+)
+
+// ReadHistories answers queries for price histories. It calls read once for each period, with the tokens of all queries for the
+// period. read returns a result for each token. If every call of read failed, ReadHistories also returns an error.
+func ReadHistories(list []queries.PriceHistory, read func(from, to market.Date, tokenIDs []string) ([]market.Result[*market.PriceHistory], error)) ([]market.Result[*market.PriceHistory], error) {
+	type days struct{ from, to market.Date }
+	places := make(map[days][]int)
+	results := make([]market.Result[*market.PriceHistory], len(list))
+	for i, q := range list {
+		if q.From > q.To {
+			results[i].Err = BadInput(reqctx.EndpointPriceHistory, "the first day is after the last")
+			continue
+		}
+		places[days{q.From, q.To}] = append(places[days{q.From, q.To}], i)
+	}
+	var errs []error
+	for span, at := range places {
+		ids := make([]string, len(at))
+		for i, place := range at {
+			ids[i] = list[place].TokenID
+		}
+		got, err := read(span.from, span.to, ids)
+		errs = append(errs, err)
+		for i, place := range at {
+			results[place] = got[i]
+		}
+	}
+	return results, ErrorIfAllFailed(errs)
+}
