@@ -253,22 +253,15 @@ func matchesFilters(m *market.Market, q queries.Search) bool {
 	return true
 }
 
-// If more than one in outOfOrderShare pairs of neighbouring rows are out of order, the client assumes that the venue ignores the
-// sort. A few pairs may be out of order, because a venue may sort by values that are a few seconds old.
-const outOfOrderShare = 10
-
 // checkOrder checks that markets are sorted as requested, and sorts them if a few are out of order. It does not check markets
 // without the field by which they are sorted. If it sorts, it moves these markets to the end.
 func checkOrder(markets []*market.Market, q queries.Search, n *rest.Drift) error {
-	by := sortFields[q.Sort]
-	if by.has == nil || q.Direction == "" {
+	by, ok := rest.SortFields[q.Sort]
+	if !ok || q.Direction == "" {
 		return nil
 	}
-	compare := by.compare
-	if q.Direction == queries.Descending {
-		compare = func(a, b *market.Market) int { return by.compare(b, a) }
-	}
-	known := slices.DeleteFunc(slices.Clone(markets), func(m *market.Market) bool { return !by.has(m) })
+	compare := by.Comparer(q.Direction)
+	known := slices.DeleteFunc(slices.Clone(markets), func(m *market.Market) bool { return !by.Has(m) })
 	wrong := 0
 	for i := 1; i < len(known); i++ {
 		if compare(known[i-1], known[i]) > 0 {
@@ -278,36 +271,10 @@ func checkOrder(markets []*market.Market, q queries.Search, n *rest.Drift) error
 	switch {
 	case wrong == 0:
 		return nil
-	case wrong*outOfOrderShare > len(known)-1:
+	case wrong*rest.OutOfOrderShare > len(known)-1:
 		return unsupported("the venue's search does not sort by " + sortNames[q.Sort])
 	}
 	n.Add("rows out of order")
-	slices.SortStableFunc(known, compare)
-	unknown := slices.DeleteFunc(slices.Clone(markets), by.has)
-	copy(markets[copy(markets, known):], unknown)
+	slices.SortStableFunc(markets, compare)
 	return nil
-}
-
-// sortField is the field of a market by which a sort orders the markets.
-type sortField struct {
-	has     func(*market.Market) bool
-	compare func(a, b *market.Market) int
-}
-
-// sortFields maps sorts to fields. Relevance has no field, because only the venue knows the relevance of a market.
-var sortFields = map[queries.Sort]sortField{
-	queries.SortVolume:    byDecimal(func(m *market.Market) *market.Decimal { return m.Volume }),
-	queries.SortVolume24h: byDecimal(func(m *market.Market) *market.Decimal { return m.Volume24h }),
-	queries.SortLiquidity: byDecimal(func(m *market.Market) *market.Decimal { return m.Liquidity }),
-	queries.SortEndsAt: {
-		has:     func(m *market.Market) bool { return !m.EndsAt.IsZero() },
-		compare: func(a, b *market.Market) int { return a.EndsAt.Compare(b.EndsAt) },
-	},
-}
-
-func byDecimal(of func(*market.Market) *market.Decimal) sortField {
-	return sortField{
-		has:     func(m *market.Market) bool { return of(m) != nil },
-		compare: func(a, b *market.Market) int { return of(a).Cmp(*of(b)) },
-	}
 }

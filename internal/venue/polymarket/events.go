@@ -185,7 +185,7 @@ func checkEventOrder(payload wire.Value, order string, direction queries.Directi
 		}
 		before = now
 	}
-	if wrong*outOfOrderShare > max(len(list)-1, outOfOrderShare) {
+	if wrong*rest.OutOfOrderShare > max(len(list)-1, rest.OutOfOrderShare) {
 		return unsupported("the list of events is not sorted by " + order)
 	}
 	return nil

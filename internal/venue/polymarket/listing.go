@@ -76,9 +76,8 @@ type listed struct {
 // listMarkets returns one page of the list of markets, sorted as q requests. If q has no sort, the page is sorted by the volume of
 // the last 24 hours. Gamma lists open and closed markets separately. So a search for open and closed markets merges both lists.
 func (d *Driver) listMarkets(ctx context.Context, q queries.Search) (*queries.SearchPage, error) {
-	by, direction := sortFields[q.Sort], q.Direction
-	if by.has == nil {
-		by, direction = sortFields[queries.SortVolume24h], queries.Descending
+	if orders[q.Sort] == "" {
+		q.Sort, q.Direction = queries.SortVolume24h, queries.Descending
 	}
 	at, err := startListings(q)
 	if err != nil {
@@ -95,7 +94,7 @@ func (d *Driver) listMarkets(ctx context.Context, q queries.Search) (*queries.Se
 	var drifts [2]rest.Drift
 	rest.ForEach(len(at), func(i int) {
 		if !at[i].ended {
-			pages[i] = d.listPage(ctx, q, by, direction, tag, at[i], drifts[i].Add)
+			pages[i] = d.listPage(ctx, q, tag, at[i], drifts[i].Add)
 		}
 	})
 	for i := range pages {
@@ -104,9 +103,9 @@ func (d *Driver) listMarkets(ctx context.Context, q queries.Search) (*queries.Se
 			return nil, pages[i].err
 		}
 	}
-	page, err := mergeLists(q, by.comparer(direction), at, pages)
+	page, err := mergeLists(q, at, pages)
 	if err == nil {
-		err = checkOrder(page.Markets, by, direction)
+		err = checkOrder(page.Markets, q)
 	}
 	d.gamma.Report(reqctx.EndpointSearch, n)
 	if err != nil {
@@ -117,10 +116,10 @@ func (d *Driver) listMarkets(ctx context.Context, q queries.Search) (*queries.Se
 }
 
 // listPage requests one page of a list.
-func (d *Driver) listPage(ctx context.Context, q queries.Search, by sortField, direction queries.Direction, tag string, at listing, note func(string)) listed {
+func (d *Driver) listPage(ctx context.Context, q queries.Search, tag string, at listing, note func(string)) listed {
 	const e = reqctx.EndpointSearch
 	rq := &rest.Request{Endpoint: e, Keys: 1}
-	rq.Query.Set("closed", strconv.FormatBool(at.closed)).Set("order", by.order).Set("ascending", strconv.FormatBool(direction == queries.Ascending)).
+	rq.Query.Set("closed", strconv.FormatBool(at.closed)).Set("order", orders[q.Sort]).Set("ascending", strconv.FormatBool(q.Direction == queries.Ascending)).
 		Set("tag_id", tag).Set("include_tag", "true")
 	rq.Query.Set("end_date_min", dateText(q.EndsAfter)).Set("end_date_max", dateText(q.EndsBefore)).
 		Set("limit", strconv.Itoa(min(at.skip+q.Limit, maxPageSize))).Set("after_cursor", at.cursor)
@@ -143,11 +142,11 @@ func dateText(t time.Time) string {
 	return t.UTC().Format(time.RFC3339)
 }
 
-// mergeLists merges two pages, both sorted by compare. It stops when the result has q.Limit rows. It also stops at the end of a
+// mergeLists merges two pages, both sorted as q requests. It stops when the result has q.Limit rows. It also stops at the end of a
 // page that has a next page, because the next row of the result may be on the next page.
-func mergeLists(q queries.Search, compare func(a, b *market.Market) int, at [2]listing, pages [2]listed) (*queries.SearchPage, error) {
+func mergeLists(q queries.Search, at [2]listing, pages [2]listed) (*queries.SearchPage, error) {
 	const e = reqctx.EndpointSearch
-	page, places := &queries.SearchPage{}, [2]int{at[0].skip, at[1].skip}
+	page, places, compare := &queries.SearchPage{}, [2]int{at[0].skip, at[1].skip}, rest.SortFields[q.Sort].Comparer(q.Direction)
 	var bad rest.RowErrors
 	more := func(i int) bool { return places[i] < len(pages[i].rows) }
 	for taken := 0; taken < q.Limit; taken++ {
@@ -192,20 +191,16 @@ func mergeLists(q queries.Search, compare func(a, b *market.Market) int, at [2]l
 	return page, nil
 }
 
-// If more than one in outOfOrderShare pairs of neighbouring rows are out of order, the driver assumes that Gamma ignores the sort.
-// A few pairs may be out of order, because Gamma may sort by values that are a few seconds old.
-const outOfOrderShare = 10
-
 // checkOrder sorts markets that are nearly in order. If too many markets are out of order, it returns an error.
-func checkOrder(markets []*market.Market, by sortField, direction queries.Direction) error {
-	compare, wrong := by.comparer(direction), 0
+func checkOrder(markets []*market.Market, q queries.Search) error {
+	compare, wrong := rest.SortFields[q.Sort].Comparer(q.Direction), 0
 	for i := 1; i < len(markets); i++ {
 		if compare(markets[i-1], markets[i]) > 0 {
 			wrong++
 		}
 	}
-	if wrong*outOfOrderShare > max(len(markets)-1, outOfOrderShare) {
-		return unsupported("the list of markets is not sorted by " + by.order)
+	if wrong*rest.OutOfOrderShare > max(len(markets)-1, rest.OutOfOrderShare) {
+		return unsupported("the list of markets is not sorted by " + orders[q.Sort])
 	}
 	slices.SortStableFunc(markets, compare)
 	return nil

@@ -48,7 +48,7 @@ func (d *Driver) Search(ctx context.Context, q queries.Search) (*queries.SearchP
 // checkSearch checks a search and sets its page size.
 func checkSearch(q *queries.Search) error {
 	const e = reqctx.EndpointSearch
-	_, sortable := sortFields[q.Sort]
+	sortable := orders[q.Sort] != ""
 	switch {
 	case q.Limit < 0 || q.Limit > maxPageSize:
 		return rest.BadInput(e, "a page has 1 to 100 markets")
@@ -80,8 +80,8 @@ func (d *Driver) searchEvent(ctx context.Context, q queries.Search) (*queries.Se
 	found := slices.DeleteFunc(slices.Clone(e.Markets), func(m *market.Market) bool {
 		return !matches(m, q) || q.Text != "" && !strings.Contains(strings.ToLower(m.Question), strings.ToLower(q.Text))
 	})
-	if by, ok := sortFields[q.Sort]; ok {
-		slices.SortStableFunc(found, by.comparer(q.Direction))
+	if by, ok := rest.SortFields[q.Sort]; ok {
+		slices.SortStableFunc(found, by.Comparer(q.Direction))
 	}
 	return &queries.SearchPage{Markets: found, LeftOut: e.LeftOut}, nil
 }
@@ -186,44 +186,7 @@ func sides(statuses []market.Status) (open, closed bool) {
 	return open || len(statuses) == 0, closed || len(statuses) == 0
 }
 
-// sortField is a field by which Polymarket sorts markets.
-type sortField struct {
-	// order is Polymarket's name of the field.
-	order   string
-	has     func(*market.Market) bool
-	compare func(a, b *market.Market) int
-}
-
-var sortFields = map[queries.Sort]sortField{
-	queries.SortVolume:    byDecimal("volumeNum", func(m *market.Market) *market.Decimal { return m.Volume }),
-	queries.SortVolume24h: byDecimal("volume24hr", func(m *market.Market) *market.Decimal { return m.Volume24h }),
-	queries.SortLiquidity: byDecimal("liquidityNum", func(m *market.Market) *market.Decimal { return m.Liquidity }),
-	queries.SortEndsAt: {
-		"endDate", func(m *market.Market) bool { return !m.EndsAt.IsZero() },
-		func(a, b *market.Market) int { return a.EndsAt.Compare(b.EndsAt) },
-	},
-}
-
-func byDecimal(order string, of func(*market.Market) *market.Decimal) sortField {
-	return sortField{
-		order, func(m *market.Market) bool { return of(m) != nil },
-		func(a, b *market.Market) int { return of(a).Cmp(*of(b)) },
-	}
-}
-
-// comparer returns the comparison function of a sort. It sorts markets without the field to the end.
-func (f sortField) comparer(d queries.Direction) func(a, b *market.Market) int {
-	return func(a, b *market.Market) int {
-		switch {
-		case !f.has(a) && !f.has(b):
-			return 0
-		case !f.has(a):
-			return 1
-		case !f.has(b):
-			return -1
-		case d == queries.Ascending:
-			return f.compare(a, b)
-		}
-		return f.compare(b, a)
-	}
+// orders are Gamma's names of the fields by which it sorts markets.
+var orders = map[queries.Sort]string{
+	queries.SortVolume: "volumeNum", queries.SortVolume24h: "volume24hr", queries.SortLiquidity: "liquidityNum", queries.SortEndsAt: "endDate",
 }

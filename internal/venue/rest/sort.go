@@ -1,0 +1,51 @@
+package rest
+
+import (
+	"oddsgraph/internal/market"
+	"oddsgraph/internal/market/queries"
+)
+
+// If more than one in OutOfOrderShare pairs of neighbouring rows are out of order, a driver assumes that the venue ignores the sort.
+// A few pairs may be out of order, because a venue may sort by values that are a few seconds old.
+const OutOfOrderShare = 10
+
+// SortField is the field of a market by which a sort orders the markets.
+type SortField struct {
+	Has     func(*market.Market) bool
+	compare func(a, b *market.Market) int
+}
+
+// SortFields maps sorts to fields. Relevance has no field, because only the venue knows the relevance of a market.
+var SortFields = map[queries.Sort]SortField{
+	queries.SortVolume:    byDecimal(func(m *market.Market) *market.Decimal { return m.Volume }),
+	queries.SortVolume24h: byDecimal(func(m *market.Market) *market.Decimal { return m.Volume24h }),
+	queries.SortLiquidity: byDecimal(func(m *market.Market) *market.Decimal { return m.Liquidity }),
+	queries.SortEndsAt: {
+		Has:     func(m *market.Market) bool { return !m.EndsAt.IsZero() },
+		compare: func(a, b *market.Market) int { return a.EndsAt.Compare(b.EndsAt) },
+	},
+}
+
+func byDecimal(of func(*market.Market) *market.Decimal) SortField {
+	return SortField{
+		Has:     func(m *market.Market) bool { return of(m) != nil },
+		compare: func(a, b *market.Market) int { return of(a).Cmp(*of(b)) },
+	}
+}
+
+// Comparer returns the comparison function of a sort. It sorts markets without the field to the end.
+func (f SortField) Comparer(d queries.Direction) func(a, b *market.Market) int {
+	return func(a, b *market.Market) int {
+		switch {
+		case !f.Has(a) && !f.Has(b):
+			return 0
+		case !f.Has(a):
+			return 1
+		case !f.Has(b):
+			return -1
+		case d == queries.Ascending:
+			return f.compare(a, b)
+		}
+		return f.compare(b, a)
+	}
+}
