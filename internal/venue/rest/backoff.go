@@ -60,17 +60,17 @@ func newBackoffs(clock market.Clock, random func() float64) *backoffs {
 	return b
 }
 
-// account returns the key of an account for the credentials of ctx. The key is a keyed hash of the account and the credentials. So
-// failures with someone else's credentials do not delay the account's owner.
-func (b *backoffs) account(ctx context.Context, a market.Address) string {
+// AccountKey returns the key of an account for the credentials of ctx. The key is a keyed hash of the account and the credentials,
+// so it reveals neither. Failures with someone else's credentials do not delay the account's owner.
+func (b *backoffs) AccountKey(ctx context.Context, a market.Address) string {
 	if c := reqctx.CredentialsFrom(ctx); c != nil {
-		return b.digest(string(a), c.Wire())
+		return b.Digest(string(a), c.Wire())
 	}
-	return b.digest(string(a))
+	return b.Digest(string(a))
 }
 
-// digest returns a keyed hash of texts, which may be long or secret.
-func (b *backoffs) digest(texts ...string) string {
+// Digest returns a keyed hash of texts, which may be long or secret.
+func (b *backoffs) Digest(texts ...string) string {
 	mac := hmac.New(sha256.New, b.secret[:])
 	for _, s := range texts {
 		mac.Write([]byte(s))
@@ -79,9 +79,9 @@ func (b *backoffs) digest(texts ...string) string {
 	return string(mac.Sum(nil))
 }
 
-// refusal returns nil if a key may be read. If its wait has not ended, refusal returns the error of the last read. RetryAfter of
+// Refusal returns nil if a key may be read. If its wait has not ended, Refusal returns the error of the last read. RetryAfter of
 // this error is the remaining wait.
-func (b *backoffs) refusal(e reqctx.Endpoint, key string) error {
+func (b *backoffs) Refusal(e reqctx.Endpoint, key string) error {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	known, ok := b.keys.Peek(backoffKey{e, key})
@@ -94,10 +94,10 @@ func (b *backoffs) refusal(e reqctx.Endpoint, key string) error {
 	return nil
 }
 
-// record records the result of a read of several keys. After a failure of the venue, it starts the wait of the keys and returns the
+// Record records the result of a read of several keys. After a failure of the venue, it starts the wait of the keys and returns the
 // error with this wait as RetryAfter. After any other response of the venue, it forgets the keys. It ignores a read that made no
 // call to the venue, or that the caller gave up.
-func (b *backoffs) record(e reqctx.Endpoint, err error, keys ...string) error {
+func (b *backoffs) Record(e reqctx.Endpoint, err error, keys ...string) error {
 	failure, sent := venueFailure(err)
 	if !sent {
 		return err
@@ -155,25 +155,6 @@ func withRetryAfter(err *market.Error, wait time.Duration) *market.Error {
 	c := *err
 	c.RetryAfter = max((wait + time.Millisecond - 1).Truncate(time.Millisecond), time.Millisecond)
 	return &c
-}
-
-// AccountKey returns the key of an account for the credentials of ctx, for Refusal and Record. The key is a keyed hash, so it
-// reveals neither the account nor the credentials.
-func (c *Client) AccountKey(ctx context.Context, a market.Address) string {
-	return c.backoffs.account(ctx, a)
-}
-
-// Digest returns a keyed hash of texts, which may be long or secret.
-func (c *Client) Digest(texts ...string) string { return c.backoffs.digest(texts...) }
-
-// Refusal returns nil if a key may be read. If its wait has not ended, Refusal returns the error of the key's last read. RetryAfter
-// of this error is the remaining wait.
-func (c *Client) Refusal(e reqctx.Endpoint, key string) error { return c.backoffs.refusal(e, key) }
-
-// Record records the result of a read of several keys, as WithBackoff does for one key. If the read failed, Record starts the wait
-// of the keys and returns the error with this wait as RetryAfter.
-func (c *Client) Record(e reqctx.Endpoint, err error, keys ...string) error {
-	return c.backoffs.record(e, err, keys...)
 }
 
 // WithBackoff calls read and records the result. If the wait of the key has not ended, WithBackoff returns the last error without

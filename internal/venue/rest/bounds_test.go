@@ -144,7 +144,7 @@ func TestBackoffsAreBounded(t *testing.T) {
 	b := newBackoffs(market.SystemClock{}, func() float64 { return 1 })
 	failure := newError(reqctx.EndpointPrices, market.CodeUpstreamUnavailable, &CallFailure{})
 	for i := range maxBackoffs + 10 {
-		_ = b.record(reqctx.EndpointPrices, failure, strconv.Itoa(i))
+		_ = b.Record(reqctx.EndpointPrices, failure, strconv.Itoa(i))
 	}
 	if n := b.keys.Len(); n != maxBackoffs {
 		t.Errorf("%d keys are remembered, want %d", n, maxBackoffs)

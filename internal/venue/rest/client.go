@@ -77,7 +77,7 @@ type Client struct {
 	cfg  Config
 	base url.URL
 
-	backoffs *backoffs
+	*backoffs
 	// endpoints contains the state of each endpoint. Endpoints with the same path share a state.
 	endpoints [reqctx.Endpoints]*endpointState
 	// breakers contains the breaker of each path.
