@@ -57,7 +57,7 @@ func BenchmarkDecode(b *testing.B) {
 			}
 			var n rest.Drift
 			list, _ := rest.RowsOf(payload, "positions")
-			if good, bad := rest.ReadRows(list.Rows, &n, (*wire.Row).Position); len(good) != 50 || len(bad) > 0 {
+			if good, bad := rest.ReadRows(list.Rows, n.Add, (*wire.Row).Position); len(good) != 50 || len(bad) > 0 {
 				b.Fatal(len(good), bad)
 			}
 		}

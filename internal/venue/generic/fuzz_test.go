@@ -261,25 +261,25 @@ func FuzzUser(f *testing.F) {
 			return
 		}
 		n := &rest.Drift{}
-		positions, _ := rest.ReadRows(list.Rows, n, (*wire.Row).Position)
+		positions, _ := rest.ReadRows(list.Rows, n.Add, (*wire.Row).Position)
 		for _, p := range positions {
 			if market.CheckID(p.MarketID) != nil || p.Outcome == "" {
 				t.Fatalf("%+v", p)
 			}
 		}
-		orders, _ := rest.ReadRows(list.Rows, n, (*wire.Row).Order)
+		orders, _ := rest.ReadRows(list.Rows, n.Add, (*wire.Row).Order)
 		for _, o := range orders {
 			if market.CheckID(o.OrderID) != nil || market.CheckID(o.MarketID) != nil || o.Side == "" || o.Size.Sign() < 0 || o.FilledSize.Sign() < 0 {
 				t.Fatalf("%+v", o)
 			}
 		}
-		trades, _ := rest.ReadRows(list.Rows, n, (*wire.Row).UserTrade)
+		trades, _ := rest.ReadRows(list.Rows, n.Add, (*wire.Row).UserTrade)
 		for _, trade := range trades {
 			if trade.Timestamp.IsZero() || trade.MarketID == "" && trade.TokenID == "" || trade.Size.Sign() < 0 {
 				t.Fatalf("%+v", trade)
 			}
 		}
-		records, _ := rest.ReadRows(list.Rows, n, func(r *wire.Row) market.HistoryRecord { return readRecord(r, true) })
+		records, _ := rest.ReadRows(list.Rows, n.Add, func(r *wire.Row) market.HistoryRecord { return readRecord(r, true) })
 		for _, h := range records {
 			if h.Timestamp.IsZero() || h.Kind == "" {
 				t.Fatalf("%+v", h)

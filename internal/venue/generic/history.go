@@ -53,7 +53,7 @@ func decodePriceHistory(payload wire.Value, tokenID string, from, to market.Date
 	if id, ok := wire.FieldTokenID.Of(list.Object).ID(); ok && id != "" && id != tokenID {
 		return nil, rest.UnknownForm(reqctx.EndpointPriceHistory, "the history of another token")
 	}
-	points, bad := rest.ReadRows(list.Rows, n, readPoint)
+	points, bad := rest.ReadRows(list.Rows, n.Add, readPoint)
 	kept := points[:0]
 	for _, p := range points {
 		if day := market.DateOf(p.Timestamp); day >= from && day <= to {

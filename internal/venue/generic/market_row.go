@@ -331,7 +331,7 @@ func readSearchRow(v wire.Value, i int, n *rest.Drift) (good []*market.Market, b
 	if isEvent {
 		rows, event = inside.Elements(), readEvent(wire.NewRow(v, n.Add))
 	}
-	good, bad = rest.ReadRows(rows, n, func(r *wire.Row) *market.Market {
+	good, bad = rest.ReadRows(rows, n.Add, func(r *wire.Row) *market.Market {
 		one := readMarket(r, event)
 		one.Summary = !r.Has(fieldDescription) && !r.Has(fieldResolution)
 		return one

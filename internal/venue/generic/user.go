@@ -105,7 +105,7 @@ func (c *Client) Trades(ctx context.Context, a market.Address, q queries.Trades)
 		return nil, err
 	}
 	defer func() { c.Report(e, n) }()
-	trades, bad := rest.ReadRows(list.Rows, &n, (*wire.Row).UserTrade)
+	trades, bad := rest.ReadRows(list.Rows, n.Add, (*wire.Row).UserTrade)
 	if len(trades) == 0 && len(bad) > 0 {
 		return nil, rest.UnknownForm(e, bad.WhyEmpty())
 	}
@@ -132,7 +132,7 @@ func (c *Client) History(ctx context.Context, a market.Address, q queries.Histor
 	}
 	defer func() { c.Report(e, n) }()
 	onlyTrades := list.Object.Member("trades").Kind() == wire.List
-	records, bad := rest.ReadRows(list.Rows, &n, func(r *wire.Row) market.HistoryRecord { return readRecord(r, onlyTrades) })
+	records, bad := rest.ReadRows(list.Rows, n.Add, func(r *wire.Row) market.HistoryRecord { return readRecord(r, onlyTrades) })
 	if len(records) == 0 && len(bad) > 0 {
 		return nil, rest.UnknownForm(e, bad.WhyEmpty())
 	}

@@ -78,7 +78,7 @@ func (d *Driver) events(ctx context.Context, q queries.Search, status string, li
 		}
 		var n rest.Drift
 		defer func() { d.client.Report(e, n) }()
-		rows, bad := rest.ReadRows(list, &n, func(r *wire.Row) *market.Event { return wholeEvent(r, &n) })
+		rows, bad := rest.ReadRows(list, n.Add, func(r *wire.Row) *market.Event { return wholeEvent(r, &n) })
 		page := &queries.EventPage{LeftOut: bad.LeftOut(e), Next: payload.Member("cursor").Text()}
 		if page.Next == q.Page {
 			page.Next = "" // a repeated cursor means that there is no next page
@@ -105,7 +105,7 @@ func findMatches(ev *market.Event, q queries.Search) queries.FoundEvent {
 // of the event's series.
 func wholeEvent(r *wire.Row, n *rest.Drift) *market.Event {
 	about := readEvent(r)
-	markets, bad := rest.ReadRows(fieldMarkets.Of(r.Object).Elements(), n, func(r *wire.Row) *market.Market {
+	markets, bad := rest.ReadRows(fieldMarkets.Of(r.Object).Elements(), n.Add, func(r *wire.Row) *market.Market {
 		m := readMarket(r, about)
 		m.Summary, m.Description = true, ""
 		return m

@@ -79,16 +79,12 @@ func readHistory(v wire.Value, note func(string)) market.Result[*history] {
 	if !ok {
 		return market.Result[*history]{Err: rest.UnknownForm(e, "no list of candlesticks")}
 	}
-	var n rest.Drift
-	rows, bad := rest.ReadRows(list, &n, func(r *wire.Row) *market.PricePoint {
+	rows, bad := rest.ReadRows(list, note, func(r *wire.Row) *market.PricePoint {
 		if p, ok := readCandle(r); ok {
 			return &p
 		}
 		return nil
 	})
-	for _, what := range n {
-		note(what)
-	}
 	h := &history{points: make([]market.PricePoint, 0, len(rows)), leftOut: bad.LeftOut(e)}
 	for _, p := range rows {
 		if p != nil {

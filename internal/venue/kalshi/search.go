@@ -96,7 +96,7 @@ func (d *Driver) search(ctx context.Context, q queries.Search, rq *rest.Request)
 	}
 	var n rest.Drift
 	defer func() { d.client.Report(e, n) }()
-	rows, bad := rest.ReadRows(list, &n, marketOf)
+	rows, bad := rest.ReadRows(list, n.Add, marketOf)
 	page := &queries.SearchPage{LeftOut: bad.LeftOut(e), Next: payload.Member("cursor").Text()}
 	if page.Next == q.Page {
 		page.Next = "" // a repeated cursor means that there is no next page
@@ -200,7 +200,7 @@ func (d *Driver) event(ctx context.Context, ticker string) (*market.Event, error
 		}
 		about.readSeries(r.Child(series.Member("series")))
 	}
-	rows, bad := rest.ReadRows(list, &n, func(r *wire.Row) *market.Market { return readMarket(r, about) })
+	rows, bad := rest.ReadRows(list, n.Add, func(r *wire.Row) *market.Market { return readMarket(r, about) })
 	return about.publish(rows, bad.LeftOut(e)), nil
 }
 

@@ -54,7 +54,7 @@ func (d *Driver) trades(ctx context.Context, rq *rest.Request, q queries.MarketT
 	}
 	var n rest.Drift
 	defer func() { d.client.Report(rq.Endpoint, n) }()
-	rows, bad := rest.ReadRows(list, &n, func(r *wire.Row) [2]market.Trade {
+	rows, bad := rest.ReadRows(list, n.Add, func(r *wire.Row) [2]market.Trade {
 		both := readTrade(r)
 		if both[yes].MarketID != q.MarketID {
 			r.Fail(fieldMarketTicker, "is another market's")

@@ -89,7 +89,7 @@ func (d *Driver) allPositions(ctx context.Context, a market.Address) (all []mark
 			return nil, false, err
 		}
 		var n rest.Drift
-		good, bad := rest.ReadRows(rows, &n, readPosition)
+		good, bad := rest.ReadRows(rows, n.Add, readPosition)
 		d.data.Report(e, n)
 		if len(bad) > 0 {
 			return nil, false, rest.UnknownForm(e, bad[0].Where+": "+bad[0].Err.Error())
@@ -195,7 +195,7 @@ func readRecords[T any](ctx context.Context, d *Driver, rq *rest.Request, from, 
 			return out, rest.UnknownForm(e, "the venue repeats its cursor")
 		}
 		var n rest.Drift
-		out.rows, out.bad = rest.ReadRows(rows, &n, read)
+		out.rows, out.bad = rest.ReadRows(rows, n.Add, read)
 		out.next = next
 		d.data.Report(e, n)
 		if len(out.rows) == 0 && len(out.bad) > 0 {

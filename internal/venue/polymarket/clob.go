@@ -127,14 +127,10 @@ type points struct {
 // readPoints reads [{t,p}] and returns the points, oldest first. If several points have the same time, the last point in the list
 // is used.
 func readPoints(list []wire.Value, note func(string)) points {
-	var n rest.Drift
 	var out points
-	out.list, out.bad = rest.ReadRows(list, &n, func(r *wire.Row) market.PricePoint {
+	out.list, out.bad = rest.ReadRows(list, note, func(r *wire.Row) market.PricePoint {
 		return market.PricePoint{Timestamp: r.RequireTime(fieldTimestamp), Price: r.Price(wire.FieldPrice)}
 	})
-	for _, what := range n {
-		note(what)
-	}
 	slices.SortStableFunc(out.list, func(a, b market.PricePoint) int { return a.Timestamp.Compare(b.Timestamp) })
 	kept := out.list[:0]
 	for _, p := range out.list {

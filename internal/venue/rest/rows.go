@@ -20,9 +20,9 @@ type RowError struct {
 // MaxLeftOut is the greatest number of bad rows that get separate errors. All further bad rows share one error.
 const MaxLeftOut = 10
 
-// ReadRows reads the rows of a list and returns the good rows, and the errors of the bad rows.
-func ReadRows[T any](list []wire.Value, n *Drift, read func(*wire.Row) T) (good []T, bad RowErrors) {
-	good, note := make([]T, 0, len(list)), n.Add
+// ReadRows reads the rows of a list and returns the good rows, and the errors of the bad rows. note receives the drift.
+func ReadRows[T any](list []wire.Value, note func(string), read func(*wire.Row) T) (good []T, bad RowErrors) {
+	good = make([]T, 0, len(list))
 	for i, v := range list {
 		r := wire.NewRow(v, note)
 		var value T
@@ -30,7 +30,7 @@ func ReadRows[T any](list []wire.Value, n *Drift, read func(*wire.Row) T) (good 
 			value = read(r)
 		}
 		if r.Err != nil {
-			n.Add("bad row")
+			note("bad row")
 			bad = append(bad, RowError{"row " + strconv.Itoa(i+1), r.Err})
 			continue
 		}
