@@ -77,16 +77,7 @@ func readLevel(v wire.Value) (l market.Level, err error) {
 // the documented order.
 func sorted(r *wire.Row, levels []market.Level) []market.Level {
 	slices.SortFunc(levels, func(a, b market.Level) int { return b.Price.Cmp(a.Price) })
-	out := levels[:0]
-	for _, l := range levels {
-		if last := len(out) - 1; last >= 0 && out[last].Price.Cmp(l.Price) == 0 {
-			out[last].Size = out[last].Size.Add(l.Size)
-			r.Note("repeated level")
-			continue
-		}
-		out = append(out, l)
-	}
-	return out
+	return r.Merge(levels)
 }
 
 // empty reports whether neither side has a bid.

@@ -13,7 +13,7 @@ func (r *Row) Levels() (market.Side, market.Side) {
 	bids, asks := r.side(FieldBids, FieldAsks), r.side(FieldAsks, FieldBids)
 	slices.SortFunc(bids, func(x, y market.Level) int { return y.Price.Cmp(x.Price) })
 	slices.SortFunc(asks, func(x, y market.Level) int { return x.Price.Cmp(y.Price) })
-	return market.NewSide(r.merge(bids)), market.NewSide(r.merge(asks))
+	return market.NewSide(r.Merge(bids)), market.NewSide(r.Merge(asks))
 }
 
 // side reads one side of a book. If the side is missing, the row is bad. If the side is null and the other side is a list, the side
@@ -57,8 +57,8 @@ func (r *Row) level(v Value) (market.Level, error) {
 	return level, in.Err
 }
 
-// merge joins neighbouring levels with the same price and adds up their sizes.
-func (r *Row) merge(levels []market.Level) []market.Level {
+// Merge joins neighbouring levels with the same price and adds up their sizes.
+func (r *Row) Merge(levels []market.Level) []market.Level {
 	out := levels[:0]
 	for _, level := range levels {
 		if last := len(out) - 1; last >= 0 && out[last].Price.Cmp(level.Price) == 0 {
