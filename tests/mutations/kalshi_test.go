@@ -28,8 +28,8 @@ var kalshi = []mutation{
 		run: "^TestSignedChanges$", message: "a negative total gives",
 	},
 	{
-		name: "numbers of a socket start again",
-		file: "internal/venue/kalshi/codec.go", find: "last = c.highest", replace: "last = 0",
+		name:  "numbers of a socket start again",
+		tests: "internal/venue/kalshi", file: "internal/venue/stream/numbering.go", find: "last = n.highest", replace: "last = 0",
 		run: "^TestNumbersGoOn$", message: "second subscription",
 	},
 	{

@@ -23,8 +23,8 @@ var polymarket = []mutation{
 		run: "^TestBookReplaces$",
 	},
 	{
-		name: "numbers begin again on the same socket",
-		file: "internal/venue/polymarket/stream_codec.go", find: "last = c.highest", replace: "last = 0",
+		name:  "numbers begin again on the same socket",
+		tests: "internal/venue/polymarket", file: "internal/venue/stream/numbering.go", find: "last = n.highest", replace: "last = 0",
 		run: "^TestStreamNumbersGoOn$",
 	},
 	{

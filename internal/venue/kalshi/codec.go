@@ -36,11 +36,7 @@ type codec struct {
 	// sids contains the subscriptions of the socket by the venue's id.
 	sids     map[uint64]*subscription
 	subjects map[subject]*subjectState
-	// numbers contains the number of the last message of each topic.
-	numbers map[messages.Topic]uint64
-	// highest is the greatest number of a topic that has ended. The numbers of a new topic start above highest. So a topic that is
-	// subscribed again does not repeat numbers.
-	highest uint64
+	numbers  stream.Numbering
 }
 
 // subscription is one subscription of the socket to a channel.
@@ -106,7 +102,7 @@ func newCodec(observer stream.Observer, now func() time.Time) *codec {
 	return &codec{
 		observer: observer, now: now,
 		epoch: rand.Text(), unanswered: make(map[uint64]command), sids: make(map[uint64]*subscription),
-		subjects: make(map[subject]*subjectState), numbers: make(map[messages.Topic]uint64),
+		subjects: make(map[subject]*subjectState),
 	}
 }
 
@@ -133,22 +129,6 @@ func subjectName(t messages.Topic) string {
 		return channels[t.Channel]
 	}
 	return channels[t.Channel] + " " + sub.ticker
-}
-
-// number returns the number of the next message of a topic.
-func (c *codec) number(t messages.Topic) uint64 {
-	last, ok := c.numbers[t]
-	if !ok {
-		last = c.highest
-	}
-	c.numbers[t] = last + 1
-	return last + 1
-}
-
-// end removes the number of a topic that has ended, and updates highest.
-func (c *codec) end(t messages.Topic) {
-	c.highest = max(c.highest, c.numbers[t])
-	delete(c.numbers, t)
 }
 
 // topics returns the wanted topics of a subject.

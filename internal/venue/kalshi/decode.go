@@ -104,7 +104,7 @@ func (c *codec) breakOne(state *subjectState) []stream.Event {
 
 func (c *codec) bad(topics []messages.Topic) (events []stream.Event) {
 	for _, t := range topics {
-		c.number(t)
+		c.numbers.Next(t)
 		events = append(events, stream.Event{Kind: stream.EventBad, Topic: t})
 	}
 	return events
@@ -143,7 +143,7 @@ func (c *codec) subjectOfFrame(channel messages.Channel, f received) (ticker str
 // message returns a message of a topic with the fields that all kinds have in common.
 func (c *codec) message(t messages.Topic, kind messages.Kind, ticker string, f received) *messages.Message {
 	return &messages.Message{
-		Topic: t, Kind: kind, Epoch: c.epoch, Seq: c.number(t), Time: timeOf(f.msg), ReceivedAt: f.at, MarketID: ticker,
+		Topic: t, Kind: kind, Epoch: c.epoch, Seq: c.numbers.Next(t), Time: timeOf(f.msg), ReceivedAt: f.at, MarketID: ticker,
 	}
 }
 

@@ -169,7 +169,7 @@ func (c *codec) unsubscribe(r *stream.Request) (out [][]byte) {
 			continue
 		}
 		state.wanted[s] = messages.Topic{}
-		c.end(t)
+		c.numbers.End(t)
 		if len(state.topics()) == 0 && state.sid != 0 {
 			delete(c.subjects, sub)
 			bySID[state.sid] = append(bySID[state.sid], sub)

@@ -39,15 +39,11 @@ type codec struct {
 	// greeted reports that the codec has sent the first subscription. This subscription has a different form from later ones.
 	greeted bool
 	assets  map[string]*asset
-	// numbers contains the number of the last message of each topic.
-	numbers map[messages.Topic]uint64
-	// highest is the greatest number of a topic that has ended. The numbers of a new topic start above highest. So a topic that is
-	// subscribed again does not repeat numbers.
-	highest uint64
+	numbers stream.Numbering
 }
 
 func newCodec(env stream.Env, read readBooksFunc) *codec {
-	return &codec{epoch: rand.Text(), env: env, read: read, assets: make(map[string]*asset), numbers: make(map[messages.Topic]uint64)}
+	return &codec{epoch: rand.Text(), env: env, read: read, assets: make(map[string]*asset)}
 }
 
 // Stream returns the address and the protocol of the market socket. On this socket, Polymarket sends no hello and confirms no
@@ -150,8 +146,7 @@ func (c *codec) unsubscribe(topics []messages.Topic) [][]byte {
 			continue
 		}
 		delete(a.wanted, t)
-		c.highest = max(c.highest, c.numbers[t])
-		delete(c.numbers, t)
+		c.numbers.End(t)
 		if len(a.wanted) == 0 {
 			delete(c.assets, id)
 			ended = append(ended, id)
@@ -177,14 +172,4 @@ func (c *codec) resync(t messages.Topic) [][]byte {
 	}
 	a.reset()
 	return [][]byte{body(subscription{Assets: []string{id}, Operation: "unsubscribe"}), c.subscribeFrame([]string{id})}
-}
-
-// number returns the number of the next message of a topic.
-func (c *codec) number(t messages.Topic) uint64 {
-	last, ok := c.numbers[t]
-	if !ok {
-		last = c.highest
-	}
-	c.numbers[t] = last + 1
-	return last + 1
 }

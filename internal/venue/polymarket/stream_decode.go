@@ -93,7 +93,7 @@ func frameKind(kind string) string {
 
 // message returns a message of a topic with the fields that all kinds have in common.
 func (c *codec) message(t messages.Topic, kind messages.Kind, at, now time.Time) *messages.Message {
-	return &messages.Message{Topic: t, Kind: kind, Epoch: c.epoch, Seq: c.number(t), Time: at, ReceivedAt: now}
+	return &messages.Message{Topic: t, Kind: kind, Epoch: c.epoch, Seq: c.numbers.Next(t), Time: at, ReceivedAt: now}
 }
 
 // topic returns the asset's topic on a channel. wanted reports whether the topic is subscribed.
@@ -174,7 +174,7 @@ func (c *codec) unusable(a *asset, r *wire.Row) []stream.Event {
 func (c *codec) bad(a *asset) []stream.Event {
 	for _, channel := range []messages.Channel{messages.ChannelOrderbook, messages.ChannelPrices} {
 		if t, wanted := a.topic(channel); wanted {
-			c.number(t)
+			c.numbers.Next(t)
 			return []stream.Event{{Kind: stream.EventBad, Topic: t}}
 		}
 	}

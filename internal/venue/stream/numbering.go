@@ -1,0 +1,31 @@
+package stream
+
+import "oddsgraph/internal/market/messages"
+
+// Numbering numbers the messages of each topic of a socket whose venue does not number them. The zero value is ready for use.
+type Numbering struct {
+	// last contains the number of the last message of each topic.
+	last map[messages.Topic]uint64
+	// highest is the greatest number of a topic that has ended. The numbers of a new topic start above highest. So a topic that is
+	// subscribed again does not repeat numbers.
+	highest uint64
+}
+
+// Next returns the number of the next message of a topic.
+func (n *Numbering) Next(t messages.Topic) uint64 {
+	last, ok := n.last[t]
+	if !ok {
+		last = n.highest
+	}
+	if n.last == nil {
+		n.last = make(map[messages.Topic]uint64)
+	}
+	n.last[t] = last + 1
+	return last + 1
+}
+
+// End removes the number of a topic that has ended.
+func (n *Numbering) End(t messages.Topic) {
+	n.highest = max(n.highest, n.last[t])
+	delete(n.last, t)
+}
