@@ -3,7 +3,6 @@ package generic
 import (
 	"context"
 	"slices"
-	"time"
 
 	"oddsgraph/internal/market"
 	"oddsgraph/internal/market/queries"
@@ -111,7 +110,7 @@ func (c *Client) Trades(ctx context.Context, a market.Address, q queries.Trades)
 	}
 	t.numbering.NumberTrades(trades)
 	kept := slices.DeleteFunc(trades, func(trade market.Trade) bool {
-		return q.MarketID != "" && trade.MarketID != q.MarketID || outsideRange(trade.Timestamp, q.From, q.To)
+		return q.MarketID != "" && trade.MarketID != q.MarketID || rest.OutsideRange(trade.Timestamp, q.From, q.To)
 	})
 	slices.SortStableFunc(kept, func(a, b market.Trade) int { return b.Timestamp.Compare(a.Timestamp) })
 	return &queries.TradePage{Trades: kept, Next: t.nextToken(), Total: t.total, LeftOut: bad.LeftOut(e)}, nil
@@ -138,7 +137,7 @@ func (c *Client) History(ctx context.Context, a market.Address, q queries.Histor
 	}
 	t.numbering.NumberRecords(records)
 	kept := slices.DeleteFunc(records, func(h market.HistoryRecord) bool {
-		return len(q.Kinds) > 0 && !slices.Contains(q.Kinds, h.Kind) || outsideRange(h.Timestamp, q.From, q.To)
+		return len(q.Kinds) > 0 && !slices.Contains(q.Kinds, h.Kind) || rest.OutsideRange(h.Timestamp, q.From, q.To)
 	})
 	slices.SortStableFunc(kept, func(a, b market.HistoryRecord) int { return b.Timestamp.Compare(a.Timestamp) })
 	return &queries.HistoryPage{Records: kept, Next: t.nextToken(), Total: t.total, LeftOut: bad.LeftOut(e)}, nil
@@ -167,9 +166,4 @@ func readRecord(r *wire.Row, trade bool) market.HistoryRecord {
 		h.Side = market.ParseSide(side)
 	}
 	return h
-}
-
-// outsideRange reports whether t is before from or after to. A zero time means that there is no bound.
-func outsideRange(t, from, to time.Time) bool {
-	return !from.IsZero() && t.Before(from) || !to.IsZero() && t.After(to)
 }

@@ -205,11 +205,6 @@ func readRecords[T any](ctx context.Context, d *Driver, rq *rest.Request, from, 
 	})
 }
 
-// outside reports whether t is before from or after to. A zero time means that there is no bound.
-func outside(t, from, to time.Time) bool {
-	return !from.IsZero() && t.Before(from) || !to.IsZero() && t.After(to)
-}
-
 // Trades returns one page of an account's trades as maker and as taker, newest first. Unreadable rows are reported in LeftOut.
 func (d *Driver) Trades(ctx context.Context, a market.Address, q queries.Trades) (*queries.TradePage, error) {
 	const e = reqctx.EndpointTrades
@@ -229,7 +224,7 @@ func (d *Driver) Trades(ctx context.Context, a market.Address, q queries.Trades)
 	}
 	p.at.numbering.NumberTrades(p.rows)
 	kept := slices.DeleteFunc(p.rows, func(t market.Trade) bool {
-		return q.MarketID != "" && !strings.EqualFold(t.MarketID, q.MarketID) || outside(t.Timestamp, q.From, q.To)
+		return q.MarketID != "" && !strings.EqualFold(t.MarketID, q.MarketID) || rest.OutsideRange(t.Timestamp, q.From, q.To)
 	})
 	return &queries.TradePage{Trades: kept, Next: p.at.after(p.next), LeftOut: p.bad.LeftOut(e)}, nil
 }
@@ -257,7 +252,7 @@ func (d *Driver) History(ctx context.Context, a market.Address, q queries.Histor
 	}
 	p.at.numbering.NumberRecords(p.rows)
 	kept := slices.DeleteFunc(p.rows, func(h market.HistoryRecord) bool {
-		return len(q.Kinds) > 0 && !slices.Contains(q.Kinds, h.Kind) || outside(h.Timestamp, q.From, q.To)
+		return len(q.Kinds) > 0 && !slices.Contains(q.Kinds, h.Kind) || rest.OutsideRange(h.Timestamp, q.From, q.To)
 	})
 	return &queries.HistoryPage{Records: kept, Next: p.at.after(p.next), LeftOut: p.bad.LeftOut(e)}, nil
 }

@@ -74,13 +74,6 @@ func readBook(r *wire.Row, id string) *market.Book {
 	return b.Cut(queries.MaxBookDepth)
 }
 
-// spreadOf returns the best prices of a book.
-func spreadOf(b *market.Book) *market.Spread {
-	return &market.Spread{
-		TokenID: b.TokenID, BestBid: b.BestBid(), BestAsk: b.BestAsk(), Spread: b.Spread, Timestamp: b.Timestamp, FromBook: true,
-	}
-}
-
 // readTokens reads a list of rows that each belong to a token. If a row has no value, read returns nil. If a row has no readable
 // id, every requested token without a row gets an error, because this row may belong to the token.
 func readTokens[T any](payload wire.Value, asked []string, note func(string), read func(r *wire.Row, id string) *T) (rest.Values[T], error) {

@@ -209,7 +209,7 @@ func showBook(b *market.Book) string {
 		}
 		return out
 	}
-	s := spreadOf(b)
+	s := rest.SpreadOf(b)
 	return fmt.Sprintf("%s bids%s asks%s spread %s top %s/%s at %s hash %s depth %d", b.TokenID, side(b.Bids.Levels()), side(b.Asks.Levels()), number(b.Spread),
 		number(s.BestBid), number(s.BestAsk), instant(b.Timestamp), b.Hash, b.Depth)
 }

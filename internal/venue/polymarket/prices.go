@@ -75,7 +75,7 @@ func (d *Driver) Prices(ctx context.Context, tokenIDs []string) ([]market.Result
 // Spreads returns the best prices of tokens, from their order books. The Value of a token without a book is nil.
 func (d *Driver) Spreads(ctx context.Context, tokenIDs []string) ([]market.Result[*market.Spread], error) {
 	return tokens(d, reqctx.EndpointSpreads, "", func(payload wire.Value, asked []string, note func(string)) (rest.Values[market.Spread], error) {
-		return readTokens(payload, asked, note, func(r *wire.Row, id string) *market.Spread { return spreadOf(readBook(r, id)) })
+		return readTokens(payload, asked, note, func(r *wire.Row, id string) *market.Spread { return rest.SpreadOf(readBook(r, id)) })
 	}).Read(ctx, tokenIDs)
 }
 

@@ -2,6 +2,7 @@ package rest
 
 import (
 	"strconv"
+	"time"
 
 	"oddsgraph/internal/market"
 	"oddsgraph/internal/market/reqctx"
@@ -57,4 +58,16 @@ func (b RowErrors) WhyEmpty() string {
 		return "every row is bad: " + b[0].Err.Error()
 	}
 	return "every row belongs to another id or account than the request"
+}
+
+// OutsideRange reports whether t is before from or after to. A zero time means that there is no bound.
+func OutsideRange(t, from, to time.Time) bool {
+	return !from.IsZero() && t.Before(from) || !to.IsZero() && t.After(to)
+}
+
+// SpreadOf returns the best prices of a book.
+func SpreadOf(b *market.Book) *market.Spread {
+	return &market.Spread{
+		TokenID: b.TokenID, BestBid: b.BestBid(), BestAsk: b.BestAsk(), Spread: b.Spread, Timestamp: b.Timestamp, FromBook: true,
+	}
 }
