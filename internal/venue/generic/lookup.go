@@ -299,16 +299,19 @@ func (l *lookup[T]) bisect(ctx context.Context, c *Client, keys []string, out []
 
 // readEach reads each key with its own call. After RATE_LIMITED it makes no further call.
 func (l *lookup[T]) readEach(ctx context.Context, c *Client, keys []string, out []market.Result[*T]) error {
-	errs := make([]error, len(keys))
-	var limited atomic.Pointer[market.Error]
-	rest.ForEach(len(keys), func(i int) {
-		if e := limited.Load(); e != nil {
-			out[i], errs[i] = market.Result[*T]{Err: e}, e
-			return
-		}
-		errs[i] = l.readOne(ctx, c, keys[i:i+1], out[i:i+1]).err
-		if e, ok := errors.AsType[*market.Error](errs[i]); ok && e.Code == market.CodeRateLimited {
-			limited.Store(e)
+	return untilLimited(out, func(i int) error { return l.readOne(ctx, c, keys[i:i+1], out[i:i+1]).err })
+}
+
+// untilLimited calls read for each element of results, until a call returns RATE_LIMITED. All elements without a call get this
+// error. If every call failed, untilLimited returns the error of the first element.
+func untilLimited[T any](results []market.Result[T], read func(i int) error) error {
+	errs := make([]error, len(results))
+	var limited atomic.Pointer[error]
+	rest.ForEach(len(results), func(i int) {
+		if known := limited.Load(); known != nil {
+			results[i], errs[i] = market.Result[T]{Err: *known}, *known
+		} else if errs[i] = read(i); market.CodeOf(errs[i]) == market.CodeRateLimited {
+			limited.Store(&errs[i])
 		}
 	})
 	return rest.ErrorIfAllFailed(errs)

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"net/http"
-	"sync/atomic"
 
 	"oddsgraph/internal/market"
 	"oddsgraph/internal/market/reqctx"
@@ -106,28 +105,14 @@ func mayBeMissing(err error) bool {
 
 // topsOfBooks reads spreads from the first levels of order books. After RATE_LIMITED it makes no further call.
 func (c *Client) topsOfBooks(ctx context.Context, tokenIDs []string) ([]market.Result[*market.Spread], error) {
-	results, errs := make([]market.Result[*market.Spread], len(tokenIDs)), make([]error, len(tokenIDs))
-	var limited atomic.Pointer[error]
-	rest.ForEach(len(tokenIDs), func(i int) {
-		var book *market.Book
-		var err error
-		if known := limited.Load(); known != nil {
-			err = *known
-		} else if book, err = c.Book(ctx, tokenIDs[i], 1); market.CodeOf(err) == market.CodeRateLimited {
-			limited.Store(&err)
+	results := make([]market.Result[*market.Spread], len(tokenIDs))
+	return results, untilLimited(results, func(i int) error {
+		book, err := c.Book(ctx, tokenIDs[i], 1)
+		if results[i].Err = err; book != nil {
+			results[i].Value = rest.SpreadOf(book)
 		}
-		if results[i].Err, errs[i] = err, err; book != nil {
-			results[i].Value = topOf(book)
-		}
+		return err
 	})
-	return results, rest.ErrorIfAllFailed(errs)
-}
-
-// topOf returns the best prices of a book.
-func topOf(b *market.Book) *market.Spread {
-	return &market.Spread{
-		TokenID: b.TokenID, BestBid: b.BestBid(), BestAsk: b.BestAsk(), Spread: b.Spread, Timestamp: b.Timestamp, FromBook: true,
-	}
 }
 
 // readSpread reads {bestBid,bestAsk,spread}. At least one of these members must be present, but its value may be null. If only the
