@@ -237,13 +237,7 @@ func (w *wallet) fill(t *token, side Side, price Price, size Size, now millis) {
 	}
 	p.change(sell, size, records[0].amount)
 	if p.size == 0 {
-		kept := make([]*position, 0, len(w.positions)-1)
-		for _, q := range w.positions {
-			if q != p {
-				kept = append(kept, q)
-			}
-		}
-		w.positions = kept
+		w.positions = slices.DeleteFunc(slices.Clone(w.positions), func(q *position) bool { return q == p })
 		if w.topic != nil {
 			w.stream.closed = append(w.stream.closed, p)
 		}
@@ -340,8 +334,7 @@ func (w *wallet) endOrder(k int, now millis) {
 	if o.filled == o.size {
 		o.ended = orderFilled
 	}
-	orders := make([]*order, 0, len(w.orders))
-	w.orders, w.changedAt = append(append(orders, w.orders[:k]...), w.orders[k+1:]...), now
+	w.orders, w.changedAt = slices.Delete(slices.Clone(w.orders), k, k+1), now
 	if w.topic != nil {
 		w.stream.ended = append(w.stream.ended, o)
 	}
