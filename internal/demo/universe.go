@@ -101,9 +101,9 @@ type universe struct {
 	instruments []*instrument
 	tradable    []*token // first token of each instrument that is or was open
 
-	tokenByID               map[string]*token
-	marketByID, bySlug      map[string]*market
-	eventByID, eventsBySlug map[string]*event
+	tokenByID          map[string]*token
+	marketByID, bySlug map[string]*market
+	eventsBySlug       map[string]*event
 }
 
 // shape is the number of binary and of categorical markets of an event.
@@ -126,7 +126,7 @@ func newUniverse(seed uint64, count int, now millis) *universe {
 	u := &universe{
 		tokenByID:  make(map[string]*token, count*5/2),
 		marketByID: make(map[string]*market, count), bySlug: make(map[string]*market, count),
-		eventByID: make(map[string]*event, count/4), eventsBySlug: make(map[string]*event, count/4),
+		eventsBySlug: make(map[string]*event, count/4),
 	}
 	for i := 0; len(u.markets) < count; i++ {
 		s := shapes[i%len(shapes)]
@@ -148,7 +148,7 @@ func (u *universe) addEvent(seed uint64, i int, s shape, now millis) {
 	e := &event{id: strconv.Itoa(10_000 + i), title: plan.title}
 	e.slug = unique(u.eventsBySlug, slugOf(plan.title))
 	u.events = append(u.events, e)
-	u.eventByID[e.id], u.eventsBySlug[e.slug] = e, e
+	u.eventsBySlug[e.slug] = e
 
 	image := ""
 	if !r.oneIn(4) {

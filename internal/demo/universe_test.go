@@ -15,7 +15,7 @@ func TestDefaultUniverse(t *testing.T) {
 		t.Fatalf("got %d markets, %d tokens, %d events", len(u.markets), len(u.tokens), len(u.events))
 	}
 	if len(u.tokenByID) != len(u.tokens) || len(u.marketByID) != len(u.markets) || len(u.bySlug) != len(u.markets) ||
-		len(u.eventByID) != len(u.events) || len(u.eventsBySlug) != len(u.events) {
+		len(u.eventsBySlug) != len(u.events) {
 		t.Fatal("identifiers or slugs are not unique")
 	}
 	now := v.opened

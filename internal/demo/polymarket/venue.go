@@ -36,11 +36,11 @@ type Venue struct {
 	events  []*event
 	markets []*market
 	// The maps below never change. The keys of byDemoToken and byDemoMarket are the demo venue's identifiers.
-	byCondition, bySlug    map[string]*market
-	eventByID, eventBySlug map[string]*event
-	tokens, byDemoToken    map[string]token
-	byDemoMarket           map[string][]*market
-	tags                   map[string]object // by slug
+	byCondition         map[string]*market
+	eventBySlug         map[string]*event
+	tokens, byDemoToken map[string]token
+	byDemoMarket        map[string][]*market
+	tags                map[string]object // by slug
 
 	mu        sync.Mutex // guards all fields below and the changing fields of markets; locked after the engine's lock
 	behaviour Behaviour
@@ -98,7 +98,7 @@ type token struct {
 func New(config demo.Config) *Venue {
 	v := &Venue{
 		clock: config.Clock, behaviour: Documented(), random: rand.New(rand.NewPCG(config.Seed, 1)),
-		byCondition: map[string]*market{}, bySlug: map[string]*market{}, eventByID: map[string]*event{}, eventBySlug: map[string]*event{},
+		byCondition: map[string]*market{}, eventBySlug: map[string]*event{},
 		tokens: map[string]token{}, byDemoToken: map[string]token{}, byDemoMarket: map[string][]*market{}, tags: map[string]object{},
 		requests: map[string]int64{}, keys: map[string]int64{}, statuses: map[string]int64{}, conns: map[*conn]struct{}{},
 	}
@@ -144,7 +144,7 @@ func (v *Venue) list(s demo.Market) {
 			}
 		}
 		v.events = append(v.events, e)
-		v.eventByID[e.id], v.eventBySlug[e.slug] = e, e
+		v.eventBySlug[e.slug] = e
 	}
 	for _, tag := range s.Tags {
 		if slug := slugOf(tag); v.tags[slug] == nil {
@@ -191,7 +191,7 @@ func (v *Venue) add(s demo.Market, e *event, outcome int) {
 	}
 	v.markets = append(v.markets, m)
 	e.markets = append(e.markets, m)
-	v.byCondition[m.conditionID], v.bySlug[m.slug] = m, m
+	v.byCondition[m.conditionID] = m
 	v.byDemoMarket[s.MarketID] = append(v.byDemoMarket[s.MarketID], m)
 }
 
