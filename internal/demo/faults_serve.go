@@ -29,7 +29,7 @@ func (v *Venue) serveFault(w http.ResponseWriter, r *http.Request, a *answer, f 
 	if f.Kind != FaultDrip {
 		wait += f.delay()
 	}
-	if !pause(r.Context(), wait) {
+	if !Pause(r.Context(), wait) {
 		return
 	}
 	if f.RetryAfter != "" {
@@ -127,7 +127,7 @@ func (a *answer) drip(w http.ResponseWriter, r *http.Request, every time.Duratio
 	a.writeHead(w, len(a.body))
 	flusher := http.NewResponseController(w)
 	for i := range a.body {
-		if _, err := w.Write(a.body[i : i+1]); err != nil || flusher.Flush() != nil || !pause(r.Context(), every) {
+		if _, err := w.Write(a.body[i : i+1]); err != nil || flusher.Flush() != nil || !Pause(r.Context(), every) {
 			return
 		}
 	}

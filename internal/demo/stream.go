@@ -112,7 +112,7 @@ func (v *Venue) opens(w http.ResponseWriter, r *http.Request) bool {
 	case fault == nil:
 		return true
 	case fault.Kind == FaultDelay:
-		return pause(r.Context(), time.Duration(fault.DelayMs)*time.Millisecond)
+		return Pause(r.Context(), time.Duration(fault.DelayMs)*time.Millisecond)
 	}
 	v.serveFault(w, r, a, fault)
 	return false

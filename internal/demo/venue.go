@@ -20,9 +20,10 @@ type Clock interface {
 	Now() time.Time
 }
 
-type wallClock struct{}
+// WallClock is the Clock of the computer.
+type WallClock struct{}
 
-func (wallClock) Now() time.Time { return time.Now() }
+func (WallClock) Now() time.Time { return time.Now() }
 
 // Config configures a venue. The zero value is a venue with 1,200 markets on the wall clock, without limits or latency.
 type Config struct {
@@ -94,7 +95,7 @@ func New(config Config) *Venue {
 		config.Markets = 1200
 	}
 	if config.Clock == nil {
-		config.Clock = wallClock{}
+		config.Clock = WallClock{}
 	}
 	if config.Log == nil {
 		config.Log = slog.New(slog.DiscardHandler)
@@ -181,7 +182,7 @@ func (v *Venue) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		v.serveFault(w, r, a, fault)
 		return
 	}
-	if pause(r.Context(), v.config.Latency) {
+	if Pause(r.Context(), v.config.Latency) {
 		a.send(w, r, v.config.Gzip)
 	}
 }
@@ -211,8 +212,8 @@ func (v *Venue) answer(e *endpoint, c *call, a *answer) {
 	}
 }
 
-// pause waits for d. It returns false if the context ends before d has passed.
-func pause(ctx context.Context, d time.Duration) bool {
+// Pause waits for d. It returns false if the context ends before d has passed.
+func Pause(ctx context.Context, d time.Duration) bool {
 	if d <= 0 {
 		return ctx.Err() == nil
 	}

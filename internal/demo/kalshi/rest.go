@@ -2,13 +2,14 @@ package kalshi
 
 import (
 	"encoding/base64"
-	"encoding/json"
 	"net/http"
 	"net/url"
 	"strconv"
 	"strings"
 	"sync"
 	"time"
+
+	"oddsgraph/internal/demo"
 )
 
 // object is a JSON object.
@@ -73,14 +74,8 @@ func (v *Venue) serve(e *endpoint, w http.ResponseWriter, r *http.Request) {
 	if e.list != "" {
 		items = len(list(query, e.list))
 	}
-	if latency := v.config.Demo.Latency; latency > 0 {
-		timer := time.NewTimer(latency)
-		defer timer.Stop()
-		select {
-		case <-timer.C:
-		case <-r.Context().Done():
-			return
-		}
+	if latency := v.config.Demo.Latency; latency > 0 && !demo.Pause(r.Context(), latency) {
+		return
 	}
 	cost := itemCost * max(items, 1)
 	var body any
@@ -105,7 +100,7 @@ func (v *Venue) serve(e *endpoint, w http.ResponseWriter, r *http.Request) {
 	}
 	w.Header().Set("Content-Type", "application/json")
 	w.WriteHeader(status)
-	_, _ = w.Write(encode(body)) // the client may have left
+	_, _ = w.Write(demo.Encode(body)) // the client may have left
 }
 
 // list returns the values of a list parameter. The parameter tickers may be repeated; all other lists are separated by commas.
@@ -117,15 +112,6 @@ func list(query url.Values, name string) (values []string) {
 		return nil
 	}
 	return strings.Split(query.Get(name), ",")
-}
-
-// encode returns the JSON of an answer or a message.
-func encode(value any) []byte {
-	b, err := json.Marshal(value)
-	if err != nil {
-		panic(err) // impossible: all values of this package have a JSON form
-	}
-	return b
 }
 
 // number returns an integer parameter from 0 to greatest. It returns the argument otherwise if the parameter is missing.

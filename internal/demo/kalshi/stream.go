@@ -1,13 +1,10 @@
 package kalshi
 
 import (
-	"context"
 	"maps"
 	"net/http"
 	"slices"
 	"time"
-
-	"github.com/coder/websocket"
 
 	"oddsgraph/internal/demo"
 )
@@ -15,20 +12,11 @@ import (
 // StreamPath is the path of the WebSocket.
 const StreamPath = "/trade-api/ws/v2"
 
-// The bounds of a socket.
-const (
-	queueLength = 8192
-	writeTime   = 10 * time.Second
-	maxMessage  = 1 << 20 // bytes of a command
-	pingEvery   = 10 * time.Second
-)
+const pingEvery = 10 * time.Second
 
-// conn is a client of the stream. Its queue, context and socket never change; Venue.mu guards the other fields.
+// conn is a client of the stream. Venue.mu guards all fields except the socket.
 type conn struct {
-	ws     *websocket.Conn
-	queue  chan []byte
-	ctx    context.Context
-	cancel context.CancelFunc
+	*demo.Socket
 
 	subs []*subscription
 	sids int
@@ -49,38 +37,16 @@ func (v *Venue) serveStream(w http.ResponseWriter, r *http.Request) {
 	if !v.signed(r) {
 		w.Header().Set("Content-Type", "application/json")
 		w.WriteHeader(http.StatusUnauthorized)
-		_, _ = w.Write(encode(object{"error": object{"code": "authentication_error"}})) // the client may have left
+		_, _ = w.Write(demo.Encode(object{"error": object{"code": "authentication_error"}})) // the client may have left
 		return
 	}
-	c := &conn{queue: make(chan []byte, queueLength)}
-	c.ctx, c.cancel = context.WithCancel(context.Background())
-	defer c.cancel()
+	c := &conn{Socket: demo.NewSocket()}
 	if !v.admit(c) {
 		http.Error(w, "unavailable", http.StatusServiceUnavailable)
 		return
 	}
 	defer v.dismiss(c)
-	ws, err := websocket.Accept(w, r, nil)
-	if err != nil {
-		return // Accept has written the error response
-	}
-	c.ws = ws
-	defer func() { _ = ws.CloseNow() }() // the client may have left
-	ws.SetReadLimit(maxMessage)
-	written := make(chan struct{})
-	go func() {
-		defer close(written)
-		c.write()
-	}()
-	for {
-		_, message, err := ws.Read(c.ctx)
-		if err != nil {
-			break
-		}
-		v.receive(c, message)
-	}
-	c.cancel()
-	<-written
+	c.Serve(w, r, pingEvery, func(message []byte) { v.receive(c, message) })
 }
 
 // admit adds a new socket. It returns false if the simulator is closed.
@@ -118,41 +84,11 @@ func (v *Venue) Disconnect() {
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	for c := range v.conns {
-		c.cancel()
+		c.Close()
 	}
 }
 
-// write sends queued frames and pings until the socket ends.
-func (c *conn) write() {
-	ping := time.NewTicker(pingEvery)
-	defer ping.Stop()
-	for {
-		var err error
-		ctx, cancel := context.WithTimeout(c.ctx, writeTime)
-		select {
-		case frame := <-c.queue:
-			err = c.ws.Write(ctx, websocket.MessageText, frame)
-		case <-ping.C:
-			err = c.ws.Ping(ctx)
-		case <-c.ctx.Done():
-			err = c.ctx.Err()
-		}
-		cancel()
-		if err != nil {
-			c.cancel()
-			return
-		}
-	}
-}
-
-// push queues a frame. If the queue is full, because the client reads too slowly, push disconnects the client.
-func (c *conn) push(message object) {
-	select {
-	case c.queue <- encode(message):
-	default:
-		c.cancel()
-	}
-}
+func (c *conn) push(message object) { c.Push(demo.Encode(message)) }
 
 // numbered sends a message of a subscription with the next sequence number. It loses the percentage LostFrames of the changes and
 // trades; a lost message also uses up a number.

@@ -9,6 +9,7 @@
 package kalshi
 
 import (
+	"cmp"
 	"context"
 	"crypto/rsa"
 	"fmt"
@@ -92,12 +93,9 @@ type demoToken struct {
 // New returns a simulator. Call [Venue.Run] to let its prices move.
 func New(config Config) *Venue {
 	v := &Venue{
-		config: config, clock: config.Demo.Clock, byTicker: map[string]*market{}, eventByTicker: map[string]*event{},
+		config: config, clock: cmp.Or[demo.Clock](config.Demo.Clock, demo.WallClock{}), byTicker: map[string]*market{}, eventByTicker: map[string]*event{},
 		byDemoToken: map[string]demoToken{}, byDemoMarket: map[string][]*market{}, random: rand.New(rand.NewPCG(config.Demo.Seed, 2)),
 		calls: map[string]int{}, conns: map[*conn]struct{}{},
-	}
-	if v.clock == nil {
-		v.clock = wallClock{}
 	}
 	if v.config.TokensPerSecond <= 0 {
 		v.config.TokensPerSecond = 200
@@ -113,10 +111,6 @@ func New(config Config) *Venue {
 	v.mux = v.routes()
 	return v
 }
-
-type wallClock struct{}
-
-func (wallClock) Now() time.Time { return time.Now() }
 
 // Run moves the market until the context ends, see [demo.Venue.Run].
 func (v *Venue) Run(ctx context.Context) error { return v.engine.Run(ctx) }

@@ -165,7 +165,7 @@ func (v *Venue) serveControl(w http.ResponseWriter, r *http.Request) {
 		w.WriteHeader(http.StatusBadRequest)
 		out = object{"success": false, "error": err.Error(), "code": "BAD_REQUEST"}
 	}
-	_, _ = w.Write(encode(out))
+	_, _ = w.Write(demo.Encode(out))
 }
 
 // controlFaults changes the behaviour.
@@ -207,18 +207,18 @@ func (v *Venue) translate(r *http.Request) error {
 		}
 		switch m := v.byCondition[id]; {
 		case name == "marketId" && m != nil:
-			in[name] = encode(m.demoMarket)
+			in[name] = demo.Encode(m.demoMarket)
 		case name == "tokenId" || name == "winningTokenId":
 			demoID, ok := v.DemoTokenID(id)
 			if !ok && v.tokens[id].market != nil {
 				return errors.New("polymarket: this action needs the first token of the market")
 			}
 			if ok {
-				in[name] = encode(demoID)
+				in[name] = demo.Encode(demoID)
 			}
 		}
 	}
-	r.Body = io.NopCloser(bytes.NewReader(encode(in)))
+	r.Body = io.NopCloser(bytes.NewReader(demo.Encode(in)))
 	return nil
 }
 

@@ -375,4 +375,4 @@ func (m *market) gamma() object {
 func iso(t time.Time) string { return t.UTC().Format(time.RFC3339) }
 
 // text returns the JSON of value as a string, which is Gamma's form of a list.
-func text(value any) string { return string(encode(value)) }
+func text(value any) string { return string(demo.Encode(value)) }

@@ -9,6 +9,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"oddsgraph/internal/demo"
 )
 
 // object is a JSON object.
@@ -121,7 +123,7 @@ func (v *Venue) serve(e *endpoint, latency time.Duration, w http.ResponseWriter,
 	case len(r.URL.RequestURI()) > maxURL:
 		no = refuse(http.StatusRequestURITooLong, "URI too long")
 	default:
-		if !pause(r, latency+wait) {
+		if wait += latency; wait > 0 && !demo.Pause(r.Context(), wait) {
 			return
 		}
 		r.Body = http.MaxBytesReader(w, r.Body, maxBody)
@@ -140,31 +142,7 @@ func (v *Venue) serve(e *endpoint, latency time.Duration, w http.ResponseWriter,
 	}
 	w.Header().Set("Content-Type", "application/json")
 	w.WriteHeader(status)
-	_, _ = w.Write(encode(body))
-}
-
-// pause waits for d. It returns false if the client leaves before d has passed.
-func pause(r *http.Request, d time.Duration) bool {
-	if d <= 0 {
-		return true
-	}
-	timer := time.NewTimer(d)
-	defer timer.Stop()
-	select {
-	case <-timer.C:
-		return true
-	case <-r.Context().Done():
-		return false
-	}
-}
-
-// encode returns the JSON of an answer or a message.
-func encode(value any) []byte {
-	b, err := json.Marshal(value)
-	if err != nil {
-		panic(err) // impossible: all values of this package have a JSON form
-	}
-	return b
+	_, _ = w.Write(demo.Encode(body))
 }
 
 // number returns a decimal text as a JSON number.

@@ -1,32 +1,22 @@
 package polymarket
 
 import (
-	"context"
 	"encoding/json"
 	"net/http"
 	"slices"
-	"time"
 
-	"github.com/coder/websocket"
+	"oddsgraph/internal/demo"
 )
 
 // StreamPath is the path of the market channel.
 const StreamPath = "/ws/market"
 
-// Bounds of a socket.
-const (
-	queueLength = 8192
-	writeTime   = 10 * time.Second
-	maxMessage  = 1 << 20 // bytes of a request
-	dumpBooks   = 10      // books in one frame of an initial dump
-)
+// dumpBooks is the number of books in one frame of an initial dump.
+const dumpBooks = 10
 
-// conn is a client of the market channel. Its queue, context and socket never change; Venue.mu guards the other fields.
+// conn is a client of the market channel. Venue.mu guards all fields except the socket.
 type conn struct {
-	ws     *websocket.Conn
-	queue  chan []byte
-	ctx    context.Context
-	cancel context.CancelFunc
+	*demo.Socket
 
 	assets map[string]bool
 	custom bool // custom features: best_bid_ask, new_market, market_resolved
@@ -35,35 +25,13 @@ type conn struct {
 
 // serveStream serves one socket until it ends.
 func (v *Venue) serveStream(w http.ResponseWriter, r *http.Request) {
-	c := &conn{queue: make(chan []byte, queueLength), assets: map[string]bool{}}
-	c.ctx, c.cancel = context.WithCancel(context.Background())
-	defer c.cancel()
+	c := &conn{Socket: demo.NewSocket(), assets: map[string]bool{}}
 	if !v.admit(c) {
 		http.Error(w, "unavailable", http.StatusServiceUnavailable)
 		return
 	}
 	defer v.dismiss(c)
-	ws, err := websocket.Accept(w, r, nil)
-	if err != nil {
-		return // Accept has written the error response
-	}
-	c.ws = ws
-	defer func() { _ = ws.CloseNow() }() // the client may have left
-	ws.SetReadLimit(maxMessage)
-	written := make(chan struct{})
-	go func() {
-		defer close(written)
-		c.write()
-	}()
-	for {
-		_, message, err := ws.Read(c.ctx)
-		if err != nil {
-			break
-		}
-		v.receive(c, message)
-	}
-	c.cancel()
-	<-written
+	c.Serve(w, r, 0, func(message []byte) { v.receive(c, message) })
 }
 
 // admit adds a new socket. It returns false if the simulator is closed.
@@ -104,7 +72,7 @@ func (v *Venue) Disconnect() {
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	for c := range v.conns {
-		c.cancel()
+		c.Close()
 	}
 }
 
@@ -117,37 +85,10 @@ func (v *Venue) Freeze() {
 	}
 }
 
-// write sends queued frames until the socket ends.
-func (c *conn) write() {
-	for {
-		select {
-		case frame := <-c.queue:
-			ctx, cancel := context.WithTimeout(c.ctx, writeTime)
-			err := c.ws.Write(ctx, websocket.MessageText, frame)
-			cancel()
-			if err != nil {
-				c.cancel()
-				return
-			}
-		case <-c.ctx.Done():
-			return
-		}
-	}
-}
-
-// push queues a frame. If the queue is full, because the client reads too slowly, push disconnects the client.
-func (c *conn) push(frame []byte) {
-	select {
-	case c.queue <- frame:
-	default:
-		c.cancel()
-	}
-}
-
 // receive handles a message of a client.
 func (v *Venue) receive(c *conn, message []byte) {
 	if string(message) == "PING" {
-		c.push([]byte("PONG"))
+		c.Push([]byte("PONG"))
 		return
 	}
 	in := struct {
@@ -159,7 +100,7 @@ func (v *Venue) receive(c *conn, message []byte) {
 	}{}
 	if err := json.Unmarshal(message, &in); err != nil || in.Operation == "" && in.Type != "market" ||
 		!slices.Contains([]string{"", "subscribe", "unsubscribe"}, in.Operation) {
-		c.push([]byte("INVALID OPERATION"))
+		c.Push([]byte("INVALID OPERATION"))
 		return
 	}
 	v.mu.Lock()
@@ -181,7 +122,7 @@ func (v *Venue) receive(c *conn, message []byte) {
 	}
 	for part := range slices.Chunk(dump, dumpBooks) {
 		if !c.frozen {
-			c.push(encode(part))
+			c.Push(demo.Encode(part))
 		}
 	}
 }
@@ -214,7 +155,7 @@ func (v *Venue) send(m *market, mask int, custom bool, message object) {
 	if len(m.subs) == 0 {
 		return
 	}
-	frame := encode(message)
+	frame := demo.Encode(message)
 	for c, tokens := range m.subs {
 		if tokens&mask != 0 && (c.custom || !custom) {
 			v.deliver(c, frame)
@@ -227,7 +168,7 @@ func (v *Venue) deliver(c *conn, frame []byte) {
 	if c.frozen || v.behaviour.LostFrames > 0 && v.random.Float64()*100 < v.behaviour.LostFrames {
 		return
 	}
-	c.push(frame)
+	c.Push(frame)
 }
 
 // sendResolved streams the result of a market.
@@ -244,7 +185,7 @@ func (v *Venue) sendResolved(m *market) {
 
 // sendNew tells all clients with custom features that a market has opened.
 func (v *Venue) sendNew(m *market) {
-	frame := encode(object{
+	frame := demo.Encode(object{
 		"event_type": "new_market", "id": m.id, "question": m.question, "market": m.conditionID, "slug": m.slug, "description": m.state.Description,
 		"assets_ids": m.tokenIDs, "outcomes": m.labels, "timestamp": stampOf(v.clock.Now()), "tags": m.state.Tags,
 		"condition_id": m.conditionID, "active": true, "clob_token_ids": m.tokenIDs, "sports_market_type": "", "line": "", "game_start_time": "",

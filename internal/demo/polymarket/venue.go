@@ -10,6 +10,7 @@
 package polymarket
 
 import (
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
@@ -97,13 +98,10 @@ type token struct {
 // KeyPerMinute of the configuration have no effect. Call [Venue.Run] to let the prices move.
 func New(config demo.Config) *Venue {
 	v := &Venue{
-		clock: config.Clock, behaviour: Documented(), random: rand.New(rand.NewPCG(config.Seed, 1)),
+		clock: cmp.Or[demo.Clock](config.Clock, demo.WallClock{}), behaviour: Documented(), random: rand.New(rand.NewPCG(config.Seed, 1)),
 		byCondition: map[string]*market{}, eventBySlug: map[string]*event{},
 		tokens: map[string]token{}, byDemoToken: map[string]token{}, byDemoMarket: map[string][]*market{}, tags: map[string]object{},
 		requests: map[string]int64{}, keys: map[string]int64{}, statuses: map[string]int64{}, conns: map[*conn]struct{}{},
-	}
-	if v.clock == nil {
-		v.clock = wallClock{}
 	}
 	v.created = v.clock.Now()
 	config.Watch, config.Strict, config.Lag, config.Without = v, false, 0, nil
@@ -115,10 +113,6 @@ func New(config demo.Config) *Venue {
 	v.mux = v.routes(config.Control, config.Latency)
 	return v
 }
-
-type wallClock struct{}
-
-func (wallClock) Now() time.Time { return time.Now() }
 
 // Run moves the market until the context ends, see [demo.Venue.Run].
 func (v *Venue) Run(ctx context.Context) error { return v.engine.Run(ctx) }
