@@ -113,6 +113,15 @@ func TestNoOrderBookIsAbsent(t *testing.T) {
 	}
 }
 
+// TestTextsThatAreNoIDs checks that a text that cannot be an id is absent, although every call for the other ids fails.
+func TestTextsThatAreNoIDs(t *testing.T) {
+	d, _, _ := open(t, answers{"POST /books": func(url.Values, []byte) answer { return answer{status: http.StatusInternalServerError} }})
+	results, err := d.Spreads(t.Context(), []string{"5", "no id"})
+	if err != nil || results[0].Err == nil || results[1].Err != nil {
+		t.Errorf("%+v, error %v", results, err)
+	}
+}
+
 func TestRefusedAndEarlyCalls(t *testing.T) {
 	tries := 0
 	d, _, c := open(t, answers{

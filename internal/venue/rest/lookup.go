@@ -34,8 +34,8 @@ type Lookup[T any] struct {
 	Call func(ctx context.Context, ids []string, note func(string)) (Values[T], error)
 }
 
-// Read returns a result for each id, in the order of ids. The Value of an unknown id is nil. If every call failed, Read also
-// returns an error. If only some calls failed, Read returns their errors only in the results.
+// Read returns a result for each id, in the order of ids. The Value of an unknown id is nil. Read also returns an error
+// if every id has failed in a call. Otherwise it returns errors only in the results.
 func (l Lookup[T]) Read(ctx context.Context, ids []string) ([]market.Result[*T], error) {
 	results := make(Values[T], len(ids))
 	var keys []string
@@ -67,8 +67,8 @@ func (l Lookup[T]) Read(ctx context.Context, ids []string) ([]market.Result[*T],
 	for i, id := range ids {
 		out[i] = results[id]
 	}
-	if len(results) > len(keys) {
-		return out, nil // an error means that every id has failed in a call, but some ids needed no call
+	if len(seen) > len(keys) {
+		return out, nil // some ids needed no call, so not every id has failed
 	}
 	return out, ErrorIfAllFailed(errs)
 }
