@@ -241,7 +241,7 @@ func (e *engine) executeInTime(ctx context.Context, op *operation) (resp *graphq
 	if err := set.Refused(); err != nil {
 		return e.tooManyCalls(ctx, err, errs)
 	}
-	if op.room.overloaded() {
+	if errors.As(op.room.err, new(*httpError)) {
 		return e.errorResponse(ctx, op.room.err)
 	}
 	return e.respond(ctx, op, into, data, errs)

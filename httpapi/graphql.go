@@ -127,7 +127,7 @@ func (g *graphQL) writeResult(w http.ResponseWriter, r *request, log *reqctx.Log
 		if wantsCost(r) {
 			done.response.Extensions = withCost(done.response.Extensions, op)
 		}
-		g.write(w, r, log, r.media, room.status(statusOf(done.response)), done.response, op, &room)
+		g.write(w, r, log, r.media, statusOf(done.response), done.response, op, &room)
 	}
 }
 

@@ -127,3 +127,33 @@ func TestAFieldThatFailsDoesNotMakeAGuess(t *testing.T) {
 		}
 	}
 }
+
+// TestRefusedGuessesHaveStatus429 checks the status of a query with one guess too many, for each way in which a query is executed.
+func TestRefusedGuessesHaveStatus429(t *testing.T) {
+	for _, test := range []struct {
+		name   string
+		bytes  int64
+		header string
+	}{{"cached", 1 << 20, "X-Nothing"}, {"not cached", 0, "X-Nothing"}, {"with its cost", 1 << 20, CostHeader}, {"explained", 1 << 20, ExplainHeader}} {
+		t.Run(test.name, func(t *testing.T) {
+			cfg := testConfig(t)
+			who, _, _ := newTestIdentities(t)
+			venue := &heldBalances{asked: make(chan struct{}, 100), answer: make(chan struct{})}
+			close(venue.answer)
+			cfg.Refusals, cfg.Sources, cfg.ResponseBytes, cfg.Explain = who.refusals, loaders.Sources{Balances: venue}, test.bytes, true
+			cfg.Clock = market.SystemClock{}
+			cfg.Compiler = graph.NewCompiler(graph.Config{Resolvers: &resolvers.Resolver{Clock: market.SystemClock{}, Sources: cfg.Sources}})
+			h := New(cfg)
+			ask := func(n int) *httptest.ResponseRecorder {
+				return post(t, h, `{"query":"{ user(address: \"`+testAddress+`\") { balance { cashBalance } } }"}`, CredentialsHeader, guessKey(n), test.header, "1")
+			}
+			for n := range 20 {
+				ask(n)
+			}
+			w := ask(20)
+			if a := answerOf(t, w); w.Code != http.StatusTooManyRequests || w.Header().Get("Retry-After") == "" || a.Errors[0].Extensions.Code != "RATE_LIMITED" || a.Data != nil {
+				t.Errorf("%d %v %s", w.Code, w.Header(), w.Body)
+			}
+		})
+	}
+}

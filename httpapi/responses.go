@@ -91,7 +91,7 @@ func (e *engine) cachedOrExecuted(ctx context.Context, log *reqctx.Log, op *oper
 			body = appendResponse(nil, resp) // the execution panicked, so the buffer has no complete response
 		}
 		n := &responseMeta{
-			status: op.room.status(statusOf(resp)), media: media, policy: op.plan.policy,
+			status: statusOf(resp), media: media, policy: op.plan.policy,
 			contentType: contentType(media), contentLength: [1]string{strconv.Itoa(len(body))},
 			info: log.Info, trusted: log.Trusted, points: log.Points,
 		}

@@ -22,7 +22,7 @@ type room struct {
 	client    netip.Addr
 	// limit is the maximum size of the response in bytes. held is the number of reserved bytes.
 	limit, held int
-	// err is the error of a response that exceeds its limit or is refused.
+	// err is the error of a response that exceeds its limit. If the response is refused, err is an httpError.
 	err error
 }
 
@@ -88,21 +88,6 @@ func (r *room) settle(size int) {
 		r.engine.outgoing.Give(quota.Network(r.client), less)
 		r.held -= less
 	}
-}
-
-// overloaded reports whether the response was refused with an httpError, for example because too much output is unread. It returns
-// false for a response that exceeds limit.
-func (r *room) overloaded() bool {
-	_, refused := r.err.(*httpError)
-	return refused
-}
-
-// status returns 503 if overloaded returns true, and otherwise executed.
-func (r *room) status(executed int) int {
-	if r.overloaded() {
-		return http.StatusServiceUnavailable
-	}
-	return executed
 }
 
 // tooMuchUnread counts and returns the error of a response for which too little memory is left.
