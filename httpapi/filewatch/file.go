@@ -139,6 +139,7 @@ func (f *File) gone(err error) {
 		f.digest, f.result = [sha256.Size]byte{}, nil
 		f.o.Gone()
 		f.setStatus(time.Time{}, nil)
+		f.reported = "" // to log err even if Reload has returned it
 	}
 	f.report(f.wrap(err))
 }
@@ -190,7 +191,11 @@ func (f *File) report(err error) {
 		f.o.Log.Info("the "+f.o.What+" is valid again", "path", f.o.Path)
 	case err != nil && err.Error() != f.reported:
 		f.reported = err.Error()
-		f.o.Log.Error("the "+f.o.What+" is invalid; its earlier content stays in use", "error", err)
+		consequence := "its earlier content stays in use"
+		if f.Status().Since.IsZero() {
+			consequence = "none of its content is in use"
+		}
+		f.o.Log.Error("the "+f.o.What+" is invalid; "+consequence, "error", err)
 	}
 }
 

@@ -316,6 +316,14 @@ func TestGone(t *testing.T) {
 		if x.want(`[1]`, 1, 1, false); !errors.Is(x.Status().Err, fs.ErrNotExist) || !x.Status().Since.IsZero() {
 			t.Errorf("%+v", x.Status())
 		}
+		if log := x.logged(); strings.Count(log, "level=ERROR") != 1 || !strings.Contains(log, "the test file is invalid; none of its content is in use") {
+			t.Errorf("the log is %q", log)
+		}
+		write(x.t, x.path, `{`)
+		polls(2)
+		if log := x.logged(); strings.Count(log, "level=ERROR") != 1 || !strings.Contains(log, "the test file is invalid; none of its content is in use") {
+			t.Errorf("the log is %q", log)
+		}
 		write(x.t, x.path, `[1]`) // the same content as before
 		age(x.t, x.path, 1)
 		polls(2)
@@ -352,8 +360,9 @@ func TestWithoutGone(t *testing.T) {
 			t.Fatal(err)
 		}
 		polls(goneAfter + 5)
-		if x.want(`[1]`, 1, 0, false); x.Status().Since.IsZero() || strings.Count(x.logged(), "level=ERROR") != 1 {
-			t.Errorf("%+v", x.Status())
+		x.want(`[1]`, 1, 0, false)
+		if log := x.logged(); x.Status().Since.IsZero() || strings.Count(log, "level=ERROR") != 1 || !strings.Contains(log, "earlier content stays in use") {
+			t.Errorf("%+v, the log is %q", x.Status(), log)
 		}
 	})
 }
