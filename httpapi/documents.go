@@ -13,8 +13,8 @@ import (
 	"github.com/vektah/gqlparser/v2/validator/core"
 
 	"oddsgraph/graph/exec"
-	"oddsgraph/httpapi/doorkeeper"
 	"oddsgraph/httpapi/limits"
+	"oddsgraph/httpapi/respcache"
 	"oddsgraph/internal/market/reqctx"
 	"oddsgraph/resolvers"
 )
@@ -71,7 +71,7 @@ type documentCache struct {
 	// cache contains the documents by text.
 	cache *simplelru.LRU[string, *document]
 	// doorkeeper remembers recently loaded documents. Only a remembered or a trusted document may evict other documents.
-	doorkeeper doorkeeper.Doorkeeper
+	doorkeeper respcache.Doorkeeper
 	bytes      int // size of all documents in cache
 	// used contains the documents that subscriptions execute, by text. Some of them may no longer be in cache.
 	used map[string]*document

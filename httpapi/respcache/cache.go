@@ -12,7 +12,6 @@ import (
 
 	"github.com/hashicorp/golang-lru/v2/simplelru"
 
-	"oddsgraph/httpapi/doorkeeper"
 	"oddsgraph/internal/market"
 )
 
@@ -72,7 +71,7 @@ type Cache struct {
 	lru   *simplelru.LRU[Key, *Response]
 	bytes int64
 	// seen contains the operations that were requested not long ago. It decides which responses may evict others.
-	seen     doorkeeper.Doorkeeper
+	seen     Doorkeeper
 	requests map[requestKey]*request
 	flights  map[Key]*flight
 	// sequence counts the calls of Do and the flights that they start. flushes counts the calls of Forget and Flush.

@@ -74,7 +74,7 @@ var bounds = []mutation{
 	},
 	{
 		name: "what is sent once displaces what is used",
-		file: "httpapi/doorkeeper/doorkeeper.go", find: "return ok", replace: "return ok || true",
+		file: "httpapi/respcache/doorkeeper.go", find: "return ok", replace: "return ok || true",
 		run: "^TestAgain$",
 	},
 	{
