@@ -74,15 +74,11 @@ type operation struct {
 	// name is the operationName of the request. It may be "" if the document has one operation.
 	name       string
 	definition *ast.OperationDefinition
-	// given is the JSON object of the variables, or "" if the request has no variables.
-	given string
-	// variables are the decoded variables with default values.
+	// variables are the decoded variables with default values. The strings in the variables of a query may keep the whole text of the
+	// variables in memory; see fastVariables.
 	variables map[string]any
-	// shared is true if strings in variables are parts of given. Such strings must not be stored for long, because each of them
-	// keeps the whole text in memory.
-	shared bool
-	points int64 // cost of the operation
-	calls  int   // calls to the venue during the execution
+	points    int64 // cost of the operation
+	calls     int   // calls to the venue during the execution
 
 	// deadline ends the execution. If deadline is zero, the deadline of the context applies.
 	deadline time.Time
@@ -165,13 +161,14 @@ func (e *engine) compile(ctx context.Context, log *reqctx.Log, p *params, named 
 		return validationErrors(gqlerror.Errorf("operation %.128s not found", p.OperationName))
 	}
 	op.room, op.document, op.plan = e.newRoom(identityFrom(ctx).client, log.Transport), doc, doc.plans[definition]
-	op.name, op.definition, op.given = p.OperationName, definition, p.Variables
+	op.name, op.definition = p.OperationName, definition
 	log.Info, log.Trusted = op.plan.info, named.Name
-	var err error
-	if err = e.guard.Variables(p.Variables); err != nil {
+	err := e.guard.Variables(p.Variables)
+	if err != nil {
 		return []error{err}
 	}
-	if op.variables, op.shared = op.plan.fast.read(p.Variables); !op.shared {
+	var ok bool
+	if op.variables, ok = op.plan.fast.read(p.Variables); !ok {
 		if op.variables, err = variables(e.schema, definition, p.Variables); err != nil {
 			return validationErrors(err)
 		}

@@ -30,16 +30,9 @@ func (e *engine) subscribe(ctx context.Context, op *operation, g *fanout.Group) 
 			next = once(failed(v))
 		}
 	}()
-	values := op.variables
-	if op.shared { // the variables are parts of the request's text and would keep all of it in memory
-		var err error
-		if values, err = variables(e.schema, op.definition, op.given); err != nil {
-			return once(e.errorResponse(ctx, validationErrors(err)...))
-		}
-	}
 	var guess guess
 	ctx = resolvers.WithEventQueue(ctx, func() error { return guess.begin(ctx, e.identities) })
-	stream, errs := op.plan.executable.Subscribe(ctx, values)
+	stream, errs := op.plan.executable.Subscribe(ctx, op.variables)
 	if len(errs) > 0 {
 		return once(&graphql.Response{Errors: e.presented(ctx, errs)})
 	}

@@ -86,7 +86,7 @@ func usesOf(variable string, v *ast.Value) (n int) {
 // the list is invalid or longer than maxParts, or an event may concern several ids.
 func (s *subscriptions) parts(ctx context.Context, op *operation) []fanout.Part {
 	name := op.plan.list
-	if name == "" || op.shared || reqctx.CredentialsFrom(ctx) != nil {
+	if name == "" || reqctx.CredentialsFrom(ctx) != nil {
 		return nil
 	}
 	values, ok := op.variables[name].([]any)

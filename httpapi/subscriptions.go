@@ -70,7 +70,7 @@ func (s *subscriptions) start(ctx context.Context, log *reqctx.Log, p *params, m
 		m.OnLeave(s.onLeave(ctx, log))
 		return nil, nil
 	default:
-		release, err := s.hold(quota.Network(identityFrom(ctx).client), op, op, len(op.given))
+		release, err := s.hold(quota.Network(identityFrom(ctx).client), op, op, len(p.Variables))
 		if err != nil {
 			return nil, s.reject(ctx, log, s.engine.errorResponse(ctx, err))
 		}
