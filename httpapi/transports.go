@@ -6,7 +6,6 @@ import (
 	"net/netip"
 	"strings"
 	"sync"
-	"time"
 
 	"oddsgraph/httpapi/fanout"
 	"oddsgraph/httpapi/graphqlws"
@@ -16,8 +15,6 @@ import (
 
 // Sockets configures WebSockets. A field that is zero has its default value.
 type Sockets struct {
-	// InitTimeout bounds the wait for connection_init; the default is 10s. Ping is the time between two pings; the default is 25s.
-	InitTimeout, Ping time.Duration
 	// Operations bounds the operations of one socket; the default is 100.
 	Operations int
 	// Frame bounds the size of a client's message in bytes; the default is 256 KiB.
@@ -63,7 +60,7 @@ func newTransports(g *graphQL, pages *origins, cfg Config) *transports {
 	t.events = newEvents(t.subscriptions, t.clients)
 	t.sockets = graphqlws.New(graphqlws.Config{
 		Operator: &operator{t.subscriptions, g.engine.identities}, CheckOrigin: pages.check, Client: clientOf, Quota: t.clients, Incoming: g.incoming,
-		InitTimeout: cfg.Sockets.InitTimeout, Ping: cfg.Sockets.Ping, Operations: cfg.Sockets.Operations, Frame: cfg.Sockets.Frame,
+		Operations: cfg.Sockets.Operations, Frame: cfg.Sockets.Frame,
 	})
 	return t
 }
