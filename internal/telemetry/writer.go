@@ -23,7 +23,7 @@ type Writer struct {
 	limit          int
 	// busy is true while the goroutine writes lines or waits for more lines.
 	busy, closed bool
-	// changed is signalled when the goroutine must wake up, and when it has written all lines.
+	// changed is signalled when the goroutine must wake up.
 	changed sync.Cond
 	// hurry makes the goroutine write before batchDelay has passed.
 	hurry chan struct{}
@@ -77,16 +77,6 @@ func (w *Writer) hasten() {
 	}
 }
 
-// Flush waits until all buffered lines are written.
-func (w *Writer) Flush() {
-	w.hasten()
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	for w.busy || len(w.waiting) > 0 {
-		w.changed.Wait()
-	}
-}
-
 // Close writes the remaining lines and stops the goroutine. It waits at most for the duration patience, because the destination may
 // block.
 func (w *Writer) Close(patience time.Duration) {
@@ -133,8 +123,5 @@ func (w *Writer) run() {
 		}
 		w.mu.Lock()
 		w.spare, w.busy = lines, false
-		if len(w.waiting) == 0 {
-			w.changed.Broadcast()
-		}
 	}
 }
