@@ -126,7 +126,7 @@ func demoTokens() (*auth.Store, error) {
 func (d *demoVenue) serve(ctx context.Context) error {
 	g, ctx := errgroup.WithContext(ctx)
 	g.Go(func() error {
-		err := d.serveUntilCancelled(ctx)
+		err := d.Server.serve(ctx)
 		d.engine.Close() // closes hijacked connections, because the HTTP server does not close them
 		return err
 	})

@@ -58,7 +58,8 @@ func (l *Server) URL() string { return "http://" + l.Addr().String() }
 
 // serve accepts connections until ctx ends. Then it waits for running requests, at most for the duration l.shutdown. After that it
 // closes the remaining connections. serve returns an error if a GraphQL operation was still running on one of them. If no operation
-// was running, the clients have only not read their responses, and serve returns nil.
+// was running, the clients have only not read their responses, and serve returns nil. A server without operations never returns this
+// error.
 func (l *Server) serve(ctx context.Context) error {
 	g, ctx := errgroup.WithContext(ctx)
 	g.Go(func() error {
@@ -71,22 +72,17 @@ func (l *Server) serve(ctx context.Context) error {
 		<-ctx.Done()
 		drain, cancel := context.WithTimeout(context.WithoutCancel(ctx), l.shutdown)
 		defer cancel()
-		if err := l.HTTP.Shutdown(drain); err != nil {
-			if l.executing != nil && l.executing() == 0 {
-				l.log.Warn("closed connections whose clients did not read their responses", "connections", l.bounded.Stats().Open)
-				return l.HTTP.Close()
-			}
-			return errors.Join(fmt.Errorf("waiting for requests under way: %w", err), l.HTTP.Close())
+		err := l.HTTP.Shutdown(drain)
+		switch {
+		case err == nil:
+			return nil
+		case l.executing == nil:
+			return l.HTTP.Close()
+		case l.executing() == 0:
+			l.log.Warn("closed connections whose clients did not read their responses", "connections", l.bounded.Stats().Open)
+			return l.HTTP.Close()
 		}
-		return nil
+		return errors.Join(fmt.Errorf("waiting for requests under way: %w", err), l.HTTP.Close())
 	})
 	return g.Wait()
-}
-
-// serveUntilCancelled is like serve, but returns nil if requests are still running after the duration l.shutdown.
-func (l *Server) serveUntilCancelled(ctx context.Context) error {
-	if err := l.serve(ctx); !errors.Is(err, context.DeadlineExceeded) {
-		return err
-	}
-	return nil
 }

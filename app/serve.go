@@ -26,7 +26,7 @@ func (s *App) Serve(ctx context.Context) error {
 	defer stopAdmin()
 	ready := []any{"url", s.URL(), "version", BuildVersion()}
 	if s.Admin != nil {
-		g.Go(func() error { return s.Admin.serveUntilCancelled(adminCtx) })
+		g.Go(func() error { return s.Admin.serve(adminCtx) })
 		ready = append(ready, "admin", s.Admin.URL())
 	}
 	s.log.Info("oddsgraph is ready", ready...)
