@@ -133,7 +133,11 @@ func (a *API) Flush() (responses int) {
 }
 
 // Forget removes the cached responses for these credentials.
-func (a *API) Forget(c *market.Credentials) { a.transports.engine.forget(c) }
+func (a *API) Forget(c *market.Credentials) {
+	if cached := a.transports.engine.responses; cached != nil {
+		cached.Forget(c)
+	}
+}
 
 // New returns an API that is ready to serve.
 func New(cfg Config) *API {

@@ -37,12 +37,6 @@ func (e *engine) cacheable(op *operation) bool {
 	return e.responses != nil && op.kind() == ast.Query && !op.plan.policy.noStore
 }
 
-func (e *engine) forget(c *market.Credentials) {
-	if e.responses != nil {
-		e.responses.Forget(c)
-	}
-}
-
 // responseMeta is the metadata of a cached response.
 type responseMeta struct {
 	status int
