@@ -264,23 +264,17 @@ func parseCredentials(value string) (*market.Credentials, error) {
 	return market.ParseCredentials(b)
 }
 
-// countRefusal counts a response that contains the venue's refusal of the caller's own credentials.
+// countRefusal counts a response that contains the venue's refusal of credentials that the client in ctx sent itself. It ignores the
+// credentials of accounts.
 func (i *identities) countRefusal(ctx context.Context, resp *graphql.Response) {
-	if unauthenticated(resp) {
-		i.refused(ctx)
+	if id := identityFrom(ctx); id.credentials != nil && id.account == nil && unauthenticated(resp) {
+		i.refusals.Refused(id.client, auth.CredentialsKey(id.credentials))
 	}
 }
 
 // unauthenticated reports whether a response contains the venue's refusal of the caller's credentials. resp may be nil.
 func unauthenticated(resp *graphql.Response) bool {
 	return resp != nil && slices.ContainsFunc(resp.Errors, func(err *gqlerror.Error) bool { return codeOf(err) == string(market.CodeUnauthenticated) })
-}
-
-// refused counts a refusal of credentials that the client in ctx sent itself. It ignores the credentials of accounts.
-func (i *identities) refused(ctx context.Context) {
-	if id := identityFrom(ctx); id.credentials != nil && id.account == nil {
-		i.refusals.Refused(id.client, auth.CredentialsKey(id.credentials))
-	}
 }
 
 // guess calls Refusals.Guess for credentials that the client in ctx sent itself. It ignores the credentials of accounts.
