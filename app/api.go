@@ -150,8 +150,7 @@ func connectionLimits(cfg *config.Config, proxies auth.Proxies) quota.Connection
 // the page's host name (DNS rebinding). If no hosts are configured, ofHosts checks only a service that listens on a loopback
 // address.
 func ofHosts(cfg *config.Config, next http.Handler) http.Handler {
-	host, _, _ := net.SplitHostPort(cfg.Listen)
-	if ip := net.ParseIP(host); len(cfg.Hosts) == 0 && host != "localhost" && (ip == nil || !ip.IsLoopback()) {
+	if host, _, _ := net.SplitHostPort(cfg.Listen); len(cfg.Hosts) == 0 && !loopback(host) {
 		return next
 	}
 	return hosts.Guard(cfg.Hosts, "this name is not served here; allow it with --hosts (ODDSGRAPH_HOSTS)", hosts.Always, next)
