@@ -34,8 +34,6 @@ type userTrades struct {
 	out  *publisher[TradesUpdate]
 	read func(ctx context.Context) (market.Read[*queries.TradePage], error)
 	key  func(*market.Trade) string
-	// state is the latest state of the account's topic.
-	state feed.State
 	// sent reports whether an event was sent. live and resyncs are Live and Resyncs of the last state whose account was known.
 	sent, live bool
 	resyncs    uint64
@@ -60,7 +58,6 @@ func (b *userTrades) changed(w *feed.Watch) error {
 	if err != nil {
 		return err
 	}
-	b.state = s
 	if !s.Known || s.Account == nil {
 		return nil
 	}
