@@ -171,7 +171,6 @@ type Client struct {
 	stopped bool
 	state   State
 	since   time.Time
-	changed chan struct{} // closed and replaced when state changes
 
 	wg sync.WaitGroup
 }
@@ -223,7 +222,6 @@ func New(cfg Config, h Handler) (*Client, error) {
 		log:     cfg.Log.With("stream", redactURL(cfg.URL)),
 		state:   StateConnecting,
 		since:   time.Now(),
-		changed: make(chan struct{}),
 	}
 	c.pool = newPool(cfg.TopicsPerConnection)
 	return c, nil
@@ -292,14 +290,6 @@ func (c *Client) start(k *connection) {
 	}()
 }
 
-// Changed returns a channel that is closed at the next change of Stats.State. A caller that calls Changed before Stats misses no
-// change.
-func (c *Client) Changed() <-chan struct{} {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	return c.changed
-}
-
 // Stats returns the current state and counters.
 func (c *Client) Stats() Stats {
 	s := Stats{
@@ -336,12 +326,9 @@ func (c *Client) updateState() {
 			worst = k.state
 		}
 	}
-	if worst == c.state {
-		return
+	if worst != c.state {
+		c.state, c.since = worst, time.Now()
 	}
-	c.state, c.since = worst, time.Now()
-	close(c.changed)
-	c.changed = make(chan struct{})
 }
 
 type ignore struct{}
