@@ -52,17 +52,13 @@ type Observer interface {
 	Reconnect(reason string)
 }
 
-// These are the defaults of Config.TopicsPerConnection and Config.Connections.
-const (
-	DefaultTopicsPerConnection = 200
-	DefaultConnections         = 10
-)
+// DefaultTopicsPerConnection is the default of Config.TopicsPerConnection.
+const DefaultTopicsPerConnection = 200
 
 // The other defaults of Config.
 const (
-	defaultIdentities  = 1000
+	defaultConnections = 10
 	defaultBackoffMax  = 30 * time.Second
-	defaultStableAfter = time.Minute
 	defaultLimitedWait = time.Minute
 	defaultDialWithin  = 10 * time.Second
 )
@@ -75,14 +71,19 @@ const (
 	// connection is closed.
 	pingEvery  = 20 * time.Second
 	pongWithin = 10 * time.Second
-	// backoffMin is the maximum of the random wait after the first failure. The maximum doubles with each further failure.
-	backoffMin = time.Second
+	// backoffMin is the maximum of the random wait after the first failure. The maximum doubles with each further failure. After a
+	// connection has been open for stableAfter, the waits are short again.
+	backoffMin  = time.Second
+	stableAfter = time.Minute
 	// helloWithin is the maximum wait for the venue's hello. After that, the client assumes default limits. writeWithin is the timeout
 	// of a write.
 	helloWithin = 2 * time.Second
 	writeWithin = 10 * time.Second
 	// idleFor is the time for which a connection without topics stays open.
 	idleFor = 30 * time.Second
+	// maxIdentities is the maximum number of user topics. Each user topic has its own connection, because some frames do not name
+	// their account.
+	maxIdentities = 1000
 	// maxFrameBytes is the maximum size of a frame from the venue.
 	maxFrameBytes = 4 << 20
 )
@@ -98,12 +99,8 @@ type Config struct {
 	// TopicsPerConnection is the maximum number of public topics on a connection. The venue's hello may reduce it. Connections is the
 	// maximum number of connections for public topics.
 	TopicsPerConnection, Connections int
-	// Identities is the maximum number of user topics. Each user topic has its own connection, because some frames do not name their
-	// account.
-	Identities int
-	// BackoffMax is the maximum wait before the next connection after a failure. After a connection has been open for StableAfter, the
-	// waits are short again.
-	BackoffMax, StableAfter time.Duration
+	// BackoffMax is the maximum wait before the next connection after a failure.
+	BackoffMax time.Duration
 	// LimitedWait is the wait after the venue has closed a connection because of too many frames.
 	LimitedWait time.Duration
 	// DialWithin is the timeout of opening a connection.
@@ -184,18 +181,15 @@ func New(cfg Config, h Handler) (*Client, error) {
 		return nil, errors.New("stream: the handler is missing")
 	}
 	for _, n := range []int64{
-		int64(cfg.TopicsPerConnection), int64(cfg.Connections), int64(cfg.Identities),
-		int64(cfg.BackoffMax), int64(cfg.StableAfter), int64(cfg.LimitedWait), int64(cfg.DialWithin),
+		int64(cfg.TopicsPerConnection), int64(cfg.Connections), int64(cfg.BackoffMax), int64(cfg.LimitedWait), int64(cfg.DialWithin),
 	} {
 		if n < 0 {
 			return nil, errors.New("stream: times and limits must be positive")
 		}
 	}
 	cfg.TopicsPerConnection = cmp.Or(cfg.TopicsPerConnection, DefaultTopicsPerConnection)
-	cfg.Connections = cmp.Or(cfg.Connections, DefaultConnections)
-	cfg.Identities = cmp.Or(cfg.Identities, defaultIdentities)
+	cfg.Connections = cmp.Or(cfg.Connections, defaultConnections)
 	cfg.BackoffMax = max(cmp.Or(cfg.BackoffMax, defaultBackoffMax), backoffMin)
-	cfg.StableAfter = cmp.Or(cfg.StableAfter, defaultStableAfter)
 	cfg.LimitedWait = cmp.Or(cfg.LimitedWait, defaultLimitedWait)
 	cfg.DialWithin = cmp.Or(cfg.DialWithin, defaultDialWithin)
 	if cfg.Protocol == nil {

@@ -164,7 +164,7 @@ func (k *connection) serveOnce(ctx context.Context) (live time.Duration, err err
 
 // waitAfter returns the wait before the next socket. err is the end of the last socket, and live is the result of serveOnce.
 func (k *connection) waitAfter(err error, live time.Duration) time.Duration {
-	if live >= k.client.cfg.StableAfter {
+	if live >= stableAfter {
 		k.failures = 0
 	}
 	switch codeOf(err) {

@@ -140,7 +140,7 @@ func validTopic(t messages.Topic) bool {
 // assign returns a connection for a new topic, or nil if the pool is full. It may add a connection. The caller holds the lock.
 func (c *Client) assign(t messages.Topic) *connection {
 	if t.Channel == messages.ChannelUser {
-		if c.pool.identities >= c.cfg.Identities {
+		if c.pool.identities >= maxIdentities {
 			return nil
 		}
 		return c.add(t)
@@ -166,7 +166,7 @@ func (c *Client) assign(t messages.Topic) *connection {
 // caller holds the lock.
 func (c *Client) hasRoom(e *entry) bool {
 	if e.conn.user() {
-		return c.pool.identities < c.cfg.Identities
+		return c.pool.identities < maxIdentities
 	}
 	if e.conn.carries(e.topic) {
 		return true

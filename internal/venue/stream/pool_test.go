@@ -2,6 +2,7 @@ package stream
 
 import (
 	"errors"
+	"fmt"
 	"slices"
 	"strings"
 	"testing"
@@ -49,7 +50,7 @@ func TestUnwatch(t *testing.T) {
 
 // TestPool checks that topics fill one connection after another until the pool is full.
 func TestPool(t *testing.T) {
-	inBubble(t, func(c *Config, _ *venue) { c.TopicsPerConnection, c.Connections, c.Identities = 3, 2, 2 }, func(b *bench) {
+	inBubble(t, func(c *Config, _ *venue) { c.TopicsPerConnection, c.Connections = 3, 2 }, func(b *bench) {
 		all := books(6)
 		b.watch(all...)
 		if err := b.Watch(book("more"), nil); !errors.Is(err, ErrFull) {
@@ -76,15 +77,17 @@ func TestPool(t *testing.T) {
 		b.settle()
 		b.equal("topics", b.Stats().Topics, 6)
 
-		b.watch(user("s1"), user("s2"))
-		if err := b.Watch(user("s3"), nil); !errors.Is(err, ErrFull) {
-			t.Errorf("the third identity: %v", err)
+		for i := range maxIdentities {
+			b.watch(user(fmt.Sprint(i)))
 		}
-		b.Unwatch(user("s1"))
-		b.watch(user("s3"))
+		if err := b.Watch(user("more"), nil); !errors.Is(err, ErrFull) {
+			t.Errorf("one identity too many: %v", err)
+		}
+		b.Unwatch(user("0"))
+		b.watch(user("more"))
 		b.settle()
-		b.equal("identities", b.Stats().Identities, 2)
-		b.equal("connections", b.Stats().Connections, 4)
+		b.equal("identities", b.Stats().Identities, maxIdentities)
+		b.equal("connections", b.Stats().Connections, 2+maxIdentities)
 		for _, bad := range []messages.Topic{{}, {Channel: "weather", ID: "x"}, {Channel: messages.ChannelPrices}, {Channel: messages.ChannelPrices, ID: "a,b"}, {Channel: messages.ChannelPrices, ID: "T", Scope: "s"}} {
 			if err := b.Watch(bad, nil); market.CodeOf(err) != market.CodeBadUserInput {
 				t.Errorf("Watch(%v): %v", bad, err)
