@@ -76,8 +76,6 @@ type Message struct {
 	Seq, PrevSeq uint64
 	// Time is the venue's timestamp, or zero if the venue sends no timestamp. ReceivedAt is the local time of arrival.
 	Time, ReceivedAt time.Time
-	// MarketID is the market of the topic's token. It is empty if the venue does not send it.
-	MarketID string
 
 	Price   *market.Price
 	Spread  *market.Spread

@@ -141,17 +141,17 @@ func (c *codec) subjectOfFrame(channel messages.Channel, f received) (ticker str
 }
 
 // message returns a message of a topic with the fields that all kinds have in common.
-func (c *codec) message(t messages.Topic, kind messages.Kind, ticker string, f received) *messages.Message {
+func (c *codec) message(t messages.Topic, kind messages.Kind, f received) *messages.Message {
 	return &messages.Message{
-		Topic: t, Kind: kind, Epoch: c.epoch, Seq: c.numbers.Next(t), Time: timeOf(f.msg), ReceivedAt: f.at, MarketID: ticker,
+		Topic: t, Kind: kind, Epoch: c.epoch, Seq: c.numbers.Next(t), Time: timeOf(f.msg), ReceivedAt: f.at,
 	}
 }
 
 // deliver returns an event for each wanted outcome of a subject. fill sets the fields that are specific to the kind of message.
-func (c *codec) deliver(state *subjectState, kind messages.Kind, ticker string, f received, fill func(s side, m *messages.Message)) (events []stream.Event) {
+func (c *codec) deliver(state *subjectState, kind messages.Kind, f received, fill func(s side, m *messages.Message)) (events []stream.Event) {
 	for _, s := range sides {
 		if t := state.wanted[s]; t.ID != "" {
-			m := c.message(t, kind, ticker, f)
+			m := c.message(t, kind, f)
 			fill(s, m)
 			events = append(events, stream.Event{Kind: stream.EventMessage, Message: m})
 		}
@@ -173,7 +173,7 @@ func (c *codec) snapshot(f received) (events []stream.Event) {
 	}
 	l := newLadder(b)
 	state.book, state.askedAt, state.sid = &l, time.Time{}, f.sid
-	return append(events, c.deliver(state, messages.KindBookSnapshot, ticker, f, func(s side, m *messages.Message) {
+	return append(events, c.deliver(state, messages.KindBookSnapshot, f, func(s side, m *messages.Message) {
 		m.Book = b.book(ticker, s, maxDepth)
 		m.Book.Timestamp, m.Book.Epoch, m.Book.Seq = m.Time, m.Epoch, m.Seq
 	})...)
@@ -188,7 +188,7 @@ func (c *codec) unusable(state *subjectState, f received) []stream.Event {
 // delta adds a signed change to the total at a price, and returns events with the new total. Between a gap and the next snapshot,
 // delta drops all changes.
 func (c *codec) delta(f received) []stream.Event {
-	ticker, state := c.subjectOfFrame(messages.ChannelOrderbook, f)
+	_, state := c.subjectOfFrame(messages.ChannelOrderbook, f)
 	if state == nil || state.book == nil {
 		return nil
 	}
@@ -208,7 +208,7 @@ func (c *codec) delta(f received) []stream.Event {
 		f.msg.Note("negative level")
 		return c.breakOne(state)
 	}
-	return c.deliver(state, messages.KindBookDelta, ticker, f, func(s side, m *messages.Message) {
+	return c.deliver(state, messages.KindBookDelta, f, func(s side, m *messages.Message) {
 		m.Changes, m.Depth = []market.LevelChange{changeOf(s, bidder, price, total)}, maxDepth
 	})
 }
@@ -239,14 +239,14 @@ func (c *codec) prices(ticker string, state *subjectState) []stream.Event {
 	if q.price(ticker, yes) == nil {
 		return nil
 	}
-	return c.deliver(state, messages.KindPrice, ticker, state.last.frame, func(s side, m *messages.Message) {
+	return c.deliver(state, messages.KindPrice, state.last.frame, func(s side, m *messages.Message) {
 		m.Price, m.Spread = q.price(ticker, s), q.spread(ticker, s)
 		m.Price.Timestamp, m.Spread.Timestamp = m.Time, m.Time
 	})
 }
 
 func (c *codec) trade(f received) []stream.Event {
-	ticker, state := c.subjectOfFrame(messages.ChannelTrades, f)
+	_, state := c.subjectOfFrame(messages.ChannelTrades, f)
 	if state == nil {
 		return nil
 	}
@@ -254,7 +254,7 @@ func (c *codec) trade(f received) []stream.Event {
 	if f.msg.Err != nil {
 		return c.unusable(state, f)
 	}
-	return c.deliver(state, messages.KindTrade, ticker, f, func(s side, m *messages.Message) { m.Trades = trades[s : s+1 : s+1] })
+	return c.deliver(state, messages.KindTrade, f, func(s side, m *messages.Message) { m.Trades = trades[s : s+1 : s+1] })
 }
 
 func (c *codec) lifecycle(f received) []stream.Event {
@@ -277,7 +277,7 @@ func (c *codec) lifecycle(f received) []stream.Event {
 			}
 		}
 	}
-	return c.deliver(state, messages.KindMarket, ticker, f, func(_ side, m *messages.Message) { m.Market = change })
+	return c.deliver(state, messages.KindMarket, f, func(_ side, m *messages.Message) { m.Market = change })
 }
 
 // subscribed handles the confirmation of a subscription. The confirmation contains the id of the subscription.

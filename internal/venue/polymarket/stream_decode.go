@@ -294,7 +294,7 @@ func (c *codec) lastTrade(r *wire.Row, now time.Time) []stream.Event {
 	}
 	trade.TradeID = tradeID(trade)
 	m := c.message(t, messages.KindTrade, trade.Timestamp, now)
-	m.MarketID, m.Trades = trade.MarketID, []market.Trade{trade}
+	m.Trades = []market.Trade{trade}
 	return []stream.Event{{Kind: stream.EventMessage, Message: m}}
 }
 
@@ -317,6 +317,6 @@ func (c *codec) marketChange(r *wire.Row, now time.Time, change market.MarketCha
 		return nil
 	}
 	m := c.message(t, messages.KindMarket, r.Time(fieldTimestamp), now)
-	m.MarketID, m.Market = t.ID, &change
+	m.Market = &change
 	return []stream.Event{{Kind: stream.EventMessage, Message: m}}
 }

@@ -277,11 +277,6 @@ func (d *decoder) message(r *wire.Row, t messages.Topic, kind messages.Kind, at 
 	if seq {
 		m.Seq, m.PrevSeq = sequence(r, wire.FieldSeq), sequence(r, fieldPrev)
 	}
-	if t.Channel != messages.ChannelUser {
-		if id, ok := r.Of(wire.FieldMarketID).ID(); ok {
-			m.MarketID = id
-		}
-	}
 	return m
 }
 

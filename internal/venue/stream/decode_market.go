@@ -1,6 +1,7 @@
 package stream
 
 import (
+	"cmp"
 	"slices"
 	"strings"
 	"time"
@@ -243,9 +244,12 @@ func (d *decoder) tradesSnapshot(r *wire.Row, at time.Time) []Event {
 		r.Fail(fieldTrades, "is not a list")
 	}
 	m.Trades = make([]market.Trade, 0, len(list))
+	marketID, _ := r.Of(wire.FieldMarketID).ID()
 	for _, v := range list {
 		in := r.Child(v)
-		m.Trades = append(m.Trades, tapeTrade(in, m))
+		trade := tapeTrade(in, t)
+		trade.MarketID = cmp.Or(trade.MarketID, marketID)
+		m.Trades = append(m.Trades, trade)
 		if in.Err != nil {
 			r.Fail(fieldTrades, "has a bad element: "+in.Err.Error())
 		}
@@ -272,22 +276,17 @@ func (d *decoder) trade(r *wire.Row, at time.Time) []Event {
 		return noAddress(r)
 	}
 	m := d.message(r, t, messages.KindTrade, at, by == byToken)
-	m.Trades = []market.Trade{tapeTrade(r, m)}
+	m.Trades = []market.Trade{tapeTrade(r, t)}
 	return deliver(r, m)
 }
 
-// tapeTrade decodes a public trade. If the trade has no token or no market, it gets the token or market of the message. If the
-// trade has another token than the message, the frame is bad.
-func tapeTrade(r *wire.Row, m *messages.Message) market.Trade {
+// tapeTrade decodes a public trade. If the trade has no token, it gets the token of the topic. If the trade has another token, the
+// frame is bad.
+func tapeTrade(r *wire.Row, topic messages.Topic) market.Trade {
 	t := r.Trade()
-	if t.TokenID == "" {
-		t.TokenID = m.Topic.ID
-	}
-	if t.TokenID != m.Topic.ID {
+	t.TokenID = cmp.Or(t.TokenID, topic.ID)
+	if t.TokenID != topic.ID {
 		r.Fail(wire.FieldTokenID, "is another one")
-	}
-	if t.MarketID == "" {
-		t.MarketID = m.MarketID
 	}
 	return t
 }
