@@ -15,8 +15,7 @@ import (
 func TestStuckReaderDelaysNobody(t *testing.T) {
 	play := func(t *testing.T, stuck bool) (got [5][]string) {
 		synctest.Test(t, func(t *testing.T) {
-			const queue = 100
-			r := newTestFeed(t, func(c *Config) { c.Queue = queue })
+			r := newTestFeed(t)
 			var lazy *Watch
 			var lazyReader *Reader
 			if stuck {
@@ -48,7 +47,7 @@ func TestStuckReaderDelaysNobody(t *testing.T) {
 					}
 				}
 				if stuck {
-					if n := len(lazy.items.Trades); n > queue {
+					if n := len(lazy.items.Trades); n > maxQueued {
 						t.Fatalf("got %d waiting trades, want at most the queue", n)
 					}
 				}
@@ -63,7 +62,7 @@ func TestStuckReaderDelaysNobody(t *testing.T) {
 			if market.CodeOf(err) != market.CodeRateLimited || !items.empty() || !strings.Contains(err.Error(), "too slowly") {
 				t.Errorf("reader that does not read: got %v, want RATE_LIMITED", err)
 			}
-			if s := r.Stats(); s.Dropped != queue+1 || s.Conflated == 0 {
+			if s := r.Stats(); s.Dropped != maxQueued+1 || s.Conflated == 0 {
 				t.Errorf("the counters are %+v", s)
 			}
 		})

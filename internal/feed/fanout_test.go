@@ -314,13 +314,13 @@ func TestClose(t *testing.T) {
 
 func TestWatchesWithoutReaderQueueNothing(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		r := newTestFeed(t, func(c *Config) { c.Queue = 10 })
+		r := newTestFeed(t)
 		reader := r.NewReader()
 		defer reader.Close()
 		reader.KeepLive(tradesOf("T"))
 		r.upNow(tradesOf("T"))
 		r.Message(tradesMessage("T", "A", 1, messages.KindTradesSnapshot))
-		for n := range 100 {
+		for n := range maxQueued + 1 {
 			r.Message(tradesMessage("T", "A", uint64(n+2), messages.KindTrade, fmt.Sprint(n)))
 		}
 		for w := range reader.watches {
@@ -350,7 +350,7 @@ func TestWithoutUpstream(t *testing.T) {
 func TestRaces(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const tokens, connections, turns = 12, 3, 1500
-		r := newTestFeed(t, func(c *Config) { c.Linger, c.Queue, c.Topics = time.Millisecond, 50, 30 })
+		r := newTestFeed(t, func(c *Config) { c.Linger, c.Topics = time.Millisecond, 30 })
 		r.up.room = 30
 		topics := func(connection int) (all []messages.Topic) {
 			for i := connection; i < tokens; i += connections {

@@ -52,8 +52,6 @@ type Config struct {
 	Topics int
 	// Linger is the time that a topic stays open after its last watch was closed. The default is 5 s.
 	Linger time.Duration
-	// Queue is the number of trades and market changes that may wait in the queue of one watch. The default is 1,000.
-	Queue int
 }
 
 // The timeouts and bounds of the stream's protocol.
@@ -70,6 +68,8 @@ const (
 	maxDoublings     = 6
 	// maxBuffered bounds the messages that a topic buffers while it waits for a snapshot.
 	maxBuffered = 1000
+	// maxQueued bounds the trades and market changes that wait in the queue of one watch.
+	maxQueued = 1000
 )
 
 // Feed maintains the live state of topics. It is safe for concurrent use. Close a feed after use.
@@ -99,7 +99,6 @@ func New(cfg Config) *Feed {
 	}
 	cfg.Topics = cmp.Or(cfg.Topics, 2000)
 	cfg.Linger = cmp.Or(cfg.Linger, 5*time.Second)
-	cfg.Queue = cmp.Or(cfg.Queue, 1000)
 	f := &Feed{cfg: cfg, topics: make(map[messages.Topic]*topic), reads: newReadQueue(), shares: shares{counts: make(map[string]int)}}
 	f.auto = newAutoWatcher(f)
 	return f

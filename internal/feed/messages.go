@@ -297,7 +297,7 @@ func (t *topic) commit(next State, items Items) {
 	}
 	if !items.empty() {
 		for _, w := range t.watches {
-			w.queue(t.feed.cfg.Queue, items)
+			w.queue(items)
 		}
 	}
 	t.publish()

@@ -218,15 +218,15 @@ func (w *Watch) fail(err error) {
 	}
 }
 
-// queue queues items. If the queue would then have more than limit items, it ends the watch instead. The caller holds the topic's
-// lock.
-func (w *Watch) queue(limit int, add Items) {
+// queue queues items. If the queue would then have more than maxQueued items, it ends the watch instead. The caller holds the
+// topic's lock.
+func (w *Watch) queue(add Items) {
 	if w.err != nil || w.reader == nil {
 		return
 	}
-	if waiting := len(w.items.Trades) + len(w.items.Changes); waiting+len(add.Trades)+len(add.Changes) > limit {
+	if waiting := len(w.items.Trades) + len(w.items.Changes); waiting+len(add.Trades)+len(add.Changes) > maxQueued {
 		w.topic.feed.counts.dropped.Add(uint64(waiting + len(add.Trades) + len(add.Changes)))
-		w.fail(market.Errorf(market.CodeRateLimited, "the subscription was read too slowly: more than %d events were waiting", limit))
+		w.fail(market.Errorf(market.CodeRateLimited, "the subscription was read too slowly: more than %d events were waiting", maxQueued))
 		return
 	}
 	w.items.add(add)
