@@ -243,7 +243,7 @@ func (aw *autoWatcher) open(opening []*autoWatch) {
 		var watch *Watch
 		var err error
 		if room {
-			watch, err = aw.feed.watchForQueries(w.key)
+			watch, err = aw.feed.Hold(w.key)
 			room = market.CodeOf(err) != market.CodeRateLimited
 		}
 		aw.mu.Lock()

@@ -172,10 +172,10 @@ func (f *Feed) open(key messages.Topic, c *market.Credentials, makeRoom func() b
 	return t, nil
 }
 
-// watchForQueries watches a topic without a reader, so that queries find its live value. If the upstream cannot take another topic,
-// watchForQueries closes a topic without watches. If all topics have watches, it closes a topic of a caller that watches more than
+// Hold watches a public topic without a reader, for queries or for readers in other processes. If the upstream cannot take another
+// topic, Hold closes a topic without watches. If all topics have watches, it closes a topic of a caller that watches more than
 // f.share() topics.
-func (f *Feed) watchForQueries(key messages.Topic) (*Watch, error) {
+func (f *Feed) Hold(key messages.Topic) (*Watch, error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if f.closed || f.upstream == nil {

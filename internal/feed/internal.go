@@ -104,6 +104,3 @@ func (f *Feed) Snapshot(key messages.Topic) *messages.Message {
 	}
 	return m
 }
-
-// Hold opens a public topic for readers in other processes. The topic stays open until the watch is closed.
-func (f *Feed) Hold(key messages.Topic) (*Watch, error) { return f.watchForQueries(key) }
