@@ -66,9 +66,9 @@ var frames = map[string]func(d *decoder, r *wire.Row, at time.Time) []Event{
 	"error":     (*decoder).failure,
 
 	"subscribed":        (*decoder).subscribed,
-	"unsubscribed":      acknowledged(EventAck),
-	"authenticated":     acknowledged(EventAck),
-	"subscribe_markets": acknowledged(EventAck),
+	"unsubscribed":      (*decoder).acknowledged,
+	"authenticated":     (*decoder).acknowledged,
+	"subscribe_markets": (*decoder).acknowledged,
 
 	"price_update":       (*decoder).price,
 	"orderbook_snapshot": (*decoder).bookSnapshot,
@@ -115,7 +115,7 @@ func (d *decoder) one(v wire.Value, at time.Time) []Event {
 	read := frames[kind]
 	if read == nil {
 		d.env.Observer.Frame("unknown")
-		return acknowledged(EventAck)(d, r, at)
+		return d.acknowledged(r, at)
 	}
 	d.env.Observer.Frame(kind)
 	events := read(d, r, at)
@@ -128,11 +128,9 @@ func (d *decoder) one(v wire.Value, at time.Time) []Event {
 	return events
 }
 
-// acknowledged returns a decoding function for frames of which only the rid is used.
-func acknowledged(kind EventKind) func(*decoder, *wire.Row, time.Time) []Event {
-	return func(_ *decoder, r *wire.Row, at time.Time) []Event {
-		return []Event{{Kind: kind, At: at, Rid: ridOf(r)}}
-	}
+// acknowledged decodes a frame of which only the rid is used.
+func (d *decoder) acknowledged(r *wire.Row, at time.Time) []Event {
+	return []Event{{Kind: EventAck, At: at, Rid: ridOf(r)}}
 }
 
 // subscribed decodes the confirmation of a subscription, which may list the ids of the topics.
