@@ -154,16 +154,6 @@ func New(venue Venue, cfg Config) *Cache {
 	c.refs = newNameIndex(4*cfg.Market.Size, cfg.share(shares.names))
 	b := &builder{cfg: cfg, venue: venue, notFound: cfg.NotFound, tasks: c.tasks, scope: &c.scope}
 	c.build(b)
-	c.prices.share(cfg.Second)
-	c.spreads.share(cfg.Second)
-	c.books.share(cfg.Second)
-	c.histories.share(cfg.Second)
-	c.markets.share(cfg.Second)
-	c.events.share(cfg.Second)
-	c.searches.share(cfg.Second)
-	c.found.share(cfg.Second)
-	c.topics.share(cfg.Second)
-	c.tape.share(cfg.Second)
 	return c
 }
 

@@ -51,11 +51,14 @@ func newStore[K comparable, T any](b *builder, of reqctx.Kind, kind Kind, w weig
 	room := b.cfg.share(w.share)
 	s.entries = newClockLRU[K, T](kind.Size, room-room/absences)
 	s.absent = newClockLRU[K, T](b.cfg.NotFoundSize, room/absences)
+	if b.cfg.Second != nil && !of.User() {
+		s.second = &second[K, T]{Second: b.cfg.Second, store: s, kind: of.String()}
+	}
 	for _, l := range lanes {
 		batch, width := b.bounds(l.endpoint)
 		c := &coalescer[K, T]{
 			kind: of, observer: b.cfg.Observer, fetch: l.fetch, accept: s.accept, cached: s.fresh, admission: b.cfg.Admission, clock: b.cfg.Clock, batch: batch, unsupported: b.venue.Can(l.endpoint),
-			priority: l.priority, endpoint: l.endpoint, counters: &s.counters, tasks: b.tasks, slots: make(chan struct{}, width),
+			priority: l.priority, endpoint: l.endpoint, counters: &s.counters, tasks: b.tasks, second: s.second, slots: make(chan struct{}, width),
 			changes: &s.changes, flights: make(map[K]*flight[K, T]), cost: func(keys, bytes int) int { return b.venue.Cost(l.endpoint, keys, bytes) },
 		}
 		if l.endpoint.User() && !b.scope.public {

@@ -78,17 +78,6 @@ type sharedValue[T any] struct {
 	Value *T
 }
 
-// share connects a store of public data to a second cache. with may be nil.
-func (s *store[K, T]) share(with Second) {
-	if with == nil {
-		return
-	}
-	s.second = &second[K, T]{Second: with, store: s, kind: s.kind.String()}
-	for _, l := range s.routes {
-		l.second = s.second
-	}
-}
-
 // name returns the name under which the second cache stores a key. ok is false for an alias, such as a slug. When a market changes,
 // markChanged drops only the record of the market's id and could not find the record of an alias.
 func (s *second[K, T]) name(key K) (name string, ok bool) {
