@@ -125,10 +125,7 @@ func (s *store[K, T]) markChanged(slot K, session *market.Session, c *market.Mar
 	s.changed.Add(slot, last)
 	s.absent.remove(slot)
 	if old := s.entries.get(slot); old != nil {
-		e := &entry[T]{read: old.read, freshUntil: s.clock.Now(), staleUntil: old.staleUntil, outdated: true}
-		if old.freshUntil.Before(e.freshUntil) {
-			e.freshUntil = old.freshUntil
-		}
+		e := &entry[T]{read: old.read, freshUntil: market.Earlier(old.freshUntil, s.clock.Now()), staleUntil: old.staleUntil, outdated: true}
 		if last.announced != nil && e.read.Value != nil {
 			e.read.Value, _ = s.amend(last.announced, e.read.Value)
 		}

@@ -307,7 +307,7 @@ func (c *coalescer[K, T]) askShared(ctx context.Context, b *batch[K, T], keys []
 	hold := c.hold()
 	until := c.clock.Now().Add(hold)
 	if !b.request.Deadline.IsZero() { // keep two thirds of the time until the deadline for a call of this process
-		until = earlier(until, c.clock.Now().Add(b.request.Deadline.Sub(c.clock.Now())/3))
+		until = market.Earlier(until, c.clock.Now().Add(b.request.Deadline.Sub(c.clock.Now())/3))
 	}
 	ours, theirs := c.second.claim(ctx, keys, hold, reads)
 	if err := c.call(ctx, b, keys, ours, reads); err != nil {
@@ -323,13 +323,6 @@ func (c *coalescer[K, T]) askShared(ctx context.Context, b *batch[K, T], keys []
 	}
 	c.mu.Unlock()
 	return reads, c.call(ctx, b, keys, theirs, reads)
-}
-
-func earlier(a, b time.Time) time.Time {
-	if a.Before(b) {
-		return a
-	}
-	return b
 }
 
 // hold returns the duration of a claim: twice the expected duration of a call, within bounds.

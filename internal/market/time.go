@@ -17,6 +17,22 @@ type SystemClock struct{}
 // Now returns time.Now.
 func (SystemClock) Now() time.Time { return time.Now() }
 
+// Earlier returns the earlier of two times.
+func Earlier(a, b time.Time) time.Time {
+	if a.Before(b) {
+		return a
+	}
+	return b
+}
+
+// Later returns the later of two times.
+func Later(a, b time.Time) time.Time {
+	if a.After(b) {
+		return a
+	}
+	return b
+}
+
 // Date is a UTC day, as the number of days since 1970-01-01.
 type Date int32
 

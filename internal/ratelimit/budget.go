@@ -156,7 +156,7 @@ func (b *Budget) hold(scope string, until, now time.Time) {
 	if len(b.heldUntil) >= maxHeld {
 		maps.DeleteFunc(b.heldUntil, func(_ string, until time.Time) bool { return !until.After(now) })
 	}
-	until = earlier(until, now.Add(patience))
+	until = market.Earlier(until, now.Add(patience))
 	if old, known := b.heldUntil[scope]; until.After(old) && (known || len(b.heldUntil) < maxHeld) {
 		b.heldUntil[scope] = until
 	}
@@ -255,7 +255,7 @@ func (b *Budget) Status() Status {
 	for _, family := range b.eachFamily() {
 		count(family)
 		if family.throttled.After(now) {
-			s.ThrottledUntil = later(s.ThrottledUntil, family.throttled)
+			s.ThrottledUntil = market.Later(s.ThrottledUntil, family.throttled)
 		}
 	}
 	for _, key := range b.keys {

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"time"
 
+	"oddsgraph/internal/market"
 	"oddsgraph/internal/market/reqctx"
 )
 
@@ -62,7 +63,7 @@ func (b *Budget) inheritFamilies(standing Standing, until, now time.Time) {
 		w.guest = standing == Second || standing == Third
 		end := until
 		if !w.guest {
-			end = earlier(until, b.opened.Add(w.span+time.Second))
+			end = market.Earlier(until, b.opened.Add(w.span+time.Second))
 		}
 		switch {
 		case standing == Alone || !end.After(now):

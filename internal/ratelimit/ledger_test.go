@@ -9,6 +9,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"oddsgraph/internal/market"
 	"oddsgraph/internal/market/reqctx"
 )
 
@@ -92,7 +93,7 @@ func (l *sharedLedger) End(_ string, ended, unused []string) {
 func (l *sharedLedger) Hold(_ string, until time.Time) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.hold = later(l.hold, until)
+	l.hold = market.Later(l.hold, until)
 }
 
 // set changes the ledger's state.

@@ -3,6 +3,7 @@ package ratelimit
 import (
 	"time"
 
+	"oddsgraph/internal/market"
 	"oddsgraph/internal/market/reqctx"
 )
 
@@ -100,7 +101,7 @@ func (w *window) planTurns(now time.Time) {
 	w.round++
 	w.stale = false
 	f := forecast{
-		plan: w.present(), w: w, at: later(now, w.throttled), landing: now.Add(w.span),
+		plan: w.present(), w: w, at: market.Later(now, w.throttled), landing: now.Add(w.span),
 		ended: w.ended, foreign: w.foreign, flying: w.flying, refill: w.pool.next(),
 	}
 	f.round = w.round
@@ -176,17 +177,17 @@ func (f *forecast) change(last time.Time) time.Time {
 	next := last
 	for _, calls := range [2][]callRecord{f.ended, f.planned} {
 		if len(calls) > 0 {
-			next = earlier(next, calls[0].until)
+			next = market.Earlier(next, calls[0].until)
 		}
 	}
 	if f.foreign > 0 {
-		next = earlier(next, f.w.foreignUntil)
+		next = market.Earlier(next, f.w.foreignUntil)
 	}
 	if f.flying > 0 {
-		next = earlier(next, f.landing)
+		next = market.Earlier(next, f.landing)
 	}
 	if !f.refill.IsZero() {
-		next = earlier(next, f.refill)
+		next = market.Earlier(next, f.refill)
 	}
 	return next
 }

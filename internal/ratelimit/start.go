@@ -4,6 +4,7 @@ import (
 	"slices"
 	"time"
 
+	"oddsgraph/internal/market"
 	"oddsgraph/internal/market/reqctx"
 )
 
@@ -50,7 +51,7 @@ func (b *Budget) Inherit(standing Standing, spent []Spent, until time.Time) {
 	w.load(spent)
 	w.expire(now)
 	if standing != Alone {
-		b.cold = later(b.cold, until)
+		b.cold = market.Later(b.cold, until)
 	}
 	switch standing {
 	case Alone:

@@ -1,6 +1,10 @@
 package ratelimit
 
-import "time"
+import (
+	"time"
+
+	"oddsgraph/internal/market"
+)
 
 // observe applies the rate-limit headers of a response.
 func (w *window) observe(limit, remaining int, reset, now time.Time) {
@@ -43,7 +47,7 @@ func (w *window) throttle(until, now time.Time) {
 		w.cut = min(w.cut+max(w.limit/10, 1), w.ceiling-1)
 	}
 	w.mend = now.Add(2 * w.span)
-	until = earlier(until, now.Add(patience))
+	until = market.Earlier(until, now.Add(patience))
 	w.pause(until, now)
 	if w.pool != nil {
 		w.pool.Ledger.Hold(w.scope, until)
@@ -54,5 +58,5 @@ func (w *window) throttle(until, now time.Time) {
 
 // throttledFor returns the total duration for which the venue has refused calls.
 func (w *window) throttledFor(now time.Time) time.Duration {
-	return w.before + max(earlier(now, w.throttled).Sub(w.since), 0)
+	return w.before + max(market.Earlier(now, w.throttled).Sub(w.since), 0)
 }

@@ -5,6 +5,7 @@ import (
 	"math"
 	"time"
 
+	"oddsgraph/internal/market"
 	"oddsgraph/internal/market/reqctx"
 )
 
@@ -309,15 +310,15 @@ func (w *window) opens(now time.Time) time.Time {
 	lacking := 1 - w.free()
 	at := w.gone(lacking, now)
 	if w.foreign > 0 {
-		at = earlier(at, later(w.foreignUntil, w.gone(lacking-w.foreign, now)))
+		at = market.Earlier(at, market.Later(w.foreignUntil, w.gone(lacking-w.foreign, now)))
 	}
 	if refill := w.pool.next(); lacking > 0 && !refill.IsZero() {
-		at = earlier(at, later(refill, now))
+		at = market.Earlier(at, market.Later(refill, now))
 	}
 	if w.cut > 0 {
-		at = earlier(at, later(w.mend, w.gone(lacking-max(w.cut/2, 1), now)))
+		at = market.Earlier(at, market.Later(w.mend, w.gone(lacking-max(w.cut/2, 1), now)))
 	}
-	return later(at, w.throttled)
+	return market.Later(at, w.throttled)
 }
 
 // gone returns the earliest time at which n calls will have left the window. A call in flight can leave only after one span.
@@ -329,20 +330,6 @@ func (w *window) gone(n int, now time.Time) time.Time {
 		return w.ended[n-1].until
 	}
 	return now.Add(w.span)
-}
-
-func later(a, b time.Time) time.Time {
-	if a.After(b) {
-		return a
-	}
-	return b
-}
-
-func earlier(a, b time.Time) time.Time {
-	if a.Before(b) {
-		return a
-	}
-	return b
 }
 
 // close refuses all waiting reservations.

@@ -191,7 +191,7 @@ func (r *Record) take(f *os.File, first bool) {
 	whole := now.Add(r.cfg.Cold)
 	r.mu.Lock()
 	if err == nil {
-		whole = earlier(whole, time.UnixMilli(old.Whole))
+		whole = market.Earlier(whole, time.UnixMilli(old.Whole))
 		old.add(now, old.Open) // the calls that were running may have lasted until now
 		for _, s := range old.Ended {
 			// end is the end of the second s, with a monotonic clock reading.
@@ -219,13 +219,6 @@ func (r *Record) take(f *os.File, first bool) {
 	default:
 		r.inherit(ratelimit.Alone, spent, time.Time{})
 	}
-}
-
-func earlier(a, b time.Time) time.Time {
-	if a.Before(b) {
-		return a
-	}
-	return b
 }
 
 // warn logs a failure if it differs from the last logged failure.

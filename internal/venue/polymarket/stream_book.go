@@ -148,7 +148,7 @@ func (a *asset) apply(c change, now time.Time) (done []market.LevelChange, gap b
 	for _, c := range a.burst {
 		done = append(done, c.LevelChange)
 	}
-	a.book, a.at = a.scratch, later(a.at, c.at)
+	a.book, a.at = a.scratch, market.Later(c.at, a.at)
 	if cmp := a.comparison; cmp != nil {
 		if cmp.since = append(cmp.since, a.burst...); len(cmp.since) > maxKept {
 			a.comparison = nil // too many changes: the next comparison checks the book
@@ -205,11 +205,4 @@ func (a *asset) splice(b *market.Book) (l *ladder, at time.Time, ok bool) {
 		return l, at, l.top().equal(a.kept[n-1].top)
 	}
 	return l, at, true
-}
-
-func later(a, b time.Time) time.Time {
-	if b.After(a) {
-		return b
-	}
-	return a
 }

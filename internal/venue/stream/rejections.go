@@ -163,7 +163,7 @@ func (q *sendQueue) retryDelay(s *sub, asked time.Duration) time.Duration {
 func (q *sendQueue) pauseFor(now time.Time, asked time.Duration) {
 	until := now.Add(max(asked, time.Second))
 	for i := range q.window.times {
-		q.window.times[i] = later(q.window.times[i], until.Add(-frameSpan))
+		q.window.times[i] = market.Later(q.window.times[i], until.Add(-frameSpan))
 	}
 }
 

@@ -250,23 +250,16 @@ func (q *sendQueue) workAt(open bool) time.Time {
 	if open {
 		q.compact()
 		for _, s := range q.pending {
-			sooner(later(s.notBefore, time.Unix(past, 0)))
+			sooner(market.Later(s.notBefore, time.Unix(past, 0)))
 		}
 		for _, s := range q.resyncs {
-			sooner(later(s.resyncAt, q.resyncWindow.opens()))
+			sooner(market.Later(s.resyncAt, q.resyncWindow.opens()))
 		}
 	}
 	if at.IsZero() {
 		return at
 	}
-	return later(at, q.window.opens())
-}
-
-func later(a, b time.Time) time.Time {
-	if a.After(b) {
-		return a
-	}
-	return b
+	return market.Later(at, q.window.opens())
 }
 
 // compact removes topics from pending that no longer need a subscription, and topics from resyncs that no longer need a snapshot.

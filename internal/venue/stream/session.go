@@ -7,6 +7,7 @@ import (
 	"sync"
 	"time"
 
+	"oddsgraph/internal/market"
 	"oddsgraph/internal/market/messages"
 )
 
@@ -260,7 +261,7 @@ func (s *session) arm(now time.Time) {
 	}
 	if s.writeBy.IsZero() && s.failure == nil {
 		if s.phase != phaseHello && s.pongBy.IsZero() {
-			sooner(later(s.pingAt, s.queue.window.opens()))
+			sooner(market.Later(s.pingAt, s.queue.window.opens()))
 		}
 		if s.phase != phaseHello {
 			sooner(s.queue.workAt(s.phase == phaseOpen))
