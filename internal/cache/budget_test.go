@@ -213,10 +213,9 @@ func TestAbandonedBatch(t *testing.T) {
 		if s := b.Status(); before != 90 || s.Left != 91 {
 			t.Errorf("got %d left before and %d after, want 90 and 91", before, s.Left)
 		}
-		for i := range hanging {
+		for range hanging {
 			<-v.gate
 			synctest.Wait()
-			_ = i
 		}
 		for i, ch := range hanging {
 			wantPrices(t, receive(t, ch), fmt.Sprintf("h%03d", i))

@@ -90,7 +90,7 @@ func TestShallowBookAfterADeepOne(t *testing.T) {
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				v := &venue{gate: make(chan struct{})}
+				v := &venue{}
 				v.book = func(token string, depth int) *market.Book {
 					b := tt.shallow
 					if depth == 200 {
@@ -100,18 +100,13 @@ func TestShallowBookAfterADeepOne(t *testing.T) {
 					return &b
 				}
 				c := open(t, v)
-				var deep, shallow market.Read[*market.Book]
-				go func() { deep, _ = readOne(t.Context(), c.Books(), depth(200)) }()
-				synctest.Wait()
-				<-v.gate
-				synctest.Wait()
-				v.gate = nil
-				shallow = c.Books().Fetch(t.Context(), []queries.Book{depth(20)})[0].Value
+				deep := mustRead(t, c.Books(), depth(200))
+				c.Books().Fetch(t.Context(), []queries.Book{depth(20)})
 				if n := len(v.calls()); n != 1 {
 					t.Fatalf("got %d calls, want 1: the deeper book is fresh", n)
 				}
 				// This is the response of a shallow call that started before the deep book arrived.
-				shallow = c.books.accept(depth(20), v.book("t", 20), origin{})
+				shallow := c.books.accept(depth(20), v.book("t", 20), origin{})
 				if (deep.Handle.Version() != 0) != tt.replaced {
 					t.Errorf("got replaced %v, want %v", deep.Handle.Version() != 0, tt.replaced)
 				}

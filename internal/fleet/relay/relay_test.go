@@ -87,8 +87,7 @@ func TestLostFrames(t *testing.T) {
 func TestTakeover(t *testing.T) {
 	inBothVenues(t, 3, 12, func(f *fleet) {
 		f.kill(f.owner(bookOf(0)))
-		f.run(time.Second)
-		f.run(time.Second)
+		f.run(2 * time.Second)
 		f.mustLive()
 		if n := f.subscriptions(); n != 12 {
 			f.Errorf("the venue has %d subscriptions of 12 topics", n)
@@ -101,15 +100,12 @@ func TestStuckOwner(t *testing.T) {
 	inBothVenues(t, 3, 12, func(f *fleet) {
 		stuck := f.owner(bookOf(0))
 		f.server.set(func() { stuck.port.stuck = true })
-		f.run(200 * time.Millisecond)
-		others := f.replicas
-		f.run(2800 * time.Millisecond)
+		f.run(3 * time.Second)
 		stuck.port.release()
-		f.run(time.Second)
-		f.run(2 * time.Second)
+		f.run(3 * time.Second)
 		f.mustLive()
 		dropped := uint64(0)
-		for _, r := range others {
+		for _, r := range f.replicas {
 			dropped += r.Stats().Fenced
 		}
 		if dropped == 0 {
