@@ -5,7 +5,6 @@ import (
 	"slices"
 	"time"
 
-	"oddsgraph/internal/market"
 	"oddsgraph/internal/market/reqctx"
 )
 
@@ -55,26 +54,4 @@ func (b *Budget) eachFamily() (out []*window) {
 		}
 	}
 	return out
-}
-
-// inheritFamilies applies a standing to the windows of the families; see Inherit.
-func (b *Budget) inheritFamilies(standing Standing, until, now time.Time) {
-	for _, w := range b.eachFamily() {
-		w.guest = standing == Second || standing == Third
-		end := until
-		if !w.guest {
-			end = market.Earlier(until, b.opened.Add(w.span+time.Second))
-		}
-		switch {
-		case standing == Alone || !end.After(now):
-			w.withheld, w.foreign, w.cold = false, 0, time.Time{}
-		case standing == Third:
-			w.withhold(0, end)
-		default:
-			w.withhold(w.margin, end)
-		}
-		if !b.closed {
-			w.settle(now)
-		}
-	}
 }

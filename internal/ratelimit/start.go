@@ -47,29 +47,36 @@ type Record interface {
 func (b *Budget) Inherit(standing Standing, spent []Spent, until time.Time) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	now, w := b.clock.Now(), b.public
-	w.load(spent)
-	w.expire(now)
+	now := b.clock.Now()
+	b.public.load(spent)
+	b.public.expire(now)
 	if standing != Alone {
 		b.cold = market.Later(b.cold, until)
 	}
-	switch standing {
-	case Alone:
-		w.guest, w.withheld, w.foreign, w.cold = false, false, 0, time.Time{}
-	case Unsure:
-		w.guest = false
-		w.withhold(w.margin, until)
-	case Second:
-		w.guest = true
-		w.withhold(w.margin, until)
-	case Third:
-		w.guest = true
-		w.withhold(0, until)
+	b.public.inherit(standing, until, now)
+	for _, w := range b.eachFamily() {
+		end := until
+		if standing == Unsure {
+			end = market.Earlier(until, b.opened.Add(w.span+time.Second))
+		}
+		w.inherit(standing, end, now)
 	}
-	if !b.closed {
+}
+
+// inherit applies a standing to the window; see Budget.Inherit.
+func (w *window) inherit(standing Standing, until, now time.Time) {
+	w.guest = standing == Second || standing == Third
+	switch {
+	case standing == Alone || !until.After(now):
+		w.withheld, w.foreign, w.cold = false, 0, time.Time{}
+	case standing == Third:
+		w.withhold(0, until)
+	default:
+		w.withhold(w.margin, until)
+	}
+	if !w.budget.closed {
 		w.settle(now)
 	}
-	b.inheritFamilies(standing, until, now)
 }
 
 // withhold limits the window to reserve calls until a time.
