@@ -39,20 +39,6 @@ var arrows = map[string][]string{
 	"web":                    {},
 }
 
-// machinery are the packages that the drivers of venues share.
-var machinery = []string{"internal/venue/rest", "internal/venue/stream", "internal/venue/wire"}
-
-// isDriver reports whether a package is the driver of a venue or in a folder below a driver.
-func isDriver(dir string) bool {
-	return strings.HasPrefix(dir, "internal/venue/") && !slices.ContainsFunc(machinery, func(m string) bool { return within(dir, m) })
-}
-
-// within reports whether dir is the folder or below it.
-func within(dir, folder string) bool { return dir == folder || strings.HasPrefix(dir, folder+"/") }
-
-// driverOf returns the folder of the driver that a package belongs to.
-func driverOf(dir string) string { return strings.Join(strings.Split(dir, "/")[:3], "/") }
-
 // free lists the folders whose packages may import all packages of this module: the program, the programs that measure it, and the
 // tests.
 var free = []string{".", "app", "bench", "tests"}
@@ -97,10 +83,6 @@ func brokenArrows(imports map[string][]string) (broken []string) {
 				if first, _, _ := strings.Cut(imported, "/"); strings.Contains(first, ".") && imported != domain {
 					broken = append(broken, fmt.Sprintf("%s imports %s: internal/market imports the standard library and %s only", file, imported, domain))
 				}
-			case ours && isDriver(to) && from != "internal/venue" && (!isDriver(from) || driverOf(from) != driverOf(to)):
-				broken = append(broken, fmt.Sprintf("%s imports %s: only internal/venue opens drivers", file, imported))
-			case ours && (isDriver(from) || slices.ContainsFunc(machinery, func(m string) bool { return within(from, m) })) && to == "internal/venue":
-				broken = append(broken, fmt.Sprintf("%s imports %s: drivers do not know each other", file, imported))
 			case ours && driver(to) != "" && from != registry && driver(from) != driver(to):
 				broken = append(broken, fmt.Sprintf("%s imports %s: only %s knows the drivers", file, imported, registry))
 			case ours && to == registry && strings.HasPrefix(from, registry+"/"):
@@ -194,15 +176,10 @@ func TestArchitectureCheck(t *testing.T) {
 		{"internal/venue/generic/client.go", "oddsgraph/internal/venue/another", false},
 		{"internal/venue/stream/client.go", "oddsgraph/internal/venue/generic", false},
 		{"app/venue.go", "oddsgraph/internal/venue/generic", false},
-		{"internal/venue/venue.go", "oddsgraph/internal/venue/kalshi", true},
-		{"internal/venue/kalshi/driver.go", "oddsgraph/internal/venue/rest", true},
 		{"internal/venue/kalshi/driver.go", "oddsgraph/internal/venue/stream", true},
 		{"internal/venue/kalshi/driver.go", "oddsgraph/internal/venue/kalshi/codec", true},
-		{"internal/venue/kalshi/driver.go", "oddsgraph/internal/venue/generic", false},
-		{"internal/venue/kalshi/driver.go", "oddsgraph/internal/venue", false},
+		{"internal/venue/rest/client.go", "oddsgraph/internal/venue", false},
 		{"internal/venue/rest/client.go", "oddsgraph/internal/venue/generic", false},
-		{"internal/venue/stream/client.go", "oddsgraph/internal/venue/generic", false},
-		{"app/venue.go", "oddsgraph/internal/venue/polymarket", false},
 		{"app/venue.go", "oddsgraph/internal/venue/rest", true},
 		{"internal/demo/demo.go", "oddsgraph/internal/venue", false},
 		{"internal/demo/demo.go", "oddsgraph/internal/venue/stream", false},
