@@ -153,7 +153,7 @@ type task struct {
 	// answers are the exact bodies that the server must return, one per request. answers is nil if the bodies change over time.
 	answers [][]byte
 	// sample checks some of the responses. If it is nil, no responses are checked this way.
-	sample func(answer []byte, sent, received time.Time) error
+	sample func(answer []byte, sent time.Time) error
 	// once sends each request once. If it is false, the clients send the requests in turn, again and again, for the duration.
 	once     bool
 	duration time.Duration
@@ -239,7 +239,7 @@ func (a *asker) run(ctx context.Context) error {
 		}
 		if a.samples && now.Sub(sampled) >= sampleEvery {
 			sampled = now
-			if err := a.sample(answer, sent, now); err != nil {
+			if err := a.sample(answer, sent); err != nil {
 				return err
 			}
 		}

@@ -156,7 +156,7 @@ func (m *mover) note(token string, price int) {
 
 // judge checks a response and records its age. It fails if the response is older than patience, or has a price or book that the
 // venue did not have recently.
-func (m *mover) judge(answer []byte, sent, _ time.Time) error {
+func (m *mover) judge(answer []byte, sent time.Time) error {
 	var data any
 	if err := readData(answer, &data); err != nil {
 		return err

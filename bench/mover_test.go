@@ -33,14 +33,14 @@ func TestJudge(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			m := &mover{patience: 1500 * time.Millisecond, past: map[string]*past{"A": {prices: []int{5000, 5100, 5200}, sent: []time.Time{{}, at(-1600), at(-300)}, spread: 400}}}
-			err := m.judge([]byte(`{"data":`+test.answer+`}`), start, start)
+			err := m.judge([]byte(`{"data":`+test.answer+`}`), start)
 			if err == nil != (test.err == "") || err != nil && !strings.Contains(err.Error(), test.err) {
 				t.Fatalf("the error is %v, want %q", err, test.err)
 			}
 			if got, want := m.begin(true), time.Duration(test.behind)*time.Millisecond; err == nil && got != want {
 				t.Errorf("%v behind, want %v", got, want)
 			}
-			if err := m.judge([]byte(`{"data":`+test.answer+`}`), start, start); err != nil {
+			if err := m.judge([]byte(`{"data":`+test.answer+`}`), start); err != nil {
 				t.Errorf("without severity: %v", err)
 			}
 			if got := m.begin(false); (got == time.Hour) != (test.err != "") {
@@ -48,7 +48,7 @@ func TestJudge(t *testing.T) {
 			}
 		})
 	}
-	if err := new(mover).judge([]byte(`{"errors":[{}]}`), start, start); err == nil {
+	if err := new(mover).judge([]byte(`{"errors":[{}]}`), start); err == nil {
 		t.Error("errors are taken for an answer")
 	}
 }
@@ -80,7 +80,7 @@ func TestMoverMovesTheVenue(t *testing.T) {
 		}
 		for token, price := range now {
 			answer := fmt.Appendf(nil, `{"data":{"tokenId":%q,"price":%q}}`, token, price)
-			if err := m.judge(answer, time.Now(), time.Now()); err != nil {
+			if err := m.judge(answer, time.Now()); err != nil {
 				t.Fatal(err)
 			}
 			if behind := m.begin(false); behind > 0 {
