@@ -100,9 +100,6 @@ func fillAmount(size, amount *market.Decimal, by *model.FillFor) (*market.Decima
 	return set[0], set[1], nil
 }
 
-// addErrorAt reports an error of the element at index in the list that the current field returns.
-func addErrorAt(ctx context.Context, index int, err error) { exec.ReportAt(ctx, index, err) }
-
 // addLeftOut reports the errors of rows that are missing in the current field's list because they could not be read.
 func addLeftOut(ctx context.Context, rows market.LeftOut) {
 	for _, err := range rows {

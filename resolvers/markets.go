@@ -73,7 +73,7 @@ func readList[K comparable, T, M any](ctx context.Context, argument string, ids 
 	keys, indexes := exec.MakeList[K](ctx, len(ids))[:0], exec.MakeList[int](ctx, len(ids))[:0]
 	for i, id := range ids {
 		if err := market.CheckID(id); err != nil {
-			addErrorAt(ctx, i, err)
+			exec.ReportAt(ctx, i, err)
 			continue
 		}
 		keys, indexes = append(keys, key(id)), append(indexes, i)
@@ -86,7 +86,7 @@ func readList[K comparable, T, M any](ctx context.Context, argument string, ids 
 		case result.Err == loaders.ErrPending && pending != nil:
 			out[indexes[j]] = show(market.Read[*T]{Value: pending(keys[j])})
 		case result.Err != nil:
-			addErrorAt(ctx, indexes[j], result.Err)
+			exec.ReportAt(ctx, indexes[j], result.Err)
 		case result.Value.Value != nil:
 			out[indexes[j]] = show(result.Value)
 		}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"strconv"
 
+	"oddsgraph/graph/exec"
 	"oddsgraph/graph/model"
 	"oddsgraph/internal/market"
 	"oddsgraph/loaders"
@@ -78,7 +79,7 @@ func (r *queryResolver) Nodes(ctx context.Context, ids []string) ([]model.Node, 
 	for i, id := range ids {
 		n, err := r.Node(ctx, id)
 		if err != nil {
-			addErrorAt(ctx, i, err)
+			exec.ReportAt(ctx, i, err)
 			continue
 		}
 		out[i] = n

@@ -4,6 +4,7 @@ import (
 	"context"
 	"slices"
 
+	"oddsgraph/graph/exec"
 	"oddsgraph/graph/model"
 	"oddsgraph/internal/market"
 	"oddsgraph/internal/market/candles"
@@ -26,7 +27,7 @@ func (r *queryResolver) Tokens(ctx context.Context, tokenIDs []string) ([]*model
 	out := make([]*model.Token, len(tokenIDs))
 	for i, id := range tokenIDs {
 		if err := market.CheckID(id); err != nil {
-			addErrorAt(ctx, i, err)
+			exec.ReportAt(ctx, i, err)
 			continue
 		}
 		out[i] = object(ctx, model.Token{TokenID: id})
