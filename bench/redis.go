@@ -9,7 +9,7 @@ import (
 	"strings"
 	"time"
 
-	"oddsgraph/tests/ledgertest"
+	"oddsgraph/tests/tool"
 )
 
 // errNoRedis means that redis-server is not installed.
@@ -62,5 +62,5 @@ func (r *redis) cli(ctx context.Context, args ...string) (string, error) {
 
 // openLedger creates the call ledger of a venue in such a state that the ledger grants calls immediately.
 func (r *redis) openLedger(ctx context.Context, venue string) error {
-	return ledgertest.Open(venue, func(args ...string) (string, error) { return r.cli(ctx, args...) })
+	return tool.OpenLedger(venue, func(args ...string) (string, error) { return r.cli(ctx, args...) })
 }

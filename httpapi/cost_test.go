@@ -8,12 +8,12 @@ import (
 	"net/http/httptest"
 	"testing"
 
-	"oddsgraph/tests/unraced"
+	"oddsgraph/tests/tool"
 )
 
 // TestAHitAllocatesLittle bounds the allocations for a cached response.
 func TestAHitAllocatesLittle(t *testing.T) {
-	if unraced.Run(t) {
+	if tool.Unraced(t) {
 		return
 	}
 	for name, header := range map[string]http.Header{

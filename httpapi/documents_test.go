@@ -11,7 +11,7 @@ import (
 	"github.com/vektah/gqlparser/v2/gqlerror"
 
 	"oddsgraph/internal/market/reqctx"
-	"oddsgraph/tests/unraced"
+	"oddsgraph/tests/tool"
 )
 
 func TestDocumentsAreKept(t *testing.T) {
@@ -81,7 +81,7 @@ func TestDocumentsSentOnceDisplaceNone(t *testing.T) {
 
 // TestSizeOfDocuments compares the result of sizeOf with the memory that documents take.
 func TestSizeOfDocuments(t *testing.T) {
-	if unraced.Run(t) {
+	if tool.Unraced(t) {
 		return
 	}
 	long := strings.Repeat("x", 60_000)

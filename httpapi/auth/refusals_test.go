@@ -10,10 +10,10 @@ import (
 	"time"
 
 	"oddsgraph/internal/market"
-	"oddsgraph/tests/testclock"
+	"oddsgraph/tests/tool"
 )
 
-func newClock() *testclock.Clock { return testclock.New(time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)) }
+func newClock() *tool.Clock { return tool.NewClock(time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)) }
 
 var bad, worse = TokenKey("bad"), CredentialsKey(mustParse(`{"apiKey":"worse"}`))
 

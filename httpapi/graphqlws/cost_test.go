@@ -10,7 +10,7 @@ import (
 
 	"oddsgraph/httpapi/graphqlws"
 	"oddsgraph/internal/feed/follow"
-	"oddsgraph/tests/unraced"
+	"oddsgraph/tests/tool"
 )
 
 // listeners are clients that count frames. They allocate nothing, so that the test measures only the server's allocations.
@@ -63,7 +63,7 @@ func price(size int) []byte {
 
 // TestAllocations checks that the delivery of an event costs at most one allocation for each socket of a group.
 func TestAllocations(t *testing.T) {
-	if unraced.Run(t) {
+	if tool.Unraced(t) {
 		return
 	}
 	const sockets, events = 200, 20

@@ -11,7 +11,7 @@ import (
 
 	"oddsgraph/internal/market"
 	"oddsgraph/internal/market/reqctx"
-	"oddsgraph/tests/testclock"
+	"oddsgraph/tests/tool"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -19,13 +19,13 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 // rig is a cache with a clock that only the test advances. It counts executions and calls of Encode.
 type rig struct {
 	*Cache
-	clock                 *testclock.Clock
+	clock                 *tool.Clock
 	mu                    sync.Mutex
 	executions, encodings int
 }
 
 func newRig(bytes int64) *rig {
-	g := &rig{clock: testclock.New(time.Date(2026, 3, 14, 15, 9, 26, 0, time.UTC))}
+	g := &rig{clock: tool.NewClock(time.Date(2026, 3, 14, 15, 9, 26, 0, time.UTC))}
 	g.Cache = New(Config{Bytes: bytes, Clock: g.clock, Encode: func(body []byte, coding string) []byte {
 		g.mu.Lock()
 		defer g.mu.Unlock()

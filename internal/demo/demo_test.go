@@ -9,15 +9,15 @@ import (
 	"testing"
 	"time"
 
-	"oddsgraph/tests/testclock"
+	"oddsgraph/tests/tool"
 
 	"go.uber.org/goleak"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-func newClock() *testclock.Clock {
-	return testclock.New(time.Date(2026, 3, 14, 15, 9, 26, 0, time.UTC))
+func newClock() *tool.Clock {
+	return tool.NewClock(time.Date(2026, 3, 14, 15, 9, 26, 0, time.UTC))
 }
 
 const (

@@ -15,7 +15,7 @@ import (
 	"oddsgraph/internal/cache"
 	"oddsgraph/internal/market"
 	"oddsgraph/internal/market/messages"
-	"oddsgraph/tests/unraced"
+	"oddsgraph/tests/tool"
 )
 
 // The parameters of the chaos tests.
@@ -254,7 +254,7 @@ func TestChaosOnTheWire(t *testing.T) {
 }
 
 func chaosOf(t *testing.T, wired bool, seeds []uint64, faults ...string) {
-	if unraced.Raced {
+	if tool.Raced {
 		seeds = seeds[:1] // with the race detector, a run takes ten times as long, and more seeds find no other races
 	}
 	if n, err := strconv.Atoi(os.Getenv("CHAOS")); err == nil {

@@ -7,12 +7,12 @@ import (
 
 	"oddsgraph/internal/market"
 	"oddsgraph/internal/market/messages"
-	"oddsgraph/tests/discard"
+	"oddsgraph/tests/tool"
 )
 
 // wallet returns a watched account with a number of positions.
 func wallet(b testing.TB, positions int) (f *Feed, w *Watch, key messages.Topic) {
-	f = New(Config{Sink: discard.Sink{}})
+	f = New(Config{Sink: tool.Discard{}})
 	f.Connect(newUpstream())
 	b.Cleanup(f.Close)
 	key = messages.Topic{Channel: messages.ChannelUser, ID: "0xabc", Scope: "s"}

@@ -26,7 +26,6 @@ import (
 	"oddsgraph/internal/demo"
 	"oddsgraph/internal/market"
 	"oddsgraph/internal/telemetry"
-	"oddsgraph/tests/testclock"
 	"oddsgraph/tests/tool"
 )
 
@@ -102,7 +101,7 @@ type service struct {
 	*app.App
 	// venue is the demo venue that the service calls. It is nil if the test started another venue.
 	venue  *demo.Venue
-	clock  *testclock.Clock
+	clock  *tool.Clock
 	client *http.Client
 	log    *logBuffer
 }
@@ -138,7 +137,7 @@ func openRigged(t testing.TB, now time.Time, rig func(*app.Wiring), args ...stri
 	if rig == nil {
 		rig = defaultWiring
 	}
-	clock := testclock.New(now)
+	clock := tool.NewClock(now)
 	s := openAt(t, clock, rig, args...)
 	s.clock = clock
 	return s

@@ -11,7 +11,7 @@ import (
 	"testing"
 
 	"oddsgraph/httpapi"
-	"oddsgraph/tests/unraced"
+	"oddsgraph/tests/tool"
 )
 
 // dialogue sends one request repeatedly over its own connection. Sending and receiving allocate nothing.
@@ -110,7 +110,7 @@ func bare(t testing.TB, size int) string {
 
 // TestHitAllocations compares the allocations for a hit in the response cache with the allocations of a bare net/http handler.
 func TestHitAllocations(t *testing.T) {
-	if unraced.Run(t) {
+	if tool.Unraced(t) {
 		return
 	}
 	s := start(t)

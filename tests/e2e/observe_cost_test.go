@@ -20,7 +20,7 @@ import (
 	"oddsgraph/internal/config"
 	"oddsgraph/internal/telemetry"
 	"oddsgraph/resolvers"
-	"oddsgraph/tests/unraced"
+	"oddsgraph/tests/tool"
 )
 
 // observed returns another HTTP handler that uses the service's cache. If by is true, the handler has metrics and logs requests.
@@ -103,7 +103,7 @@ var portfolioBody = asJSON(vars{"query": portfolioQuery, "variables": vars{"addr
 // TestObservingAllocatesLittle limits the allocations of metrics and logging for an operation that is logged.
 func TestObservingAllocatesLittle(t *testing.T) {
 	observing := 8.0 // allocations of metrics and logging together
-	if unraced.Raced {
+	if tool.Raced {
 		observing = 16 // the race detector drops items of sync.Pools
 	}
 	s := start(t)

@@ -11,7 +11,7 @@ import (
 	"oddsgraph/internal/market"
 	"oddsgraph/internal/market/messages"
 	"oddsgraph/internal/market/queries"
-	"oddsgraph/tests/unraced"
+	"oddsgraph/tests/tool"
 )
 
 // pace is the time between two steps of the simulated market.
@@ -102,7 +102,7 @@ func sameLevels(got []market.Level, want []demo.Level) bool {
 // the last fault, all books must equal the venue's books.
 func TestPolymarketChaos(t *testing.T) {
 	t.Parallel()
-	if unraced.Run(t) { // the race detector makes the test five times slower
+	if tool.Unraced(t) { // the race detector makes the test five times slower
 		return
 	}
 	synctest.Test(t, func(t *testing.T) {

@@ -11,7 +11,7 @@ import (
 	"oddsgraph/internal/market/queries"
 	"oddsgraph/internal/venue/polymarket"
 	"oddsgraph/internal/venue/rest"
-	"oddsgraph/tests/testclock"
+	"oddsgraph/tests/tool"
 )
 
 // simulated is Polymarket's driver with a simulator. engine is the demo venue whose markets the simulator serves.
@@ -20,13 +20,13 @@ type simulated struct {
 	t      *testing.T
 	sim    *simulator.Venue
 	engine *demo.Venue
-	clock  *testclock.Clock
+	clock  *tool.Clock
 	drift  []string
 }
 
 func openSimulated(t *testing.T) *simulated {
 	t.Helper()
-	s := &simulated{t: t, clock: testclock.New(time.Date(2026, 3, 14, 15, 9, 26, 0, time.UTC))}
+	s := &simulated{t: t, clock: tool.NewClock(time.Date(2026, 3, 14, 15, 9, 26, 0, time.UTC))}
 	s.sim = simulator.New(demo.Config{Markets: 400, Seed: 1, Clock: s.clock})
 	s.engine = s.sim.Engine()
 	var err error

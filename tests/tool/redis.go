@@ -1,6 +1,9 @@
 package tool
 
 import (
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -8,8 +11,6 @@ import (
 	"strings"
 	"testing"
 	"time"
-
-	"oddsgraph/tests/ledgertest"
 )
 
 // Redis is a redis-server of a test, on a Unix socket.
@@ -69,12 +70,30 @@ func (r *Redis) Kill(t testing.TB) {
 	r.cmd = nil
 }
 
-// OpenLedger creates the call ledger of a venue as [ledgertest.Open] does.
+// OpenLedger creates the call ledger of a venue as the function OpenLedger does.
 func (r *Redis) OpenLedger(t testing.TB, venue string) {
 	t.Helper()
-	if err := ledgertest.Open(venue, r.run); err != nil {
+	if err := OpenLedger(venue, r.run); err != nil {
 		t.Fatal(err)
 	}
+}
+
+// OpenLedger creates the call ledger of a venue: the record in Redis of the calls that replicas make to the venue. It looks as if
+// the server had kept it for a long time, so that it grants calls at once. The function cli must run a Redis command and return
+// the reply in the format of redis-cli --raw.
+func OpenLedger(venue string, cli func(args ...string) (string, error)) error {
+	info, err := cli("INFO", "server")
+	if err != nil {
+		return fmt.Errorf("reading the run id of Redis: %w", err)
+	}
+	_, id, _ := strings.Cut(info, "run_id:")
+	id, _, _ = strings.Cut(id, "\r")
+	hash := sha256.Sum256([]byte(venue))
+	out, err := cli("ZADD", "og:"+hex.EncodeToString(hash[:8])+":window:public", "-1", "run "+id, "-1", "born")
+	if err != nil || out != "2" {
+		return fmt.Errorf("the ledger of %s cannot be made: %s: %w", venue, out, err)
+	}
+	return nil
 }
 
 // Monitor records the commands that the server executes. The function commands returns those recorded so far, one per line.

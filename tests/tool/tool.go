@@ -1,4 +1,5 @@
-// Package tool finds the programs that tests run besides Go.
+// Package tool has what tests of several packages share. It finds the programs that tests run besides Go, starts Redis servers,
+// and has a clock and a sink for feeds.
 package tool
 
 import (

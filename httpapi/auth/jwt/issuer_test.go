@@ -22,7 +22,7 @@ import (
 	"go.uber.org/goleak"
 
 	"oddsgraph/httpapi/auth"
-	"oddsgraph/tests/testclock"
+	"oddsgraph/tests/tool"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -134,10 +134,10 @@ func accountsFile(t testing.TB) (store *auth.Store, revoke func()) {
 	}
 }
 
-func newVerifier(t testing.TB, i *issuer) (v *Verifier, c *testclock.Clock, revoke func()) {
+func newVerifier(t testing.TB, i *issuer) (v *Verifier, c *tool.Clock, revoke func()) {
 	t.Helper()
 	store, revoke := accountsFile(t)
-	c = testclock.New(time.Date(2026, 3, 14, 15, 9, 26, 0, time.UTC))
+	c = tool.NewClock(time.Date(2026, 3, 14, 15, 9, 26, 0, time.UTC))
 	v = New(Config{
 		Issuer: "https://issuer.example/", Audience: "odds", URL: i.URL, Claim: "sub",
 		Account: store.Subject, Clock: c, Log: slog.New(slog.DiscardHandler),

@@ -24,7 +24,7 @@ import (
 
 	"oddsgraph/internal/demo"
 	"oddsgraph/internal/demo/kalshi"
-	"oddsgraph/tests/testclock"
+	"oddsgraph/tests/tool"
 )
 
 type object = map[string]any
@@ -41,13 +41,13 @@ var private = sync.OnceValue(func() *rsa.PrivateKey {
 type rig struct {
 	*kalshi.Venue
 	t      *testing.T
-	clock  *testclock.Clock
+	clock  *tool.Clock
 	server *httptest.Server
 }
 
 func newRig(t *testing.T) *rig {
 	t.Helper()
-	clock := testclock.New(time.Date(2026, 3, 14, 15, 9, 26, 0, time.UTC))
+	clock := tool.NewClock(time.Date(2026, 3, 14, 15, 9, 26, 0, time.UTC))
 	v := kalshi.New(kalshi.Config{Demo: demo.Config{Markets: 200, Seed: 1, Clock: clock}, Keys: map[string]*rsa.PublicKey{"key": &private().PublicKey}})
 	s := httptest.NewServer(v)
 	t.Cleanup(func() {

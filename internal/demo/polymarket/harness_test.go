@@ -15,7 +15,7 @@ import (
 
 	"oddsgraph/internal/demo"
 	"oddsgraph/internal/demo/polymarket"
-	"oddsgraph/tests/testclock"
+	"oddsgraph/tests/tool"
 )
 
 type object = map[string]any
@@ -27,13 +27,13 @@ const address = "0x3333333333333333333333333333333333333333"
 type rig struct {
 	*polymarket.Venue
 	t      *testing.T
-	clock  *testclock.Clock
+	clock  *tool.Clock
 	server *httptest.Server
 }
 
 func newRig(t *testing.T) *rig {
 	t.Helper()
-	clock := testclock.New(time.Date(2026, 3, 14, 15, 9, 26, 0, time.UTC))
+	clock := tool.NewClock(time.Date(2026, 3, 14, 15, 9, 26, 0, time.UTC))
 	v := polymarket.New(demo.Config{Markets: 400, Seed: 1, Clock: clock, Control: true})
 	s := httptest.NewServer(v)
 	t.Cleanup(func() {

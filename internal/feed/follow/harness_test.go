@@ -15,7 +15,7 @@ import (
 	"oddsgraph/internal/feed/follow"
 	"oddsgraph/internal/market"
 	"oddsgraph/internal/market/messages"
-	"oddsgraph/tests/discard"
+	"oddsgraph/tests/tool"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -65,7 +65,7 @@ type testVenue struct {
 
 func newTestVenue(t *testing.T) *testVenue {
 	s := &testVenue{t: t, up: &upstream{open: make(map[messages.Topic]bool)}, seqs: make(map[messages.Topic]uint64)}
-	s.Feed = feed.New(feed.Config{Sink: discard.Sink{}})
+	s.Feed = feed.New(feed.Config{Sink: tool.Discard{}})
 	s.Connect(s.up)
 	ctx, cancel := context.WithCancel(t.Context())
 	s.ctx = ctx

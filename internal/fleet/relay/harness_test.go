@@ -16,7 +16,7 @@ import (
 	"oddsgraph/internal/fleet/relay"
 	"oddsgraph/internal/market"
 	"oddsgraph/internal/market/messages"
-	"oddsgraph/tests/discard"
+	"oddsgraph/tests/tool"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -246,7 +246,7 @@ func (f *fleet) join(name string, tokens int) *replica {
 	r.client = &client{venue: f.venue, calls: make(chan func(), 1_000_000), topics: map[messages.Topic]bool{}, sent: map[messages.Topic]int64{}}
 	r.Relay = relay.New(relay.Config{Replica: name, Topics: 1000}, r.port)
 	r.client.handler = r.Relay
-	r.feed = feed.New(feed.Config{Sink: discard.Sink{}, Linger: time.Second})
+	r.feed = feed.New(feed.Config{Sink: tool.Discard{}, Linger: time.Second})
 	r.Connect(r.client, held{r.feed})
 	r.feed.Connect(r.Relay)
 	f.venue.mu.Lock()

@@ -12,7 +12,7 @@ import (
 
 	"oddsgraph/internal/market"
 	"oddsgraph/internal/market/queries"
-	"oddsgraph/tests/testclock"
+	"oddsgraph/tests/tool"
 )
 
 // pageCase describes a venue and a sequence of reads of its trades or history.
@@ -108,7 +108,7 @@ func TestAccountPagesLearnParameters(t *testing.T) {
 		for _, list := range []string{"trades", "history"} {
 			t.Run(test.name+"/"+list, func(t *testing.T) {
 				v := newVenue(t, everywhere(test.serve))
-				clock := testclock.New(time.Date(2026, 3, 14, 15, 9, 26, 0, time.UTC))
+				clock := tool.NewClock(time.Date(2026, 3, 14, 15, 9, 26, 0, time.UTC))
 				c := v.client(t, func(cfg *Config) { cfg.Clock = clock })
 				asked, token := 0, ""
 				for i, read := range test.reads {
@@ -169,7 +169,7 @@ func TestSearchWithoutOptions(t *testing.T) {
 		}
 		answer("["+strings.Join(rows, ",")+"]")(w, r)
 	}))
-	clock := testclock.New(time.Date(2026, 3, 14, 15, 9, 26, 0, time.UTC))
+	clock := tool.NewClock(time.Date(2026, 3, 14, 15, 9, 26, 0, time.UTC))
 	c := v.client(t, func(cfg *Config) { cfg.Clock = clock })
 	for i, read := range []struct {
 		query queries.Search

@@ -8,7 +8,7 @@ import (
 	"time"
 
 	"oddsgraph/internal/market/reqctx"
-	"oddsgraph/tests/testclock"
+	"oddsgraph/tests/tool"
 )
 
 // pricesUpTo responds with prices. It refuses URLs of more than length bytes, and lists of more than ids ids, with status.
@@ -73,7 +73,7 @@ func TestURLLimitIsLearned(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			v := newVenue(t, everywhere(h))
-			clock := testclock.New(time.Unix(1_700_000_000, 0))
+			clock := tool.NewClock(time.Unix(1_700_000_000, 0))
 			c := v.client(t, func(cfg *Config) { cfg.Clock = clock })
 			ids := longIDs(80, 19)
 			for i, calls := range []int{3, 2, 2} {

@@ -15,7 +15,7 @@ import (
 	"oddsgraph/internal/market"
 	"oddsgraph/internal/venue/rest"
 	"oddsgraph/internal/venue/wire"
-	"oddsgraph/tests/testclock"
+	"oddsgraph/tests/tool"
 )
 
 // TestStatuses checks the error code of every endpoint for every kind of failed response.
@@ -101,7 +101,7 @@ func TestStatuses(t *testing.T) {
 					_, _ = io.WriteString(w, body)
 				}))
 				c := v.client(t, func(cfg *Config) {
-					cfg.Clock, cfg.Rand = testclock.New(now), func() float64 { return 0.5 }
+					cfg.Clock, cfg.Rand = tool.NewClock(now), func() float64 { return 0.5 }
 				})
 				absent, err := r.call(asUser(t), c)
 				want := tt.public

@@ -13,7 +13,7 @@ import (
 	"oddsgraph/internal/market/queries"
 	"oddsgraph/internal/market/reqctx"
 	"oddsgraph/internal/venue/wire"
-	"oddsgraph/tests/testclock"
+	"oddsgraph/tests/tool"
 )
 
 // demoCall is a read of the demo venue. read returns the values as text, and the rows that the client left out.
@@ -25,7 +25,7 @@ type demoCall struct {
 // startDemo starts a demo venue with a clock that does not advance. It returns the venue, its URL, and a read for each endpoint.
 func startDemo(t *testing.T) (*demo.Venue, string, []demoCall) {
 	t.Helper()
-	v := demo.New(demo.Config{Markets: 40, Clock: testclock.New(time.Date(2026, 3, 14, 15, 0, 0, 0, time.UTC))})
+	v := demo.New(demo.Config{Markets: 40, Clock: tool.NewClock(time.Date(2026, 3, 14, 15, 0, 0, 0, time.UTC))})
 	s := httptest.NewServer(v)
 	t.Cleanup(s.Close)
 	tokens := v.Tokens()
@@ -159,7 +159,7 @@ func TestDemoFaults(t *testing.T) {
 	} {
 		for i, r := range all {
 			t.Run(fmt.Sprintf("%s %d%s%s", tt.fault.Kind, tt.fault.Status, tt.fault.Body, r.path), func(t *testing.T) {
-				clock := testclock.New(time.Now())
+				clock := tool.NewClock(time.Now())
 				c := newClient(t, url, func(cfg *Config) {
 					cfg.Clock, cfg.MaxBody = clock, 1<<20
 					if tt.code == market.CodeUpstreamTimeout {

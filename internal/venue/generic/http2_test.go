@@ -17,7 +17,7 @@ import (
 	"oddsgraph/internal/market"
 	"oddsgraph/internal/market/reqctx"
 	"oddsgraph/internal/venue/rest"
-	"oddsgraph/tests/testclock"
+	"oddsgraph/tests/tool"
 )
 
 // overTLS returns a transport like that of the client, which also trusts the certificate of the test server s.
@@ -89,7 +89,7 @@ func TestFaultsOverHTTP2(t *testing.T) {
 			}
 			s.StartTLS()
 			t.Cleanup(s.Close)
-			clock := testclock.New(time.Now())
+			clock := tool.NewClock(time.Now())
 			c := newClient(t, s.URL, func(cfg *Config) {
 				cfg.Transport, cfg.Retries, cfg.Clock, cfg.Rand = overTLS(t, s), 2, clock, func() float64 { return 0.5 }
 				if tt.timeout > 0 {

@@ -10,7 +10,7 @@ import (
 	"time"
 
 	"oddsgraph/internal/market"
-	"oddsgraph/tests/testclock"
+	"oddsgraph/tests/tool"
 )
 
 // listCase describes a venue and a sequence of reads of its lists.
@@ -124,7 +124,7 @@ func TestWholeListsLearnParameters(t *testing.T) {
 			t.Run(test.name+"/"+name, func(t *testing.T) {
 				rows := 0
 				v := newVenue(t, everywhere(func(w http.ResponseWriter, r *http.Request) { test.serve(w, r, rows) }))
-				clock := testclock.New(time.Date(2026, 3, 14, 15, 9, 26, 0, time.UTC))
+				clock := tool.NewClock(time.Date(2026, 3, 14, 15, 9, 26, 0, time.UTC))
 				c := v.client(t, func(cfg *Config) { cfg.Clock = clock })
 				asked := 0
 				for i, one := range test.reads {

@@ -14,7 +14,7 @@ import (
 	"oddsgraph/internal/market"
 	"oddsgraph/internal/market/reqctx"
 	"oddsgraph/internal/venue/rest"
-	"oddsgraph/tests/testclock"
+	"oddsgraph/tests/tool"
 )
 
 const detailsPath = "/api/exchange/market-details"
@@ -104,7 +104,7 @@ func TestUnsupportedListIsLearned(t *testing.T) {
 	for name, refuse := range refusals {
 		t.Run(name, func(t *testing.T) {
 			odd := &partialVenue{refuse: refuse}
-			clock := testclock.New(time.Unix(1_700_000_000, 0))
+			clock := tool.NewClock(time.Unix(1_700_000_000, 0))
 			v := newVenue(t, map[string]http.HandlerFunc{detailsPath: odd.details})
 			c := v.client(t, func(cfg *Config) { cfg.Clock = clock })
 			ask := func(want string, calls, cost int) {

@@ -9,7 +9,7 @@ import (
 	"oddsgraph/internal/market"
 	"oddsgraph/internal/market/reqctx"
 	"oddsgraph/internal/venue/rest"
-	"oddsgraph/tests/testclock"
+	"oddsgraph/tests/tool"
 )
 
 // TestSpreadsWithoutTheEndpoint checks that the client takes spreads from order books if the venue has no spreads endpoint, and
@@ -30,7 +30,7 @@ func TestSpreadsWithoutTheEndpoint(t *testing.T) {
 				paths[reqctx.EndpointSpreads]: test.serve,
 				paths[reqctx.EndpointBook]:    answer(`{"bids":[{"price":0.4,"size":1}],"asks":[{"price":0.43,"size":2}],"spread":0.03}`),
 			})
-			clock := testclock.New(time.Unix(1_700_000_000, 0))
+			clock := tool.NewClock(time.Unix(1_700_000_000, 0))
 			c := v.client(t, func(cfg *Config) { cfg.Clock = clock })
 			for i, calls := range []int{test.first, test.later} {
 				before := v.count()
@@ -98,7 +98,7 @@ func TestSpreadsFailOverToBooks(t *testing.T) {
 					answer(topOfTest)(w, r)
 				},
 			})
-			clock := testclock.New(time.Unix(1_700_000_000, 0))
+			clock := tool.NewClock(time.Unix(1_700_000_000, 0))
 			c := v.client(t, func(cfg *Config) {
 				cfg.Clock = clock
 				if name == "timeout" {

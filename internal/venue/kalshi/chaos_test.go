@@ -19,7 +19,7 @@ import (
 	"oddsgraph/internal/market/messages"
 	"oddsgraph/internal/venue/stream"
 	"oddsgraph/internal/venue/wire"
-	"oddsgraph/tests/testclock"
+	"oddsgraph/tests/tool"
 )
 
 // link is a codec that is connected to the simulator.
@@ -134,7 +134,7 @@ func levelsOf(b *market.Book) string {
 // TestChaos loses 5 % of the frames of the simulator. Every book that is not marked as lost must equal the venue's book, and every
 // lost book must be repaired.
 func TestChaos(t *testing.T) {
-	clock := testclock.New(start)
+	clock := tool.NewClock(start)
 	sim := simulator.New(simulator.Config{
 		Demo: demo.Config{Markets: 120, Seed: 3, Clock: clock}, Keys: map[string]*rsa.PublicKey{"id": &newPrivate().PublicKey}, TokensPerSecond: 1 << 20,
 	})

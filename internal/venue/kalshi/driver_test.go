@@ -22,7 +22,7 @@ import (
 	"oddsgraph/internal/market/queries"
 	"oddsgraph/internal/market/reqctx"
 	"oddsgraph/internal/venue/rest"
-	"oddsgraph/tests/testclock"
+	"oddsgraph/tests/tool"
 )
 
 // stub is a transport that answers calls by their path. It records the calls.
@@ -65,7 +65,7 @@ func text(body string) func(url.Values) (int, string) {
 func newDriver(t *testing.T, answers map[string]func(url.Values) (int, string)) (*Driver, *stub) {
 	t.Helper()
 	s := &stub{answers: answers}
-	d, err := New(rest.Config{Transport: s, Clock: testclock.New(start), Retries: -1})
+	d, err := New(rest.Config{Transport: s, Clock: tool.NewClock(start), Retries: -1})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -326,7 +326,7 @@ func TestUnsupported(t *testing.T) {
 
 // TestDriverOnSimulator makes all kinds of reads from the simulator and checks that their results agree with each other.
 func TestDriverOnSimulator(t *testing.T) {
-	clock := testclock.New(start)
+	clock := tool.NewClock(start)
 	sim := simulator.New(simulator.Config{Demo: demo.Config{Markets: 200, Seed: 5, Clock: clock}, Keys: map[string]*rsa.PublicKey{}, TokensPerSecond: 1 << 20})
 	server := httptest.NewServer(sim)
 	t.Cleanup(server.Close)

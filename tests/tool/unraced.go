@@ -1,6 +1,4 @@
-// Package unraced runs tests without the race detector. Tests that count allocations need this, because the race detector
-// allocates, too.
-package unraced
+package tool
 
 import (
 	"os"
@@ -10,9 +8,9 @@ import (
 	"testing"
 )
 
-// Run runs the calling test in a test binary without the race detector and returns true. If this binary has no race detector, Run
-// does nothing and returns false.
-func Run(t *testing.T) bool {
+// Unraced runs the calling test in a test binary without the race detector and returns true. If this binary has no race detector,
+// Unraced does nothing and returns false. Tests that count allocations need this, because the race detector allocates, too.
+func Unraced(t *testing.T) bool {
 	t.Helper()
 	if !Raced {
 		return false

@@ -1,6 +1,6 @@
-//go:build race
+//go:build !race
 
-package unraced
+package tool
 
 // Raced reports whether this binary was built with the race detector.
-const Raced = true
+const Raced = false

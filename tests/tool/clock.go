@@ -1,5 +1,4 @@
-// Package testclock has a clock for tests.
-package testclock
+package tool
 
 import (
 	"sync"
@@ -12,8 +11,8 @@ type Clock struct {
 	now time.Time
 }
 
-// New returns a clock that shows now.
-func New(now time.Time) *Clock { return &Clock{now: now} }
+// NewClock returns a clock that shows now.
+func NewClock(now time.Time) *Clock { return &Clock{now: now} }
 
 // Now returns the clock's time.
 func (c *Clock) Now() time.Time {
