@@ -9,6 +9,8 @@ import (
 	"strings"
 	"sync"
 	"time"
+
+	"oddsgraph/tests/tool"
 )
 
 // replicaServer is the prefix of the names of replicas.
@@ -75,7 +77,7 @@ func measureFleets(ctx context.Context, b *builds, o options) (*fleets, error) {
 	for range o.rounds {
 		for pair := range slices.Chunk(out.rows, 2) {
 			err := measureFleet(ctx, b, o, v, requests, pair[0], pair[1])
-			if errors.Is(err, errNoRedis) {
+			if missing := tool.MissingError(""); errors.As(err, &missing) {
 				return &fleets{missing: err.Error()}, nil
 			}
 			if err != nil {
@@ -126,7 +128,7 @@ func measureFleet(ctx context.Context, b *builds, o options, v venue, requests [
 // fleet has the replicas of one round, and for each replica the connections and the first response to each request.
 type fleet struct {
 	venue       venue
-	redis       *redis // nil if the replicas share nothing
+	redis       *tool.Redis // nil if the replicas share nothing
 	replicas    []*server
 	connections [][]*connection
 	answers     [][][]byte
@@ -146,14 +148,14 @@ func startFleet(ctx context.Context, b *builds, o options, v venue, n int, share
 	}
 	flags := slices.Concat(unlimited, warm, []string{"--venue-url=" + v.url})
 	if shares {
-		if f.redis, err = b.redis(ctx); err != nil {
+		if f.redis, err = tool.OpenRedis(b.dir); err != nil {
 			return nil, err
 		}
-		if err := f.redis.openLedger(ctx, v.url); err != nil {
+		if err := tool.OpenLedger(v.url, f.redis.Run); err != nil {
 			return nil, err
 		}
 		// The ledger counts calls only if the venue has a limit. The processors may be busy, so the timeout is longer than the default.
-		flags = append(flags, "--venue-public-per-minute=1000000", "--shared-url="+f.redis.url(), "--shared-timeout=1s", "--shared-replicas="+strconv.Itoa(n))
+		flags = append(flags, "--venue-public-per-minute=1000000", "--shared-url="+f.redis.URL(), "--shared-timeout=1s", "--shared-replicas="+strconv.Itoa(n))
 	}
 	for i := range n {
 		s, err := b.start(ctx, replicaServer+strconv.Itoa(i+1), program, "--listen", append(flags, o.flags...)...)
@@ -225,7 +227,7 @@ func (f *fleet) stop() {
 		s.stop()
 	}
 	if f.redis != nil {
-		f.redis.stop()
+		f.redis.Kill()
 	}
 }
 

@@ -71,8 +71,8 @@ func TestReplicasWithoutRedis(t *testing.T) {
 		}
 	}
 	t.Setenv("PATH", bin)
-	_, err := shared.redis(t.Context())
-	if !errors.Is(err, errNoRedis) || !strings.Contains(err.Error(), "apt-get install redis-server") {
+	_, err := tool.OpenRedis(t.TempDir())
+	if missing := tool.MissingError(""); !errors.As(err, &missing) || !strings.Contains(err.Error(), "apt-get install redis-server") {
 		t.Fatalf("the error is %v", err)
 	}
 	f := &fleets{missing: err.Error()}

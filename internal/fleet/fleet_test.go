@@ -73,7 +73,7 @@ func connected(t *testing.T, f *Fleet) {
 func TestOpenWithoutRedis(t *testing.T) {
 	t.Parallel()
 	server := tool.StartRedis(t)
-	server.Kill(t)
+	server.Kill()
 	f := join(t, Config{URL: server.URL()})
 	if got := ask(t, f, 10, 1); len(got.calls) != 0 || got.again <= 0 {
 		t.Errorf("without Redis an Ask was answered %+v; want no calls and a time to ask again", got)

@@ -147,11 +147,11 @@ func TestLedgerForgets(t *testing.T) {
 	for name, lose := range map[string]func(*testing.T, *tool.Redis){
 		"FLUSHALL": func(t *testing.T, server *tool.Redis) { server.CLI(t, "FLUSHALL") },
 		"restart with nothing": func(t *testing.T, server *tool.Redis) {
-			server.Kill(t)
+			server.Kill()
 			server.Start(t)
 		},
 		"restart with an old file": func(t *testing.T, server *tool.Redis) {
-			server.Kill(t) // after the restart, the server loads the state that SAVE stores below
+			server.Kill() // after the restart, the server loads the state that SAVE stores below
 			server.Start(t)
 		},
 	} {
@@ -244,9 +244,9 @@ func TestLedgerWhateverHappens(t *testing.T) {
 	}
 	for _, fault := range []func(){
 		func() { server.CLI(t, "FLUSHALL") },
-		func() { server.Kill(t); time.Sleep(300 * time.Millisecond); server.Start(t) },
+		func() { server.Kill(); time.Sleep(300 * time.Millisecond); server.Start(t) },
 		func() { signal(syscall.SIGSTOP); time.Sleep(700 * time.Millisecond); signal(syscall.SIGCONT) },
-		func() { server.CLI(t, "SAVE"); time.Sleep(200 * time.Millisecond); server.Kill(t); server.Start(t) },
+		func() { server.CLI(t, "SAVE"); time.Sleep(200 * time.Millisecond); server.Kill(); server.Start(t) },
 	} {
 		time.Sleep(1500 * time.Millisecond)
 		fault()

@@ -98,7 +98,7 @@ func sharedMetrics(t *testing.T, m *scraped) {
 	a.query(t, `query($t: [String!]!) { spreads(tokenIds: $t) { bestAsk } }`, vars{"t": ids[6:7]}, anonymous)
 	sa = a.scrape(t)
 	sa.within("oddsgraph_shared_hold_seconds", 1, 60)
-	server.Kill(t)
+	server.Kill()
 	eventually(t, "the circuit opens", func() bool { return a.scrape(t).samples["oddsgraph_shared_connected"] == 0 })
 	ask(a, ids[7])
 	sa = a.scrape(t)

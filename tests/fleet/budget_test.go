@@ -75,7 +75,7 @@ func TestBudgetRedisFaults(t *testing.T) {
 	budget(t, func(t *testing.T, began time.Time, server *tool.Redis, _ []*replica, _ func(int, func(*os.Process))) {
 		at := func(d time.Duration) { time.Sleep(time.Until(began.Add(d))) }
 		at(10 * time.Second)
-		server.Kill(t)
+		server.Kill()
 		at(18 * time.Second)
 		server.Start(t)
 		at(30 * time.Second)

@@ -194,5 +194,5 @@ func TestReadsUnderFaults(t *testing.T) {
 	proxy.delay.Store(0)
 	fault("stopped", func() { signal(t, faulty.Process(), syscall.SIGSTOP) })
 	signal(t, faulty.Process(), syscall.SIGCONT)
-	fault("killed", func() { faulty.Kill(t) })
+	fault("killed", func() { faulty.Kill() })
 }

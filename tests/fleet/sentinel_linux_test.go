@@ -98,7 +98,7 @@ func TestSentinel(t *testing.T) {
 	for _, server := range g.servers {
 		eventually(t, "the copies have the value", func() bool { return strings.Contains(server.CLI(t, "KEYS", "*"), ":value:") })
 	}
-	g.servers[old].Kill(t)
+	g.servers[old].Kill()
 	eventually(t, "a copy is the primary", func() bool { p := g.primary(); return p != "" && p != old })
 	now := g.primary()
 	for _, r := range []*replica{a, b} {

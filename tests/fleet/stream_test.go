@@ -330,7 +330,7 @@ func TestStream(t *testing.T) {
 	w.settle(t, "after the stop of an owner")
 	eventually(t, "each topic is subscribed once after the stop of an owner", w.subscribedOnce)
 
-	server.Kill(t)
+	server.Kill()
 	time.Sleep(2 * time.Second)
 	server.Start(t)
 	time.Sleep(time.Second)
@@ -356,7 +356,7 @@ func TestStreamWithoutRedis(t *testing.T) {
 		replicas = append(replicas, r)
 	}
 	w.settle(t, "at the start")
-	server.Kill(t)
+	server.Kill()
 	time.Sleep(11 * time.Second)
 	eventually(t, "each replica has its own stream", func() bool { return v.demo.Stats().Stream.Subscriptions["orderbook"] == 24 })
 	w.settle(t, "without the server")

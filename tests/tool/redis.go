@@ -3,6 +3,7 @@ package tool
 import (
 	"crypto/sha256"
 	"encoding/hex"
+	"errors"
 	"fmt"
 	"os"
 	"os/exec"
@@ -13,7 +14,7 @@ import (
 	"time"
 )
 
-// Redis is a redis-server of a test, on a Unix socket.
+// Redis is a redis-server of a test or benchmark, on a Unix socket.
 type Redis struct {
 	path, dir string
 	args      []string
@@ -29,11 +30,22 @@ func StartRedis(t testing.TB, args ...string) *Redis {
 	}
 	r := &Redis{path: Require(t, "redis-server"), dir: dir, args: args}
 	t.Cleanup(func() {
-		r.Kill(t)
+		r.Kill()
 		_ = os.RemoveAll(dir)
 	})
 	r.Start(t)
 	return r
+}
+
+// OpenRedis starts a redis-server with its files in dir, whose path must be short. The caller must call Kill. If redis-server is
+// not installed, the error is a MissingError.
+func OpenRedis(dir string) (*Redis, error) {
+	path, err := Find("redis-server")
+	if err != nil {
+		return nil, err
+	}
+	r := &Redis{path: path, dir: dir}
+	return r, r.start()
 }
 
 // URL returns the server's address in the form of --shared-url.
@@ -45,23 +57,30 @@ func (r *Redis) Socket() string { return filepath.Join(r.dir, "redis.sock") }
 // Start starts the server, which must not be running. It returns when the server accepts commands.
 func (r *Redis) Start(t testing.TB) {
 	t.Helper()
+	if err := r.start(); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func (r *Redis) start() error {
 	_ = os.Remove(r.Socket())
 	r.cmd = exec.Command(r.path, slices.Concat([]string{"--port", "0", "--unixsocket", r.Socket(), "--dir", r.dir, "--save", "", "--appendonly", "no"}, r.args)...)
 	if err := r.cmd.Start(); err != nil {
-		t.Fatal(err)
+		r.cmd = nil
+		return err
 	}
 	for range 1000 {
-		if out, err := r.run("PING"); err == nil && out == "PONG" {
-			return
+		if out, err := r.Run("PING"); err == nil && out == "PONG" {
+			return nil
 		}
 		time.Sleep(10 * time.Millisecond)
 	}
-	t.Fatal("redis-server does not answer")
+	r.Kill()
+	return errors.New("redis-server does not answer")
 }
 
 // Kill ends the server at once, as kill -9 does. Data that the server did not save are lost.
-func (r *Redis) Kill(t testing.TB) {
-	t.Helper()
+func (r *Redis) Kill() {
 	if r.cmd == nil {
 		return
 	}
@@ -73,7 +92,7 @@ func (r *Redis) Kill(t testing.TB) {
 // OpenLedger creates the call ledger of a venue as the function OpenLedger does.
 func (r *Redis) OpenLedger(t testing.TB, venue string) {
 	t.Helper()
-	if err := OpenLedger(venue, r.run); err != nil {
+	if err := OpenLedger(venue, r.Run); err != nil {
 		t.Fatal(err)
 	}
 }
@@ -131,7 +150,7 @@ func (r *Redis) Process() *os.Process { return r.cmd.Process }
 // CLI runs a command and returns its output, in the raw format of redis-cli.
 func (r *Redis) CLI(t testing.TB, args ...string) string {
 	t.Helper()
-	out, err := r.run(args...)
+	out, err := r.Run(args...)
 	if err != nil {
 		t.Fatalf("redis-cli %s: %v\n%s", strings.Join(args, " "), err, out)
 	}
@@ -141,7 +160,8 @@ func (r *Redis) CLI(t testing.TB, args ...string) string {
 // cli returns the path of redis-cli, which is installed with the server.
 func (r *Redis) cli() string { return filepath.Join(filepath.Dir(r.path), "redis-cli") }
 
-func (r *Redis) run(args ...string) (string, error) {
+// Run is like CLI, but returns an error instead of ending the test.
+func (r *Redis) Run(args ...string) (string, error) {
 	out, err := exec.Command(r.cli(), append([]string{"-s", r.Socket(), "--raw"}, args...)...).CombinedOutput()
 	return strings.TrimSpace(string(out)), err
 }

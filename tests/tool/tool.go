@@ -3,6 +3,7 @@
 package tool
 
 import (
+	"errors"
 	"fmt"
 	"os"
 	"os/exec"
@@ -11,12 +12,17 @@ import (
 	"testing"
 )
 
-// Require returns the path of a program that scripts/tools lists. If it is missing, Require ends the test as Missing does.
-func Require(t testing.TB, name string) string {
-	t.Helper()
+// MissingError is the error of a program that is not installed. It names the program and says what to install.
+type MissingError string
+
+// Error implements error.
+func (e MissingError) Error() string { return string(e) }
+
+// Find returns the path of a program that scripts/tools lists. If the program is not installed, the error is a MissingError.
+func Find(name string) (string, error) {
 	root, err := ModuleRoot()
 	if err != nil {
-		t.Fatal(err)
+		return "", err
 	}
 	var stderr strings.Builder
 	cmd := exec.Command("sh", filepath.Join(root, "scripts", "tools"), "find", name)
@@ -24,13 +30,25 @@ func Require(t testing.TB, name string) string {
 	out, err := cmd.Output()
 	switch {
 	case err == nil:
-		return strings.TrimSpace(string(out))
+		return strings.TrimSpace(string(out)), nil
 	case cmd.ProcessState != nil && cmd.ProcessState.ExitCode() == 1:
-		Missing(t, "%s", strings.TrimSpace(stderr.String()))
+		return "", MissingError(strings.TrimSpace(stderr.String()))
 	default:
-		t.Fatalf("looking for %s: %v: %s", name, err, stderr.String())
+		return "", fmt.Errorf("looking for %s: %w: %s", name, err, stderr.String())
 	}
-	return ""
+}
+
+// Require is like Find, but ends the test if there is an error. If the program is not installed, it ends the test as Missing does.
+func Require(t testing.TB, name string) string {
+	t.Helper()
+	path, err := Find(name)
+	if missing := MissingError(""); errors.As(err, &missing) {
+		Missing(t, "%s", missing)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	return path
 }
 
 // Missing skips a test because the machine lacks something that the test needs. With CI=true, Missing fails the test.
