@@ -13,9 +13,6 @@ import (
 	"oddsgraph/internal/market"
 )
 
-// DateTimeLayout is the format of a DateTime in responses: RFC 3339 in UTC with milliseconds.
-const DateTimeLayout = "2006-01-02T15:04:05.000Z07:00"
-
 // The executor calls the functions AppendX. gqlgen requires the functions MarshalX, which write the same texts.
 
 // AppendDecimal appends an exact number as a JSON string without exponent.
@@ -56,7 +53,7 @@ func UnmarshalDecimal(v any) (market.Decimal, error) {
 	return d, nil
 }
 
-// AppendDateTime appends a time in UTC with milliseconds.
+// AppendDateTime appends a time as RFC 3339 in UTC with milliseconds.
 func AppendDateTime(dst []byte, t time.Time) []byte {
 	t = t.UTC()
 	dst = t.AppendFormat(append(dst, '"'), time.RFC3339) // package time has a fast path for RFC 3339

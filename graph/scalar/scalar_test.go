@@ -54,7 +54,7 @@ func TestDateTime(t *testing.T) {
 	}
 	for n := range int64(1000) {
 		at := time.Unix(n*86_313_597-40_000_000_000, n*1_000_003%int64(time.Second))
-		if got, want := string(AppendDateTime(nil, at)), `"`+at.UTC().Format(DateTimeLayout)+`"`; got != want {
+		if got, want := string(AppendDateTime(nil, at)), `"`+at.UTC().Format("2006-01-02T15:04:05.000Z07:00")+`"`; got != want {
 			t.Fatalf("%v: %s, want %s", at, got, want)
 		}
 	}
