@@ -73,14 +73,13 @@ func (c *Client) Watch(t messages.Topic, creds *market.Credentials) error {
 	}
 	e := c.pool.topics[t]
 	if e == nil {
-		k := c.assign(t)
-		if k == nil {
+		if !c.hasRoom(t, c.pool.public...) {
 			return ErrFull
 		}
-		e = &entry{topic: t, conn: k}
+		e = &entry{topic: t, conn: c.assign(t)}
 		c.pool.topics[t] = e
-		k.topics[t] = e
-	} else if !e.wanted && !c.hasRoom(e) {
+		e.conn.topics[t] = e
+	} else if !e.wanted && !c.hasRoom(t, e.conn) {
 		return ErrFull
 	}
 	if !e.wanted {
@@ -140,9 +139,6 @@ func validTopic(t messages.Topic) bool {
 // assign returns a connection for a new topic, or nil if the pool is full. It may add a connection. The caller holds the lock.
 func (c *Client) assign(t messages.Topic) *connection {
 	if t.Channel == messages.ChannelUser {
-		if c.pool.identities >= maxIdentities {
-			return nil
-		}
 		return c.add(t)
 	}
 	for _, k := range c.pool.public {
@@ -161,21 +157,18 @@ func (c *Client) assign(t messages.Topic) *connection {
 	return c.add(messages.Topic{})
 }
 
-// hasRoom reports whether the limits allow the topic of e to be watched again. The topic was unwatched, but its connection has not
-// released e yet. The topic stays with this connection, even if the connection then has more than perConnection subjects. The
-// caller holds the lock.
-func (c *Client) hasRoom(e *entry) bool {
-	if e.conn.user() {
+// hasRoom reports whether the limits allow t to be watched if it joins one of connections. A topic that was unwatched stays with its
+// connection until the connection has released it. So a connection can have more than perConnection subjects, and then another one
+// must have fewer. The caller holds the lock.
+func (c *Client) hasRoom(t messages.Topic, connections ...*connection) bool {
+	if t.Channel == messages.ChannelUser {
 		return c.pool.identities < maxIdentities
-	}
-	if e.conn.carries(e.topic) {
-		return true
 	}
 	load := 0
 	for _, k := range c.pool.public {
 		load += k.load
 	}
-	return load < c.pool.perConnection*c.cfg.Connections
+	return load < c.pool.perConnection*c.cfg.Connections || slices.ContainsFunc(connections, func(k *connection) bool { return k.carries(t) })
 }
 
 // add adds a connection for the user topic identity, or for public topics if identity is the zero topic. The caller holds the lock.

@@ -48,6 +48,30 @@ func TestUnwatch(t *testing.T) {
 	})
 }
 
+// TestFullPool checks that a full pool takes no topic, although a topic that was watched again has left room on its old neighbour. A
+// connection that must give a topic away after a reconnect then finds a place for it.
+func TestFullPool(t *testing.T) {
+	inBubble(t, func(c *Config, _ *venue) { c.TopicsPerConnection, c.Connections = 2, 2 }, func(b *bench) {
+		all := books(4)
+		b.watch(all...)
+		b.settle()
+		b.Unwatch(all[0])
+		b.Unwatch(all[2])
+		b.watch(book("new"), all[0]) // both are on the first connection, which has three topics now
+		b.equal("error of a fifth topic", b.Watch(book("more"), nil), ErrFull)
+		b.settle()
+		b.calls.take()
+		b.Reconnect(all[0])
+		b.pass(time.Minute)
+		for _, call := range b.calls.take() {
+			if strings.HasPrefix(call, "refused") {
+				t.Error(call)
+			}
+		}
+		b.equal("topics", b.Stats().Topics, 4)
+	})
+}
+
 // TestPool checks that topics fill one connection after another until the pool is full.
 func TestPool(t *testing.T) {
 	inBubble(t, func(c *Config, _ *venue) { c.TopicsPerConnection, c.Connections = 3, 2 }, func(b *bench) {
