@@ -140,7 +140,7 @@ func newAnswer() *answer {
 
 var jsonType = []string{"application/json"}
 
-// release returns the answer to the pool.
+// release returns the answer to the pool. It drops an answer with a body buffer of more than 1 MiB.
 func (a *answer) release() {
 	if cap(a.body) <= 1<<20 {
 		answers.Put(a)

@@ -68,7 +68,7 @@ func newInstrument(tick, price Price, reach, depth int, now millis, r *rng) *ins
 }
 
 // quote sets the price in ticks, puts the levels around it, and appends the changed levels to changes. A level keeps its size if it
-// is within reach before and after the move and stays a bid or stays an ask.
+// is within in.reach before and after the move and stays a bid or stays an ask. A best level is never empty.
 func (in *instrument) quote(price int, r *rng, changes []levelChange) []levelChange {
 	oldBid, oldAsk, fresh := in.bid, in.ask, in.bid == 0 && in.ask == in.ticks
 	below, above := r.intn(2), r.intn(2)
@@ -112,7 +112,7 @@ func (in *instrument) quote(price int, r *rng, changes []levelChange) []levelCha
 	return changes
 }
 
-// open fills an empty book with levels around the price.
+// open fills an empty book with levels around the price. It uses reach and depth only if the book never had levels.
 func (in *instrument) open(reach, depth int, r *rng) {
 	if in.sizes == nil {
 		in.reach, in.depth, in.sizes = reach, depth, make([]int32, in.ticks+1)
@@ -237,7 +237,7 @@ func (w view) bestAsk() (Price, bool) {
 	return Price(w.ask) * w.tick, w.ask < w.ticks
 }
 
-// eachBid calls f with the bids from the highest price, until f returns false.
+// eachBid calls f with each bid, highest price first, until f returns false.
 func (w view) eachBid(f func(Level) bool) {
 	if w.mirrored {
 		w.eachUp(f)
@@ -246,7 +246,7 @@ func (w view) eachBid(f func(Level) bool) {
 	}
 }
 
-// eachAsk calls f with the asks from the lowest price, until f returns false.
+// eachAsk calls f with each ask, lowest price first, until f returns false.
 func (w view) eachAsk(f func(Level) bool) {
 	if w.mirrored {
 		w.eachDown(f)

@@ -36,7 +36,7 @@ func newCall(r *http.Request) (*call, *apiError) {
 	return c, nil
 }
 
-// get returns a parameter, or "" when it is missing.
+// get returns the value of a parameter, or "" if the parameter is missing.
 func (c *call) get(name string) string { return c.query.Get(name) }
 
 // has reports whether the request has the parameter, even if it is empty.
@@ -65,7 +65,8 @@ func (c *call) mentions(tokenID string) bool {
 	return false
 }
 
-// exactlyOne returns which of the parameters the request has. It returns an error if the request has none of them or several.
+// exactlyOne returns the name of the parameter that the request has. It returns an error if the request has none of the parameters
+// or several. An empty parameter counts as missing.
 func (c *call) exactlyOne(names ...string) (string, *apiError) {
 	found := ""
 	for _, name := range names {
@@ -84,7 +85,8 @@ func (c *call) exactlyOne(names ...string) (string, *apiError) {
 	return found, nil
 }
 
-// list returns the identifiers of a comma-separated parameter. It refuses more than limit identifiers.
+// list returns the identifiers of a comma-separated parameter. It refuses more than limit identifiers, and identifiers that are
+// empty or too long.
 func (c *call) list(name string, limit int) ([]string, *apiError) {
 	ids := strings.Split(c.get(name), ",")
 	if len(ids) > limit {
@@ -98,11 +100,11 @@ func (c *call) list(name string, limit int) ([]string, *apiError) {
 	return ids, nil
 }
 
-// number returns an integer parameter from low to high. It returns the argument otherwise if the parameter is missing.
-func (c *call) number(name string, low, high, otherwise int) (int, *apiError) {
+// number returns an integer parameter from low to high. It returns fallback if the parameter is missing or empty.
+func (c *call) number(name string, low, high, fallback int) (int, *apiError) {
 	s := c.get(name)
 	if s == "" {
-		return otherwise, nil
+		return fallback, nil
 	}
 	n, err := strconv.Atoi(s)
 	if err != nil || n < low || n > high {
@@ -111,7 +113,7 @@ func (c *call) number(name string, low, high, otherwise int) (int, *apiError) {
 	return n, nil
 }
 
-// date returns a YYYY-MM-DD parameter as the start of that UTC day. It returns false if the parameter is missing.
+// date returns a YYYY-MM-DD parameter as the start of that UTC day. It returns false if the parameter is missing or empty.
 func (c *call) date(name string) (millis, bool, *apiError) {
 	s := c.get(name)
 	if s == "" {
@@ -124,7 +126,7 @@ func (c *call) date(name string) (millis, bool, *apiError) {
 	return millisOf(t), true, nil
 }
 
-// instant returns a parameter that is an ISO 8601 date-time or a date. It returns false if the parameter is missing.
+// instant returns a parameter that is an ISO 8601 date-time or a date. It returns false if the parameter is missing or empty.
 func (c *call) instant(name string) (millis, bool, *apiError) {
 	s := c.get(name)
 	if s == "" {

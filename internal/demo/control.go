@@ -23,7 +23,7 @@ import (
 //	POST /__control/step    {"steps":10}, see [Venue.Step]
 //	POST /__control/restart {"code":4003}, see [Venue.Restart]
 //
-// The POST endpoints answer {"success":true}, or status 400 if the body is not valid. Rate limits, latency and faults don't
+// The POST endpoints answer {"success":true}, or status 400 if the request is not valid. Rate limits, latency and faults don't
 // apply to control endpoints.
 const controlPrefix = "/__control/"
 
@@ -37,14 +37,15 @@ const (
 type Stats struct {
 	// Requests counts the requests by path.
 	Requests map[string]int64 `json:"requests"`
-	// Keys counts the identifiers in the requests by path. A request without a list of identifiers counts as 1.
+	// Keys counts, by path, the identifiers in the requests. A request without a list of identifiers counts as 1.
 	Keys map[string]int64 `json:"keys"`
 	// Statuses counts the responses by HTTP status, before a fault changes the status.
 	Statuses map[string]int64 `json:"statuses"`
 	Stream   StreamStats      `json:"stream"`
 }
 
-// stats has the counters of [Stats]. requests and keys have the indexes of endpoints; the index of statuses is the HTTP status.
+// stats has the counters of [Stats]. The fields requests and keys have the indexes of the variable endpoints. The index of statuses
+// is the HTTP status.
 type stats struct {
 	requests, keys [16]atomic.Int64
 	statuses       [600]atomic.Int64

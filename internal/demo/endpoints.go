@@ -103,7 +103,8 @@ func (v *Venue) admit(e *endpoint, c *call) *apiError {
 	return nil
 }
 
-// check returns an error if the request has unknown parameters. The error names the first one in alphabetical order.
+// check returns an error if the request has unknown parameters. The error names the alphabetically first one if that name is not
+// too long.
 func (f *form) check(c *call) *apiError {
 	unknown, found := "", false
 	for name := range c.query {
@@ -120,7 +121,7 @@ func (f *form) check(c *call) *apiError {
 	return badRequest("unknown parameter " + cmp.Or(unknown, `""`))
 }
 
-// shape removes from an answer everything that a strict venue does not send.
+// shape gives an answer the form that a strict venue sends.
 func (f *form) shape(a *answer) {
 	if len(f.members) == 0 && len(f.values) == 0 {
 		return
@@ -130,7 +131,7 @@ func (f *form) shape(a *answer) {
 	}
 }
 
-// shaped removes the members that the form does not list and replaces texts by values. It changes value in place.
+// shaped returns value with only the allowed members, and with the replacements of f.values. It changes lists and objects in place.
 func (f *form) shaped(value any) any {
 	switch v := value.(type) {
 	case string:

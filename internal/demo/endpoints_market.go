@@ -14,7 +14,8 @@ const (
 	maxDays      = 366
 )
 
-// answerTokens serves an endpoint with one tokenId or a list of tokenIds. add appends the object of one token.
+// answerTokens serves an endpoint that takes tokenId or tokenIds. It omits unknown tokenIds. The parameter list is the name of the
+// list in the answer. The function add appends the object of one token.
 func (v *Venue) answerTokens(c *call, b []byte, list string, add func([]byte, *token) []byte) ([]byte, *apiError) {
 	form, err := c.exactlyOne("tokenId", "tokenIds")
 	if err != nil {
@@ -161,7 +162,8 @@ func (v *Venue) answerHistory(c *call, b []byte) ([]byte, *apiError) {
 	return append(b, "]}"...), nil
 }
 
-// answerDetails serves one market by an identifier, or several by a list of identifiers.
+// answerDetails serves one market by an identifier, or several by a list of identifiers. For a list it omits unknown and repeated
+// markets.
 func (v *Venue) answerDetails(c *call, b []byte) ([]byte, *apiError) {
 	form, err := c.exactlyOne("id", "marketId", "tokenId", "slug", "ids", "tokenIds")
 	if err != nil {

@@ -24,7 +24,7 @@ type searchIndex struct {
 	hits    [][]hit            // hits[i] has the hits of words[i]
 }
 
-// hit is a market that has a word. weight depends on where the word is: in the question, an outcome, the event's title or a tag.
+// hit is a market that has a word. weight depends on the text that has the word, such as the question or a tag.
 type hit struct {
 	market int32
 	weight int32
@@ -102,8 +102,8 @@ func wordsOf(text string) []string {
 	return strings.FieldsFunc(strings.ToLower(text), func(c rune) bool { return !unicode.IsLetter(c) && !unicode.IsDigit(c) })
 }
 
-// scores returns how well each market matches the words. The score of a market is positive if each word is a prefix of some word
-// of the market. A match of a whole word counts twice.
+// scores returns how well each market matches the words. The score of a market is positive if each word is a prefix of some word of
+// the market, or else 0. A match of a whole word counts twice.
 func (x *searchIndex) scores(words []string) []int32 {
 	total := make([]int32, len(x.markets))
 	for n, word := range words {
@@ -139,7 +139,7 @@ type search struct {
 	sort                  string
 	ascending             bool
 	limit                 int
-	after                 *market // last market of the previous page
+	after                 *market // last market of the previous page; nil for the first page
 }
 
 // newSearch reads a request. The default order is descending for every sort.
@@ -200,7 +200,7 @@ func (s *search) matches(m *market) bool {
 		(s.eventSlug == "" || s.eventSlug == m.event.slug)
 }
 
-// find returns a page of markets and the number of all matches.
+// find returns a page of markets, the number of all matches, and whether there are matches after the page.
 func (x *searchIndex) find(s *search) (page []*market, total int, more bool) {
 	rank := x.ranks[s.sort]
 	var scores []int32

@@ -92,7 +92,7 @@ func (o *order) status() string {
 }
 
 // answerRows serves a list whose elements have increasing numbers. A cursor contains the number of the last element of a page, so
-// that the next page continues correctly even if that element is removed. totalCount counts the elements of all pages.
+// the next page continues correctly even if that element is removed. totalCount counts the elements of all pages.
 func answerRows[T any](v *Venue, c *call, b []byte, name string, rows func() []T, number func(T) uint64,
 	add func(T, []byte) []byte) ([]byte, *apiError) {
 	limit, err := c.number("limit", 1, maxRows, maxRows)
@@ -125,7 +125,7 @@ func answerRows[T any](v *Venue, c *call, b []byte, name string, rows func() []T
 	return append(b, '}'), nil
 }
 
-// cursorAt returns the cursor of the element with the number.
+// cursorAt returns the cursor that contains the number.
 func cursorAt(number uint64) string {
 	return base64.RawURLEncoding.EncodeToString(strconv.AppendUint([]byte("n"), number, 36))
 }
@@ -228,7 +228,7 @@ func (w *wallet) appendTransaction(b []byte, i int) []byte {
 type recordQuery struct {
 	from, to      millis
 	limit, offset int
-	before        uint64 // number in the cursor; only records with smaller numbers match
+	before        uint64 // number in the cursor; if hasCursor, only records with smaller numbers match
 	marketID      string
 	kinds         []kind // all kinds if empty
 

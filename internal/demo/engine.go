@@ -10,7 +10,7 @@ import (
 // pace is the time between two steps of Run.
 const pace = 150 * time.Millisecond
 
-// move is the effect of one step on one instrument. Applying its changes to the previous book gives the book at bookSeq.
+// move is the effect of one step on one instrument. Applying its changes to the previous book gives the book at instrument.bookSeq.
 type move struct {
 	instrument *instrument
 	token      *token // first token of the instrument
@@ -33,9 +33,10 @@ func (v *Venue) Run(ctx context.Context) error {
 	}
 }
 
-// Step moves the market once. About one in sixty of the open books gets a new price or new sizes. Some books and demo accounts
-// trade. A step changes each book and each price at most once, so Run changes none of them more than ten times a second. The
-// changes depend on the seed, the number of previous steps and the clock.
+// Step moves the market once. About one in sixty of the open books gets a new price or new sizes. Some books, demo accounts and
+// other subscribed wallets trade. A step moves each book and each price at most once, so Run moves none of them more than ten times
+// a second. A step may also change a market, see [Config.MarketEvery]. The changes depend on the seed, the number of previous steps
+// and the clock.
 func (v *Venue) Step() {
 	_ = v.change(func(now millis) error {
 		v.steps++
@@ -64,8 +65,8 @@ func (v *Venue) Step() {
 	})
 }
 
-// change runs f while it holds the venue's lock, then streams the changes of accounts. Every method that changes the state uses
-// change.
+// change holds the venue's lock, runs f, streams the changes of wallets, and runs a restart that is due. Every method that changes
+// markets, books or wallets uses change.
 func (v *Venue) change(f func(now millis) error) error {
 	now := v.now()
 	v.mu.Lock()
@@ -105,7 +106,8 @@ func (v *Venue) move(t *token, price int, now millis) {
 	}
 }
 
-// moved assigns sequence numbers to the changes of an instrument's book and price, and streams the changes.
+// moved assigns sequence numbers to the changes of an instrument and streams the changes. The parameters book and price tell what
+// changed.
 func (v *Venue) moved(t *token, book, price bool, now millis) {
 	in := t.instrument
 	if book {
@@ -260,7 +262,7 @@ func (w *wallet) fold(count int) {
 }
 
 // tradeAccounts fills some of the demo accounts' orders that the market has reached. Sometimes an account also trades at the market
-// price or replaces an order. No position opens or closes.
+// price, or replaces or adds an order. No position opens or closes.
 func (v *Venue) tradeAccounts(now millis) {
 	r := &v.random
 	for i := range accounts {
@@ -279,7 +281,8 @@ func (v *Venue) tradeAccounts(now millis) {
 	}
 }
 
-// tradeGuests lets derived wallets trade while they have subscribers. They trade less often than the demo accounts.
+// tradeGuests lets wallets that are no demo accounts trade while they have subscribers. Such wallets trade less often than the demo
+// accounts.
 func (v *Venue) tradeGuests(now millis) {
 	r := &v.dice.guests
 	for _, t := range v.stream.users {
@@ -291,7 +294,8 @@ func (v *Venue) tradeGuests(now millis) {
 	}
 }
 
-// reached reports whether the best price of the opposite side has reached the order's limit price.
+// reached reports whether the best price of the opposite side has reached the order's limit price. It returns false if the market
+// is not open or the book is frozen.
 func (o *order) reached() bool {
 	if o.token.market.status != statusOpen || o.token.frozen {
 		return false
@@ -304,8 +308,9 @@ func (o *order) reached() bool {
 	return ok && bid >= o.price
 }
 
-// fillOrder fills half or all of the unfilled size of the order at index k. It reports whether the order has ended. If the
-// order has ended, fillOrder adds an order in the other direction to the end of the list.
+// fillOrder fills half or all of the unfilled size of the order at index k. If the cash or the position is too small, it cancels
+// the order instead. It reports whether the order has ended. After an order on an existing position has ended, fillOrder adds an
+// order in the other direction to the end of the list.
 func (v *Venue) fillOrder(w *wallet, k int, now millis, r *rng) bool {
 	o := w.orders[k]
 	p := w.held(o.token)
@@ -340,7 +345,8 @@ func (w *wallet) endOrder(k int, now millis) {
 	}
 }
 
-// place adds an order on a position, at a price near the market. The order sells if the cash is too low to buy.
+// place adds an order on a position, at a price near the market. The order sells if the parameter sell is true or if the cash is
+// too low to buy.
 func (w *wallet) place(p *position, sell bool, now millis, r *rng) {
 	o := newOrder(p, sell)
 	o.priceNear(r)
@@ -356,7 +362,7 @@ func (w *wallet) place(p *position, sell bool, now millis, r *rng) {
 }
 
 // requote replaces an order by a new order on the same position. If the wallet has fewer orders than usual because a market has
-// closed, requote only adds an order.
+// closed, requote tries to add an order instead.
 func (w *wallet) requote(now millis, r *rng) {
 	if len(w.orders) < w.usual {
 		for range 8 {
@@ -379,8 +385,9 @@ func (w *wallet) requote(now millis, r *rng) {
 	}
 }
 
-// takeLiquidity trades a tenth of a position's usual size at the market price. It buys if the position is smaller than its usual
-// size. Otherwise it sells.
+// takeLiquidity trades a tenth of a position's usual size, but at least one share, at the market price. It buys if the position is
+// smaller than its usual size. Otherwise it sells. It does nothing if the market does not trade, if the cash is too low, or if the
+// sale would close the position.
 func (v *Venue) takeLiquidity(w *wallet, p *position, now millis) {
 	size := max(p.usual/10, share)
 	side := Buy

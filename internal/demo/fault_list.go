@@ -7,8 +7,8 @@ import (
 )
 
 type faultList struct {
-	// any is true if rules apply to responses, streaming if rules apply to frames. A request or frame to which no rule applies need
-	// not take the lock.
+	// The field any is true if there are rules for responses. The field streaming is true if there are rules for frames. While a
+	// field is false, these responses or frames need not take the lock.
 	any, streaming atomic.Bool
 
 	mu    sync.Mutex
@@ -31,7 +31,7 @@ func (l *faultList) set(faults []Fault) {
 	l.count()
 }
 
-// count updates any and streaming.
+// count updates the fields any and streaming.
 func (l *faultList) count() {
 	streaming := 0
 	for i := range l.rules {

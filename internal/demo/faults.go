@@ -23,9 +23,9 @@ const (
 	FaultEmpty FaultKind = "empty"
 	// FaultTruncated answers the first half of the true body.
 	FaultTruncated FaultKind = "truncated"
-	// FaultWrongTypes answers the true body with a wrong type for every value. The outer lists stay.
+	// FaultWrongTypes answers the true body with a wrong type for every value. Lists of objects stay.
 	FaultWrongTypes FaultKind = "wrong-types"
-	// FaultMissingFields answers the true body without its values, except for identifiers. The outer lists stay.
+	// FaultMissingFields answers the true body without its values, except for identifiers. Lists of objects stay.
 	FaultMissingFields FaultKind = "missing-fields"
 	// FaultUnknownFields answers the true body with unknown members in every object.
 	FaultUnknownFields FaultKind = "unknown-fields"
@@ -51,13 +51,13 @@ const (
 	FaultReset FaultKind = "reset"
 	// FaultRefused resets the connection before the first byte, because a running venue cannot refuse a connection.
 	FaultRefused FaultKind = "refused"
-	// FaultLarge sends Bytes (64 MiB when 0) of white space and then the true body.
+	// FaultLarge sends Bytes of white space (64 MiB when 0, rounded up to whole MiB) and then the true body.
 	FaultLarge FaultKind = "large"
 	// FaultGzipBomb is FaultLarge, compressed by a factor of a thousand.
 	FaultGzipBomb FaultKind = "gzip-bomb"
-	// FaultLargeHeader answers correctly with a header of Bytes (1 MiB when 0).
+	// FaultLargeHeader answers correctly with a header of Bytes (1 MiB when 0, at most 64 MiB).
 	FaultLargeHeader FaultKind = "large-header"
-	// FaultRedirect answers Status (302 when 0) to Location, by default a host that does not exist.
+	// FaultRedirect redirects with Status (302 when 0) to Location, by default a host that does not exist.
 	FaultRedirect FaultKind = "redirect"
 	// FaultUnknownList simulates a venue without the parameters ids and tokenIds of market-details and without the parameter
 	// tokenIds of spreads. It answers 400 to requests with these parameters, and answers other requests correctly. Count counts

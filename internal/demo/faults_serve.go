@@ -23,7 +23,7 @@ func (f *Fault) needsAnswer() bool {
 	return false
 }
 
-// serveFault sends the spoiled answer after the latency and the fault's delay.
+// serveFault sends the spoiled answer after the latency and the fault's delay. FaultDrip has its delay between the bytes instead.
 func (v *Venue) serveFault(w http.ResponseWriter, r *http.Request, a *answer, f *Fault) {
 	wait := v.config.Latency
 	if f.Kind != FaultDrip {
@@ -122,12 +122,12 @@ func (a *answer) page(status int) {
 		status, status, http.StatusText(status))
 }
 
-// drip sends the body byte by byte.
-func (a *answer) drip(w http.ResponseWriter, r *http.Request, every time.Duration) {
+// drip sends the body byte by byte, with a pause after each byte.
+func (a *answer) drip(w http.ResponseWriter, r *http.Request, pause time.Duration) {
 	a.writeHead(w, len(a.body))
 	flusher := http.NewResponseController(w)
 	for i := range a.body {
-		if _, err := w.Write(a.body[i : i+1]); err != nil || flusher.Flush() != nil || !Pause(r.Context(), every) {
+		if _, err := w.Write(a.body[i : i+1]); err != nil || flusher.Flush() != nil || !Pause(r.Context(), pause) {
 			return
 		}
 	}
@@ -167,7 +167,7 @@ func gzipped(b []byte) []byte {
 	return out.Bytes()
 }
 
-// pad sends size bytes of white space, rounded up to mebibytes, and then the body.
+// pad sends size bytes of white space, rounded up to mebibytes, and then the body. If zip is true, it compresses both.
 func (a *answer) pad(w http.ResponseWriter, r *http.Request, size int64, zip bool) {
 	block, zipped := whiteSpace()
 	body := a.body

@@ -13,7 +13,8 @@ var waves = [...]wave{
 	{21 * day, 400}, {4 * day, 260}, {18 * hour, 160}, {3 * hour, 100}, {20 * minute, 60}, {5 * minute, 40},
 }
 
-// swing is the maximum distance of a price from its anchor. It is a percentage of the anchor's distance from the nearer of 0 and 1.
+// swing is the maximum distance of a price from its mean, the anchor. It is a percentage of the anchor's distance from the nearer
+// of 0 and 1.
 const swing = 35
 
 // settling is the time before the end of trading during which the price of a resolved market moves to its result.
@@ -115,7 +116,7 @@ func (m *market) history(outcome int, from, until, now millis) []point {
 	return points
 }
 
-// band returns bounds of the outcome's history.
+// band returns bounds of the outcome's history. The settling of a resolved market exceeds them.
 func (m *market) band(outcome int) (low, high Price) {
 	if m.binary() {
 		a := m.anchors[0]

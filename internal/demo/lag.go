@@ -21,44 +21,45 @@ type keptAnswer struct {
 	body []byte
 }
 
-// lagged writes an answer into a, and the age of the answer into the header Age. The answer is at most as old as Config.Lag.
-func (v *Venue) lagged(e *endpoint, c *call, a *answer) {
-	key, now, longest := c.r.URL.Path+"?"+c.r.URL.RawQuery, v.now(), millis(v.config.Lag.Milliseconds())
+// lagged writes an answer that is at most as old as Config.Lag into out, and the age of the answer into the header Age. An error
+// has no Age.
+func (v *Venue) lagged(e *endpoint, c *call, out *answer) {
+	key, now, maxAge := c.r.URL.Path+"?"+c.r.URL.RawQuery, v.now(), millis(v.config.Lag.Milliseconds())
 	scope := "public"
 	if e.user {
 		if err := c.authorize(); err != nil {
-			a.fail(err)
+			out.fail(err)
 			return
 		}
 		scope, key = "private", key+"\x00"+c.account.key
 	}
-	at, ok := v.lag.load(key, now, longest, a)
+	at, ok := v.lag.load(key, now, maxAge, out)
 	if !ok {
-		if v.answer(e, c, a); a.status != http.StatusOK {
+		if v.answer(e, c, out); out.status != http.StatusOK {
 			return
 		}
 		at = now
-		v.lag.store(key, at, a.body)
+		v.lag.store(key, at, out.body)
 	}
 	// max-age is rounded down and Age up, so that no client caches the answer for too long.
-	a.header.Set("Cache-Control", scope+", max-age="+strconv.FormatInt(int64(longest/second), 10))
-	a.header.Set("Age", strconv.FormatInt(int64((now-at+second-1)/second), 10))
+	out.header.Set("Cache-Control", scope+", max-age="+strconv.FormatInt(int64(maxAge/second), 10))
+	out.header.Set("Age", strconv.FormatInt(int64((now-at+second-1)/second), 10))
 }
 
-// load writes a cached answer into a and returns the time of the answer. ok is false if no cached answer is younger than longest.
-func (l *lag) load(key string, now, longest millis, a *answer) (at millis, ok bool) {
+// load writes a cached body into out and returns the time of the answer. ok is false if no cached answer is younger than maxAge.
+func (l *lag) load(key string, now, maxAge millis, out *answer) (at millis, ok bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	k, ok := l.kept[key]
-	if !ok || now-k.at >= longest {
+	if !ok || now-k.at >= maxAge {
 		return 0, false
 	}
-	a.body = append(a.body[:0], k.body...)
+	out.body = append(out.body[:0], k.body...)
 	return k.at, true
 }
 
 // store caches an answer. It does nothing if a newer answer is cached or if the body is larger than maxKept. If the total size
-// would exceed maxKept, store first removes all other answers.
+// would exceed maxKept, store first removes all answers.
 func (l *lag) store(key string, at millis, body []byte) {
 	l.mu.Lock()
 	defer l.mu.Unlock()

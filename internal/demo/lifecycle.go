@@ -13,7 +13,8 @@ var (
 )
 
 // SetStatus opens, closes, disputes or cancels a market. If the new status is not OPEN, the market's books become empty and its
-// orders are cancelled. SetStatus can't resolve a market (see [Venue.Resolve]) and can't change a resolved market.
+// orders are cancelled. SetStatus can't change a resolved market, and can't set the present status, UPCOMING or RESOLVED (see
+// [Venue.Resolve]).
 func (v *Venue) SetStatus(marketID, status string) error {
 	m := v.listing.marketByID[marketID]
 	if m == nil {
@@ -152,7 +153,7 @@ func (v *Venue) openBooks(m *market, now millis) {
 }
 
 // closeBooks empties the books of a market and cancels the orders on the market. The price of a book gets a new sequence number if
-// settled is true or the book had levels.
+// the parameter settled is true or if the book had levels.
 func (v *Venue) closeBooks(m *market, settled bool, now millis) {
 	for _, t := range m.tokens {
 		if t.mirrored {
@@ -180,7 +181,7 @@ func (w *wallet) cancelOrders(now millis, which func(*order) bool) {
 	}
 }
 
-// marketChanged assigns a sequence number to a change of a market and streams it.
+// marketChanged assigns a sequence number to a change of a market and streams the change.
 func (v *Venue) marketChanged(m *market, change string) {
 	m.seq += 1 + v.skippedTopic(m.topic)
 	v.publishMarket(m, change)
@@ -191,8 +192,8 @@ func (v *Venue) marketChanged(m *market, change string) {
 
 // Bounds of the automatic changes of markets, as divisors of the number of tradable instruments.
 const (
-	haltedParts  = 20 // at most a twentieth is closed at a time
-	refinedParts = 20 // at most a twentieth has a finer grid at a time
+	haltedParts  = 20 // at most a twentieth, plus 1, is closed at a time
+	refinedParts = 20 // at most a twentieth, plus 1, has a finer grid at a time
 	settledParts = 10 // at most a tenth resolves in all
 )
 

@@ -10,7 +10,7 @@ import (
 type category struct {
 	name, tag string
 	sources   []string
-	// plan returns the texts of event number n of the category. The event ends at end.
+	// plan returns the texts of event number n of the category. The event ends at the time end.
 	plan func(n int, s shape, end millis, r *rng) plan
 }
 
@@ -19,7 +19,8 @@ type plan struct {
 	title   string
 	tags    []string
 	markets []marketPlan
-	// ladder is true if YES in a market implies YES in the previous market. If it is false, exactly one of several markets is YES.
+	// ladder is true if YES in a market implies YES in the previous market. If ladder is false and the plan sets no chances,
+	// exactly one of several markets is YES.
 	ladder  bool
 	chances []Price
 }

@@ -22,7 +22,8 @@ type limiter struct {
 }
 
 // allow counts a request of a client. ok tells whether the request is admitted, remaining how many more requests the client may
-// send now. wait is the time until the client's oldest request leaves the window.
+// send now. wait is the time until the client's oldest request leaves the window, or a whole window if the limiter remembers too
+// many clients.
 func (l *limiter) allow(client string, now millis) (ok bool, remaining int, wait millis) {
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -11,7 +11,7 @@ import (
 
 // The bounds of a Socket.
 const (
-	socketQueue      = 8192
+	socketQueue      = 8192 // frames
 	socketWriteTime  = 10 * time.Second
 	maxSocketMessage = 1 << 20 // bytes
 )

@@ -26,7 +26,7 @@ const (
 	CloseAbuse = 4008
 )
 
-// streamLimits are the bounds of one connection. Only connections is a bound of the whole venue.
+// streamLimits are the bounds of one connection. Only the field connections is a bound of the whole venue.
 type streamLimits struct {
 	connections     int
 	topics          int
@@ -164,9 +164,9 @@ func (v *Venue) Close() {
 	v.stream.serving.Wait()
 }
 
-// Restart begins a new epoch, as after a crash. All sequence numbers start again; prices, books and wallets do not change. The
-// venue closes all streams with the code. If the code is 0, the streams stay open and get a new hello and the present state of
-// each topic.
+// Restart begins a new epoch, as after a crash. All sequence numbers start again; prices, books and wallets do not change. If the
+// code is not 0, the venue closes all streams with the code. If the code is 0, the streams stay open and get a new hello and the
+// present state of each topic.
 func (v *Venue) Restart(code int) {
 	v.mu.Lock()
 	defer v.mu.Unlock()

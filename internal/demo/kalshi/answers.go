@@ -14,7 +14,8 @@ func (v *Venue) answerStatus(*http.Request, url.Values) (any, *refusal) {
 	return object{"exchange_active": true, "trading_active": true}, nil
 }
 
-// statuses maps a market's status at the demo venue to Kalshi's status. filters maps it to a value of Kalshi's parameter status.
+// statuses maps a market's status at the demo venue to Kalshi's status. filters maps the status at the demo venue to a value of
+// Kalshi's parameter status.
 var (
 	statuses = map[string]string{
 		"UPCOMING": "initialized", "OPEN": "active", "CLOSED": "closed", "DISPUTED": "disputed", "RESOLVED": "finalized", "CANCELLED": "finalized",
@@ -118,7 +119,7 @@ func (v *Venue) event(e *event) (out object, rows []object) {
 // maxEvents is the greatest number of events on a page.
 const maxEvents = 200
 
-// answerEvents answers a page of the events that have a market in the requested state.
+// answerEvents answers a page of the events with a market that is not archived and has the requested status, if any.
 func (v *Venue) answerEvents(_ *http.Request, query url.Values) (any, *refusal) {
 	status := query.Get("status")
 	if !slices.Contains([]string{"", "unopened", "open", "closed", "settled"}, status) {
@@ -214,7 +215,7 @@ func best(bids map[demo.Price]demo.Size) (p demo.Price) {
 	return p
 }
 
-// levels returns the depth best bids of a side, worst first. If depth is 0, it returns all bids.
+// levels returns at most depth bids of a side: the best ones, worst first. If depth is 0, it returns all bids.
 func levels(bids map[demo.Price]demo.Size, depth int) [][2]string {
 	prices := slices.Sorted(maps.Keys(bids))
 	if depth > 0 && len(prices) > depth {
@@ -248,7 +249,7 @@ func (v *Venue) answerBook(r *http.Request, query url.Values) (any, *refusal) {
 	return object{"orderbook_fp": m.restBook(depth)}, nil
 }
 
-// answerBooks answers a book for each ticker. The book of an unknown ticker is empty.
+// answerBooks answers a book for each ticker. The book of an unknown ticker, or of a market that is not open, is empty.
 func (v *Venue) answerBooks(_ *http.Request, query url.Values) (any, *refusal) {
 	v.mu.Lock()
 	defer v.mu.Unlock()

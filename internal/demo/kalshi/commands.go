@@ -24,7 +24,7 @@ const (
 // maxSkew is the greatest difference between the time of a signature and the time of its arrival.
 const maxSkew = 30 * time.Second
 
-// signed reports whether a handshake has a valid signature of a known key.
+// signed reports whether a handshake has a valid signature of a known key, with a time that is off by at most maxSkew.
 func (v *Venue) signed(r *http.Request) bool {
 	key := v.config.Keys[r.Header.Get("KALSHI-ACCESS-KEY")]
 	at := r.Header.Get("KALSHI-ACCESS-TIMESTAMP")
@@ -121,8 +121,8 @@ func (v *Venue) subscribe(c *conn, in *command) {
 	}
 }
 
-// snapshots sends the present state of markets to a subscription. For the book channel it always sends the books. For the
-// ticker channel it sends messages only if initial is true. For other channels it sends nothing.
+// snapshots sends the present state of markets to a subscription. It skips unknown tickers. For the book channel it always sends
+// the books. For the ticker channel it sends messages only if initial is true. For other channels it sends nothing.
 func (v *Venue) snapshots(c *conn, s *subscription, tickers []string, id int, initial bool) {
 	for _, ticker := range tickers {
 		m := v.byTicker[ticker]
@@ -136,7 +136,8 @@ func (v *Venue) snapshots(c *conn, s *subscription, tickers []string, id int, in
 	}
 }
 
-// snapshot returns a message with the whole book of a market. The message omits a side without bids.
+// snapshot returns a message with the whole book of a market. The message omits a side without bids, and both sides of a market
+// that is not open.
 func (v *Venue) snapshot(m *market, s *subscription, id int) object {
 	msg := object{"market_ticker": m.ticker, "market_id": m.uuid()}
 	if m.state.Status == "OPEN" {

@@ -103,7 +103,7 @@ func (v *Venue) serve(e *endpoint, w http.ResponseWriter, r *http.Request) {
 	_, _ = w.Write(demo.Encode(body)) // the client may have left
 }
 
-// list returns the values of a list parameter. The parameter tickers may be repeated; all other lists are separated by commas.
+// list returns the values of a list parameter. The values are separated by commas. The parameter tickers may be repeated instead.
 func list(query url.Values, name string) (values []string) {
 	if name == "tickers" && len(query[name]) > 1 {
 		return query[name]
@@ -114,10 +114,10 @@ func list(query url.Values, name string) (values []string) {
 	return strings.Split(query.Get(name), ",")
 }
 
-// number returns an integer parameter from 0 to greatest. It returns the argument otherwise if the parameter is missing.
-func number(query url.Values, name string, otherwise, greatest int) (int, *refusal) {
+// number returns an integer parameter from 0 to greatest. It returns fallback if the parameter is missing or empty.
+func number(query url.Values, name string, fallback, greatest int) (int, *refusal) {
 	if query.Get(name) == "" {
-		return otherwise, nil
+		return fallback, nil
 	}
 	n, err := strconv.Atoi(query.Get(name))
 	if err != nil || n < 0 || n > greatest {
@@ -150,7 +150,7 @@ type bucket struct {
 	at    time.Time
 }
 
-// take removes tokens from the bucket if it has enough.
+// take removes tokens from the bucket if the bucket has enough, and reports whether it had.
 func (b *bucket) take(tokens, perSecond int, now time.Time) bool {
 	b.mu.Lock()
 	defer b.mu.Unlock()

@@ -90,8 +90,8 @@ func (v *Venue) Disconnect() {
 
 func (c *conn) push(message object) { c.Push(demo.Encode(message)) }
 
-// numbered sends a message of a subscription with the next sequence number. It loses the percentage LostFrames of the changes and
-// trades; a lost message also uses up a number.
+// numbered sends a message of a subscription with the next sequence number. It loses LostFrames percent of the orderbook_delta and
+// trade messages. A lost message also uses up a number.
 func (v *Venue) numbered(c *conn, s *subscription, message object) {
 	s.seq++
 	message["sid"], message["seq"] = s.sid, s.seq

@@ -81,7 +81,7 @@ type market struct {
 
 	state demo.Market
 	bids  [2]map[demo.Price]demo.Size // of YES and NO
-	last  demo.Price                  // 0 if the market never traded
+	last  demo.Price                  // price of the last trade; 0 if the market never traded
 }
 
 // demoToken is a token of the demo venue: an outcome of a market.
@@ -121,7 +121,7 @@ func (v *Venue) Engine() *demo.Venue { return v.engine }
 // ServeHTTP answers a REST call or opens a stream.
 func (v *Venue) ServeHTTP(w http.ResponseWriter, r *http.Request) { v.mux.ServeHTTP(w, r) }
 
-// list adds the markets for a market of the demo venue: one for a binary market, or one for each outcome of another market.
+// list adds the markets for a market of the demo venue: one for a binary market, or one for each outcome of any other market.
 func (v *Venue) list(s demo.Market) {
 	series := "KX" + letters(s.Category)
 	ticker := series + "-" + letters(s.EventSlug)
@@ -212,7 +212,7 @@ func (v *Venue) Tickers() (tickers []string) {
 	return tickers
 }
 
-// DemoTokenID returns the identifier of the token of YES at the demo venue.
+// DemoTokenID returns the demo venue's identifier of the market's token for YES, or false if the ticker is unknown.
 func (v *Venue) DemoTokenID(ticker string) (id string, ok bool) {
 	m, ok := v.byTicker[ticker]
 	if !ok {

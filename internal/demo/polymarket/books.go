@@ -165,7 +165,8 @@ func (v *Venue) Changed(state demo.Market, kind string) {
 }
 
 // publish streams the changes of a book. With CrossingBursts, a change of the best prices counts as a marketable order: each level
-// gets a separate message. All these messages have the same time, hash and final best prices.
+// gets a separate message. All these messages have the same time, hash and final best prices. More than maxBurst changes are sent
+// as whole books instead.
 func (v *Venue) publish(m *market, changes []change, topMoved bool) {
 	if len(m.subs) == 0 {
 		return
@@ -231,7 +232,7 @@ func (m *market) streamedBook(index int) object {
 	return b
 }
 
-// levels returns levels in Polymarket's order: the best one last.
+// levels returns a list of levels in Polymarket's order: the best level last.
 func levels(list []demo.Level) []object {
 	out := make([]object, len(list))
 	for i, l := range list {

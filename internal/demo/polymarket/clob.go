@@ -62,7 +62,8 @@ func (v *Venue) wanted(r *request) ([]wanted, *refusal) {
 	return out, nil
 }
 
-// answerTokens returns a member for each token of a request. member returns nil to leave a token out.
+// answerTokens returns a member for each token of a request that has an order book. The function member returns nil to leave a
+// token out.
 func (v *Venue) answerTokens(r *request, member func(wanted) any) (any, *refusal) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
@@ -79,7 +80,7 @@ func (v *Venue) answerTokens(r *request, member func(wanted) any) (any, *refusal
 	return out, nil
 }
 
-// answerRows returns a row for each token of a request. row returns nil to leave a token out.
+// answerRows returns a row for each token of a request that has an order book. The function row returns nil to leave a token out.
 func (v *Venue) answerRows(r *request, row func(wanted) object) (any, *refusal) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
@@ -119,7 +120,8 @@ func (v *Venue) answerSpreads(r *request) (any, *refusal) {
 	})
 }
 
-// answerPrices answers the best bid for BUY, or the best ask with SwapPriceSides. Polymarket's documentation describes both ways.
+// answerPrices answers the best bid for BUY and the best ask for SELL, or the reverse with SwapPriceSides. Polymarket's
+// documentation describes both ways.
 func (v *Venue) answerPrices(r *request) (any, *refusal) {
 	out := map[string]map[demo.Side]string{}
 	_, err := v.answerTokens(r, func(w wanted) any {
@@ -152,7 +154,7 @@ func (v *Venue) answerLastTrades(r *request) (any, *refusal) {
 	})
 }
 
-// spans are the lengths of a history by name.
+// spans are the lengths of a history by the value of the parameter interval.
 var spans = map[string]time.Duration{
 	"1h": time.Hour, "6h": 6 * time.Hour, "1d": 24 * time.Hour, "1w": 7 * 24 * time.Hour, "1m": 30 * 24 * time.Hour,
 	"max": 10 * 365 * 24 * time.Hour,

@@ -78,7 +78,8 @@ func (v *Venue) SetBehaviour(b Behaviour) error {
 	return nil
 }
 
-// Stats counts requests since the simulator opened or was reset. Paths are patterns such as "POST /books".
+// Stats counts requests since the simulator opened or was reset. The keys of Requests and Keys are path patterns such as "POST
+// /books". The keys of Statuses are texts such as "OK".
 type Stats struct {
 	Requests map[string]int64 `json:"requests"`
 	// Keys counts the identifiers in the requests. A request without a list of identifiers counts as 1.
@@ -168,7 +169,7 @@ func (v *Venue) serveControl(w http.ResponseWriter, r *http.Request) {
 	_, _ = w.Write(demo.Encode(out))
 }
 
-// controlFaults changes the behaviour.
+// controlFaults changes the behaviour, and on request freezes or ends the open streams.
 func (v *Venue) controlFaults(body io.Reader) error {
 	in := struct {
 		Behaviour

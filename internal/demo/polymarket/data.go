@@ -27,7 +27,7 @@ func (r *request) user() (string, *refusal) {
 	return strings.ToLower(r.get("user")), nil
 }
 
-// rows returns a page in the envelope of the Data API. next is the cursor of the next page, empty on the last page.
+// rows returns a page in the form of the Data API. The parameter next is the cursor of the next page; on the last page it is empty.
 func rows(list []object, limit int, next string) object {
 	cursor := any(nil)
 	if next != "" {
@@ -121,7 +121,8 @@ func (v *Venue) answerActivity(r *request) (any, *refusal) {
 	}, (*Venue).activity)
 }
 
-// answerRecords answers a page of a wallet's records, newest first. A cursor contains the number of the last record of a page.
+// answerRecords answers a page of a wallet's records, newest first. A cursor contains the number of the last record of a page, plus
+// 1.
 func (v *Venue) answerRecords(r *request, kind func(string) bool, row func(*Venue, string, demo.Record) object) (any, *refusal) {
 	user, err := r.user()
 	if err != nil {
@@ -156,8 +157,8 @@ func (v *Venue) answerRecords(r *request, kind func(string) bool, row func(*Venu
 	return rows(list, limit, next), nil
 }
 
-// unknownIndex is the outcome_index of rows for which the Data API does not know the outcome. The event_slug of these rows is
-// empty.
+// unknownIndex is the outcome_index of rows for which the Data API does not know the index. The event_slug of these rows is empty.
+// Trades among them still have the label of the outcome.
 const unknownIndex = 999
 
 // trade returns a row of /v2/trades.

@@ -90,11 +90,11 @@ func (v *Venue) answerMarkets(r *request) (any, *refusal) {
 }
 
 // page checks the parameters that all keyset endpoints have, and returns the maximum number of rows of a page.
-func (v *Venue) page(r *request, otherwise, greatest int) (int, *refusal) {
+func (v *Venue) page(r *request, fallback, greatest int) (int, *refusal) {
 	if r.URL.Query().Has("offset") && v.behaviour.RefuseOffset {
 		return 0, invalid("offset is not supported; use after_cursor")
 	}
-	return r.number("limit", otherwise, greatest)
+	return r.number("limit", fallback, greatest)
 }
 
 // filtered returns the markets that match the filters of a request, in the order in which they are listed.
@@ -216,7 +216,7 @@ func (e *event) over() bool {
 	return !slices.ContainsFunc(e.markets, func(m *market) bool { return !m.over() })
 }
 
-// wholeEvent returns an event with its tags and with the markets for which keep returns true.
+// wholeEvent returns an event with its tags, the markets for which keep returns true, and the placeholder if the event has one.
 func (v *Venue) wholeEvent(e *event, keep func(*market) bool) object {
 	out := e.gamma(true)
 	rows := []object{}
@@ -247,8 +247,8 @@ func (e *event) placeholder() object {
 	return m.gamma()
 }
 
-// answerSearch answers a page of the events in which some market has all words. events_status=active omits closed events.
-// keep_closed_markets=1 includes the closed markets of open events.
+// answerSearch answers a page of the events in which some market has all words. events_status=active omits closed events, and
+// events_status=resolved omits open events. keep_closed_markets=1 includes the closed markets of open events.
 func (v *Venue) answerSearch(r *request) (any, *refusal) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
@@ -305,8 +305,8 @@ func (v *Venue) tagsOf(m *market) []object {
 	return out
 }
 
-// gamma returns the event in Gamma's form, without markets and tags. whole adds the members that an event inside a market does not
-// have.
+// gamma returns the event in Gamma's form, without markets and tags. If whole is true, it adds the members that an event inside a
+// market does not have.
 func (e *event) gamma(whole bool) object {
 	first := e.markets[0].state
 	volume, day, liquidity := demo.Money(0), demo.Money(0), demo.Money(0)

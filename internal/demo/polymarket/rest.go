@@ -48,10 +48,10 @@ func (r *request) list(name string) (values []string) {
 	return values
 }
 
-// number returns an integer parameter from 1 to greatest. It returns the argument otherwise if the parameter is missing.
-func (r *request) number(name string, otherwise, greatest int) (int, *refusal) {
+// number returns an integer parameter from 1 to greatest. It returns fallback if the parameter is missing or empty.
+func (r *request) number(name string, fallback, greatest int) (int, *refusal) {
 	if r.get(name) == "" {
-		return otherwise, nil
+		return fallback, nil
 	}
 	n, err := strconv.Atoi(r.get(name))
 	if err != nil || n < 1 || n > greatest {

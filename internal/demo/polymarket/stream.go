@@ -171,7 +171,8 @@ func (v *Venue) deliver(c *conn, frame []byte) {
 	c.Push(frame)
 }
 
-// sendResolved streams the result of a market.
+// sendResolved streams the result of a market to clients with custom features. With ResolutionByPolling or without a winner it does
+// nothing.
 func (v *Venue) sendResolved(m *market) {
 	w := m.winner()
 	if v.behaviour.ResolutionByPolling || w < 0 {

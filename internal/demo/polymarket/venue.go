@@ -123,7 +123,7 @@ func (v *Venue) Engine() *demo.Venue { return v.engine }
 // ServeHTTP answers a request to one of the APIs or opens a stream.
 func (v *Venue) ServeHTTP(w http.ResponseWriter, r *http.Request) { v.mux.ServeHTTP(w, r) }
 
-// list adds the markets for a market of the demo venue: one for a binary market, or one for each outcome of another market.
+// list adds the markets for a market of the demo venue: one for a binary market, or one for each outcome of any other market.
 func (v *Venue) list(s demo.Market) {
 	e := v.eventBySlug[s.EventSlug]
 	if !s.Binary {
@@ -211,8 +211,8 @@ func slugOf(text string) string {
 	return strings.Join(strings.FieldsFunc(strings.ToLower(text), func(c rune) bool { return (c < 'a' || c > 'z') && (c < '0' || c > '9') }), "-")
 }
 
-// DemoTokenID returns the identifier of a token at the demo venue. If a demo market has several outcomes, each outcome is a market
-// here. The second token of such a market does not exist at the demo venue, so ok is false.
+// DemoTokenID returns the identifier of a token at the demo venue. ok is false if the token is unknown. It is also false for the
+// second token of a market that is one of several outcomes at the demo venue, because that token does not exist there.
 func (v *Venue) DemoTokenID(tokenID string) (id string, ok bool) {
 	t, ok := v.tokens[tokenID]
 	if !ok || t.index >= len(t.market.demoTokens) {
@@ -240,7 +240,7 @@ func (v *Venue) ID(demoID string) string {
 	return ""
 }
 
-// Book returns the present book of a token, and whether the token is listed. Its field At is the timestamp in messages and
+// Book returns the present book of a token, and whether the token is listed. The book's field At is the timestamp in messages and
 // responses.
 func (v *Venue) Book(tokenID string) (demo.Book, bool) {
 	t, ok := v.tokens[tokenID]
@@ -291,7 +291,7 @@ func (m *market) winner() int {
 	}
 }
 
-// shown returns the price of a token: 1 or 0 once there is a winner, 0.5 after a cancellation.
+// shown returns the price of a token: 1 or 0 once there is a winner, 0.5 after a cancellation, or else the market price.
 func (m *market) shown(index int) demo.Price {
 	p := m.price
 	switch w := m.winner(); {
