@@ -127,7 +127,7 @@ type trial struct {
 func (t trial) added() time.Duration { return t.server - t.hand }
 
 // try makes the calls by hand, then sends the query to a server. If callsAllowed is not 0, the server must make at most
-// callsAllowed calls.
+// callsAllowed calls with at most 101 identifiers in all.
 func (w *watchedVenue) try(ctx context.Context, server, question string, callsAllowed int) (t trial, err error) {
 	if t.hand, err = byHand(ctx, w.url); err != nil {
 		return t, err
@@ -239,11 +239,11 @@ func TestBatchingAddsLittle(t *testing.T) {
 // medians in milliseconds:
 //
 //	added-ms/op     how much longer the whole query takes than the same calls by hand
-//	batching-ms/op  the time from the venue's first response to the last call of the second level
+//	batching-ms/op  the time from the venue's first response to the last call of the second level, minus that time by hand
 //	upstream-ms/op  the time of the calls by hand
 //	empty-ms/op     the time of the query { __typename }, which needs no call, after a pause as long as the calls by hand
 //
-// allocs/op and B/op count the allocations of the server's process. ns/op is the time of the whole query.
+// cpu-ns/op, allocs/op and B/op are the usage of the server's process. ns/op is the time of the whole query.
 func BenchmarkColdPortfolio(b *testing.B) {
 	for _, latency := range []time.Duration{5 * time.Millisecond, 20 * time.Millisecond} {
 		name := "latency=" + latency.String() + "/"

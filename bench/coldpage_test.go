@@ -10,7 +10,8 @@ import (
 const (
 	// pageMarkets is the number of markets of the cold page.
 	pageMarkets = 25
-	// together is the number of calls for books that oddsgraph makes at the same time. It makes as many calls for histories.
+	// together is the maximum number of calls for books that oddsgraph makes at the same time. The maximum for histories is the
+	// same.
 	together = 16
 )
 
@@ -23,7 +24,7 @@ var coldPage = fmt.Sprintf(`{"query":"{ searchMarkets(filter: { status: OPEN }, 
 //	added-ms/op  the query's time without the latency of its calls, but with the venue's own work
 //	calls/op     calls to the venue
 //
-// allocs/op and B/op count the allocations of the server's process.
+// cpu-ns/op, allocs/op and B/op are the usage of the server's process.
 func BenchmarkColdPage(b *testing.B) {
 	const latency = 5 * time.Millisecond
 	b.Run("latency=5ms/oddsgraph", func(b *testing.B) {

@@ -25,8 +25,8 @@ var coldFlags = []string{
 }
 
 // compare measures the program of the working tree against the program of an earlier revision. It measures pairs of short runs of
-// the same workload and alternates which program goes first. Workloads that repeat one request run with the response cache,
-// workloads that vary their requests run without it. V1, the portfolios of many wallets, runs a second time with cold caches.
+// the same workload and alternates which program goes first. Workloads that repeat one request run with the response cache.
+// Workloads that vary their requests run without it. V1, the portfolios of many wallets, runs a second time with cold caches.
 func compare(ctx context.Context, b *builds, o options, out io.Writer) error {
 	now, err := b.oddsgraph(ctx)
 	if err != nil {
@@ -172,7 +172,7 @@ func (p *pairs) add(ctx context.Context, l *lab, o options, name string, sides [
 	return nil
 }
 
-// ratios returns one ratio for each pair of runs: the column's value in now divided by the value in before.
+// ratios returns one ratio for each pair of runs: the column's value in the field now divided by that in the field before.
 func (r *pairRow) ratios(column int) []float64 {
 	out := make([]float64, len(r.now))
 	for i := range out {

@@ -7,7 +7,8 @@ func TestBounds(t *testing.T) {
 	for i := range 30 {
 		values = append(values, float64(30-i)) // 30 … 1
 	}
-	// For 30 values P(Bin(30, ½) ≤ 10) is 0.049 and P(Bin(30, ½) ≤ 11) is 0.10.
+	// Of 30 values, at most 10 are below the median with a probability of 0.049, and at most 11 with a probability of 0.10. The
+	// bounds are therefore the 11th value from each end.
 	if lower, upper := bounds(values); lower != 11 || upper != 20 {
 		t.Errorf("bounds of 1 to 30 are %v and %v, want 11 and 20", lower, upper)
 	}

@@ -20,7 +20,7 @@ func withoutResponseCache(ctx context.Context, program string) ([]string, error)
 	return known(ctx, program, []string{cacheFlag + "=0"})
 }
 
-// known returns the flags that a program has. An earlier revision may lack some of the flags.
+// known returns those of the flags that a program has. An earlier revision may lack some of the flags.
 func known(ctx context.Context, program string, flags []string) ([]string, error) {
 	help, err := exec.CommandContext(ctx, program, "--help").Output()
 	if err != nil {
@@ -96,8 +96,8 @@ func (c counters) sum(metric string, labels ...string) (n float64) {
 	return n
 }
 
-// hits returns the fraction of the requests between the readings before and c that the response cache answered. It returns 0 if the
-// server has no metrics of a response cache.
+// hits returns the fraction of the requests between the readings before and c that the response cache answered. It returns 0 if
+// there were no such requests or the server has no metrics of a response cache.
 func (c counters) hits(before counters) float64 {
 	all := c.sum(metricResponses) - before.sum(metricResponses)
 	if all == 0 {

@@ -18,7 +18,7 @@ import (
 )
 
 const (
-	// fixedRate is the number of requests per second that paced sends.
+	// fixedRate is the number of requests per second that the function paced sends.
 	fixedRate = 3000
 	// expiringServer is the name of oddsgraph without the response cache and with account data that expire after the default time.
 	expiringServer = "now"
@@ -28,7 +28,7 @@ const (
 	starts = 9
 )
 
-// measureEdges measures the figures that measure leaves out, and prints them to out.
+// measureEdges measures the figures that the function measure leaves out, and prints them to out.
 func measureEdges(ctx context.Context, b *builds, o options, out io.Writer) error {
 	fmt.Fprintf(out, "%s. Medians of %d rounds, %d connections.\n", machine(), o.rounds, o.connections)
 	for _, part := range []struct {
@@ -192,8 +192,8 @@ func atRest(ctx context.Context, b *builds, o options) (string, error) {
 	return table + "\nThe largest parts of the binary, by `go tool nm -size`:\n\n" + parts, nil
 }
 
-// contributors returns the modules and packages with the most code and constants in a program. It attributes the remainder of
-// size to variables and to tables that the linker adds, such as the tables of functions and lines.
+// contributors returns a table of the ten parts of a program with the most code and constants; see moduleOf. It attributes the
+// remainder of size to variables and to tables that the linker adds, such as the tables of functions and lines.
 func contributors(ctx context.Context, program string, size int64) (string, error) {
 	text, err := exec.CommandContext(ctx, "go", "tool", "nm", "-size", program).Output()
 	if err != nil {
@@ -222,7 +222,8 @@ func contributors(ctx context.Context, program string, size int64) (string, erro
 	return markdown(lines, 1), nil
 }
 
-// moduleOf returns the module, or the package of the standard library or of this module, to which a symbol belongs.
+// moduleOf returns the part of a program to which a symbol belongs: a module, a directory of this module, the standard library, or
+// types and strings.
 func moduleOf(symbol string) string {
 	symbol, _, _ = strings.Cut(symbol, "[")
 	slash := strings.LastIndexByte(symbol, '/') + 1

@@ -65,7 +65,7 @@ func withFailures(all []workload) (out []workload) {
 }
 
 // compareFailures measures each workload without and with a failure, in alternating pairs of short runs of one process. Workloads
-// that repeat one request run with the response cache, workloads that vary their requests run without it.
+// that repeat one request run with the response cache. Workloads that vary their requests run without it.
 func compareFailures(ctx context.Context, b *builds, o options) ([]*pairs, error) {
 	program, err := b.oddsgraph(ctx)
 	if err != nil {

@@ -51,7 +51,7 @@ func (o *options) chooses(w workload) bool {
 	return len(o.workloads) == 0 || slices.Contains(o.workloads, w.name)
 }
 
-// inPairs returns the options for alternating pairs of short runs. There are six pairs per round, but at most 30.
+// inPairs returns the options for alternating pairs of short runs. There are six pairs for each round, but at most 30 pairs in all.
 func (o options) inPairs() options {
 	o.rounds, o.duration, o.latencies = min(30, 6*o.rounds), min(o.duration, 300*time.Millisecond), []time.Duration{0}
 	return o
@@ -191,7 +191,8 @@ func buildAndMeasure(ctx context.Context, o options) error {
 	return measure(ctx, b, o, os.Stdout)
 }
 
-// measure measures the workloads, subscribers, replicas and failures that the options select, and prints the tables to out.
+// measure measures the workloads, subscribers, replicas and failures that the options select, prints the tables to out, and writes
+// the files that the options name.
 func measure(ctx context.Context, b *builds, o options, out io.Writer) error {
 	r := &report{machine: machine(), rounds: o.rounds, connections: o.connections}
 	if !slices.Equal(o.workloads, []string{"none"}) {
@@ -251,7 +252,8 @@ func measure(ctx context.Context, b *builds, o options, out io.Writer) error {
 	)
 }
 
-// serve starts a venue and servers, measures the workloads and adds the results to the table.
+// serve starts a venue and servers, measures the workloads and adds the results to the table. It also writes profiles if the
+// options name a directory for them.
 func serve(ctx context.Context, b *builds, o options, t *table) error {
 	l, err := newLab(ctx, b, o, t)
 	if err != nil {

@@ -108,7 +108,8 @@ func (m *mover) settle(ctx context.Context, connections []*connection, t task) e
 	}
 }
 
-// settled waits until a server's response agrees with the venue. The prices of the venue must have stopped moving.
+// settled waits until a server's response agrees with the venue, for at most five seconds. The prices of the venue must have
+// stopped moving.
 func (l *lab) settled(ctx context.Context, c *connection, r request) error {
 	deadline := time.Now().Add(5 * time.Second)
 	for {

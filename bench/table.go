@@ -14,7 +14,7 @@ const (
 	perSecond = iota
 	cpu       // nanoseconds per query
 	allocs    // allocations per query
-	heapBytes // bytes per query
+	heapBytes // allocated bytes per query
 	p50       // nanoseconds
 	p99       // nanoseconds
 	upstream  // venue calls per query
@@ -169,8 +169,8 @@ func (t *table) markdown() string {
 	return markdown(lines, 2)
 }
 
-// markdown returns the lines as a Markdown table. The first line is the header. The first left columns are aligned left, the other
-// columns right.
+// markdown returns the lines as a Markdown table. The first line is the header. The parameter left is the number of columns that
+// are aligned left. The other columns are aligned right.
 func markdown(lines [][]string, left int) string {
 	var b bytes.Buffer
 	widths := make([]int, len(lines[0]))

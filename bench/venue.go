@@ -22,7 +22,7 @@ type listing struct {
 	open []listedMarket
 	// deep are open markets with exactly two tokens, whose books both have at least 20 levels on each side.
 	deep []listedMarket
-	// held are the tokens of the holder's positions.
+	// held are the tokens of the positions of the address holder.
 	held []string
 }
 

@@ -287,7 +287,8 @@ func TestCompiledAllocations(t *testing.T) {
 	}
 }
 
-// TestListsAreLookedUpAtOnce checks that one look-up reads all markets of a portfolio, and one look-up all its prices.
+// TestListsAreLookedUpAtOnce checks that one look-up reads all markets of a portfolio, and one look-up all its prices. Values that
+// are not selected must not be looked up.
 func TestListsAreLookedUpAtOnce(t *testing.T) {
 	s := newGraphService(t)
 	executions := s.executions(t)

@@ -23,7 +23,7 @@ const levels = 200
 // bookToken is the token of the benchmark's book.
 const bookToken = "71321045679252212594626385532706912750332728571942532289631379312455583992563"
 
-// pipe is a Dialer with one connection, whose frames come from a channel.
+// pipe is a stream.Dialer with one connection, whose frames come from a channel.
 type pipe struct {
 	frames chan []byte
 	closed chan struct{}

@@ -46,7 +46,8 @@ func (r recorded) RoundTrip(req *http.Request) (*http.Response, error) {
 // holder is the demo account with 50 positions.
 const holder = "0x2222222222222222222222222222222222222222"
 
-// record records responses of the demo venue. It returns a client of the recorded responses, a caller's context and known ids.
+// record records responses of the demo venue. It returns a client of the recorded responses, a context with credentials, and known
+// ids.
 func record(b *testing.B) (client venue.Driver, ctx context.Context, tokens, markets []string) {
 	b.Helper()
 	v := demo.New(demo.Config{Seed: 1})

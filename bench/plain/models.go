@@ -15,7 +15,7 @@ import (
 	"github.com/99designs/gqlgen/graphql"
 )
 
-// The models. The JSON names are those of the venue, the Go names are those of the GraphQL schema.
+// The models. The JSON names are those of the venue. The Go names are those of the GraphQL schema.
 type (
 	// User is an account.
 	User struct{ Address string }

@@ -50,9 +50,9 @@ type Report struct {
 	Last string `json:"last"`
 }
 
-// Serve connects n subscribers to a server and writes a first report to out. It then reads orders from in until its end, and
-// writes a report for each order. With an empty document, the subscribers connect but do not subscribe. If there are tokens,
-// each subscriber has a different list of ListLength tokens.
+// Serve connects n subscribers to a server and writes a first report to out. It then writes a report for each order that it reads
+// from in, until in ends. With an empty document, the subscribers connect but do not subscribe. If there are tokens, each
+// subscriber has a different list of ListLength tokens.
 func Serve(address string, n int, document string, tokens []string, in io.Reader, out io.Writer) error {
 	c := &crowd{tokens: tokens, followers: make(map[string]int), sentFor: make(map[string]*atomic.Int64)}
 	for _, id := range tokens {

@@ -98,7 +98,8 @@ func TestControl(t *testing.T) {
 	}
 }
 
-// TestControlRefusesOtherOrigins checks that the control endpoints refuse requests of pages of other origins.
+// TestControlRefusesOtherOrigins checks that the control endpoints refuse requests of pages of other origins and accept other
+// requests.
 func TestControlRefusesOtherOrigins(t *testing.T) {
 	v := New(Config{Markets: 40, Clock: newClock(), Control: true})
 	for _, c := range []struct {

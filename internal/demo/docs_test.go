@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-// TestStrictVenueIsDocumented checks that docs/venues/generic.md lists the parameters and members of a strict venue.
+// TestStrictVenueIsDocumented checks that docs/venues/generic.md lists the parameters and members of a strict venue, and no others.
 func TestStrictVenueIsDocumented(t *testing.T) {
 	text, err := os.ReadFile("../../docs/venues/generic.md")
 	if err != nil {

@@ -106,8 +106,7 @@ func (v *Venue) move(t *token, price int, now millis) {
 	}
 }
 
-// moved assigns sequence numbers to the changes of an instrument and streams the changes. The parameters book and price tell what
-// changed.
+// moved assigns sequence numbers to changes of an instrument and streams the changes. book and price tell what changed.
 func (v *Venue) moved(t *token, book, price bool, now millis) {
 	in := t.instrument
 	if book {
@@ -294,8 +293,8 @@ func (v *Venue) tradeGuests(now millis) {
 	}
 }
 
-// reached reports whether the best price of the opposite side has reached the order's limit price. It returns false if the market
-// is not open or the book is frozen.
+// reached reports whether the best price of the opposite side has reached the order's limit price. A frozen book or a market that
+// is not open reaches no price.
 func (o *order) reached() bool {
 	if o.token.market.status != statusOpen || o.token.frozen {
 		return false
@@ -308,9 +307,8 @@ func (o *order) reached() bool {
 	return ok && bid >= o.price
 }
 
-// fillOrder fills half or all of the unfilled size of the order at index k. If the cash or the position is too small, it cancels
-// the order instead. It reports whether the order has ended. After an order on an existing position has ended, fillOrder adds an
-// order in the other direction to the end of the list.
+// fillOrder fills half or all of the unfilled size of the order at index k, or cancels the order if the cash or the position is too
+// small. It reports whether the order has ended. If so, it adds an order in the other direction on the same position.
 func (v *Venue) fillOrder(w *wallet, k int, now millis, r *rng) bool {
 	o := w.orders[k]
 	p := w.held(o.token)
@@ -345,8 +343,7 @@ func (w *wallet) endOrder(k int, now millis) {
 	}
 }
 
-// place adds an order on a position, at a price near the market. The order sells if the parameter sell is true or if the cash is
-// too low to buy.
+// place adds an order on a position, at a price near the market. It sells if the parameter sell is true or the cash is too low.
 func (w *wallet) place(p *position, sell bool, now millis, r *rng) {
 	o := newOrder(p, sell)
 	o.priceNear(r)
@@ -385,9 +382,9 @@ func (w *wallet) requote(now millis, r *rng) {
 	}
 }
 
-// takeLiquidity trades a tenth of a position's usual size, but at least one share, at the market price. It buys if the position is
-// smaller than its usual size. Otherwise it sells. It does nothing if the market does not trade, if the cash is too low, or if the
-// sale would close the position.
+// takeLiquidity trades a tenth of a position's usual size, or one share, at the market price. It buys if the position is smaller
+// than usual, or else sells. It does nothing if the market does not trade, the cash is too low or the sale would close the
+// position.
 func (v *Venue) takeLiquidity(w *wallet, p *position, now millis) {
 	size := max(p.usual/10, share)
 	side := Buy

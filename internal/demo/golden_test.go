@@ -159,7 +159,8 @@ func write(t *testing.T, path string, g golden) {
 	}
 }
 
-// TestGoldenHeader checks that credentials in the header give the same response as credentials in the query.
+// TestGoldenHeader checks that the golden request with credentials in its header has none in its query and fails without the
+// header.
 func TestGoldenHeader(t *testing.T) {
 	v := New(Config{Markets: 40, Clock: newClock()})
 	raw, err := os.ReadFile(filepath.Join(goldenDir, "balance-header.json"))

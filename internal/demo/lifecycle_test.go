@@ -41,7 +41,8 @@ func TestMarketChanges(t *testing.T) {
 	l.take("price_update")
 	account := newStreamedAccount(t, l.subscribeUser(medium, "demo"))
 	seqs := map[string]uint64{}
-	// event returns the frames since its last call. It checks that they report one change of the market.
+	// event returns the price frames since its last call. It checks that the market frames are the wanted one and that REST shows
+	// the change.
 	event := func(m *market, want string) (frames []object) {
 		t.Helper()
 		found := ""

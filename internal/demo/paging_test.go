@@ -6,8 +6,8 @@ import (
 	"time"
 )
 
-// TestPagingWhilePositionsClose checks that paging returns each remaining position once while other positions close. The position
-// in the cursor is one of those that close.
+// TestPagingWhilePositionsClose checks that paging returns each remaining position once while other positions close. The positions
+// in the cursors may be among those that close.
 func TestPagingWhilePositionsClose(t *testing.T) {
 	v := New(Config{Markets: 400, Clock: newClock()})
 	want := v.Positions(medium)
@@ -17,7 +17,7 @@ func TestPagingWhilePositionsClose(t *testing.T) {
 		for _, p := range page.Positions {
 			seen[p.TokenID]++
 		}
-		// Close the last returned position whose token trades, and the first one of the wallet.
+		// Close the last and the first position of the page, if their tokens trade.
 		for _, i := range []int{len(page.Positions) - 1, 0} {
 			p := page.Positions[i]
 			if v.Trade(medium, p.TokenID, Sell, Size(fixed(t, p.Size, 2))) == nil {

@@ -43,7 +43,7 @@ type streamConn struct {
 	held    map[*topic]frame // frames to send after the next frame of their topic
 	delayed []delayedFrame   // unordered
 
-	// Used only by the reader. heard limits the frames that the client sends, passed the frames that the reader handles.
+	// Used only by the reader. heard limits the frames that the client sends, and passed limits the frames that the reader handles.
 	passed, heard window1s
 	addresses     map[string]bool // authenticated addresses
 
@@ -87,7 +87,8 @@ func (c *streamConn) serve() {
 	_ = c.ws.CloseNow()
 }
 
-// push queues a frame. If too many frames wait, it closes the connection.
+// push queues a frame. If too many frames wait, push closes the connection. If the connection is ending or stalled, push does
+// nothing.
 func (c *streamConn) push(f frame) {
 	c.mu.Lock()
 	c.add(f)
@@ -118,7 +119,7 @@ func (c *streamConn) deaf() bool {
 	return c.ending || !c.stalled.IsZero() && time.Now().Before(c.stalled)
 }
 
-// end closes the connection. If now is false, the writer first sends the waiting frames.
+// end closes the connection. If the parameter now is false, the writer first sends the waiting frames.
 func (c *streamConn) end(code int, reason string, now bool) {
 	c.mu.Lock()
 	c.finish(code, reason, now)
@@ -136,8 +137,8 @@ func (c *streamConn) finish(code int, reason string, now bool) {
 	c.relieve()
 }
 
-// room waits until the queue is at most half full. The reader calls room, so that answers to many requests do not overflow the
-// queue.
+// room waits until the queue is at most half full or the connection ends. The reader calls room, so that answers to many requests
+// do not overflow the queue.
 func (c *streamConn) room() {
 	c.mu.Lock()
 	c.crowded = !c.ending && c.half()
@@ -157,7 +158,7 @@ func (c *streamConn) half() bool {
 	return len(c.queue)-c.head > limits.queue/2 || c.bytes > limits.queueBytes/2
 }
 
-// relieve wakes the reader if it waits in room and the queue is at most half full.
+// relieve wakes a reader that waits in room if the queue is at most half full or the connection is ending.
 func (c *streamConn) relieve() {
 	if c.crowded && (c.ending || !c.half()) {
 		c.crowded = false
@@ -165,7 +166,7 @@ func (c *streamConn) relieve() {
 	}
 }
 
-// drop removes held and delayed frames and, if all is set, waiting frames.
+// drop removes held and delayed frames and, if the parameter all is true, waiting frames.
 func (c *streamConn) drop(all bool) {
 	c.v.stream.held.Add(-int64(len(c.held)))
 	c.held, c.delayed = nil, nil
@@ -181,8 +182,8 @@ func (c *streamConn) signal() {
 	}
 }
 
-// next removes and returns the next frame of the queue. over is true if no more frames will come. at is the time of the next
-// delayed frame, or the zero time if no frame is delayed.
+// next removes and returns the next frame of the queue. ok is false if the queue is empty. over is true if no more frames will
+// come. at is the time of the next delayed frame, or the zero time if no frame is delayed.
 func (c *streamConn) next() (f frame, ok, over bool, at time.Time) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -203,7 +204,7 @@ func (c *streamConn) next() (f frame, ok, over bool, at time.Time) {
 	return f, true, false, at
 }
 
-// release queues the delayed frames that are due and returns the time when the next one is due.
+// release queues the delayed frames that are due and returns the time when the next one is due, or the zero time if none is left.
 func (c *streamConn) release(now time.Time) (next time.Time) {
 	kept := c.delayed[:0]
 	for _, d := range c.delayed {

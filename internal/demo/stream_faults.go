@@ -6,7 +6,8 @@ import (
 	"time"
 )
 
-// The kinds of faults of the stream. A fault spoils the matching frame for one client, except where its comment says more.
+// The kinds of faults of the stream. A fault spoils the matching frame for one client. FaultLostTail, FaultSkip, FaultRestart and
+// FaultNewEpoch also affect other clients.
 const (
 	// FaultDrop drops the frame.
 	FaultDrop FaultKind = "drop"
@@ -14,7 +15,8 @@ const (
 	FaultDuplicate FaultKind = "duplicate"
 	// FaultReorder holds the frame back until the next frame of its topic was sent.
 	FaultReorder FaultKind = "reorder"
-	// FaultLostTail drops the frame. The engine does not move the token of the frame again until faults are set.
+	// FaultLostTail drops the frame. The venue does not move the token of the frame again until the list of faults is replaced or
+	// the venue is reset. A frame with the whole state of a topic does not match.
 	FaultLostTail FaultKind = "lost-tail"
 	// FaultGarbage sends half of the frame.
 	FaultGarbage FaultKind = "garbage"
@@ -23,7 +25,8 @@ const (
 	// FaultSlowSnapshot sends the frame after DelayMs. Other frames overtake it. Only a frame with the whole state of a topic
 	// matches. The venue sends such a frame after a subscribe or a resync.
 	FaultSlowSnapshot FaultKind = "slow-snapshot"
-	// FaultStall sends and reads nothing on the open connection for DelayMs, or until its end if DelayMs is 0.
+	// FaultStall drops the frame and all other frames of the venue and of the client for DelayMs, or until the connection ends if
+	// DelayMs is 0.
 	FaultStall FaultKind = "stall"
 	// FaultClose closes the connection with Code (4003 when 0) instead of sending the frame.
 	FaultClose FaultKind = "close"
@@ -129,8 +132,8 @@ func (v *Venue) deliver(c *streamConn, t *topic, f frame) {
 	}
 }
 
-// addSpoiled queues a frame as the fault requires. It reports whether the frame of the topic that FaultReorder holds back may
-// follow. The caller holds c.mu.
+// addSpoiled queues a frame as the fault requires. It reports whether the calling function may then queue the frame that
+// FaultReorder holds back for the topic. The caller holds c.mu.
 func (v *Venue) addSpoiled(c *streamConn, t *topic, f frame, fault *Fault) bool {
 	switch fault.Kind {
 	case FaultLostTail:

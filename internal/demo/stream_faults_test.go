@@ -39,7 +39,7 @@ func seqsOf(t testing.TB, frames []object, kind, id string) (seqs []uint64) {
 	return seqs
 }
 
-// TestFrameFaults checks that a fault that drops, repeats or changes frames affects only the frames that match it.
+// TestFrameFaults checks that a fault affects only the frames that match it.
 func TestFrameFaults(t *testing.T) {
 	const update = "orderbook_update"
 	for name, c := range map[string]struct {
@@ -124,7 +124,7 @@ func TestFrameFaults(t *testing.T) {
 	}
 }
 
-// TestSkippedNumbers checks that FaultSkip skips a sequence number for all clients and for REST.
+// TestSkippedNumbers checks that FaultSkip skips a sequence number on the stream and over REST.
 func TestSkippedNumbers(t *testing.T) {
 	s := open(t, Config{Markets: 1200, Control: true})
 	tok := openTokens(t, s.Venue, 1)[0]

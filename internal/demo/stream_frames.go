@@ -150,7 +150,7 @@ func idName(ch channel) string {
 	}
 }
 
-// errorFrame starts an error. The caller may add members.
+// errorFrame starts an error frame. The caller may add members.
 func errorFrame(rid, code, text string) []byte {
 	b := addText(answerFrame(frameError, rid, 128), "code", code)
 	return addText(b, "error", text)
@@ -181,8 +181,8 @@ func bookUpdateFrame(t *token, g *group) frame {
 	return finished(frameBookUpdate, addTime(append(b, ']'), "timestamp", t.bookAt))
 }
 
-// appendDifference appends the changes that turn the levels old into the levels now. Both begin with the best price. The elements
-// of the JSON list of changes begin at b[start].
+// appendDifference appends the changes that turn the levels in the parameter old into those in the parameter now. Both lists begin
+// with the best price. The elements of the JSON list of changes begin at b[start].
 func appendDifference(b []byte, side Side, old, now []Level, start int) []byte {
 	add := func(price Price, size Size) {
 		if len(b) > start {

@@ -22,7 +22,7 @@ func TestFramesHaveTheGoldenShapes(t *testing.T) {
 
 	l := s.dial(t)
 	note(l.hello)
-	note(object{"type": "subscribed", "rid": "1", "channel": "orderbook", "tokenIds": []any{"T1"}}) // subscribe checks this frame
+	note(object{"type": "subscribed", "rid": "1", "channel": "orderbook", "tokenIds": []any{"T1"}}) // see listener.subscribe
 	l.send("subscribe", `"channel":"orderbook","tokenIds":["`+tok.id+`","nobody"]`)
 	l.send("subscribe", `"channel":"prices","tokenIds":["`+tok.id+`"]`)
 	l.send("subscribe", `"channel":"trades","tokenIds":["`+tok.id+`"]`)
@@ -114,7 +114,7 @@ var withoutStamp = map[string]bool{
 	"position_update": true, "balance_update": true,
 }
 
-// all yields the frames up to the first one of the type last.
+// all yields the frames up to and including the first one whose type is the parameter last.
 func (l *listener) all(last string) func(func(object) bool) {
 	return func(yield func(object) bool) {
 		for {
@@ -126,7 +126,7 @@ func (l *listener) all(last string) func(func(object) bool) {
 	}
 }
 
-// sameShape reports whether two JSON values have the same members with the same types. An empty list matches every list.
+// sameShape reports whether two JSON values have the same members with the same types. An empty list matches only an empty list.
 func sameShape(a, b any) bool {
 	switch b := b.(type) {
 	case object:

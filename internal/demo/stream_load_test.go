@@ -130,8 +130,8 @@ func TestDeadReader(t *testing.T) {
 	}
 }
 
-// TestStreamUnderLoad connects and disconnects clients while the market moves, faults change and the venue restarts. At the
-// end a streamed book equals the book of the venue.
+// TestStreamUnderLoad connects and disconnects clients while the market moves, faults change and the venue restarts. At the end the
+// streamed books must equal the books of the venue.
 func TestStreamUnderLoad(t *testing.T) {
 	s := open(t, Config{Markets: 200, MarketEvery: 10 * pace, Heartbeat: time.Millisecond})
 	tokens := openTokens(t, s.Venue, 40)
@@ -312,7 +312,7 @@ func TestRestart(t *testing.T) {
 	again.subscribe("market", 0, tok.market.id)
 	again.subscribeUser(small, "demo")
 
-	// A restart with open connections sends a hello and all snapshots again.
+	// A restart with code 0 keeps the connections and sends a hello and all snapshots again.
 	s.nudge(t, tok)
 	again.settle()
 	s.Restart(0)

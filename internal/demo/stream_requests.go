@@ -218,8 +218,8 @@ func (c *streamConn) userRequest(r *request) {
 	}
 }
 
-// act runs a request for known identifiers. It first queues the answer to a subscribe or unsubscribe request. Then it calls others
-// to queue the errors for unknown identifiers. Last it queues the snapshots that the request causes.
+// act runs a request for known identifiers. It first queues the answer to a subscribe or unsubscribe request. Then it queues
+// errors; the function others queues those for unknown identifiers. Last it queues the snapshots that the request causes.
 func (c *streamConn) act(r *request, ch channel, ids []string, depth int, others func()) {
 	switch r.Type {
 	case "subscribe":

@@ -33,7 +33,7 @@ func idsOf(tokens []*token) (ids []string) {
 	return ids
 }
 
-// nudge changes the price of a token by some ticks. The change of the price always changes the book of the token too.
+// nudge changes the price of a token by five ticks. The change of the price always changes the book of the token too.
 func (s *testVenue) nudge(t testing.TB, tok *token) {
 	t.Helper()
 	price := tok.stated() + 5*tok.tick

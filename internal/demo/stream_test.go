@@ -149,7 +149,7 @@ func (l *listener) until(kind string) object {
 	}
 }
 
-// settle returns all frames that the venue has sent since the last read.
+// settle returns all frames except heartbeats that the venue has sent since the last read.
 func (l *listener) settle() []object {
 	l.t.Helper()
 	rid := l.send("ping", "")
@@ -165,7 +165,8 @@ func (l *listener) settle() []object {
 	}
 }
 
-// closed reads to the end of the stream and returns the close code, or -1 if the stream ended without a close frame.
+// closed reads to the end of the stream and returns the close code, or -1 if the stream ended without a close frame. It returns 0
+// if the stream does not end.
 func (l *listener) closed() int {
 	for end := time.Now().Add(patience); time.Now().Before(end); {
 		if _, err := l.bytes(); err != nil {
@@ -300,7 +301,7 @@ func (b *bookCopy) check(t testing.TB, s *testVenue, tokenID string, depth int, 
 	}
 }
 
-// TestStreamedBooks checks after every step that streamed books of several depths equal the books over REST. Prices move and are
+// TestStreamedBooks checks after many steps that streamed books of several depths equal the books over REST. Prices move and are
 // set, and markets close and open again.
 func TestStreamedBooks(t *testing.T) {
 	c := newClock()
@@ -402,7 +403,7 @@ func TestStreamedBooks(t *testing.T) {
 	b.check(t, s, deep.id, 200, l.epoch)
 }
 
-// streamedAccount is a client's copy of a wallet. It stores the JSON text of each object by the object's identifier.
+// streamedAccount is a client's copy of a wallet. It stores the decoded JSON of each object, orders and positions by identifier.
 type streamedAccount struct {
 	seq               uint64
 	orders, positions map[string]object
@@ -494,7 +495,8 @@ func (a *streamedAccount) check(t testing.TB, s *testVenue, address string) {
 	}
 }
 
-// TestStreamedAccounts checks after every step that the streamed state of an account equals the state over REST.
+// TestStreamedAccounts checks that the streamed state of an account equals the state over REST. It checks the smallest account
+// after every step and the other accounts after every 20th step.
 func TestStreamedAccounts(t *testing.T) {
 	c := newClock()
 	s := open(t, Config{Markets: 1200, Clock: c, Seed: 11, MarketEvery: 2 * time.Second})

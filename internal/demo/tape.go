@@ -82,7 +82,8 @@ func (t *token) tradeID(past, number uint64) string {
 	return string(appendHex([]byte("tr-"), hash(t.market.seed, 6, past, uint64(t.outcome), number)))
 }
 
-// recent returns the last trades of the token, oldest first. Trades from before the venue opened are generated from the seed.
+// recent returns the last trades of the token, at most tapeLength, oldest first. Trades from before the venue opened are generated
+// from the seed.
 func (t *token) recent(opened millis) []tapeTrade {
 	trades := t.tape.trades[max(len(t.tape.trades)-tapeLength, 0):]
 	m := t.market

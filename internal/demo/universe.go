@@ -25,7 +25,8 @@ type event struct {
 	markets         []*market
 }
 
-// market is one question. Only description, status, winner, tick, the times of their changes, halted, seq and topic change.
+// market is one question. Only description, status, startAt, closedAt, resolvedAt, updatedAt, winner, tick, halted, seq and topic
+// change.
 type market struct {
 	index                          int
 	seed                           uint64
@@ -47,7 +48,7 @@ type market struct {
 	tokens                         []*token
 
 	born   opening
-	halted bool   // trading has stopped since the venue opened, which cancelled all orders
+	halted bool   // trading has stopped at least once since the venue opened; the stop cancelled all orders
 	seq    uint64 // sequence number of the present state, from 1
 	topic  *topic // nil without subscribers
 }
@@ -121,7 +122,7 @@ var eventStatuses = []string{
 	statusOpen, statusOpen, statusOpen, statusOpen, statusOpen,
 }
 
-// newUniverse makes count markets. Names and identifiers depend on the seed, dates on now.
+// newUniverse makes count markets. Names and identifiers depend on the seed. Dates depend on the seed and the time now.
 func newUniverse(seed uint64, count int, now millis) *universe {
 	u := &universe{
 		tokenByID:  make(map[string]*token, count*5/2),
@@ -190,7 +191,8 @@ func (u *universe) addEvent(seed uint64, i int, s shape, now millis) {
 	}
 }
 
-// settle sets the winner and the times of a market that has ended. yes is the result of a binary market.
+// settle sets updatedAt of a market whose trading has ended, and also winner and resolvedAt if the market is resolved. The
+// parameter yes is the result of a binary market.
 func (m *market) settle(yes bool, outcomes int, r *rng) {
 	if m.status != statusResolved {
 		if m.closedAt > 0 {

@@ -91,7 +91,8 @@ func TestDefaultUniverse(t *testing.T) {
 	}
 }
 
-// TestResolvedEvents checks that one market of a resolved event is YES. In a ladder, the markets before it are YES too.
+// TestResolvedEvents checks that a resolved event of several binary markets has a market that is YES. If several markets are YES,
+// they must be the first ones.
 func TestResolvedEvents(t *testing.T) {
 	v := New(Config{Clock: newClock()})
 	checked := 0

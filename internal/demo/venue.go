@@ -27,7 +27,7 @@ func (WallClock) Now() time.Time { return time.Now() }
 
 // Config configures a venue. The zero value is a venue with 1,200 markets on the wall clock, without limits or latency.
 type Config struct {
-	// Markets is the number of markets; 1,200 if it is not positive. A market has about 2.35 tokens.
+	// Markets is the number of markets; 1,200 if it is not positive. A market has about 2.35 tokens on average.
 	Markets int
 	// Seed determines names, identifiers, prices, accounts and all changes.
 	Seed uint64
@@ -187,7 +187,7 @@ func (v *Venue) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// respond writes the endpoint's answer into a. With [Config.Lag] the answer may be cached.
+// respond writes the endpoint's answer into the parameter a. With [Config.Lag] the answer may be cached.
 func (v *Venue) respond(e *endpoint, c *call, a *answer) {
 	if v.config.Lag > 0 {
 		v.lagged(e, c, a)
@@ -196,7 +196,7 @@ func (v *Venue) respond(e *endpoint, c *call, a *answer) {
 	v.answer(e, c, a)
 }
 
-// answer writes the endpoint's present answer into a.
+// answer writes the endpoint's present answer into the parameter a.
 func (v *Venue) answer(e *endpoint, c *call, a *answer) {
 	err := (*apiError)(nil)
 	if e.user {

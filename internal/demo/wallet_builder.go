@@ -30,7 +30,8 @@ func newPools(u *universe) *pools {
 }
 
 // choose returns count different tokens: most from open binary markets, some from categorical markets and some from ended markets.
-// If a pool is too small, the other pools supply the rest. choose returns fewer tokens if all pools together are too small.
+// If a pool is too small, the other pools supply the rest. choose returns fewer tokens if all pools together are too small. It
+// skips the tokens in taken, and adds the chosen tokens to taken.
 func (p *pools) choose(count int, taken map[*token]bool, r *rng) []*token {
 	var chosen []*token
 	take := func(pool []*token, quota int) {
@@ -188,7 +189,7 @@ func (b *walletBuilder) placeOrders(count int, trader bool) {
 	}
 }
 
-// newOrder returns an order for a quarter of a position, without a price.
+// newOrder returns an order without a price for a quarter of a position's usual size, but at least the market's minimum.
 func newOrder(p *position, sell bool) *order {
 	side := Buy
 	if sell {

@@ -6,7 +6,7 @@ import (
 	"sync"
 )
 
-// derivedPositions is the number of positions of a derived wallet.
+// derivedPositions is the number of positions of a derived wallet, which belongs to no demo account.
 const derivedPositions = 50
 
 // Bounds of the walletCache. An evicted wallet is derived again when it is needed. A wallet that has traded can't be derived again,

@@ -42,7 +42,7 @@ type position struct {
 	number uint64 // increases with each new position of the wallet; used in cursors
 	token  *token
 	size   Size
-	usual  Size // size around which the demo accounts trade
+	usual  Size // size around which the wallet trades
 	cost   Money
 
 	shown shownPosition // last state sent on the stream
@@ -67,7 +67,7 @@ type order struct {
 	price        Price
 	size, filled Size
 	createdAt    millis
-	ended        string // FILLED or CANCELLED; empty while it is active
+	ended        string // FILLED or CANCELLED; empty while the order is active
 
 	shown shownOrder // last state sent on the stream
 }
@@ -81,7 +81,7 @@ type wallet struct {
 	positions []*position // in the order in which they were opened
 	orders    []*order    // oldest first
 	records   []record    // oldest first
-	dropped   uint64      // number of records that fold has removed
+	dropped   uint64      // number of records that fold has removed, minus the number that fold has added
 	numbers   uint64      // last number that a position or order got
 	cash      Money
 	changedAt millis
@@ -91,8 +91,9 @@ type wallet struct {
 	topic  *topic // nil without subscribers
 	stream walletStream
 
-	pins int  // subscriptions to a derived wallet, guarded by walletCache.mu
-	kept bool // true for a derived wallet that may have traded, so that it can't be derived again
+	// The fields below are for derived wallets and guarded by walletCache.mu.
+	pins int  // number of subscriptions
+	kept bool // true if the wallet may trade; a wallet that has traded can't be derived again, so it must stay cached
 }
 
 // portfolioValue returns the sum of size × price over the positions, exactly.
@@ -153,7 +154,7 @@ func newTrade(at millis, t *token, sell bool, price Price, size Size, fee Money)
 	return records
 }
 
-// reserved returns the cost of all open buy orders.
+// reserved returns the cost of the unfilled sizes of all buy orders.
 func (w *wallet) reserved() Money {
 	sum := Money(0)
 	for _, o := range w.orders {

@@ -6,8 +6,8 @@ import (
 	"testing"
 )
 
-// checkWallet checks that a wallet's cash is the sum of its records and that its positions follow from its trades. The responses
-// must have the same numbers.
+// checkWallet checks that a wallet's cash is the sum of its records and that, if no records were dropped, its positions follow from
+// its trades. The responses must have the same numbers.
 func checkWallet(t *testing.T, v *Venue, address string) {
 	t.Helper()
 	w := v.walletOf(address)
@@ -148,8 +148,8 @@ func TestWalletsAddUp(t *testing.T) {
 	}
 }
 
-// TestAccountsTrade checks that Step lets the demo accounts trade and keeps the number of their positions and orders. Wallets
-// without a subscriber must not trade.
+// TestAccountsTrade checks that Step lets the demo accounts trade and keeps the number of their positions and orders. A derived
+// wallet without a subscriber must not trade.
 func TestAccountsTrade(t *testing.T) {
 	v := New(Config{Markets: 300, Clock: newClock(), Seed: 9})
 	derived, _ := parseAddress(other)

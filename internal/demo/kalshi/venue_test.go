@@ -57,7 +57,7 @@ func newRig(t *testing.T) *rig {
 	return &rig{v, t, clock, s}
 }
 
-// step moves the market.
+// step moves the market n times.
 func (r *rig) step(n int) {
 	for range n {
 		r.clock.Advance(150 * time.Millisecond)
@@ -80,14 +80,14 @@ func (r *rig) call(path string) (int, object) {
 	return response.StatusCode, out
 }
 
-// rows sends a GET request, which must succeed, and returns the list of objects in the member name of the response.
-func (r *rig) rows(path, name string) (rows []object) {
+// rows sends a GET request that must succeed, and returns the list of objects in the given member of the response.
+func (r *rig) rows(path, member string) (rows []object) {
 	r.t.Helper()
 	status, out := r.call(path)
 	if status != http.StatusOK {
 		r.t.Fatalf("%s: %d %v", path, status, out)
 	}
-	for _, row := range out[name].([]any) {
+	for _, row := range out[member].([]any) {
 		rows = append(rows, row.(object))
 	}
 	return rows
@@ -200,7 +200,8 @@ func TestREST(t *testing.T) {
 	}
 }
 
-// TestBucket checks that a call is refused after other calls have spent all tokens of the bucket.
+// TestBucket checks that a call is refused after other calls have spent all tokens of the bucket, and accepted when tokens have
+// returned.
 func TestBucket(t *testing.T) {
 	r := newRig(t)
 	for i := range 20 {
@@ -298,7 +299,7 @@ func TestStreamedBooks(t *testing.T) {
 	}
 }
 
-// apply applies messages to books. It checks that the sequence numbers of the messages continue after last.
+// apply applies snapshots and deltas to books. It checks that their sequence numbers are last+1, last+2 and so on.
 func apply(t *testing.T, books map[string]map[string]float64, messages []object, last int) {
 	t.Helper()
 	for _, m := range messages {

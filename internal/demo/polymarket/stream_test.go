@@ -48,8 +48,9 @@ func (c *copied) top(t *testing.T) (bid, ask string) {
 	return bid, ask
 }
 
-// replay applies messages to copies of books. A burst is a series of price_change messages with one market and timestamp. replay
-// returns the number of bursts, of changes after which a book was crossed, and of wrong best prices at the ends of bursts.
+// replay applies messages to copies of books. A burst is a series of consecutive price_change messages with the same market and
+// timestamp. replay returns the number of bursts, of changes after which a book was crossed, and of wrong best prices at the ends
+// of bursts.
 func replay(t *testing.T, books map[string]*copied, messages []object) (bursts, crossed, wrong int) {
 	t.Helper()
 	for i, m := range messages {
