@@ -34,7 +34,7 @@ func TestSystemd(t *testing.T) {
 		}
 		return u[name][0]
 	}
-	// args reads the shipped files from systemd/ instead of /etc/oddsgraph/.
+	// args returns the arguments of a command, with the shipped files in systemd/ instead of /etc/oddsgraph/.
 	args := func(command string) []string {
 		const program = "/usr/local/bin/oddsgraph "
 		if !strings.HasPrefix(command, program) {

@@ -47,7 +47,7 @@ func TestNotes(t *testing.T) {
 	}
 }
 
-// TestChangelog checks that scripts/notes can read the changelog.
+// TestChangelog checks the headings of the changelog, and that scripts/notes can read it.
 func TestChangelog(t *testing.T) {
 	text, err := os.ReadFile("../CHANGELOG.md")
 	if err != nil {

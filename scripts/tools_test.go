@@ -15,7 +15,7 @@ type bare struct {
 	bin, calls string
 }
 
-// newBare returns a machine whose user has the given id. Its apt-get can install the installable packages only.
+// newBare returns a machine whose user has the given id. Its apt-get can install only the packages in installable.
 func newBare(t *testing.T, uid string, installable ...string) *bare {
 	t.Helper()
 	dir := t.TempDir()

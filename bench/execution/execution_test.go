@@ -153,7 +153,8 @@ func (r *replaced) Lookup(ctx context.Context, keys []queries.Book, out []market
 	return missing
 }
 
-// library executes with gqlgen, in passes. Resolvers run one at a time, because a loaders set is not safe for concurrent use.
+// library executes with gqlgen, in passes. Resolvers run one at a time, because a set of package loaders is not safe for concurrent
+// use.
 func (x *execution) library() (resp *graphql.Response) {
 	ctx, set, _ := loaders.With(x.ctx, x.sources)
 	defer set.Done()

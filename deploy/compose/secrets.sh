@@ -1,6 +1,6 @@
 #!/bin/sh
-# Makes the secrets of replicas.yaml in the directory secrets beside this file, or in the directory that is named. It replaces no
-# file: to change the secrets, remove the directory, run this script and start all services again.
+# Makes the secrets of replicas.yaml in the directory secrets beside this file, or in the directory that the first argument names.
+# It replaces no file: to change the secrets, remove the directory, run this script and start all services again.
 set -eu
 dir=${1:-$(dirname "$0")/secrets}
 umask 022

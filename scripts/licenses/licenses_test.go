@@ -9,7 +9,7 @@ import (
 	"oddsgraph/web"
 )
 
-// TestLicenses checks that THIRD_PARTY_LICENSES has every module that the program uses, in the present version.
+// TestLicenses checks that THIRD_PARTY_LICENSES is what this command writes now.
 func TestLicenses(t *testing.T) {
 	t.Chdir("../..")
 	out := t.TempDir() + "/licences"

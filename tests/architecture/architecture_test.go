@@ -19,8 +19,9 @@ const module = "oddsgraph"
 // root is the root of the module.
 var root = filepath.Join("..", "..")
 
-// arrows maps a package to the packages of this module that it and its subpackages may import. Every package may also import
-// itself, internal/market and internal/market/reqctx. docs/architecture.md draws these imports as arrows.
+// arrows maps a package to the packages of this module that it and its subpackages may import. Every package may also import itself
+// and internal/market. Every package except internal/market may import internal/market/reqctx. docs/architecture.md draws these
+// imports as arrows.
 var arrows = map[string][]string{
 	"httpapi":                {"graph", "resolvers", "loaders", "internal/feed"},
 	"resolvers":              {"graph", "loaders", "internal/feed"},
@@ -52,7 +53,8 @@ const redis = "github.com/redis/rueidis"
 // runtimes are the packages of gqlgen that execute operations. Only tests and bench may import them.
 var runtimes = map[string]bool{"github.com/99designs/gqlgen/graphql/executor": true, "github.com/99designs/gqlgen/graphql/handler": true}
 
-// registry is the package that imports the drivers of venues. All folders below it are drivers, except those in shared.
+// registry is the package that imports the drivers of venues. All folders below it are drivers, except those in the variable
+// shared.
 const registry = "internal/venue"
 
 var shared = []string{"rest", "stream", "wire"}

@@ -168,8 +168,8 @@ func (b *balanced) query(query string) error {
 	return err
 }
 
-// follower is a subscription of a client. The channel came delivers the price of each event, and is closed when the connection
-// ends.
+// follower is a subscription of a client. The channel came delivers the price of each event, and is closed when the connection ends
+// or the subscription is refused.
 type follower struct {
 	came chan string
 }
@@ -186,7 +186,7 @@ func (f *follower) wait(t *testing.T) (price string, alive bool) {
 	}
 }
 
-// follow calls next until it returns an error, and extracts the prices from the texts.
+// follow calls next and extracts the prices from the texts, until next fails or returns the error RATE_LIMITED.
 func follow(next func() (string, error)) *follower {
 	f := &follower{came: make(chan string, 100)}
 	go func() {
@@ -284,7 +284,8 @@ func (r *replica) followers(t *testing.T) (n int) {
 	return n
 }
 
-// setPrice changes a price and waits until each subscription has it or has ended.
+// setPrice changes a price and waits until each subscription has the price or has ended. It returns the subscriptions of both
+// kinds.
 func (b *balanced) setPrice(t *testing.T, token string, to demo.Price, want string, open []*follower) (alive, ended []*follower) {
 	t.Helper()
 	if err := b.venue.demo.SetPrice(token, to); err != nil {

@@ -14,8 +14,8 @@ import (
 )
 
 const (
-	// In a minute, the venue accepts limit calls, and the replicas together may make usable calls. Redis grants granted of these
-	// calls. Each of up to 5 replicas may make reserve more calls without a grant.
+	// All numbers are calls in a minute. The venue accepts the number limit. The replicas together may make the number usable.
+	// Redis grants the number granted. Each of up to 5 replicas may make the number reserve without a grant.
 	limit, usable, granted, reserve = 100, 95, 70, 5
 	// runs is the duration of each test. It is longer than a minute, so that the venue no longer counts the first calls and the
 	// replicas may use their reserves.

@@ -303,7 +303,7 @@ func eventually(t *testing.T, what string, holds func() bool) {
 	}
 }
 
-// connected waits until a replica uses the server.
+// connected waits until a replica uses Redis.
 func (r *replica) connected(t *testing.T) *replica {
 	t.Helper()
 	eventually(t, "the replica is connected to Redis", func() bool { return strings.Contains(r.log.String(), "Redis answers") })

@@ -179,7 +179,7 @@ func (f *bookReader) take(text string) {
 	f.events = append(f.events, event{seq, show(u.Book.Bids) + "|" + show(u.Book.Asks), u.Book.Freshness.Stale})
 }
 
-// last returns the last event.
+// last returns the last event, or a stale event if there is none.
 func (f *bookReader) last() event {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -271,7 +271,7 @@ func (w *watchers) check(t *testing.T) {
 	t.Logf("%d events, %d wrong", events, wrong)
 }
 
-// subscribedOnce reports whether the venue has one subscription of each topic.
+// subscribedOnce reports whether the venue has exactly one subscription to the book of each token.
 func (w *watchers) subscribedOnce() bool {
 	s := w.venue.demo.Stats().Stream
 	return s.Topics["orderbook"] == int64(len(w.venue.tokens)) && s.Subscriptions["orderbook"] == s.Topics["orderbook"]

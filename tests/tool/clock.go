@@ -11,7 +11,7 @@ type Clock struct {
 	now time.Time
 }
 
-// NewClock returns a clock that shows now.
+// NewClock returns a clock that shows the given time.
 func NewClock(now time.Time) *Clock { return &Clock{now: now} }
 
 // Now returns the clock's time.

@@ -49,7 +49,7 @@ func TestAddAField(t *testing.T) {
 	}
 }
 
-// copyModule copies the module without its version history and its npm packages.
+// copyModule copies the module without its version history, its npm packages and the folder bin.
 func copyModule(t *testing.T, root string) string {
 	t.Helper()
 	work := t.TempDir()
@@ -115,7 +115,7 @@ func insertLines(t *testing.T, work, block string) (files []string) {
 // generated are the files that the generator writes.
 var generated = regexp.MustCompile(`^(graph/.*generated.*|graph/model/models_gen\.go|resolvers/.*generated.*|web/kit/.*|docs/schema(-changelog)?\.md)$`)
 
-// changedFiles returns the files that differ in two copies of the module, without generated ones.
+// changedFiles returns the files of work that root lacks or has with other content, without generated files.
 func changedFiles(t *testing.T, root, work string) (changed []string) {
 	t.Helper()
 	err := filepath.WalkDir(work, func(file string, d fs.DirEntry, err error) error {
