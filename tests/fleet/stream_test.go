@@ -23,7 +23,7 @@ import (
 // depth is the number of levels that the tests of the stream compare.
 const depth = 5
 
-// moving is a venue whose books change a hundred times a second. It remembers each state of the watched tokens.
+// moving is a venue that makes a hundred steps a second. It remembers each state of the watched tokens.
 type moving struct {
 	*venue
 	tokens  []string

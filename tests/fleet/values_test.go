@@ -292,7 +292,7 @@ func TestChangeDuringCall(t *testing.T) {
 	flag, id := v.streamed()
 	_, replicas := three(t, v, flag)
 	events := replicas[0].follow(t, id)
-	resp, err := client.Post(replicas[0].admin+"/cache/flush?kind=market", "", nil) // the subscription has put the market into Redis
+	resp, err := client.Post(replicas[0].admin+"/cache/flush?kind=market", "", nil) // the subscription put the market into Redis
 	if err != nil {
 		t.Fatal(err)
 	}
