@@ -308,7 +308,8 @@ func (o *order) reached() bool {
 }
 
 // fillOrder fills half or all of the unfilled size of the order at index k, or cancels the order if the cash or the position is too
-// small. It reports whether the order has ended. If so, it adds an order in the other direction on the same position.
+// small. It reports whether the order has ended. If so, it adds an order in the other direction on the same position, if there is
+// one.
 func (v *Venue) fillOrder(w *wallet, k int, now millis, r *rng) bool {
 	o := w.orders[k]
 	p := w.held(o.token)

@@ -116,7 +116,7 @@ func (m *market) history(outcome int, from, until, now millis) []point {
 	return points
 }
 
-// band returns bounds of the outcome's history. The settling of a resolved market exceeds them.
+// band returns bounds of the outcome's history. The settling of a resolved market can exceed them.
 func (m *market) band(outcome int) (low, high Price) {
 	if m.binary() {
 		a := m.anchors[0]

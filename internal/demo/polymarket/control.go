@@ -78,8 +78,8 @@ func (v *Venue) SetBehaviour(b Behaviour) error {
 	return nil
 }
 
-// Stats counts requests since the simulator opened or was reset. The keys of Requests and Keys are path patterns such as "POST
-// /books". The keys of Statuses are texts such as "OK".
+// Stats counts requests since the simulator opened or was reset. The keys of Requests and Keys are path patterns such as
+// "POST /books". The keys of Statuses are texts such as "OK".
 type Stats struct {
 	Requests map[string]int64 `json:"requests"`
 	// Keys counts the identifiers in the requests. A request without a list of identifiers counts as 1.

@@ -121,8 +121,8 @@ func (v *Venue) answerActivity(r *request) (any, *refusal) {
 	}, (*Venue).activity)
 }
 
-// answerRecords answers a page of a wallet's records, newest first. A cursor contains the number of the last record of a page, plus
-// 1.
+// answerRecords answers a page of a wallet's records, newest first. A cursor contains 1 plus the number of the last record of a
+// page.
 func (v *Venue) answerRecords(r *request, kind func(string) bool, row func(*Venue, string, demo.Record) object) (any, *refusal) {
 	user, err := r.user()
 	if err != nil {
