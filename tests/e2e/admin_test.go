@@ -8,7 +8,7 @@ import (
 	"oddsgraph/app"
 )
 
-// askAdmin sends a request to the admin address. headers alternates names and values.
+// askAdmin sends a request to the admin address. The list headers holds each name before its value.
 func (s *service) askAdmin(t testing.TB, method, path string, headers ...string) response {
 	t.Helper()
 	r, err := http.NewRequestWithContext(t.Context(), method, s.Admin.URL()+path, nil)
@@ -21,7 +21,8 @@ func (s *service) askAdmin(t testing.TB, method, path string, headers ...string)
 	return s.do(t, r)
 }
 
-// TestTwoListeners checks that the admin address serves every path, and the public address only the health checks.
+// TestTwoListeners checks that the admin address serves the health checks, the metrics, the build information and most profiles. Of
+// these paths, the public address must serve only the health checks.
 func TestTwoListeners(t *testing.T) {
 	s := start(t)
 	for path, want := range map[string]string{

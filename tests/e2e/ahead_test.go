@@ -103,8 +103,8 @@ func TestPricesAreFetchedTogether(t *testing.T) {
 	}
 }
 
-// TestPricesBelowEventsAreFetchedTogether delays the event "late". When that event arrives, the prices of all events' markets must
-// be fetched in one list. If the event never arrives, the other events must still get their prices.
+// TestPricesBelowEventsAreFetchedTogether delays the event "late". When that event arrives, all prices below the events that are
+// not yet fetched must be fetched in one list. If the event never arrives, the other events must still get their prices.
 func TestPricesBelowEventsAreFetchedTogether(t *testing.T) {
 	t.Parallel() // the test mostly waits
 	rows, found, prices := map[string][]object{}, []object{}, map[string]object{}
@@ -212,7 +212,8 @@ func TestOneBookAnswersForAllDepths(t *testing.T) {
 	}
 }
 
-// TestRefusedFieldsAreNotLookedUp checks that the loaders look up and fetch nothing for fields with invalid arguments.
+// TestRefusedFieldsAreNotLookedUp checks that the loaders look up and fetch nothing for fields with invalid arguments, or for
+// positions without credentials.
 func TestRefusedFieldsAreNotLookedUp(t *testing.T) {
 	s := start(t)
 	of := app.Sources(s.Cache, 0)

@@ -18,8 +18,8 @@ func distinctIDs(n int) []string {
 	return ids
 }
 
-// TestArgumentsOutOfRange checks that the service refuses invalid arguments with one error at the field, and makes no call to
-// the venue.
+// TestArgumentsOutOfRange checks that the service refuses each invalid argument, variable or document with one error, and makes no
+// call to the venue.
 func TestArgumentsOutOfRange(t *testing.T) {
 	s := start(t)
 	user := func(field string) string { return `{ user(address: "` + addressOf50 + `") { ` + field + ` } }` }
@@ -166,7 +166,7 @@ func TestDecimalsAreReadExactly(t *testing.T) {
 	for _, test := range []struct {
 		literal string
 		value   any
-		want    string // the filled size; "all" if it is the size of the whole book; "" if an error is expected
+		want    string // the filled size; "all" if the size exceeds the whole book; "" if an error is expected
 	}{
 		{`"1.25"`, "1.25", "1.25"},
 		{`1.25`, json.Number("1.25"), "1.25"},
@@ -227,7 +227,7 @@ func TestDecimalsAreReadExactly(t *testing.T) {
 	}
 }
 
-// TestNullsAndDefaults checks that the arguments of a field have their documented defaults if they are null.
+// TestNullsAndDefaults checks that the arguments of a field have their documented defaults if the arguments are null or missing.
 func TestNullsAndDefaults(t *testing.T) {
 	s := start(t)
 	id := s.openTokens(1)[0]

@@ -13,7 +13,8 @@ import (
 	"oddsgraph/internal/demo/polymarket"
 )
 
-// TestConfigCheckAsks checks that config check --ask prints a line for each kind of data, and fails if it cannot read one kind.
+// TestConfigCheckAsks checks that config check --ask prints a line for each kind of data, and fails if it cannot read a kind that
+// the driver supports.
 func TestConfigCheckAsks(t *testing.T) {
 	complete := []string{
 		"search: 5 markets", "markets by id: 5 of 5", "markets by token: 1 of 1", "market by slug: 1 of 1", "prices: \\d+ of \\d+",

@@ -11,7 +11,7 @@ import (
 	"oddsgraph/graph/model"
 )
 
-// portfolioQuery is the README's example of a portfolio.
+// portfolioQuery reads an account's balance, its first 50 positions and its portfolio.
 const portfolioQuery = `query ($address: Address!) {
   user(address: $address) {
     balance { totalValue }
@@ -20,7 +20,8 @@ const portfolioQuery = `query ($address: Address!) {
   }
 }`
 
-// onBothDemos runs a test with the ordinary demo venue and with the strict one. The test must start the service with flags.
+// onBothDemos runs a test twice: with the ordinary demo venue, and with the flag --demo-strict. The test must pass its parameter
+// flags to start.
 func onBothDemos(t *testing.T, test func(t *testing.T, strict bool, flags ...string)) {
 	t.Run("ordinary", func(t *testing.T) { test(t, false) })
 	t.Run("strict", func(t *testing.T) { test(t, true, "--demo-strict") })
@@ -32,8 +33,9 @@ func TestPortfolioTakesFourCalls(t *testing.T) { onBothDemos(t, testPortfolioCal
 // with n keys, then n calls with one key each.
 func oneCallEach(n int64) [2]int64 { return [2]int64{1 + n, 2 * n} }
 
-// testPortfolioCalls expects one call of each kind to the ordinary venue. The strict venue accepts only one market per call. The
-// strict venue may also cut a list after 50 positions, so the service makes a second call for positions.
+// testPortfolioCalls expects that a portfolio takes one call of each kind to the ordinary venue. The same query again takes no
+// call. The strict venue accepts only one market per call. The strict venue may also cut a list after 50 positions, so the service
+// makes a second call for positions.
 func testPortfolioCalls(t *testing.T, strict bool, flags ...string) {
 	s := start(t, flags...)
 	want := calls{"balance": {1, 1}, "positions": {1, 1}, "market-details": {1, 49}, "prices": {1, 50}}
@@ -96,7 +98,8 @@ func testPagesOfOneList(t *testing.T, strict bool, flags ...string) {
 	}
 }
 
-// aliases returns a selection set with one aliased field for each id. field is a format with a verb for the id.
+// aliases returns a selection set with one aliased field for each id. The parameter field is a format string with a verb for the
+// id.
 func aliases(ids []string, field string) string {
 	var b strings.Builder
 	for i, id := range ids {
@@ -222,8 +225,8 @@ func testPricesBelowLists(t *testing.T, strict bool, flags ...string) {
 		name, query string
 		variables   func(s *service) vars
 		credentials string
-		// others are the expected calls except those for prices. strict are these calls if the venue is strict. If strict is nil,
-		// others apply to the strict venue too.
+		// The fields others and strict are the expected calls to the ordinary and to the strict venue, without the calls for
+		// prices. If strict is nil, others applies to both venues.
 		others, strict calls
 	}{
 		{"positions", `query ($in: [String!]) { user(address: "` + addressOfAny + `") { positions(marketIds: $in) { nodes { token { tokenId price { price } } } } } }`,
@@ -277,7 +280,7 @@ func testPricesBelowLists(t *testing.T, strict bool, flags ...string) {
 	}
 }
 
-// heldMarkets returns the markets of an account's first n positions.
+// heldMarkets returns the market ids of an account's first n positions.
 func heldMarkets(s *service, address string, n int) []string {
 	var ids []string
 	for _, p := range s.venue.Positions(address)[:n] {
@@ -309,7 +312,8 @@ func testTwoClientsFetchEachKeyOnce(t *testing.T, _ bool, flags ...string) {
 	}
 }
 
-// TestManyClientsShareCalls checks that 1,000 queries of 200 clients for overlapping sets of tokens fetch each price once.
+// TestManyClientsShareCalls checks that 1,000 queries of 200 clients for overlapping sets of tokens fetch each price once, in fewer
+// than 40 calls.
 func TestManyClientsShareCalls(t *testing.T) { onBothDemos(t, testCrowd) }
 
 func testCrowd(t *testing.T, _ bool, flags ...string) {

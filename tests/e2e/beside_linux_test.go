@@ -21,7 +21,7 @@ type bystander struct {
 	p *target
 	// before and during hold the duration of each query.
 	before, during []time.Duration
-	// beforeTotal and duringTotal include the pauses between queries.
+	// beforeTotal and duringTotal are the times from the first query to the last one, with the pauses between queries.
 	beforeTotal, duringTotal time.Duration
 
 	mu   sync.Mutex
@@ -76,8 +76,8 @@ func (b *bystander) ask(t *testing.T) (took time.Duration) {
 	return took
 }
 
-// end stops the bystander and checks that it got enough answers during the attack. It returns the sorted durations of
-// the queries during the attack.
+// end stops the bystander. It checks that the bystander got enough answers during the attack and was not slowed down too much, and
+// that the program used at most mostResident bytes. It returns the sorted durations of the queries during the attack.
 func (b *bystander) end(t *testing.T) []time.Duration {
 	for late := time.Now().Add(patience); time.Now().Before(late); time.Sleep(20 * time.Millisecond) {
 		b.mu.Lock()

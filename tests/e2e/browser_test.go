@@ -14,9 +14,9 @@ import (
 	"oddsgraph/web"
 )
 
-// TestBrowser runs the tests in web/tests in a browser, against the shipped program with a moving market. Each file of tests has
-// its own server, and may restart it. If the machine allows it, the test has no access to the network. The environment variable
-// SCREENSHOTS names a directory for the screenshots.
+// TestBrowser runs the tests in web/tests, except those of TestGuide, in a browser. The tests use the shipped program with a moving
+// market. Each file of tests has its own server, and may restart it. If the machine allows it, the test has no access to the
+// network. The environment variable SCREENSHOTS names a directory for the screenshots.
 func TestBrowser(t *testing.T) {
 	t.Parallel()
 	requireNode(t)

@@ -9,8 +9,8 @@ import (
 	"testing"
 )
 
-// TestCanaryOnDisk sends secrets in every place of a request to the program in its own process. The program must not
-// write them to its log, its metrics or any file.
+// TestCanaryOnDisk sends secrets in every place of a request to the program in its own process. The program must write no file.
+// Only a request id and the name of an operation may be in the log or the metrics.
 func TestCanaryOnDisk(t *testing.T) {
 	t.Parallel()
 	p := runProgram(t, "--demo-markets=20", "--log-level=debug")

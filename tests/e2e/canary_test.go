@@ -23,8 +23,8 @@ import (
 // newCanary returns a unique secret of letters and digits, so that no escaping changes it.
 func newCanary() string { return "canary" + strings.ToLower(rand.Text()) }
 
-// canaryForms returns every form in which a secret can appear: plain, in base64 at any offset, in hex, and as its SHA-256
-// hash.
+// canaryForms returns the forms in which a secret could appear: plain, in upper case, in hex, in base64 at any offset, and as its
+// SHA-256 hash in hex or base64.
 func canaryForms(secret string) []string {
 	var out []string
 	add := func(s string) { out = append(out, s) }
@@ -46,7 +46,7 @@ func canaryForms(secret string) []string {
 	return out
 }
 
-// findSecret returns the form in which a text contains the secret, or "" if the text does not contain the secret.
+// findSecret returns the first form in which a text contains the secret, or "" if the text does not contain the secret.
 func findSecret(text, secret string) string {
 	for _, form := range canaryForms(secret) {
 		if strings.Contains(text, form) {
@@ -77,8 +77,8 @@ func TestFindSecret(t *testing.T) {
 	}
 }
 
-// echo is a venue that repeats each request in its response. set chooses the kind of response. stranger is another server, to
-// which some responses of echo redirect the service.
+// echo is a venue that repeats each request in most of its failures. The method set chooses the kind of response. The field
+// stranger is another server, to which some responses of echo redirect the service.
 type echo struct {
 	*httptest.Server
 	stranger *httptest.Server
@@ -168,8 +168,8 @@ func (e *echo) set(how string) {
 }
 
 // search fails the test if a request to the venue contains the secret outside the allowed place, or if the stranger received a
-// request. The function allowed removes the values in the allowed place from a request and returns them. search reports whether any
-// request had values in the allowed place.
+// request. The function allowed removes the values in the allowed place from a request and returns them. If allowed is nil, no
+// place is allowed. search reports whether any request had values in the allowed place.
 func (e *echo) search(t testing.TB, secret string, allowed func(r *http.Request) *[]string) (there bool) {
 	t.Helper()
 	e.mu.Lock()
@@ -223,7 +223,8 @@ const everything = `{ user(address: "` + addressOfAny + `") { balance { cashBala
 	viewer { address balance { cashBalance } } searchMarkets { totalCount } tokenPrices(tokenIds: ["1"]) { price } serviceStatus { version } }`
 
 // TestCredentialsStayWhereTheyBelong sends credentials with a secret in each field, to venues that repeat the credentials in every
-// kind of failure. The secret may only appear in calls for the account, in the query or the header as the mode says.
+// kind of failure. The secret may appear only in calls to the venue: in the query or in the header, as the mode says, and nowhere
+// in the mode "none".
 func TestCredentialsStayWhereTheyBelong(t *testing.T) {
 	for _, mode := range []string{"query", "header", "none"} {
 		t.Run(mode, func(t *testing.T) {
@@ -294,7 +295,7 @@ type canaryPlace struct {
 	own bool
 	// named is true if the secret is the name of an operation. The service logs this name.
 	named bool
-	// parameter is the only parameter in which a request to the venue may contain the secret.
+	// parameter is the only parameter in which a request to the venue may contain the secret. It is empty if no parameter may.
 	parameter string
 }
 
@@ -484,8 +485,9 @@ func canaryPlaces() []canaryPlace {
 	return out
 }
 
-// TestCanary sends a secret in every place of a request, with a venue that answers and with venues that fail. The secret must not
-// be in the log, in the metrics, or in another parameter to the venue. Only a place with own may have the secret in the response.
+// TestCanary sends a secret in every place of a request, with a venue that answers and with venues that fail. The fields of
+// canaryPlace say where the secret may appear. It must not appear elsewhere in the response, in the log, in the metrics or in a
+// request to the venue.
 func TestCanary(t *testing.T) {
 	for _, how := range []string{"well", "failed", "redirected"} {
 		t.Run(how, func(t *testing.T) {
@@ -522,7 +524,8 @@ func TestCanary(t *testing.T) {
 	}
 }
 
-// TestCanaryOfTheStream subscribes with a secret in the credentials, which are sent to the venue over the stream.
+// TestCanaryOfTheStream subscribes with a secret in the credentials, which the service sends to the venue over the stream. The
+// secret must not be in an event, in the log or in the metrics.
 func TestCanaryOfTheStream(t *testing.T) {
 	s := startLive(t)
 	s.streaming(t)

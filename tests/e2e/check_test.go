@@ -137,7 +137,8 @@ func TestConfigShow(t *testing.T) {
 	}
 }
 
-// TestConfigCheckWarns checks that config check prints a warning if the service would send credentials unencrypted to the venue.
+// TestConfigCheckWarns checks that config check prints a warning if the service would send credentials unencrypted to a venue that
+// is not on a loopback address.
 func TestConfigCheckWarns(t *testing.T) {
 	const well = "The configuration is in order: 0 accounts, 0 trusted documents\n"
 	for _, test := range []struct{ venue, stream, mode, want string }{
@@ -156,7 +157,8 @@ func TestConfigCheckWarns(t *testing.T) {
 	}
 }
 
-// TestConfigCheckOfAnIssuer checks that config check fails if the service would accept no token, or tokens of any audience.
+// TestConfigCheckOfAnIssuer checks that config check fails if a setting that an issuer of tokens needs is missing, or if
+// --jwt-jwks-url uses plain HTTP for an address that is not loopback.
 func TestConfigCheckOfAnIssuer(t *testing.T) {
 	f := newAccountsFile(t)
 	all := []string{"--accounts-file=" + f.path, "--jwt-issuer=https://id.example/", "--jwt-audience=odds", "--jwt-jwks-url=https://id.example/jwks"}

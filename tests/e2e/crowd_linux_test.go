@@ -25,8 +25,9 @@ func expensiveDocument() string {
 	return b.String() + "}}"
 }
 
-// TestExpensiveDocumentsOfOneClient has one client send expensive documents over 400 connections to the shipped
-// program. Meanwhile the program must respond to another client's cached query sooner than to the documents.
+// TestExpensiveDocumentsOfOneClient has one client send expensive documents over 400 connections to the shipped program. The
+// program must compile these documents on at most three quarters of the processors. It must respond to another client's cached
+// query sooner than to the documents.
 func TestExpensiveDocumentsOfOneClient(t *testing.T) {
 	t.Setenv("GOMEMLIMIT", shippedMemory)
 	venue := newWitness(t)

@@ -41,7 +41,7 @@ func TestLastDay(t *testing.T) {
 }
 
 // TestLastDayIsMissing checks that change24h and sparkline are null without an error for an unknown token. If the venue's history
-// fails, the fields must have an error.
+// fails, or if the number of points is out of range, the fields must have an error.
 func TestLastDayIsMissing(t *testing.T) {
 	s := start(t)
 	wantJSON(t, "unknown", s.ask(t, `{ token(tokenId: "1") { change24h sparkline } }`, nil, anonymous), `{"token":{"change24h":null,"sparkline":null}}`)

@@ -6,8 +6,8 @@ import (
 	"testing"
 )
 
-// TestDemoTokens checks that the API keys of the demo accounts are valid bearer tokens. They are valid only on loopback addresses,
-// with the embedded venue and without an accounts file.
+// TestDemoTokens checks that the API keys of the demo accounts are valid bearer tokens only on loopback addresses, with the
+// embedded venue and without an accounts file. The key that may read every wallet is never a valid token.
 func TestDemoTokens(t *testing.T) {
 	t.Parallel()
 	venue := start(t)

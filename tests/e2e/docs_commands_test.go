@@ -58,8 +58,8 @@ func init() {
 	os.Exit(0)
 }
 
-// stageCommands prepares the working directory of the code blocks. It links to everything in the root of the project. The blocks
-// write into this directory and not into the project.
+// stageCommands prepares the working directory of the code blocks. It links to the files and directories in the root of the
+// project, except bin and hidden ones. The blocks write into this directory and not into the project.
 func (d *docs) stageCommands(t *testing.T) {
 	t.Helper()
 	link := func(target, name string) {
@@ -93,7 +93,7 @@ func (d *docs) stageCommands(t *testing.T) {
 	for _, name := range realCommands {
 		path, err := exec.LookPath(name)
 		if err != nil {
-			continue // runShell requires the tools and reports what is missing
+			continue // runShell fails or skips the test if an important tool is missing
 		}
 		link(path, filepath.Join("tools", name))
 	}
@@ -175,7 +175,8 @@ func makeCommand(args []string) error {
 	return nil
 }
 
-// goCommand checks that the named packages, programs, tests and flags exist.
+// goCommand checks that the packages, programs, tests and flags of the project that the arguments name exist. It accepts go tool,
+// and packages with a version, unchecked.
 func goCommand(args []string) error {
 	if len(args) < 2 {
 		return errors.New("there is no rule for this")
@@ -285,7 +286,7 @@ func npmCommand(args []string) error {
 	return fmt.Errorf("there is no rule for npm %s", strings.Join(args, " "))
 }
 
-// served returns an error if nothing is served at a URL.
+// served returns an error if the status of a URL's response is not 200.
 func served(url string) error {
 	resp, err := http.Get(url)
 	if err != nil {
@@ -298,7 +299,8 @@ func served(url string) error {
 	return nil
 }
 
-// oddsgraphCommand runs the program in this process. If the arguments would start a server, it only parses the flags.
+// oddsgraphCommand runs the program in this process. If the arguments would start a server or print the help, it only parses the
+// flags.
 func oddsgraphCommand(args []string) error {
 	environ := slices.DeleteFunc(os.Environ(), func(v string) bool { return !strings.HasPrefix(v, "ODDSGRAPH_") })
 	cfg, err := config.Parse(args, environ, io.Discard)

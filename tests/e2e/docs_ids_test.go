@@ -27,8 +27,8 @@ var (
 	documentInTemplate = regexp.MustCompile("(?s)(?:gql|graphql)\\s*`([^`]+)`")
 )
 
-// shownDocuments returns the GraphQL documents in examples/, the web pages, clients/ and the documentation. It omits documents for
-// relay-compiler, because relay-compiler adds ids itself.
+// shownDocuments returns the GraphQL documents in examples/, the web pages, clients/ and the documentation. It omits documents that
+// define types. It also omits documents for relay-compiler, because relay-compiler adds ids itself.
 func shownDocuments(t *testing.T) (documents []shownDocument) {
 	t.Helper()
 	for _, dir := range []string{"examples", "web/explore", "web/live", "web/kit", "clients/operations"} {
@@ -88,7 +88,7 @@ func TestShownDocumentsSelectIDs(t *testing.T) {
 	}
 }
 
-// withoutID returns the paths of the selection sets in a document that lack an id.
+// withoutID returns the paths of the selection sets in a document that do not select the id although their type has one.
 func withoutID(t *testing.T, schema *ast.Schema, shown shownDocument) (paths []string) {
 	t.Helper()
 	doc, err := parser.ParseQuery(&ast.Source{Name: shown.place, Input: shown.text})

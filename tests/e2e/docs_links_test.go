@@ -12,8 +12,7 @@ import (
 	markdown "github.com/yuin/goldmark/ast"
 )
 
-// TestDocsLinks checks that everything that the Markdown files name exists: the targets of links, variables, metrics and make
-// targets.
+// TestDocsLinks checks that the link targets, variables, metrics and make targets in the Markdown files exist.
 func TestDocsLinks(t *testing.T) {
 	verbs := regexp.MustCompile("`make ([a-z]+)")
 	makefile := read(t, "Makefile")

@@ -84,7 +84,7 @@ type docs struct {
 	pictures  map[string]int
 }
 
-// TestDocs executes every code block of all Markdown files.
+// TestDocs applies docsRules to all code blocks of the Markdown files, except the blocks for TestGuide.
 func TestDocs(t *testing.T) {
 	t.Parallel()
 	blocks := readDocs(t)
@@ -131,7 +131,7 @@ func newDocs(t *testing.T, blocks []block) *docs {
 	if d.schema, err = gqlparser.LoadSchema(&ast.Source{Name: "schema.graphqls", Input: graph.SDL()}); err != nil {
 		t.Fatal(err)
 	}
-	for _, b := range slices.Backward(blocks) { // if two files have the same name, the first one overwrites the second one
+	for _, b := range slices.Backward(blocks) { // if two blocks show the same file, the first block is written last and stays
 		if name := d.fileOf(b); name != "" {
 			d.write(t, name, b.text)
 		}
@@ -219,7 +219,7 @@ func parseMarkdown(content []byte) markdown.Node {
 
 func linesOf(n markdown.Node, source []byte) []byte { return n.Lines().Value(source) }
 
-// lineOf returns the line number of a block's first line.
+// lineOf returns the line number of a block's first line, or 0 if the block is empty.
 func lineOf(n markdown.Node, source []byte) int {
 	if n.Lines().Len() == 0 {
 		return 0
@@ -362,7 +362,8 @@ func (d *docs) wantAnswer(t *testing.T, b block) {
 	}
 }
 
-// jsonDifferences lists the members and types in which two JSON values differ. It ignores other values, except error codes.
+// jsonDifferences lists the members and types in which two JSON values differ. It ignores other values, except error codes. A list
+// in got may have more elements than the list in want.
 func jsonDifferences(path string, want, got any) (differences []string) {
 	switch want := want.(type) {
 	case map[string]any:

@@ -62,7 +62,8 @@ func (p *program) waitRefusing(t testing.TB) {
 }
 
 // wholeAnswer sends a request and returns a channel for the complete response. If an error ends the response early, the channel
-// gets the first part of the body with the error appended. If begins is not empty, wholeAnswer returns when the body contains it.
+// gets the first part of the body with the error appended. If the parameter begins is not empty, wholeAnswer returns when the body
+// contains that text or the response has ended.
 func (p *program) wholeAnswer(t testing.TB, body, accept, begins string) <-chan response {
 	t.Helper()
 	r := p.request(t, body, keyOf50)
