@@ -49,7 +49,8 @@ func checkExample(t *testing.T, driver string, c exampleResult) {
 	}
 }
 
-// simulatedID translates an id of the demo venue to the simulator's id. It returns "" if the text is not an id of the demo venue.
+// simulatedID translates an id of the demo venue to the simulator's id. It returns "" if demoID is not an id of the demo venue, or
+// if the service has no simulator.
 func (s *service) simulatedID(demoID string) string {
 	switch {
 	case s.Demo.Polymarket != nil:
@@ -60,7 +61,8 @@ func (s *service) simulatedID(demoID string) string {
 	return ""
 }
 
-// translated returns a copy of the variables. It replaces each string by the result of id, if the result is not empty.
+// translated returns a copy of the variables. It replaces each string by the result of the function id, if this result is not
+// empty.
 func translated(value any, id func(string) string) any {
 	switch v := value.(type) {
 	case string:

@@ -82,7 +82,7 @@ func TestSearchEvents(t *testing.T) {
 	if !slices.Equal(all[:7], first) || !slices.Equal(all[7:14], eventIDs(data)) {
 		t.Errorf("pages %v and %v of %v", first, eventIDs(data), all)
 	}
-	var want []string // the events of the 500 most traded open markets
+	var want []string // the events of the open markets, the most traded market first
 	for after := any(nil); len(want) < len(all); {
 		page := s.ask(t, `query($after: String) { searchMarkets(filter: {status: [OPEN]}, sort: VOLUME, first: 100, after: $after) {
 			nodes { event { eventId } } pageInfo { endCursor hasNextPage } } }`, vars{"after": after}, anonymous)
@@ -100,7 +100,8 @@ func TestSearchEvents(t *testing.T) {
 	}
 }
 
-// TestSearchEventsToTheEnd checks that a search has a total count if the service has read the venue's list to its end.
+// TestSearchEventsToTheEnd checks that a search has a total count if the service has read the venue's list to its end. A search
+// with invalid arguments must fail.
 func TestSearchEventsToTheEnd(t *testing.T) {
 	s := start(t)
 	event := s.ask(t, `{ searchEvents(first: 1) { nodes { title } } }`, nil, anonymous)
@@ -136,7 +137,8 @@ func TestEventFields(t *testing.T) {
 
 const categories = `{ categories { name category tag openMarkets complete } }`
 
-// TestCategories checks the number of open markets in each category, for a venue with fewer than 500 markets and for one with more.
+// TestCategories checks the number of open markets in each category of a venue with 200 markets. For a venue with 1,500 markets,
+// the service must make five calls and mark the numbers as incomplete.
 func TestCategories(t *testing.T) {
 	s := start(t, "--demo-markets=200")
 	var data any
@@ -222,7 +224,8 @@ func TestPolymarketEvents(t *testing.T) {
 	}
 }
 
-// TestKalshiEvents lists Kalshi's events and counts categories.
+// TestKalshiEvents lists Kalshi's events, counts the markets of its categories and filters events by category. A search by text
+// must be unsupported.
 func TestKalshiEvents(t *testing.T) {
 	s := startKalshi(t)
 	before, _ := kalshiCalls(t, s.App, nil)

@@ -40,7 +40,7 @@ type explainedReads struct {
 	From                                         struct{ Memory, Shared, Venue int }
 }
 
-// calls returns the calls of all batches, as callsDuring returns the venue's calls.
+// calls returns the calls of all batches in the form in which callsDuring returns the venue's calls.
 func (e *explained) calls() calls {
 	out := calls{}
 	for _, b := range e.Batches {
@@ -52,7 +52,7 @@ func (e *explained) calls() calls {
 	return out
 }
 
-// explain sends a query and requests an explanation.
+// explain sends a query and requests an explanation. It returns the response, the data in it, and the explanation or nil.
 func (s *service) explain(t testing.TB, query string, variables vars, credentials string) (response, string, *explained) {
 	t.Helper()
 	r := s.request(t, asJSON(vars{"query": query, "variables": variables}), credentials)
@@ -185,7 +185,7 @@ func TestExplainFailures(t *testing.T) {
 	const query = `query ($ids: [String!]!) { tokenPrices(tokenIds: $ids) { price } }`
 	_, _, _ = s.explain(t, query, vars{"ids": ids[:2]}, anonymous)
 	s.setFaults(t, demo.Fault{Path: "*", Kind: demo.FaultStatus, Status: 500})
-	s.clock.Advance(10 * time.Second) // the value has expired
+	s.clock.Advance(10 * time.Second) // the two cached prices have expired
 	_, _, e := s.explain(t, query, vars{"ids": ids}, anonymous)
 	if len(e.Batches) != 1 || e.Batches[0].Outcome != "UPSTREAM_UNAVAILABLE" || e.Batches[0].Own != 1 || e.UpstreamCalls != 1 || e.Batches[0].Calls[0].Status != 500 {
 		t.Errorf("%+v", e)

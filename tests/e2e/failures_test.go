@@ -131,7 +131,7 @@ func TestAnErrorIsRememberedForItsBackoffOnly(t *testing.T) {
 	s.ask(t, query, vars{"ids": ids}, keyOf50)
 }
 
-// TestBadElementFailsAlone makes one token unreadable in the venue's lists.
+// TestBadElementFailsAlone makes one token unreadable in the venue's lists. Only the values of this token may fail.
 func TestBadElementFailsAlone(t *testing.T) {
 	s := start(t)
 	ids := s.openTokens(5)
@@ -233,7 +233,7 @@ func TestServiceStatusFollowsTheVenue(t *testing.T) {
 	}
 }
 
-// TestUnreachableVenue uses a venue URL on which nothing listens.
+// TestUnreachableVenue uses a venue URL on which nothing listens. The client's error must not contain the address.
 func TestUnreachableVenue(t *testing.T) {
 	v := newStub(t, nil)
 	v.Close()
@@ -247,8 +247,8 @@ func TestUnreachableVenue(t *testing.T) {
 	}
 }
 
-// TestUnreadableRows makes every second row of a list unreadable. The service must return the other rows, and an error for each
-// missing row.
+// TestUnreadableRows makes every second row of a list unreadable. The service must return some rows and at least one error. All
+// errors must be at the field of the list.
 func TestUnreadableRows(t *testing.T) {
 	s := start(t)
 	token := s.openTokens(1)[0]

@@ -87,7 +87,7 @@ func (a *frontendLoad) runSettled(t testing.TB, within, d time.Duration, then fu
 }
 
 // run runs the load. The function until returns the time at which the load ends. When all clients get streamed values, run calls
-// the function settled, which returns a new end time.
+// the function settled, which returns a new end time. If settled is nil, the first end time stays.
 func (a *frontendLoad) run(until func() time.Time, settled func() time.Time) {
 	ctx, cancel := context.WithCancel(a.ctx)
 	defer cancel()
@@ -265,8 +265,8 @@ func soakLength(t testing.TB) time.Duration {
 	return d
 }
 
-// pollingSize returns the number of boards and the duration of a polling test. If the soak tests run with their full load, it
-// returns 300 boards and two minutes.
+// pollingSize returns the number of boards and the duration of a polling test. These are 20 boards and six seconds, or 300 boards
+// and two minutes if the soak tests run with their full load.
 func pollingSize(t testing.TB) (boards int, length time.Duration) {
 	t.Helper()
 	if soakLength(t) >= soakLong {
@@ -276,7 +276,7 @@ func pollingSize(t testing.TB) (boards int, length time.Duration) {
 }
 
 // TestPollingWithinTheBudget has clients poll 500 prices and 40 books from a service with a stream. The venue accepts only 100
-// calls a minute.
+// calls a minute. When the load has settled, all values must come from the stream. The venue must refuse no call.
 func TestPollingWithinTheBudget(t *testing.T) {
 	t.Parallel() // the test mostly waits
 	w := newRecordedVenue(t, 1, 560, limited)

@@ -51,7 +51,8 @@ var faults = []fault{
 	{name: "redirect to another host", Fault: demo.Fault{Kind: demo.FaultRedirect, Status: 307, Location: otherHost}, code: "UPSTREAM_BAD_RESPONSE"},
 }
 
-// Placeholders in faults. The method at replaces inSeconds by a date nine seconds ahead, and otherHost by lane.otherURL.
+// These are placeholders in faults. The method fault.at replaces inSeconds by a date nine seconds ahead, and otherHost by
+// lane.otherURL.
 const (
 	inSeconds = "in 9 seconds"
 	otherHost = "http://elsewhere.invalid/"
@@ -150,7 +151,7 @@ func (l *lane) cold(b *branch, f *fault) error {
 // asFromBooks rewrites the expected spreads as if they came from order books.
 func asFromBooks(values string) string { return strings.ReplaceAll(values, `"VENUE"`, `"ORDER_BOOK"`) }
 
-// fromBooks sends wholeQuery while the spreads endpoint fails. It expects spreads from order books, and one call for each book.
+// fromBooks sends wholeQuery while the spreads endpoint fails. It expects fresh spreads from order books, and no error.
 func (l *lane) fromBooks(r *report, when string, b *branch, f *fault) reply {
 	got, err := l.try(wholeQuery, l.variables, keyOf3)
 	if err != nil {
@@ -204,8 +205,8 @@ func (l *lane) coldFromBooks(b *branch, f *fault) error {
 	return r.err()
 }
 
-// warmFromBooks tests expired spreads while their endpoint fails. The first response must have stale spreads. It starts a refresh,
-// so a later response must have spreads from order books.
+// warmFromBooks tests expired spreads while their endpoint fails. The first response must still have the spreads of the endpoint.
+// This response starts a refresh, so a later one must have spreads from order books.
 func (l *lane) warmFromBooks(b *branch, f *fault) error {
 	var r report
 	l.prepare(&r)
@@ -333,7 +334,8 @@ func (l *lane) warm(b *branch, f *fault) error {
 	return r.err()
 }
 
-// freshness returns the paths of the freshness.stale fields of b, joined by spaces.
+// freshness returns the paths of the freshness.stale fields of b, joined by spaces. Of a search, it returns only the path of the
+// first market.
 func (b *branch) freshness(data any) string {
 	switch b.endpoint {
 	case "prices", "spreads":
@@ -360,7 +362,8 @@ func (l *lane) prepare(r *report) {
 func (l *lane) asked(b *branch) int64 { return l.venue.Stats().Requests[b.path] }
 
 // wantFailure sends wholeQuery while an endpoint fails. It expects errors in the branch of this endpoint only, and unchanged data
-// in all other branches. If f is not nil, wantFailure also checks the number of calls.
+// in all other branches. If f is not nil, wantFailure also checks the codes of the errors, their retry times and the number of
+// calls.
 func (l *lane) wantFailure(r *report, when string, b *branch, f *fault) reply {
 	got, err := l.try(wholeQuery, l.variables, keyOf3)
 	if err != nil {
@@ -403,7 +406,7 @@ func (l *lane) wantFailure(r *report, when string, b *branch, f *fault) reply {
 	return got
 }
 
-// wantOthers compares the data of all branches except b with their data without faults.
+// wantOthers compares the data of all branches except b with their data without faults. If b is nil, it compares all branches.
 func (l *lane) wantOthers(r *report, when string, b *branch, data any) {
 	for _, other := range wholeBranches {
 		if b == nil || other.at != b.at {
@@ -432,7 +435,7 @@ func (l *lane) wantAll(r *report, when string) reply {
 // firstBackoff is the longest backoff after a first failure without Retry-After.
 const firstBackoff = 250 * time.Millisecond
 
-// wantRecovery sends wholeQuery one backoff after the fault has ended.
+// wantRecovery sends wholeQuery one backoff after the fault has ended. It expects all data, and one call to the endpoint of b.
 func (l *lane) wantRecovery(r *report, b *branch, f *fault) {
 	if err := l.venue.SetFaults(nil); err != nil {
 		r.add("%w", err)

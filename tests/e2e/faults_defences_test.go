@@ -141,8 +141,8 @@ var abandonedRow = row{name: "orderbook, nobody waits", open: openCountingLane, 
 	return errors.Join(r.err(), err, l.waitInFlight(0))
 }}
 
-// sharedRow has two callers share the call for a slow book. The first caller then disconnects, and the second must still get the
-// book.
+// sharedRow has two clients share the call for a slow book. The first client then disconnects, and the second one must still get
+// the book.
 var sharedRow = row{name: "orderbook, one of two waits", open: openCountingLane, run: func(l *lane) error {
 	var r report
 	l.prepare(&r)
@@ -227,8 +227,8 @@ type roundTripper func(*http.Request) (*http.Response, error)
 // RoundTrip implements http.RoundTripper.
 func (e roundTripper) RoundTrip(r *http.Request) (*http.Response, error) { return e(r) }
 
-// withTransport returns a rig that replaces the transport of the service's client of the venue. change receives a transport without
-// limits and returns the replacement.
+// withTransport returns a rig that replaces the transport of the service's client of the venue. The function change receives a
+// transport without limits and returns the replacement.
 func withTransport(t *testing.T, change func(base *http.Transport) roundTripper) func(*app.Wiring) {
 	base := plainTransport(t)
 	return func(w *app.Wiring) { w.Client.Transport = change(base) }
@@ -241,7 +241,7 @@ func plainTransport(t testing.TB) *http.Transport {
 	return base
 }
 
-// changingBodies returns a transport that changes each body before the client reads it.
+// changingBodies returns a function for withTransport. Its transport changes each body before the client reads it.
 func changingBodies(change func(resp *http.Response, body []byte) []byte) func(*http.Transport) roundTripper {
 	return func(base *http.Transport) roundTripper {
 		return func(r *http.Request) (*http.Response, error) {
@@ -397,7 +397,7 @@ func TestMissingDefencesAreFound(t *testing.T) {
 }
 
 // completeJSON completes truncated JSON as a lenient parser would. It drops the last element and closes the open arrays and
-// objects.
+// objects. It returns the body unchanged if this is not possible.
 func completeJSON(body []byte) []byte {
 	if json.Valid(body) {
 		return body
@@ -434,7 +434,7 @@ func completeJSON(body []byte) []byte {
 	return body
 }
 
-// withoutError removes the signs of an error from a response.
+// withoutError removes the signs of an error from the body of a response with status 200.
 func withoutError(resp *http.Response, body []byte) []byte {
 	var object map[string]json.RawMessage
 	if resp.StatusCode != http.StatusOK || json.Unmarshal(body, &object) != nil {

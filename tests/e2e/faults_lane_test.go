@@ -20,7 +20,8 @@ import (
 
 // branch is a part of the response whose data come from one endpoint.
 type branch struct {
-	// path is the URL path of the endpoint, and endpoint is the last element of this path. at is the branch's path in the data.
+	// path is the URL path of the endpoint, and endpoint is the last element of this path. The field at is the branch's path in the
+	// data of the response.
 	endpoint, path, at string
 	// errors are the paths of the errors that the response has if the endpoint fails.
 	errors []string
@@ -138,7 +139,7 @@ func newLane(t testing.TB, rig func(*app.Wiring), args ...string) *lane {
 	return newLaneAt(t, time.Date(2026, 3, 14, 15, 9, 26, 0, time.UTC), rig, args...)
 }
 
-// newLaneAt is like newLane, but the lane's clock starts at now.
+// newLaneAt is like newLane, but the parameter now is the first time of the lane's clock.
 func newLaneAt(t testing.TB, now time.Time, rig func(*app.Wiring), args ...string) *lane {
 	t.Helper()
 	l := openLane(t, startRigged, now, rig, args...)
@@ -193,7 +194,7 @@ func openLane(t testing.TB, start func(testing.TB, time.Time, func(*app.Wiring),
 	return l
 }
 
-// wantState compares a response to wholeQuery with the venue's state.
+// wantState compares the prices, spreads, book, cash and positions in a response to wholeQuery with the venue's state.
 func (l *lane) wantState(t testing.TB, data any) {
 	t.Helper()
 	for i, id := range l.variables["ids"].([]string) {
@@ -259,7 +260,7 @@ func (l *lane) try(query string, variables vars, credentials string) (r reply, e
 	return r, err
 }
 
-// row is a test case: the service's behaviour with a fault. run returns what is wrong.
+// row is a test case: the service's behaviour with a fault. The function run returns an error if the behaviour is wrong.
 type row struct {
 	name string
 	run  func(l *lane) error

@@ -9,7 +9,8 @@ import (
 	"time"
 )
 
-// checkedLoad has clients query and subscribe to a service. It checks every response against a recordedVenue.
+// checkedLoad has clients query and subscribe to a service. It checks the prices and books in the responses against a
+// recordedVenue.
 type checkedLoad struct {
 	*service
 	recorded   *recordedVenue

@@ -7,8 +7,9 @@ import (
 )
 
 // TestTheVenueIsKilledUnderLoad kills the venue twice while clients subscribe and poll, and restarts it with a new epoch. While the
-// venue is down, every client must get responses, with cached values marked stale. After the restart, the first fresh response must
-// come when the service's backoff has ended.
+// venue is down, every query must get a response, and a subscriber must receive an event with the reason FRESHNESS. After the
+// restart, the first fresh response must come within five seconds after the service's longest backoff. The subscribers must catch
+// up with the venue.
 func TestTheVenueIsKilledUnderLoad(t *testing.T) {
 	t.Parallel()
 	w := newRecordedVenue(t, 1, 8, [2]int{})

@@ -22,7 +22,8 @@ const (
 )
 
 // openBudget starts the lane of a test case. The lane's clock starts two minutes in the past and then advances to the present, so
-// that the first calls no longer count against the rate limit. Requests time out after 30 s, so they cannot wait a minute for it.
+// that the first calls no longer count against the rate limit. Requests time out after 30 s, so they cannot wait until the next
+// minute allows new calls.
 func openBudget(t testing.TB, rig func(*app.Wiring)) *lane {
 	return openBudgetOf(t, rig, 30*time.Second)
 }
@@ -46,7 +47,8 @@ const (
 	pricesQuery = `query ($ids: [String!]!) { tokenPrices(tokenIds: $ids) { tokenId price freshness { stale } } }`
 )
 
-// queryFrom queries tokens with a client's address. A test case must use each token only once, because its values are cached.
+// queryFrom queries tokens with a client's address. A second query for a token may make no call, because the values of tokens are
+// cached.
 func (l *lane) queryFrom(ctx context.Context, from netip.Addr, query string, ids ...string) (r reply, err error) {
 	var out struct {
 		Data   any          `json:"data"`
@@ -57,8 +59,8 @@ func (l *lane) queryFrom(ctx context.Context, from netip.Addr, query string, ids
 	return reply{data: out.Data, errors: out.Errors, took: time.Since(began)}, err
 }
 
-// answered returns how many of the requested values arrived. All other values must be refused at once with RATE_LIMITED and a retry
-// time.
+// answered returns how many of the requested values arrived. All other values must be refused with RATE_LIMITED and a retry time of
+// at most five minutes. The response must come within answerLimit.
 func (r *reply) answered(asked int) (int, error) {
 	if r.took > answerLimit {
 		return 0, fmt.Errorf("the answer took %v", r.took)
@@ -88,7 +90,8 @@ func (l *lane) wantUnrefused(r *report) {
 	}
 }
 
-// overBudgetRow reads more books than the rate limit allows.
+// overBudgetRow reads more books than the rate limit allows. Each book must be correct or refused, and the venue must refuse no
+// call.
 var overBudgetRow = row{name: "orderbook, more than the budget", open: openBudget, run: func(l *lane) error {
 	var r report
 	ids := l.openTokens(50)
@@ -196,8 +199,8 @@ var priorityRow = row{name: "prices, after a chart at the end of the budget", op
 	return r.err()
 }}
 
-// throttledRow reads prices while the venue throttles all calls. The service must serve stale prices for five minutes, and refuse
-// the query after that.
+// throttledRow reads prices after the venue has answered a call for a book with status 429 and a Retry-After of five minutes. The
+// service must serve stale prices until their age is five minutes, and then refuse the query.
 var throttledRow = row{name: "prices, throttled for five minutes", open: openBudget, run: func(l *lane) error {
 	var r report
 	ids := l.openTokens(6)

@@ -37,8 +37,8 @@ type soakRow struct {
 	figures
 }
 
-// TestSoak queries, subscribes and injects faults at random. make soak sets SOAK=10m: 2,000 subscribers for ten minutes. No answer
-// may be wrong, no goroutine may leak, and memory may not grow much.
+// TestSoak queries, subscribes and injects faults at random. The command make soak sets SOAK=10m: 2,000 subscriptions for ten
+// minutes. No answer may be wrong, no goroutine may leak, and memory may not grow much.
 func TestSoak(t *testing.T) {
 	t.Parallel()
 	length, seed := soakLength(t), rand.Uint64()
@@ -113,7 +113,8 @@ const (
 	soakIdle = 32
 	// soakMore is the number of other files and other goroutines that may be added.
 	soakMore = 16
-	// soakHeap is the allowed growth of the caches in bytes.
+	// soakHeap limits the growth of the heap in bytes. When the caches are full, the heap may grow by half its size and soakHeap.
+	// In the whole test, it may grow by four times soakHeap.
 	soakHeap = 8 << 20
 )
 
@@ -140,7 +141,8 @@ func (s *soak) recordFigures(t testing.TB, began time.Time) figures {
 	return f
 }
 
-// runFaults moves the market and injects faults until length has passed, then waits until all subscribers have caught up.
+// runFaults moves the market and injects faults until the duration length has passed since began. Then it waits until all
+// subscribers have caught up.
 func (s *soak) runFaults(t testing.TB, began time.Time, length time.Duration) {
 	t.Helper()
 	tick := time.NewTicker(50 * time.Millisecond)
@@ -236,7 +238,7 @@ func (s *soak) injectFaults(t testing.TB) {
 	})
 }
 
-// pollRandomly sends queries with unpredictable results. It only checks that they are answered.
+// pollRandomly sends queries with unpredictable results. It checks only that each query gets a response.
 func (s *soak) pollRandomly(every time.Duration, r *rand.Rand) {
 	queries := []string{
 		`query ($n: Int!) { searchMarkets(query: "will", first: $n) { nodes { question tokens { price { price } } } } }`,

@@ -65,7 +65,7 @@ func (p *ring[T]) add(s T) {
 	p.n++
 }
 
-// find returns the latest state for which fits is true.
+// find returns the latest state for which the function fits returns true. The result ok is false if there is no such state.
 func (p *ring[T]) find(fits func(s T) bool) (s T, ok bool) {
 	for i := p.n - 1; i >= max(0, p.n-len(p.states)); i-- {
 		if s := p.states[i%len(p.states)]; fits(s) {
@@ -75,7 +75,7 @@ func (p *ring[T]) find(fits func(s T) bool) (s T, ok bool) {
 	return s, false
 }
 
-// newRecordedVenue starts a venue that records its first open tokens.
+// newRecordedVenue starts a venue that records the prices and books of its first open tokens. The parameter tokens is their number.
 func newRecordedVenue(t testing.TB, seed uint64, tokens int, limits [2]int) *recordedVenue {
 	t.Helper()
 	return openRecordedVenue(t, seed, tokens, limits, false)

@@ -112,8 +112,8 @@ func TestEntitiesAreOneBatch(t *testing.T) {
 	}
 }
 
-// TestEntities mixes valid and invalid representations. An invalid representation must give null and an error. All others must give
-// complete entities.
+// TestEntities mixes valid and invalid representations. An invalid representation must give null and an error. The id of an unknown
+// market must give null without an error. All others must give entities of their type.
 func TestEntities(t *testing.T) {
 	t.Parallel()
 	s := start(t, "--federation")

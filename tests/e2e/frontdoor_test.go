@@ -20,7 +20,7 @@ import (
 	"oddsgraph/internal/demo"
 )
 
-// newRequest returns a request from a new client address. header alternates names and values.
+// newRequest returns a request from a new client address. The list header holds each name before its value.
 func (s *service) newRequest(t testing.TB, method, path, body string, header ...string) *http.Request {
 	t.Helper()
 	r := s.request(t, body, anonymous).Clone(t.Context())
@@ -70,8 +70,8 @@ func decompressed(t testing.TB, got response) string {
 	return string(b)
 }
 
-// TestIfNoneMatch sends If-None-Match before and after the venue's data have changed, for each content coding
-// and each caller.
+// TestIfNoneMatch sends If-None-Match before and after the venue's data have changed, for each content coding, with and without
+// credentials.
 func TestIfNoneMatch(t *testing.T) {
 	s := start(t)
 	token := s.openTokens(1)[0]
@@ -277,7 +277,7 @@ func TestCookiesChangeNothing(t *testing.T) {
 	<-k.done
 }
 
-// TestSecurityHeaders checks the headers of every kind of response.
+// TestSecurityHeaders checks the security headers of responses of each path, also of refused requests.
 func TestSecurityHeaders(t *testing.T) {
 	s := start(t)
 	for _, r := range []*http.Request{
@@ -305,8 +305,8 @@ func TestSecurityHeaders(t *testing.T) {
 }
 
 // TestRefusedCredentials sends the same invalid credentials over every transport, with several values of X-Forwarded-For. After
-// five refusals, the service must no longer send these credentials to the venue. Other credentials of the same client must still
-// work.
+// five refusals to requests that count as one client, the service must no longer send these credentials to the venue. Other
+// credentials of the same client must still work.
 func TestRefusedCredentials(t *testing.T) {
 	t.Parallel()
 	f := newAccountsFile(t)

@@ -37,8 +37,8 @@ func installNode(t *testing.T, version string) string {
 }
 
 // runCodegen runs GraphQL Code Generator with the configurations of the documentation, on the installed Node.js and on newestNode.
-// With the configuration of docs/frontend.md, it reads the schema once as text and once by introspection. All runs with one
-// configuration must write the same file. The file must compile with the page of docs/frontend.md.
+// With the configuration of docs/frontend.md, the generator reads the schema once as text and once by introspection. All runs with
+// one configuration must write the same file. The file must compile with the page of docs/frontend.md.
 func (g *guide) runCodegen(t *testing.T, origin string) {
 	g.ctx = t.Context()
 	generated := filepath.Join(g.dir, "src/operations.ts")

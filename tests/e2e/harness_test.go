@@ -68,8 +68,9 @@ var (
 // anonymous means a request without credentials.
 const anonymous = ""
 
-// credentials returns the credentials header of a demo account. more adds members to the JSON object, as pairs of name and
-// value. The secret and the passphrase are those in the README. The strict demo venue accepts only them.
+// credentials returns the credentials header of a demo account. The parameter more adds members to the JSON object, as pairs of
+// name and value. The secret and the passphrase are those in the README, because the demo venue accepts no others with
+// --demo-strict.
 func credentials(key string, more ...string) string {
 	text := fmt.Sprintf(`{"apiKey":%q,"secret":"demo","passphrase":"demo"`, key)
 	for i := 0; i+1 < len(more); i += 2 {
@@ -113,13 +114,13 @@ func start(t testing.TB, args ...string) *service {
 	return startAt(t, time.Date(2026, 3, 14, 15, 9, 26, 0, time.UTC), args...)
 }
 
-// startAt is like start, but the clock starts at now.
+// startAt is like start, but the parameter now is the first time of the clock.
 func startAt(t testing.TB, now time.Time, args ...string) *service {
 	t.Helper()
 	return startRigged(t, now, nil, args...)
 }
 
-// startRigged is like startAt, but rig may change the program's wiring. rig may be nil.
+// startRigged is like startAt, but the function rig may change the program's wiring. It may be nil.
 func startRigged(t testing.TB, now time.Time, rig func(*app.Wiring), args ...string) *service {
 	t.Helper()
 	s := openRigged(t, now, rig, args...)
@@ -317,7 +318,8 @@ func text(v any, path string) string {
 	return s
 }
 
-// pluck returns one value from each element of the list at path. The parameter of is the path of the value within an element.
+// pluck returns one value from each element of the list at path, formatted with fmt.Sprint. The parameter of is the path of the
+// value within an element.
 func pluck(v any, path, of string) []string {
 	elements := list(v, path)
 	out := make([]string, len(elements))

@@ -53,7 +53,7 @@ func (w *wire) wantClosed(t testing.TB) {
 	}
 }
 
-// connectionAttacks returns attacks that violate HTTP.
+// connectionAttacks returns attacks that violate HTTP, or that misuse connections.
 func connectionAttacks() []attack {
 	const typename = `{"query":"{ __typename }"}`
 	post := func(headers, body string) string {
@@ -61,8 +61,8 @@ func connectionAttacks() []attack {
 	}
 	length := func(n any) string { return fmt.Sprintf("Content-Length: %v\r\n", n) }
 	var out []attack
-	// add adds an attack that sends invalid HTTP. The service must respond with the given status and close the connection. If the
-	// status is 0, the service must close the connection without a response.
+	// add adds an attack that sends a text over a new connection. The service must respond with the given status and close the
+	// connection. If the status is 0, the service must close the connection without a response.
 	add := func(name, text string, status int) {
 		out = append(out, attack{name: "HTTP: " + name, run: func(t *testing.T, p *target) {
 			w := p.connect(t)

@@ -9,7 +9,7 @@ import (
 	"testing"
 )
 
-// documentAttacks returns attacks with documents that are expensive to parse, to validate or to execute.
+// documentAttacks returns attacks with documents that are invalid, or that are expensive to parse, to validate or to execute.
 func documentAttacks() []attack {
 	var out []attack
 	for _, d := range []struct{ name, document, code, says string }{
@@ -87,7 +87,7 @@ func documentAttacks() []attack {
 	return out
 }
 
-// doubling returns a chain of n fragments. Each spreads the next one twice.
+// doubling returns a chain of n fragments. Each fragment spreads the next one twice, except the last one.
 func doubling(n int) string {
 	var b strings.Builder
 	for i := range n - 1 {

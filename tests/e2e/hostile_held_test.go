@@ -33,7 +33,7 @@ func heldAttacks() []attack {
 				}
 			})
 		}
-		const room, taken = 32 << 20, 240 << 10 // room is the limit for all request bodies in bytes; the program reserves taken for each
+		const room, taken = 32 << 20, 240 << 10 // in bytes: the limit for all request bodies together, and what the program reserves for each
 		late := time.After(patience)
 		for range (clients*each - room/taken) / 2 {
 			select {

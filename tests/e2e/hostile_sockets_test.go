@@ -53,7 +53,7 @@ func say(text string) string {
 
 const sayInit = `{"type":"connection_init"}`
 
-// upgrade opens a WebSocket for the client address client, and sends each element of said in a text frame.
+// upgrade opens a WebSocket for the client address client, and sends each text of the list said in a text frame.
 func (p *target) upgrade(t testing.TB, client string, said ...string) *wire {
 	t.Helper()
 	w := p.connect(t)
@@ -95,7 +95,7 @@ func (w *wire) frame() (opcode byte, payload []byte, err error) {
 	return head[0] & 0x0f, payload, err
 }
 
-// until reads messages until one contains part, and returns this message.
+// until reads messages until one contains the text part, and returns this message.
 func (w *wire) until(t testing.TB, part string) string {
 	t.Helper()
 	for {

@@ -79,7 +79,7 @@ func (p *target) begin(t *testing.T) {
 const maxSlowTime = 10 * time.Second
 
 // fastest sends the normal query several times and returns its shortest time. It stops when the function enough accepts this time.
-// Because the machine may be busy, it tries at least 20 times and for at least maxSlowTime.
+// Because the machine may be busy, it gives up only after 20 queries and maxSlowTime.
 func (p *target) fastest(t *testing.T, enough func(time.Duration) bool) time.Duration {
 	t.Helper()
 	best := time.Duration(1 << 62)
@@ -97,7 +97,8 @@ func (p *target) fastest(t *testing.T, enough func(time.Duration) bool) time.Dur
 	return best
 }
 
-// runAttack runs an attack, and checks how much processor time and memory the program used for it.
+// runAttack runs an attack, and checks how much processor time and memory the program used for it. After the attack, a normal query
+// must be about as fast as before.
 func (p *target) runAttack(t *testing.T, a attack) {
 	before := p.figures(t, false)
 	a.run(t, p)
@@ -157,7 +158,7 @@ func (p *target) send(t testing.TB, r *http.Request) response {
 	return got
 }
 
-// post sends a body. more holds further headers as pairs of name and value.
+// post sends a body. The list more holds further headers, each name before its value.
 func (p *target) post(t testing.TB, body string, more ...string) response {
 	t.Helper()
 	r := p.request(t, body, anonymous)
@@ -169,7 +170,7 @@ func (p *target) post(t testing.TB, body string, more ...string) response {
 }
 
 // want checks the status and the errors of a response. If code is empty, the response must have no errors. Otherwise the first
-// error must have this code, and its message must contain says.
+// error must have this code, its message must contain the text says, and the body must have at most 64 KiB.
 func (got response) want(t testing.TB, status int, code, says string) {
 	t.Helper()
 	if got.status != status {

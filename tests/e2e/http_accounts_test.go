@@ -24,7 +24,7 @@ func newAccountsFile(t testing.TB) accountsFile {
 	return f
 }
 
-// write replaces the file. keys maps each bearer token to an API key of the demo venue.
+// write replaces the file. The parameter keys maps each bearer token to an API key of the demo venue.
 func (f accountsFile) write(t testing.TB, keys map[string]string) {
 	t.Helper()
 	addresses := map[string]string{"demo-3": addressOf3, "demo-50": addressOf50, "no such key": addressOf3}
@@ -95,8 +95,8 @@ func TestBearerTokens(t *testing.T) {
 	}
 }
 
-// TestRefusedByTheVenue checks that the service locks out a client address after the venue has refused the client's credentials
-// five times. Refusals of credentials from the accounts file must not count, because the client did not send these credentials.
+// TestRefusedByTheVenue checks that the service refuses a client's credentials for a minute after the venue has refused them five
+// times. Refusals of credentials from the accounts file must not count, because the client did not send these credentials.
 func TestRefusedByTheVenue(t *testing.T) {
 	f := newAccountsFile(t)
 	s := start(t, "--accounts-file="+f.path)

@@ -151,7 +151,7 @@ func TestRunServesUntilCancelled(t *testing.T) {
 	}
 }
 
-// TestDemoDriverAlone checks that other demo venues refuse settings that only the generic demo venue supports.
+// TestDemoDriverAlone checks that the demo venue of Polymarket refuses settings that only the generic demo venue supports.
 func TestDemoDriverAlone(t *testing.T) {
 	for _, flag := range []string{"--demo-strict", "--demo-lag=1s", "--demo-without=prices", "--demo-public-per-minute=5", "--demo-key-per-minute=5"} {
 		err := run(t.Context(), []string{"venue", "--demo-driver=polymarket", "--demo-listen=127.0.0.1:0", "--demo-markets=20", flag}, nil, io.Discard, io.Discard)
