@@ -348,7 +348,8 @@ func TestResponseTypes(t *testing.T) {
 	}
 }
 
-// TestRequestIDs checks that the id of a request is in the response and in the log.
+// TestRequestIDs checks that the id of a request is in the response and in the log. The service must replace a missing or invalid
+// id.
 func TestRequestIDs(t *testing.T) {
 	s := start(t)
 	s.setFaults(t, demo.Fault{Path: "*", Kind: demo.FaultStatus})
@@ -367,8 +368,8 @@ func TestRequestIDs(t *testing.T) {
 	}
 }
 
-// TestRefusedCredentialsOnAnOpenSocket checks that the service locks out a socket after the venue has refused its credentials five
-// times.
+// TestRefusedCredentialsOnAnOpenSocket checks that the service refuses operations on a socket with RATE_LIMITED after the venue has
+// refused the socket's credentials five times.
 func TestRefusedCredentialsOnAnOpenSocket(t *testing.T) {
 	s := start(t)
 	k := s.dial(t, credentials("no such key"))

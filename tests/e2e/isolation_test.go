@@ -17,7 +17,7 @@ const accountQuery = `query ($address: Address!) { user(address: $address) {
   address balance { cashBalance } positions(first: 500) { nodes { address tokenId size } } orders { totalCount } trades(first: 1) { nodes { tradeId } } history(first: 1) { nodes { id } }
 } }`
 
-// wantAccount compares the data of accountQuery with the venue's own state.
+// wantAccount compares the address, the cash and the positions in the data of accountQuery with the venue's own state.
 func wantAccount(t *testing.T, s *service, data any, address string) {
 	t.Helper()
 	want := make([]string, 0, 50)
@@ -48,8 +48,8 @@ func wantRefused(t *testing.T, data any, errors []graphError, code string) {
 	wantErrors(t, errors, want...)
 }
 
-// TestCallersAreKeptApart has many callers query the same accounts at once. Some of them may read the account, and all others must
-// be refused. The clock stands still, so all data that a caller reads stay fresh in the cache.
+// TestCallersAreKeptApart has many clients query the same accounts at once. Some clients may read the account, and all others must
+// be refused. The clock stands still, so all data that a client reads stay fresh in the cache.
 func TestCallersAreKeptApart(t *testing.T) {
 	s := start(t, "--demo-latency=1ms")
 	wrong := base64.StdEncoding.EncodeToString([]byte(`{"apiKey":"demo-50","secret":"wrong","passphrase":"demo"}`))
@@ -84,8 +84,8 @@ func TestCallersAreKeptApart(t *testing.T) {
 	wg.Wait()
 }
 
-// TestAnEntryBelongsToItsCaller has the owner read an account first, so that the service caches all its data. Other callers must
-// not get these cached data.
+// TestAnEntryBelongsToItsCaller has the owner read an account first, so that the service caches all data of the account. Requests
+// with other credentials must not get these cached data.
 func TestAnEntryBelongsToItsCaller(t *testing.T) {
 	s := start(t)
 	wantAccount(t, s, s.ask(t, accountQuery, vars{"address": addressOf50}, keyOf50), addressOf50)
@@ -104,7 +104,7 @@ func TestAnEntryBelongsToItsCaller(t *testing.T) {
 		wantRefused(t, data, errors, "UNAUTHENTICATED")
 	}), calls{})
 	// The address in upper case denotes the same account. The service compares credentials byte by byte, so credentials with the
-	// same members in another order belong to another caller.
+	// same members in another order count as other credentials.
 	upper := "0X" + strings.ToUpper(addressOf50[2:])
 	wantCalls(t, s.callsDuring(func() {
 		wantAccount(t, s, s.ask(t, accountQuery, vars{"address": upper}, keyOf50), addressOf50)

@@ -26,7 +26,7 @@ type identityProvider struct {
 	key *ecdsa.PrivateKey
 
 	mu       sync.Mutex
-	unwanted []string // the query and the Authorization header of each request for the provider's keys that had a query or an Authorization header
+	unwanted []string // the query and the Authorization header of each request that had one of them
 }
 
 // heard returns the field unwanted, which should be empty.
@@ -55,7 +55,7 @@ func newIdentityProvider(t testing.TB) *identityProvider {
 	return p
 }
 
-// token returns a signed token for a subject. more holds further claims.
+// token returns a signed token for a subject. The parameter more holds further claims.
 func (p *identityProvider) token(t testing.TB, subject string, expiry time.Time, more map[string]any) string {
 	t.Helper()
 	signer, err := jose.NewSigner(jose.SigningKey{Algorithm: jose.ES256, Key: p.key}, (&jose.SignerOptions{}).WithHeader("kid", "k"))

@@ -73,7 +73,7 @@ func TestKalshi(t *testing.T) {
 	}
 }
 
-// TestKalshiSearch pages through the open markets.
+// TestKalshiSearch checks that the pages of a search together have all open markets.
 func TestKalshiSearch(t *testing.T) {
 	s := startKalshi(t)
 	seen := map[any]bool{}

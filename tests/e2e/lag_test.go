@@ -10,7 +10,7 @@ import (
 
 const queryMarket = `query($id: String!) { market(marketId: $id) { status description resolution { winningOutcome } tokens { outcome winner } freshness { stale } } }`
 
-// shownMarket returns the response to a query for a market.
+// shownMarket returns the market in the response to queryMarket.
 func (s *service) shownMarket(t *testing.T, id string) any {
 	t.Helper()
 	return at(s.ask(t, queryMarket, vars{"id": id}, anonymous), "market")
@@ -81,6 +81,7 @@ func TestAMarketChangesUnderLag(t *testing.T) {
 }
 
 // TestTradesUnderLag subscribes to an account whose last trade is already in the stream, but not yet in the venue's REST responses.
+// An event must have the trade.
 func TestTradesUnderLag(t *testing.T) {
 	t.Parallel()
 	s := startLive(t, "--demo-lag=3s")
@@ -101,7 +102,7 @@ func TestTradesUnderLag(t *testing.T) {
 	second.until(t, "the trade", shows)
 }
 
-// sell sells some shares of a position of addressOf50, and returns the position's token.
+// sell sells the given size of the first position of addressOf50 that allows this, and returns the position's token.
 func (s *service) sell(t *testing.T, size demo.Size) string {
 	t.Helper()
 	for _, x := range s.venue.Positions(addressOf50) {

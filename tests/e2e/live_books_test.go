@@ -110,7 +110,8 @@ func (r *replay) take(t testing.TB, v any) bookAt {
 	return next
 }
 
-// applied returns a side of a book after changes. order is 1 if the prices of the side rise, and -1 if they fall.
+// applied returns a side of a book after the given changes. The parameter order is 1 if the prices of the side rise, and -1 if they
+// fall.
 func applied(side, changes []level, order int) []level {
 	next := slices.Clone(side)
 	for _, c := range changes {
@@ -151,7 +152,8 @@ func (s *service) sparedTokens() []string {
 }
 
 // TestReplayedBooksEqualTheVenuesBooks has clients replay order book events while the stream has faults. Examples are lost,
-// repeated and corrupt frames, skipped sequence numbers and new epochs.
+// repeated and corrupt frames, skipped sequence numbers and new epochs. After each event, a client's book must be the venue's book
+// of the event's sequence number.
 func TestReplayedBooksEqualTheVenuesBooks(t *testing.T) {
 	t.Parallel()
 	s := startLive(t)

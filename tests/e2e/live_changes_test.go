@@ -43,7 +43,8 @@ func (r *route) hold(t *testing.T) (release func()) {
 	return release
 }
 
-// open starts the proxy, which forwards connections to the address to. It returns the address that the proxy listens on.
+// open starts the proxy. The parameter to is the address to which the proxy forwards connections. It returns the address that the
+// proxy listens on.
 func (r *route) open(t *testing.T, to string) string {
 	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
@@ -69,7 +70,7 @@ func (r *route) open(t *testing.T, to string) string {
 	return l.Addr().String()
 }
 
-// forward copies from in to out until in is closed.
+// forward copies bytes from the reader in to the writer out, as the fields delay and held say, until in is closed.
 func (r *route) forward(in io.Reader, out io.WriteCloser) {
 	type part struct {
 		b  []byte

@@ -126,8 +126,8 @@ func TestEverySubscriptionShowsAJoinerThePresentState(t *testing.T) {
 	}
 }
 
-// TestCallersShareNoExecution has two callers subscribe with the same document. Each caller must have a separate execution, because
-// the callers have different rights.
+// TestCallersShareNoExecution subscribes with the same document and with the credentials of two accounts. Each account must have a
+// separate execution, because the accounts have different rights.
 func TestCallersShareNoExecution(t *testing.T) {
 	s := startLive(t)
 	s.streaming(t)

@@ -35,7 +35,7 @@ func startStoppable(t testing.TB, args ...string) (s *service, stop func() error
 	return startLiveRigged(t, defaultWiring, args...)
 }
 
-// startLiveRigged is like startStoppable, but rig may change the program's wiring.
+// startLiveRigged is like startStoppable, but the function rig may change the program's wiring.
 func startLiveRigged(t testing.TB, rig func(*app.Wiring), args ...string) (s *service, stop func() error) {
 	t.Helper()
 	args = append([]string{
@@ -105,7 +105,7 @@ func (e *events) value(t testing.TB) any {
 	return e.valueOf(t, e.next(t))
 }
 
-// try is like value, but returns false if no event comes. The caller can then report details.
+// try is like value, but returns false if no event comes. The test can then report details.
 func (e *events) try(t testing.TB) (v any, ok bool) {
 	t.Helper()
 	ev, ok := e.wait()
@@ -158,7 +158,7 @@ func (e *events) until(t testing.TB, what string, fits func(v any) bool) any {
 	}
 }
 
-// wantEnd waits for the end of the subscription and compares the codes of all errors.
+// wantEnd waits for the end of the subscription and compares the codes of all errors. Before the end, no event may have data.
 func (e *events) wantEnd(t testing.TB, codes ...string) {
 	t.Helper()
 	got := []string{}

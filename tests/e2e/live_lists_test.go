@@ -60,11 +60,11 @@ func last(texts []string) string {
 	return texts[len(texts)-1]
 }
 
-// randomList returns 8 random ids, and one of these ids a second time.
-func randomList(random *rand.Rand, of []string) []string {
+// randomList returns 8 random elements of the list ids, and one of them a second time.
+func randomList(random *rand.Rand, ids []string) []string {
 	list := make([]string, 8, 9)
-	for i, at := range random.Perm(len(of))[:8] {
-		list[i] = of[at]
+	for i, at := range random.Perm(len(ids))[:8] {
+		list[i] = ids[at]
 	}
 	return append(list, list[random.IntN(8)])
 }
@@ -144,7 +144,8 @@ func TestListsShareTheWorkForEachToken(t *testing.T) {
 	}
 }
 
-// TestListsWithUnknownIDs compares the errors of lists that the service splits with the errors of lists that it does not split.
+// TestListsWithUnknownIDs subscribes to lists with unknown ids or with invalid arguments. Lists that the service splits must have
+// the same errors and as many events as lists that it does not split.
 func TestListsWithUnknownIDs(t *testing.T) {
 	s := startLive(t)
 	s.streaming(t)
@@ -198,8 +199,8 @@ func TestListsWithUnknownIDs(t *testing.T) {
 	}
 }
 
-// TestListsThatAreNotSplit subscribes to lists whose events may depend on more than one id or on the caller. The service must not
-// split such lists.
+// TestListsThatAreNotSplit checks that the service does not split a list in the document, a list of a request with credentials, or
+// a list of another field than priceChanged.
 func TestListsThatAreNotSplit(t *testing.T) {
 	s := startLive(t)
 	s.streaming(t)

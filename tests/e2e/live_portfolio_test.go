@@ -12,7 +12,8 @@ import (
 // held is a position as a client knows it from the events so far.
 type held struct{ size, avg, price *big.Rat }
 
-// TestTheLivePortfolioOfManyPositions subscribes to 2,000 positions while prices move and trades change the positions.
+// TestTheLivePortfolioOfManyPositions subscribes to 2,000 positions while prices move and a trade closes a position. The sums in
+// each event must be those of the positions that the events so far describe.
 func TestTheLivePortfolioOfManyPositions(t *testing.T) {
 	t.Parallel()
 	s := startLive(t, "--demo-markets=1200", "--venue-timeout=1m", "--request-timeout=2m") // a busy machine takes seconds for the first event
@@ -84,8 +85,9 @@ func TestTheLivePortfolioOfManyPositions(t *testing.T) {
 	}
 }
 
-// TestThePageOfALargePortfolio follows 20 of 2,000 positions while every price moves. The first event must be small, and later
-// events must be smaller. The sums must cover all positions.
+// TestThePageOfALargePortfolio follows 20 of 2,000 positions while every price moves. The first event must have less than 50 KiB,
+// and later events less than 5 KiB a second. The sums must cover all positions. Ids that are not ids of the wallet's positions must
+// be refused.
 func TestThePageOfALargePortfolio(t *testing.T) {
 	t.Parallel()
 	s := startLive(t, "--demo-markets=1200", "--venue-timeout=1m", "--request-timeout=2m") // a busy machine takes seconds for the first event

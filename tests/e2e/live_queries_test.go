@@ -16,7 +16,7 @@ const queryLive = `query($id: String!) { token(tokenId: $id) {
 	fillEstimate(side: BUY, size: "500") { filledSize cost freshness { source } }
 } }`
 
-// wantLive compares the data of queryLive with the venue's own state.
+// wantLive compares the data of queryLive with the venue's own state. All data must come from the stream.
 func (s *service) wantLive(t testing.TB, id string, v any) {
 	t.Helper()
 	q, _ := s.venue.Quote(id)
@@ -193,7 +193,8 @@ func TestManySubscribersShareATopic(t *testing.T) {
 	eventually(t, fmt.Sprintf("goroutines are down to %d", before), func() bool { return goroutines(t) <= before+2 })
 }
 
-// TestASlowSubscriberDelaysNobody has one of several clients stop reading. All other clients must still get every event.
+// TestASlowSubscriberDelaysNobody has one of several clients stop reading. All other clients must still get every trade. The
+// service must disconnect the slow client.
 func TestASlowSubscriberDelaysNobody(t *testing.T) {
 	t.Parallel()
 	s := startLive(t)

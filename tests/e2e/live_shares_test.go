@@ -72,8 +72,8 @@ func TestExecutionIsNotCountedForAnOpenerThatLeft(t *testing.T) {
 	joiner.reason(t, "CHANGE")
 }
 
-// TestALoneCallerHasAllOfTheStream has one caller use all topics of the stream. When other callers subscribe, the service must give
-// them some of these topics, and poll the tokens of these topics for the first caller.
+// TestALoneCallerHasAllOfTheStream has one client use all topics of the stream. When other clients subscribe, the service must give
+// them some of these topics, and poll the tokens of these topics for the first client.
 func TestALoneCallerHasAllOfTheStream(t *testing.T) {
 	t.Parallel()
 	const room = 20
@@ -81,7 +81,7 @@ func TestALoneCallerHasAllOfTheStream(t *testing.T) {
 	s.streaming(t)
 	ids := s.openTokens(room + room/4)
 	alone := s.dial(t, anonymous).subscribe(t, subPrices, vars{"ids": ids[:room]})
-	// heard waits until the first caller has the current price of every token.
+	// heard waits until the first client has the current price of every token to which it subscribes.
 	last := make(map[string]string)
 	heard := func() {
 		t.Helper()

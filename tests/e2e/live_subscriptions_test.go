@@ -445,7 +445,7 @@ func TestThePaceOfASubscription(t *testing.T) {
 	}
 }
 
-// TestUpdate checks that every kind of event implements the interface Update.
+// TestUpdate checks that the events of all subscriptions except streamStatusChanged implement the interface Update.
 func TestUpdate(t *testing.T) {
 	t.Parallel()
 	s := startLive(t)

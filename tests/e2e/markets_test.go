@@ -186,7 +186,7 @@ func TestWhatIsAbsentIsNull(t *testing.T) {
 	wantJSON(t, "gone", data, `{"nodes":[null,null,null]}`)
 }
 
-// TestNodesRoundTrip queries the id of an object of every type, and then queries the object by this id.
+// TestNodesRoundTrip queries the id of an object of every type that the field node returns, and then queries the object by this id.
 func TestNodesRoundTrip(t *testing.T) {
 	s := start(t)
 	held := s.venue.Positions(addressOf50)[7]
@@ -386,7 +386,7 @@ func TestOrderbooks(t *testing.T) {
 	}
 }
 
-// fill computes a fill estimate from a side of a book. It uses amount if size is nil.
+// fill computes a fill estimate from a side of a book. If size is nil, fill uses the parameter amount.
 func fill(prices, sizes []*big.Rat, size, amount *big.Rat) (filled, cost, worst *big.Rat, complete bool) {
 	filled, cost = new(big.Rat), new(big.Rat)
 	for i := range prices {
@@ -464,7 +464,8 @@ func TestFillEstimates(t *testing.T) {
 	}
 }
 
-// wantNear compares a number of the service with want. The service rounds a quotient to 34 digits.
+// wantNear compares a number of the service with the number want. Small differences are allowed, because the service rounds a
+// quotient to 34 digits.
 func wantNear(t *testing.T, what string, got any, want *big.Rat) {
 	t.Helper()
 	g := number(t, got)

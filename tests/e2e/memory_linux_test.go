@@ -51,7 +51,7 @@ func TestMemoryOfSubscriptions(t *testing.T) {
 	for _, test := range []struct {
 		sockets, each int
 		// takes and resident are limits for each subscription in KiB. takes is the limit for heap objects and stacks. resident is
-		// the limit for the resident memory. It is higher, because resident memory also includes garbage and fragmentation.
+		// the limit for the resident memory, which also includes garbage and fragmentation.
 		takes, resident float64
 	}{
 		{2000, 1, 26, 40},
@@ -108,7 +108,7 @@ func (w *witness) open(n int) (tokens []string) {
 	return tokens
 }
 
-// join connects n more clients. Each subscribes to every token.
+// join connects n more clients. Each client subscribes to every token.
 func (l *listeners) join(n int) {
 	free := make(chan struct{}, 16)
 	var connecting sync.WaitGroup

@@ -29,8 +29,8 @@ func checkExposition(t testing.TB, m *scraped) { promtool(t, m.text, "check", "m
 // metricName matches the names of the program's metrics and of the metrics of its libraries.
 var metricName = regexp.MustCompile(`\b(?:oddsgraph|go|process|promhttp)_[a-z0-9_]+`)
 
-// checkQueries checks that the queries of the dashboard and of the alerts use only metrics of the scrape. It also checks that the
-// dashboard shows every metric of the scrape.
+// checkQueries checks that the queries of the dashboard and of the alerts use only metrics of the scrape. It also checks that a
+// query of the dashboard or of an alert uses every metric of the program.
 func checkQueries(t testing.TB, m *scraped) {
 	t.Helper()
 	shown := map[string]bool{}
@@ -59,7 +59,7 @@ func checkQueries(t testing.TB, m *scraped) {
 	}
 }
 
-// checkReference checks that the scrape and docs/metrics.md have the same metrics.
+// checkReference checks that docs/metrics.md names every metric of the program in the scrape, and no other.
 func checkReference(t testing.TB, m *scraped) {
 	t.Helper()
 	b, err := os.ReadFile("docs/metrics.md")
@@ -136,7 +136,8 @@ func TestRules(t *testing.T) {
 	promtool(t, "", "check", "rules", file)
 }
 
-// TestAlertsAreTested checks that each alert has two tests: one in which the alert fires, and one in which it does not fire.
+// TestAlertsAreTested checks that alerts_test.yml names each alert at least twice, because one test must show that the alert fires,
+// and one that it does not fire.
 func TestAlertsAreTested(t *testing.T) {
 	alerts, tests := strings.Join(alertQueries(t), "\n"), ""
 	if b, err := os.ReadFile("deploy/prometheus/alerts_test.yml"); err == nil {

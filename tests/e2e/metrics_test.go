@@ -18,8 +18,8 @@ import (
 	"oddsgraph/internal/telemetry"
 )
 
-// TestMetricsAreTrue uses every part of a service and compares each metric with an independent count. The count comes from the
-// client, from a proxy in front of the venue, or from the venue.
+// TestMetricsAreTrue uses every part of a service and compares each metric with an independent count or range. Most counts come
+// from the client, from a proxy in front of the venue, or from the venue.
 func TestMetricsAreTrue(t *testing.T) {
 	t.Parallel() // it mostly waits
 	books := newLedger(t)
@@ -393,7 +393,7 @@ func TestMetricsAreTrue(t *testing.T) {
 	checkExposition(t, m) // last, because the test is skipped without promtool
 }
 
-// driftOf returns the label "what" of the only series of oddsgraph_venue_drift_total for price-history.
+// driftOf returns the label "what" of the only series of oddsgraph_venue_drift_total for price-history, or "" if there is none.
 func driftOf(m *scraped) string {
 	for series := range m.samples {
 		if _, what, ok := strings.Cut(series, `oddsgraph_venue_drift_total{endpoint="price-history",what="`); ok {

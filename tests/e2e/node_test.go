@@ -55,7 +55,7 @@ func node(t *testing.T, dir, name string, args ...string) {
 // program on the same ports.
 func runNodeTest(t *testing.T, dir, file string, env []string, args ...string) {
 	exe := buildProgram(t)
-	args = append([]string{"--demo-control", "--trusted-proxies="}, args...) // a trusted proxy would switch the control off
+	args = append([]string{"--demo-control", "--trusted-proxies="}, args...) // with a trusted proxy, the pages could not control the demo venue
 	p := runBinary(t, exe, args...)
 	address, venue := p.Addr().String(), p.venueURL(t)
 	args = append(args, "--listen="+address, "--demo-listen="+strings.TrimPrefix(venue, "http://"))

@@ -23,10 +23,9 @@ import (
 	"oddsgraph/tests/tool"
 )
 
-// observed returns another HTTP handler that uses the service's cache. If by is true, the handler has metrics and logs requests.
-// The parameter lines limits the lines of the log in a second. If by is false, the handler has no metrics and does not log
-// requests.
-func (s *service) observed(t testing.TB, lines int, by bool, args ...string) http.Handler {
+// observed returns another HTTP handler that uses the service's cache. The handler has metrics and logs requests only if the
+// parameter metrics is true. The parameter lines limits the lines of the log in a second.
+func (s *service) observed(t testing.TB, lines int, metrics bool, args ...string) http.Handler {
 	t.Helper()
 	cfg, err := config.Parse(args, nil, io.Discard)
 	if err != nil {
@@ -34,7 +33,7 @@ func (s *service) observed(t testing.TB, lines int, by bool, args ...string) htt
 	}
 	root := &resolvers.Resolver{Status: s.Status, Clock: s.clock, Feed: s.App.Live.Feed, Sources: app.Sources(s.Cache, 0), Scope: s.Cache.Scope}
 	log := telemetry.NewLogger(io.Discard, slog.LevelError, "json")
-	if by {
+	if metrics {
 		w := telemetry.NewWriter(io.Discard, app.LogLines)
 		t.Cleanup(func() { w.Close(time.Minute) })
 		log = telemetry.NewLogger(w, slog.LevelInfo, "json")
@@ -45,7 +44,7 @@ func (s *service) observed(t testing.TB, lines int, by bool, args ...string) htt
 	}
 	front.Documents, front.Sources, front.Clock = s.Files.Documents, app.Sources(s.Cache, 0), s.clock
 	front.Refusals, front.Ready = auth.NewRefusals(s.clock), s.Ready
-	if by {
+	if metrics {
 		front.Observer = &app.Observer{Metrics: telemetry.NewMetrics("test"), Log: telemetry.NewOperations(log, lines)}
 	}
 	api := httpapi.New(front)

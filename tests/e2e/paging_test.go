@@ -10,9 +10,9 @@ import (
 	"oddsgraph/internal/demo"
 )
 
-// pages reads a connection page by page to its end, and checks the pageInfo and the cursors of each page. The query must have the
-// variable $after and select nodes, edges { cursor } and pageInfo.
-func (s *service) pages(t testing.TB, query, path string, variables vars, credentials string, each func(page any)) {
+// pages reads a connection page by page to its end, and checks the pageInfo and the cursors of each page. It calls visit for every
+// page. The query must have the variable $after and select nodes, edges { cursor } and pageInfo.
+func (s *service) pages(t testing.TB, query, path string, variables vars, credentials string, visit func(page any)) {
 	t.Helper()
 	with := vars{"after": nil}
 	for name, v := range variables {
@@ -20,7 +20,7 @@ func (s *service) pages(t testing.TB, query, path string, variables vars, creden
 	}
 	for first := true; ; first = false {
 		page := at(s.ask(t, query, with, credentials), path)
-		each(page)
+		visit(page)
 		info := at(page, "pageInfo")
 		edges := pluck(page, "edges", "cursor")
 		if n := len(list(page, "nodes")); n != len(edges) {
@@ -201,7 +201,8 @@ func TestPositionsThatCloseSkipNothing(t *testing.T) {
 	}
 }
 
-// TestTradesThatArriveRepeatNothing makes trades between the reads of two pages. No element may appear twice.
+// TestTradesThatArriveRepeatNothing makes trades between the reads of two pages. The pages must have the elements from before the
+// new trades, in the same order and the newest first.
 func TestTradesThatArriveRepeatNothing(t *testing.T) {
 	s := start(t)
 	for _, field := range []struct{ name, of string }{{"trades", "tradeId"}, {"history", "id"}} {

@@ -14,11 +14,13 @@ import (
 	"oddsgraph/internal/venue/stream"
 )
 
-// startOverSimulator starts a service with a simulator in a synctest bubble, with the bubble's clock and in-memory connections. It
-// is the simulator of Polymarket, if args does not select another one. The market moves only when the test moves it.
+// startOverSimulator starts a service with a simulator in a synctest bubble, with the bubble's clock and in-memory connections. By
+// default, the simulator is that of Polymarket, but the flags in args may select another simulator. The market moves only when the
+// test moves it.
 func startOverSimulator(t testing.TB, args ...string) *service {
 	t.Helper()
-	time.Sleep(time.Until(time.Date(2026, 3, 14, 15, 9, 26, 0, time.UTC))) // the bubble's clock starts in 2000; the service would read milliseconds of that year as seconds
+	// The bubble's clock starts in 2000. The service would read times of that year in milliseconds as times in seconds.
+	time.Sleep(time.Until(time.Date(2026, 3, 14, 15, 9, 26, 0, time.UTC)))
 	dialer := &pipeDialer{}
 	args = append([]string{
 		"--listen=127.0.0.1:0", "--admin-listen=127.0.0.1:0", "--demo-listen=127.0.0.1:0", "--demo-control", "--demo-still", "--log-level=debug",

@@ -36,7 +36,7 @@ func (s polymarketService) requestsDuring(f func()) map[string]int64 {
 }
 
 // TestPortfolioOfPolymarket reads a portfolio of 50 positions with their markets and prices, without credentials and with cold
-// caches.
+// caches. It limits the number of requests of each kind. A second query must make no request.
 func TestPortfolioOfPolymarket(t *testing.T) {
 	s := startPolymarket(t)
 	const address = "0x2222222222222222222222222222222222222222"
@@ -75,7 +75,7 @@ func TestPortfolioOfPolymarket(t *testing.T) {
 	}
 }
 
-// TestPricesOfPolymarket reads the prices of 500 tokens with one call.
+// TestPricesOfPolymarket reads the prices of 500 tokens with one call for midpoints and at most one call for last trades.
 func TestPricesOfPolymarket(t *testing.T) {
 	s := startPolymarket(t)
 	var ids []string

@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// TestPublicAccounts uses a driver that declares accounts public. Every caller may read every account, and all callers must share
+// TestPublicAccounts uses a driver that declares accounts public. Every client may read every account, and all clients must share
 // the cached data.
 func TestPublicAccounts(t *testing.T) {
 	s := start(t, "--demo-driver=polymarket", "--venue-driver=polymarket")

@@ -19,8 +19,8 @@ import (
 	"oddsgraph/resolvers"
 )
 
-// execute executes a query with the given sources, as the HTTP API does. It stores the dependencies of the response in each of
-// recorders.
+// execute executes a query with the given sources, as the HTTP API does. It stores the dependencies of the response in each element
+// of the list recorders.
 func execute(t *testing.T, s *service, ctx context.Context, of loaders.Sources, query string, variables vars, recorders ...**reqctx.Dependencies) *graphql.Response {
 	t.Helper()
 	compiler := graph.NewCompiler(graph.Config{Resolvers: &resolvers.Resolver{Status: s.Status, Clock: s.clock}})
@@ -67,8 +67,8 @@ func record(t *testing.T, s *service, ctx context.Context, of loaders.Sources, q
 	return data, handles
 }
 
-// take looks up keys in the cache and removes the handles of their entries from recorded. It fails the test if recorded lacks a
-// handle.
+// take looks up keys in the cache and removes the handles of their entries from the map recorded. It fails the test if a key is not
+// cached, if recorded lacks a handle, or if an entry was replaced.
 func take[K comparable, T any](t *testing.T, ctx context.Context, what string, recorded map[*market.Handle]bool, from loaders.Source[K, T], keys ...K) {
 	t.Helper()
 	out := make([]market.Result[market.Read[*T]], len(keys))

@@ -10,7 +10,7 @@ import (
 )
 
 // TestStaleValuesAreRefreshedTogether repeats a query when its values are stale. The background refreshes must not make more calls
-// than the first query. Afterwards no value may be stale.
+// than the first query. A third query must make no call.
 func TestStaleValuesAreRefreshedTogether(t *testing.T) {
 	t.Parallel()
 	type page struct {

@@ -8,8 +8,8 @@ import (
 	"testing"
 )
 
-// TestHangup sends SIGHUP to the program. The log level must change without a restart. A configuration file with an error must
-// change nothing.
+// TestHangup sends SIGHUP to the program. The log level must change without a restart. The program must log an error in the
+// configuration file, and continue to run.
 func TestHangup(t *testing.T) {
 	dir := t.TempDir()
 	file := write(t, dir, "oddsgraph.env", "ODDSGRAPH_LOG_LEVEL=info\nODDSGRAPH_DEMO_MARKETS=20")

@@ -131,7 +131,7 @@ func (w *twins) sendAsClient(t testing.TB, a twinRequest) (body string, hit bool
 	return body, w.API.Stats().Responses.Hits > before
 }
 
-// names returns the sorted names of all queries except the names in but.
+// names returns the sorted names of all queries except the names in the list but.
 func names(but ...string) []string {
 	var out []string
 	for _, name := range slices.Sorted(maps.Keys(twinQueries)) {
@@ -407,8 +407,7 @@ func TestRevokedAccountGetsNoCachedResponse(t *testing.T) {
 	}
 }
 
-// TestEqualRequestsAreExecutedOnce sends equal requests at the same time. The first client disconnects, and all others must get the
-// response of one execution.
+// TestEqualRequestsAreExecutedOnce sends 50 equal requests at the same time. All of them must get the response of one execution.
 func TestEqualRequestsAreExecutedOnce(t *testing.T) {
 	s := start(t, "--demo-latency=200ms")
 	query := asJSON(vars{"query": twinQueries["prices"], "variables": vars{"tokens": s.openTokens(2)}})
@@ -429,7 +428,8 @@ func TestEqualRequestsAreExecutedOnce(t *testing.T) {
 	}
 }
 
-// TestResponseCacheSwitchedOff checks that the service executes every request if the response cache is off.
+// TestResponseCacheSwitchedOff checks that the service executes every request if the response cache is off. By default, the cache
+// is on and has 32 MiB.
 func TestResponseCacheSwitchedOff(t *testing.T) {
 	s := start(t, "--cache-responses=0")
 	w := newTwins(s, 1)

@@ -79,9 +79,9 @@ func (v *strictVenue) program(t *testing.T, args ...string) *program {
 	return runProgram(t, append([]string{"--venue-url=" + v.URL, "--request-timeout=10s", "--venue-retries=0"}, args...)...)
 }
 
-// wantWithinTheLimit checks that exactly most calls reached the venue, and that the venue refused none. The parameter burst has the
-// books of the last burst before the process was killed. The process may have recorded calls of this burst without sending them.
-// For each book of the burst for which the venue got no call, one call may therefore be missing.
+// wantWithinTheLimit checks that the venue received the number of calls in the parameter most, and refused no call. The parameter
+// burst has the books of the last burst before the process was killed. The process may have recorded calls of this burst without
+// sending them. For each book of the burst for which the venue got no call, one call may therefore be missing.
 func (v *strictVenue) wantWithinTheLimit(t *testing.T, most int64, burst []string) {
 	t.Helper()
 	eventually(t, "all calls have reached the venue", func() bool { return v.arrived.Load() == v.sent.Load() })
@@ -100,7 +100,8 @@ func (v *strictVenue) wantWithinTheLimit(t *testing.T, most int64, burst []strin
 
 const bookOf = `query ($id: String!) { token(tokenId: $id) { orderbook(depth: 1) { sequence freshness { stale } } } }`
 
-// book queries a book. code is "" if there is a book, "gone" if there was no response, and otherwise the error's code.
+// book queries a book. The result code is "" if the response has no error, "gone" if there was no response, and otherwise the
+// error's code.
 func (p *program) book(id string) (code string, stale bool) {
 	ctx, cancel := context.WithTimeout(context.Background(), patience)
 	defer cancel()
@@ -166,7 +167,7 @@ func (p *program) wantStale(t *testing.T, id string) {
 }
 
 // TestKilledUnderLoad kills the service during a burst and restarts it under load. The venue must never refuse a call. Queries for
-// cached books must succeed all the time.
+// a book that is cached must succeed.
 func TestKilledUnderLoad(t *testing.T) {
 	for name, test := range map[string]struct {
 		record, reportsLimit bool

@@ -186,6 +186,7 @@ func TestRevocation(t *testing.T) {
 }
 
 // TestRevocationOfQueries removes an account from the accounts file while its queries wait for the venue, over every transport.
+// These queries must fail, and a query with another token for the account must succeed.
 func TestRevocationOfQueries(t *testing.T) {
 	f := newAccountsFile(t)
 	f.write(t, map[string]string{"lost": "demo-50", "kept": "demo-50"})

@@ -61,7 +61,7 @@ func (s *strictStub) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	_, _ = io.WriteString(w, body)
 }
 
-// always returns a function that returns status 200 and body.
+// always returns a function that returns status 200 and the given body.
 func always(body string) func(*http.Request, url.Values) (int, string) {
 	return func(*http.Request, url.Values) (int, string) { return http.StatusOK, body }
 }
@@ -96,7 +96,7 @@ func TestCredentialsOfAnyForm(t *testing.T) {
 	}
 }
 
-// TestReadinessWithoutSearch checks the readiness probe of services whose venues lack some endpoints.
+// TestReadinessWithoutSearch checks the readiness probe of services whose venues lack endpoints, or have endpoints that fail.
 func TestReadinessWithoutSearch(t *testing.T) {
 	fails := func(status int) strictEndpoint {
 		return strictEndpoint{"q limit sort order tokenId tokenIds", func(*http.Request, url.Values) (int, string) {

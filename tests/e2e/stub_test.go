@@ -20,8 +20,8 @@ type stub struct {
 	counts calls
 }
 
-// newStub starts a stub. answers maps the last segment of a path to a function that returns the status and the body. If the body is
-// not a string, the stub encodes it as JSON.
+// newStub starts a stub. The parameter answers maps the last segment of a path to a function that returns the status and the body.
+// Other paths get status 404. If the body is not a string, the stub encodes it as JSON.
 func newStub(t *testing.T, answers map[string]func(q url.Values) (int, any)) *stub {
 	s := &stub{counts: calls{}}
 	s.Server = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -65,8 +65,8 @@ func (s *stub) asked() calls {
 
 type object = map[string]any
 
-// pick returns a function for newStub that selects the requested rows. list is the name of the parameter with several keys, and
-// single the name of the parameter with one key.
+// pick returns a function for newStub that selects the requested rows. The parameters list and single are the names of the URL's
+// parameters with several keys and with one key. The parameter name is the member of the response that holds a list of rows.
 func pick(name, list, single string, rows map[string]object) func(q url.Values) (int, any) {
 	return func(q url.Values) (int, any) {
 		if id := q.Get(single); id != "" {
@@ -260,7 +260,7 @@ func TestPricesOfTwoSides(t *testing.T) {
 }
 
 // TestTradesByOffset reads lists from a venue that supports only limit and offset. Without a limit, a page of the venue has 8 rows.
-// The rows have no ids, and some rows have an unknown kind.
+// The rows have no ids, and one row has an unknown kind.
 func TestTradesByOffset(t *testing.T) {
 	var rows []object
 	for i := range 23 {
@@ -309,6 +309,7 @@ func TestTradesByOffset(t *testing.T) {
 }
 
 // TestAVenueThatEchoesCredentials uses a venue whose error messages contain the credentials that it received, in several encodings.
+// The credentials must not be in the response or in the log.
 func TestAVenueThatEchoesCredentials(t *testing.T) {
 	const canary = "canary&=+ü"
 	echo := func(q url.Values) (int, any) {
@@ -330,7 +331,8 @@ func TestAVenueThatEchoesCredentials(t *testing.T) {
 	}
 }
 
-// TestWinnersThatListsLeaveOut uses a venue whose search results omit the winner.
+// TestWinnersThatListsLeaveOut uses a venue whose search results omit the winner. The service must read the winner from the
+// market's details.
 func TestWinnersThatListsLeaveOut(t *testing.T) {
 	v := newStub(t, map[string]func(q url.Values) (int, any){
 		"market-search": func(url.Values) (int, any) {

@@ -12,7 +12,8 @@ func TestThrottledUntil(t *testing.T) {
 	limited := func(t *testing.T) *service {
 		return startAt(t, time.Now(), "--demo-markets=60", "--demo-public-per-minute=20")
 	}
-	// until returns throttledUntil as a duration from now. It returns false if throttledUntil is null.
+	// until returns the duration from the time of the service's clock to throttledUntil. It returns false if throttledUntil is
+	// null.
 	until := func(t *testing.T, s *service) (time.Duration, bool) {
 		t.Helper()
 		v := at(s.ask(t, status, nil, anonymous), "serviceStatus.throttledUntil")

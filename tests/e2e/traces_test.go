@@ -86,7 +86,7 @@ func (c *traceCollector) text() string {
 	return string(c.raw)
 }
 
-// attribute returns an attribute of a span as a string.
+// attribute returns an attribute of a span as a string, or "" if the span lacks the attribute.
 func attribute(span *otlp.Span, key string) string {
 	for _, a := range span.Attributes {
 		if a.Key == key {

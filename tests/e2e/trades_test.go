@@ -152,7 +152,7 @@ func TestPublicTrades(t *testing.T) {
 }
 
 // TestPublicTradesAreShared counts the calls for the trades of two tokens of a market. The service must read the market once. A
-// second caller must get the cached data.
+// second client must get the cached data.
 func TestPublicTradesAreShared(t *testing.T) {
 	eachTape(t, func(t *testing.T, s *service) {
 		m := s.findTraded(t)

@@ -77,7 +77,8 @@ func TestAVenueThatChecksNoCredentials(t *testing.T) {
 	}
 }
 
-// firstAnswer returns the body of a response. If the response is an event stream, it returns the first event.
+// firstAnswer returns the first JSON object in a response, which is the body or the data of the first event. It returns "" if there
+// is none.
 func (s *service) firstAnswer(t testing.TB, r *http.Request) string {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), patience)

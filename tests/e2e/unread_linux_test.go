@@ -63,8 +63,8 @@ func TestClientsThatDoNotRead(t *testing.T) {
 	}
 }
 
-// unread is an attack by a client that reads little or nothing. The function run leaves the connections in open to the caller,
-// which must close them. If refused is not empty, it names the transport over which the program must have refused output.
+// unread is an attack by a client that reads little or nothing. The function run returns the connections that are still open, which
+// withstand closes. If the result refused is not empty, it names the transport over which the program must have refused output.
 type unread struct {
 	name string
 	run  func(t *testing.T, p *target) (open []io.Closer, refused string)
@@ -121,7 +121,7 @@ func (w *wire) ask(body, accept string) {
 		careless, accept, len(body), body)
 }
 
-// each opens n connections and calls ask on all of them at once.
+// each opens n connections and calls the function ask with all of them at once.
 func (p *target) each(t *testing.T, n int, ask func(w *wire)) (open []io.Closer) {
 	var asking sync.WaitGroup
 	for range n {

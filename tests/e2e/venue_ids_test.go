@@ -8,7 +8,8 @@ import (
 	"oddsgraph/graph/model"
 )
 
-// TestGlobalIDsNameTheVenue checks that the global ids of the same token and user differ between venues, and finds objects by them.
+// TestGlobalIDsNameTheVenue checks that the global ids of the same token and user differ between venues. The field node must find
+// the objects of a service's own venue, and refuse the ids of other venues.
 func TestGlobalIDsNameTheVenue(t *testing.T) {
 	t.Parallel()
 	generic := start(t)

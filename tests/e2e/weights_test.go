@@ -14,8 +14,8 @@ import (
 	"oddsgraph/httpapi/limits"
 )
 
-// fieldPath is a document without the selection set of one object. before is the text in front of this selection set, and after is
-// the text behind it.
+// fieldPath is a document without the selection set of one object. The field before is the text in front of this selection set, and
+// the field after is the text behind it.
 type fieldPath struct{ before, after string }
 
 func (p fieldPath) document(selection string) string {
@@ -25,7 +25,7 @@ func (p fieldPath) document(selection string) string {
 // unserved are the fields that the demo venue does not serve.
 var unserved = []string{"Market.trades", "Token.trades"}
 
-// fieldPaths returns a path from Query to each object type. arguments maps a field to the arguments that it needs.
+// fieldPaths returns a path from Query to each object type. The parameter arguments maps a field to the arguments that it needs.
 func fieldPaths(schema *ast.Schema, arguments map[string]string) map[string]fieldPath {
 	paths := map[string]fieldPath{"Query": {}}
 	for queue := []string{"Query"}; len(queue) > 0; queue = queue[1:] {
