@@ -9,7 +9,7 @@ export const wallet = {
   headers: { 'X-Venue-Credentials': Buffer.from('{"apiKey":"demo-50","secret":"demo","passphrase":"demo"}').toString('base64') },
 }
 
-/** Sends a query directly to the server. */
+/** Sends a query directly to the server and returns its data. The response must have no errors. */
 export async function ask<T>(query: string, variables: object, headers: Record<string, string> = {}): Promise<T> {
   const response = await fetch(endpoint, {
     method: 'POST', headers: { 'Content-Type': 'application/json', ...headers }, body: JSON.stringify({ query, variables }),
@@ -35,7 +35,7 @@ export const listed = (page: Page): Promise<Shown[]> => page.locator('.markets .
   return { price, asOf, stale, marked: getComputedStyle(element).textDecorationStyle === 'dotted', text }
 }))
 
-/** Waits until prices are listed. */
+/** Waits until at least five prices are listed, and returns them. */
 export const prices = (page: Page) => eventually('prices', () => listed(page), all => all.length >= 5)
 
 /** The addresses of the pages of the listed markets. */
@@ -66,7 +66,10 @@ export async function bothSides(page: Page, tokenId: string) {
   return eventually('both sides of the book', () => book(page), ({ bids, asks }) => bids.length > 0 && asks.length > 0)
 }
 
-/** Records each state of the links, and whether a price was marked as stale, even if only for a moment. */
+/**
+ * Records each state of the page's connection and of the venue's stream, and whether a price was marked as stale, even if only for a
+ * moment.
+ */
 export const record = (page: Page) => page.evaluate(() => {
   const seen = new Set<string>()
   const look = () => {
@@ -79,7 +82,7 @@ export const record = (page: Page) => page.evaluate(() => {
   Object.assign(globalThis, { seen })
 })
 
-/** What the page has shown since record. */
+/** What the page has shown since the call of record. */
 export const seen = (page: Page) => page.evaluate(() => [...(globalThis as unknown as { seen: Set<string> }).seen])
 
 export const wantSeen = async (page: Page, ...wanted: string[]) => {

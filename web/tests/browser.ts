@@ -43,7 +43,7 @@ after(() => browser?.close())
 /** An open page, and its violations so far. */
 export interface Visit {
   page: Page
-  /** Requests to other hosts than the server. All of them were blocked. */
+  /** The URLs of requests and WebSockets to hosts that visit does not allow. The requests were blocked. */
   outside: string[]
   /**
    * Errors and warnings on the console, uncaught exceptions, and violations of the page's policy. A test must remove the ones that
@@ -53,8 +53,8 @@ export interface Visit {
 }
 
 /**
- * Opens a path of the server, or of options.baseURL, in a new browser profile. The page may also send requests to the server whose
- * origin is in others. When the test ends, outside and problems must be empty.
+ * Opens a path of the server, or of options.baseURL, in a new browser profile. If the URL in the parameter others is not empty, the
+ * page may also send requests to its host. When the test ends, outside and problems must be empty.
  */
 export async function visit(t: TestContext, path: string, options: BrowserContextOptions = {}, others = ''): Promise<Visit> {
   const home = options.baseURL ?? origin
@@ -122,7 +122,7 @@ export async function screenshot(page: Page, name: string) {
   await page.screenshot({ path: `${required('SCREENSHOTS')}/${name}.png` })
 }
 
-/** Calls look until its result fits, and returns the result. */
+/** Calls look until its result fits, and returns the result. It fails after 30 seconds. */
 export async function eventually<T>(what: string, look: () => Promise<T>, fits: (value: T) => boolean): Promise<T> {
   const deadline = Date.now() + 30_000
   for (;;) {

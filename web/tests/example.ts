@@ -46,7 +46,7 @@ function followed(page: Page): () => string {
   return () => tokenId
 }
 
-/** Moves a price until look() returns another value than before. */
+/** Moves a token's price until look() returns a value that differs from the parameter before. */
 async function moved<T>(what: string, tokenId: string, before: T, look: () => Promise<T>): Promise<void> {
   let price = 0.4
   await eventually(what, async () => {

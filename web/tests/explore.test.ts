@@ -25,7 +25,7 @@ const answered = (page: Page) => eventually('an answer', () => response(page), t
 
 const ready = (page: Page) => eventually('GraphiQL', () => page.locator('.graphiql-query-editor .CodeMirror-line').count(), lines => lines > 1)
 
-/** Opens a tab. */
+/** Opens a tab and waits until the editor shows its query. */
 async function open(page: Page, tab: string) {
   await page.getByRole('list', { name: 'Select active operation' }).getByRole('button', { name: tab, exact: true }).click()
   await eventually('the query', () => query(page), text => text.includes(` ${tab}(`))
@@ -37,7 +37,7 @@ async function answer(page: Page) {
   return JSON.parse(await answered(page))
 }
 
-/** The headers that are typed in. */
+/** Opens the editor for headers and returns its text. */
 async function headers(page: Page) {
   await page.getByRole('button', { name: 'Headers', exact: true }).click()
   return textOf(page, '.graphiql-editor-tool .graphiql-editor:not(.hidden)')

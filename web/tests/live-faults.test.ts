@@ -7,7 +7,7 @@ import { control, eventually, frames, restart, visit } from './browser'
 
 const live = (page: Page) => page.locator('[role=status][data-link=open][data-stream=LIVE]').waitFor()
 
-/** Waits until no visible value is stale, and prices move again. */
+/** Waits until the stream is live, at least five prices are listed, none of them is stale, and prices move again. */
 async function wantRecovered(page: Page) {
   await live(page)
   const fresh = await eventually('fresh prices', () => listed(page), all => all.length >= 5 && all.every(p => p.stale === 'false'))
@@ -191,8 +191,8 @@ test('figures of a portfolio are marked while they are stale', async t => {
   await page.getByRole('button', { name: 'Open the demo wallet' }).click()
 
   /**
-   * The positions that are marked as stale. In each of these rows, the same cells must be marked, and the text must say that the
-   * position is stale.
+   * Returns the number of open positions, and the ids of those that are marked as stale. A stale row must have the same three cells
+   * marked, and its text must say that it is stale. All other rows must have neither.
    */
   const marked = async () => {
     const rows = await page.locator('.positions tr[data-position]:not(.settled)').evaluateAll(rows => (rows as HTMLTableRowElement[]).map(row => ({

@@ -6,7 +6,7 @@ import type { Page } from 'playwright-core'
 import { go, paths, prices, tokenOf, wallet } from './board'
 import { control, eventually, screenshot, visit, wantAccessible } from './browser'
 
-/** Changes the server's responses about its status. */
+/** Replaces the server's responses about its status, and opens the board. */
 async function pretend(page: Page, status: object) {
   await page.route('**/graphql', async route => {
     if (!route.request().postData()?.includes('upstreamReachable')) return route.fallback()
@@ -15,7 +15,10 @@ async function pretend(page: Page, status: object) {
   await page.goto('/live')
 }
 
-/** Changes the server's messages about the state of the venue's stream. */
+/**
+ * Changes the server's messages about the state of the venue's stream, and opens the board. The values of a portfolio become stale.
+ * If lastMessageAt is not null, prices become stale, too.
+ */
 async function pretendStream(page: Page, status: { state: string; lastMessageAt?: null }) {
   await page.routeWebSocket('**/graphql', socket => {
     const server = socket.connectToServer()

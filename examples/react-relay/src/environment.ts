@@ -17,7 +17,7 @@ const socket = createClient({
 
 const attempts = 3
 
-/** Sends a query. If the response has no data and a retryable error, it waits and sends the query again. */
+/** Sends a query. If the response has no data and a retryable error, ask waits and sends the query again, at most three times. */
 async function ask(text: string, variables: object, attempt = 0): Promise<GraphQLResponse> {
   const response = await fetch(url, {
     method: 'POST',

@@ -65,8 +65,9 @@ function OrderBook({ market }: { market: NonNullable<Market> }) {
 }
 
 /**
- * Removes closed positions from the user's list, and adds new positions if the list is loaded to its end. known has the ids of all
- * open positions: an event INITIAL or RESYNC contains all positions, and each later event changes known.
+ * Removes closed positions from the user's list and sets the list's totalCount. If the list is loaded to its end, updateList also
+ * adds new positions. The set known has the ids of all open positions: an event INITIAL or RESYNC contains all positions, and each
+ * later event changes the set.
  */
 function updateList(store: RecordSourceSelectorProxy, userId: string, event: operationsPortfolioChangedSubscription['response']['portfolioChanged'], known: Set<string>) {
   const user = store.get(userId)
