@@ -110,8 +110,8 @@ func (f *fault) rows(b *branch) []row {
 // hangs reports whether a call with the fault times out.
 func (f *fault) hangs() bool { return f.code == "UPSTREAM_TIMEOUT" }
 
-// within returns the time limit for an operation with the fault. f may be nil, which means an operation without a fault. All limits
-// are far below operationTimeout.
+// within returns the time limit for an operation with the fault. If f is nil, the operation has no fault. All limits are far below
+// operationTimeout.
 func (f *fault) within() time.Duration {
 	if f != nil && f.hangs() {
 		return callTimeout + answerLimit

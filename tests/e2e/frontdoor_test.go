@@ -130,7 +130,7 @@ func TestIfNoneMatch(t *testing.T) {
 	}
 }
 
-// TestCacheControl checks Cache-Control for each method and each kind of caller.
+// TestCacheControl checks Cache-Control for each method, for clients without credentials, with credentials and with a bearer token.
 func TestCacheControl(t *testing.T) {
 	f := newAccountsFile(t)
 	s := start(t, "--accounts-file="+f.path)

@@ -389,7 +389,7 @@ func (s *service) callsDuring(f func()) calls {
 	return out
 }
 
-// wantCalls fails unless the calls are exactly the expected ones.
+// wantCalls fails the test if the calls differ from the expected ones.
 func wantCalls(t testing.TB, got, want calls) {
 	t.Helper()
 	if !maps.Equal(got, want) {

@@ -54,7 +54,7 @@ func wantBook(t testing.TB, v any, path string, want ladder) {
 
 func same(a, b ladder) bool { return slices.Equal(a.bids, b.bids) && slices.Equal(a.asks, b.asks) }
 
-// bookAt is the book that a client has after an event of orderbookChanged. sequence is the sequence number of the event.
+// bookAt is the book that a client has after an event of orderbookChanged. The field sequence is the sequence number of the event.
 type bookAt struct {
 	sequence string
 	book     ladder

@@ -23,8 +23,8 @@ import (
 	"oddsgraph/tests/tool"
 )
 
-// observed returns another HTTP handler that uses the service's cache. The handler has metrics and logs requests only if the
-// parameter metrics is true. The parameter lines limits the lines of the log in a second.
+// observed returns another HTTP handler that uses the service's cache. If the parameter metrics is true, the handler has metrics
+// and logs requests. The parameter lines limits the lines of the log in a second.
 func (s *service) observed(t testing.TB, lines int, metrics bool, args ...string) http.Handler {
 	t.Helper()
 	cfg, err := config.Parse(args, nil, io.Discard)

@@ -70,7 +70,7 @@ func TestPortfolioOfPolymarket(t *testing.T) {
 			t.Errorf("%s: %d requests, want at most %d", path, made[path], most[path])
 		}
 	}
-	if again := s.requestsDuring(read); len(again) > 0 { // accounts are public, so all callers share the cached data
+	if again := s.requestsDuring(read); len(again) > 0 { // accounts are public, so all clients share the cached data
 		t.Errorf("a second caller made the requests %v", again)
 	}
 }

@@ -56,7 +56,7 @@ var twinQueries = map[string]string{
 	"status":    `{ serviceStatus { version upstreamReachable } }`,
 }
 
-// twinKeys are the callers' credentials.
+// twinKeys are the clients' credentials.
 var twinKeys = []string{anonymous, keyOf3, keyOf50, credentials("demo-50", "label", "phone"), keyOfAny, credentials("demo-3", "address", addressOf3), credentials("demo", "address", addressOf50)}
 
 func newTwins(s *service, seed uint64) *twins {
@@ -293,8 +293,8 @@ func (w *twins) happen(random *rand.Rand) {
 }
 
 // compare sends a request four times, alternately as a client does and with a header that bypasses the response cache. The test
-// fails if the two cached responses are equal, the two executed responses are equal, and a cached response differs from an
-// executed one. compare returns 1 if the last executed response has stale values.
+// fails if the two cached responses are equal, the two executed responses are equal, and a cached response differs from an executed
+// one. The result stale is 1 if the last executed response has stale values, and 0 if it has none.
 func (w *twins) compare(t testing.TB, names []string) (stale int) {
 	t.Helper()
 	a := w.next(names)

@@ -100,8 +100,8 @@ func (v *strictVenue) wantWithinTheLimit(t *testing.T, most int64, burst []strin
 
 const bookOf = `query ($id: String!) { token(tokenId: $id) { orderbook(depth: 1) { sequence freshness { stale } } } }`
 
-// book queries a book. The result code is "" if the response has no error, "gone" if there was no response, and otherwise the
-// error's code.
+// book queries a book. The result code is "" if the response has no error, "gone" if there was no response, and the code of the
+// first error in all other cases.
 func (p *program) book(id string) (code string, stale bool) {
 	ctx, cancel := context.WithTimeout(context.Background(), patience)
 	defer cancel()
