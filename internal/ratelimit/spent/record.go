@@ -127,8 +127,8 @@ func (r *Record) run() {
 }
 
 // now returns the start time plus the elapsed time, so it ignores changes of the wall clock. If the wall clock is set back by more
-// than skew, the next process finds the file from the future. If the wall clock is set forward by more than counts, the next process
-// finds the file too old. A smaller step forward is not detected: the recorded calls then seem older than they are.
+// than skew, the next process finds the file from the future. If the wall clock is set forward by more than counts, the next
+// process finds the file too old. A smaller step forward is not detected: the recorded calls then seem older than they are.
 func (r *Record) now() time.Time { return r.started.Add(r.cfg.Clock.Now().Sub(r.started)) }
 
 // path returns the path of the first file, or of the second file if first is false.
