@@ -17,7 +17,7 @@ RACE     = $(if $(shell CC=$(CC_NAME) scripts/tools find cc 2>/dev/null),-race)
 RACED    = $(if $(RACE),CGO_ENABLED=1)
 export CGO_ENABLED ?= 0
 # Tests build the program as it is shipped. With the same flag for everything, each package is compiled once.
-export GOFLAGS := $(strip $(shell $(GO) env GOFLAGS) -trimpath)
+export GOFLAGS := $(strip $(shell $(GO) env GOFLAGS 2>/dev/null) -trimpath)
 # Go and npm keep their caches below HOME.
 ifeq ($(HOME),)
 export HOME := $(shell getent passwd "$$(id -u)" | cut -d: -f6)
@@ -60,8 +60,8 @@ certificates:
 # The prerequisite tools may install npm, so the recipe builds the pages only then.
 test: tools ## run every test; tests of a missing tool are skipped
 	@$(if $(NPM),$(MAKE) --no-print-directory web clients/node_modules/.installed.json $(EXAMPLES),:)
-	@# The slowest package is first, so that the others run at the same time.
-	$(if $(DETECTOR),$(RACED)) $(GO) test $(DETECTOR) $(if $(VET),-vet=$(VET)) -parallel 6 -timeout $(TIMEOUT) ./tests/e2e ./...
+	@# The slowest package is first, so that the others run at the same time. Many tests wait, so four packages run at once.
+	$(if $(DETECTOR),$(RACED)) $(GO) test $(DETECTOR) $(if $(VET),-vet=$(VET)) -p 4 -parallel 6 -timeout $(TIMEOUT) ./tests/e2e ./...
 	@scripts/tools -n # what was not tested
 
 clients: web clients/node_modules/.installed.json ## run the checks with real GraphQL clients alone, showing each; the first time installs them with npm

@@ -54,8 +54,8 @@ func TestMemoryOfSubscriptions(t *testing.T) {
 		// for the resident memory, which also includes garbage and fragmentation.
 		takes, resident float64
 	}{
-		{2000, 1, 26, 40},
-		{1000, 10, 4, 10},
+		{1000, 1, 26, 40},
+		{500, 10, 4, 10},
 	} {
 		t.Run(fmt.Sprintf("%d on a socket", test.each), func(t *testing.T) {
 			t.Parallel()

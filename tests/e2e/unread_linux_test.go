@@ -147,7 +147,7 @@ func (p *target) settle(t *testing.T) {
 func unreadQueries(ids int) func(t *testing.T, p *target) ([]io.Closer, string) {
 	return func(t *testing.T, p *target) ([]io.Closer, string) {
 		body := echoed(ids)
-		open := p.each(t, 32, func(w *wire) { w.ask(body, "application/graphql-response+json") })
+		open := p.each(t, 16, func(w *wire) { w.ask(body, "application/graphql-response+json") })
 		p.settle(t)
 		if ids < 200 {
 			return open, "http"
@@ -181,7 +181,7 @@ func unreadOverSockets(t *testing.T, p *target) ([]io.Closer, string) {
 
 func unreadStreams(t *testing.T, p *target) ([]io.Closer, string) {
 	body := echoed(100)
-	open := p.each(t, 32, func(w *wire) { w.ask(body, "text/event-stream") })
+	open := p.each(t, 16, func(w *wire) { w.ask(body, "text/event-stream") })
 	p.settle(t)
 	return open, "sse"
 }
@@ -193,7 +193,7 @@ func unreadText(t *testing.T, p *target) ([]io.Closer, string) {
 		t.Fatal(err)
 	}
 	body := asJSON(vars{"query": `{ market(marketId: "` + market + `") {` + numbered(198, "a#:description ") + `} }`})
-	open := p.each(t, 32, func(w *wire) { w.ask(body, "application/graphql-response+json") })
+	open := p.each(t, 16, func(w *wire) { w.ask(body, "application/graphql-response+json") })
 	for _, c := range open {
 		if status, answer := c.(*wire).answer(t, p); status == http.StatusOK && !strings.Contains(answer, "RESPONSE_TOO_LARGE") {
 			t.Errorf("%d %.300s", status, answer)
@@ -237,7 +237,7 @@ func (p *target) move(t *testing.T, tokens []string, lasts time.Duration) {
 func unreadBooks(t *testing.T, p *target) ([]io.Closer, string) {
 	before := p.scrape(t).sum("oddsgraph_subscription_events_total")
 	open := p.books(t, 2, 100)
-	p.move(t, p.openBooks(200), 5*time.Second)
+	p.move(t, p.openBooks(200), 2*time.Second)
 	// The service executes each subscription for its first event. It must not execute the subscription again while this event is
 	// unread.
 	n := p.scrape(t).sum("oddsgraph_subscription_events_total") - before
@@ -281,7 +281,7 @@ func longSubscriptions(t *testing.T, p *target) ([]io.Closer, string) {
 	return open, ""
 }
 
-// slowBooks reads 20 KB a second from each of ten sockets, for at least five seconds and until the service has dropped events.
+// slowBooks reads 20 KB a second from each of ten sockets, for at least two seconds and until the service has dropped events.
 func slowBooks(t *testing.T, p *target) ([]io.Closer, string) {
 	crowded := func() float64 { return p.scrape(t).sum("oddsgraph_subscription_crowded_total") }
 	before := crowded()
@@ -289,7 +289,7 @@ func slowBooks(t *testing.T, p *target) ([]io.Closer, string) {
 	var reading sync.WaitGroup
 	stop := make(chan struct{})
 	for _, c := range open {
-		_ = c.(*wire).SetReadDeadline(time.Now().Add(patience + 6*time.Second))
+		_ = c.(*wire).SetReadDeadline(time.Now().Add(patience + 3*time.Second))
 		reading.Go(func() {
 			part := make([]byte, 2<<10)
 			for {
@@ -304,7 +304,7 @@ func slowBooks(t *testing.T, p *target) ([]io.Closer, string) {
 			}
 		})
 	}
-	p.move(t, p.openBooks(200), 5*time.Second)
+	p.move(t, p.openBooks(200), 2*time.Second)
 	for late := time.Now().Add(patience); crowded() == before && time.Now().Before(late); { // a busy machine needs longer
 		p.move(t, p.openBooks(200), time.Second)
 	}
