@@ -14,7 +14,7 @@ import (
 
 // StreamConfig configures the stream of a driver.
 type StreamConfig struct {
-	// Driver is one of Drivers. If Driver is empty, the driver is Generic.
+	// Driver is one of the names that Drivers returns. If Driver is empty, the driver is Generic.
 	Driver string
 	// URL is the address of the stream. If URL is empty, the stream has the driver's default address. If the driver has no default
 	// address, there is no stream.
@@ -26,19 +26,20 @@ type StreamConfig struct {
 	Clock market.Clock
 }
 
-// streams contains, for each driver, the function that returns the address and the protocol of the stream. An empty address means
-// that there is no stream. A nil protocol means stream.Documented. A driver that is not in the map has no stream.
+// streams contains functions by name of the driver. Each returns the results of OpenStream for its driver. A driver that is not in
+// the map has no stream.
 var streams = map[string]func(StreamConfig) (address string, p *stream.Protocol, err error){
 	Generic:  func(c StreamConfig) (string, *stream.Protocol, error) { return c.URL, nil, noKey(c) },
 	"kalshi": openKalshi,
-	// The driver itself provides the protocol, because the protocol reads books over REST; see Streamer.
+	// This driver is a Streamer: its method Stream provides the protocol, because the protocol reads books over REST.
 	"polymarket": func(c StreamConfig) (string, *stream.Protocol, error) {
 		return cmp.Or(c.URL, polymarket.StreamURL), nil, noKey(c)
 	},
 }
 
-// OpenStream returns the address and the protocol of a driver's stream. An empty address means that there is no stream. Errors
-// contain no part of the key.
+// OpenStream returns the address and the protocol of a driver's stream. An empty address means that there is no stream. A nil
+// protocol means that a Streamer provides the protocol itself, and that any other driver uses stream.Documented. Errors contain no
+// part of the key.
 func OpenStream(cfg StreamConfig) (address string, p *stream.Protocol, err error) {
 	open, ok := streams[cmp.Or(cfg.Driver, Generic)]
 	if !ok {

@@ -18,8 +18,8 @@ import (
 	"oddsgraph/internal/venue/stream"
 )
 
-// Driver calls the REST API of one kind of venue. It is safe for concurrent use. Methods that read several keys return the results
-// in the order of the keys. A nil Value means that the venue does not know the key.
+// Driver calls the REST API of one kind of venue. It is safe for concurrent use. Methods that read several ids or queries return one
+// result for each of them, in the same order. A result with a nil Value and a nil Err means that the venue does not know the id.
 type Driver interface {
 	// Can returns nil if the driver serves an endpoint, or an UNSUPPORTED error that says what the venue does not serve and why.
 	// The answer never changes.
@@ -27,7 +27,7 @@ type Driver interface {
 	// CanReadCash returns nil if balances contain the account's cash, or an UNSUPPORTED error with the reason. The answer never
 	// changes.
 	CanReadCash() error
-	// MaxKeys returns the greatest number of keys in one call of an endpoint. This number never changes.
+	// MaxKeys returns the greatest number of ids in one call of an endpoint. This number never changes.
 	MaxKeys(endpoint reqctx.Endpoint) int
 
 	Prices(ctx context.Context, tokenIDs []string) ([]market.Result[*market.Price], error)
@@ -52,8 +52,8 @@ type Driver interface {
 	Trades(ctx context.Context, a market.Address, q queries.Trades) (*queries.TradePage, error)
 	History(ctx context.Context, a market.Address, q queries.History) (*queries.HistoryPage, error)
 
-	// Cost returns the number of HTTP calls that a batch needs now. keys is the number of different ids, and bytes is their length
-	// in a URL.
+	// Cost returns the number of HTTP calls that a read of several ids would make at this time. The parameter keys is the number of
+	// different ids, and the parameter bytes is their length in a URL.
 	Cost(endpoint reqctx.Endpoint, keys, bytes int) int
 	// Circuits returns the states of the circuit breakers, in a fixed order.
 	Circuits() []rest.Circuit
@@ -75,7 +75,7 @@ const Generic = "generic"
 
 // Config configures a driver.
 type Config struct {
-	// Driver is one of Drivers. If Driver is empty, the driver is Generic.
+	// Driver is one of the names that Drivers returns. If Driver is empty, the driver is Generic.
 	Driver string
 	rest.Config
 	// MaxIDs, MaxURL and Names are those of generic.Config. Other drivers ignore them.
@@ -83,7 +83,7 @@ type Config struct {
 	Names          DetailNames
 }
 
-// driver is an entry of the registry.
+// driver is an entry of the map drivers.
 type driver struct {
 	open func(Config) (Driver, error)
 	// publicAccounts is the result of PublicAccounts.
@@ -116,7 +116,7 @@ func Limits(driver string) []rest.PublishedLimit {
 // Drivers returns the names of the drivers in order.
 func Drivers() []string { return slices.Sorted(maps.Keys(drivers)) }
 
-// PublicAccounts reports whether a driver works without credentials of the caller, because the venue shows accounts to everybody or
+// PublicAccounts reports whether a driver works without credentials of the client, because the venue shows accounts to everybody or
 // the driver serves no account data.
 func PublicAccounts(name string) bool { return drivers[name].publicAccounts }
 

@@ -21,8 +21,9 @@ var (
 	fieldFee     = NewField("fee")
 )
 
-// Balance reads the balance of an account. If the venue sends no total, the total is positionsValue + cash. Without positionsValue,
-// the total is portfolioValue + cash. A row without any amount is bad.
+// Balance reads the balance of an account. If the venue sends no total, the total is positionsValue + cashBalance. If the venue also
+// sends no positionsValue, the total is portfolioValue + cashBalance. If the venue sends neither a total nor a cashBalance, there is
+// no total. A row without any amount is bad.
 func (r *Row) Balance() *market.Balance {
 	b := &market.Balance{
 		PortfolioValue: r.Decimal(fieldPortfolioValue),
@@ -78,8 +79,8 @@ func (r *Row) Order() market.Order {
 	}
 }
 
-// Trade reads a public trade. Price, size and time are required. The market and the token may be missing, because the request or
-// the list may name them for all its trades.
+// Trade reads a public trade. The price, the size and the time are required. All other fields may be missing. The market and the
+// token, for example, may be those of the request.
 func (r *Row) Trade() market.Trade {
 	side := r.Text(FieldSide)
 	return market.Trade{

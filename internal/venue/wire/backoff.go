@@ -3,15 +3,15 @@ package wire
 import "time"
 
 // Backoff is exponential backoff with full jitter: a wait is a random time between 0 and a bound that grows. With the usual
-// libraries, a wait is always close to the bound, so callers that fail together also retry together.
+// libraries, a wait is always close to the bound, so clients that fail together also retry together.
 type Backoff struct {
-	// Min is the bound after the first failure. Min must be positive. The bound doubles with each further failure in a row, up to
-	// Max.
+	// Min is the bound after the first failure. Min must be positive. The bound doubles with each further failure in a row. The
+	// bound is never greater than Max.
 	Min, Max time.Duration
 }
 
-// Wait returns the wait after a number of failures in a row. failures is at least 1. jitter is a random number in [0,1). The wait
-// is the bound times jitter.
+// Wait returns the wait after a number of failures in a row. The parameter failures is this number, which is at least 1. The
+// parameter jitter is a random number in [0,1). The wait is the bound times jitter.
 func (b Backoff) Wait(failures int, jitter float64) time.Duration {
 	bound := b.Min
 	for range failures - 1 {

@@ -8,7 +8,8 @@ import (
 )
 
 // Levels reads the bids and the asks of a book, best level first. It adds up the sizes of levels with the same price and leaves out
-// levels of size 0. If any level is unreadable, the row is bad. Levels accepts a book whose best bid is above its best ask.
+// levels of size 0. If a side is missing or any level is unreadable, the row is bad. Levels accepts a book whose best bid is above
+// its best ask.
 func (r *Row) Levels() (market.Side, market.Side) {
 	bids, asks := r.side(FieldBids, FieldAsks), r.side(FieldAsks, FieldBids)
 	slices.SortFunc(bids, func(x, y market.Level) int { return y.Price.Cmp(x.Price) })
@@ -16,8 +17,8 @@ func (r *Row) Levels() (market.Side, market.Side) {
 	return market.NewSide(r.Merge(bids)), market.NewSide(r.Merge(asks))
 }
 
-// side reads one side of a book. If the side is missing, the row is bad. If the side is null and the other side is a list, the side
-// is empty.
+// side reads the side f of a book. The parameter other is the field of the opposite side. If the side f is null and the opposite
+// side is a list, the side f is empty. If the side f is missing, or is any other value than a list, the row is bad.
 func (r *Row) side(f, other Field) []market.Level {
 	v := r.Of(f)
 	list, ok := v.List()
@@ -41,7 +42,7 @@ func (r *Row) side(f, other Field) []market.Level {
 	return levels
 }
 
-// level reads {price,size} or [price,size].
+// level reads an object with a price and a size, or a list that begins with a price and a size.
 func (r *Row) level(v Value) (market.Level, error) {
 	in := r.Child(v)
 	if v.Kind() == List {
@@ -57,7 +58,7 @@ func (r *Row) level(v Value) (market.Level, error) {
 	return level, in.Err
 }
 
-// Merge joins neighbouring levels with the same price and adds up their sizes.
+// Merge joins neighbouring levels with the same price and adds up their sizes. The result uses the memory of levels.
 func (r *Row) Merge(levels []market.Level) []market.Level {
 	out := levels[:0]
 	for _, level := range levels {

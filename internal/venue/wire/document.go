@@ -3,7 +3,7 @@ package wire
 // Kind is the type of a JSON value.
 type Kind byte
 
-// The kinds. Each constant is the first character of a JSON value of its kind. The kind of the zero Value is Missing.
+// The kinds. The kind of the zero Value is Missing. Each other constant is a character with which a JSON value of its kind can begin.
 const (
 	Missing Kind = 0
 	Null    Kind = 'n'
@@ -24,19 +24,20 @@ type document struct {
 	hasEscapes, invalidUTF8 bool
 }
 
-// node is the position of a value in the text. If the value is a member of an object, the node also has the position of its name.
-// Both positions include the quotes.
+// node is the kind and the position of a value in the text. If the value is a member of an object, the node also has the position of
+// the member's name. The positions of strings and names include the quotes.
 type node struct {
 	kind Kind
 	// escaped reports that the name differs from its decoded form, so it must be decoded before a comparison.
 	escaped       bool
 	name, nameEnd uint32
 	start, end    uint32
-	// after is the index of the first node whose value begins after the end of this value.
+	// after is the index of the first node whose value begins after the end of this value. If there is no such node, after is the
+	// number of nodes.
 	after uint32
 }
 
-// name returns the name of a member. The result may share memory with the document.
+// name returns the name of the member whose node has the given index. The result may share memory with the document.
 func (d *document) name(at uint32) []byte {
 	n := &d.nodes[at]
 	quoted := d.text[n.name:n.nameEnd]
@@ -68,7 +69,8 @@ func (v Value) IsNull() bool {
 	return k == Null || k == Missing
 }
 
-// JSON returns the text of the value. The result shares memory with the document and must not be changed.
+// JSON returns the text of the value, or nil if the value is missing. The result shares memory with the document and must not be
+// changed.
 func (v Value) JSON() []byte {
 	if v.in == nil {
 		return nil
@@ -77,7 +79,8 @@ func (v Value) JSON() []byte {
 	return v.in.text[n.start:n.end:n.end]
 }
 
-// bytes returns the decoded string or the literal of a number. The result may share memory with the document.
+// bytes returns the decoded string or the literal of a number. For any other value, bytes returns nil. The result may share memory
+// with the document.
 func (v Value) bytes() []byte {
 	switch v.Kind() {
 	case String:
@@ -101,7 +104,7 @@ func (v Value) Interned() string { return textOf(v.bytes(), true) }
 // Is reports whether the value is a string that equals text.
 func (v Value) Is(text string) bool { return v.Kind() == String && string(v.bytes()) == text }
 
-// Elements returns the elements of a list. For any other value, it returns nil.
+// Elements returns the elements of a list. For any other value, Elements returns nil.
 func (v Value) Elements() []Value {
 	if v.Kind() != List {
 		return nil
@@ -131,7 +134,8 @@ func (v Value) Member(name string) (member Value) {
 	return member
 }
 
-// Members returns the members of an object by name. For any other value, it returns nil.
+// Members returns the members of an object by name. If several members have the same name, the map contains the last of them. For
+// any other value, Members returns nil.
 func (v Value) Members() map[string]Value {
 	if v.Kind() != Object {
 		return nil

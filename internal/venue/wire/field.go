@@ -52,8 +52,8 @@ func snakeCase(camel string) string {
 	return b.String()
 }
 
-// Of returns the first member that is not null, in the order of the field's names. If there is no such member, Of returns the zero
-// Value.
+// Of looks for the names of the field one after the other, and returns the first member of the object that is not null. If there is
+// no such member, Of returns the zero Value.
 func (f Field) Of(object Value) Value {
 	for _, name := range f.names {
 		if v := object.Member(name); !v.IsNull() {

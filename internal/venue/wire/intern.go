@@ -26,7 +26,7 @@ func Intern(s string) string {
 	return lookUp(s, maphash.String(seed, s))
 }
 
-// textOf returns b as a string. If intern is true, it interns the string.
+// textOf returns b as a string. If the parameter intern is true, textOf interns the string; see Intern.
 func textOf(b []byte, intern bool) string {
 	if !intern || len(b) == 0 || len(b) > maxInterned {
 		return string(b)
@@ -34,8 +34,8 @@ func textOf(b []byte, intern bool) string {
 	return lookUp(b, maphash.Bytes(seed, b))
 }
 
-// lookUp returns the text at the index that hash selects, if this text equals s. If the text differs, lookUp replaces it by a copy
-// of s and returns the copy.
+// lookUp returns the text at the index that the hash of s selects, if this text equals s. If there is no text at the index, or
+// another text, lookUp stores a copy of s there and returns the copy.
 func lookUp[T string | []byte](s T, hash uint64) string {
 	slot := &interned[hash%uint64(len(interned))]
 	if known := slot.Load(); known != nil && *known == string(s) {

@@ -11,8 +11,8 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 )
 
-// MaxValues is the greatest number of values in one document. This bound protects memory, because the node of a value can be many
-// times larger than the text of the value.
+// MaxValues bounds the number of values inside the outermost value of a document. This bound protects memory, because the node of a
+// value can be many times larger than the text of the value.
 const MaxValues = 500_000
 
 // The errors of Parse.
@@ -27,14 +27,16 @@ var (
 // Parse accepts several members with the same name, and bytes that are not UTF-8. It reads such bytes as U+FFFD.
 var duplicateNames, invalidUTF8 = jsontext.AllowDuplicateNames(true), jsontext.AllowInvalidUTF8(true)
 
-// Parse reads b as one JSON value with at most MaxValues values in it. The result shares memory with b, so the caller must not
-// change b afterwards. The error is one of the errors above.
+// Parse reads b as one JSON value. A byte order mark at the start is ignored. If b has more than MaxValues commas and opening brackets
+// and braces, Parse returns ErrTooMany. The result shares memory with b, so the calling function must not change b afterwards. The
+// error is one of the errors above.
 func Parse(b []byte) (Value, error) {
 	b = bytes.TrimPrefix(b, []byte("\xef\xbb\xbf"))
 	if len(bytes.TrimSpace(b)) == 0 {
 		return Value{}, ErrEmpty
 	}
-	// Every value except the outermost value follows a comma, or is the first value in a list or object.
+	// Every value except the outermost value follows a comma, or is the first value in a list or object. The count is therefore at
+	// least the number of these values. It is greater if strings contain these characters, or if lists or objects are empty.
 	inside := bytes.Count(b, []byte{','}) + bytes.Count(b, []byte{'['}) + bytes.Count(b, []byte{'{'})
 	if inside > MaxValues || uint64(len(b)) > math.MaxUint32 {
 		return Value{}, ErrTooMany
@@ -60,7 +62,7 @@ func Parse(b []byte) (Value, error) {
 	return Value{in: &d}, nil
 }
 
-// parsers is a pool, because the decoder of a parser needs more memory than most frames.
+// parsers is a pool, because the decoder of a parser needs more memory than most documents.
 var parsers = sync.Pool{New: func() any { return new(parser) }}
 
 // parser fills one document.
@@ -81,7 +83,7 @@ func (p *parser) release() {
 func (p *parser) offset() uint32 { return uint32(p.in.InputOffset()) }
 
 // value reads the next value. It appends a node for the value and for each value inside the value. If the value is a member of an
-// object, n contains the position of its name.
+// object, n contains the position of the member's name.
 func (p *parser) value(n node) (err error) {
 	at := len(p.nodes)
 	p.nodes = append(p.nodes, n)

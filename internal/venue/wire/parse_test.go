@@ -81,7 +81,7 @@ func compareParse(t *testing.T, b []byte) {
 	}
 }
 
-// edgeCases are documents that JSON libraries read differently.
+// edgeCases are valid and invalid documents. JSON libraries read many of them differently.
 var edgeCases = []string{
 	`{"a":1,"a":2,"b":{"a":null}}`, `{"b":1,"a":2,"a":null,"c":3,"b":4}`, `{"a":null,"\u0061":null}`, `{"a":null,"b":0,"\u0061":1}`, `{"":"","\u0061":"\u00e4\n\"\\\/"}`, `["\ud83d\udc4d","\ud800","\udc00x","\ud800\u0041"]`,
 	"[\"\xff\", \"\xc3\", \"ü\", \"\xed\xa0\x80\"]", "{\"\xff\":1,\"\ufffd\":2}", `[1.50,-0,1e400,123456789012345678901234567890,0.10e-7]`,

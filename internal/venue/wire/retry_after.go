@@ -11,8 +11,8 @@ import (
 // MaxWait is the longest wait that the client accepts from a venue.
 const MaxWait = 5 * time.Minute
 
-// RetryAfter returns the wait in the header Retry-After, which contains a number of seconds or an HTTP date (RFC 9110, 10.2.3). The
-// wait is at most MaxWait. The wait is 0 if the header is missing or invalid, or if its date has passed.
+// RetryAfter returns the wait in the header Retry-After, which contains a number of seconds or an HTTP date (RFC 9110, 10.2.3). A
+// longer wait than MaxWait is shortened to MaxWait. If the header is missing or invalid, or if its date has passed, the wait is 0.
 func RetryAfter(h http.Header, now time.Time) time.Duration {
 	s := strings.TrimSpace(h.Get("Retry-After"))
 	if t, err := http.ParseTime(s); err == nil {

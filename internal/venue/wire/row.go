@@ -11,13 +11,14 @@ import (
 	"oddsgraph/internal/market"
 )
 
-// Row reads the fields of one object. If Err is not nil, the row is bad, and the values that were read from it must not be
+// Row reads the fields of one object. If Err is not nil, the row is bad, and the values that were read from the row must not be
 // used.
 type Row struct {
 	// Object is the object whose fields the row reads. It is the zero Value if all values of the row come from Set.
 	Object Value
-	// Note reports a difference from the documented form that does not make the row bad. what is one of a bounded set of texts.
-	Note func(what string)
+	// Note reports a difference from the documented form that does not make the row bad. The number of different texts is bounded,
+	// because the text becomes a label of a metric.
+	Note func(difference string)
 	// Err is the first reason why the row is bad.
 	Err error
 	set []override
@@ -30,7 +31,7 @@ type override struct {
 }
 
 // NewRow returns the row of v. The row is bad if v is not an object.
-func NewRow(v Value, note func(what string)) *Row {
+func NewRow(v Value, note func(difference string)) *Row {
 	r := &Row{Object: v, Note: note}
 	if v.Kind() != Object {
 		r.Err = errNoObject
@@ -61,7 +62,7 @@ func (r *Row) Has(f Field) bool {
 	return f.PresentIn(r.Object) || slices.ContainsFunc(r.set, func(c override) bool { return c.field == f.String() })
 }
 
-// Fail makes the row bad.
+// Fail makes the row bad. If the row is already bad, Fail keeps the earlier reason.
 func (r *Row) Fail(f Field, why string) {
 	if r.Err == nil {
 		r.Err = fmt.Errorf("%s %s", f, why)
@@ -101,7 +102,8 @@ func (r *Row) TextOrNumber(f Field) string {
 	return r.Text(f)
 }
 
-// ID reads an optional id. The id may be a whole number. If the value is not a valid id, the row is bad.
+// ID reads an optional id. The id may be a whole number. An empty string counts as missing. If the value is not a valid id, the row
+// is bad.
 func (r *Row) ID(f Field) string {
 	v := r.Of(f)
 	id, ok := v.id(f.interned)

@@ -8,7 +8,7 @@ import (
 	"oddsgraph/internal/market"
 )
 
-// ID reads an id from a string or a whole number and interns it. For an empty string it returns "" and true.
+// ID reads an id from a string or a whole number and interns the id. For an empty string, ID returns "" and true.
 func (v Value) ID() (id string, ok bool) { return v.id(true) }
 
 func (v Value) id(intern bool) (id string, ok bool) {
@@ -78,7 +78,7 @@ const (
 	maxMilliseconds = 253_402_300_799_999
 )
 
-// Time reads a time in ISO 8601, or in seconds or milliseconds since 1970, from a number or a string. For the number 0 it
+// Time reads a time from a number or a string. The time is in ISO 8601, or in seconds or milliseconds since 1970. For 0, Time
 // returns the zero time and true.
 func (v Value) Time() (time.Time, bool) {
 	if v.Kind() != String {

@@ -2,5 +2,5 @@
 //
 // Venues write the same value in many forms. A field has several names. Numbers and lists come inside strings. Times are in
 // seconds, milliseconds or ISO 8601. The levels of a book are objects or pairs. The package reads all these forms into the types of
-// package market. Its callers read responses and frames, and decide whether a bad row is left out or makes the whole list bad.
+// package market. The packages that use wire decide whether a bad row is left out or makes the whole list bad.
 package wire

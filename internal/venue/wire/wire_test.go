@@ -13,10 +13,10 @@ func show(t time.Time) string {
 	return t.Format(time.RFC3339Nano)
 }
 
-// value parses the JSON of in.
-func value(t *testing.T, in any) Value {
+// value encodes x as JSON and parses the JSON.
+func value(t *testing.T, x any) Value {
 	t.Helper()
-	b, err := json.Marshal(in)
+	b, err := json.Marshal(x)
 	if err != nil {
 		t.Fatal(err)
 	}
