@@ -60,8 +60,8 @@ func newBackoffs(clock market.Clock, random func() float64) *backoffs {
 	return b
 }
 
-// AccountKey returns the key of an account for the credentials of ctx. The key is a keyed hash of the account and the credentials,
-// so it reveals neither. Failures with someone else's credentials do not delay the account's owner.
+// AccountKey returns the key of an account for the credentials of ctx. The key is a keyed hash of the account and of the credentials,
+// if ctx has any, so the key reveals neither. Failures with someone else's credentials do not delay the account's owner.
 func (b *backoffs) AccountKey(ctx context.Context, a market.Address) string {
 	if c := reqctx.CredentialsFrom(ctx); c != nil {
 		return b.Digest(string(a), c.Wire())
@@ -79,8 +79,8 @@ func (b *backoffs) Digest(texts ...string) string {
 	return string(mac.Sum(nil))
 }
 
-// Refusal returns nil if a key may be read. If its wait has not ended, Refusal returns the error of the last read. RetryAfter of
-// this error is the remaining wait.
+// Refusal returns nil if a key may be read. If the wait of the key has not ended, Refusal returns the error of the last read.
+// RetryAfter of this error is the remaining wait.
 func (b *backoffs) Refusal(e reqctx.Endpoint, key string) error {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -94,9 +94,9 @@ func (b *backoffs) Refusal(e reqctx.Endpoint, key string) error {
 	return nil
 }
 
-// Record records the result of a read of several keys. After a failure of the venue, it starts the wait of the keys and returns the
-// error with this wait as RetryAfter. After any other response of the venue, it forgets the keys. It ignores a read that made no
-// call to the venue, or that the caller gave up.
+// Record records the result of a read of several keys. After a temporary failure of the venue, Record starts the wait of the keys
+// and returns err with this wait as RetryAfter. In all other cases, Record returns err unchanged. After any other response of the
+// venue, Record forgets the keys. It ignores a read that made no call to the venue, or whose context ended during the call.
 func (b *backoffs) Record(e reqctx.Endpoint, err error, keys ...string) error {
 	failure, sent := venueFailure(err)
 	if !sent {
@@ -128,8 +128,8 @@ func (b *backoffs) Record(e reqctx.Endpoint, err error, keys ...string) error {
 	return withRetryAfter(failure, wait)
 }
 
-// venueFailure returns err as failure if err is a temporary failure of the venue: the rate limit, an internal error, or no
-// response. If the client sent no call, or the caller did not wait for the response, sent is false.
+// venueFailure returns err in the result failure if err is a temporary failure of the venue: the rate limit, an internal error, or
+// no response. The result sent is false if the client sent no call, or if the context of the call ended before the response.
 func venueFailure(err error) (failure *market.Error, sent bool) {
 	if err == nil {
 		return nil, true
@@ -150,15 +150,16 @@ func venueFailure(err error) (failure *market.Error, sent bool) {
 	return nil, true
 }
 
-// withRetryAfter returns a copy of err whose RetryAfter is wait, rounded up to whole milliseconds.
+// withRetryAfter returns a copy of err. RetryAfter of the copy is the given wait, rounded up to whole milliseconds, and at least one
+// millisecond.
 func withRetryAfter(err *market.Error, wait time.Duration) *market.Error {
 	c := *err
 	c.RetryAfter = max((wait + time.Millisecond - 1).Truncate(time.Millisecond), time.Millisecond)
 	return &c
 }
 
-// WithBackoff calls read and records the result. If the wait of the key has not ended, WithBackoff returns the last error without
-// calling read.
+// WithBackoff calls the function read and records its result. If the wait of the key has not ended, WithBackoff does not call the
+// function and returns the error of the last read.
 func WithBackoff[T any](c *Client, e reqctx.Endpoint, key string, read func() (T, error)) (T, error) {
 	if err := c.Refusal(e, key); err != nil {
 		var none T

@@ -128,7 +128,7 @@ func TestEmptyBodyIsNotProbed(t *testing.T) {
 	}
 }
 
-// recordingConn records a request. It has the method ReadFrom, because a TCP connection has it.
+// recordingConn records a request. Like a TCP connection, it has the method ReadFrom.
 type recordingConn struct {
 	strings.Builder
 	copied bool

@@ -14,7 +14,8 @@ const (
 	minSubjects = 3
 	// If no call fails for FailureWindow, the earlier failures no longer count.
 	FailureWindow = time.Minute
-	// minOpen and MaxOpen bound the time for which a circuit stays open. This time doubles with each failed probe.
+	// The time for which a circuit stays open is a random time between half of a bound and the whole bound. The bound is minOpen at
+	// first, doubles with each failed probe, and is never greater than MaxOpen.
 	minOpen = time.Second
 	MaxOpen = 30 * time.Second
 )
@@ -45,13 +46,14 @@ type Circuit struct {
 
 // breaker is a circuit breaker. It is safe for concurrent use.
 //
-// A probe may end without a verdict, because its caller gives up or the venue reports its rate limit. Another call must then be
-// able to become the probe. The package failsafe-go does not support this, and its clock cannot be replaced in tests.
+// A probe may end without a verdict, because its context ends or the venue reports its rate limit. Another call must then be able to
+// become the probe. The package failsafe-go does not support this, and its clock cannot be replaced in tests.
 type breaker struct {
 	endpoint string
 	clock    market.Clock
 	rand     func() float64
-	// onChange is called after each change of the state, with mu held.
+	// onChange is called with mu held after each time that the circuit opens or closes. It is not called when an open circuit
+	// becomes half-open.
 	onChange func(Circuit)
 
 	mu       sync.Mutex
@@ -63,7 +65,7 @@ type breaker struct {
 	probing bool
 	// openings is the number of times that the circuit has opened since it was last closed.
 	openings int
-	// generation increases with each change of the state. The results of calls that started in an earlier generation are ignored.
+	// generation increases when the circuit opens or closes. The results of calls that started in an earlier generation are ignored.
 	generation      uint64
 	opened, refused uint64
 }
@@ -72,7 +74,7 @@ type breaker struct {
 type verdict uint8
 
 const (
-	// verdictNone means that the caller gave up, or that the venue reported its rate limit or an error of unknown meaning.
+	// verdictNone means that the context of the call ended, or that the venue reported its rate limit or an error of unknown meaning.
 	verdictNone verdict = iota
 	// verdictOK means that the venue works.
 	verdictOK
@@ -80,8 +82,9 @@ const (
 	verdictFailure
 )
 
-// acquire reports in ok whether the circuit admits a call. If ok is false, the circuit refuses calls for the time wait. If ok is
-// true, the caller must pass generation to done after the call.
+// acquire asks the circuit to admit a call. If the circuit admits the call, ok is true, and the calling function must pass the result
+// generation to the method done after the call. If the circuit refuses the call, ok is false, and the result wait is the time for
+// which the circuit refuses calls.
 func (b *breaker) acquire() (generation uint64, wait time.Duration, ok bool) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -93,8 +96,8 @@ func (b *breaker) acquire() (generation uint64, wait time.Duration, ok bool) {
 	return b.generation, 0, true
 }
 
-// refuse returns the time for which the circuit refuses calls. If the circuit would admit a call now, refuse returns 0. If it would
-// refuse the call, refuse counts the call as refused.
+// refuse returns the time for which the circuit refuses calls. If the circuit would admit a call, refuse returns 0. If the circuit
+// would refuse the call, refuse counts the call as refused.
 func (b *breaker) refuse() time.Duration {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -105,7 +108,8 @@ func (b *breaker) refuse() time.Duration {
 	return wait
 }
 
-// remaining returns the time for which the circuit refuses calls. The caller holds the lock.
+// remaining returns the time for which the circuit refuses calls. While a probe is in flight, this time is unknown, and remaining
+// returns minOpen. The calling function holds mu.
 func (b *breaker) remaining() time.Duration {
 	switch wait := b.until.Sub(b.clock.Now()); {
 	case b.until.IsZero():
@@ -167,7 +171,7 @@ func (b *breaker) resetFailures() {
 	clear(b.subjects)
 }
 
-// stateChanged begins a new generation and reports the new state.
+// stateChanged begins a new generation, forgets the failures and passes the new state to onChange.
 func (b *breaker) stateChanged() {
 	b.generation++
 	b.resetFailures()

@@ -15,7 +15,7 @@ import (
 	"oddsgraph/internal/market/reqctx"
 )
 
-// The ways in which the client sends the caller's credentials to the venue.
+// The ways in which a Client sends the credentials of a read, which are a JSON object, to the venue.
 const (
 	// CredentialsQuery sends the JSON object in the query parameter credentials.
 	CredentialsQuery = "query"
@@ -33,7 +33,7 @@ const (
 	DefaultUserAgent = "oddsgraph"
 )
 
-// Config says where a host of a venue is and how to call it. A field that is zero has its default.
+// Config says where a host of a venue is and how to call it. Except for BaseURL and Paths, a field that is zero has a default.
 type Config struct {
 	// BaseURL is an http or https URL without query and user info. It may have a path prefix.
 	BaseURL string
@@ -42,7 +42,7 @@ type Config struct {
 	Paths Paths
 	// CredentialsMode is CredentialsQuery (default), CredentialsHeader or CredentialsNone.
 	CredentialsMode string
-	// Timeout bounds one HTTP call from dialling to the last byte. A call also ends at the caller's deadline.
+	// Timeout bounds one HTTP call from dialling to the last byte. A call also ends when its context ends.
 	Timeout time.Duration
 	// MaxBody is the greatest size in bytes of a decompressed response.
 	MaxBody int64
@@ -54,7 +54,7 @@ type Config struct {
 	Clock     market.Clock
 	Observer  Observer
 	Log       *slog.Logger
-	// Rand returns numbers in [0,1) for jitter. It is called concurrently. The default is math/rand.
+	// Rand returns numbers in [0,1) for jitter. It is called concurrently. The default is the generator of math/rand/v2.
 	Rand func() float64
 }
 
@@ -63,11 +63,11 @@ type Paths [reqctx.Endpoints]string
 
 // Observer receives events for metrics. Its methods are called concurrently and must not block.
 type Observer interface {
-	// Call reports one HTTP call. status is 0 if there was no response. outcome is one of the values of the field Outcome of
-	// reqctx.UpstreamCall.
+	// Call reports one HTTP call. The parameter keys is the number of requested ids. If there was no response, the parameter status
+	// is 0. The parameter outcome is one of the values of the field Outcome of reqctx.UpstreamCall.
 	Call(endpoint string, keys, status int, outcome string, elapsed time.Duration)
-	// Drift reports that a response differs from its documented form. what is one of a bounded set of texts.
-	Drift(endpoint, what string)
+	// Drift reports a difference between a response and its documented form. The number of different texts is bounded.
+	Drift(endpoint, difference string)
 }
 
 // Client calls one host of a venue. It is safe for concurrent use. The only goroutines that outlive a call belong to idle
@@ -78,7 +78,8 @@ type Client struct {
 	base url.URL
 
 	*backoffs
-	// endpoints contains the state of each endpoint. Endpoints with the same path share a state.
+	// endpoints contains the state of each endpoint. Endpoints with the same path share a state. An endpoint without a path has no
+	// state.
 	endpoints [reqctx.Endpoints]*endpointState
 	// breakers contains the breaker of each path.
 	breakers []*breaker

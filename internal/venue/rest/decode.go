@@ -23,7 +23,7 @@ func (c *Client) Report(e reqctx.Endpoint, n Drift) {
 	}
 }
 
-// ParseCount reads an optional number of items. If the number is missing or unreadable, ParseCount returns nil.
+// ParseCount reads an optional number of items. If v is not a whole number from 0 to math.MaxInt32, ParseCount returns nil.
 func ParseCount(v wire.Value) *int {
 	n, err := strconv.ParseInt(v.Text(), 10, 64)
 	if err != nil || n < 0 || n > math.MaxInt32 {
@@ -33,14 +33,17 @@ func ParseCount(v wire.Value) *int {
 	return &i
 }
 
-// RowList is the list of rows in a response. Object contains the list, and usually also the paging information.
+// RowList is the list of rows in a response. Object is the object that contains the list, and usually also the paging information.
+// If no object contains the list, Object is the zero Value.
 type RowList struct {
 	Rows   []wire.Value
 	Object wire.Value
 }
 
-// RowsOf finds the rows of a response. The response is a list, or an object that contains the list under one of keys, "data",
-// "results" or "items". The list may also be inside up to two further objects under such keys.
+// RowsOf finds the rows of a response. The response is a list, or an object with a member that is the list. The name of the member is
+// an element of the parameter keys, "data", "results" or "items". The list may also be inside up to two further objects under such
+// names. If an object has several such lists, RowsOf returns the first list that is not empty. If there is no list, the second result
+// is false.
 func RowsOf(payload wire.Value, keys ...string) (RowList, bool) {
 	for depth := 0; payload.Kind() == wire.Object; depth++ {
 		var inside, empty wire.Value
@@ -68,8 +71,9 @@ func RowsOf(payload wire.Value, keys ...string) (RowList, bool) {
 	return RowList{Rows: payload.Elements()}, payload.Kind() == wire.List
 }
 
-// SingleObject finds the object in a response that describes one object. The object may be the only element of a list, or the value
-// of one of keys or "data".
+// SingleObject finds the object in a response that describes one object. The object may be the only element of a list, or the member
+// of another object. The name of the member is an element of the parameter keys or "data". SingleObject removes up to three such
+// layers.
 func SingleObject(payload wire.Value, keys ...string) (wire.Value, bool) {
 	for range 3 {
 		switch payload.Kind() {
@@ -90,7 +94,8 @@ func SingleObject(payload wire.Value, keys ...string) (wire.Value, bool) {
 	return payload, payload.Kind() == wire.Object
 }
 
-// innerObject returns the value of the first of keys whose value is an object, or a list with one element. The last key is "data".
+// innerObject returns the first member that is an object or a list with one element. It looks for the elements of the parameter keys
+// in order, and then for "data".
 func innerObject(object wire.Value, keys []string) (wire.Value, bool) {
 	for _, key := range append(keys[:len(keys):len(keys)], "data") {
 		v := object.Member(key)

@@ -39,13 +39,14 @@ const (
 	KindRefused
 	// KindUnclear means that the venue reports an error of unknown meaning.
 	KindUnclear
-	// KindReported means that the venue reports an internal error, its rate limit, or a problem with the caller's credentials.
+	// KindReported means that the venue reports an internal error, a timeout, its rate limit, or a problem with the credentials. It
+	// also means a redirect, or a 404 or 410 response that is not JSON.
 	KindReported
 	// KindShape means that the response is JSON of an unknown form.
 	KindShape
-	// KindUnreadable means that the response is not JSON.
+	// KindUnreadable means that the response is not JSON, is too large or has an unknown encoding.
 	KindUnreadable
-	// KindCaller means that the caller's deadline passed.
+	// KindCaller means that the deadline of the context passed, which is earlier than the client's timeout.
 	KindCaller
 	// KindOpen means that the circuit is open and the call was not sent.
 	KindOpen
@@ -59,8 +60,8 @@ func (c *CallFailure) Error() string {
 	return "status " + strconv.Itoa(c.Status) + ": " + c.Text
 }
 
-// RefusesForm reports whether err may mean that the venue does not support the call's parameter. The venue has refused the request,
-// reported an error of unknown meaning, or sent JSON of an unknown form.
+// RefusesForm reports whether err may mean that the venue does not support a parameter of the call. It returns true if the venue has
+// refused the request, reported an error of unknown meaning, or sent JSON of an unknown form.
 func RefusesForm(err error) bool {
 	c, ok := errors.AsType[*CallFailure](err)
 	return ok && (c.Kind == KindRefused || c.Kind == KindUnclear || c.Kind == KindShape)
@@ -72,13 +73,13 @@ func RefusesParameter(err error) bool {
 	return ok && c.Kind == KindRefused && c.Status != http.StatusNotFound && c.Status != http.StatusGone
 }
 
-// Refused reports whether the venue has refused the request because of a parameter or an id.
+// Refused reports whether the venue has refused the request, for example because of a parameter or an unknown id.
 func Refused(err error) bool {
 	c, ok := errors.AsType[*CallFailure](err)
 	return ok && c.Kind == KindRefused
 }
 
-// messages are the error messages that clients of the graph see, by code.
+// messages are the error messages that clients of the graph see, by code. newError adds the endpoint.
 var messages = map[market.Code]string{
 	market.CodeUnauthenticated:     "the venue refused the credentials",
 	market.CodeForbidden:           "the address does not belong to the credentials",
@@ -139,7 +140,7 @@ func BadIfNotFound(e reqctx.Endpoint, err error) error {
 	return err
 }
 
-// contextFailure returns the error of a call whose caller's context has ended.
+// contextFailure returns the error of a call whose context ctx has ended.
 func contextFailure(ctx context.Context, e reqctx.Endpoint) error {
 	if errors.Is(ctx.Err(), context.DeadlineExceeded) {
 		return newError(e, market.CodeUpstreamTimeout, &CallFailure{Kind: KindCaller, Text: "the caller's deadline passed"})
@@ -151,14 +152,14 @@ func contextFailure(ctx context.Context, e reqctx.Endpoint) error {
 	return fmt.Errorf("venue: %s: %w: %w", e, context.Canceled, why)
 }
 
-// openCircuit returns the error of a call that an open circuit refuses. wait is the time for which the circuit refuses calls.
+// openCircuit returns the error of a call that an open circuit refuses. The parameter wait is the time for which the circuit refuses
+// calls.
 func openCircuit(e reqctx.Endpoint, wait time.Duration) error {
 	return withRetryAfter(newError(e, market.CodeUpstreamUnavailable, &CallFailure{Kind: KindOpen, Text: "the circuit is open after failures in a row"}), wait)
 }
 
-// connectionFailure returns the error of a call without a complete response. ctx is the caller's context, and call is the context
-// with the client's timeout. Errors of transports contain URLs, so the result contains no text of err except the texts of system
-// errors.
+// connectionFailure returns the error of a call without a complete response. The parameter call is ctx with the client's timeout.
+// Errors of transports contain URLs, so the result contains no text of err except the texts of system errors.
 func connectionFailure(ctx, call context.Context, e reqctx.Endpoint, err error) error {
 	if ctx.Err() != nil {
 		return contextFailure(ctx, e)
@@ -232,7 +233,7 @@ func describeConnectionError(err error) (text string, passing bool) {
 	return "the HTTP exchange failed", false
 }
 
-// statusFailure returns the error of a response whose status is not 2xx. text is the venue's redacted message.
+// statusFailure returns the error of a response whose status is not 2xx. The parameters isJSON and text are the results of errorText.
 func (c *Client) statusFailure(e reqctx.Endpoint, resp *http.Response, isJSON bool, text string) *market.Error {
 	why := &CallFailure{Kind: KindReported, Status: resp.StatusCode, Text: text}
 	code := market.CodeUpstreamBadResponse
@@ -275,7 +276,8 @@ func (c *Client) statusFailure(e reqctx.Endpoint, resp *http.Response, isJSON bo
 	return err
 }
 
-// reportedFailure returns the error that the body of a 2xx response reports. If the body reports no error, it returns nil.
+// reportedFailure returns the error that the body of a 2xx response reports. If the body reports no error, reportedFailure returns
+// nil.
 func (c *Client) reportedFailure(e reqctx.Endpoint, resp *http.Response, body wire.Value, redact func(string) string) *market.Error {
 	if !isBool(body.Member("success"), wire.False, "false") && !isError(body.Member("error")) {
 		return nil
@@ -291,9 +293,9 @@ func (c *Client) reportedFailure(e reqctx.Endpoint, resp *http.Response, body wi
 	return err
 }
 
-// isBool reports whether a value is the JSON boolean kind, or the same boolean as a string. name is the text of the boolean.
-func isBool(v wire.Value, kind wire.Kind, name string) bool {
-	return v.Kind() == kind || v.Kind() == wire.String && strings.EqualFold(v.Text(), name)
+// isBool reports whether a value is the JSON boolean of the given kind, or a string with the given text of this boolean.
+func isBool(v wire.Value, kind wire.Kind, text string) bool {
+	return v.Kind() == kind || v.Kind() == wire.String && strings.EqualFold(v.Text(), text)
 }
 
 // isError reports whether the value of an error field reports an error.
@@ -307,7 +309,7 @@ func isError(v wire.Value) bool {
 	return v.Kind() == wire.True
 }
 
-// reportedCode returns the error code of a body in upper case with underscores.
+// reportedCode returns the error code of a body in upper case with underscores. If the body has no code, reportedCode returns "".
 func reportedCode(body wire.Value) string {
 	for _, v := range []wire.Value{body.Member("code"), body.Member("error").Member("code"), body.Member("errorCode")} {
 		switch v.Kind() {

@@ -15,22 +15,23 @@ import (
 
 // rateLimits are the rate-limit headers of a response.
 type rateLimits struct {
-	// limit and remaining are -1 if the response lacks the header.
+	// limit and remaining are -1 if the header is missing or invalid.
 	limit, remaining int
-	// reset is zero if the response lacks the header.
+	// reset is zero if the header is missing or invalid.
 	reset time.Time
 }
 
 const (
-	// Venues use three units in X-RateLimit-Reset. A number below minResetTime is in seconds from now. A number below
-	// minResetMillis is in seconds since 1970. A greater number is in milliseconds since 1970.
+	// Venues write three kinds of numbers in X-RateLimit-Reset. A number below minResetTime is the seconds until the reset. Another
+	// number below minResetMillis is the seconds since 1970. Any other number is the milliseconds since 1970.
 	minResetTime   = 1_000_000_000
 	minResetMillis = 1_000_000_000_000
-	// maxLimitValue is the greatest number that is accepted in X-RateLimit-Limit.
+	// maxLimitValue is the greatest number that is accepted in X-RateLimit-Limit and X-RateLimit-Remaining.
 	maxLimitValue = 1_000_000_000
 )
 
-// rateLimitOf reads the X-RateLimit headers. Invalid values are ignored.
+// rateLimitOf reads the X-RateLimit headers and ignores invalid values. A reset that is more than wire.MaxWait away becomes a reset
+// in wire.MaxWait.
 func rateLimitOf(h http.Header, now time.Time) rateLimits {
 	l := rateLimits{limit: parseCalls(h.Get("X-RateLimit-Limit")), remaining: parseCalls(h.Get("X-RateLimit-Remaining"))}
 	if l.limit == 0 {
@@ -68,8 +69,9 @@ func parseCalls(s string) int {
 	return n
 }
 
-// reportLimits passes the rate limit of a response to the permit in ctx. If err is RATE_LIMITED, reportLimits also passes the wait
-// to the permit. If err has no wait and the headers say that no calls remain, the wait is the time until the reset.
+// reportLimits passes the rate limit of a response to the permit in ctx. If err is RATE_LIMITED, reportLimits also passes the end of
+// the wait to the permit. The wait is RetryAfter of err, but at least MinBackoff. If err has no RetryAfter and the headers say that
+// no calls remain, reportLimits first sets RetryAfter to the time until the reset.
 func (c *Client) reportLimits(ctx context.Context, h http.Header, err error) {
 	now := c.cfg.Clock.Now()
 	l := rateLimitOf(h, now)

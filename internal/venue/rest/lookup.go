@@ -12,7 +12,7 @@ import (
 // Values are the results of a call by requested id. An id that the venue does not know has no entry.
 type Values[T any] map[string]market.Result[*T]
 
-// Put stores the value of a row, or its error.
+// Put stores the value of a row. If the row is bad, Put stores the error of the row instead.
 func (v Values[T]) Put(id string, value *T, r *wire.Row) {
 	if r.Err != nil {
 		r.Note("bad element")
@@ -30,12 +30,12 @@ type Lookup[T any] struct {
 	Batch int
 	// IsID reports whether a text has the form of an id. Read sends no other texts, because the venue cannot know them.
 	IsID func(string) bool
-	// Call reads the values of ids. note receives the drift of the response.
+	// Call reads the values of ids, and passes the drift of the response to the function note.
 	Call func(ctx context.Context, ids []string, note func(string)) (Values[T], error)
 }
 
-// Read returns a result for each id, in the order of ids. The Value of an unknown id is nil. Read also returns an error
-// if every id has failed in a call. Otherwise it returns errors only in the results.
+// Read returns a result for each id, in the order of ids. The Value of an unknown id is nil. If Read has sent all ids and every call
+// has failed, Read also returns an error. Otherwise, it returns errors only in the results.
 func (l Lookup[T]) Read(ctx context.Context, ids []string) ([]market.Result[*T], error) {
 	results := make(Values[T], len(ids))
 	var keys []string
@@ -73,7 +73,7 @@ func (l Lookup[T]) Read(ctx context.Context, ids []string) ([]market.Result[*T],
 	return out, ErrorIfAllFailed(errs)
 }
 
-// record writes the results of one call and starts or ends the backoff of its ids.
+// record writes the results of one call for the ids in list, and starts or ends the backoff of these ids.
 func (l Lookup[T]) record(list []string, found Values[T], failed error, results Values[T]) error {
 	if failed != nil {
 		failed = l.Client.Record(l.Endpoint, BadIfNotFound(l.Endpoint, failed), list...)

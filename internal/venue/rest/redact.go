@@ -14,11 +14,12 @@ import (
 // maxMessage is the greatest length in bytes of a venue's text in a log line.
 const maxMessage = 200
 
-// Values of the client that are shorter than minRedacted bytes are not redacted, because they occur in any text by chance.
+// minRedacted is the length in bytes of the shortest values of the client that are redacted. Shorter values occur in any text by
+// chance.
 const minRedacted = 8
 
 // newRedactor returns a function that removes the credentials and the client's values in rq from a text of the venue. The
-// function also shortens the text to maxMessage.
+// function also shortens the text to maxMessage, and replaces control characters by spaces.
 func newRedactor(credentials *market.Credentials, rq *Request) func(string) string {
 	return func(s string) string {
 		var pairs []string
@@ -42,12 +43,12 @@ func newRedactor(credentials *market.Credentials, rq *Request) func(string) stri
 	}
 }
 
-// Names of members of the credentials that are shorter than minRedactedName bytes are not redacted. Such a name, for example
-// passphrase, usually describes the value and is not secret.
+// minRedactedName is the length in bytes of the shortest names of members of the credentials that are redacted. The length includes
+// the quotes. A shorter name, for example passphrase, usually describes the value and is not secret.
 const minRedactedName = 20
 
 // secretsOf returns every spelling of the credentials that a venue could echo, the longest first. The result includes the whole
-// object, and each text and number at any depth of the object.
+// object, and each text and number at any depth of the object, except the names that are shorter than minRedactedName.
 func secretsOf(credentials *market.Credentials) []string {
 	if credentials == nil {
 		return nil
@@ -82,7 +83,8 @@ func secretsOf(credentials *market.Credentials) []string {
 // ownParameters are the parameters whose values are not redacted: addresses, numbers, times, and words from a fixed set.
 var ownParameters = []string{"address", "depth", "endDate", "endsAfter", "endsBefore", "from", "limit", "offset", "order", "sort", "startDate", "status", "to", "type"}
 
-// clientValues returns the values in a request that the client of the graph has chosen, in every spelling.
+// clientValues returns, in every spelling, the values in the query of a request that the client of the graph has chosen. It leaves
+// out the values of ownParameters and values shorter than minRedacted.
 func clientValues(rq *Request) (words []string) {
 	values, _ := url.ParseQuery(rq.Query.String()) // the query is valid, because this package has built it
 	for name, value := range values {

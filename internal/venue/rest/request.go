@@ -90,8 +90,9 @@ func (q *Query) name(name string) {
 	q.b.WriteByte('=')
 }
 
-// Get makes a call, retries it after a transient failure, and returns the decoded payload without its envelope. If the envelope
-// contains null, the payload is the zero Value. If the venue reports that it does not have the data, the error is NOT_FOUND.
+// Get makes a call and retries the call after a transient failure. It returns the decoded body. If the body is {success,data} and
+// data is an object, Get returns this object. If data is null, Get returns the zero Value. If the venue reports that it does not have
+// the data, the error is NOT_FOUND.
 func (c *Client) Get(ctx context.Context, rq *Request) (wire.Value, error) {
 	credentials, err := c.credentials(ctx, rq.Endpoint)
 	if err != nil {
@@ -114,8 +115,8 @@ func (c *Client) Get(ctx context.Context, rq *Request) (wire.Value, error) {
 }
 
 // attempt makes one HTTP call. It first waits until fewer than MaxInFlight calls to the path are in flight, and then until the rate
-// limit admits the call. The call's duration does not include these waits. If the circuit is open, or ctx ends during a wait, or
-// the rate limit refuses the call, sent is false.
+// limit admits the call. The reported duration of the call does not include these waits. The result sent is false if the circuit
+// or the rate limit refuses the call, or if ctx ends before the call.
 func (c *Client) attempt(ctx context.Context, rq *Request, credentials *market.Credentials) (payload wire.Value, sent bool, err error) {
 	if ctx.Err() != nil {
 		return wire.Value{}, false, contextFailure(ctx, rq.Endpoint)
@@ -169,7 +170,7 @@ func (c *Client) subject(ctx context.Context, rq *Request) string {
 	return rq.Path + "?" + rq.Query.String() + string(rq.Body)
 }
 
-// outcomeOf returns the Outcome of a call.
+// outcomeOf returns the field Outcome of a reqctx.UpstreamCall.
 func outcomeOf(err error) string {
 	if err == nil {
 		return reqctx.OutcomeOK
@@ -180,9 +181,9 @@ func outcomeOf(err error) string {
 	return reqctx.CallCancelled
 }
 
-// verdictOf returns the verdict on the venue after a call. Only an internal error or a missing response is a verdictFailure. If the
-// venue reports a rate limit or an error of unknown meaning, or the caller gives up, there is no verdict. Any other response shows
-// that the venue works.
+// verdictOf returns the verdict on the venue after a call. If the venue reports its rate limit or an error of unknown meaning, or the
+// context of the call ends, the verdict is verdictNone. Other errors with UPSTREAM_UNAVAILABLE or UPSTREAM_TIMEOUT are a
+// verdictFailure. Any other response shows that the venue works.
 func verdictOf(err error) verdict {
 	failure, sent := venueFailure(err)
 	var why *CallFailure
@@ -198,8 +199,8 @@ func verdictOf(err error) verdict {
 }
 
 // exchange sends a request and reads the response. It calls the transport directly, because an http.Client would follow redirects,
-// store cookies and add the URL to errors. call is ctx with the client's timeout. If there was no response, status is 0. If the
-// call failed, age is zero.
+// store cookies and add the URL to errors. The parameter call is ctx with the client's timeout. If there was no response, the result
+// status is 0. If the call failed, the result age is zero.
 func (c *Client) exchange(ctx, call context.Context, rq *Request, credentials *market.Credentials, trace reqctx.TraceContext) (status int, age market.Age, payload wire.Value, err error) {
 	resp, err := c.cfg.Transport.RoundTrip(c.newRequest(call, rq, credentials, trace))
 	if err != nil {
@@ -225,8 +226,8 @@ func (c *Client) exchange(ctx, call context.Context, rq *Request, credentials *m
 	return resp.StatusCode, age, payload, err
 }
 
-// credentials returns the credentials of a call. If the endpoint is public, or the mode is CredentialsNone, credentials returns
-// nil.
+// credentials returns the credentials of a call. If the endpoint is public, or the mode is CredentialsNone, the call needs no
+// credentials, and both results are nil. If a call needs credentials and ctx has none, the error is UNAUTHENTICATED.
 func (c *Client) credentials(ctx context.Context, e reqctx.Endpoint) (*market.Credentials, error) {
 	if !e.User() || c.cfg.CredentialsMode == CredentialsNone {
 		return nil, nil
@@ -292,7 +293,8 @@ var identityEncoding = []string{"identity"}
 // this error, the transport does not repeat the call.
 var errUnprocessed = errors.New("the call was not processed")
 
-// errorText returns the venue's message in an error response. If the body is empty, isJSON is true, too.
+// errorText returns the venue's message in an error response, or a fixed text if there is none. The result isJSON is true if the body
+// is JSON, or is empty.
 func errorText(resp *http.Response, redact func(string) string) (isJSON bool, text string) {
 	body, err := readBody(resp, maxErrorBody)
 	if err != nil {
@@ -308,7 +310,8 @@ func errorText(resp *http.Response, redact func(string) string) (isJSON bool, te
 	return true, redact(messageOf(v))
 }
 
-// decode decodes the body of a 2xx response and removes its envelope. It returns an error if the body reports a failure.
+// decode decodes the body of a 2xx response. While the value is an envelope, that is {success,data} with an object as data, decode
+// replaces the value by data. It returns an error if an envelope or the body reports a failure, or if the body is null or unreadable.
 func (c *Client) decode(e reqctx.Endpoint, resp *http.Response, body []byte, redact func(string) string) (wire.Value, error) {
 	if !jsonType(resp.Header.Get("Content-Type")) {
 		return wire.Value{}, unreadable(e, resp, errContentType)
@@ -336,7 +339,7 @@ func (c *Client) decode(e reqctx.Endpoint, resp *http.Response, body []byte, red
 	return v, nil
 }
 
-// maxEnvelopes bounds the number of nested envelopes, as in {success,data:{success,data:…}}.
+// maxEnvelopes bounds the number of nested envelopes that decode removes, as in {success,data:{success,data:…}}.
 const maxEnvelopes = 3
 
 // jsonType reports whether a content type is JSON, or a type that servers send by default.
@@ -351,7 +354,8 @@ func jsonType(contentType string) bool {
 
 var errContentType = errors.New("the content type is not JSON")
 
-// unreadable returns the error of a response that is not JSON. Only a truncated response is retried.
+// unreadable returns the error of a response that is not JSON, is too large or has an unknown encoding. Only a response with
+// truncated JSON is retried.
 func unreadable(e reqctx.Endpoint, resp *http.Response, err error) *market.Error {
 	return newError(e, market.CodeUpstreamBadResponse,
 		&CallFailure{Kind: KindUnreadable, Status: resp.StatusCode, Text: err.Error(), Transient: errors.Is(err, wire.ErrTruncated)})

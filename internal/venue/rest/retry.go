@@ -9,8 +9,9 @@ import (
 	"oddsgraph/internal/market/reqctx"
 )
 
-// retryWait returns the wait before a failed call is retried. If the call must not be retried, ok is false. took is the duration of
-// the last attempt. A retry that takes as long must end before the caller's deadline. All calls only read, so retries are safe.
+// retryWait returns the wait before a failed call is retried. If the call must not be retried, ok is false. The parameter took is
+// the duration of the last attempt. A retry that takes as long as the last attempt must end before the deadline of the read. All
+// calls only read, so retries are safe.
 func (c *Client) retryWait(ctx context.Context, attempt int, took time.Duration, err error) (wait time.Duration, ok bool) {
 	why, sent := errors.AsType[*CallFailure](err)
 	failure, coded := errors.AsType[*market.Error](err)
@@ -32,7 +33,7 @@ func (c *Client) retryWait(ctx context.Context, attempt int, took time.Duration,
 	return wait, !limited || time.Until(deadline) > wait+took
 }
 
-// sleep waits for d. It returns false as soon as ctx ends.
+// sleep waits for d and returns true. If ctx ends during the wait, sleep returns false at once.
 func sleep(ctx context.Context, d time.Duration) bool {
 	timer := time.NewTimer(d)
 	defer timer.Stop()

@@ -9,9 +9,10 @@ import (
 	"oddsgraph/internal/venue/wire"
 )
 
-// RowErrors are the unreadable rows of a list.
+// RowErrors are the errors of the unreadable rows of a list.
 type RowErrors []RowError
 
+// RowError is the error of one unreadable row.
 type RowError struct {
 	// Where identifies the row by its number. The first row has the number 1.
 	Where string
@@ -21,7 +22,7 @@ type RowError struct {
 // MaxLeftOut is the greatest number of bad rows that get separate errors. All further bad rows share one error.
 const MaxLeftOut = 10
 
-// ReadRows reads the rows of a list and returns the good rows, and the errors of the bad rows. note receives the drift.
+// ReadRows reads the rows of a list and returns the good rows, and the errors of the bad rows. The function note receives the drift.
 func ReadRows[T any](list []wire.Value, note func(string), read func(*wire.Row) T) (good []T, bad RowErrors) {
 	good = make([]T, 0, len(list))
 	for i, v := range list {
@@ -60,9 +61,9 @@ func (b RowErrors) WhyEmpty() string {
 	return "every row belongs to another id or account than the request"
 }
 
-// OutsideRange reports whether t is before from or after to. A zero time means that there is no bound.
-func OutsideRange(t, from, to time.Time) bool {
-	return !from.IsZero() && t.Before(from) || !to.IsZero() && t.After(to)
+// OutsideRange reports whether t is before the time start or after the time end. If start or end is zero, the range has no such bound.
+func OutsideRange(t, start, end time.Time) bool {
+	return !start.IsZero() && t.Before(start) || !end.IsZero() && t.After(end)
 }
 
 // SpreadOf returns the best prices of a book.

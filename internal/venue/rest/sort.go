@@ -5,8 +5,9 @@ import (
 	"oddsgraph/internal/market/queries"
 )
 
-// If more than one in OutOfOrderShare pairs of neighbouring rows are out of order, a driver assumes that the venue ignores the sort.
-// A few pairs may be out of order, because a venue may sort by values that are a few seconds old.
+// OutOfOrderShare bounds the pairs of neighbouring rows that may be out of order. If more than 1/OutOfOrderShare of all pairs are out
+// of order, a driver assumes that the venue ignores the sort. A few pairs may be out of order, because a venue may sort by values
+// that are a few seconds old.
 const OutOfOrderShare = 10
 
 // SortField is the field of a market by which a sort orders the markets.
@@ -33,7 +34,7 @@ func byDecimal(of func(*market.Market) *market.Decimal) SortField {
 	}
 }
 
-// Comparer returns the comparison function of a sort. It sorts markets without the field to the end.
+// Comparer returns the comparison function of a sort. In both directions, the function sorts markets without the field to the end.
 func (f SortField) Comparer(d queries.Direction) func(a, b *market.Market) int {
 	return func(a, b *market.Market) int {
 		switch {

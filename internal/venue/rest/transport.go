@@ -23,7 +23,8 @@ const (
 	maxResponseHeader = 64 << 10
 	// maxErrorBody is the greatest number of bytes that are read from an error response.
 	maxErrorBody = 64 << 10
-	// A response is refused if its decompressed size is more than bombSize bytes and more than bombRatio times its received size.
+	// A response is refused if more than bombSize bytes have been decompressed, and these are more than bombRatio times as many bytes
+	// as have been received.
 	bombSize  = 1 << 20
 	bombRatio = 100
 )
@@ -108,7 +109,7 @@ func (c *receivedReader) orReadError(err error) error {
 	return err
 }
 
-// inflatedReader decompresses a body. It refuses a decompression bomb long before the output reaches the size limit.
+// inflatedReader decompresses a body. It refuses a decompression bomb as soon as the output exceeds bombSize and bombRatio.
 type inflatedReader struct {
 	z        *gzip.Reader
 	received *receivedReader
