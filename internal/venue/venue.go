@@ -18,8 +18,9 @@ import (
 	"oddsgraph/internal/venue/stream"
 )
 
-// Driver calls the REST API of one kind of venue. It is safe for concurrent use. Methods that read several ids or queries return one
-// result for each of them, in the same order. A result with a nil Value and a nil Err means that the venue does not know the id.
+// Driver calls the REST API of one kind of venue. It is safe for concurrent use. Methods that read several ids or queries return
+// one result for each of them, in the same order. A result with a nil Value and a nil Err means that the venue does not know the
+// id.
 type Driver interface {
 	// Can returns nil if the driver serves an endpoint, or an UNSUPPORTED error that says what the venue does not serve and why.
 	// The answer never changes.

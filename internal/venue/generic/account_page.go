@@ -35,11 +35,12 @@ func (p *accountPage) query(plain, sized bool) *rest.Request {
 	return rq
 }
 
-// readPage reads one page of a list of an account. The venue may ignore the filter, so the caller must filter the rows again.
+// readPage reads one page of a list of an account. A limit of 0 means maxPageSize. The venue may ignore the filter, so the calling
+// function must filter the rows again.
 //
 // If the page equals the previous page, readPage makes one more call to find out whether the venue ignores offsets. If the venue
-// ignores offsets, the list ends after the previous page. If the venue respects offsets, readPage returns the rows of the page:
-// they are different rows that look the same.
+// ignores offsets, the list ends after the previous page, and readPage returns no rows. If the venue respects offsets, readPage
+// returns the rows of the page, because they are further rows that look the same.
 func (c *Client) readPage(ctx context.Context, e reqctx.Endpoint, a market.Address, filter func(to *rest.Query), limit int, token string, keys ...string) (rest.RowList, pageInfo, rest.Drift, error) {
 	if limit < 0 || limit > maxPageSize {
 		return rest.RowList{}, pageInfo{}, nil, rest.BadInput(e, "a page has 1 to 100 rows")
@@ -92,8 +93,9 @@ func (c *Client) readPage(ctx context.Context, e reqctx.Endpoint, a market.Addre
 	return list, t, nil, err
 }
 
-// fetchPage requests a page. If the venue refuses a parameter, fetchPage requests the page once more without filter and page size.
-// If this request succeeds, fetchPage remembers the refusal. sized reports whether the last request had a page size.
+// fetchPage requests a page. If the venue refuses a parameter of a request with a filter or a page size, fetchPage requests the
+// page once more without them. If this request succeeds, fetchPage remembers the refusal. The result sized reports whether the last
+// request had a page size.
 func (c *Client) fetchPage(ctx context.Context, p *accountPage) (list rest.RowList, sized bool, err error) {
 	traits, now := &c.traits[p.endpoint], c.Now()
 	plain := traits.plain(now)
@@ -121,7 +123,7 @@ func (c *Client) fetchPage(ctx context.Context, p *accountPage) (list rest.RowLi
 	return list, sized, nil
 }
 
-// sendPage makes one call for a page.
+// sendPage adds the start of the page to rq and makes one call.
 func (c *Client) sendPage(ctx context.Context, p *accountPage, rq *rest.Request) (wire.Value, error) {
 	p.at.setQuery(&rq.Query)
 	return rest.WithBackoff(c.Client, p.endpoint, c.AccountKey(ctx, p.account), func() (wire.Value, error) { return c.Get(ctx, rq) })

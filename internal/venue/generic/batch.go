@@ -26,7 +26,7 @@ type urlLimit struct {
 	until time.Time
 }
 
-// get returns the known limit, but at most configured. If no limit is known, get returns configured.
+// get returns the smaller one of the known limit and the configured limit. If no limit is known, get returns the configured limit.
 func (u *urlLimit) get(configured int, now time.Time) int {
 	u.mu.Lock()
 	defer u.mu.Unlock()
@@ -56,7 +56,8 @@ func (c *Client) idBytes(e reqctx.Endpoint) int {
 	return c.urlLimits[e].get(c.cfg.MaxURL, c.Now()) - c.urlOverhead(e)
 }
 
-// maxListIDs returns the greatest number of ids in one list. learned is nil if the venue documents the list parameter.
+// maxListIDs returns the greatest number of ids in one list. The parameter learned is nil if the venue documents the list
+// parameter.
 func (c *Client) maxListIDs(learned *support) int {
 	if learned != nil {
 		return min(c.cfg.MaxIDs, maxUnconfirmedIDs)
@@ -81,7 +82,7 @@ func (c *Client) listCost(e reqctx.Endpoint, learned *support, keys, bytes int) 
 }
 
 // splitEnds splits keys into lists that each fit into one call. List i is keys[ends[i-1]:ends[i]], and the first list is
-// keys[:ends[0]].
+// keys[:ends[0]]. An id that is too long for a URL is a list of its own.
 func (l *lookup[T]) splitEnds(c *Client, keys []string) (ends []int) {
 	room, most, from, bytes := c.idBytes(l.endpoint), c.maxListIDs(l.support), 0, 0
 	for i := range keys {

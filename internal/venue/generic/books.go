@@ -11,9 +11,9 @@ import (
 	"oddsgraph/internal/venue/wire"
 )
 
-// Book returns the order book of a token with at most depth levels a side, or nil if the venue does not know the token. The sizes
-// of levels with the same price are summed. Levels of size 0 are left out. If a level is unreadable, or the best bid is above the
-// best ask, the error is UPSTREAM_BAD_RESPONSE.
+// Book returns the order book of a token, or nil if the venue does not know the token. The parameter depth is the greatest number
+// of levels on each side, and is at least 1. The sizes of levels with the same price are summed. Levels of size 0 are left out. If
+// a level is unreadable, or the best bid is above the best ask, the error is UPSTREAM_BAD_RESPONSE.
 func (c *Client) Book(ctx context.Context, tokenID string, depth int) (*market.Book, error) {
 	if err := rest.CheckID(reqctx.EndpointBook, tokenID); err != nil {
 		return nil, err
@@ -35,12 +35,14 @@ func (c *Client) Book(ctx context.Context, tokenID string, depth int) (*market.B
 	})
 }
 
-// Books returns the books of several tokens. It makes one call for each token.
+// Books returns the books of several tokens. It makes one call for each element of books. If every call failed, Books also returns
+// the error of the first call.
 func (c *Client) Books(ctx context.Context, books []queries.Book) ([]market.Result[*market.Book], error) {
 	return each(books, func(q queries.Book) (*market.Book, error) { return c.Book(ctx, q.TokenID, q.Depth) })
 }
 
-// each calls read for each key. If every call failed, each returns the error of the first key.
+// each calls the function read once for every key, and returns the results in the order of the keys. If every call failed, the
+// error of the first key is also the second result.
 func each[K, T any](keys []K, read func(K) (*T, error)) ([]market.Result[*T], error) {
 	results, errs := make([]market.Result[*T], len(keys)), make([]error, len(keys))
 	rest.ForEach(len(keys), func(i int) {
@@ -77,8 +79,9 @@ func decodeBook(payload wire.Value, tokenID string, depth int, n *rest.Drift) (*
 	return b.Cut(depth), nil
 }
 
-// spreadOf returns the spread that the venue sent. If the venue sent no spread, spreadOf returns the best ask minus the best bid.
-// If a side of the book is empty, spreadOf returns nil. If the best bid is above the best ask, spreadOf sets r.Err.
+// spreadOf returns the spread of a book. If a side of the book is empty, spreadOf returns nil. If the best bid is above the best
+// ask, spreadOf makes r bad and returns nil. For any other book, spreadOf returns the spread that the venue sent. If the venue sent
+// none, spreadOf returns the best ask minus the best bid.
 func spreadOf(r *wire.Row, b *market.Book) *market.Decimal {
 	bid, ask := b.BestBid(), b.BestAsk()
 	if bid == nil || ask == nil {

@@ -82,9 +82,9 @@ var paths = rest.Paths{
 	reqctx.EndpointHistory:        "/api/user/history",
 }
 
-// Cost returns the number of HTTP calls that a batch needs now. keys is the number of different ids, and bytes is their length in a
-// URL. If the venue does not support the list parameter, each id needs a call. Cost does not count further pages of positions and
-// orders, or the calls that bisect a refused list.
+// Cost returns the number of HTTP calls that a read of several ids would make at this time. The parameter keys is the number of
+// different ids, and the parameter bytes is their length in a URL. If the venue does not support the list parameter, each id needs
+// a call. Cost does not count further pages of positions and orders, or the calls that read the halves of a refused list.
 func (c *Client) Cost(endpoint reqctx.Endpoint, keys, bytes int) int {
 	switch endpoint {
 	case reqctx.EndpointPrices:
@@ -120,8 +120,8 @@ func (c *Client) MarketTrades(context.Context, queries.MarketTrades) (*queries.T
 	return nil, c.Can(reqctx.EndpointMarketTrades)
 }
 
-// MaxKeys returns the greatest number of keys in one call of an endpoint. If the venue has refused a list for its length, shorter
-// lists are sent. Cost counts the calls with these shorter lists.
+// MaxKeys returns the greatest number of ids in one call of an endpoint. If the venue has refused a list for its length, the client
+// sends shorter lists. Cost counts the calls with these shorter lists.
 func (c *Client) MaxKeys(e reqctx.Endpoint) int {
 	switch e {
 	case reqctx.EndpointPrices, reqctx.EndpointSpreads, reqctx.EndpointMarketsByID, reqctx.EndpointMarketsByToken:

@@ -12,8 +12,9 @@ const (
 	maxEventPages = 5
 )
 
-// Event builds an event from a search for the event's markets. It returns nil if the search finds none. If the markets
-// need more than maxEventPages pages, it returns an error, because sums over a part of the markets would be wrong.
+// Event builds an event from a search for the event's markets. If ref has an id, the search ignores the slug. If the search finds
+// no market, Event returns nil. If the markets need more than maxEventPages pages, Event returns an error, because sums over a part
+// of the markets would be wrong.
 func (c *Client) Event(ctx context.Context, ref market.EventRef) (*market.Event, error) {
 	q := queries.Search{EventID: ref.EventID, EventSlug: ref.EventSlug, Sort: queries.SortRelevance, Direction: queries.Descending, Limit: eventPageSize}
 	if q.EventID != "" {

@@ -60,8 +60,8 @@ func (h *listTraits) refuseLimit() {
 	h.refusesLimit = true
 }
 
-// mayBeCut reports whether another page may follow a page of n rows although the response announces none. limited reports whether
-// the page was requested with a page size.
+// mayBeCut reports whether another page may follow a page of n rows although the response announces none. The parameter limited
+// reports whether the page was requested with a page size.
 func (h *listTraits) mayBeCut(now time.Time, t pageInfo, at pageStart, n int, limited bool) bool {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -85,7 +85,7 @@ func (h *listTraits) observe(now time.Time, t pageInfo, n int, limited bool) {
 	h.learnCount(t)
 }
 
-// learnCount learns whether the field count contains the number of rows on all pages. The caller holds the lock.
+// learnCount learns whether the field count contains the number of rows on all pages. The calling function holds mu.
 func (h *listTraits) learnCount(t pageInfo) {
 	switch {
 	case t.countIsTotal:
@@ -95,8 +95,9 @@ func (h *listTraits) learnCount(t pageInfo) {
 	}
 }
 
-// trustCount removes a guessed next page if the first page contains all rows. It does if the field count equals the number of rows
-// on the page, and this field is known to contain the number of rows on all pages.
+// trustCount learns from the field count as learnCount does, and then removes a guessed next page if the first page contains all
+// rows. The first page contains all rows if the field count equals the number of rows on the page, and is known to contain the
+// number of rows on all pages.
 func (h *listTraits) trustCount(t *pageInfo, at pageStart) {
 	h.mu.Lock()
 	defer h.mu.Unlock()

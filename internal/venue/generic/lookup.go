@@ -53,7 +53,7 @@ func newBatchValues[T any](n int) batchValues[T] {
 // lookup reads values by their ids.
 type lookup[T any] struct {
 	endpoint reqctx.Endpoint
-	// list is the parameter for several ids. single is the parameter for one id.
+	// list is the name of the parameter for several ids. single is the parameter for one id.
 	list   string
 	single *parameter
 	// support is what the client has learned about the list parameter. It is nil if the venue documents the parameter.
@@ -61,12 +61,12 @@ type lookup[T any] struct {
 	// If preferSingle is true, a read of one id tries the single parameter first. If preferSingle is false, such a read tries the
 	// list parameter first.
 	preferSingle bool
-	// decode reads a response for the ids in asked.
+	// decode reads the response to a call. The parameter asked contains the ids of the call.
 	decode func(payload wire.Value, asked []string, n *rest.Drift) (batchValues[T], error)
 }
 
-// read returns a result for each id, in the order of ids. If every call failed, read also returns an error. If only some calls
-// failed, read returns their errors only in the results.
+// read returns a result for each id, in the order of ids. If every call failed, and no id was waiting for the end of its backoff,
+// read also returns an error. Otherwise, read returns errors only in the results.
 func (l *lookup[T]) read(ctx context.Context, c *Client, ids []string) ([]market.Result[*T], error) {
 	results := make([]market.Result[*T], len(ids))
 	keys := make([]string, 0, len(ids))
@@ -101,8 +101,9 @@ func (l *lookup[T]) read(ctx context.Context, c *Client, ids []string) ([]market
 	return results, err
 }
 
-// recordOutcomes starts the backoff of the keys that failed. All keys of a failed call wait for the same time. If every call
-// failed, recordOutcomes returns the error of the first key. RetryAfter of this error is the wait.
+// recordOutcomes starts the backoff of the keys that failed, and ends the backoff of all other keys. All keys of a failed call wait
+// for the same time. If every call failed, err is not nil, and recordOutcomes returns the error of the first key. RetryAfter of
+// this error is the wait.
 func (l *lookup[T]) recordOutcomes(c *Client, err error, keys []string, results []market.Result[*T]) error {
 	failed := make(map[error][]int)
 	for i := range results {
@@ -124,7 +125,8 @@ func (l *lookup[T]) recordOutcomes(c *Client, err error, keys []string, results 
 	return err
 }
 
-// readInBatches splits keys into lists that each fit into one call, and reads these lists.
+// readInBatches splits keys into lists that each fit into one call, and reads these lists. If the venue does not support the list
+// parameter, readInBatches reads each key with its own call. It returns an error only if every call failed.
 func (l *lookup[T]) readInBatches(ctx context.Context, c *Client, keys []string, out []market.Result[*T]) error {
 	if l.support != nil && !l.support.usable(c.Now()) {
 		return l.readEach(ctx, c, keys, out)
@@ -168,13 +170,15 @@ func (l *lookup[T]) readBatch(ctx context.Context, c *Client, keys []string, out
 	return l.probe(ctx, c, keys, out, got.err)
 }
 
-// usesSingle reports whether a read of one id tries the single parameter first. The list parameter is tried first if the venue is
-// known to support it and the name of the single parameter is unknown.
+// usesSingle reports whether a read of one id tries the single parameter first. Even if preferSingle is true, the read tries the
+// list parameter first if the venue is known to support the list parameter and the name of the single parameter is unknown.
 func (l *lookup[T]) usesSingle() bool {
 	return l.preferSingle && (l.support == nil || !l.support.confirmed.Load() || len(l.single.candidates()) == 1)
 }
 
-// readOne reads one key. It tries each name of the single parameter until the venue finds the key.
+// readOne reads one key, the only element of keys. It tries each name of the single parameter until the venue finds the key, or
+// until a call fails for another reason than the name. If the venue finds the key with no name, a response is better than a
+// refusal.
 func (l *lookup[T]) readOne(ctx context.Context, c *Client, keys []string, out []market.Result[*T]) (best callResult) {
 	names := l.single.candidates()
 	for i, name := range names {
@@ -204,7 +208,8 @@ const maxProbes = 2
 // listErr is nil. out contains the results of the list call.
 //
 // probe requests the first ids one by one to find out whether the cause is the list parameter or the ids. If a call for a single id
-// succeeds, probe also requests the remaining ids one by one.
+// succeeds, the cause is the list parameter, and probe also requests the remaining ids one by one. If listErr is nil, such a call
+// succeeds only if it finds the id.
 func (l *lookup[T]) probe(ctx context.Context, c *Client, keys []string, out []market.Result[*T], listErr error) error {
 	probes := maxProbes
 	if listErr != nil && !rest.Refused(listErr) {
@@ -239,8 +244,8 @@ func (l *lookup[T]) probe(ctx context.Context, c *Client, keys []string, out []m
 	return listErr
 }
 
-// provesRefusal reports whether the calls for single ids show that the venue does not support the list parameter. They do if the
-// venue found an id and refused none of the calls.
+// provesRefusal reports whether the calls for single ids show that the venue does not support the list parameter. The calls show
+// this if the venue found an id and refused none of the calls.
 func provesRefusal[T any](results []market.Result[*T]) bool {
 	hits := 0
 	for _, r := range results {
@@ -254,7 +259,7 @@ func provesRefusal[T any](results []market.Result[*T]) bool {
 	return hits > 0
 }
 
-// bisection is the state of bisecting a refused list.
+// bisection is the state of reading a refused list in halves.
 type bisection struct {
 	// callsLeft is the number of calls that bisect may still make.
 	callsLeft int
@@ -265,8 +270,9 @@ type bisection struct {
 	halvesAnswered bool
 }
 
-// bisect reads keys with a list parameter that the venue supports. If the venue refuses the list because of one bad id, bisect
-// reads the two halves of the list separately. So the good ids do not fail.
+// bisect reads keys with a list parameter that the venue supports. If the venue refuses the list, because of its length or of one
+// bad id, bisect reads the two halves of the list separately. So the good ids do not fail. If d allows no more calls for a bad id,
+// bisect does not split the list, and all its ids fail.
 func (l *lookup[T]) bisect(ctx context.Context, c *Client, keys []string, out []market.Result[*T], d *bisection) error {
 	if len(keys) == 1 && l.usesSingle() {
 		return l.readOne(ctx, c, keys, out).err
@@ -297,13 +303,13 @@ func (l *lookup[T]) bisect(ctx context.Context, c *Client, keys []string, out []
 	return rest.ErrorIfAllFailed(errs)
 }
 
-// readEach reads each key with its own call. After RATE_LIMITED it makes no further call.
+// readEach reads each key with its own call. After RATE_LIMITED, readEach starts no further call.
 func (l *lookup[T]) readEach(ctx context.Context, c *Client, keys []string, out []market.Result[*T]) error {
 	return untilLimited(out, func(i int) error { return l.readOne(ctx, c, keys[i:i+1], out[i:i+1]).err })
 }
 
-// untilLimited calls read for each element of results, until a call returns RATE_LIMITED. All elements without a call get this
-// error. If every call failed, untilLimited returns the error of the first element.
+// untilLimited calls the function read for each element of results, until a call returns RATE_LIMITED. All elements without a call
+// get this error. If every element has an error, untilLimited returns the error of the first element.
 func untilLimited[T any](results []market.Result[T], read func(i int) error) error {
 	errs := make([]error, len(results))
 	var limited atomic.Pointer[error]

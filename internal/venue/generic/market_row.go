@@ -75,7 +75,8 @@ func readEvent(r *wire.Row) *marketEvent {
 	}
 }
 
-// readMarket reads a market in any known form. event may be nil.
+// readMarket reads a market in any known form. If the parameter event is nil, readMarket uses the event in the row, if there is
+// one.
 func readMarket(r *wire.Row, event *marketEvent) *market.Market {
 	m := &market.Market{
 		MarketID:        r.RequireID(fieldMarketID),
@@ -112,7 +113,8 @@ func readMarket(r *wire.Row, event *marketEvent) *market.Market {
 	return m
 }
 
-// ownEvent returns the event in the object of a market: event:{…} or events:[{…}].
+// ownEvent returns the id, the slug and the title of the event in the object of a market: event:{…} or events:[{…}]. If there is no
+// such event, ownEvent returns nil.
 func ownEvent(r *wire.Row) *marketEvent {
 	v := r.Of(fieldEvent)
 	if list := r.Of(fieldEvents).Elements(); v.IsNull() && len(list) > 0 {
@@ -125,7 +127,7 @@ func ownEvent(r *wire.Row) *marketEvent {
 	return &marketEvent{id: e.id, slug: e.slug, title: e.title}
 }
 
-// inheritFromEvent fills the empty fields of a market from its event.
+// inheritFromEvent fills the empty fields of a market from the market's event.
 func inheritFromEvent(m *market.Market, e *marketEvent, in *wire.Row) {
 	m.EventID, m.EventSlug, m.EventTitle = cmp.Or(m.EventID, e.id), cmp.Or(m.EventSlug, e.slug), cmp.Or(m.EventTitle, e.title)
 	m.Image, m.Category = cmp.Or(m.Image, e.image), cmp.Or(m.Category, e.category)
@@ -214,7 +216,8 @@ func resolution(r *wire.Row) *market.Resolution {
 	return nil
 }
 
-// outcomes reads the outcomes in any known form. Every outcome needs a token and a label.
+// outcomes reads the outcomes in any known form. Every outcome needs a token and a label, and two outcomes must not have the same
+// token.
 func outcomes(r *wire.Row) []market.Outcome {
 	var list []market.Outcome
 	if rows, ok := outcomeRows(r); ok {
@@ -232,7 +235,8 @@ func outcomes(r *wire.Row) []market.Outcome {
 	return list
 }
 
-// outcomeRows returns outcomes:[{…}] or tokens:[{…}].
+// outcomeRows returns outcomes:[{…}] or tokens:[{…}]. The list may be empty. But if outcomes is empty and the row has tokens or
+// their ids in another field, outcomeRows ignores outcomes.
 func outcomeRows(r *wire.Row) ([]wire.Value, bool) {
 	for i, f := range []wire.Field{fieldOutcomes, fieldTokens} {
 		list, ok := r.Of(f).List()
@@ -259,8 +263,8 @@ func outcomesFromRows(r *wire.Row, list []wire.Value) []market.Outcome {
 	return out
 }
 
-// outcomesFromLists reads the parallel lists outcomes, clobTokenIds and outcomePrices. Each list may be a string that contains
-// JSON.
+// outcomesFromLists reads the parallel lists outcomes, clobTokenIds and outcomePrices. The list outcomePrices may be missing. Each
+// list may be a string that contains JSON.
 func outcomesFromLists(r *wire.Row) []market.Outcome {
 	labels, ok := r.Of(fieldOutcomes).List()
 	tokens, ok2 := r.Of(fieldTokenIDs).List()
@@ -290,16 +294,16 @@ func outcomesFromLists(r *wire.Row) []market.Outcome {
 	return out
 }
 
-// outcome reads one outcome of a market. A bad outcome makes the market bad.
-func outcome(r, in *wire.Row) (o market.Outcome, ok bool) {
+// outcome reads one outcome, from the row x, of the market with the row r. A bad outcome makes the market bad.
+func outcome(r, x *wire.Row) (o market.Outcome, ok bool) {
 	o = market.Outcome{
-		TokenID: in.RequireID(fieldOutcomeToken), Label: in.RequireText(fieldOutcome),
-		Price: in.Unit(wire.FieldPrice), Winner: in.Bool(fieldWinner),
+		TokenID: x.RequireID(fieldOutcomeToken), Label: x.RequireText(fieldOutcome),
+		Price: x.Unit(wire.FieldPrice), Winner: x.Bool(fieldWinner),
 	}
-	if in.Err != nil {
-		r.Fail(fieldOutcomes, "have a bad one: "+in.Err.Error())
+	if x.Err != nil {
+		r.Fail(fieldOutcomes, "have a bad one: "+x.Err.Error())
 	}
-	return o, in.Err == nil
+	return o, x.Err == nil
 }
 
 // outcomeTokens returns the readable token ids in the row of a market, even if the row is bad.
@@ -323,7 +327,7 @@ func outcomeTokens(r *wire.Row) []string {
 	return ids
 }
 
-// readSearchRow reads row i of a search response: a market, or an event with markets.
+// readSearchRow reads a row of a search response: a market, or an event with markets. The parameter i is the index of the row.
 func readSearchRow(v wire.Value, i int, n *rest.Drift) (good []*market.Market, bad rest.RowErrors) {
 	rows, event := []wire.Value{v}, (*marketEvent)(nil)
 	inside := v.Member("markets")

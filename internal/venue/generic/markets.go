@@ -11,7 +11,8 @@ import (
 )
 
 // MarketsByID returns markets with description and resolution. It returns a result for each id, in the order of ids. The Value of a
-// result is nil if the venue does not know the market. MarketsByID returns errors as Prices does.
+// result is nil if the venue does not know the market. If every call failed, MarketsByID also returns an error. If only some calls
+// failed, it returns their errors only in the results.
 func (c *Client) MarketsByID(ctx context.Context, ids []string) ([]market.Result[*market.Market], error) {
 	l := lookup[market.Market]{
 		endpoint: reqctx.EndpointMarketsByID,
@@ -23,7 +24,8 @@ func (c *Client) MarketsByID(ctx context.Context, ids []string) ([]market.Result
 }
 
 // MarketsByToken returns the markets of tokens. It returns a result for each token, in the order of tokenIDs. The results of two
-// tokens of one market may be two copies of the market. MarketsByToken returns errors as Prices does.
+// tokens of one market may be two copies of the market. If every call failed, MarketsByToken also returns an error. If only some
+// calls failed, it returns their errors only in the results.
 func (c *Client) MarketsByToken(ctx context.Context, tokenIDs []string) ([]market.Result[*market.Market], error) {
 	l := lookup[market.Market]{
 		endpoint: reqctx.EndpointMarketsByToken,
@@ -120,8 +122,8 @@ func decodeMarketsByToken(payload wire.Value, asked []string, n *rest.Drift) (ba
 	})
 }
 
-// decodeMarkets reads a market-details response. keysOf returns the requested ids that belong to a row. If the row is bad, the
-// market that keysOf gets is nil.
+// decodeMarkets reads a market-details response. The function keysOf returns the requested ids that belong to a row. If the row is
+// bad, the market that keysOf gets is nil.
 func decodeMarkets(e reqctx.Endpoint, payload wire.Value, asked []string, n *rest.Drift, keysOf func(*wire.Row, *market.Market) []string) (batchValues[market.Market], error) {
 	rows, ok := marketRows(payload)
 	if !ok {

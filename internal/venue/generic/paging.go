@@ -28,7 +28,7 @@ var (
 type paging []wire.Value
 
 // pagingOf returns first the object that contains the rows, then the objects around that object, from the inside out. Last comes
-// the value of a key such as pagination, if it is an object.
+// the object pagination, pageInfo or meta, if one of these objects has such a member.
 func pagingOf(page wire.Value) paging {
 	var p paging
 	for o := page; o.Kind() == wire.Object; o = o.Parent() {
@@ -111,7 +111,8 @@ func badPageToken(e reqctx.Endpoint) error {
 	return rest.BadInput(e, "the cursor is not from this service")
 }
 
-// token returns the token that parsePageToken reads. A cursor that is not a valid id is written in base64.
+// token returns the token that parsePageToken reads. The token of the first page is empty. A cursor that is not a valid id is
+// written in base64.
 func (p pageStart) token() string {
 	counted := ""
 	if p.numbering != "" {
@@ -146,7 +147,8 @@ type pageInfo struct {
 	next pageStart
 	// total is the number of rows on all pages. It is nil if the venue does not send this number.
 	total *int
-	// guessed reports that only the length of the page suggests that there is a next page.
+	// guessed reports that only the length of the page suggests that there is a next page, and that the venue may not support
+	// offsets.
 	guessed bool
 	// countsPage reports that the field count equals the number of rows on this page. countIsTotal reports that the field count
 	// contains the number of rows on all pages, because it is greater than the number of rows on this page.
@@ -161,8 +163,10 @@ func (t *pageInfo) nextToken() string {
 	return t.next.token()
 }
 
-// pageInfoOf reads the paging information of a page. p is the start of the page. If the response does not say whether there is a
-// next page, pageInfoOf guesses that there is one if the page has at least limit rows.
+// pageInfoOf reads the paging information of a page. p is the start of the page. If p is a cursor and the response has no cursor,
+// the page is the last one. If p is an offset or the start of the list, and the response does not say whether there is a next page,
+// pageInfoOf assumes that there is one if the page has at least limit rows. If the response has a field offset, the venue supports
+// offsets, and this assumption is not a guess.
 func pageInfoOf(e reqctx.Endpoint, list rest.RowList, p pageStart, limit int) (pageInfo, error) {
 	page := pagingOf(list.Object)
 	n := len(list.Rows)
@@ -198,7 +202,8 @@ func pageInfoOf(e reqctx.Endpoint, list rest.RowList, p pageStart, limit int) (p
 	return t, nil
 }
 
-// cursorOf reads a cursor. ok is false if the cursor is too long or has another type.
+// cursorOf reads a cursor, which may be missing. If the cursor is too long, or is neither a text nor a number, the second result is
+// false.
 func cursorOf(v wire.Value) (string, bool) {
 	switch v.Kind() {
 	case wire.Missing, wire.Null, wire.Number:
@@ -210,7 +215,8 @@ func cursorOf(v wire.Value) (string, bool) {
 	return "", false
 }
 
-// isRepeated reports whether rows, the rows of the page that starts at p, equal the rows of the previous page.
+// isRepeated reports whether the rows of the page that starts at p have the fingerprint of the previous page. If there are no rows,
+// or the previous page is unknown, isRepeated returns false.
 func (p pageStart) isRepeated(rows []wire.Value) bool {
 	return p.lastPage != "" && len(rows) > 0 && p.lastPage == fingerprint(rows)
 }
@@ -239,8 +245,8 @@ func fingerprint(rows []wire.Value) string {
 	return hex.EncodeToString(h.Sum(nil))
 }
 
-// allAlike reports whether all rows have the same identity. If they do, the next page may have the same fingerprint although its
-// rows are different.
+// allAlike reports whether all rows have the same identity. If all rows do, the next page may have the same fingerprint although it
+// has other rows.
 func allAlike(rows []wire.Value) bool {
 	for i := range rows {
 		if fingerprint(rows[i:i+1]) != fingerprint(rows[:1]) {
@@ -251,8 +257,9 @@ func allAlike(rows []wire.Value) bool {
 }
 
 // readsOffset reports whether the venue respects the query parameter offset of an account's list. It makes one call with the offset
-// maxOffset. A venue that respects offsets refuses this offset, or responds with rows other than rows. rq is the request for the
-// list without paging parameters. rows are the rows of a page that equals the previous page.
+// maxOffset. A venue that ignores offsets responds with the rows in the parameter rows, which are those of a page that equals the
+// previous page. Any other venue refuses this offset, or responds with other rows. rq is the request for the list without paging
+// parameters.
 func (c *Client) readsOffset(ctx context.Context, rq *rest.Request, rows []wire.Value, keys ...string) (bool, error) {
 	rq.Query.Set("offset", strconv.Itoa(maxOffset))
 	payload, err := c.Get(ctx, rq)

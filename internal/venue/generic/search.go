@@ -232,8 +232,8 @@ var filters = []filter{
 	},
 }
 
-// uncheckedFilter returns the name of the first condition that cannot be checked, because no market has the field. It returns "" if
-// all conditions can be checked.
+// uncheckedFilter returns the name of the first condition that cannot be checked, because no market has the field. If all
+// conditions can be checked, or there are no markets, uncheckedFilter returns "".
 func uncheckedFilter(markets []*market.Market, q queries.Search) string {
 	for _, f := range filters {
 		if len(markets) > 0 && f.isSet(q) && !slices.ContainsFunc(markets, func(m *market.Market) bool { return f.isPresent(m, q) }) {
@@ -253,8 +253,9 @@ func matchesFilters(m *market.Market, q queries.Search) bool {
 	return true
 }
 
-// checkOrder checks that markets are sorted as requested, and sorts them if a few are out of order. It does not check markets
-// without the field by which they are sorted. If it sorts, it moves these markets to the end.
+// checkOrder checks that markets are sorted as requested. If more than 1/rest.OutOfOrderShare of the pairs of neighbouring markets
+// are out of order, the error is UNSUPPORTED. If fewer pairs are out of order, checkOrder sorts the markets. It does not check
+// markets without the field of the sort. If checkOrder sorts, it moves these markets to the end.
 func checkOrder(markets []*market.Market, q queries.Search, n *rest.Drift) error {
 	by, ok := rest.SortFields[q.Sort]
 	if !ok || q.Direction == "" {

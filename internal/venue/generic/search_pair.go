@@ -31,7 +31,8 @@ func (c *Client) searchPair(ctx context.Context, q queries.Search, yes, no strin
 	return &queries.SearchPage{Markets: []*market.Market{m}}, nil
 }
 
-// tokenPair reads {yes,no} with the ids or objects of two tokens. ok is false if the response contains the market itself.
+// tokenPair reads {yes,no} with the ids or objects of two tokens. If the response has another form, or contains the market itself,
+// ok is false.
 func tokenPair(payload wire.Value) (yes, no string, ok bool) {
 	pair := pairObject(payload)
 	if fieldQuestion.PresentIn(pair) {
@@ -60,7 +61,8 @@ func pairObject(payload wire.Value) wire.Value {
 	return payload
 }
 
-// pairRows reads {yes,no} as the rows of two markets, or as the row of one market with two tokens.
+// pairRows reads {yes,no} as the rows of two markets, or as the row of one market with two tokens. If one of the two members is
+// missing or null, pairRows returns nil.
 func pairRows(pair wire.Value) []wire.Value {
 	yes, no := pair.Member("yes"), pair.Member("no")
 	if yes.IsNull() || no.IsNull() {

@@ -22,8 +22,8 @@ var spreadDecoder = tokenDecoder[market.Spread]{
 }
 
 // Spreads returns the best prices of tokens. It returns a result for each token, in the order of tokenIDs. The Value is nil if the
-// venue does not know the token. If the book of a token is empty, both best prices in the Value are nil. Spreads returns errors as
-// Prices does.
+// venue does not know the token. If the book of a token is empty, both best prices in the Value are nil. If every call failed,
+// Spreads also returns an error. If only some calls failed, it returns their errors only in the results.
 //
 // If the venue has no spreads endpoint, or the endpoint fails, Spreads reads the order book of each token with a separate call. It
 // does not do this after RATE_LIMITED.
@@ -41,9 +41,10 @@ func (c *Client) Spreads(ctx context.Context, tokenIDs []string) ([]market.Resul
 	return results, c.fillFromBooks(ctx, tokenIDs, results, err)
 }
 
-// fillFromBooks reads the order books of the tokens without a spread. err is the error of the spreads endpoint. If no order book
-// gives a result, fillFromBooks returns err. If the endpoint returned no spread but the venue has a book, the client assumes that
-// the venue has no spreads endpoint. The client does not assume this if the endpoint failed.
+// fillFromBooks reads the order books of the tokens for which the spreads endpoint failed. If the endpoint has never returned a
+// spread, fillFromBooks reads the order books of all tokens without a spread. err is the error of the endpoint. If no order book
+// gives a result, fillFromBooks returns err. If the endpoint returned no spread and did not fail, but the venue has a book, the
+// client assumes that the venue has no spreads endpoint.
 func (c *Client) fillFromBooks(ctx context.Context, tokenIDs []string, results []market.Result[*market.Spread], err error) error {
 	failures := 0
 	for _, r := range results {
@@ -85,7 +86,8 @@ func (c *Client) fillFromBooks(ctx context.Context, tokenIDs []string, results [
 	return err
 }
 
-// isFailure reports whether err is a failure of the venue: no response, an internal error, or an unreadable response.
+// isFailure reports whether err is a failure of the venue: no response, an internal error, or an unreadable response. An error that
+// may mean that the endpoint is missing is not a failure.
 func isFailure(err error) bool {
 	if why, ok := errors.AsType[*rest.CallFailure](err); ok && why.Kind == rest.KindCaller || mayBeMissing(err) {
 		return false
@@ -103,7 +105,7 @@ func mayBeMissing(err error) bool {
 	return rest.Refused(err) || ok && (why.Status == http.StatusNotFound || why.Status == http.StatusGone)
 }
 
-// topsOfBooks reads spreads from the first levels of order books. After RATE_LIMITED it makes no further call.
+// topsOfBooks reads spreads from the first levels of order books. After RATE_LIMITED, topsOfBooks starts no further call.
 func (c *Client) topsOfBooks(ctx context.Context, tokenIDs []string) ([]market.Result[*market.Spread], error) {
 	results := make([]market.Result[*market.Spread], len(tokenIDs))
 	return results, untilLimited(results, func(i int) error {
@@ -116,7 +118,7 @@ func (c *Client) topsOfBooks(ctx context.Context, tokenIDs []string) ([]market.R
 }
 
 // readSpread reads {bestBid,bestAsk,spread}. At least one of these members must be present, but its value may be null. If only the
-// spread is missing, readSpread computes it.
+// spread is missing, readSpread computes it. If the best bid is above the best ask, the row is bad.
 func readSpread(r *wire.Row, id string) *market.Spread {
 	s := &market.Spread{
 		TokenID: id,

@@ -14,7 +14,7 @@ import (
 // numbers.
 type tokenDecoder[T any] struct {
 	endpoint reqctx.Endpoint
-	// list is the key of the list of rows.
+	// list is the name of the member that contains the list of rows.
 	list string
 	// rowFields are the fields by which isRow recognizes a row without a token id.
 	rowFields []wire.Field
@@ -24,7 +24,7 @@ type tokenDecoder[T any] struct {
 	fromNumber func(d market.Decimal, id string) *T
 }
 
-// decode reads a response for the ids in asked.
+// decode reads the response to a call. The parameter asked contains the ids of the call.
 func (k *tokenDecoder[T]) decode(payload wire.Value, asked []string, n *rest.Drift) (batchValues[T], error) {
 	if list, ok := rest.RowsOf(payload, k.list); ok {
 		return k.rows(list.Rows, asked, n), nil
@@ -61,7 +61,8 @@ func (k *tokenDecoder[T]) isRow(object wire.Value) bool {
 	})
 }
 
-// isMap reports whether m maps ids to values. enveloped reports that m was the value of a known key. Only then, m may be empty.
+// isMap reports whether m maps ids to values. The parameter enveloped reports that the object was a member with a known name. If
+// enveloped is true, m may be empty.
 func (k *tokenDecoder[T]) isMap(m map[string]wire.Value, asked []string, enveloped bool) bool {
 	if len(m) == 0 {
 		return enveloped
@@ -78,7 +79,8 @@ func (k *tokenDecoder[T]) isMap(m map[string]wire.Value, asked []string, envelop
 	return true
 }
 
-// rows reads a list of rows. If several rows have the same id, the last row is used.
+// rows reads a list of rows. If several rows have the same id, the last row is used. If the call was for one id, and the only row
+// has no id, the row belongs to this id.
 func (k *tokenDecoder[T]) rows(list []wire.Value, asked []string, n *rest.Drift) batchValues[T] {
 	out, note := newBatchValues[T](len(asked)), n.Add
 	for _, v := range list {
@@ -101,7 +103,7 @@ func (k *tokenDecoder[T]) rows(list []wire.Value, asked []string, n *rest.Drift)
 	return out
 }
 
-// fromMap reads an object that maps ids to rows or numbers.
+// fromMap reads an object that maps ids to rows or numbers. An id with the value null has no result.
 func (k *tokenDecoder[T]) fromMap(m map[string]wire.Value, asked []string, n *rest.Drift) batchValues[T] {
 	out := newBatchValues[T](len(asked))
 	for _, id := range asked {

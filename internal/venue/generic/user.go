@@ -18,7 +18,7 @@ var (
 )
 
 // Balance returns the balance of an account, or nil if the venue does not know the account. If the venue sends no total, the total
-// is positionsValue + cash. Without positionsValue, the total is portfolioValue + cash.
+// is computed as the method Balance of wire.Row says.
 func (c *Client) Balance(ctx context.Context, a market.Address) (*market.Balance, error) {
 	const e = reqctx.EndpointBalance
 	return rest.WithBackoff(c.Client, e, c.AccountKey(ctx, a), func() (*market.Balance, error) {
@@ -48,12 +48,12 @@ func decodeBalance(payload wire.Value, n *rest.Drift) (*market.Balance, error) {
 }
 
 // Positions returns all positions of an account, from all pages. The error is UPSTREAM_BAD_RESPONSE if a row is unreadable, if a
-// page repeats another page, or if there are more than 10,000 rows. No row is left out, because clients sum the positions, and a
-// wrong sum is worse than an error.
+// page that the venue announced repeats another page, if there are more than 10,000 rows, or if the list changes in each read. No
+// row is left out, because clients sum the positions, and a wrong sum is worse than an error.
 //
 // Positions have no ids. Two rows of the same outcome are usually two lots. But they may also be one row that was read twice,
-// because it moved to a later page during the read. So if two rows of the same outcome are on different pages, Positions reads the
-// list again until two reads in a row are equal. It reads the list at most maxReads times.
+// because the row moved to a later page during the read. So if two rows of the same outcome are on different pages, Positions reads
+// the list again until two reads in a row are equal. It reads the list at most maxReads times.
 func (c *Client) Positions(ctx context.Context, a market.Address) ([]market.Position, error) {
 	type holding struct{ marketID, tokenID, outcome string }
 	l := wholeList[market.Position, holding]{endpoint: reqctx.EndpointPositions, name: "positions", read: (*wire.Row).Position,
@@ -72,7 +72,7 @@ func (c *Client) Positions(ctx context.Context, a market.Address) ([]market.Posi
 	})
 }
 
-// sameHolding reports whether two rows are equal except for the current price.
+// sameHolding reports whether two rows are equal except for the current price and the unrealized profit.
 func sameHolding(a, b market.Position) bool {
 	return a.MarketID == b.MarketID && a.TokenID == b.TokenID && a.Outcome == b.Outcome && a.Size.Cmp(b.Size) == 0 &&
 		(a.AvgPrice == b.AvgPrice || a.AvgPrice != nil && b.AvgPrice != nil && a.AvgPrice.Cmp(*b.AvgPrice) == 0)
@@ -88,8 +88,9 @@ func (c *Client) Orders(ctx context.Context, a market.Address) ([]market.Order, 
 	})
 }
 
-// Trades returns one page of an account's trades, newest first. Unreadable rows are reported in LeftOut. Rows that do not match the
-// filter are dropped. If the venue ignores the limit, the page may be longer than requested.
+// Trades returns one page of an account's trades, newest first. Unreadable rows are reported in LeftOut. If every row is
+// unreadable, the error is UPSTREAM_BAD_RESPONSE. Rows that do not match the filter are dropped, so the page may be shorter than
+// requested. If the venue ignores the limit, the page may be longer than requested.
 func (c *Client) Trades(ctx context.Context, a market.Address, q queries.Trades) (*queries.TradePage, error) {
 	const e = reqctx.EndpointTrades
 	if q.MarketID != "" {
@@ -143,10 +144,10 @@ func (c *Client) History(ctx context.Context, a market.Address, q queries.Histor
 	return &queries.HistoryPage{Records: kept, Next: t.nextToken(), Total: t.total, LeftOut: bad.LeftOut(e)}, nil
 }
 
-// readRecord reads a row of history. If trade is true, the row is in a list of trades, so a row without a type is a trade.
-func readRecord(r *wire.Row, trade bool) market.HistoryRecord {
+// readRecord reads a row of history. If onlyTrades is true, the row is in a list of trades, so a row without a type is a trade.
+func readRecord(r *wire.Row, onlyTrades bool) market.HistoryRecord {
 	kind, side := r.Text(fieldType), r.Text(wire.FieldSide)
-	if kind == "" && trade {
+	if kind == "" && onlyTrades {
 		kind = string(market.HistoryTrade)
 	}
 	h := market.HistoryRecord{

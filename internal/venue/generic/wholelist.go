@@ -11,7 +11,7 @@ import (
 )
 
 const (
-	// wholeListLimit is the requested page size if the venue is known to page the list.
+	// wholeListLimit is the requested page size if the venue is known to divide the list into pages.
 	wholeListLimit = 500
 	maxRows        = 10_000
 	// maxPages is more than maxRows/wholeListLimit, because the venue may use smaller pages than requested.
@@ -19,9 +19,10 @@ const (
 	// If the length of a list is a multiple of roundCount, the venue may have cut the list at a page size. This guess is made only
 	// if the response does not say whether there is a next page.
 	roundCount = 10
-	// maxReads bounds how often a list is read whose rows move to other pages during the read.
+	// If rows of a list move to other pages while the list is read, the list is read at most maxReads times.
 	maxReads = 3
-	// If a page after the first maxAlikePages pages equals an earlier page, the client assumes that the venue repeats a page.
+	// The number of the first page is 0. If a page with a number above maxAlikePages equals an earlier page, the client assumes
+	// that the venue repeats a page.
 	maxAlikePages = 20
 )
 
@@ -35,7 +36,7 @@ type wholeList[T any, K comparable] struct {
 	unique bool
 }
 
-// readAll reads every page of a list. moved reports whether two pages have rows with the same key.
+// readAll reads every page of a list. The result moved reports whether two pages have rows with the same key.
 //
 // The venue may repeat an earlier page. If the client had guessed that there is one more page, the list ends before the repeated
 // page. If the venue had announced one more page, readAll fails. If unique is false, a page may also equal an earlier page because
@@ -106,8 +107,9 @@ func (l wholeList[T, K]) endedAt(c *Client, n int) {
 	}
 }
 
-// newRows returns the rows of page n. If unique is true, it leaves out rows whose key is in seen. seen maps each key to the number
-// of the first page with this key. again reports whether an earlier page has a row with the same key as one of rows.
+// newRows returns the rows of page n, and adds their keys to seen, which maps each key to the number of the first page with this
+// key. If l.unique is true, newRows leaves out rows whose key was already in seen. The result again reports whether an earlier page
+// has a row with the same key as one of the rows.
 func (l wholeList[T, K]) newRows(rows []T, seen map[K]int, n int) (fresh []T, again bool) {
 	fresh = rows[:0]
 	for i := range rows {
@@ -138,7 +140,8 @@ func (l wholeList[T, K]) isRepeat(ctx context.Context, c *Client, a market.Addre
 	return !heeds, err
 }
 
-// firstPage reads the first page. It requests a page size only if the venue is known to page the list.
+// firstPage reads the first page. It requests a page size only if the venue is known to divide the list into pages. If the venue
+// refuses the page size, firstPage reads the page once more without one.
 func (l wholeList[T, K]) firstPage(ctx context.Context, c *Client, a market.Address) (listPage[T], error) {
 	traits := &c.traits[l.endpoint]
 	if !traits.sendsLimit() {

@@ -60,8 +60,9 @@ func newBackoffs(clock market.Clock, random func() float64) *backoffs {
 	return b
 }
 
-// AccountKey returns the key of an account for the credentials of ctx. The key is a keyed hash of the account and of the credentials,
-// if ctx has any, so the key reveals neither. Failures with someone else's credentials do not delay the account's owner.
+// AccountKey returns the key of an account for the credentials of ctx. The key is a keyed hash of the account and of the
+// credentials, if ctx has any, so the key reveals neither. Failures with someone else's credentials do not delay the account's
+// owner.
 func (b *backoffs) AccountKey(ctx context.Context, a market.Address) string {
 	if c := reqctx.CredentialsFrom(ctx); c != nil {
 		return b.Digest(string(a), c.Wire())
@@ -150,8 +151,8 @@ func venueFailure(err error) (failure *market.Error, sent bool) {
 	return nil, true
 }
 
-// withRetryAfter returns a copy of err. RetryAfter of the copy is the given wait, rounded up to whole milliseconds, and at least one
-// millisecond.
+// withRetryAfter returns a copy of err. RetryAfter of the copy is the given wait, rounded up to whole milliseconds, and at least
+// one millisecond.
 func withRetryAfter(err *market.Error, wait time.Duration) *market.Error {
 	c := *err
 	c.RetryAfter = max((wait + time.Millisecond - 1).Truncate(time.Millisecond), time.Millisecond)

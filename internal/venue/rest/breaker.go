@@ -46,8 +46,8 @@ type Circuit struct {
 
 // breaker is a circuit breaker. It is safe for concurrent use.
 //
-// A probe may end without a verdict, because its context ends or the venue reports its rate limit. Another call must then be able to
-// become the probe. The package failsafe-go does not support this, and its clock cannot be replaced in tests.
+// A probe may end without a verdict, because its context ends or the venue reports its rate limit. Another call must then be able
+// to become the probe. The package failsafe-go does not support this, and its clock cannot be replaced in tests.
 type breaker struct {
 	endpoint string
 	clock    market.Clock
@@ -65,7 +65,8 @@ type breaker struct {
 	probing bool
 	// openings is the number of times that the circuit has opened since it was last closed.
 	openings int
-	// generation increases when the circuit opens or closes. The results of calls that started in an earlier generation are ignored.
+	// generation increases when the circuit opens or closes. The results of calls that started in an earlier generation are
+	// ignored.
 	generation      uint64
 	opened, refused uint64
 }
@@ -74,7 +75,8 @@ type breaker struct {
 type verdict uint8
 
 const (
-	// verdictNone means that the context of the call ended, or that the venue reported its rate limit or an error of unknown meaning.
+	// verdictNone means that the context of the call ended, or that the venue reported its rate limit or an error of unknown
+	// meaning.
 	verdictNone verdict = iota
 	// verdictOK means that the venue works.
 	verdictOK
@@ -82,9 +84,9 @@ const (
 	verdictFailure
 )
 
-// acquire asks the circuit to admit a call. If the circuit admits the call, ok is true, and the calling function must pass the result
-// generation to the method done after the call. If the circuit refuses the call, ok is false, and the result wait is the time for
-// which the circuit refuses calls.
+// acquire asks the circuit to admit a call. If the circuit admits the call, ok is true, and the calling function must pass the
+// result generation to the method done after the call. If the circuit refuses the call, ok is false, and the result wait is the
+// time for which the circuit refuses calls.
 func (b *breaker) acquire() (generation uint64, wait time.Duration, ok bool) {
 	b.mu.Lock()
 	defer b.mu.Unlock()

@@ -60,8 +60,8 @@ func (c *CallFailure) Error() string {
 	return "status " + strconv.Itoa(c.Status) + ": " + c.Text
 }
 
-// RefusesForm reports whether err may mean that the venue does not support a parameter of the call. It returns true if the venue has
-// refused the request, reported an error of unknown meaning, or sent JSON of an unknown form.
+// RefusesForm reports whether err may mean that the venue does not support a parameter of the call. It returns true if the venue
+// has refused the request, reported an error of unknown meaning, or sent JSON of an unknown form.
 func RefusesForm(err error) bool {
 	c, ok := errors.AsType[*CallFailure](err)
 	return ok && (c.Kind == KindRefused || c.Kind == KindUnclear || c.Kind == KindShape)
@@ -152,8 +152,8 @@ func contextFailure(ctx context.Context, e reqctx.Endpoint) error {
 	return fmt.Errorf("venue: %s: %w: %w", e, context.Canceled, why)
 }
 
-// openCircuit returns the error of a call that an open circuit refuses. The parameter wait is the time for which the circuit refuses
-// calls.
+// openCircuit returns the error of a call that an open circuit refuses. The parameter wait is the time for which the circuit
+// refuses calls.
 func openCircuit(e reqctx.Endpoint, wait time.Duration) error {
 	return withRetryAfter(newError(e, market.CodeUpstreamUnavailable, &CallFailure{Kind: KindOpen, Text: "the circuit is open after failures in a row"}), wait)
 }
@@ -233,7 +233,8 @@ func describeConnectionError(err error) (text string, passing bool) {
 	return "the HTTP exchange failed", false
 }
 
-// statusFailure returns the error of a response whose status is not 2xx. The parameters isJSON and text are the results of errorText.
+// statusFailure returns the error of a response whose status is not 2xx. The parameters isJSON and text are the results of
+// errorText.
 func (c *Client) statusFailure(e reqctx.Endpoint, resp *http.Response, isJSON bool, text string) *market.Error {
 	why := &CallFailure{Kind: KindReported, Status: resp.StatusCode, Text: text}
 	code := market.CodeUpstreamBadResponse

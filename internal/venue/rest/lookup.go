@@ -34,8 +34,8 @@ type Lookup[T any] struct {
 	Call func(ctx context.Context, ids []string, note func(string)) (Values[T], error)
 }
 
-// Read returns a result for each id, in the order of ids. The Value of an unknown id is nil. If Read has sent all ids and every call
-// has failed, Read also returns an error. Otherwise, it returns errors only in the results.
+// Read returns a result for each id, in the order of ids. The Value of an unknown id is nil. If Read has sent all ids and every
+// call has failed, Read also returns an error. Otherwise, it returns errors only in the results.
 func (l Lookup[T]) Read(ctx context.Context, ids []string) ([]market.Result[*T], error) {
 	results := make(Values[T], len(ids))
 	var keys []string

@@ -91,8 +91,8 @@ func (q *Query) name(name string) {
 }
 
 // Get makes a call and retries the call after a transient failure. It returns the decoded body. If the body is {success,data} and
-// data is an object, Get returns this object. If data is null, Get returns the zero Value. If the venue reports that it does not have
-// the data, the error is NOT_FOUND.
+// data is an object, Get returns this object. If data is null, Get returns the zero Value. If the venue reports that it does not
+// have the data, the error is NOT_FOUND.
 func (c *Client) Get(ctx context.Context, rq *Request) (wire.Value, error) {
 	credentials, err := c.credentials(ctx, rq.Endpoint)
 	if err != nil {
@@ -181,8 +181,8 @@ func outcomeOf(err error) string {
 	return reqctx.CallCancelled
 }
 
-// verdictOf returns the verdict on the venue after a call. If the venue reports its rate limit or an error of unknown meaning, or the
-// context of the call ends, the verdict is verdictNone. Other errors with UPSTREAM_UNAVAILABLE or UPSTREAM_TIMEOUT are a
+// verdictOf returns the verdict on the venue after a call. If the venue reports its rate limit or an error of unknown meaning, or
+// the context of the call ends, the verdict is verdictNone. Other errors with UPSTREAM_UNAVAILABLE or UPSTREAM_TIMEOUT are a
 // verdictFailure. Any other response shows that the venue works.
 func verdictOf(err error) verdict {
 	failure, sent := venueFailure(err)
@@ -199,8 +199,8 @@ func verdictOf(err error) verdict {
 }
 
 // exchange sends a request and reads the response. It calls the transport directly, because an http.Client would follow redirects,
-// store cookies and add the URL to errors. The parameter call is ctx with the client's timeout. If there was no response, the result
-// status is 0. If the call failed, the result age is zero.
+// store cookies and add the URL to errors. The parameter call is ctx with the client's timeout. If there was no response, the
+// result status is 0. If the call failed, the result age is zero.
 func (c *Client) exchange(ctx, call context.Context, rq *Request, credentials *market.Credentials, trace reqctx.TraceContext) (status int, age market.Age, payload wire.Value, err error) {
 	resp, err := c.cfg.Transport.RoundTrip(c.newRequest(call, rq, credentials, trace))
 	if err != nil {
@@ -293,8 +293,8 @@ var identityEncoding = []string{"identity"}
 // this error, the transport does not repeat the call.
 var errUnprocessed = errors.New("the call was not processed")
 
-// errorText returns the venue's message in an error response, or a fixed text if there is none. The result isJSON is true if the body
-// is JSON, or is empty.
+// errorText returns the venue's message in an error response, or a fixed text if there is none. The result isJSON is true if the
+// body is JSON, or is empty.
 func errorText(resp *http.Response, redact func(string) string) (isJSON bool, text string) {
 	body, err := readBody(resp, maxErrorBody)
 	if err != nil {
@@ -311,7 +311,8 @@ func errorText(resp *http.Response, redact func(string) string) (isJSON bool, te
 }
 
 // decode decodes the body of a 2xx response. While the value is an envelope, that is {success,data} with an object as data, decode
-// replaces the value by data. It returns an error if an envelope or the body reports a failure, or if the body is null or unreadable.
+// replaces the value by data. It returns an error if an envelope or the body reports a failure, or if the body is null or
+// unreadable.
 func (c *Client) decode(e reqctx.Endpoint, resp *http.Response, body []byte, redact func(string) string) (wire.Value, error) {
 	if !jsonType(resp.Header.Get("Content-Type")) {
 		return wire.Value{}, unreadable(e, resp, errContentType)

@@ -22,7 +22,8 @@ type RowError struct {
 // MaxLeftOut is the greatest number of bad rows that get separate errors. All further bad rows share one error.
 const MaxLeftOut = 10
 
-// ReadRows reads the rows of a list and returns the good rows, and the errors of the bad rows. The function note receives the drift.
+// ReadRows reads the rows of a list and returns the good rows, and the errors of the bad rows. The function note receives the
+// drift.
 func ReadRows[T any](list []wire.Value, note func(string), read func(*wire.Row) T) (good []T, bad RowErrors) {
 	good = make([]T, 0, len(list))
 	for i, v := range list {
@@ -61,7 +62,8 @@ func (b RowErrors) WhyEmpty() string {
 	return "every row belongs to another id or account than the request"
 }
 
-// OutsideRange reports whether t is before the time start or after the time end. If start or end is zero, the range has no such bound.
+// OutsideRange reports whether t is before the time start or after the time end. If start or end is zero, the range has no such
+// bound.
 func OutsideRange(t, start, end time.Time) bool {
 	return !start.IsZero() && t.Before(start) || !end.IsZero() && t.After(end)
 }

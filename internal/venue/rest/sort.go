@@ -5,9 +5,9 @@ import (
 	"oddsgraph/internal/market/queries"
 )
 
-// OutOfOrderShare bounds the pairs of neighbouring rows that may be out of order. If more than 1/OutOfOrderShare of all pairs are out
-// of order, a driver assumes that the venue ignores the sort. A few pairs may be out of order, because a venue may sort by values
-// that are a few seconds old.
+// OutOfOrderShare bounds the pairs of neighbouring rows that may be out of order. If more than 1/OutOfOrderShare of all pairs are
+// out of order, a driver assumes that the venue ignores the sort. A few pairs may be out of order, because a venue may sort by
+// values that are a few seconds old.
 const OutOfOrderShare = 10
 
 // SortField is the field of a market by which a sort orders the markets.

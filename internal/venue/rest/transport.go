@@ -23,8 +23,8 @@ const (
 	maxResponseHeader = 64 << 10
 	// maxErrorBody is the greatest number of bytes that are read from an error response.
 	maxErrorBody = 64 << 10
-	// A response is refused if more than bombSize bytes have been decompressed, and these are more than bombRatio times as many bytes
-	// as have been received.
+	// A response is refused if more than bombSize bytes have been decompressed, and these are more than bombRatio times as many
+	// bytes as have been received.
 	bombSize  = 1 << 20
 	bombRatio = 100
 )

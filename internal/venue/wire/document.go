@@ -3,7 +3,8 @@ package wire
 // Kind is the type of a JSON value.
 type Kind byte
 
-// The kinds. The kind of the zero Value is Missing. Each other constant is a character with which a JSON value of its kind can begin.
+// The kinds. The kind of the zero Value is Missing. Each other constant is a character with which a JSON value of its kind can
+// begin.
 const (
 	Missing Kind = 0
 	Null    Kind = 'n'
@@ -24,8 +25,8 @@ type document struct {
 	hasEscapes, invalidUTF8 bool
 }
 
-// node is the kind and the position of a value in the text. If the value is a member of an object, the node also has the position of
-// the member's name. The positions of strings and names include the quotes.
+// node is the kind and the position of a value in the text. If the value is a member of an object, the node also has the position
+// of the member's name. The positions of strings and names include the quotes.
 type node struct {
 	kind Kind
 	// escaped reports that the name differs from its decoded form, so it must be decoded before a comparison.
