@@ -155,7 +155,8 @@ func sortedWords(texts []string) string {
 	return strings.Join(out, " | ")
 }
 
-// TestSearchWithoutOptions checks that a search works if the venue accepts neither a sort nor a page size.
+// TestSearchWithoutOptions checks that a search works if the venue accepts neither a sort nor a page size. It also checks the
+// errors of a search with a sort that the venue ignores, and with a filter that the venue refuses.
 func TestSearchWithoutOptions(t *testing.T) {
 	v := newVenue(t, everywhere(func(w http.ResponseWriter, r *http.Request) {
 		q, _ := url.ParseQuery(r.URL.RawQuery)

@@ -160,8 +160,8 @@ func TestBackoffIsPerCredentials(t *testing.T) {
 	})
 }
 
-// TestBackoffOnlyAfterVenueFailures checks that a call starts no backoff if the caller cancels it or the client's rate limit
-// refuses it.
+// TestBackoffOnlyAfterVenueFailures checks that a call starts no backoff if the context of the call ends or the permit refuses the
+// call.
 func TestBackoffOnlyAfterVenueFailures(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		v := &scripted{answer: hangUntilDone}

@@ -11,11 +11,12 @@ import (
 	"oddsgraph/tests/tool"
 )
 
-// pricesUpTo responds with prices. It refuses URLs of more than length bytes, and lists of more than ids ids, with status.
-func pricesUpTo(length, ids, status int) http.HandlerFunc {
+// pricesUpTo responds with prices. It refuses, with the given status, URLs of more than maxBytes bytes and lists of more than
+// maxIDs ids.
+func pricesUpTo(maxBytes, maxIDs, status int) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		asked := strings.Split(r.URL.Query().Get("tokenIds")+r.URL.Query().Get("tokenId"), ",")
-		if len("http://"+r.Host+r.URL.RequestURI()) > length || len(asked) > ids {
+		if len("http://"+r.Host+r.URL.RequestURI()) > maxBytes || len(asked) > maxIDs {
 			answerWith(status, "application/json", `{"success":false,"message":"too long"}`)(w, r)
 			return
 		}

@@ -72,11 +72,11 @@ func TestCallsInFlightAreBounded(t *testing.T) {
 	})
 }
 
-// TestSlowCallsOnlyWait has calls wait because rest.MaxInFlight calls are running. The wait must delay the caller, but must not
-// affect the circuit breaker, the backoff or the rate limit.
+// TestSlowCallsOnlyWait starts more than rest.MaxInFlight calls, so that some calls wait for others. The wait must delay these
+// calls, but must not affect the circuit breaker, the backoff or the rate limit.
 func TestSlowCallsOnlyWait(t *testing.T) {
 	const latency, timeout = 6 * time.Second, 10 * time.Second
-	// at reads n balances at once and returns how often each code occurred, and the longest duration.
+	// The function at reads n balances at once. It returns how often each code occurred, and the longest duration of a read.
 	at := func(ctx context.Context, c *Client, n int) (codes map[market.Code]int, longest time.Duration) {
 		codes = make(map[market.Code]int)
 		var mu sync.Mutex
@@ -168,7 +168,7 @@ func (b *blankBody) Read(p []byte) (int, error) {
 
 func (b *blankBody) Close() error { return nil }
 
-// TestLargeBodyUsesLittleMemory checks how much memory the client allocates for a body of 64 MiB.
+// TestLargeBodyUsesLittleMemory checks how many bytes the client reads, and how much memory it allocates, for a body of 64 MiB.
 func TestLargeBodyUsesLittleMemory(t *testing.T) {
 	const limit = 1 << 20
 	for _, status := range []int{200, 400, 500} {
@@ -210,8 +210,8 @@ func TestRedirectsAreNotFollowed(t *testing.T) {
 	}
 }
 
-// TestSlowResponseTimesOut checks that the caller's deadline and the client's timeout end a call whose response arrives slowly or
-// not at all.
+// TestSlowResponseTimesOut checks that the deadline of the context and the client's timeout end a call whose response arrives
+// slowly or not at all.
 func TestSlowResponseTimesOut(t *testing.T) {
 	byteByByte := func(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("Content-Type", "application/json")

@@ -138,8 +138,8 @@ func TestHalfOpenCircuitAdmitsOneCall(t *testing.T) {
 	})
 }
 
-// TestProbeWithoutVerdictIsReleased checks that another probe can start after the caller has cancelled a probe, or the venue's rate
-// limit has refused it.
+// TestProbeWithoutVerdictIsReleased checks that another probe can start after the deadline of a probe has passed, or the venue's
+// rate limit has refused a probe.
 func TestProbeWithoutVerdictIsReleased(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		v := &scripted{answer: respond(500, "")}
@@ -187,7 +187,8 @@ func TestResponsesThatOpenNoCircuit(t *testing.T) {
 	}
 }
 
-// TestOneFailingAccountOpensNoCircuit checks that failed reads open the circuit only if they are reads of at least three accounts.
+// TestOneFailingAccountOpensNoCircuit checks that failed reads of an account open the circuit only if the reads have at least three
+// different credentials.
 func TestOneFailingAccountOpensNoCircuit(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := (&scripted{answer: respond(500, "")}).client(t, 0)
@@ -254,7 +255,7 @@ func TestLateResultsAreIgnored(t *testing.T) {
 		assertEqual(t, circuitText(c, "orderbook"), "open for 1s")
 		time.Sleep(1100 * time.Millisecond)
 		after(time.Second, respond(500, ""))
-		late() // a call that began before the probe succeeds while the probe runs
+		late() // this call is the probe; while it runs, the first call succeeds
 		time.Sleep(500 * time.Millisecond)
 		assertEqual(t, circuitText(c, "orderbook"), "half-open")
 		time.Sleep(500 * time.Millisecond)

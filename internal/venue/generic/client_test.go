@@ -13,7 +13,7 @@ import (
 	"oddsgraph/internal/venue/rest"
 )
 
-// read calls one of the client's methods. absent reports whether the method found nothing and returned no error.
+// read calls one of the client's methods. The result absent reports whether the method found nothing and returned no error.
 type read struct {
 	name string
 	user bool
@@ -27,7 +27,7 @@ func absentResult[T any](results []market.Result[*T], err error) (bool, error) {
 	return results[0].Value == nil && results[0].Err == nil, results[0].Err
 }
 
-// reads calls every method of the client, each with one key.
+// reads contains a read of every endpoint. Each read is for one id, one search or one account.
 var reads = []read{
 	{"prices", false, func(ctx context.Context, c *Client) (bool, error) {
 		return absentResult(c.Prices(ctx, []string{"101"}))
@@ -200,7 +200,7 @@ func TestBadInputIsNotSent(t *testing.T) {
 	}
 }
 
-// elementError returns the error of an element. If the whole read failed, elementError returns the error of the read.
+// elementError returns the error of an element. If the whole read failed, elementError returns an error without a code.
 func elementError(element, whole error) error {
 	if whole != nil {
 		return fmt.Errorf("the read failed as a whole: %s", whole)

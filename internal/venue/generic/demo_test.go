@@ -27,7 +27,7 @@ type wireFile struct {
 // object is a JSON object that is decoded without the client's decoders.
 type object map[string]json.RawMessage
 
-// at returns the literal of a member without quotes, or - if the member is null or missing.
+// at returns the decoded text or the literal of a member, or - if the member is null, missing or empty.
 func (o object) at(name string) string {
 	s := strings.Trim(string(o[name]), `"`)
 	if s == "" || s == "null" {
@@ -40,7 +40,7 @@ func (o object) at(name string) string {
 	return s
 }
 
-// when returns a time member in the format of the show functions.
+// when returns a member that is a time, in the format of showTime. If the member is not a time, when returns -.
 func (o object) when(name string) string {
 	t, err := time.Parse(time.RFC3339Nano, o.at(name))
 	if err != nil {
@@ -344,7 +344,8 @@ func demoSearch(t *testing.T, v *fakeVenue, c *Client, name string, q url.Values
 	}
 }
 
-// demoWhole reads a recorded list. The recording contains only the first page, so the read must fail if the list has a next page.
+// demoWhole reads a recorded list. The venue sends the recorded page for every request, so the read must fail if the page announces
+// a next page.
 func demoWhole(t *testing.T, _ *fakeVenue, c *Client, name string, body object) {
 	var got, want []string
 	for _, o := range body.rows(t, name) {

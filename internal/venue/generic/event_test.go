@@ -11,7 +11,8 @@ import (
 	"oddsgraph/internal/market/queries"
 )
 
-// TestEvent checks that an event has the markets of all search pages, and that a market on two pages is returned once.
+// TestEvent checks that an event has the markets of all search pages, and that a market on two pages is returned once. If there are
+// more than maxEventPages pages, the read must fail.
 func TestEvent(t *testing.T) {
 	for pages := 1; pages <= 7; pages++ {
 		v := newVenue(t, everywhere(func(w http.ResponseWriter, r *http.Request) {
@@ -44,7 +45,7 @@ func TestEvent(t *testing.T) {
 	}
 }
 
-// TestEventBySlug checks that Event returns nil if the search finds no market.
+// TestEventBySlug checks that Event searches for a slug, and returns nil if the search finds no market.
 func TestEventBySlug(t *testing.T) {
 	v := newVenue(t, everywhere(answer(`{"markets":[]}`)))
 	if e, err := v.client(t).Event(t.Context(), market.EventRef{EventSlug: "s"}); e != nil || err != nil {
@@ -55,7 +56,8 @@ func TestEventBySlug(t *testing.T) {
 	}
 }
 
-// TestBooksAndHistories checks that Books and PriceHistories make one call for each key, and fail if every call fails.
+// TestBooksAndHistories checks that Books and PriceHistories make one call for each query. It also checks that Books fails if every
+// call fails.
 func TestBooksAndHistories(t *testing.T) {
 	v := newVenue(t, everywhere(func(w http.ResponseWriter, r *http.Request) {
 		switch id := r.URL.Query().Get("tokenId"); {

@@ -110,7 +110,7 @@ func TestStatuses(t *testing.T) {
 				}
 				wait := tt.wait
 				if wait == 0 && (want == limited || want == unavailable || want == timeout) {
-					wait = rest.MinBackoff / 2 // the response has no Retry-After
+					wait = rest.MinBackoff / 2 // the response has no usable Retry-After
 				}
 				var e *market.Error
 				if !errors.As(err, &e) || e.Code != want || absent {

@@ -16,13 +16,14 @@ import (
 	"oddsgraph/tests/tool"
 )
 
-// demoCall is a read of the demo venue. read returns the values as text, and the rows that the client left out.
+// demoCall is a read of the demo venue. The function read returns the values as text, and the errors of the rows that the client
+// left out.
 type demoCall struct {
 	path string
 	read func(ctx context.Context, c *Client) (string, market.LeftOut, error)
 }
 
-// startDemo starts a demo venue with a clock that does not advance. It returns the venue, its URL, and a read for each endpoint.
+// startDemo starts a demo venue with a clock that does not advance. It returns the venue, the venue's URL, and reads of every path.
 func startDemo(t *testing.T) (*demo.Venue, string, []demoCall) {
 	t.Helper()
 	v := demo.New(demo.Config{Markets: 40, Clock: tool.NewClock(time.Date(2026, 3, 14, 15, 0, 0, 0, time.UTC))})
@@ -126,7 +127,8 @@ func TestDemoFaults(t *testing.T) {
 	}
 	for _, tt := range []struct {
 		fault demo.Fault
-		// code is the expected error code. It is empty if the fault does not affect the result.
+		// code is the expected error code. It is empty if the fault does not affect the result, and "half" if the fault breaks
+		// every second row.
 		code market.Code
 	}{
 		{demo.Fault{Kind: demo.FaultStatus, Status: 429, RetryAfter: "7"}, market.CodeRateLimited},
@@ -202,7 +204,7 @@ func TestDemoFaults(t *testing.T) {
 }
 
 // checkHalfBroken checks the read of a response in which every second row is broken. The client must return the values of the good
-// rows and report the bad rows.
+// rows and report the bad rows. Only some endpoints differ, as the cases say.
 func checkHalfBroken(t *testing.T, path, text, truth string, left market.LeftOut, err error) {
 	t.Helper()
 	switch path {

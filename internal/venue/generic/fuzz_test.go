@@ -40,7 +40,8 @@ func decoding(t testing.TB, body []byte) *Client {
 	})
 }
 
-// decodeBody decodes the body of a response with status 200 as a call does. ok is false if the body has no payload.
+// decodeBody decodes the body of a response with status 200 as a call does. If the body is unreadable, reports an error or has no
+// payload, ok is false.
 func decodeBody(t *testing.T, e reqctx.Endpoint, body []byte) (payload wire.Value, ok bool) {
 	t.Helper()
 	payload, err := decoding(t, body).Get(t.Context(), &rest.Request{Endpoint: e})
@@ -48,7 +49,7 @@ func decodeBody(t *testing.T, e reqctx.Endpoint, body []byte) (payload wire.Valu
 	return payload, err == nil && !payload.IsNull()
 }
 
-// checkError fails if an error has no code or a long text.
+// checkError fails the test if an error is not a market.Error, has no message, or has a long text.
 func checkError(t *testing.T, err error) {
 	t.Helper()
 	if err == nil {

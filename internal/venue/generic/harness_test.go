@@ -37,7 +37,8 @@ type fakeVenue struct {
 	requests []*http.Request
 }
 
-// newVenue starts a venue. The keys of handlers are paths without the prefix. A request to any other path fails the test.
+// newVenue starts a venue. The keys of handlers are paths without the prefix. A request to any other path, or with another method
+// than GET, fails the test.
 func newVenue(t testing.TB, handlers map[string]http.HandlerFunc) *fakeVenue {
 	t.Helper()
 	v := &fakeVenue{}
@@ -79,7 +80,7 @@ func (v *fakeVenue) last() *http.Request {
 	return v.requests[len(v.requests)-1]
 }
 
-// client returns a client of the venue. The functions in edit may change its configuration.
+// client returns a client of the venue. The functions in edit may change the configuration of the client.
 func (v *fakeVenue) client(t testing.TB, edit ...func(*Config)) *Client {
 	t.Helper()
 	return newClient(t, v.URL+prefix+"/", edit...)

@@ -32,8 +32,8 @@ func overTLS(t *testing.T, s *httptest.Server) *http.Transport {
 
 const aBook = `{"bids":[{"price":"0.4","size":"1"}],"asks":[]}`
 
-// TestFaultsOverHTTP2 reads a book over HTTP/2 during each fault and after the fault. The second read must reuse the connection if
-// the fault did not close it.
+// TestFaultsOverHTTP2 reads a book over HTTP/2 during each fault and after the fault. None of the faults closes the connection, so
+// all calls must use the same connection.
 func TestFaultsOverHTTP2(t *testing.T) {
 	html := answerWith(429, "text/html", "<html>slow down</html>")
 	for _, tt := range []struct {

@@ -21,7 +21,7 @@ type listCase struct {
 	reads []listRead
 }
 
-// listRead is one read of a list. want contains the expected parameters of its calls, except for address and credentials.
+// listRead is one read of a list. want contains the expected parameters of the calls, except for address and credentials.
 type listRead struct {
 	after time.Duration
 	rows  int
@@ -32,8 +32,8 @@ func badParameter(w http.ResponseWriter, r *http.Request) {
 	answerWith(http.StatusBadRequest, "application/json", `{"success":false,"message":"unknown parameter"}`)(w, r)
 }
 
-// paged serves a list from the requested offset. A page has at most size rows. If the request has a limit, a page has at most limit
-// rows, but never more than 500.
+// paged serves a list from the requested offset, followed by the text in rest. A page has at most size rows. If the request has a
+// limit, a page has at most this number of rows instead, but never more than 500.
 func paged(w http.ResponseWriter, r *http.Request, rows, size int, rest string) {
 	q := r.URL.Query()
 	from, _ := strconv.Atoi(q.Get("offset"))
@@ -146,7 +146,7 @@ func TestWholeListsLearnParameters(t *testing.T) {
 	}
 }
 
-// parametersOf returns the names of the parameters of a query.
+// parametersOf returns the names of the parameters of a query, or - if the query is empty.
 func parametersOf(query string) string {
 	if query == "" {
 		return "-"
@@ -158,7 +158,8 @@ func parametersOf(query string) string {
 	return strings.Join(names, " ")
 }
 
-// TestListsThatMayBeCut checks reads of a list that may have further rows although the response announces none.
+// TestListsThatMayBeCut reads a list that may have further rows although the response announces none. If the call for these rows
+// fails, the read must fail.
 func TestListsThatMayBeCut(t *testing.T) {
 	for name, far := range map[string]http.HandlerFunc{
 		"the venue fails":           answerWith(http.StatusInternalServerError, "application/json", `{}`),

@@ -30,13 +30,13 @@ func marketJSON(n string) string {
 	return fmt.Sprintf(`{"marketId":"M%s","slug":"s%s","question":"?","description":"","outcomes":[{"tokenId":"T%s","outcome":"YES"}]}`, n, n, n)
 }
 
-// partialVenue serves market-details and spreads and accepts only some parameters.
+// partialVenue serves market-details and accepts only some parameters.
 type partialVenue struct {
 	// refuse responds to a request with a list parameter. If refuse is nil, the venue serves the list.
 	refuse http.HandlerFunc
 	// badID is an id for which the venue refuses every request.
 	badID string
-	// If noTokenList is true, the venue refuses the parameter tokenIds of market-details.
+	// If noTokenList is true, refuse responds only to the parameter tokenIds, and the venue serves the parameter ids.
 	noTokenList bool
 }
 
@@ -193,7 +193,8 @@ func TestBadIDsDoNotDisableLists(t *testing.T) {
 	}
 }
 
-// TestOneBadIDAmongMany checks that the client reads 39 ids of a list that the venue refuses because of the other id.
+// TestOneBadIDAmongMany reads a list of 40 ids that the venue refuses because of one bad id. The client must read the other 39 ids,
+// with a bounded number of calls.
 func TestOneBadIDAmongMany(t *testing.T) {
 	for _, at := range []int{0, 13, 39} {
 		odd := &partialVenue{}
@@ -356,8 +357,8 @@ func TestCost(t *testing.T) {
 	}
 }
 
-// TestSingleCallsAreBounded checks that a bounded number of the calls for single ids run at once, and that these calls end with the
-// caller's context.
+// TestSingleCallsAreBounded checks that at most rest.Parallel calls for single ids run at once, and that these calls end with the
+// context of the read.
 func TestSingleCallsAreBounded(t *testing.T) {
 	var now, most atomic.Int32
 	odd := &partialVenue{refuse: refusals["405"]}
@@ -428,8 +429,8 @@ func TestOneElementForSeveralIDs(t *testing.T) {
 	}
 }
 
-// TestEmptyListWithoutSingleParameter checks that an id is absent if the venue refuses the parameter for a single id and its
-// response to the list parameter lacks the id.
+// TestEmptyListWithoutSingleParameter reads lists of tokens from a venue that refuses the parameter for a single token. A token
+// must be absent if the venue's response to the list parameter lacks the token.
 func TestEmptyListWithoutSingleParameter(t *testing.T) {
 	odd := &partialVenue{}
 	v := newVenue(t, map[string]http.HandlerFunc{detailsPath: func(w http.ResponseWriter, r *http.Request) {
@@ -454,8 +455,8 @@ func TestEmptyListWithoutSingleParameter(t *testing.T) {
 	assertEqual(t, marketIDs(results), "M1 absent")
 }
 
-// TestForEachPassesPanicsOn checks that the caller of ForEach can recover a panic of the function that ForEach runs on another
-// goroutine.
+// TestForEachPassesPanicsOn checks that the function that calls ForEach can recover a panic of the function that ForEach calls,
+// even if the panic is on another goroutine.
 func TestForEachPassesPanicsOn(t *testing.T) {
 	for _, n := range []int{1, 5} {
 		func() {

@@ -72,8 +72,8 @@ func TestPositionsThatKeepMoving(t *testing.T) {
 	refusedWhole("changes while it is read")(t, v, len(list), err)
 }
 
-// TestLotsOnEveryPageSize reads different and equal lots of a position with every page size. The client must always return the same
-// lots.
+// TestLotsOnEveryPageSize reads different lots, equal lots, and lots of two markets in turn, with every page size. The client must
+// return all lots. Only if all pages with different cursors look the same, the client must return an error.
 func TestLotsOnEveryPageSize(t *testing.T) {
 	const total = 7
 	lots := map[string]func(i int) string{
@@ -105,7 +105,7 @@ func TestLotsOnEveryPageSize(t *testing.T) {
 					}))
 					list, err := v.client(t).Positions(asUser(t), wallet)
 					if name == "in turn" && by == "cursor" && size == 2 {
-						refusedWhole("repeats its pages")(t, v, len(list), err) // these pages look like repeated pages
+						refusedWhole("repeats its pages")(t, v, len(list), err) // all pages with two rows look the same
 						return
 					}
 					must(t, err)

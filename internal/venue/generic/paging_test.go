@@ -14,7 +14,7 @@ import (
 	"oddsgraph/internal/market/reqctx"
 )
 
-// rowsJSON returns a list of rows with the numbers from..to-1. Each row is valid both as a position and as an order.
+// rowsJSON returns a list of the rows with the numbers in [from,to). Each row is valid both as a position and as an order.
 func rowsJSON(from, to int) string {
 	var rows []string
 	for i := from; i < to; i++ {
@@ -23,7 +23,8 @@ func rowsJSON(from, to int) string {
 	return "[" + strings.Join(rows, ",") + "]"
 }
 
-// readBoth reads the positions of an account, and then the orders. It passes the number of rows of each read to check.
+// readBoth reads the positions of an account, and then the orders. It passes the number of rows and the error of each read to the
+// function check.
 func readBoth(t *testing.T, h http.HandlerFunc, check func(t *testing.T, v *fakeVenue, rows int, err error)) {
 	for _, name := range []string{"positions", "orders"} {
 		t.Run(name, func(t *testing.T) {
@@ -56,7 +57,7 @@ func complete(rows, calls int) func(*testing.T, *fakeVenue, int, error) {
 	}
 }
 
-// refusedWhole returns a check that the read returned no rows, and an error that contains why.
+// refusedWhole returns a check that the read returned no rows, and an UPSTREAM_BAD_RESPONSE error that contains the given text.
 func refusedWhole(why string) func(*testing.T, *fakeVenue, int, error) {
 	return func(t *testing.T, _ *fakeVenue, got int, err error) {
 		t.Helper()
@@ -96,7 +97,8 @@ func TestWholeListsFollowOffsets(t *testing.T) {
 	}
 }
 
-// TestWholeListsThatLookCut checks that the client requests a further page if the length of a list is a multiple of roundCount.
+// TestWholeListsThatLookCut checks that the client requests a further page if the length of a list is a multiple of roundCount and
+// the response does not say that the list ends.
 func TestWholeListsThatLookCut(t *testing.T) {
 	t.Run("were cut", func(t *testing.T) {
 		readBoth(t, func(w http.ResponseWriter, r *http.Request) {
@@ -197,7 +199,8 @@ func TestWholeListsReportTheBadRow(t *testing.T) {
 	})
 }
 
-// TestPagesOfTrades reads all pages of a list. Each read uses the page token that the previous read returned.
+// TestPagesOfTrades reads all pages of the trades, and then of the history. Each read uses the page token that the previous read
+// returned.
 func TestPagesOfTrades(t *testing.T) {
 	const total = 7
 	row := func(i int) string {

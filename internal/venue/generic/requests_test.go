@@ -138,7 +138,7 @@ func TestRequestBytes(t *testing.T) {
 	compareGolden(t, filepath.Join("testdata", "requests.txt"), got.String())
 }
 
-// recordRequests makes a read with a new client and returns its requests as text.
+// recordRequests makes a read with a new client and returns the requests of the read as text.
 func recordRequests(t *testing.T, mode string, responses []string, call func(context.Context, *testing.T, *Client) error) string {
 	t.Helper()
 	var mu sync.Mutex

@@ -228,8 +228,8 @@ func TestEveryCallOfAReadIsAdmitted(t *testing.T) {
 	}
 }
 
-// TestTransportRepeatsNoCall has the venue close a reused connection without a response. net/http would then repeat the call, which
-// the rate limit has not admitted a second time. The client must prevent the repetition.
+// TestTransportRepeatsNoCall makes a call on a reused connection, which the venue closes without a response. net/http would then
+// repeat the call, which the rate limit has not admitted a second time. The client must prevent the repetition.
 func TestTransportRepeatsNoCall(t *testing.T) {
 	var came, reused atomic.Int64
 	v := newVenue(t, everywhere(func(w http.ResponseWriter, r *http.Request) {

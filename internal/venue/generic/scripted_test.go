@@ -37,15 +37,16 @@ func (s *scripted) calls() int {
 	return len(s.asked)
 }
 
-// client returns a client without retries, whose Config.Rand always returns draws.
-func (s *scripted) client(t testing.TB, draws float64, edit ...func(*Config)) *Client {
+// client returns a client without retries. Config.Rand of the client always returns the given number. The functions in edit may
+// change the configuration.
+func (s *scripted) client(t testing.TB, random float64, edit ...func(*Config)) *Client {
 	t.Helper()
-	script := func(cfg *Config) { cfg.Transport, cfg.Rand = s, func() float64 { return draws } }
+	script := func(cfg *Config) { cfg.Transport, cfg.Rand = s, func() float64 { return random } }
 	return newClient(t, "http://venue.invalid", append([]func(*Config){script}, edit...)...)
 }
 
-// respond returns a response. header contains names and values in turn. If body is empty, the response has the error body of the
-// venue.
+// respond returns a function that returns a response. The parameter header contains names and values in turn. If the parameter body
+// is empty, the response has a body that reports an error.
 func respond(status int, body string, header ...string) func(*http.Request) (*http.Response, error) {
 	if body == "" {
 		body = `{"success":false,"error":"the reason","code":"WHATEVER"}`
@@ -59,7 +60,7 @@ func respond(status int, body string, header ...string) func(*http.Request) (*ht
 	}
 }
 
-// failWith returns an error without a response.
+// failWith returns a function that returns err and no response.
 func failWith(err error) func(*http.Request) (*http.Response, error) {
 	return func(*http.Request) (*http.Response, error) { return nil, err }
 }
@@ -70,7 +71,7 @@ func hangUntilDone(r *http.Request) (*http.Response, error) {
 	return nil, r.Context().Err()
 }
 
-// withoutBooks responds like answer, but fails requests for order books.
+// withoutBooks returns a function that responds like the function answer, but with an error to requests for order books.
 func withoutBooks(answer func(*http.Request) (*http.Response, error)) func(*http.Request) (*http.Response, error) {
 	return func(r *http.Request) (*http.Response, error) {
 		if r.URL.Path == paths[reqctx.EndpointBook] {
@@ -80,7 +81,7 @@ func withoutBooks(answer func(*http.Request) (*http.Response, error)) func(*http
 	}
 }
 
-// validResponse responds to every read of the tests.
+// validResponse returns a valid response to every read in the variable reads.
 func validResponse(r *http.Request) (*http.Response, error) {
 	const m = `{"marketId":"M1","slug":"will-it-rain","question":"?","outcomes":[{"tokenId":"101","outcome":"YES"}]}`
 	body, ok := map[string]string{
@@ -104,7 +105,8 @@ func validResponse(r *http.Request) (*http.Response, error) {
 	return respond(200, body)(r)
 }
 
-// permit is a reqctx.Permit that counts calls and refuses every call from number refuseFrom on.
+// permit is a reqctx.Permit that counts the calls that it admits. If refuseFrom is not 0, it refuses the call with this number and
+// all later calls. The first call has the number 1.
 type permit struct {
 	mu           sync.Mutex
 	admitted     int

@@ -105,8 +105,8 @@ func TestSpreadsFailOverToBooks(t *testing.T) {
 					cfg.Timeout = 100 * time.Millisecond
 				}
 			})
-			// read reads the spreads of two tokens. It expects wantSpreads calls to the spreads endpoint, and ofBooks spreads that
-			// the client took from order books.
+			// The function read reads the spreads of two tokens. It expects wantSpreads calls to the spreads endpoint. It also
+			// expects that the client takes ofBooks spreads from order books, with one call for each.
 			read := func(when string, wantSpreads, ofBooks int) {
 				t.Helper()
 				spreads.Store(0)
@@ -136,7 +136,7 @@ func TestSpreadsFailOverToBooks(t *testing.T) {
 				fails.Store(true)
 				first := test.first
 				if known {
-					first = 1 // the list is known to be supported
+					first = 1 // the client knows that the venue supports the list
 				}
 				read("failing", first, ofBooks)
 				read("at the same instant", test.second, ofBooks)
@@ -151,8 +151,9 @@ func TestSpreadsFailOverToBooks(t *testing.T) {
 	}
 }
 
-// TestBooksForSpreadsAreBounded checks that the client makes few calls for order books if these calls fail, too, or exceed the
-// venue's rate limit.
+// TestBooksForSpreadsAreBounded checks the number of calls for order books if the spreads endpoint fails. The client must make few
+// calls if these calls fail, too, or exceed the venue's rate limit. If the venue has no books, the client may make a call for each
+// token.
 func TestBooksForSpreadsAreBounded(t *testing.T) {
 	for name, test := range map[string]struct {
 		book  func(n int32) http.HandlerFunc
