@@ -31,7 +31,7 @@ type codec struct {
 
 	mu       sync.Mutex
 	commands uint64
-	// unanswered contains, by their id, the commands that the venue has not answered yet.
+	// unanswered contains the commands that the venue has not answered yet, by the id of the command.
 	unanswered map[uint64]command
 	// sids contains the subscriptions of the socket by the venue's id.
 	sids     map[uint64]*subscription
@@ -62,7 +62,7 @@ type subjectState struct {
 	sid uint64
 	// book is set only on the channel of order books. It is nil before the first snapshot and after a gap.
 	book *ladder
-	// askedAt is the time at which the codec requested a snapshot. It becomes zero when the snapshot arrives.
+	// askedAt is the time at which the codec requested a snapshot. It becomes zero when the snapshot arrives, and after a gap.
 	askedAt time.Time
 	// last contains the most recent prices. It is set only on the channel of prices.
 	last *tick
@@ -83,8 +83,8 @@ type command struct {
 // maxUnanswered bounds the number of commands that the codec remembers.
 const maxUnanswered = 1024
 
-// Protocol returns the protocol of Kalshi's stream. header returns the headers that sign a handshake. The venue may send no data
-// for a long time. So the ping is a command, which the venue must answer with a frame.
+// Protocol returns the protocol of Kalshi's stream. The function header returns the headers that sign a handshake. The venue may
+// send no data for a long time. So the ping is a command, which the venue must answer with a frame.
 func Protocol(header func() (http.Header, error)) *stream.Protocol {
 	return &stream.Protocol{
 		NewCodec:     func(_ messages.Topic, env stream.Env) stream.Codec { return newCodec(env.Observer, time.Now) },
@@ -118,8 +118,8 @@ func subjectOf(t messages.Topic) (sub subject, s side, ok bool) {
 	return subject{}, yes, false
 }
 
-// subjectName returns the venue's subject of a topic. Both tokens of a market share a subject. On the market channel, which has no
-// filter, all markets share one subject.
+// subjectName returns a name for the venue's subject of a topic. Both tokens of a market share a subject. On the market channel,
+// which has no filter, all markets share one subject. A topic that Kalshi does not stream has its own name.
 func subjectName(t messages.Topic) string {
 	sub, _, ok := subjectOf(t)
 	switch {

@@ -125,7 +125,8 @@ func TestSession(t *testing.T) {
 	g.compare()
 }
 
-// open subscribes the books of topics. It passes the codec a snapshot of each market with a bid of 10 at 0.40 on both sides.
+// open subscribes the books of topics. It passes the codec a snapshot of each market with a bid of 10 at 0.40 for each outcome, and
+// returns the number of the last snapshot.
 func (r *rig) open(topics ...messages.Topic) (seq int) {
 	r.t.Helper()
 	r.request(stream.VerbSubscribe, topics...)
@@ -151,7 +152,7 @@ func deltaFrame(seq int, ticker, side, price, delta string) string {
 	return fmt.Sprintf(`{"type":"orderbook_delta","sid":1,"seq":%d,"msg":{"market_ticker":%q,"price_dollars":%q,"delta_fp":%q,"side":%q}}`, seq, ticker, price, delta, side)
 }
 
-// kinds returns the first line that describe returns for each event.
+// kinds returns the first line that describe returns for each event. The lines are sorted.
 func kinds(events []stream.Event) (out []string) {
 	for _, e := range events {
 		line, _, _ := strings.Cut(describe(e), "\n")
@@ -161,8 +162,8 @@ func kinds(events []stream.Event) (out []string) {
 	return out
 }
 
-// TestGapOfSubscription checks that a missing message of a subscription makes the codec mark the books of all its markets as lost.
-// The codec must request all these books with one command.
+// TestGapOfSubscription checks that a missing message of a subscription makes the codec mark the books of all markets of the
+// subscription as lost. The codec must request all these books with one command.
 func TestGapOfSubscription(t *testing.T) {
 	r := newRig(t)
 	a, an, b := book("A:yes"), book("A:no"), book("B:yes")
@@ -196,7 +197,8 @@ func TestGapOfSubscription(t *testing.T) {
 	}
 }
 
-// TestAnswersAreNumbered checks that a response to a command has a number in the sequence of the subscription.
+// TestAnswersAreNumbered checks that a response to a command has a number in the sequence of the subscription. It also checks that
+// the codec drops a frame with a repeated number.
 func TestAnswersAreNumbered(t *testing.T) {
 	r := newRig(t)
 	seq := r.open(book("A:yes"))

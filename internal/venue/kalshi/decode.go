@@ -28,7 +28,7 @@ var (
 // maxDepth bounds the levels of a side of a streamed book. With the usual tick size, there are 999 prices.
 const maxDepth = 1000
 
-// Decode returns the events of a frame.
+// Decode returns the events of a frame. A frame that is not JSON is an EventGarbage, and a frame without events is an EventLife.
 func (c *codec) Decode(frame []byte, at time.Time) []stream.Event {
 	note := c.observer.Drift
 	v, err := wire.Parse(frame)
@@ -96,7 +96,8 @@ func (c *codec) breakAll(sid uint64) (events []stream.Event) {
 	return events
 }
 
-// breakOne marks the state of a subject as lost. It skips a number of each topic of the subject, so that readers see a gap.
+// breakOne marks the state of a subject as lost. It skips a number of each topic of the subject, so the numbers of the topic have a
+// gap.
 func (c *codec) breakOne(state *subjectState) []stream.Event {
 	state.book, state.askedAt = nil, time.Time{}
 	return c.bad(state.topics())
@@ -133,8 +134,8 @@ var frames = map[string]func(*codec, received) []stream.Event{
 	"error":               (*codec).failure,
 }
 
-// subjectOfFrame returns the ticker of a frame's market and the state of its subject. state is nil if no topic of the subject is
-// subscribed.
+// subjectOfFrame returns the ticker of a frame's market and the state of the market's subject. If no topic of the subject is
+// subscribed, the result state is nil.
 func (c *codec) subjectOfFrame(channel messages.Channel, f received) (ticker string, state *subjectState) {
 	ticker = f.msg.RequireID(fieldMarketTicker)
 	return ticker, c.subjects[subject{channel, ticker}]
@@ -147,7 +148,8 @@ func (c *codec) message(t messages.Topic, kind messages.Kind, f received) *messa
 	}
 }
 
-// deliver returns an event for each wanted outcome of a subject. fill sets the fields that are specific to the kind of message.
+// deliver returns an event for each wanted outcome of a subject. The function fill sets the fields that are specific to the kind of
+// message.
 func (c *codec) deliver(state *subjectState, kind messages.Kind, f received, fill func(s side, m *messages.Message)) (events []stream.Event) {
 	for _, s := range sides {
 		if t := state.wanted[s]; t.ID != "" {
@@ -233,7 +235,7 @@ func (c *codec) ticker(f received) []stream.Event {
 	return c.prices(ticker, state)
 }
 
-// prices returns the events that deliver the last prices of a subject. If the market has no price, it returns no event.
+// prices returns the events that deliver the last prices of a subject. If the market has no price, prices returns no event.
 func (c *codec) prices(ticker string, state *subjectState) []stream.Event {
 	q := state.last.quote
 	if q.price(ticker, yes) == nil {
@@ -321,7 +323,7 @@ func (c *codec) ended(f received) []stream.Event {
 	return c.confirm(f.id)
 }
 
-// confirm returns the acknowledgement of a command and forgets the command.
+// confirm returns the acknowledgement of a command and forgets the command. If the command is unknown, confirm returns no event.
 func (c *codec) confirm(id uint64) []stream.Event {
 	about, ok := c.unanswered[id]
 	if !ok {

@@ -15,7 +15,7 @@ import (
 
 var update = flag.Bool("update", false, "rewrite the golden files")
 
-// document returns a file of testdata.
+// document parses a file of testdata.
 func document(t *testing.T, name string) wire.Value {
 	t.Helper()
 	b, err := os.ReadFile(filepath.Join("testdata", name))
@@ -62,7 +62,7 @@ func (g *golden) compare() {
 	}
 }
 
-// rows reads each row of a list with read and returns a golden file of the results and errors.
+// rows reads each row of a list with the function read and returns a golden file of the results, errors and notes.
 func rows(t *testing.T, name string, list []wire.Value, read func(r *wire.Row) any) *golden {
 	t.Helper()
 	g := &golden{t: t, name: name}

@@ -17,12 +17,13 @@ const (
 	StreamPath = "/trade-api/ws/v2"
 )
 
-// The greatest numbers of markets in one call.
+// The bounds of one call.
 const (
+	// maxTickers is the greatest number of markets in one call.
 	maxTickers = 100
-	// maxBilled is for books and candlesticks. Kalshi bills such a call for each of its markets.
+	// maxBilled is the greatest number of markets in one call for books or candlesticks. Kalshi bills such a call for each market.
 	maxBilled = 5
-	// maxCandles bounds the candlesticks of all markets of a call.
+	// maxCandles bounds the total number of candlesticks of all markets in one call.
 	maxCandles = 10_000
 )
 
@@ -69,7 +70,7 @@ func New(cfg rest.Config) (*Driver, error) {
 	return &Driver{client}, nil
 }
 
-// MaxKeys returns the greatest number of keys in one call of an endpoint. Two tokens of one market count as one key.
+// MaxKeys returns the greatest number of ids in one call of an endpoint. Two tokens of one market count as one id.
 func (d *Driver) MaxKeys(e reqctx.Endpoint) int {
 	switch e {
 	case reqctx.EndpointPrices, reqctx.EndpointSpreads, reqctx.EndpointMarketsByID, reqctx.EndpointMarketsByToken:
@@ -80,8 +81,8 @@ func (d *Driver) MaxKeys(e reqctx.Endpoint) int {
 	return 1
 }
 
-// Cost returns the least number of calls that a batch of keys needs. Reads of archived markets, empty books and events need further
-// calls.
+// Cost returns the least number of calls that a read of several ids needs. The parameter keys is the number of ids. Reads of
+// archived markets, empty books and events need further calls.
 func (d *Driver) Cost(e reqctx.Endpoint, keys, _ int) int {
 	size := d.MaxKeys(e)
 	return (max(keys, 0) + size - 1) / size

@@ -61,7 +61,7 @@ func text(body string) func(url.Values) (int, string) {
 	return func(url.Values) (int, string) { return http.StatusOK, body }
 }
 
-// newDriver returns a driver whose transport is a stub with answers.
+// newDriver returns a driver, and the stub with the given answers that is its transport.
 func newDriver(t *testing.T, answers map[string]func(url.Values) (int, string)) (*Driver, *stub) {
 	t.Helper()
 	s := &stub{answers: answers}
@@ -140,7 +140,8 @@ func TestBooksFitTheBucket(t *testing.T) {
 	}
 }
 
-// TestUnknownIDs checks that the driver makes no call for ids that no token or market of Kalshi can have.
+// TestUnknownIDs checks that the driver makes no call for ids that no token or market of Kalshi can have. An id that is not valid
+// in any venue must get an error.
 func TestUnknownIDs(t *testing.T) {
 	d, s := newDriver(t, nil)
 	ctx := context.Background()
@@ -324,7 +325,8 @@ func TestUnsupported(t *testing.T) {
 	}
 }
 
-// TestDriverOnSimulator makes all kinds of reads from the simulator and checks that their results agree with each other.
+// TestDriverOnSimulator reads all markets, and the books and spreads of 60 tokens, from the simulator. It checks that the books and
+// spreads agree, and the number of calls.
 func TestDriverOnSimulator(t *testing.T) {
 	clock := tool.NewClock(start)
 	sim := simulator.New(simulator.Config{Demo: demo.Config{Markets: 200, Seed: 5, Clock: clock}, Keys: map[string]*rsa.PublicKey{}, TokensPerSecond: 1 << 20})

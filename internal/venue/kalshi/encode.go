@@ -74,7 +74,7 @@ func (c *codec) send(cmd string, p *params, about command) []byte {
 
 // subscribe subscribes the topics of one channel. If the socket does not have the market of a topic yet, subscribe adds the market
 // to a subscription of the channel, or starts a new subscription. If the socket already has the market, subscribe requests the
-// current state of the market again, because the new topic needs it.
+// current state of the market again, because the new topic needs this state.
 func (c *codec) subscribe(r *stream.Request, now time.Time) (out [][]byte) {
 	channel := r.Topics[0].Channel
 	var fresh, known []subject
@@ -158,8 +158,9 @@ func (c *codec) snapshots(subs []subject, about command, now time.Time) (out [][
 	return out
 }
 
-// unsubscribe ends topics. If no topic of a market is wanted any more, unsubscribe removes the market from its subscription. If the
-// subscription then has no markets, unsubscribe ends the subscription, because Kalshi would send all markets of the venue to it.
+// unsubscribe ends topics. If no topic of a market is wanted any more, unsubscribe removes the market from its subscription. A
+// market without a confirmed subscription stays. If the subscription then has no markets, unsubscribe ends the subscription,
+// because on a subscription without markets Kalshi would send all markets of the venue.
 func (c *codec) unsubscribe(r *stream.Request) (out [][]byte) {
 	bySID := make(map[uint64][]subject)
 	for _, t := range r.Topics {

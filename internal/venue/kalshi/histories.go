@@ -29,7 +29,8 @@ func (d *Driver) PriceHistories(ctx context.Context, list []queries.PriceHistory
 	})
 }
 
-// histories returns the lookup of the candlesticks of UTC days.
+// histories returns the lookup of the candlesticks of UTC days. If a response lacks a market, the lookup reads the market's
+// candlesticks from the archive with a further call.
 func (d *Driver) histories(from, to market.Date) rest.Lookup[history] {
 	const e = reqctx.EndpointPriceHistory
 	days := int(to-from) + 1

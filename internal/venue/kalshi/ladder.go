@@ -25,7 +25,8 @@ func priceKey(p market.Decimal) string { return p.Reduce().String() }
 
 var errNegative = errors.New("a change makes a level negative")
 
-// add adds a signed change to the bids of a side and returns the new total.
+// add adds a signed change to the bids of a side and returns the new total. If the new total is negative, add changes nothing and
+// returns errNegative.
 func (l ladder) add(s side, price, delta market.Decimal) (total market.Decimal, err error) {
 	key := priceKey(price)
 	total = l[s][key].Add(delta)
@@ -40,8 +41,8 @@ func (l ladder) add(s side, price, delta market.Decimal) (total market.Decimal, 
 	return total, nil
 }
 
-// changeOf returns the change of an outcome's book after the total of the bids for bidder at price has become total. A bid for the
-// other outcome at p is an ask at 1 − p.
+// changeOf returns the change of an outcome's book after a change of the bids. The parameter bidder is the outcome for which these
+// bids are, price is their price, and total is their new size. A bid for the other outcome at p is an ask at 1 − p.
 func changeOf(outcome, bidder side, price, total market.Decimal) market.LevelChange {
 	if outcome == bidder {
 		return market.LevelChange{Side: market.SideBuy, Level: market.Level{Price: price, Size: total}}

@@ -48,8 +48,8 @@ func statusOf(raw string) market.Status {
 // minOrder is the least number of contracts of an order. minFraction is this number for markets with fractional trading.
 var minOrder, minFraction = market.NewDecimal(1, 0), market.NewDecimal(1, -2)
 
-// readMarket reads a market. e may be nil. readMarket leaves out the volumes, because Kalshi's volumes are numbers of contracts,
-// but market.Market has amounts of money.
+// readMarket reads a market. The parameter e is the event of the market, or nil. readMarket leaves out the volumes, because
+// Kalshi's volumes are numbers of contracts, but market.Market has amounts of money.
 func readMarket(r *wire.Row, e *eventRow) *market.Market {
 	ticker := r.RequireID(fieldTicker)
 	m := &market.Market{
@@ -91,7 +91,7 @@ func rules(r *wire.Row) string {
 	return strings.TrimSpace(r.Text(fieldRulesPrimary) + "\n\n" + r.Text(fieldRulesSecondary))
 }
 
-// tickSize returns the step between prices. It returns nil if the step depends on the price.
+// tickSize returns the step between prices. If the step depends on the price, is missing or is unreadable, tickSize returns nil.
 func tickSize(r *wire.Row) *market.Decimal {
 	list, ok := r.Of(fieldPriceRanges).List()
 	if !ok && !r.Of(fieldPriceRanges).IsNull() {

@@ -14,7 +14,8 @@ var (
 
 // quote contains the prices of a market. All fields are prices of YES.
 type quote struct {
-	// bid or ask is nil if that side of the book is empty. last is nil if the market never traded.
+	// bid or ask is nil if that side of the book is empty. Both are nil if the venue's bid is above its ask. last is nil if the
+	// market never traded.
 	bid, ask, last *market.Decimal
 	// settled is the final value of a YES share. It is nil until the market is resolved.
 	settled *market.Decimal

@@ -26,7 +26,7 @@ var filters = map[market.Status]string{
 }
 
 // Search returns one page of markets in the venue's order, without the markets that combine other markets. A page may be short
-// although there is a next page.
+// although there is a next page. Unreadable rows are reported in LeftOut.
 //
 // Kalshi has no search. So the error is UNSUPPORTED if q has a text, a category, a tag, a sort other than relevance, several
 // states, or a state by which Kalshi cannot filter. If q has an event, q may also have several states, any state, and a sort by end

@@ -37,7 +37,7 @@ func (s side) price(ofYes market.Decimal) market.Decimal {
 	return one.Sub(ofYes)
 }
 
-// optional is like price. If ofYes is nil, it returns nil.
+// optional is like price. If ofYes is nil, optional returns nil.
 func (s side) optional(ofYes *market.Decimal) *market.Decimal {
 	if ofYes == nil || s == yes {
 		return ofYes
@@ -58,7 +58,7 @@ func parseToken(id string) (ticker string, s side, ok bool) {
 	return "", yes, false
 }
 
-// maxTicker is the greatest length of a ticker.
+// maxTicker is the greatest length of a ticker in bytes.
 const maxTicker = 200
 
 // isTicker reports whether s may be the ticker of a market, event or series: letters in upper case, digits, points, hyphens and

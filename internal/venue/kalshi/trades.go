@@ -16,8 +16,8 @@ import (
 const maxTrades = 100
 
 // MarketTrades returns one page of the trades of a market. If q has a token, each trade has the price and the side for this token.
-// If q has no token, each trade is a purchase of the outcome that the taker bought. If q.MarketID is not a ticker, the page is
-// empty.
+// If q has no token, each trade is a purchase of the outcome that the taker bought. If q.MarketID is not a ticker, or the token is
+// not of this market, the page is empty.
 func (d *Driver) MarketTrades(ctx context.Context, q queries.MarketTrades) (*queries.TradePage, error) {
 	const e = reqctx.EndpointMarketTrades
 	ticker, s, ok := parseToken(q.TokenID)
@@ -42,7 +42,8 @@ func (d *Driver) MarketTrades(ctx context.Context, q queries.MarketTrades) (*que
 	})
 }
 
-// trades requests a page. It returns each trade as the two trades from readTrade. It reports trades of other markets in LeftOut.
+// trades requests a page. It returns each trade as the two trades from readTrade. It reports unreadable trades and trades of other
+// markets in LeftOut. If all trades are such trades, the error is UPSTREAM_BAD_RESPONSE.
 func (d *Driver) trades(ctx context.Context, rq *rest.Request, q queries.MarketTrades) (*queries.TradePage, [][2]market.Trade, error) {
 	payload, err := d.client.Get(ctx, rq)
 	if err != nil {

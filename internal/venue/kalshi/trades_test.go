@@ -16,7 +16,7 @@ func TestTradeRows(t *testing.T) {
 }
 
 // TestMarketTrades reads a page for a market and for each token of the market. The driver must leave out and report rows of other
-// markets.
+// markets. If all rows are of other markets, the read must fail.
 func TestMarketTrades(t *testing.T) {
 	d, s := newDriver(t, map[string]func(url.Values) (int, string){"/markets/trades": file(t, "trades.json")})
 	for _, test := range []struct{ token, want string }{
@@ -47,8 +47,8 @@ func TestMarketTrades(t *testing.T) {
 	}
 }
 
-// TestTradesWithoutACall checks that the driver makes no call for the trades of a market that Kalshi cannot have, or if an argument
-// is invalid.
+// TestTradesWithoutACall checks that the driver makes no call for the trades of a market that Kalshi cannot have, for a token of
+// another market, or if an argument is invalid.
 func TestTradesWithoutACall(t *testing.T) {
 	d, s := newDriver(t, nil)
 	for _, q := range []queries.MarketTrades{{MarketID: "0xa1"}, {MarketID: "A-1", TokenID: "B-1:yes"}, {MarketID: "A-1", TokenID: "123"}} {
