@@ -23,7 +23,7 @@ const (
 	recordsPage = 100
 	// maxPositions bounds the positions of an account.
 	maxPositions = 10_000
-	// maxReads bounds how often a list is read whose rows move to other pages during the read.
+	// If rows of a list move to other pages while the list is read, the list is read at most maxReads times.
 	maxReads = 3
 )
 
@@ -34,14 +34,15 @@ func forAccount(e reqctx.Endpoint, a market.Address) *rest.Request {
 	return rq
 }
 
-// ofList calls read and records the result for the backoff of the list. If the backoff has not ended, ofList returns the error of
-// the last read without calling read. list is the address of an account, or the query of a public list.
+// ofList calls the function read and records its result for the backoff of a list. If the backoff has not ended, ofList does not
+// call the function and returns the error of the last read. The parameter list is the address of an account, or the query of a
+// public list.
 func ofList[T any](d *Driver, e reqctx.Endpoint, list string, read func() (T, error)) (T, error) {
 	return rest.WithBackoff(d.data, e, d.data.Digest(list), read)
 }
 
-// Balance returns the value of an account's positions. The value contains no cash, because Polymarket's APIs do not report balances
-// on the blockchain.
+// Balance returns the value of an account's positions, or nil if Polymarket does not know the account. The value contains no cash,
+// because Polymarket's APIs do not report balances on the blockchain.
 func (d *Driver) Balance(ctx context.Context, a market.Address) (*market.Balance, error) {
 	const e = reqctx.EndpointBalance
 	return ofList(d, e, string(a), func() (*market.Balance, error) {
@@ -75,7 +76,7 @@ func (d *Driver) Positions(ctx context.Context, a market.Address) ([]market.Posi
 	})
 }
 
-// allPositions reads all pages. moved reports that the same token is on two pages. This means that a row has moved to another page
+// allPositions reads all pages. The result moved reports that the same token is on two pages. A row has then moved to another page
 // during the read, so another row may be missing.
 func (d *Driver) allPositions(ctx context.Context, a market.Address) (all []market.Position, moved bool, err error) {
 	const e = reqctx.EndpointPositions
@@ -158,12 +159,13 @@ type records[T any] struct {
 	bad  rest.RowErrors
 	// at is the start of this page.
 	at pageToken
-	// next is the cursor of the next page.
+	// next is the cursor of the next page. It is empty on the last page.
 	next string
 }
 
-// readRecords requests one page of the records that rq selects, from the time from to the time to, both included. The request has
-// both times rounded down to whole seconds.
+// readRecords requests one page of the records that rq selects and whose times are in a period. If the start or the end of the
+// period is zero, the period has no such bound. The request has both bounds rounded down to whole seconds. A limit of 0 means
+// recordsPage.
 func readRecords[T any](ctx context.Context, d *Driver, rq *rest.Request, from, to time.Time, limit int, page string, read func(*wire.Row) T) (records[T], error) {
 	e, list := rq.Endpoint, cmp.Or(string(rq.Account), rq.Query.String())
 	if limit < 0 || limit > recordsPage {
@@ -205,7 +207,8 @@ func readRecords[T any](ctx context.Context, d *Driver, rq *rest.Request, from, 
 	})
 }
 
-// Trades returns one page of an account's trades as maker and as taker, newest first. Unreadable rows are reported in LeftOut.
+// Trades returns one page of an account's trades as maker and as taker, newest first. Unreadable rows are reported in LeftOut. If
+// q.MarketID is not a condition id, the page is empty.
 func (d *Driver) Trades(ctx context.Context, a market.Address, q queries.Trades) (*queries.TradePage, error) {
 	const e = reqctx.EndpointTrades
 	rq := forAccount(e, a)
@@ -230,7 +233,8 @@ func (d *Driver) Trades(ctx context.Context, a market.Address, q queries.Trades)
 }
 
 // History returns one page of an account's activity, newest first. Unreadable rows are reported in LeftOut. If q.Kinds is empty,
-// the page has no tips, because Polymarket sends tips only if the request asks for them.
+// the page has no records of the kind market.HistoryTransfer, because Polymarket sends them only if the request asks for them. If
+// Polymarket has no records of the kinds in q.Kinds, the page is empty.
 func (d *Driver) History(ctx context.Context, a market.Address, q queries.History) (*queries.HistoryPage, error) {
 	const e = reqctx.EndpointHistory
 	var types []string

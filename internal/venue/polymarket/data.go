@@ -29,7 +29,7 @@ const maxCursor = 1024
 
 var errCursor = errors.New("the cursor of the next page is missing or unreadable")
 
-// readPage reads {data:[…],pagination:{has_more,next_cursor}}. next is empty on the last page.
+// readPage reads {data:[…],pagination:{has_more,next_cursor}}. On the last page, the result next is empty.
 func readPage(payload wire.Value) (rows []wire.Value, next string, err error) {
 	pagination := fieldPagination.Of(payload)
 	rows, ok := listOf(payload, fieldData)

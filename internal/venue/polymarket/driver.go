@@ -89,7 +89,7 @@ const (
 	pathTag        = "/tags/slug/"
 )
 
-// MaxKeys returns the greatest number of keys in one call of an endpoint.
+// MaxKeys returns the greatest number of ids in one call of an endpoint.
 func (d *Driver) MaxKeys(e reqctx.Endpoint) int {
 	switch e {
 	case reqctx.EndpointPrices, reqctx.EndpointSpreads, reqctx.EndpointBook:
@@ -102,8 +102,8 @@ func (d *Driver) MaxKeys(e reqctx.Endpoint) int {
 	return 1
 }
 
-// Cost returns the least number of calls that a batch of keys needs. Prices of tokens without a midpoint, closed markets and
-// further pages need further calls.
+// Cost returns the least number of calls that a read of several ids needs. The parameter keys is the number of ids. Prices of
+// tokens without a midpoint, closed markets and further pages need further calls.
 func (d *Driver) Cost(e reqctx.Endpoint, keys, _ int) int {
 	size := d.MaxKeys(e)
 	return (max(keys, 0) + size - 1) / size

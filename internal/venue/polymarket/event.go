@@ -32,7 +32,8 @@ type marketRow struct {
 	undecided bool
 }
 
-// readMarkets reads {markets:[…]}. next is the cursor of the next page. A bad row has no market.
+// readMarkets reads {markets:[…]}. The result next is the cursor of the next page, or empty on the last page. A bad row has no
+// market.
 func readMarkets(payload wire.Value, note func(string)) (rows []marketRow, next string, err error) {
 	list, ok := listOf(payload, fieldMarkets)
 	if !ok {
@@ -44,7 +45,8 @@ func readMarkets(payload wire.Value, note func(string)) (rows []marketRow, next 
 	return marketRows(list, nil, note), next, nil
 }
 
-// listOf returns the list in a field of an object. Null is an empty list.
+// listOf returns the list in a field of an object. Null is an empty list. If the field is missing or is no list, the second result
+// is false.
 func listOf(payload wire.Value, f wire.Field) ([]wire.Value, bool) {
 	list := f.Of(payload)
 	return list.Elements(), list.Kind() == wire.List || list.IsNull() && f.PresentIn(payload)
@@ -59,14 +61,14 @@ func keysetCursor(payload wire.Value) (string, error) {
 	return "", errUnreadablePager
 }
 
-// marketRows reads markets. in is the event that contains the markets. It is nil if the markets are not in an event.
-func marketRows(list []wire.Value, in *wire.Row, note func(string)) []marketRow {
+// marketRows reads markets. The parameter event is the event that contains the markets, or nil if the markets are not in an event.
+func marketRows(list []wire.Value, event *wire.Row, note func(string)) []marketRow {
 	rows := make([]marketRow, 0, len(list))
 	for _, v := range list {
 		r := wire.NewRow(v, note)
 		row := marketRow{row: r}
 		if r.Err == nil {
-			row.market, row.undecided = readMarket(r, in)
+			row.market, row.undecided = readMarket(r, event)
 		}
 		if r.Err != nil {
 			note("bad row")
@@ -107,8 +109,8 @@ func readEvent(v wire.Value, note func(string)) (eventRow, error) {
 	return out, nil
 }
 
-// isPlaceholder reports whether a market of an augmented event represents the outcome "Other" or an outcome that has no name yet,
-// such as "Person A". Placeholders are not traded.
+// isPlaceholder reports whether a market of an augmented event represents the outcome "Other", or an outcome that has no name yet,
+// such as "Person A". A market of the second kind is a placeholder only if it has no volume.
 func isPlaceholder(row marketRow) bool {
 	if row.row.Object.Kind() != wire.Object {
 		return false
@@ -120,7 +122,7 @@ func isPlaceholder(row marketRow) bool {
 	return m != nil && placeholder.MatchString(m.GroupItemTitle) && (m.Volume == nil || m.Volume.IsZero())
 }
 
-// Event returns an event with its markets, or nil if Polymarket does not know the event.
+// Event returns an event with its markets, or nil if Polymarket does not know the event. If ref has an id, Event ignores the slug.
 func (d *Driver) Event(ctx context.Context, ref market.EventRef) (*market.Event, error) {
 	const e = reqctx.EndpointEvent
 	parameter, id := "id", ref.EventID
@@ -152,7 +154,8 @@ func (d *Driver) Event(ctx context.Context, ref market.EventRef) (*market.Event,
 	})
 }
 
-// findEvent reads the response for one event. If the response contains no event, findEvent returns nil.
+// findEvent reads the response for one event. If the response contains no event, findEvent returns nil. If it contains another
+// event, findEvent returns an error.
 func findEvent(payload wire.Value, ref market.EventRef, n *rest.Drift) (*market.Event, error) {
 	const e = reqctx.EndpointEvent
 	list, err := readEvents(payload)

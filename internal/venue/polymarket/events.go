@@ -28,8 +28,8 @@ var eventOrders = map[queries.Sort]string{
 
 // SearchEvents returns one page of events with their markets. If q has a text, the events come from Polymarket's search. If q has
 // no text, the events come from Polymarket's two lists of events, open events first. A page may be short although there is a next
-// page. The error is UNSUPPORTED for a search by category. It is also UNSUPPORTED for a search by text with a sort other than
-// relevance, and for a sort of open and closed events together.
+// page. SearchEvents ignores q.Limit. The error is UNSUPPORTED for a search by category. It is also UNSUPPORTED for a search by
+// text with a sort other than relevance, and for a sort of open and closed events together.
 func (d *Driver) SearchEvents(ctx context.Context, q queries.Search) (*queries.EventPage, error) {
 	q.Limit = 0
 	if err := checkSearch(&q); err != nil {
@@ -163,7 +163,8 @@ func (d *Driver) readFound(payload wire.Value, q queries.Search) (*queries.Event
 	return page, nil
 }
 
-// checkEventOrder returns an error if the events are not sorted by the requested field. In this case, Gamma has ignored the sort.
+// checkEventOrder checks that the events are sorted by the requested field. If at least two pairs of neighbouring events, and more
+// than 1/rest.OutOfOrderShare of all pairs, are out of order, Gamma has ignored the sort, and checkEventOrder returns an error.
 func checkEventOrder(payload wire.Value, order string, direction queries.Direction) error {
 	list, _ := readEvents(payload)
 	field, wrong := wire.NewField(order), 0

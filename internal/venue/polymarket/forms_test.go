@@ -30,7 +30,7 @@ func parse(t *testing.T, path ...string) wire.Value {
 
 func ignore(string) {}
 
-// equal fails the test unless the lines of got equal want.
+// equal fails the test if the lines in got and want differ.
 func equal(t *testing.T, got []string, want ...string) {
 	t.Helper()
 	for i := range max(len(got), len(want)) {

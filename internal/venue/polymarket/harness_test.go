@@ -100,7 +100,7 @@ func (c *clock) advance(d time.Duration) {
 
 type answers map[string]func(q url.Values, body []byte) answer
 
-// open returns a driver and its transport.
+// open returns a driver, the transport of the driver, and the clock of the driver.
 func open(t *testing.T, table answers) (*polymarket.Driver, *stub, *clock) {
 	t.Helper()
 	s, c := &stub{t: t, answers: table, hosts: map[string]bool{}}, &clock{now: time.Date(2030, 4, 1, 0, 0, 0, 0, time.UTC)}
@@ -125,7 +125,7 @@ func tokensOf(body []byte) (ids []string) {
 	return ids
 }
 
-// check fails the test unless the texts of got and want are equal.
+// check fails the test if the texts of got and want differ.
 func check(t *testing.T, got, want any) {
 	t.Helper()
 	if g, w := fmt.Sprint(got), fmt.Sprint(want); g != w {

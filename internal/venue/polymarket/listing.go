@@ -34,7 +34,7 @@ func (l listing) String() string {
 	return strconv.Itoa(l.skip) + "." + base64.RawURLEncoding.EncodeToString([]byte(l.cursor))
 }
 
-// parseListing decodes a position.
+// parseListing decodes a position. If the text is not from String, ok is false.
 func parseListing(closed bool, text string) (l listing, ok bool) {
 	l.closed = closed
 	if text == "-" {
@@ -142,8 +142,9 @@ func dateText(t time.Time) string {
 	return t.UTC().Format(time.RFC3339)
 }
 
-// mergeLists merges two pages, both sorted as q requests. It stops when the result has q.Limit rows. It also stops at the end of a
-// page that has a next page, because the next row of the result may be on the next page.
+// mergeLists merges two pages, both sorted as q requests. It stops after q.Limit rows, of which some may be unreadable. It also
+// stops at the end of a page that has a next page, because the next row of the result may be on the next page. If all merged rows
+// are unreadable, mergeLists returns an error.
 func mergeLists(q queries.Search, at [2]listing, pages [2]listed) (*queries.SearchPage, error) {
 	const e = reqctx.EndpointSearch
 	page, places, compare := &queries.SearchPage{}, [2]int{at[0].skip, at[1].skip}, rest.SortFields[q.Sort].Comparer(q.Direction)
@@ -191,7 +192,8 @@ func mergeLists(q queries.Search, at [2]listing, pages [2]listed) (*queries.Sear
 	return page, nil
 }
 
-// checkOrder sorts markets that are nearly in order. If too many markets are out of order, it returns an error.
+// checkOrder sorts markets that are nearly in order. If at least two pairs of neighbouring markets, and more than
+// 1/rest.OutOfOrderShare of all pairs, are out of order, checkOrder returns an error.
 func checkOrder(markets []*market.Market, q queries.Search) error {
 	compare, wrong := rest.SortFields[q.Sort].Comparer(q.Direction), 0
 	for i := 1; i < len(markets); i++ {

@@ -37,9 +37,10 @@ var (
 	fieldEvents = wire.NewField("events")
 )
 
-// readMarket reads a market of the Gamma API. in is the event that contains the market. It is nil if the market is not in an event.
-// undecided reports that the market is closed but Gamma does not state its result. The CLOB API may state the result.
-func readMarket(r *wire.Row, in *wire.Row) (m *market.Market, undecided bool) {
+// readMarket reads a market of the Gamma API. The parameter event is the event that contains the market. If event is nil,
+// readMarket uses the first event in the row. The result undecided reports that the market is closed but Gamma does not state the
+// market's result. The CLOB API may state this result.
+func readMarket(r *wire.Row, event *wire.Row) (m *market.Market, undecided bool) {
 	m = &market.Market{
 		MarketID:        r.RequireID(fieldConditionID),
 		Slug:            r.Text(fieldSlug),
@@ -60,20 +61,20 @@ func readMarket(r *wire.Row, in *wire.Row) (m *market.Market, undecided bool) {
 		Outcomes:        readOutcomes(r),
 		UpdatedAt:       r.Time(wire.FieldUpdatedAt),
 	}
-	if in == nil {
+	if event == nil {
 		if events := r.Of(fieldEvents).Elements(); len(events) > 0 {
-			in = r.Child(events[0])
+			event = r.Child(events[0])
 		}
 	}
-	if in != nil {
-		addEvent(m, in)
+	if event != nil {
+		addEvent(m, event)
 	}
 	undecided = readResult(r, m)
 	m.Summary = undecided || !r.Has(fieldDescription)
 	return m, undecided
 }
 
-// addEvent sets the fields of a market that come from its event.
+// addEvent sets the fields of a market that come from the market's event. The row in is the row of the event.
 func addEvent(m *market.Market, in *wire.Row) {
 	m.EventID, m.EventSlug, m.EventTitle = in.ID(fieldID), in.Text(fieldSlug), in.Text(fieldTitle)
 	m.Image, m.Category = cmp.Or(m.Image, in.Text(fieldImage)), cmp.Or(m.Category, in.Text(fieldCategory))
@@ -108,8 +109,8 @@ func readTags(r *wire.Row) []string {
 	return tags
 }
 
-// readOutcomes reads the parallel lists outcomes, clobTokenIds and outcomePrices. Each list is a string that contains JSON. A
-// market without an order book has no tokens. A new market may have no prices.
+// readOutcomes reads the parallel lists outcomes, clobTokenIds and outcomePrices. Each list may be a string that contains JSON. A
+// market without an order book has no tokens. A new market may have no prices. An unreadable price counts as missing.
 func readOutcomes(r *wire.Row) []market.Outcome {
 	labels, ok := r.Of(fieldOutcomes).List()
 	tokens, traded := r.Of(fieldTokenIDs).List()

@@ -34,13 +34,13 @@ var (
 	}}
 )
 
-// MarketsByID returns the markets with these condition ids. If Gamma does not state the result of a closed market, MarketsByID also
-// requests the market from the CLOB API.
+// MarketsByID returns the markets with the given condition ids. If Gamma does not state the result of a closed market, MarketsByID
+// also requests the market from the CLOB API.
 func (d *Driver) MarketsByID(ctx context.Context, marketIDs []string) ([]market.Result[*market.Market], error) {
 	return d.markets(byID).Read(ctx, marketIDs)
 }
 
-// MarketsByToken returns the markets of tokens.
+// MarketsByToken returns the markets of tokens, with results from the CLOB API as MarketsByID does.
 func (d *Driver) MarketsByToken(ctx context.Context, tokenIDs []string) ([]market.Result[*market.Market], error) {
 	return d.markets(byToken).Read(ctx, tokenIDs)
 }
@@ -57,7 +57,8 @@ func (d *Driver) MarketBySlug(ctx context.Context, slug string) (*market.Market,
 var errIgnoredFilter = errors.New("the venue ignored the filter by id")
 
 // markets returns the lookup of markets. One call returns either open or closed markets. So the first call requests the open
-// markets, and a second call requests the ids that were not found among the closed markets.
+// markets. If this call does not find all ids, a second call requests the closed markets with the remaining ids. If the second call
+// fails, the remaining ids get an error.
 func (d *Driver) markets(by marketLookup) rest.Lookup[market.Market] {
 	return lookup(d.gamma, by.endpoint, maxMarketIDs, by.isID,
 		func(ctx context.Context, ids []string, note func(string)) (rest.Values[market.Market], error) {
@@ -95,7 +96,7 @@ func (d *Driver) markets(by marketLookup) rest.Lookup[market.Market] {
 		})
 }
 
-// namedMarkets makes one call for the open or the closed markets among ids.
+// namedMarkets makes one call for the open or the closed markets with the given ids.
 func (d *Driver) namedMarkets(ctx context.Context, by marketLookup, ids []string, closed bool, note func(string)) ([]marketRow, error) {
 	rq := &rest.Request{Endpoint: by.endpoint, Keys: len(ids)}
 	for _, id := range ids {

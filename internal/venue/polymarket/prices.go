@@ -15,8 +15,8 @@ import (
 // tokenReader reads the response to a request for several tokens.
 type tokenReader[T any] func(payload wire.Value, asked []string, note func(string)) (rest.Values[T], error)
 
-// tokens returns a lookup that sends [{"token_id":…}] to a path of the CLOB API. If path is empty, the lookup uses the path of the
-// endpoint.
+// tokens returns a lookup that sends [{"token_id":…}] to a path of the CLOB API, and reads the response with the function read. If
+// path is empty, the lookup uses the path of the endpoint.
 func tokens[T any](d *Driver, e reqctx.Endpoint, path string, read tokenReader[T]) rest.Lookup[T] {
 	return lookup(d.clob, e, maxTokens, isToken,
 		func(ctx context.Context, ids []string, note func(string)) (rest.Values[T], error) {
@@ -46,7 +46,7 @@ func body(v any) []byte {
 }
 
 // Prices returns the prices of tokens. A price is the midpoint, or the price of the last trade if a side of the book is empty. If a
-// token has neither price, its Value is nil.
+// token has neither price, the Value of the result is nil.
 func (d *Driver) Prices(ctx context.Context, tokenIDs []string) ([]market.Result[*market.Price], error) {
 	const e = reqctx.EndpointPrices
 	results, err := tokens(d, e, "", readMidpoints).Read(ctx, tokenIDs)
@@ -98,8 +98,8 @@ type historyRequest struct {
 	Fidelity int `json:"fidelity"`
 }
 
-// PriceHistories returns the prices of tokens on UTC days, oldest first. fidelity returns the time between two points. Points have
-// no volume. Queries for the same days share calls. The Value of an unknown token is nil.
+// PriceHistories returns the prices of tokens on UTC days, oldest first. The time between two points is the result of the function
+// fidelity. Points have no volume. Queries for the same days share calls. The Value of an unknown token is nil.
 func (d *Driver) PriceHistories(ctx context.Context, list []queries.PriceHistory) ([]market.Result[*market.PriceHistory], error) {
 	return rest.ReadHistories(list, func(from, to market.Date, ids []string) ([]market.Result[*market.PriceHistory], error) {
 		return d.histories(from, to).Read(ctx, ids)
@@ -122,7 +122,7 @@ func (d *Driver) histories(from, to market.Date) rest.Lookup[market.PriceHistory
 		})
 }
 
-// fidelity returns the minutes between the points of a history.
+// fidelity returns the number of minutes between the points of a history. It depends on the number of days.
 func fidelity(from, to market.Date) int {
 	switch days := to - from + 1; {
 	case days <= 2:

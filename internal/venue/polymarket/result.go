@@ -28,8 +28,8 @@ var (
 
 // readResult reads the status and the result of a Gamma market. Only a market that is closed and resolved has a result. The price
 // of the winner is then exactly 1, and all other prices are 0. If nobody won, both prices are 0.5. Prices alone are not enough,
-// because a closed market may have the prices 1 and 0 before it is resolved. undecided reports that the market is closed without a
-// result.
+// because a closed market may have the prices 1 and 0 before it is resolved. The result undecided reports that the market is closed
+// and Gamma does not state who won.
 func readResult(r *wire.Row, m *market.Market) (undecided bool) {
 	closed, active, status := isTrue(r.Bool(fieldClosed)), isTrue(r.Bool(fieldActive)), r.Text(fieldResolutionStatus)
 	m.StatusRaw = status
@@ -54,7 +54,7 @@ func readResult(r *wire.Row, m *market.Market) (undecided bool) {
 func isTrue(b *bool) bool { return b != nil && *b }
 
 // resolutionSource returns the source that decides the market. If Gamma sends no source, resolutionSource returns the address of
-// the contract that resolves the market.
+// the contract that resolves the market, or "" if Gamma does not send this address either.
 func resolutionSource(r *wire.Row) string {
 	for _, name := range fieldResolutionSource.Names() {
 		if v := r.Object.Member(name); v.Kind() == wire.String && !v.Is("") {
@@ -112,7 +112,7 @@ type result struct {
 	equal bool
 }
 
-// readClobResult reads the result of a market of the CLOB API.
+// readClobResult reads the result of a market of the CLOB API. If the market is not closed, the result is zero.
 func readClobResult(v wire.Value, conditionID string, note func(string)) (result, error) {
 	r := wire.NewRow(v, note)
 	if id := r.ID(fieldConditionID); r.Err == nil && !strings.EqualFold(id, conditionID) {
@@ -142,7 +142,7 @@ func readClobResult(v wire.Value, conditionID string, note func(string)) (result
 	return out, nil
 }
 
-// apply adds the result to a closed market whose result Gamma does not state.
+// apply adds the result to a closed market whose result Gamma does not state. If nobody has won yet, the status does not change.
 func (o result) apply(m *market.Market) {
 	switch {
 	case o.equal:

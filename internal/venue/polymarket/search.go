@@ -25,10 +25,11 @@ const (
 	maxPage = 10_000
 )
 
-// Search returns one page of markets. If q has a text, the page comes from Polymarket's search, which finds events. All matching
-// markets of an event are on the same page, so a page may be longer than q.Limit. If q has no text, the page comes from the list of
-// markets. A page may be short or empty although there is a next page. The error is UNSUPPORTED for a search by category, and for a
-// search by text with a sort other than relevance.
+// Search returns one page of markets. If q has an event, the page contains all matching markets of the event. Otherwise, if q has a
+// text, the page comes from Polymarket's search, which finds events. All matching markets of an event are on the same page, so a
+// page may be longer than q.Limit. If q has neither an event nor a text, the page comes from the list of markets. A page may be
+// short or empty although there is a next page. The error is UNSUPPORTED for a search by category, and for a search by text with a
+// sort other than relevance.
 func (d *Driver) Search(ctx context.Context, q queries.Search) (*queries.SearchPage, error) {
 	if err := checkSearch(&q); err != nil {
 		return nil, err
@@ -45,7 +46,7 @@ func (d *Driver) Search(ctx context.Context, q queries.Search) (*queries.SearchP
 	})
 }
 
-// checkSearch checks a search and sets its page size.
+// checkSearch checks a search. If the search has no page size, checkSearch sets the default.
 func checkSearch(q *queries.Search) error {
 	const e = reqctx.EndpointSearch
 	sortable := orders[q.Sort] != ""
@@ -114,7 +115,8 @@ func (d *Driver) searchText(ctx context.Context, q queries.Search) (*queries.Sea
 	return page, err
 }
 
-// textRequest returns the request for a page of the search by text, and the number of the page.
+// textRequest returns the request for a page of the search by text, and the number of the page. The parameter events is the number
+// of events on the page.
 func textRequest(e reqctx.Endpoint, q queries.Search, events int) (rq *rest.Request, number int, err error) {
 	number = 1
 	if q.Page != "" {
@@ -133,7 +135,7 @@ func textRequest(e reqctx.Endpoint, q queries.Search, events int) (rq *rest.Requ
 	return rq, number, nil
 }
 
-// readSearch reads {events:[{markets:[…]}]}.
+// readSearch reads {events:[{markets:[…]}]} and returns the markets that match q.
 func readSearch(payload wire.Value, q queries.Search, n *rest.Drift) (*queries.SearchPage, error) {
 	const e = reqctx.EndpointSearch
 	events, err := readEvents(payload)

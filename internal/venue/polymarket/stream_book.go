@@ -106,7 +106,7 @@ func (l ladder) with(c market.LevelChange) *ladder {
 
 func (l ladder) equal(bids, asks market.Side) bool { return l.bids.Equal(bids) && l.asks.Equal(asks) }
 
-// market returns the ladder as the book of the token id.
+// market returns the ladder as the book of the token with the given id. A book whose best bid is above its best ask has no spread.
 func (l ladder) market(id string, at time.Time) *market.Book {
 	b := &market.Book{TokenID: id, Bids: l.bids, Asks: l.asks, Timestamp: at, Depth: queries.MaxBookDepth, Rendered: new(market.Rendered)}
 	if b.Spread = b.Width(); b.Spread != nil && b.Spread.Sign() < 0 {
@@ -130,8 +130,8 @@ func (a *asset) replace(l *ladder, at time.Time) (differs bool) {
 }
 
 // apply adds a change to the burst. The burst is complete if the book with all changes of the burst has the reported best prices.
-// apply then returns these changes in done. gap reports that a change is missing, because a change with a later time arrived before
-// the burst was complete.
+// The result done then contains these changes. The result gap reports that a change is missing, because a change with a later time
+// arrived before the burst was complete, or because the burst has too many changes.
 func (a *asset) apply(c change, now time.Time) (done []market.LevelChange, gap bool) {
 	if len(a.burst) > 0 && c.at.After(a.burstAt) || len(a.burst) >= maxKept {
 		return nil, true
@@ -158,14 +158,14 @@ func (a *asset) apply(c change, now time.Time) (done []market.LevelChange, gap b
 	return done, false
 }
 
-// lose marks the book as lost. It keeps the changes of the incomplete burst and then the changes in first.
-func (a *asset) lose(first ...change) {
-	kept := append(a.burst, first...)
+// lose marks the book as lost. It keeps the changes of the incomplete burst, and then the given changes.
+func (a *asset) lose(changes ...change) {
+	kept := append(a.burst, changes...)
 	a.reset()
 	a.lost, a.kept = true, kept
 }
 
-// awaitFirst marks the book as lost if the first book does not arrive within firstBookWithin.
+// awaitFirst marks the book as lost if the first book does not arrive within firstBookWithin of the first call of awaitFirst.
 func (a *asset) awaitFirst(now time.Time) {
 	switch {
 	case a.book != nil || a.lost:
@@ -176,7 +176,7 @@ func (a *asset) awaitFirst(now time.Time) {
 	}
 }
 
-// keep stores a change that arrives after the book was lost.
+// keep stores a change that arrives after the book was lost. If there are more than maxKept changes, keep drops the oldest change.
 func (a *asset) keep(c change) {
 	if len(a.kept) >= maxKept {
 		a.kept = a.kept[1:]
@@ -184,8 +184,9 @@ func (a *asset) keep(c change) {
 	a.kept = append(a.kept, c)
 }
 
-// withLater returns the book b from REST after the changes that are not older than b. Changes with the same time as b are applied,
-// too, because b may lack some of them. It does no harm to apply a change twice, because a change contains the new total.
+// withLater returns the book b from REST after the changes that are not older than b, and the time of the last of these changes.
+// Changes with the same time as b are applied, too, because b may lack some of them. It does no harm to apply a change twice,
+// because a change contains the new total.
 func withLater(b *market.Book, changes []change) (l *ladder, at time.Time) {
 	l, at = &ladder{b.Bids, b.Asks}, b.Timestamp
 	for _, c := range changes {

@@ -25,9 +25,9 @@ const (
 )
 
 // codec translates the topics of one socket of the market channel. Polymarket calls a token an asset. The subscription of an asset
-// delivers the asset's book, prices and trades, and the changes of its market. Polymarket sends no sequence numbers. So the codec
-// detects lost changes by a comparison of its books with the reported best prices. It numbers the messages of each topic itself. It
-// is safe for concurrent use.
+// delivers the asset's book, prices and trades, and the changes of the asset's market. Polymarket sends no sequence numbers. So the
+// codec detects lost changes by a comparison of its books with the reported best prices. The codec numbers the messages of each
+// topic itself. It is safe for concurrent use.
 type codec struct {
 	// epoch identifies the socket. The message numbers of different sockets cannot be compared.
 	epoch string
@@ -46,9 +46,9 @@ func newCodec(env stream.Env, read readBooksFunc) *codec {
 	return &codec{epoch: rand.Text(), env: env, read: read, assets: make(map[string]*asset)}
 }
 
-// Stream returns the address and the protocol of the market socket. On this socket, Polymarket sends no hello and confirms no
-// subscription. After a resync request, the codec delivers its own copy of the book. If this book is lost, the codec first reads
-// the book over REST.
+// Stream returns the address and the protocol of the market socket. On this socket, Polymarket sends no frame before the first
+// subscription and confirms no subscription. After a resync request, the codec delivers its own copy of the book. If this copy is
+// lost, the codec first reads the book over REST.
 func (d *Driver) Stream() (address string, p *stream.Protocol) {
 	return StreamURL, &stream.Protocol{
 		NewCodec: func(_ messages.Topic, env stream.Env) stream.Codec { return newCodec(env, d.wholeBooks) },
@@ -102,8 +102,8 @@ func (c *codec) Encode(r *stream.Request) [][]byte {
 	return nil
 }
 
-// subscribe subscribes to the assets of the topics. If the socket already has the asset of a topic, the next tick delivers the
-// current state to the topic.
+// subscribe subscribes to the assets of the topics. If the socket already has the asset of a topic, the next call of tick delivers
+// the current state to the topic.
 func (c *codec) subscribe(topics []messages.Topic) [][]byte {
 	var fresh []string
 	for _, t := range topics {
@@ -158,8 +158,9 @@ func (c *codec) unsubscribe(topics []messages.Topic) [][]byte {
 	return [][]byte{body(subscription{Assets: ended, Operation: "unsubscribe"})}
 }
 
-// resync makes the next tick deliver the state of a topic again. If the book is lost, the codec first repairs it over REST. After
-// maxRepairs failed repairs, resync subscribes to the asset again, because the venue sends the book after a new subscription.
+// resync makes the next call of tick deliver the state of a topic again. If the book is lost, the codec first repairs the book over
+// REST. After maxRepairs failed repairs, resync subscribes to the asset again, because the venue sends the book after a new
+// subscription.
 func (c *codec) resync(t messages.Topic) [][]byte {
 	id, ok := c.assetOf(t)
 	a := c.assets[id]

@@ -26,7 +26,7 @@ var (
 	fieldTransaction  = wire.NewField("transaction_hash")
 )
 
-// Decode returns the events of a frame.
+// Decode returns the events of a frame. The first event is an EventLife, or an EventGarbage if the frame cannot be read.
 func (c *codec) Decode(frame []byte, at time.Time) []stream.Event {
 	if string(frame) == pongText {
 		c.env.Observer.Frame("pong")
@@ -96,7 +96,7 @@ func (c *codec) message(t messages.Topic, kind messages.Kind, at, now time.Time)
 	return &messages.Message{Topic: t, Kind: kind, Epoch: c.epoch, Seq: c.numbers.Next(t), Time: at, ReceivedAt: now}
 }
 
-// topic returns the asset's topic on a channel. wanted reports whether the topic is subscribed.
+// topic returns the asset's topic on a channel. The result wanted reports whether the topic is subscribed.
 func (a *asset) topic(channel messages.Channel) (t messages.Topic, wanted bool) {
 	t = messages.Topic{Channel: channel, ID: a.id}
 	return t, a.wanted[t]
@@ -128,7 +128,7 @@ func (a *asset) owes(channel messages.Channel) bool {
 	return slices.ContainsFunc(a.owed, func(t messages.Topic) bool { return t.Channel == channel })
 }
 
-// whole publishes the book and the prices of an asset.
+// whole publishes the book and the prices of an asset to the subscribed topics. No topic then waits for the current state.
 func (c *codec) whole(a *asset, now time.Time) (events []stream.Event) {
 	if t, wanted := a.topic(messages.ChannelOrderbook); wanted {
 		m := c.message(t, messages.KindBookSnapshot, a.at, now)
@@ -170,7 +170,7 @@ func (c *codec) unusable(a *asset, r *wire.Row) []stream.Event {
 }
 
 // bad returns an event that reports the loss of an asset's book. Both the topic of the book and the topic of the prices depend on
-// the book, but an event for one of them is enough.
+// the book, but an event for one of them is enough. If neither topic is subscribed, bad returns no event.
 func (c *codec) bad(a *asset) []stream.Event {
 	for _, channel := range []messages.Channel{messages.ChannelOrderbook, messages.ChannelPrices} {
 		if t, wanted := a.topic(channel); wanted {
@@ -240,7 +240,8 @@ func unit(r *wire.Row, f wire.Field) *market.Decimal {
 	return r.Unit(f)
 }
 
-// apply applies a change to the book of an asset. If the burst is then complete, apply publishes the whole burst as one message.
+// apply applies a change to the book of an asset. If the burst is then complete, apply publishes the whole burst as one message. If
+// a change is missing, apply reports the loss of the book.
 func (c *codec) apply(a *asset, ch change, now time.Time) []stream.Event {
 	if a.lost {
 		a.keep(ch)

@@ -24,8 +24,8 @@ const (
 	catchUp = 2 * time.Second
 	// retryEvery is the time between two reads of lost books.
 	retryEvery = time.Second
-	// A book is frozen if the socket no longer sends its changes. The socket is replaced if one comparison finds more than
-	// maxFrozen frozen books. These must also be more than 1/frozenShare of the books that the socket has changed since the
+	// A book is frozen if the socket no longer sends the changes of the book. The socket is replaced if one comparison finds more
+	// than maxFrozen frozen books, and these are more than 1/frozenShare of the books that the socket has changed since the
 	// previous comparison.
 	maxFrozen   = 3
 	frozenShare = 10
@@ -36,7 +36,7 @@ const (
 // errFrozen ends a socket that is open but no longer sends the changes of several books.
 var errFrozen = errors.New("the socket is open, but sends no changes of several books")
 
-// readBooksFunc reads the books of up to maxTokens tokens. If the venue does not have a book, its Value is nil.
+// readBooksFunc reads the books of up to maxTokens tokens. If the venue does not have a book, the Value of the result is nil.
 type readBooksFunc func(ctx context.Context, ids []string) ([]market.Result[*market.Book], error)
 
 // Maintain repairs lost books and finds frozen books. If the socket must be replaced, Maintain returns errFrozen. A separate
@@ -91,7 +91,7 @@ func (c *codec) Maintain(ctx context.Context, emit func(func(now time.Time) []st
 	}
 }
 
-// readAll reads books in calls of up to maxTokens ids. It calls use with the result of each id.
+// readAll reads books in calls of up to maxTokens ids. It calls the function use with the result of each id.
 func (c *codec) readAll(ctx context.Context, ids []string, use func(id string, r market.Result[*market.Book])) {
 	for part := range slices.Chunk(ids, maxTokens) {
 		books, err := c.read(ctx, part)
@@ -106,8 +106,8 @@ func (c *codec) readAll(ctx context.Context, ids []string, use func(id string, r
 }
 
 // tick marks a book as lost if the first book or a part of a burst is late. It ends comparisons whose deadline has passed. It
-// delivers the current state to topics that wait for it. frozen is the number of books that differ from the book from REST and have
-// no later change.
+// delivers the current state to topics that wait for this state. The result frozen is the number of books that differ from the book
+// from REST and have no later change.
 func (c *codec) tick(now time.Time) (events []stream.Event, frozen int) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -138,7 +138,7 @@ func (c *codec) tick(now time.Time) (events []stream.Event, frozen int) {
 	return events, frozen
 }
 
-// settle delivers the state of an asset to the topics that wait for it.
+// settle delivers the state of an asset to the topics that wait for this state.
 func (c *codec) settle(a *asset, now time.Time) []stream.Event {
 	if a.owes(messages.ChannelOrderbook) {
 		return c.whole(a, now)
@@ -148,13 +148,13 @@ func (c *codec) settle(a *asset, now time.Time) []stream.Event {
 	return events
 }
 
-// lostAssets returns the assets whose books are lost.
+// lostAssets returns the assets whose books are lost and had fewer than maxRepairs failed repairs.
 func (c *codec) lostAssets() []string {
 	return c.choose(func(a *asset) bool { return a.lost && a.failures < maxRepairs })
 }
 
-// beginComparison begins a comparison of each book and returns the assets of these books. changed is the number of books that the
-// socket has changed since the previous comparison began.
+// beginComparison begins a comparison of each book and returns the assets of these books. The result changed is the number of books
+// that the socket has changed since the previous comparison began.
 func (c *codec) beginComparison() (ids []string, changed int) {
 	ids = c.choose(func(a *asset) bool {
 		if a.changed {
@@ -197,7 +197,7 @@ func (c *codec) repaired(id string, r market.Result[*market.Book], now time.Time
 }
 
 // repair replaces a lost book by the book b from REST after the later changes of the stream. The repair fails if b is nil, or if
-// the result does not have the reported best prices. After maxRepairs failures, repair reports the loss again. The session then
+// the result does not have the reported best prices. After maxRepairs failures, repair reports the loss again. Package stream then
 // requests a resync, and the resync subscribes to the asset again.
 func (c *codec) repair(a *asset, b *market.Book, now time.Time) (events []stream.Event) {
 	if b != nil {

@@ -27,8 +27,7 @@ func (quiet) Frame(string)     {}
 func (quiet) Drift(string)     {}
 func (quiet) Reconnect(string) {}
 
-// socket is a codec with subscriptions to the book, the price and the trades of asset A, and to the market M. The assets of M are A
-// and B.
+// socket is a codec with subscriptions to some topics. The market M has the assets A and B.
 type socket struct {
 	t *testing.T
 	*codec
@@ -81,7 +80,7 @@ func (s *socket) request(verb stream.Verb, topics ...messages.Topic) string {
 	return string(slices.Concat(s.Encode(&stream.Request{Verb: verb, Topics: topics})...))
 }
 
-// show returns events in short form: kind, topic, number and levels.
+// show returns messages and lost books in short form: the topic, the number and the contents. It leaves out all other events.
 func show(events []stream.Event) string {
 	var out []string
 	levels := func(side string, list []market.Level) (text string) {
@@ -120,7 +119,7 @@ func show(events []stream.Event) string {
 
 func (s *socket) frame(text string) string { return show(s.Decode([]byte(text), s.now)) }
 
-// expect fails the test unless the lines of got equal want.
+// expect fails the test if got does not consist of the lines in want.
 func (s *socket) expect(got string, want ...string) {
 	s.t.Helper()
 	if got != strings.Join(want, "\n") {
@@ -300,8 +299,8 @@ func TestFailedRepairs(t *testing.T) {
 	s.expect(s.frame(bookText("A", 5, "0.29", "0.301")), "orderbook A 4 book b0.29×10 a0.301×10")
 }
 
-// maintain runs the codec's Maintain method in a bubble until the end of the test. It returns the published events, and the error
-// of Maintain.
+// maintain runs the codec's Maintain method in a synctest bubble until the end of the test. It returns a function that returns the
+// published events, and a function that returns the error of Maintain.
 func (s *socket) maintain() (events func() string, failure func() error) {
 	var mu sync.Mutex
 	var all []stream.Event

@@ -31,7 +31,7 @@ type tagID struct {
 
 func newTagIDs(now func() time.Time) *tagIDs { return &tagIDs{now: now, ids: make(map[string]tagID)} }
 
-// get returns the id of a slug. If tagIDs does not contain the slug, ok is false.
+// get returns the id of a slug. If tagIDs does not contain the slug, or the entry is older than tagLife, ok is false.
 func (t *tagIDs) get(slug string) (id string, ok bool) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
