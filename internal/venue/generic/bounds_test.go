@@ -72,8 +72,8 @@ func TestCallsInFlightAreBounded(t *testing.T) {
 	})
 }
 
-// TestSlowCallsOnlyWait starts more than rest.MaxInFlight calls, so that some calls wait for others. The wait must delay these
-// calls, but must not affect the circuit breaker, the backoff or the rate limit.
+// TestSlowCallsOnlyWait makes slow calls. If there are more than rest.MaxInFlight calls, some of them wait for others. The wait
+// must delay these calls, but must not affect the circuit breaker, the backoff or the rate limit.
 func TestSlowCallsOnlyWait(t *testing.T) {
 	const latency, timeout = 6 * time.Second, 10 * time.Second
 	// The function at reads n balances at once. It returns how often each code occurred, and the longest duration of a read.

@@ -204,7 +204,7 @@ func TestDemoFaults(t *testing.T) {
 }
 
 // checkHalfBroken checks the read of a response in which every second row is broken. The client must return the values of the good
-// rows and report the bad rows. Only some endpoints differ, as the cases say.
+// rows and report the bad rows. For endpoints where one bad row makes the whole read fail, it checks the error instead.
 func checkHalfBroken(t *testing.T, path, text, truth string, left market.LeftOut, err error) {
 	t.Helper()
 	switch path {

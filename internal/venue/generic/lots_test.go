@@ -73,7 +73,8 @@ func TestPositionsThatKeepMoving(t *testing.T) {
 }
 
 // TestLotsOnEveryPageSize reads different lots, equal lots, and lots of two markets in turn, with every page size. The client must
-// return all lots. Only if all pages with different cursors look the same, the client must return an error.
+// return all lots. There is one exception: if a page of different rows looks like an earlier page and has another cursor, the
+// client must return an error.
 func TestLotsOnEveryPageSize(t *testing.T) {
 	const total = 7
 	lots := map[string]func(i int) string{

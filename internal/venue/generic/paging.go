@@ -147,8 +147,8 @@ type pageInfo struct {
 	next pageStart
 	// total is the number of rows on all pages. It is nil if the venue does not send this number.
 	total *int
-	// guessed reports that only the length of the page suggests that there is a next page, and that the venue may not support
-	// offsets.
+	// guessed reports that only the length of the page suggests that there is a next page, and that the response has no field
+	// offset.
 	guessed bool
 	// countsPage reports that the field count equals the number of rows on this page. countIsTotal reports that the field count
 	// contains the number of rows on all pages, because it is greater than the number of rows on this page.

@@ -74,18 +74,18 @@ func readMarket(r *wire.Row, event *wire.Row) (m *market.Market, undecided bool)
 	return m, undecided
 }
 
-// addEvent sets the fields of a market that come from the market's event. The row in is the row of the event.
-func addEvent(m *market.Market, in *wire.Row) {
-	m.EventID, m.EventSlug, m.EventTitle = in.ID(fieldID), in.Text(fieldSlug), in.Text(fieldTitle)
-	m.Image, m.Category = cmp.Or(m.Image, in.Text(fieldImage)), cmp.Or(m.Category, in.Text(fieldCategory))
+// addEvent sets the fields of a market that come from the market's event. The parameter event is the row of the event.
+func addEvent(m *market.Market, event *wire.Row) {
+	m.EventID, m.EventSlug, m.EventTitle = event.ID(fieldID), event.Text(fieldSlug), event.Text(fieldTitle)
+	m.Image, m.Category = cmp.Or(m.Image, event.Text(fieldImage)), cmp.Or(m.Category, event.Text(fieldCategory))
 	if m.Tags == nil {
-		m.Tags = readTags(in)
+		m.Tags = readTags(event)
 	}
 	if m.StartsAt.IsZero() {
-		m.StartsAt = in.Time(fieldStartDate)
+		m.StartsAt = event.Time(fieldStartDate)
 	}
 	if m.EndsAt.IsZero() {
-		m.EndsAt = in.Time(fieldEndDate)
+		m.EndsAt = event.Time(fieldEndDate)
 	}
 }
 

@@ -25,8 +25,8 @@ const (
 	maxPage = 10_000
 )
 
-// Search returns one page of markets. If q has an event, the page contains all matching markets of the event. Otherwise, if q has a
-// text, the page comes from Polymarket's search, which finds events. All matching markets of an event are on the same page, so a
+// Search returns one page of markets. If q has an event, the page contains all matching markets of the event. If q has no event but
+// a text, the page comes from Polymarket's search, which finds events. All matching markets of an event are on the same page, so a
 // page may be longer than q.Limit. If q has neither an event nor a text, the page comes from the list of markets. A page may be
 // short or empty although there is a next page. The error is UNSUPPORTED for a search by category, and for a search by text with a
 // sort other than relevance.
