@@ -19,7 +19,8 @@ type Account struct {
 	// revoked ends when revoke is called.
 	revoked context.Context
 	revoke  context.CancelCauseFunc
-	// key and expiry limit a session. They are zero in an account that is not a session.
+	// key ends when the issuer of the token withdraws its signing key. key and expiry are zero in an account that is not a
+	// session.
 	key    context.Context
 	expiry time.Time
 }
@@ -43,11 +44,11 @@ func (a *Account) renamed(name string) *Account {
 // errExpired is the cause of a context that ends because its session expired.
 var errExpired = market.Errorf(market.CodeUnauthenticated, "the token has expired; send a new one")
 
-// Session returns a copy of the account for the holder of a token. The session ends when the account is revoked, after lifetime,
-// or when the context key ends. The caller need not release the session.
-func (a *Account) Session(lifetime time.Duration, key context.Context) *Account {
+// Session returns a copy of the account for the holder of a token. The session ends when the account is revoked, when lifetime
+// has passed, or when the context withdrawn ends. The calling function need not release the session.
+func (a *Account) Session(lifetime time.Duration, withdrawn context.Context) *Account {
 	s := *a
-	s.key, s.expiry = key, time.Now().Add(lifetime)
+	s.key, s.expiry = withdrawn, time.Now().Add(lifetime)
 	return &s
 }
 

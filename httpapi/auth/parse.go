@@ -30,8 +30,8 @@ const (
 // digest is the SHA-256 of a token.
 type digest [sha256.Size]byte
 
-// holder says who may use an account: the holder of a token, the subject of a JWT, or both. digest is valid if token is true.
-// subject is empty if there is none.
+// holder says who may use an account: the holder of a token, the subject of a JWT, or both. If token is true, digest is the
+// hash of the token. If the account has no subject, subject is empty.
 type holder struct {
 	token   bool
 	digest  digest
@@ -46,8 +46,9 @@ type entry struct {
 	credentials *market.Credentials
 }
 
-// parse parses an accounts file. Its errors contain the position of the problem and the right form. They never quote the file.
-// They do not even quote unknown field names, because a name may be a secret if the file has the wrong form.
+// parse parses an accounts file. Its errors say what the right form is. An error about an account contains the index of the
+// account. The errors never quote the file. They do not even quote unknown field names, because a name may be a secret if the
+// file has the wrong form.
 func parse(content []byte) ([]entry, error) {
 	top, err := fields(content, "version", "accounts")
 	if err != nil {
@@ -108,7 +109,8 @@ func parseEntry(object []byte) (e entry, err error) {
 	return e, nil
 }
 
-// parseHolder parses the fields that say who may use an account. An argument is nil if the field is absent.
+// parseHolder parses the fields that say who may use an account. A parameter is nil if the field is absent. At least one field
+// must be present.
 func parseHolder(token, subject json.RawMessage) (h holder, err error) {
 	if subject != nil {
 		text, ok := filewatch.Text(subject)
@@ -141,8 +143,8 @@ func parseDigest(value json.RawMessage) (d digest, err error) {
 	return d, nil
 }
 
-// parseCredentials parses the credentials of an entry with address a. The venue gets the credentials as they are written.
-func parseCredentials(value json.RawMessage, a market.Address) (*market.Credentials, error) {
+// parseCredentials parses the credentials of an entry with that address. The venue gets the credentials as they are written.
+func parseCredentials(value json.RawMessage, address market.Address) (*market.Credentials, error) {
 	if len(value) == 0 || value[0] != '{' {
 		return nil, errors.New("credentials must be an object such as {\"apiKey\":…,\"secret\":…,\"passphrase\":…}")
 	}
@@ -155,13 +157,13 @@ func parseCredentials(value json.RawMessage, a market.Address) (*market.Credenti
 	switch {
 	case len(bytes.TrimSpace(value[1:])) == 1:
 		return nil, errors.New("credentials are empty")
-	case stated && named != a:
+	case stated && named != address:
 		return nil, errors.New("credentials name another address than the one beside them")
 	}
-	return c.Of(a), nil
+	return c.Of(address), nil
 }
 
-// fields returns an object's members by name. An unknown or repeated name is an error.
+// fields returns an object's members by name. A repeated name, or a name that is not in known, is an error.
 func fields(object []byte, known ...string) (map[string]json.RawMessage, error) {
 	out := make(map[string]json.RawMessage, len(known))
 	err := filewatch.Members(object, func(name string, value json.RawMessage) error {

@@ -114,7 +114,8 @@ func TestOpenRefusesOpenFile(t *testing.T) {
 	}
 }
 
-// FuzzParse checks that the parser does not panic, quote the file in an error or exceed its limits.
+// FuzzParse checks that parse does not panic, that its errors contain only printable ASCII and "…", and that its entries are
+// complete and different.
 func FuzzParse(f *testing.F) {
 	for _, seed := range []string{file(), file(line("token", alice, "ka", "alice"), line("t2", bob, "kb", "")), `{"version":1,"accounts":[{"tokenSha256":[1]}]}`, `[[[`, `{"":{}}`} {
 		f.Add([]byte(seed))

@@ -66,9 +66,10 @@ func parseProxy(text string) (netip.Prefix, error) {
 // ClientAddress returns the address of a request's client. If the peer is not a trusted proxy, the result is the peer's address.
 // If the peer is a trusted proxy, the result is the last address in X-Forwarded-For that does not belong to a trusted proxy.
 //
-// A proxy appends the address that it sees. So a client can forge everything to the left of the first untrusted address from the
-// right. If an entry is invalid, the search ends, and the result is the address of the trusted proxy that reported the entry. The
-// search also ends after 32 entries. The result is invalid if the peer has no address, as on a Unix socket.
+// A proxy appends the address that it sees. So a client can forge everything to the left of the first untrusted address from
+// the right. The search from the right also ends before an invalid entry, after 32 entries, and at the start of the header. In
+// these cases the result is the last trusted address that the search has found, which may be the address of the peer. The
+// result is invalid if the peer has no address, as on a Unix socket.
 func (p Proxies) ClientAddress(r *http.Request) netip.Addr {
 	client, hops := parseHop(r.RemoteAddr), 0
 	if !p.Trusts(client) {
@@ -103,7 +104,7 @@ func fromRight(lines []string) iter.Seq[string] {
 	}
 }
 
-// TrustsPeer reports whether a request comes directly from a trusted proxy. Only then can its headers be trusted.
+// TrustsPeer reports whether a request comes directly from a trusted proxy. The headers of other requests cannot be trusted.
 func (p Proxies) TrustsPeer(r *http.Request) bool {
 	return len(p) > 0 && p.Trusts(parseHop(r.RemoteAddr))
 }

@@ -22,8 +22,8 @@ const (
 	// the key are refused without a check.
 	refusalLimit  = 5
 	refusalWindow = time.Minute
-	// guessLimit is the largest number of guesses of an address; see Refusals. Running guesses count, and guesses that were refused
-	// within refusalWindow.
+	// guessLimit is the largest number of guesses of an address; see Refusals. Guesses that are running and guesses that were
+	// refused within refusalWindow count.
 	guessLimit = 20
 )
 
@@ -52,7 +52,7 @@ type Refusals struct {
 	clock market.Clock
 
 	mu sync.Mutex
-	// pairs contains the times of the last refusals of each pair, oldest first.
+	// pairs contains, for each pair, the times of the last refusals, oldest first.
 	pairs   *simplelru.LRU[pair, *[refusalLimit]instant]
 	guesses *simplelru.LRU[netip.Prefix, *guesses]
 	// accepted are the credentials that the venue has accepted.
@@ -62,8 +62,8 @@ type Refusals struct {
 // instant is a time in nanoseconds since 1970. 0 means that there was no such time.
 type instant int64
 
-// left returns the remaining time of the refusalWindow that began at i. The result is 0 or less if the window has ended before
-// now.
+// left returns the remaining time of the refusalWindow that began at i. If i is 0, or if the window has ended at the time now,
+// the result is 0 or less.
 func (i instant) left(now time.Time) time.Duration {
 	if i == 0 {
 		return 0
@@ -71,10 +71,10 @@ func (i instant) left(now time.Time) time.Duration {
 	return refusalWindow - time.Duration(now.UnixNano()-int64(i))
 }
 
-// push removes the first, oldest time from at and appends now.
-func push(at []instant, now time.Time) {
-	copy(at, at[1:])
-	at[len(at)-1] = instant(now.UnixNano())
+// push removes the first element of times, which is the oldest, and appends the time now.
+func push(times []instant, now time.Time) {
+	copy(times, times[1:])
+	times[len(times)-1] = instant(now.UnixNano())
 }
 
 // guesses are the guesses of an address. refused contains the times of the last refused guesses. underWay contains the number of
@@ -120,7 +120,7 @@ func (r *Refusals) Refused(addr netip.Addr, key Key) {
 	push(r.guessesOf(of.network).refused[:], now)
 }
 
-// guessesOf returns the guesses of a network. The caller holds the lock.
+// guessesOf returns the guesses of a network. The calling function holds the lock.
 func (r *Refusals) guessesOf(network netip.Prefix) *guesses {
 	g, known := r.guesses.Get(network)
 	if !known {
@@ -149,8 +149,9 @@ func (r *Refusals) Check(addr netip.Addr, key Key) error {
 }
 
 // Guess counts a read with credentials that the venue has not accepted yet. A running guess counts like a refused guess.
-// Concurrent reads with the same credentials are one guess. The caller must call end once and report whether the venue accepted
-// the credentials. The error has CodeRateLimited and RetryAfter.
+// Concurrent reads with the same credentials are one guess. When the read is over, the calling function must call the function
+// end once, and report whether the venue accepted the credentials. If the limit of guesses is reached, the error has
+// CodeRateLimited and RetryAfter, and end is nil.
 func (r *Refusals) Guess(addr netip.Addr, key Key) (end func(accepted bool), err error) {
 	now := r.clock.Now()
 	r.mu.Lock()
@@ -185,7 +186,8 @@ func (r *Refusals) Guess(addr netip.Addr, key Key) (end func(accepted bool), err
 	}, nil
 }
 
-// full reports whether no further guess is allowed now. wait is the time after which the client may try again.
+// full reports whether the limit of guesses is reached at the time now. wait is the time after which the client should try
+// again: one second while guesses are running, otherwise the time until the last refusal is older than refusalWindow.
 func (g *guesses) full(now time.Time) (wait time.Duration, full bool) {
 	taken, wait := len(g.underWay), time.Second
 	for _, at := range g.refused {

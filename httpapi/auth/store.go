@@ -27,7 +27,7 @@ type table struct {
 	subjects map[string]assignment
 }
 
-// find returns the account of a digest, or nil.
+// find returns the account of a digest. It returns nil if there is none.
 //
 // Tokens are random, so a plain SHA-256 protects them as well as a slow hash. The look-up uses the first eight bytes of the
 // digest to find a bucket, and compares all 32 bytes in constant time. Its duration may reveal how many of the eight bytes of a
@@ -41,17 +41,17 @@ func (t *table) find(d digest) *Account {
 	return nil
 }
 
-// same returns the account that belongs to exactly this holder. It returns nil if there is none.
-func (t *table) same(of holder) *Account {
-	if of.token {
-		for _, h := range t.tokens[bucket(of.digest[:])] {
-			if h.holder == of {
+// same returns the account whose token and subject are those of who. It returns nil if there is none.
+func (t *table) same(who holder) *Account {
+	if who.token {
+		for _, h := range t.tokens[bucket(who.digest[:])] {
+			if h.holder == who {
 				return h.account
 			}
 		}
 		return nil
 	}
-	if h := t.subjects[of.subject]; h.holder == of {
+	if h := t.subjects[who.subject]; h.holder == who {
 		return h.account
 	}
 	return nil
@@ -73,7 +73,8 @@ type Status struct {
 	Accounts int
 }
 
-// Open reads an accounts file. It returns an error if users other than the owner can access the file.
+// Open reads an accounts file. It returns an error if users other than the owner can access the file; see
+// filewatch.Options.Private.
 func Open(path string, log *slog.Logger) (*Store, error) {
 	s := &Store{}
 	s.table.Store(&table{})
@@ -160,7 +161,8 @@ func (s *Store) OnRevoke(f func(*Account)) {
 	s.listeners = append(s.listeners, f)
 }
 
-// replace replaces all accounts. Unchanged accounts stay valid. Calls of replace never overlap.
+// replace replaces all accounts. An account whose token, subject, address and credentials are unchanged stays valid. Calls of
+// replace never overlap.
 func (s *Store) replace(entries []entry) {
 	before, next := s.table.Load(), &table{tokens: make(map[bucket][]assignment, len(entries)), subjects: map[string]assignment{}}
 	unchanged := make(map[holder]bool, len(entries))

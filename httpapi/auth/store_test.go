@@ -207,7 +207,7 @@ func TestRemovedFile(t *testing.T) {
 	})
 }
 
-// TestLookupDuringReload checks that a look-up never sees parts of two versions of the file.
+// TestLookupDuringReload checks that Lookup finds a token that is in both versions of the file while the versions alternate.
 func TestLookupDuringReload(t *testing.T) {
 	versions := [2]string{
 		file(line("both", alice, "k1", "x"), line("even", alice, "k2", "x")),

@@ -21,7 +21,7 @@ const (
 	// they write a new one.
 	goneAfter = 3
 	// If a file's last change is older than minAge, equal metadata proves that the file is unchanged. A younger file may change
-	// again in the same tick of the file system's clock, so that its metadata stays equal.
+	// again in the same tick of the file system's clock. Its metadata would then stay equal.
 	minAge = 2 * time.Second
 )
 
@@ -32,13 +32,15 @@ type Options struct {
 	Path string
 	// MaxSize is the largest size of the file in bytes.
 	MaxSize int64
-	// Private makes Open refuse a file that users other than its owner can access.
+	// If Private is true, a file that users other than its owner can access is not used. There is one exception: the group may
+	// read a file of root if this process does not run as root.
 	Private bool
 	// Use gets each new content, which is JSON in UTF-8. If Use returns an error, the previous content stays in use. The error must
 	// not contain secrets from the file.
 	Use func(content []byte) error
-	// Gone is called after the third consecutive poll that has not found the file. If Gone is nil, the last content stays in use.
-	// When the file exists again, Use is called with its content. Calls of Use and Gone never overlap.
+	// Gone is called after the third consecutive poll that has not found the file. After Gone, Use is called when the file
+	// exists again, even if the content is the same as before. If Gone is nil, the last content stays in use. Calls of Use and
+	// Gone never overlap.
 	Gone func()
 	Log  *slog.Logger
 }
@@ -49,16 +51,18 @@ type File struct {
 
 	// mu is held while the file is read and used. Status does not lock mu, so Status never waits.
 	mu sync.Mutex
-	// info is the metadata of the file at the last read. stable is false if the file's last change was younger than minAge at that
-	// time: a later change could then have the same metadata.
+	// info is the metadata of the file at the last read. stable is false if the file's last change was younger than minAge at
+	// that time: a later change could then have the same metadata. stable is also false if the last read failed.
 	info   fs.FileInfo
 	stable bool
-	// digest is the SHA-256 of the last content that was read. result is the error of the check of this content, or of Use.
+	// digest is the SHA-256 of the last content that was read. result is the error of the check of this content, or of Use. It
+	// is nil if the content is in use.
 	digest [sha256.Size]byte
 	result error
 	// missing is the number of consecutive polls that have not found the file.
 	missing int
-	// reported is the text of the last error that was logged or that Reload returned.
+	// reported is the text of the last error that was logged or that Reload returned. It is empty if the file has become valid
+	// since then.
 	reported string
 	status   atomic.Pointer[Status]
 }
@@ -68,7 +72,8 @@ type Status struct {
 	// Since is the time at which the content in use was loaded. It is zero after a call of Options.Gone, until content is loaded
 	// again.
 	Since time.Time
-	// Err is the reason why the present content of the file is not in use. It is nil if the content is in use.
+	// Err is the reason why the present content of the file is not in use, or cannot be read. It is nil if the content is in
+	// use.
 	Err error
 }
 
@@ -96,7 +101,7 @@ func (f *File) Run(ctx context.Context) {
 	}
 }
 
-// Reload reads the file now and uses changed content. Status also returns the error of Reload. Reload does not log the error.
+// Reload reads the file now and uses changed content. Reload stores its error in Status.Err. It does not log the error.
 func (f *File) Reload() error {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -114,7 +119,7 @@ func (f *File) Status() Status { return *f.status.Load() }
 
 func (f *File) setStatus(since time.Time, err error) { f.status.Store(&Status{since, err}) }
 
-// poll reads the file if it seems to have changed.
+// poll reads the file if it seems to have changed, and counts the polls that have not found it.
 func (f *File) poll() {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -132,7 +137,7 @@ func (f *File) poll() {
 	f.report(f.load())
 }
 
-// gone handles a file that goneAfter polls have not found.
+// gone handles a file that goneAfter consecutive polls have not found.
 func (f *File) gone(err error) {
 	f.stable, f.info = false, nil
 	if f.o.Gone != nil {
@@ -144,7 +149,7 @@ func (f *File) gone(err error) {
 	f.report(f.wrap(err))
 }
 
-// load reads the file, and uses the content if it differs from the last content.
+// load reads the file, and uses the content if it differs from the last content. For equal content, it returns the last result.
 func (f *File) load() error {
 	f.stable = false
 	content, info, err := read(f.o.Path, f.o.MaxSize, f.o.Private)
@@ -181,8 +186,8 @@ func (f *File) wrap(err error) error {
 	return fmt.Errorf("%s %s: %w", f.o.What, f.o.Path, err)
 }
 
-// report sets Status.Err. It logs an error if the error differs from the last one. After an error, it logs that the file is valid
-// again.
+// report sets Status.Err. It logs an error if the error differs from the last one. If err is nil and the last one was not, it
+// logs that the file is valid again.
 func (f *File) report(err error) {
 	f.setStatus(f.Status().Since, err)
 	switch {
@@ -199,7 +204,7 @@ func (f *File) report(err error) {
 	}
 }
 
-// unchanged reports whether a and b have the same file, time of change, size, mode and owner.
+// unchanged reports whether the file, time of change, size, mode and owner are the same in a and in b.
 func unchanged(a, b fs.FileInfo) bool {
 	return os.SameFile(a, b) && a.ModTime().Equal(b.ModTime()) && a.Size() == b.Size() && a.Mode() == b.Mode() && owner(a) == owner(b)
 }

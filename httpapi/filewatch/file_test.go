@@ -191,8 +191,8 @@ func TestChangesAreSeenWithinASecond(t *testing.T) {
 	}
 }
 
-// TestSameMetadata checks that a poll notices a change that keeps the metadata if the file is younger than minAge. Reload always
-// notices it.
+// TestSameMetadata checks changes that keep the metadata. While the file is younger than minAge, a poll notices such a change.
+// Later only Reload notices it.
 func TestSameMetadata(t *testing.T) {
 	polled(t, nil, func(x *fixture) {
 		now := time.Now()
@@ -338,7 +338,7 @@ func TestGone(t *testing.T) {
 	})
 }
 
-// TestBriefGaps checks that Gone is called only after consecutive polls without the file.
+// TestBriefGaps checks that Gone is not called if fewer than goneAfter consecutive polls do not find the file.
 func TestBriefGaps(t *testing.T) {
 	polled(t, nil, func(x *fixture) {
 		for range 3 {

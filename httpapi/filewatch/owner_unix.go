@@ -7,7 +7,7 @@ import (
 	"syscall"
 )
 
-// owner returns the user id of a file's owner, or -1.
+// owner returns the user id of a file's owner. It returns -1 if the id is unknown.
 func owner(info fs.FileInfo) int {
 	if s, ok := info.Sys().(*syscall.Stat_t); ok {
 		return int(s.Uid)

@@ -32,9 +32,9 @@ func check(content []byte) error {
 	return nil
 }
 
-// Members calls do for every member of a JSON object in order, even if a name is repeated. It returns the first error of do. If
-// object is not a JSON object, the error does not quote it.
-func Members(object []byte, do func(name string, value json.RawMessage) error) error {
+// Members calls visit for every member of a JSON object in order, even if a name is repeated. It stops at the first error of
+// visit, and returns that error. If object is not a JSON object, the error does not quote it.
+func Members(object []byte, visit func(name string, value json.RawMessage) error) error {
 	dec := json.NewDecoder(bytes.NewReader(object))
 	if t, err := dec.Token(); err != nil || t != json.Delim('{') {
 		return errors.New("must be an object")
@@ -46,16 +46,16 @@ func Members(object []byte, do func(name string, value json.RawMessage) error) e
 		if err != nil || !ok || dec.Decode(&value) != nil {
 			return errors.New("must be an object")
 		}
-		if err := do(name, value); err != nil {
+		if err := visit(name, value); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// Elements calls do for every element of a JSON array in order. It returns the first error of do. If array is not a JSON array,
-// the error does not quote it.
-func Elements(array []byte, do func(i int, value json.RawMessage) error) error {
+// Elements calls visit for every element of a JSON array in order. It stops at the first error of visit, and returns that
+// error. If array is not a JSON array, the error does not quote it.
+func Elements(array []byte, visit func(i int, value json.RawMessage) error) error {
 	dec := json.NewDecoder(bytes.NewReader(array))
 	if t, err := dec.Token(); err != nil || t != json.Delim('[') {
 		return errors.New("must be a list")
@@ -65,7 +65,7 @@ func Elements(array []byte, do func(i int, value json.RawMessage) error) error {
 		if err := dec.Decode(&value); err != nil {
 			return errors.New("must be a list")
 		}
-		if err := do(i, value); err != nil {
+		if err := visit(i, value); err != nil {
 			return err
 		}
 	}

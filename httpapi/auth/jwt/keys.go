@@ -71,9 +71,9 @@ func newKeys(url string, clock market.Clock, log *slog.Logger) *keys {
 	return &keys{url: url, client: client, clock: clock, log: log}
 }
 
-// find returns the key with the id that a token names. If the token names no key and only one key is known, find returns that
-// key. If the key is unknown, find reads the keys again, except soon after the last read. The error is a market.Error, or the
-// cause of ctx.
+// find returns the key with an id. If the id is empty because the token names no key, and only one key is known, find returns
+// that key. If the key is unknown, find reads the keys again, except soon after the last read. The error is a market.Error. If
+// ctx ends while find waits for another read, the error is the cause.
 func (k *keys) find(ctx context.Context, id string) (*key, error) {
 	if found := k.named(id); found != nil {
 		return found, nil
@@ -107,7 +107,8 @@ func (k *keys) named(id string) *key {
 }
 
 // refresh reads the keys, or waits for a read that is already running. If force is false, refresh does nothing soon after the
-// last read. If the read fails, the known keys stay in use. The error is the cause of ctx.
+// last read. If the read fails, the known keys stay in use. If ctx ends while refresh waits for another read, refresh returns
+// the cause. All other results are nil.
 func (k *keys) refresh(ctx context.Context, force bool) error {
 	k.mu.Lock()
 	if reading := k.reading; reading != nil {
@@ -125,12 +126,13 @@ func (k *keys) refresh(ctx context.Context, force bool) error {
 	}
 	k.reading = make(chan struct{})
 	k.mu.Unlock()
-	fetched, err := k.fetch(context.WithoutCancel(ctx)) // without ctx's end, because other callers may wait for this read
+	fetched, err := k.fetch(context.WithoutCancel(ctx)) // the read continues when ctx ends, because other calls may wait for it
 	k.replace(fetched, err)
 	return nil
 }
 
-// replace stores the keys that fetch has returned, and ends the sessions of keys that are not among them.
+// replace stores the keys that fetch has returned, and ends the sessions of keys that are not among them. If fetch has returned
+// an error, the known keys stay in use.
 func (k *keys) replace(fetched []jose.JSONWebKey, err error) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
@@ -201,7 +203,8 @@ func (k *keys) fetch(ctx context.Context) ([]jose.JSONWebKey, error) {
 	return parseKeys(body)
 }
 
-// parseKeys returns those keys of a set that can verify signatures. RFC 7517 requires that other keys are ignored.
+// parseKeys returns the first maxKeys keys of a set that can verify signatures. If there is no such key, it returns an error.
+// RFC 7517 recommends that other keys are ignored.
 func parseKeys(body []byte) (usable []jose.JSONWebKey, err error) {
 	var set struct{ Keys []json.RawMessage }
 	if json.Unmarshal(body, &set) != nil {

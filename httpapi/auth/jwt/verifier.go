@@ -18,17 +18,17 @@ import (
 )
 
 const (
-	// MaxSessions is the number of verified tokens that a Verifier remembers. The Verifier verifies all other tokens again for each
-	// request.
+	// MaxSessions is the greatest number of verified tokens that a Verifier remembers. The Verifier verifies all other tokens
+	// again for each request.
 	MaxSessions = 4096
 	// SessionBytes is an upper bound for the memory of one remembered token in bytes.
 	SessionBytes = 1 << 9
 
 	// leeway is the accepted difference between this clock and the issuer's clock.
 	leeway = 30 * time.Second
-	// refreshEvery is the time between a successful read of the keys and the next read.
+	// refreshEvery is the time between a successful read of the keys and the next read by Run.
 	refreshEvery = 10 * time.Minute
-	// retryEvery is the time between a failed read of the keys and the next read.
+	// retryEvery is the time between a failed read of the keys and the next read by Run.
 	retryEvery = 30 * time.Second
 )
 
@@ -45,7 +45,7 @@ type Config struct {
 	URL string
 	// Claim is the name of the claim that identifies the account.
 	Claim string
-	// Account returns the account for the value of the claim. It returns false if there is no such account.
+	// Account returns the account for the value of that claim. It returns false if there is no such account.
 	Account func(subject string) (*auth.Account, bool)
 	Clock   market.Clock
 	Log     *slog.Logger
@@ -66,7 +66,7 @@ type session struct {
 	expiry  time.Time
 }
 
-// New returns a Verifier that has no keys yet. Run reads the keys.
+// New returns a Verifier that has no keys yet. Run reads the keys, and so does Account if a key is unknown.
 func New(cfg Config) *Verifier {
 	sessions, err := simplelru.NewLRU[[sha256.Size]byte, session](MaxSessions, nil)
 	if err != nil {
@@ -96,9 +96,9 @@ func (v *Verifier) Run(ctx context.Context) {
 	}
 }
 
-// Account returns a session of the token's account. The session ends when the token expires, when the issuer withdraws the
-// token's key, or when the account is revoked. The error is the cause of ctx, or a market.Error that contains no part of the
-// token.
+// Account returns a session of the token's account. The session ends when the token has been expired for leeway, when the
+// issuer withdraws the token's key, or when the account is revoked. The error is a market.Error that contains no part of the
+// token. If ctx ends while Account waits for the keys, the error may be the cause.
 func (v *Verifier) Account(ctx context.Context, token string) (*auth.Account, error) {
 	hash := sha256.Sum256([]byte(token))
 	v.mu.Lock()

@@ -133,7 +133,8 @@ func TestKeysAreRotated(t *testing.T) {
 	<-fresh.Limit(t.Context()).Done()
 }
 
-// TestUnknownKeysAreFetchedOnce checks that tokens with many unknown keys cause one read of the keys.
+// TestUnknownKeysAreFetchedOnce checks that tokens with many unknown keys cause one read of the keys in each period of
+// afterSuccess.
 func TestUnknownKeysAreFetchedOnce(t *testing.T) {
 	one := rsaKeys()[0]
 	i := newIssuer(t, published("1", one))
@@ -156,8 +157,8 @@ func TestUnknownKeysAreFetchedOnce(t *testing.T) {
 	}
 }
 
-// TestTheIssuerFails checks that known keys stay in use if the issuer fails, and that without known keys the error does not say
-// that the token is invalid.
+// TestTheIssuerFails checks that known keys stay in use if the issuer fails, and that the code of the error is
+// CodeUpstreamUnavailable while no keys are known.
 func TestTheIssuerFails(t *testing.T) {
 	one, two := rsaKeys()[0], rsaKeys()[1]
 	good, err := json.Marshal(jose.JSONWebKeySet{Keys: []jose.JSONWebKey{published("1", one), published("2", two)}})
