@@ -1,11 +1,16 @@
-// Package fanout executes equal subscriptions once. Subscriptions with the same document, variables and rights are members of one
-// group. The group executes the subscription, encodes each event once and appends the bytes to every member's queue.
+// Package fanout executes equal subscriptions once. Subscriptions with the same document, operation, variables and rights are
+// members of one group. The group executes the subscription, encodes each event once and appends the bytes to every member's
+// queue.
 //
 // A subscription to a list of ids may be a member of several groups, one for each id. All subscriptions whose lists contain an id
 // share the group of that id.
 //
-// The group never waits for a slow member. The envelope of an event says what happens if a member does not read its queue: a
-// newer event replaces the event, the event waits within a limit, or the member restarts from the present state.
+// A slow member never delays the other members. The Mode in the follow.Envelope of an event says what happens if a member does
+// not read its queue:
 //
-// A member that joins a running group first gets the present state, and then the events after that state.
+//   - Replace: a newer event of the same topic replaces the event.
+//   - Append: the event waits in the queue. If the queue then exceeds Limits.Events, the member ends.
+//   - Delta: the event waits in the queue. If the queue then exceeds Limits.Deltas, the member restarts from the present state.
+//
+// A member that joins after the first event of a group first gets the present state, and then the events after that state.
 package fanout

@@ -55,8 +55,8 @@ func newGroup(h *Hub, key Key) *Group {
 	return &Group{hub: h, key: key, waiting: make(chan struct{}, 1), wanted: make(chan struct{}, 1), billing: make(billing)}
 }
 
-// add adds a member to the group. If the group has already had an event, the member waits for the present state. The caller holds
-// the hub's lock.
+// add adds a member to the group. If an event has already been announced, the member waits for the present state. The calling
+// function holds the hub's lock.
 func (g *Group) add(s *seat) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -70,7 +70,8 @@ func (g *Group) add(s *seat) {
 	}
 }
 
-// remove removes a member and reports whether the group is now empty. The caller holds the hub's lock.
+// remove removes a member and reports whether the group is now empty. If the member has already been removed, it returns false.
+// The calling function holds the hub's lock.
 func (g *Group) remove(s *seat) (empty bool) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -144,7 +145,8 @@ func (g *Group) await(ctx context.Context) {
 // Debt returns the time to wait before the next event is executed. It is positive only if all clients of the group are in debt.
 func (g *Group) Debt() time.Duration { return g.hub.debt(g) }
 
-// Spend charges the clients of the group for bytes that the execution produced but that are not part of any event.
+// Spend charges the clients of the group for bytes that the execution produced but that are not part of any event. They cost as
+// much as an event of this size.
 func (g *Group) Spend(bytes int) { g.hub.spend(g, bytes) }
 
 // Waiting returns a channel that is signalled when members wait for the present state. TakeWaiting returns these members.

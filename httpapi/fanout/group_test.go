@@ -88,7 +88,7 @@ func TestTurns(t *testing.T) {
 	slow.expect(t, "state")
 }
 
-// TestMany checks that a thousand members that join together share one execution of the present state.
+// TestMany checks that a thousand members that join together get the present state in one event.
 func TestMany(t *testing.T) {
 	open, opened := open(t)
 	h, first := newHub(t, fanout.Limits{}), newReader()
@@ -323,8 +323,8 @@ func (c *counter) Next() ([]byte, bool) {
 
 func (c *counter) Last() (errors, event []byte) { return nil, nil }
 
-// replay reads the events as a client does, until it has read the number to or the member ends. It returns an error if an event
-// does not follow from the number before it.
+// replay reads the events as a client does, until it has read the number in the parameter to. It returns an error if the member
+// ends, or if an event does not follow from the number before it.
 func (r *reader) replay(to, pause int) error {
 	number, began := -1, false
 	for reads := 0; ; reads++ {

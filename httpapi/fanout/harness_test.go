@@ -24,7 +24,7 @@ type script struct {
 	ctx    context.Context
 	group  *fanout.Group
 	events chan []byte
-	// laid is signalled when the group calls Next for the second time and later. Then the previous event is in the queues.
+	// Each call of Next except the first signals laid. The previous event is then in the queues.
 	laid        chan struct{}
 	asked       bool
 	last, event []byte

@@ -29,7 +29,7 @@ type Open func(ctx context.Context, g *Group) Source
 
 // Limits are the limits of a hub. For a field that is zero, New uses the default of the field.
 type Limits struct {
-	// Events is the largest number of Append events in a member's queue. One more event ends the membership. The default is 1,000.
+	// Events is the largest number of Append events in a member's queue. One more event ends the member. The default is 1,000.
 	Events int
 	// Deltas is the largest number of deltas in the queue of a member. After one more delta, the member restarts from the present
 	// state. The default is 64.
@@ -42,7 +42,7 @@ type Limits struct {
 	Pace Pace
 	// Groups is the number of open groups above which JoinParts refuses a member. The default is 4,000.
 	Groups int
-	// Bytes is the largest total size of the payloads in the queue of a member. An event that exceeds it ends the membership. An
+	// Bytes is the largest total size of the payloads in the queue of a member. An event that exceeds it ends the member. An
 	// event that is alone in the queue may be larger. The default is 4 MiB.
 	Bytes int
 }
@@ -61,8 +61,8 @@ const perEvent, deliveryShare = 512, 16
 // Stats are the present gauges of a hub, and its counters since the start.
 type Stats struct {
 	Groups, Members int
-	// Executions counts the executions that were started. Events counts the events of all executions. Deliveries counts an event
-	// once for every queue that the event was added to.
+	// Executions counts the executions that were started. Events counts the events of all executions. Deliveries counts an
+	// event once for every member that it was meant for.
 	Executions, Events, Deliveries uint64
 	// Conflated counts events that a newer event replaced in a queue. Lost counts how often a member missed deltas and restarted.
 	// Dropped counts members that were ended because their queue exceeded Limits.Events or Limits.Bytes.
@@ -102,8 +102,9 @@ func New(l Limits) *Hub {
 	return h
 }
 
-// Join adds m to the group of a key, and opens the group if it does not exist. The context of the group has the values of ctx and
-// ends when the last member leaves. A member may join only once. If m has left already, Join does nothing.
+// Join adds m to the group of a key, and opens the group if it does not exist. The context of the group has the values of ctx
+// and ends when the last member leaves. A member may join only once. If m has left already, Join does nothing. If the hub is
+// closed, Join ends m with an error.
 func (h *Hub) Join(ctx context.Context, key Key, m *Member, open Open) {
 	_ = h.JoinCharged(ctx, key, m, netip.Prefix{}, func() (func(), error) { return func() {}, nil }, open)
 }
@@ -132,7 +133,7 @@ func (h *Hub) JoinCharged(ctx context.Context, key Key, m *Member, client netip.
 	return nil
 }
 
-// refuses ends a member that wants to join a closed hub. The caller holds the lock.
+// refuses reports whether the hub is closed. If so, it also ends m. The calling function holds the lock.
 func (h *Hub) refuses(m *Member) bool {
 	if h.closed {
 		m.finish(nil, market.Errorf(market.CodeUpstreamUnavailable, "the service is shutting down"))
@@ -140,8 +141,8 @@ func (h *Hub) refuses(m *Member) bool {
 	return h.closed
 }
 
-// group returns the group of a key. If there is no such group, it returns a new group, which take will open. The caller holds the
-// lock.
+// group returns the group of a key. If there is no such group, it returns a new group, which take will open. The calling
+// function holds the lock.
 func (h *Hub) group(key Key) *Group {
 	if g := h.groups[key]; g != nil {
 		return g
@@ -149,7 +150,7 @@ func (h *Hub) group(key Key) *Group {
 	return newGroup(h, key)
 }
 
-// take adds a member to a group and opens the group if it is new. The caller holds the lock.
+// take adds a member to a group and opens the group if it is new. The calling function holds the lock.
 func (h *Hub) take(ctx context.Context, s *seat, open Open) {
 	g := s.group
 	g.add(s)
@@ -226,7 +227,7 @@ func (h *Hub) release(g *Group) {
 	}
 }
 
-// forget removes a group from the hub and cancels its context. The caller holds the lock.
+// forget removes a group from the hub and cancels its context. The calling function holds the lock.
 func (h *Hub) forget(g *Group) {
 	if h.groups[g.key] == g {
 		delete(h.groups, g.key)

@@ -19,8 +19,8 @@ type Memory interface {
 	Give(client netip.Prefix, n int)
 }
 
-// Member is the subscription of one client. The owner of a Member calls Take whenever wake was called, and Leave at the end. A
-// Member is safe for concurrent use.
+// Member is the subscription of one client. The owner of a Member calls Take whenever the member has called the function given
+// to NewMember, and Leave at the end. A Member is safe for concurrent use.
 type Member struct {
 	wake func(*Member)
 
@@ -39,7 +39,7 @@ type Member struct {
 	memory Memory
 	client netip.Prefix
 	// held is the number of bytes taken from memory. writing is the size of the payload that is being written. promised is the
-	// number of bytes that Reserve has reserved.
+	// number of bytes that Reserve has reserved, or the size of the final errors.
 	held, writing, promised int
 	// deltas and appended are the numbers of queued events with the modes Delta and Append.
 	deltas, appended int
@@ -84,7 +84,7 @@ type End struct {
 // must not call methods of the member, because it may run under a group's lock.
 func NewMember(wake func(*Member)) *Member { return &Member{wake: wake} }
 
-// join sets the member's groups. It returns false if the member has ended already. The caller holds the hub's lock.
+// join sets the member's groups. It returns false if the member has ended already. The calling function holds the hub's lock.
 func (m *Member) join(h *Hub, seats []seat, paid listPayment) bool {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -109,7 +109,7 @@ func (m *Member) OnLeave(f func(MemberStats)) {
 	}
 }
 
-// stats returns the member's figures. The caller holds the lock.
+// stats returns the member's figures. The calling function holds the lock.
 func (m *Member) stats() MemberStats { return MemberStats{m.events, m.taken, m.end} }
 
 // Leave ends all memberships. A member that has not joined yet will not join. Further calls do nothing.
@@ -129,7 +129,8 @@ func (m *Member) Leave() {
 	}
 }
 
-// Send queues a response for a member without a group. The operation of such a member is executed for that member alone.
+// Send queues a response for a member without a group. The operation of such a member is executed for that member alone. After
+// Leave, Send does nothing.
 func (m *Member) Send(payload []byte) {
 	m.mu.Lock()
 	if m.left {
@@ -147,7 +148,8 @@ func (m *Member) Send(payload []byte) {
 // SetMemory sets the memory from which the member takes bytes for a client. Call SetMemory before any other method.
 func (m *Member) SetMemory(memory Memory, client netip.Prefix) { m.memory, m.client = memory, client }
 
-// Reserve reserves n bytes for the next Send. It returns false if there is not enough memory.
+// Reserve reserves n bytes for the next Send. It returns false if there is not enough memory. After Leave, it reserves nothing
+// and returns true.
 func (m *Member) Reserve(n int) bool {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -163,7 +165,7 @@ func (m *Member) Reserve(n int) bool {
 }
 
 // settle takes or gives back memory until the member holds what it needs. It returns false if there is not enough memory. The
-// caller holds the lock.
+// calling function holds the lock.
 func (m *Member) settle() bool {
 	if m.memory == nil {
 		return true
@@ -201,7 +203,7 @@ func (m *Member) Written() {
 }
 
 // wantsAgain returns the member's seats if the number of its unread bytes has fallen below Limits.Ahead. Otherwise it returns
-// nil. before is the previous number of unread bytes. The caller holds the lock.
+// nil. before is the previous number of unread bytes. The calling function holds the lock.
 func (m *Member) wantsAgain(before int) (seats []seat) {
 	if m.hub == nil || before < m.hub.limits.Ahead || m.bytes+m.writing >= m.hub.limits.Ahead {
 		return nil
@@ -256,7 +258,7 @@ func (m *Member) Take() (payload []byte, over bool, end End) {
 	return nil, over, end
 }
 
-// remove removes and returns event i of the queue. The caller holds the lock.
+// remove removes and returns event i of the queue. The calling function holds the lock.
 func (m *Member) remove(i int) *event {
 	e := m.queue[i]
 	m.bytes -= len(e.payload)
@@ -272,8 +274,8 @@ func (m *Member) remove(i int) *event {
 	return e
 }
 
-// caughtUp lets a member get events of the group again. It reports whether the member has missed events. The caller holds the
-// group's lock.
+// caughtUp lets a member get events of the group again. It reports whether the member has missed events. The calling function
+// holds the group's lock.
 func (m *Member) caughtUp(s *seat) (missed bool) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -305,7 +307,7 @@ func (m *Member) continues(s *seat, errors, payload []byte) bool {
 	return goes
 }
 
-// tooMuchUnread ends a member whose client has no memory left.
+// tooMuchUnread is the End of a member whose client has no memory left.
 var tooMuchUnread = End{Unread: true, Err: market.Errorf(market.CodeRateLimited, "the subscription was read too slowly: its client leaves too much unread")}
 
 // finish ends the member. Take still returns the queued payloads.

@@ -35,9 +35,10 @@ type listPayment struct {
 }
 
 // JoinParts adds m to the group of each part and opens the groups that do not exist. The key identifies the whole subscription.
-// All members of a client with the same key are charged once. JoinParts calls charge before the first of these members joins, and
-// calls release when the last of them leaves. charge and release must not use the hub. joined is false if charge fails, or if
-// more than Limits.Groups groups would be open.
+// A client is charged once for all its members with the same key. JoinParts calls charge before the first of these members
+// joins, and calls release when the last of them leaves. charge and release must not use the hub. joined is false with the
+// error of charge if charge fails. joined is false without an error if more than Limits.Groups groups would be open. If m has
+// left already, or if the hub is closed, m does not join, but joined is true.
 func (h *Hub) JoinParts(ctx context.Context, key Key, m *Member, client netip.Prefix, charge func() (release func(), err error), parts []Part) (joined bool, err error) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -73,7 +74,7 @@ func (h *Hub) JoinParts(ctx context.Context, key Key, m *Member, client netip.Pr
 	return true, nil
 }
 
-// pay charges a client for a subscription made with JoinParts. The caller holds the lock.
+// pay charges a client for a subscription made with JoinParts. The calling function holds the lock.
 func (h *Hub) pay(key Key, client netip.Prefix, charge func() (release func(), err error)) (listPayment, error) {
 	payers := h.lists[key]
 	if payers == nil {
@@ -87,7 +88,7 @@ func (h *Hub) pay(key Key, client netip.Prefix, charge func() (release func(), e
 	return listPayment{key, p}, nil
 }
 
-// unpay undoes pay. The caller holds the lock.
+// unpay undoes pay. The calling function holds the lock.
 func (h *Hub) unpay(paid listPayment) {
 	if paid.payer == nil {
 		return

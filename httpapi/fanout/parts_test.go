@@ -47,7 +47,8 @@ func (s *scripts) of(name string) *script {
 
 func free() (func(), error) { return func() {}, nil }
 
-// join makes a new reader a member of the groups of a list. It waits until as many executions as opens have started.
+// join makes a new reader a member of the groups of a list. The parameter opens is the number of executions that join waits
+// for.
 func (s *scripts) join(h *fanout.Hub, opens int, names ...string) *reader {
 	s.t.Helper()
 	r := newReader()

@@ -7,15 +7,16 @@ import (
 	"oddsgraph/internal/market"
 )
 
-// enqueue adds an event to the queue in the way that its envelope requires, and wakes the member. The caller holds the group's
-// lock.
+// enqueue adds an event to the queue in the way that its envelope requires, and wakes the member. The calling function holds
+// the group's lock.
 func (m *Member) enqueue(s *seat, e *event) {
 	if m.add(s, e) {
 		m.wake(m)
 	}
 }
 
-// add adds an event of a group to the queue. It reports whether Take now has something new to return.
+// add adds an event of a group to the queue. It ignores the event in three cases: the member has ended, it waits for the
+// present state of the group, or it has just got the same problem. add reports whether the member must call wake.
 func (m *Member) add(s *seat, e *event) bool {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -26,7 +27,7 @@ func (m *Member) add(s *seat, e *event) bool {
 }
 
 // knows reports whether problem is equal to the last problem that the member got. It stores problem for the next call. If the
-// member has only one group, knows stores nothing and returns false. The caller holds the lock.
+// member has only one group, knows stores nothing and returns false. The calling function holds the lock.
 func (m *Member) knows(problem []byte) bool {
 	if len(m.seats) == 1 {
 		return false
@@ -36,7 +37,7 @@ func (m *Member) knows(problem []byte) bool {
 	return known
 }
 
-// append puts an event into the queue and reports whether Take now has something new to return. The caller holds the lock.
+// append puts an event into the queue and reports whether the member must call wake. The calling function holds the lock.
 func (m *Member) append(e *event) bool {
 	limits, counts := &m.hub.limits, &m.hub.counts
 	replaced := false
@@ -74,8 +75,8 @@ func (m *Member) append(e *event) bool {
 }
 
 // crowd handles an event that does not fit into the client's memory. The member ends if its queue contains Append events, which
-// must not be dropped. It also ends if reading is false: it then has no other unread event, and a restart would free no memory.
-// In all other cases, the member restarts from the present state.
+// must not be dropped. The parameter reading says whether the member has another unread event. If it has none, the member ends
+// too, because a restart would free no memory. In all other cases, the member restarts from the present state.
 func (m *Member) crowd(reading bool) {
 	if m.appended > 0 || !reading {
 		m.clear()

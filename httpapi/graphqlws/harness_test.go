@@ -198,8 +198,8 @@ type service struct {
 	http *httptest.Server
 }
 
-// serve starts a server and stops it when the test ends. A timeout that cfg does not set is an hour, so that it does not end on a
-// slow machine.
+// serve starts a server and stops it when the test ends. A timeout that cfg does not set is an hour, so that a slow machine
+// does not exceed it.
 func serve(t testing.TB, cfg graphqlws.Config, o *operator) *service {
 	cfg = required(cfg, o)
 	for _, d := range []*time.Duration{&cfg.InitTimeout, &cfg.Ping, &cfg.WriteTimeout} {
@@ -345,7 +345,7 @@ func (c *client) settled() {
 	c.expect(`{"type":"pong","payload":{"settled":true}}`)
 }
 
-// raw is a client that writes and reads WebSocket frames without the library.
+// raw is a client that writes and reads WebSocket frames without package websocket.
 type raw struct {
 	t testing.TB
 	net.Conn
@@ -368,7 +368,7 @@ func dialRaw(t testing.TB, address string) *raw {
 	return &raw{t, conn, in}
 }
 
-// handshake opens a WebSocket without the library.
+// handshake opens a WebSocket without package websocket.
 func handshake(address string) (net.Conn, *bufio.Reader, error) {
 	conn, err := net.DialTimeout("tcp", address, patience)
 	if err != nil {

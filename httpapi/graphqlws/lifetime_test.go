@@ -351,8 +351,8 @@ func TestDrainCompleted(t *testing.T) {
 	receive(t, drained)
 }
 
-// TestDrainEnds checks that Drain returns soon after its context ends, even if operations do not end and clients do not answer,
-// do not read or send an endless frame.
+// TestDrainEnds checks that Drain returns soon after its context ends, even if an operation is running, one client does not
+// answer, one does not read, and one sends an endless frame.
 func TestDrainEnds(t *testing.T) {
 	o := newOperator()
 	s := serve(t, graphqlws.Config{}, o)

@@ -56,7 +56,7 @@ func putBuffer(b *bytes.Buffer) {
 }
 
 // read handles messages until the connection ends or a message breaks the protocol. After a call of the operator, read returns
-// true, and the caller must call it again on a new goroutine. The reason is that the operator makes the stack grow. A goroutine
+// true. It must then be called again on a new goroutine. The reason is that the operator makes the stack grow. A goroutine
 // keeps a grown stack for several garbage collections, and the grown stack is larger than the rest of an idle socket.
 func (k *socket) read() (again bool) {
 	for !k.deep {

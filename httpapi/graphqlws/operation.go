@@ -23,9 +23,9 @@ type operation struct {
 	// queued reports whether the operation is in socket.ready. over reports whether the operation has ended for the client. The
 	// socket's lock guards these and all following fields.
 	queued, over bool
-	// pending reports that a drain must wait for the operation. It is true at the start. It becomes false when the operation turns
-	// out to be a subscription, or when the end of a query or mutation was sent. slot reports whether the operation uses one of
-	// socket.slots.
+	// pending reports that a drain must wait for the operation. It is true at the start. It becomes false when the operation
+	// turns out to be a subscription, when the end of the operation was sent, or when the client completes the operation. slot
+	// reports whether the operation uses one of socket.slots.
 	pending, slot bool
 	// cancel ends a query or mutation.
 	cancel context.CancelFunc
@@ -50,16 +50,16 @@ func (k *socket) begin(id string, payload json.RawMessage) bool {
 		return k.reply(failed(id, k.server.cfg.Operator.Refuse(k.ctx, err)))
 	}
 	k.deep = true
-	once, errors, malformed := k.server.cfg.Operator.Operate(k.ctx, payload, op.member)
+	run, errors, malformed := k.server.cfg.Operator.Operate(k.ctx, payload, op.member)
 	switch {
 	case malformed != nil:
 		return k.close(codeBadRequest, malformed.Error())
 	case errors != nil:
 		op.member.Finish(fanout.End{Errors: errors})
-	case once == nil:
+	case run == nil:
 		k.settle(op)
 	default:
-		k.execute(op, once)
+		k.execute(op, run)
 	}
 	return true
 }
@@ -90,8 +90,8 @@ func (k *socket) register(op *operation) error {
 	return nil
 }
 
-// execute calls once on a new goroutine as soon as acquireSlot succeeds.
-func (k *socket) execute(op *operation, once func(context.Context)) {
+// execute calls the function run on a new goroutine as soon as acquireSlot succeeds.
+func (k *socket) execute(op *operation, run func(context.Context)) {
 	ctx, cancel := context.WithCancel(k.ctx)
 	k.mu.Lock()
 	op.cancel = cancel
@@ -106,7 +106,7 @@ func (k *socket) execute(op *operation, once func(context.Context)) {
 	k.work.Go(func() {
 		defer cancel()
 		if k.acquireSlot(ctx, op) {
-			once(ctx)
+			run(ctx)
 		}
 	})
 }
@@ -156,7 +156,8 @@ func (k *socket) release(op *operation) bool {
 	return true
 }
 
-// settle records that a drain need not wait for an operation: the operation is a subscription, or its end was sent.
+// settle records that a drain need not wait for an operation: the operation is a subscription, its end was sent, or the client
+// has completed it.
 func (k *socket) settle(op *operation) {
 	k.mu.Lock()
 	if op.pending {

@@ -24,7 +24,8 @@ const (
 	pinging    = `{"type":"ping"}`
 )
 
-// TestViolations checks that each violation of the protocol closes the socket with the code that the protocol assigns to it.
+// TestViolations checks that each violation of the protocol closes the socket with the code of the protocol or of WebSocket for
+// this violation.
 func TestViolations(t *testing.T) {
 	s := serve(t, graphqlws.Config{Frame: 1000}, newOperator())
 	long := strings.Repeat("x", 129)
@@ -258,7 +259,8 @@ func TestInit(t *testing.T) {
 	})
 }
 
-// TestPing checks that the server answers each ping with a pong that has the same payload, and accepts a pong without a ping.
+// TestPing checks that the server answers each ping with a pong, and accepts a pong without a ping. The pong repeats a payload
+// of at most maxEcho bytes.
 func TestPing(t *testing.T) {
 	s := serve(t, graphqlws.Config{}, newOperator())
 	c := s.dial()
@@ -446,7 +448,7 @@ func TestQuotaIsReturned(t *testing.T) {
 	}
 }
 
-// TestOrigin checks that the server refuses a page if CheckOrigin returns an error.
+// TestOrigin checks that the server refuses a client if CheckOrigin returns an error.
 func TestOrigin(t *testing.T) {
 	s := serve(t, graphqlws.Config{CheckOrigin: func(r *http.Request) error {
 		if r.Header.Get("Origin") != "https://app.example" {

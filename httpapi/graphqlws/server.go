@@ -42,11 +42,11 @@ type Operator interface {
 	// Operate starts an operation that queues its responses in m.
 	//
 	//   - If the operation cannot start, errors is a JSON list for the client.
-	//   - If the operation is a subscription, once is nil. The subscription lasts until m leaves.
-	//   - If the operation is a query or mutation, the socket calls once on a new goroutine. once must return soon after its context
+	//   - If the operation is a subscription, run is nil. The subscription lasts until m leaves.
+	//   - If the operation is a query or mutation, the socket calls run on a new goroutine. run must return soon after its context
 	//     ends.
 	//   - If the payload breaks the protocol, the socket closes with the text of malformed.
-	Operate(ctx context.Context, payload json.RawMessage, m *fanout.Member) (once func(ctx context.Context), errors []byte, malformed error)
+	Operate(ctx context.Context, payload json.RawMessage, m *fanout.Member) (run func(ctx context.Context), errors []byte, malformed error)
 	// Refuse returns err as a JSON list of errors. The operation was not started.
 	Refuse(ctx context.Context, err error) []byte
 	// Errors returns err as a JSON list of errors. The operation has ended with err.
@@ -68,8 +68,8 @@ type Config struct {
 
 	// InitTimeout limits the wait for connection_init. The default is 10 s.
 	InitTimeout time.Duration
-	// Ping is the time between two pings. The server disconnects a client that is silent for more than 2*Ping + WriteTimeout. The
-	// default is 25 s.
+	// Ping is the time after which the server pings a silent client, and the least time between two pings. The server
+	// disconnects a client that is silent for more than 2*Ping + WriteTimeout. The default is 25 s.
 	Ping time.Duration
 	// WriteTimeout limits the time to write a frame, and the time between the first and the last byte of a message. The default is
 	// 10 s.

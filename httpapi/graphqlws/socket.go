@@ -53,7 +53,8 @@ type socket struct {
 	// flush is k.write as a function value. It is stored because each new function value needs an allocation.
 	flush func()
 
-	// mu protects the rest. A caller may hold locks of fanout when it locks mu. So the holder of mu must not take a lock of fanout.
+	// mu protects the rest. A goroutine may hold locks of package fanout when it locks mu. So the holder of mu must not take
+	// such a lock.
 	mu         sync.Mutex
 	operations map[string]*operation
 	// slots limits the concurrent queries and mutations. It is nil until the first of them.
@@ -65,7 +66,7 @@ type socket struct {
 	// replies are frames that are sent before the frames of all operations. replyBytes is the total size of replies.
 	replies    [][]byte
 	replyBytes int
-	// written is signalled when the writer takes a reply.
+	// written is signalled when the writer takes a reply, and when the socket closes.
 	written sync.Cond
 	// flushing reports that the writer is running.
 	flushing bool
@@ -102,8 +103,8 @@ func (k *socket) run() {
 	k.server.remove(k)
 }
 
-// alive records that the client has sent something. It waits if the client sends faster than its rate allows. It returns false if
-// the socket is closing.
+// alive records that the client has sent something. It waits if the client sends faster than Config.MessagesPerSecond and
+// MessageBurst allow. It returns false if the socket is closing.
 func (k *socket) alive() bool {
 	k.lastHeard.Store(monotonic())
 	return k.pace.Wait(k.base) == nil
@@ -115,7 +116,7 @@ func (k *socket) close(code websocket.StatusCode, reason string) bool {
 		reason = strings.ToValidUTF8(reason[:maxReason], "")
 	}
 	k.end(func() {
-		// The library limits the time of the close handshake, but not the time to write or read a frame.
+		// Package websocket limits the time of the close handshake, but not the time to write or read a frame.
 		_ = k.netConn.SetDeadline(time.Now().Add(closeTimeout))
 	}, func() { _ = k.conn.Close(code, reason) })
 	return false

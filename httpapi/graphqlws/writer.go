@@ -12,6 +12,7 @@ import (
 const maxReplies = 4 << 10
 
 // reply queues a frame before all responses. If too many replies are waiting, it waits until the client has read some of them.
+// It returns false if the socket is closing.
 func (k *socket) reply(frame []byte) bool {
 	k.mu.Lock()
 	defer k.mu.Unlock()
@@ -64,8 +65,8 @@ func (k *socket) write() {
 	}
 }
 
-// next returns the next frame to write, or an operation that may have a frame. ok is false if there is nothing to write. The
-// writer must then end.
+// next returns the next frame to write, or an operation that may have a frame. ok is false if there is nothing to write or if
+// the socket is closing. The writer must then end.
 func (k *socket) next() (frame []byte, op *operation, ok bool) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
@@ -94,7 +95,7 @@ func (k *socket) next() (frame []byte, op *operation, ok bool) {
 	}
 }
 
-// send sends the next frame of an operation. It returns false when the connection is broken.
+// send sends the next frame of an operation. It returns false if the connection is broken or closing.
 func (k *socket) send(op *operation) bool {
 	payload, over, end := op.member.Take()
 	switch {
@@ -110,7 +111,7 @@ func (k *socket) send(op *operation) bool {
 		return ok
 	case !over:
 		return true
-	case !k.release(op): // before the client gets the end, so that it can use the id again at once
+	case !k.release(op): // the id must be free before the client gets the end
 		return true // the client has completed the operation
 	}
 	if end.Unread {
