@@ -37,7 +37,7 @@ func (op *operation) wake(*fanout.Member) {
 	}
 }
 
-// startWriter starts the writer if it is not running. The caller holds the lock.
+// startWriter starts the writer if it is not running. The calling function holds the lock.
 func (k *socket) startWriter() {
 	if !k.flushing && !k.closing {
 		k.flushing = true

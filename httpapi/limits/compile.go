@@ -21,7 +21,7 @@ type object struct {
 	field int32
 	// page is the number of items in the object's lists.
 	page number
-	// known are the reads that this object needs and whose cost was already counted.
+	// known are the reads of this object whose cost was already counted.
 	known      reads
 	selections []scoped
 }
@@ -82,7 +82,8 @@ func (c *compiler) collect(selections []scoped) (fields []*selected) {
 	return fields
 }
 
-// restrict returns when and the conditions of directives. ok is false if the conditions can never be met.
+// restrict returns the conditions in the parameter when, followed by the conditions of directives. ok is false if the
+// conditions can never be met.
 func restrict(when []condition, directives ast.DirectiveList) (all []condition, ok bool) {
 	all = when
 	for _, d := range directives {

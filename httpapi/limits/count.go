@@ -30,7 +30,7 @@ func (c *count) of(v any) int64 {
 	return min(max(n, 0), c.limit)
 }
 
-// literal returns the number of items for a value in a document. If the value is null, it returns otherwise.
+// literal returns the number of items for a value in a document. If the value is null, it returns the parameter otherwise.
 func (q quantity) literal(v *ast.Value, otherwise int64) int64 {
 	switch {
 	case v.Kind == ast.NullValue:
@@ -57,7 +57,7 @@ func length(v any) int64 {
 	return 1
 }
 
-// integer returns the value of an integer variable in any form that gqlparser accepts.
+// integer returns the value of an integer variable in any form that gqlparser accepts. For any other value, it returns tooMany.
 func integer(v any) int64 {
 	switch v := v.(type) {
 	case int64:

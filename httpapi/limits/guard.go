@@ -45,8 +45,9 @@ func New(limits Limits, schema *ast.Schema) (*Guard, error) {
 }
 
 // Document parses and measures a document, but does not validate it. The returned document has at least one operation and no
-// fragment cycle, and validation of it takes a limited time. The caller may change the returned document. Document remembers the
-// SHA-256 of each refused text and does not parse that text again. It does not remember accepted documents.
+// fragment cycle, and validation of it takes a limited time. The calling function may change the returned document. Document
+// remembers the SHA-256 of the last maxRefused refused texts, and does not parse these texts again. It does not remember
+// accepted documents, or texts longer than Limits.DocumentBytes.
 //
 // A syntax error is a gqlerror.Error with a location. It wraps a market.Error with CodeParseFailed.
 func (g *Guard) Document(text string) (*ast.QueryDocument, error) {

@@ -258,8 +258,8 @@ func repeatedTree(depth int) string {
 	return "{" + strings.Repeat("a"+repeatedTree(depth-1), 2) + "}"
 }
 
-// TestHostileDocuments checks that refusing a document needs little memory and few allocations. Each step of parsing and
-// measuring allocates. So few allocations also mean few steps.
+// TestHostileDocuments checks that refusing a document needs little memory and few allocations. The number of allocations is an
+// estimate of the number of steps.
 func TestHostileDocuments(t *testing.T) {
 	g := guarding(t)
 	for name, test := range hostile() {
@@ -371,7 +371,7 @@ func TestConcurrentDocuments(t *testing.T) {
 	wg.Wait()
 }
 
-// documentsOfUse returns the documents of tools and of the examples by file name.
+// documentsOfUse returns the introspection queries of tools and the examples, by file name.
 func documentsOfUse(t testing.TB) map[string]string {
 	t.Helper()
 	files, err := filepath.Glob("../../examples/*.graphql")

@@ -11,21 +11,21 @@ type Limits struct {
 	DocumentBytes int
 	// Tokens limits the words, values and signs of a document, comments included. The default is 1,500.
 	Tokens int
-	// NameBytes limits each name in a document: of a field, alias, argument, variable, type or operation. The default is 128.
+	// NameBytes limits each name in a document, such as the name of a field, an alias or a variable. The default is 128.
 	NameBytes int
 	// Operations limits the operations that a document defines. The default is 10.
 	Operations int
 	// Fragments limits the named fragments that a document defines. The default is 50.
 	Fragments int
-	// Selections limits the fields and fragments of all operations together. The content of a fragment counts each time the fragment
-	// is spread. The default is 1,000.
+	// Selections limits the fields and fragments of all operations together, and of the fragments that no operation spreads.
+	// The content of a fragment counts each time the fragment is spread. The default is 1,000.
 	Selections int
-	// Depth limits the nesting of fields and fragments. It also limits the nesting of lists and objects in arguments, variables and
-	// types. The default is 20.
+	// Depth limits the nesting of fields and inline fragments. It also limits the nesting of lists and objects in arguments,
+	// variables and types. The default is 20.
 	Depth int
 	// RootFields limits the fields at the root of an operation. Fields with the same response key count once. The default is 100.
 	RootFields int
-	// Aliases limits the fields with an alias in a document. The default is 200.
+	// Aliases limits the fields in a document with an alias that differs from the name of the field. The default is 200.
 	Aliases int
 	// Repeats limits how often one object selects the same response key, including selections in fragments. The default is 30.
 	Repeats int

@@ -52,7 +52,7 @@ type size struct {
 	depth      int
 }
 
-// root is a selection set that no other selection set of the document contains.
+// root is the selection set of an operation, or of a fragment that no operation spreads.
 type root struct {
 	selection ast.SelectionSet
 	operation bool
@@ -137,7 +137,7 @@ func (m *measurement) variable(v *ast.VariableDefinition) error {
 	return m.directiveList(v.Directives)
 }
 
-// enter computes the size of a fragment if it is not known yet.
+// enter computes the size of a fragment if the size is not known yet. It returns an error if the fragment spreads itself.
 func (m *measurement) enter(f *fragment) error {
 	switch {
 	case f.known:

@@ -70,8 +70,8 @@ func TestHostileVariables(t *testing.T) {
 	}
 }
 
-// measured computes the depth and the length of the longest list of a decoded value. The fuzz test compares them with the result
-// of Variables.
+// measured computes the depth of a decoded value, and the length of its longest list or object. The fuzz test compares them
+// with the result of Variables.
 func measured(v any, level int, deepest, longest *int) {
 	*deepest = max(*deepest, level)
 	each := func(n int) { *longest = max(*longest, n) }
@@ -98,7 +98,7 @@ func nested(v any) int {
 	}
 }
 
-// FuzzVariables checks that accepted JSON is within the limits, and that refused JSON exceeds a limit.
+// FuzzVariables checks that accepted JSON is within the limits, and that refused JSON without objects exceeds a limit.
 func FuzzVariables(f *testing.F) {
 	for _, seed := range []string{`{}`, `{"a":[1,2,3,4]}`, `{"a":[[[[1]]]],"b":"\"[["}`, `{"a":"\\","b":{"c":[{}]}}`, `[1,,2`, `"\`, `{"a":"\u0022[,"}`, "\xff\"["} {
 		f.Add([]byte(seed))

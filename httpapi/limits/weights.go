@@ -44,7 +44,7 @@ const (
 	orders
 	// lastDay is a token's price history of the last 24 hours.
 	lastDay
-	// page is a page of a list. Each field that needs a page reads its own.
+	// page is a page of a list. Each field that needs a page reads its own page.
 	page
 )
 
@@ -70,13 +70,13 @@ type weight struct {
 	each reads
 	// items is the number of objects that the field returns. The zero value means one object.
 	items quantity
-	// page is the number of items in each list of the objects that the field returns.
+	// page is the number of items in each list field of a returned object, if the weight of that list field is ofPage.
 	page quantity
 	// knows are the reads that the fields of the returned objects need no more, because this field has already read their values.
 	knows reads
 }
 
-// quantity is a number of items. The zero value means that no number is set.
+// quantity is a number of items. The zero value means that no number is set. A Plan then counts one item.
 type quantity struct {
 	// argument is the name of the argument that determines the quantity. If list is set, the quantity is the length of the argument.
 	// Otherwise it is the value of the argument. The quantity is at most limit.
