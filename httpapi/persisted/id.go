@@ -15,7 +15,7 @@ const (
 	maxID = 256
 	// hashPrefix is the prefix of an id that is the SHA-256 of the document's text.
 	hashPrefix = "sha256:"
-	// customPrefix is the start of all other prefixes of ids. An example is x-relay:1.
+	// customPrefix is the start of all other prefixes of ids. An example of such an id is x-relay:1.
 	customPrefix = "x-"
 )
 
@@ -52,7 +52,7 @@ func parseID(s string) (id, error) {
 		}
 		name = after
 	}
-	if prefixed || !unreserved(name) || strings.Trim(name, ".") == "" { // a path segment of a URL cannot consist of dots
+	if prefixed || !unreserved(name) || strings.Trim(name, ".") == "" { // an id of dots cannot be a path segment of a URL
 		return id{}, market.Errorf(market.CodeBadUserInput, "a document id is %s", idForm)
 	}
 	return id{custom: s}, nil
@@ -78,7 +78,8 @@ func unreserved(s string) bool {
 	return s != ""
 }
 
-// parseExtension parses the member persistedQuery of a request's extensions. extensions is a JSON object, or empty.
+// parseExtension parses the member persistedQuery of a request's extensions. extensions is a JSON object, or empty. If the
+// member is missing, parseExtension returns the zero id.
 func parseExtension(extensions json.RawMessage) (id, error) {
 	if len(extensions) == 0 {
 		return id{}, nil

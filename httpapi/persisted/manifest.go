@@ -17,7 +17,7 @@ const (
 	maxManifest = 32 << 20
 	// maxDocuments is the largest number of documents in a manifest.
 	maxDocuments = 10_000
-	// maxTokens is the largest number of tokens of a document. The document is parsed to get the name of its operation.
+	// maxTokens limits the lexical tokens of a document when operationName parses it.
 	maxTokens = 20_000
 	// maxReasons is the greatest number of invalid documents that an error names.
 	maxReasons = 10
@@ -25,7 +25,7 @@ const (
 	apolloFormat = "apollo-persisted-query-manifest"
 )
 
-// trusted is a document of a manifest.
+// trusted is a document of a manifest or of the service's own pages.
 type trusted struct {
 	text, name string
 	hash       hash
@@ -108,8 +108,9 @@ func (m *manifest) add(op operation, validate func(text string) error) error {
 	return nil
 }
 
-// operationName returns the name of a document in metrics: op.name, or else the name of the document's only operation. If the
-// document has several operations or an anonymous operation, operationName returns op.id.
+// operationName returns the name of a document in metrics. If op.name is set, the result is op.name, and the document must have
+// an operation with this name and with the type op.kind. If op.name is empty, the result is the name of the document's only
+// operation. If the document has several operations or an anonymous operation, the result is op.id.
 func operationName(op operation) (string, error) {
 	doc, err := parser.ParseQueryWithTokenLimit(&ast.Source{Input: op.text}, maxTokens)
 	if err != nil {

@@ -160,7 +160,7 @@ func FuzzManifest(f *testing.F) {
 	})
 }
 
-// FuzzResolve checks that a request gets the text that it sent, or the text with the id or hash that it sent.
+// FuzzResolve checks that a request gets the text that it sent, and that only the documents of the manifest are trusted.
 func FuzzResolve(f *testing.F) {
 	f.Add(free, "", []byte(apq(hexOf(free))))
 	f.Add("", "custom-1", []byte(nil))

@@ -15,8 +15,8 @@ const (
 	overhead = 256
 )
 
-// registry stores the documents that clients have registered. It evicts the least recently used documents when they need more
-// than budget bytes. It is safe for concurrent use.
+// registry stores the documents that clients have registered. It evicts the least recently used documents when all documents
+// together need more than budget bytes. It is safe for concurrent use.
 type registry struct {
 	budget int
 
@@ -41,7 +41,7 @@ func (r *registry) get(h hash) (text string, ok bool) {
 	return r.lru.Get(h)
 }
 
-// add stores a text with its hash. It does nothing if the text is too long.
+// add stores a text with its hash. If the text is too long, it stores nothing.
 func (r *registry) add(h hash, text string) {
 	if len(text) > maxText || len(text)+overhead > r.budget {
 		return

@@ -39,11 +39,12 @@ type Config struct {
 	Mode           Mode
 	// Manifest is the path of the manifest. It must be empty in ModeOff, and is required in the other modes.
 	Manifest string
-	// Validate parses a text and validates it against the schema. The Store calls it for every document of each version of the
-	// manifest, and logs its errors.
+	// Validate parses a text and validates it against the schema. The Store calls Validate for every document of each version
+	// of the manifest, and once for each of the Pages. If Validate returns an error for a document of a manifest, the Store
+	// does not use the manifest.
 	Validate func(text string) error
-	// Pages are the texts that the service's own pages send. These texts are trusted, too. A text that fails Validate is logged and
-	// is not trusted.
+	// Pages are the texts that the service's own pages send. These texts are trusted, too. If Validate returns an error for a
+	// text, the error is logged, and the text is not trusted.
 	Pages []string
 	Log   *slog.Logger
 }
@@ -119,7 +120,7 @@ func (s *Store) trustPages(cfg Config) {
 	}
 }
 
-// find returns the trusted document with an id, or nil.
+// find returns the trusted document with an id. It returns nil if there is none.
 func (s *Store) find(i id) *trusted {
 	m := s.manifest.Load()
 	if m == nil {
@@ -220,7 +221,7 @@ func (s *Store) Name(documentID string) string {
 	return ""
 }
 
-// identify returns the id in a request's documentId or extensions.
+// identify returns the id in a request's documentId or extensions. If the request has no id, it returns the zero id.
 func (s *Store) identify(r Request) (i id, err error) {
 	if r.DocumentID != "" {
 		if i, err = parseID(r.DocumentID); err != nil {
@@ -255,7 +256,8 @@ func (s *Store) byID(i id) (Document, error) {
 	return Document{}, market.Errorf(market.CodePersistedNotFound, "PersistedQueryNotFound")
 }
 
-// byText resolves a text. If the request also has the id i, byText checks that i belongs to the text.
+// byText resolves a text. If the request also has the id i, byText checks that i belongs to the text. It ignores an unknown id
+// that is not a hash.
 func (s *Store) byText(text string, i id) (Document, error) {
 	m := s.manifest.Load()
 	if m == nil && !i.given() {

@@ -327,7 +327,7 @@ func TestReload(t *testing.T) {
 	})
 }
 
-// TestResolveDuringReload checks that every document is found at every moment while the manifest is reloaded.
+// TestResolveDuringReload checks that a trusted document is found at every moment while the manifest is reloaded.
 func TestResolveDuringReload(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "manifest.json")
 	versions := [2]string{relay(), strings.Replace(relay(), `{"`, `{"custom-2":"{ d }","`, 1)}
@@ -370,7 +370,7 @@ func TestResolveDuringReload(t *testing.T) {
 	wg.Wait()
 }
 
-// TestPagesAreTrusted checks that valid documents of the service's own pages are trusted in every mode.
+// TestPagesAreTrusted checks that valid documents of the service's own pages are trusted in all modes except ModeOff.
 func TestPagesAreTrusted(t *testing.T) {
 	const page, invalid = "query Page { d }", "{ invalid }"
 	path := filepath.Join(t.TempDir(), "manifest.json")

@@ -13,8 +13,9 @@ const FreeBytes = 16 << 10
 // ErrNoRoom is the error of Read if there is not enough memory for a body.
 var ErrNoRoom = errors.New("too much is being sent at the same time")
 
-// Memory limits the memory that clients use, for example for request bodies or unread responses. Read counts the bytes of a body
-// beyond FreeBytes, and Take counts all bytes. Fair decides how many bytes a client may use. Memory is safe for concurrent use.
+// Memory limits the memory that clients use, for example for request bodies or unread responses. Read counts the memory of a
+// body beyond FreeBytes, and Take counts all bytes. Fair decides how many bytes a client may use. Memory is safe for concurrent
+// use.
 type Memory struct {
 	bodies sync.Pool
 
@@ -41,7 +42,7 @@ type Body struct {
 	held int
 }
 
-// Read reads r to its end. The error is ErrNoRoom or an error of r. The caller must release the Body.
+// Read reads r to its end. The error is ErrNoRoom or an error of r. The calling function must release the Body.
 func (m *Memory) Read(client netip.Addr, r io.Reader) (*Body, error) {
 	b, _ := m.bodies.Get().(*Body)
 	b.client = client

@@ -44,7 +44,7 @@ func TestBodies(t *testing.T) {
 	}
 }
 
-// TestMemoryIsShared checks that one client can use three quarters of the memory, and a second client some of the rest.
+// TestMemoryIsShared checks that one client can use at most three quarters of the memory, and a second client some of the rest.
 func TestMemoryIsShared(t *testing.T) {
 	const size, long = 1 << 20, 100 << 10 // a body of 100 KiB takes 112 KiB
 	m := quota.NewMemory(size)

@@ -6,8 +6,8 @@ import (
 	"time"
 )
 
-// Pace limits what each client may spend per second, in units that the caller chooses. A client that has spent more than it had
-// is in debt until it has earned the difference. Pace is safe for concurrent use.
+// Pace limits what each client may spend per second, in units that the calling code chooses. A client that has spent more than
+// it had is in debt until it has earned the difference. Pace is safe for concurrent use.
 type Pace struct {
 	// A client earns perSecond units per second and saves at most burst units.
 	perSecond, burst float64
@@ -18,7 +18,8 @@ type Pace struct {
 	swept time.Time
 }
 
-// balance is the state of a client. saved is the number of units that the client had at the time at. A negative number is a debt.
+// balance is the state of a client. saved is the number of units that the client had at the time in the field at. A negative
+// number is a debt.
 type balance struct {
 	saved float64
 	at    time.Time
@@ -57,13 +58,13 @@ func (p *Pace) Debt(client netip.Prefix) time.Duration {
 	return 0
 }
 
-// present returns the units that a client has now. The caller holds the lock.
+// present returns the units that a client has at the time now. The calling function holds the lock.
 func (p *Pace) present(c *balance, now time.Time) float64 {
 	return min(c.saved+now.Sub(c.at).Seconds()*p.perSecond, p.burst)
 }
 
 // sweep removes clients that have saved burst units. It does nothing if less time has passed since the last sweep than a client
-// needs to earn burst units. The caller holds the lock.
+// needs to earn burst units. The calling function holds the lock.
 func (p *Pace) sweep(now time.Time) {
 	if now.Sub(p.swept).Seconds()*p.perSecond < p.burst {
 		return

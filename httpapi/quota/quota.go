@@ -17,7 +17,7 @@ type Limits struct {
 	// Operations is the number of operations on these connections. The default is 9,000.
 	Operations int
 	// Total is the number of operations of all clients together. Fair decides how many of them a client may use. The default is
-	// 12,000, or four thirds of Operations if that is more.
+	// 12,000, or one more than four thirds of Operations, whichever is greater.
 	Total int
 	// Executions is the number of different subscriptions. Equal subscriptions share an execution and count once. The default is
 	// 500.
@@ -139,9 +139,9 @@ func (c *Clients) give(client netip.Addr, count func(*holder)) {
 }
 
 // Fair reports whether a client that uses held units of a shared resource may use n more units. free is the number of unused
-// units. A client that already uses some units may have at most three times the units that remain unused. So a single client gets
-// at most three quarters of all units, and some units always remain for a new client. If several clients always want more, their
-// parts become equal.
+// units. A client that uses no units may take any number of unused units. A client that already uses some units may have at
+// most three times the units that then remain unused. So a client that takes its units in small parts gets at most three
+// quarters of all units, and some units remain for a new client. If several clients always want more, their parts become equal.
 func Fair(held, n, free int) bool { return n <= free && (held == 0 || held+n <= 3*(free-n)) }
 
 // Network returns the network that counts as one client. That is an IPv4 address, or the /64 network of an IPv6 address, because

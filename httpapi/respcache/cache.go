@@ -22,13 +22,13 @@ const (
 	// overhead is the size of a response without its body, in bytes. perHandle is the size of each handle. perRequest is the size of
 	// each stored request.
 	overhead, perHandle, perRequest = 1024, 96, 256
-	// A response may use at most one part in maxShare of the cache.
+	// A response may use at most Config.Bytes/maxShare bytes.
 	maxShare = 16
 )
 
 // Key identifies a response.
 type Key struct {
-	// Operation is a hash of everything that the response depends on, except the caller; see OperationHash.
+	// Operation is a hash of everything that the response depends on, except the client; see OperationHash.
 	Operation [sha256.Size]byte
 	Identity  Identity
 }
@@ -49,8 +49,8 @@ type Config struct {
 	Clock market.Clock
 	// Encode returns a body in the content coding zstd, br or gzip.
 	Encode func(body []byte, coding string) []byte
-	// Wait is called before a caller waits for the execution of another caller. If Wait returns an error, the caller does not wait.
-	// Wait may be nil.
+	// Do calls Wait before it waits for an execution that another call of Do has started. If Wait returns an error, Do does not
+	// wait, and returns that error. Wait may be nil.
 	Wait func(ctx context.Context) error
 }
 
@@ -74,7 +74,7 @@ type Cache struct {
 	seen     Doorkeeper
 	requests map[requestKey]*request
 	flights  map[Key]*flight
-	// sequence counts the calls of Do and the flights that they start. flushes counts the calls of Forget and Flush.
+	// sequence counts how often calls of Do have found no valid response. flushes counts the calls of Forget and Flush.
 	sequence, flushes uint64
 	// sinceSweep is the number of new responses since the last sweep, including responses that did not fit into the cache.
 	sinceSweep int
@@ -96,8 +96,8 @@ func New(cfg Config) *Cache {
 
 // Stats are the counters of a Cache since the start, and its present gauges.
 type Stats struct {
-	// Hits counts responses from the cache. Misses counts executions. Coalesced counts responses from the execution of another
-	// caller.
+	// Hits counts responses from the cache. Misses counts executions. Coalesced counts responses from an execution that another
+	// call of Do started.
 	Hits, Misses, Coalesced uint64
 	// Stored counts stored responses. Invalidated counts responses that were removed because they were no longer valid. Evicted
 	// counts responses that were removed to make room.
@@ -117,7 +117,7 @@ func (c *Cache) Stats() Stats {
 	}
 }
 
-// Forget removes all responses that were made for a caller with these credentials. The responses of executions that are running
+// Forget removes all responses that were made for a client with these credentials. The responses of executions that are running
 // are not stored.
 func (c *Cache) Forget(credentials *market.Credentials) {
 	identity := c.Identity(credentials)
@@ -180,7 +180,7 @@ func (c *Cache) usable(r *Response) bool {
 	return false
 }
 
-// invalidate removes a response that is no longer valid. The caller holds the lock.
+// invalidate removes a response that is no longer valid. The calling function holds the lock.
 func (c *Cache) invalidate(r *Response) {
 	if r.stored {
 		c.invalidated.Add(1)
@@ -188,8 +188,9 @@ func (c *Cache) invalidate(r *Response) {
 	}
 }
 
-// store stores a valid response under key. A response that does not depend on the caller is stored for everybody. In a full
-// cache, a response evicts others only if its operation was already requested not long ago. The caller holds the lock.
+// store stores a valid response for a key. A response that is too large is not stored. A response that does not depend on the
+// client is stored for everybody. In a full cache, a response evicts others only if its operation was already requested not
+// long ago. The calling function holds the lock.
 func (c *Cache) store(key Key, r *Response, now time.Time) {
 	size := int64(overhead + perHandle*cap(r.handles) + cap(r.Body) + r.NoteBytes)
 	again := c.seen.Again(binary.LittleEndian.Uint64(key.Operation[:]))
@@ -209,7 +210,8 @@ func (c *Cache) store(key Key, r *Response, now time.Time) {
 	c.addBytes(size)
 }
 
-// addBytes counts n more bytes. It evicts responses until the cache has at most limit bytes. The caller holds the lock.
+// addBytes counts n more bytes. It evicts responses until the cache has at most limit bytes. The calling function holds the
+// lock.
 func (c *Cache) addBytes(n int64) {
 	c.bytes += n
 	for c.bytes > c.limit {
@@ -228,7 +230,7 @@ func (c *Cache) grow(r *Response, n int64) {
 	}
 }
 
-// onEvict updates the counts after a response was removed from the LRU. The caller holds the lock.
+// onEvict updates the counts after a response was removed from the LRU. The calling function holds the lock.
 func (c *Cache) onEvict(r *Response) {
 	for _, key := range r.requests {
 		delete(c.requests, key)

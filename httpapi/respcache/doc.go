@@ -1,8 +1,8 @@
 // Package respcache stores whole responses as long as another execution of the request would return the same bytes.
 //
-// A response has dependencies: the market.Handle of each value that was read for it. The response is served while every handle is
-// valid and no handle has expired. A response that depends on the present date also has a deadline. A check needs one or two
-// atomic loads for each handle and no look-up. So a hit is equal to the response of an execution at that moment, and no time to
+// A response has dependencies: the market.Handle of each value that was read for it. The response is served while every handle
+// is valid and no handle has expired. A response that depends on the present date also has a deadline. A check needs one or two
+// atomic loads for each handle and no look-up. A hit is equal to the response of an execution at that moment. So no time to
 // live is configured.
 //
 // These are the things that a response may depend on, and how the cache notices a change of each:
@@ -11,8 +11,8 @@
 //     replaced, was evicted or has expired. A value that was stale when it was read has expired, so its response is not stored.
 //   - The stream of the venue: the handle of an entry that the stream updates reports when the entry's session ends or has a gap.
 //   - Today's date, if a range of days has no end: reqctx.Dependencies contains a deadline.
-//   - The caller: if an execution reads the credentials, its response is personal. Only callers with the same Identity get a
-//     personal response. Any other response is for everybody, because the execution of any other caller would read the same values.
+//   - The client: if an execution reads the credentials, its response is personal. Only clients with the same Identity get a
+//     personal response. Any other response is for everybody, because an execution for any other client would read the same values.
 //   - The request: Key contains the document, the operation, the variables and the media type.
 //   - Errors in the request, such as an invalid id: Key contains the request. A response with another error or with omitted rows
 //     is not stored. A response is also not stored if a read failed or returned a value without a cache entry.

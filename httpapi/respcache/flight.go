@@ -56,7 +56,8 @@ type flight struct {
 //   - The caller has less time left than it has waited. Its own execution would also end early.
 //   - The caller's deadline passes while the caller waits for the second execution.
 //
-// run returns nil if its context ended before it could start. The error is the cause of ctx, or reports a panic in run.
+// run returns nil if its context ended before it could start. The error is the cause of ctx, is an error of Config.Wait, or
+// reports a panic in run.
 func (c *Cache) Do(ctx context.Context, key Key, run func(ctx context.Context) *Response) (*Response, Outcome, error) {
 	var arrived uint64
 	var previous *flight // the last flight that ended without a response for this caller
@@ -109,14 +110,14 @@ func late(ctx context.Context, came time.Time) bool {
 	return ok && time.Until(deadline) < time.Since(came)
 }
 
-// reusable reports whether a flight has a response and the cache was not flushed since the flight began.
+// reusable reports whether a flight has a response and neither Forget nor Flush was called since the flight began.
 func (c *Cache) reusable(f *flight) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return f.response != nil && f.flushes == c.flushes
 }
 
-// begin starts a flight for its first caller. The caller holds the lock.
+// begin starts a flight for its first caller. The calling function holds the lock.
 func (c *Cache) begin(first context.Context, key Key) *flight {
 	f := &flight{key: key, began: c.sequence, flushes: c.flushes, done: make(chan struct{})}
 	f.ctx, f.cancel = context.WithCancelCause(context.WithoutCancel(first))
@@ -181,7 +182,7 @@ func (c *Cache) leave(f *flight, cause error) (last bool) {
 	return true
 }
 
-// unlist prevents new callers from joining a flight. The caller holds the lock.
+// unlist prevents new callers from joining a flight. The calling function holds the lock.
 func (c *Cache) unlist(f *flight) {
 	if c.flights[f.key] == f {
 		delete(c.flights, f.key)

@@ -10,8 +10,8 @@ import (
 	"oddsgraph/internal/market"
 )
 
-// Identity identifies the callers for whom a response was made. Callers with the same Identity have the same rights. An Identity
-// is a hash with a random key of the process, and reveals nothing about the caller. The zero value means everybody.
+// Identity identifies the clients for whom a response was made. Clients with the same Identity have the same rights. An
+// Identity is a hash with a random key of the process, and reveals nothing about the client. The zero value means everybody.
 type Identity [sha256.Size]byte
 
 // identities computes identities with a random key. It is safe for concurrent use.
@@ -51,7 +51,7 @@ func (s *identities) of(parts ...string) (identity Identity) {
 	return identity
 }
 
-// Identity returns the identity of a caller with these credentials. If credentials is nil, the caller is anonymous.
+// Identity returns the identity of a client with these credentials. If credentials is nil, the client is anonymous.
 func (c *Cache) Identity(credentials *market.Credentials) Identity {
 	if credentials == nil {
 		return c.identities.anonymous
