@@ -48,11 +48,11 @@ type response struct {
 // Pending reports whether a read of the current pass has returned ErrPending. If so, discard the output of the pass.
 func (s *Set) Pending() bool { return s.pending }
 
-// Fetch ends a pending pass. It fetches the missing keys, with one batch for each kind, and returns nil when another pass is
-// useful: all values have arrived, or some have arrived and the others are slow. If some keys of a kind that needs a call for each
-// key have arrived, Fetch waits longer for the others, up to half of the time that ctx has left. Then the reads below these keys
-// share a batch. Fetch returns an error when ctx ends, or if the keys would exceed the limit of upstream calls. Pass this error to
-// Fail.
+// Fetch ends a pending pass. It fetches the missing keys, as Loader.send does, and returns nil when another pass is useful: all
+// values have arrived, or some have arrived and the others are slow. If some keys of a kind that needs a call for each key have
+// arrived, Fetch waits longer for the others, up to half of the time that ctx has left, or without a limit if ctx has no
+// deadline. Then the reads below these keys share a batch. Fetch returns an error when ctx ends, or if the keys would exceed
+// the limit of upstream calls. Pass this error to Fail.
 func (s *Set) Fetch(ctx context.Context) error {
 	patience := max(minPatience, patienceOf*time.Since(s.began))
 	if ctx.Err() != nil {
@@ -73,7 +73,7 @@ func (s *Set) Fetch(ctx context.Context) error {
 	return err
 }
 
-// countCalls adds the calls of the missing keys. It returns an error if they exceed maxCalls.
+// countCalls adds the calls of the missing keys to made. It returns an error if the sum exceeds maxCalls.
 func (s *Set) countCalls() error {
 	var most reqctx.Kind
 	sum, largest := s.made, 0
@@ -167,8 +167,8 @@ func (s *Set) awaitAll() {
 	}
 }
 
-// Complete calls pass. While a read of the pass has returned ErrPending, it calls Fetch and then pass again. If Fetch fails, reads
-// of missing keys in the last pass return the error of Fetch.
+// Complete calls the function pass. While a read of the pass has returned ErrPending, Complete calls Fetch, and then pass
+// again. If Fetch fails, reads of missing keys in the last pass return the error of Fetch.
 func (s *Set) Complete(ctx context.Context, pass func()) {
 	for pass(); s.pending; pass() {
 		if err := s.Fetch(ctx); err != nil {
@@ -177,7 +177,7 @@ func (s *Set) Complete(ctx context.Context, pass func()) {
 	}
 }
 
-// Read makes a new Set and calls Complete with read.
+// Read makes a new Set and calls Complete with the function read.
 func Read(ctx context.Context, of Sources, read func(*Set)) {
 	ctx, set, _ := With(ctx, of)
 	defer set.Done()

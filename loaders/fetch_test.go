@@ -39,8 +39,8 @@ func TestFetchDoesNotWaitForTheSlowest(t *testing.T) {
 		ctx, set, _ := With(ctx, Sources{Events: events, Prices: prices()})
 		defer set.Done()
 		start := time.Now()
-		// pass reads the events with ids and a price, and compares the missing keys with pending. It then calls Fetch, which must return
-		// at the time then, counted from start.
+		// pass reads the events with ids and a price, and compares the missing keys with the parameter pending. It then calls
+		// Fetch. The parameter then is the time from start to the return of Fetch.
 		pass := func(then time.Duration, pending string, ids ...string) {
 			t.Helper()
 			got := ""
@@ -62,7 +62,7 @@ func TestFetchDoesNotWaitForTheSlowest(t *testing.T) {
 		time.Sleep(time.Second / 2) // makes this the duration of the first pass
 		at := time.Second/2 + patienceOf*time.Second/2
 		pass(at, "slow quick", "slow")
-		at += 10 * time.Second // Fetch returns with late, because all other keys have arrived
+		at += 10 * time.Second // Fetch returns when the event "late" arrives, because all other keys have arrived
 		release <- struct{}{}
 		pass(at, "slow a late ", "slow", "a", "late")
 		at += time.Second + minPatience

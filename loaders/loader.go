@@ -17,7 +17,7 @@ import (
 var (
 	// ErrPending is the error of a read whose value has not arrived yet. Discard the output of the pass.
 	ErrPending = errors.New("the value has not arrived yet")
-	// errNoAnswer is the error of a key if the source panicked or returned no result for the key.
+	// errNoAnswer is the error of a key if Source.Lookup panicked, or if Source.Fetch returned a wrong number of results.
 	errNoAnswer = errors.New("the source gave no answer")
 	// ErrTooManyCalls is wrapped by the error of Fetch if the response needs too many upstream calls.
 	ErrTooManyCalls = errors.New("too many upstream calls")

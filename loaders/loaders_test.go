@@ -114,7 +114,7 @@ func (s *source[K, T]) Fetch(ctx context.Context, keys []K) []market.Result[mark
 	return out
 }
 
-// with returns a Set with sources, which the test's cleanup ends.
+// with returns a Set. The test's cleanup calls Done.
 func with(t *testing.T, of Sources) (*Set, *reqctx.Dependencies) {
 	t.Helper()
 	ctx, set, recorder := With(t.Context(), of)
@@ -143,7 +143,7 @@ func fetch(t *testing.T, set *Set) {
 	}
 }
 
-// wantTokens fails unless the results are the prices of tokens.
+// wantTokens checks that the results are the prices of tokens.
 func wantTokens(t *testing.T, rs results, tokens ...string) {
 	t.Helper()
 	for i, r := range rs {
@@ -345,7 +345,8 @@ func TestBadSources(t *testing.T) {
 	}
 }
 
-// TestPanicInALookup checks that a panic in Lookup reaches the reader, and that later reads of its keys return an error.
+// TestPanicInALookup checks that GetMany does not recover a panic in Lookup, and that later reads of the same keys return an
+// error.
 func TestPanicInALookup(t *testing.T) {
 	s := prices("a", "b")
 	s.look = func(context.Context) { panic("boom") }

@@ -161,9 +161,9 @@ func (s *Set) Done() {
 	sets.Put(s)
 }
 
-// Book reads a token's book with at least depth levels on each side, or all levels if the book has fewer. All reads of a token in
-// a response return the same book, which is as deep as the deepest read requires. A read that requires a deeper book makes the
-// pass pending.
+// Book reads a token's book. The parameter depth is the least number of levels on each side. If the venue has fewer levels, the
+// book has all of them. All reads of a token in a response return the same book, which is as deep as the deepest read requires.
+// If a read requires a deeper book than the reads before it, the read makes the pass pending.
 func (s *Set) Book(tokenID string, depth int) (market.Read[*market.Book], error) {
 	depth = queries.BookDepthStep(depth)
 	known := s.depths[tokenID]

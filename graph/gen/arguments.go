@@ -19,8 +19,8 @@ func listsStrings(ref *config.TypeReference) bool {
 	return ref.Unmarshaler.Name() == "UnmarshalString" || ref.Unmarshaler.Name() == "UnmarshalID"
 }
 
-// argument returns the case clause of FieldOf.Set that decodes one argument. It returns "" if the decoder needs more than the
-// value, such as a context.
+// argument returns the case clause of FieldOf.Set that decodes one argument. It returns "" if only gqlgen's code can decode the
+// argument, for example because the decoder needs a context.
 func argument(a *codegen.FieldArgument) string {
 	ref := a.TypeReference
 	if len(a.Directives) > 0 {

@@ -15,7 +15,7 @@ type effect int
 const (
 	// breaks means that clients of the released schema can fail.
 	breaks effect = iota
-	// removes means that an item was removed that the released schema had deprecated.
+	// removes means the removal of an item that the released schema had deprecated.
 	removes
 	deprecates
 	// alters means that values or defaults change, but all documents remain valid.
@@ -37,7 +37,7 @@ type comparison struct {
 	changes  []change
 }
 
-// changesOf returns the changes from the schema released to the schema now, sorted by effect and coordinate.
+// changesOf returns the changes between two schemas, sorted by effect and coordinate.
 func changesOf(released, now *ast.Schema) []change {
 	c := &comparison{old: released, new: now}
 	for _, root := range []struct {

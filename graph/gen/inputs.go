@@ -31,7 +31,8 @@ func inputOf(f *ast.FieldDefinition) *input {
 // required reports whether clients must send the input.
 func (i *input) required() bool { return i.of.NonNull && i.defaultValue == nil }
 
-// input adds the changes from old to new. A missing input is nil.
+// input adds the changes of an argument or input field. If the released schema does not have it, the parameter old is nil. If
+// the present schema does not have it, the parameter new is nil.
 func (c *comparison) input(at string, old, new *input) {
 	switch {
 	case new == nil:
@@ -68,16 +69,16 @@ func valueOf(v *ast.Value) string {
 	return v.String()
 }
 
-// narrower reports whether every value of the type a is a value of the type b. This is true if the types are equal, or differ only
-// in places where a is non-null and b is nullable.
-func narrower(a, b *ast.Type) bool {
+// narrower reports whether every value of the type t is a value of the type u. The result is true if the types are equal, or
+// differ only in places where t is non-null and u is nullable.
+func narrower(t, u *ast.Type) bool {
 	switch {
-	case b.NonNull && !a.NonNull, (a.Elem == nil) != (b.Elem == nil):
+	case u.NonNull && !t.NonNull, (t.Elem == nil) != (u.Elem == nil):
 		return false
-	case a.Elem != nil:
-		return narrower(a.Elem, b.Elem)
+	case t.Elem != nil:
+		return narrower(t.Elem, u.Elem)
 	}
-	return a.NamedType == b.NamedType
+	return t.NamedType == u.NamedType
 }
 
 func kindOf(def *ast.Definition) string {

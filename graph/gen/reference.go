@@ -170,7 +170,7 @@ func deprecated(directives ast.DirectiveList) string {
 	return "**Deprecated" + reason + "** "
 }
 
-// cell returns a description for a cell of a table.
+// cell returns a text for a cell of a Markdown table: in one line, and with escaped vertical bars.
 func cell(text string) string {
 	return strings.ReplaceAll(strings.Join(strings.Fields(text), " "), "|", `\|`)
 }

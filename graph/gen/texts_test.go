@@ -55,7 +55,7 @@ func TestRelayScalars(t *testing.T) {
 	}
 }
 
-// TestReference checks the reference of a schema that contains every kind of definition.
+// TestReference checks the reference and the client kit of a schema that contains every kind of definition.
 func TestReference(t *testing.T) {
 	schema, err := gqlparser.LoadSchema(&ast.Source{Name: "test", Input: `
 "Where to begin."
