@@ -286,7 +286,8 @@ func (f *file) cacheable(field *codegen.Field) bool {
 	return ok
 }
 
-// cachedList generates the code for a cacheable list. The generated code uses stored texts only for selections with a Text.
+// cachedList generates the code for a cacheable list. The generated code uses stored texts only for selections whose Text is
+// not empty; see exec.Selection.
 func (f *file) cachedList(field *codegen.Field) {
 	f.line("v, rendered, from := %[1]s.%[2]s(), %[1]s.Rendered(), len(x.Buf)", field.GoReceiverName, field.GoFieldName)
 	f.line("if text := %s.FindRendered(rendered, v, f.Sub.Text); text != \"\" {\nx.Buf = append(x.Buf, text...)\ncontinue\n}", lookup(execPackage))

@@ -145,8 +145,8 @@ func (g *Group) await(ctx context.Context) {
 // Debt returns the time to wait before the next event is executed. It is positive only if all clients of the group are in debt.
 func (g *Group) Debt() time.Duration { return g.hub.debt(g) }
 
-// Spend charges the clients of the group for bytes that the execution produced but that are not part of any event. They cost as
-// much as an event of this size.
+// Spend charges the clients of the group for bytes that the execution produced but that are not part of any event. The cost is
+// that of an event of this size.
 func (g *Group) Spend(bytes int) { g.hub.spend(g, bytes) }
 
 // Waiting returns a channel that is signalled when members wait for the present state. TakeWaiting returns these members.

@@ -40,8 +40,8 @@ type Config struct {
 	// Manifest is the path of the manifest. It must be empty in ModeOff, and is required in the other modes.
 	Manifest string
 	// Validate parses a text and validates it against the schema. The Store calls Validate for every document of each version
-	// of the manifest, and once for each of the Pages. If Validate returns an error for a document of a manifest, the Store
-	// does not use the manifest.
+	// of the manifest, and for every text in Pages. If Validate returns an error for a document of a manifest, the Store does
+	// not use the manifest.
 	Validate func(text string) error
 	// Pages are the texts that the service's own pages send. These texts are trusted, too. If Validate returns an error for a
 	// text, the error is logged, and the text is not trusted.

@@ -55,7 +55,7 @@ func NewResponse(body []byte, note any, recorder *reqctx.Dependencies) *Response
 	return r
 }
 
-// limit sets the deadline to the time at if there is no earlier deadline.
+// limit sets r.deadline to the parameter at, except if r.deadline is earlier.
 func (r *Response) limit(at time.Time) {
 	if r.deadline.IsZero() || at.Before(r.deadline) {
 		r.deadline = at

@@ -96,7 +96,7 @@ func (v *Verifier) Run(ctx context.Context) {
 	}
 }
 
-// Account returns a session of the token's account. The session ends when the token has been expired for leeway, when the
+// Account returns a session of the token's account. The session ends when the token has expired and leeway has passed, when the
 // issuer withdraws the token's key, or when the account is revoked. The error is a market.Error that contains no part of the
 // token. If ctx ends while Account waits for the keys, the error may be the cause.
 func (v *Verifier) Account(ctx context.Context, token string) (*auth.Account, error) {
