@@ -34,7 +34,8 @@ func (s *App) openAdmin(address string) (*Server, error) {
 	return l, nil
 }
 
-// flush removes cached entries. It does not log the key, because an operator may have pasted a secret by mistake.
+// flush removes the cached entries of a kind, or only those of a key of this kind, and returns their number. It does not log the
+// key, because an operator may have pasted a secret by mistake.
 func (s *App) flush(kind, key string) (entries int, err error) {
 	kinds := []string{responseKind}
 	for _, k := range s.Cache.Stats() {

@@ -31,14 +31,14 @@ import (
 	"oddsgraph/web"
 )
 
-// files are the accounts, the keys of the identity provider and the trusted documents. watch reads them again when they change.
+// files are the accounts, the keys of the identity provider and the trusted documents. watch keeps them up to date.
 type files struct {
 	Accounts  *auth.Store   // nil without an accounts file and without demo tokens
 	signed    *jwt.Verifier // nil without an identity provider
 	Documents *persisted.Store
 }
 
-// watch checks the files for changes until ctx ends.
+// watch checks the files of the accounts and documents for changes, and requests the keys periodically, until ctx ends.
 func (f *files) watch(ctx context.Context) {
 	var g sync.WaitGroup
 	if f.Accounts != nil {
@@ -64,7 +64,7 @@ func (f *files) reload() (wrong []error) {
 	return wrong
 }
 
-// String describes the content in use.
+// String returns a text with the numbers of accounts and trusted documents in use.
 func (f files) String() string {
 	known := 0
 	if f.Accounts != nil {
@@ -98,7 +98,7 @@ func trustedProxies(cfg *config.Config) (auth.Proxies, error) {
 	return proxies, nil
 }
 
-// NewFront returns the part of the API's configuration that depends only on cfg.
+// NewFront returns the API's configuration without the fields that only an open App can fill, such as Documents and Sources.
 func NewFront(cfg *config.Config, proxies auth.Proxies, executed graph.Config, log *slog.Logger) (front httpapi.Config, err error) {
 	executed.Schema = graph.Schema(cfg.Federation)
 	compiler := graph.NewCompiler(executed)
@@ -133,7 +133,7 @@ const (
 	leastResponses = 4
 )
 
-// outputRoom returns how many bytes of responses may wait to be read by all clients together.
+// outputRoom returns how many bytes of responses all clients together may leave unread.
 func outputRoom(cfg *config.Config) int {
 	room := defaultOutput
 	if limit := debug.SetMemoryLimit(-1); limit < math.MaxInt64 {
@@ -191,7 +191,8 @@ func (s *App) newAPI(cfg *config.Config, proxies auth.Proxies, root *resolvers.R
 	return httpapi.New(front), nil
 }
 
-// forget removes the cached responses of a revoked account. It closes the topics of the account that have no watches.
+// forget removes the cached responses of a revoked account. It also makes each of the account's topics close as soon as no
+// subscription watches the topic.
 func (s *App) forget(a *auth.Account) {
 	s.API.Forget(a.Credentials)
 	ctx := reqctx.WithCredentials(context.Background(), a.Credentials)

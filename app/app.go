@@ -32,7 +32,7 @@ type App struct {
 	currency *string
 	// unsupported are the names of the endpoints that Client does not serve.
 	unsupported []string
-	// publicAccounts is true if callers can read accounts without credentials.
+	// publicAccounts is true if clients can read accounts without credentials.
 	publicAccounts bool
 	budget         *ratelimit.Budget // nil if no rate limit of the venue is known
 	record         *spent.Record     // nil if calls are not recorded
@@ -109,7 +109,7 @@ func (s *App) release() {
 	}
 }
 
-// prepare checks the configuration, logs warnings, and opens metrics and traces.
+// prepare checks the configuration, logs warnings, opens metrics and traces, and returns the trusted proxies.
 func (s *App) prepare(cfg *config.Config) (proxies auth.Proxies, err error) {
 	s.openMetrics(cfg)
 	if err := validate(cfg); err != nil {
@@ -128,7 +128,8 @@ func (s *App) prepare(cfg *config.Config) (proxies auth.Proxies, err error) {
 	return proxies, nil
 }
 
-// openVenue opens the demo venue if no venue is configured. It also opens the connection to Redis and the rate limiter.
+// openVenue opens the demo venue if embedded returns true. It also opens the rate limiter, the record of calls, and the connection to
+// Redis.
 func (s *App) openVenue(cfg *config.Config) (err error) {
 	limits := cfg.Venue
 	if embedded(cfg) {

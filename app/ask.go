@@ -22,8 +22,9 @@ import (
 // askMarkets is the greatest number of markets whose data ask requests.
 const askMarkets = 5
 
-// ask requests public data of every kind from the configured venue and prints a line for each kind: how many values it read and
-// which parts it could not read. It returns an error if any of the reads returned an error.
+// ask requests public data of every kind that the configured venue serves. It prints a line for each kind: how many values it read
+// and which parts it could not read. It returns an error if a read or a write to stdout failed, if ctx has ended, or if no venue is
+// configured.
 func ask(ctx context.Context, cfg *config.Config, log *slog.Logger, stdout io.Writer) error {
 	if embedded(cfg) {
 		return errors.New("--ask (ODDSGRAPH_ASK) requests data from a real venue; set --venue-url (ODDSGRAPH_VENUE_URL)")
@@ -73,7 +74,8 @@ type inquiry struct {
 	failed, printing error
 }
 
-// rest requests every kind of public data over REST. It returns the markets that it found.
+// rest requests every kind of public data over REST. It returns the markets that its search found, at most askMarkets. If these
+// markets have no tokens, it requests nothing else and returns nil.
 func (q *inquiry) rest(ctx context.Context) []*market.Market {
 	var found []*market.Market
 	open := queries.Search{Status: []market.Status{market.StatusOpen}, Limit: askMarkets}
@@ -158,7 +160,7 @@ func (q *inquiry) events(ctx context.Context, search queries.Search, id string) 
 	})
 }
 
-// request calls read if the venue serves the endpoint. If not, it prints that the kind is unsupported.
+// request calls q.read if the venue serves the endpoint e. If not, it prints that the kind is unsupported.
 func (q *inquiry) request(e reqctx.Endpoint, kind string, call func() (string, error)) {
 	if err := q.client.Can(e); err != nil {
 		q.print(kind, "unsupported: "+err.Error())

@@ -11,16 +11,16 @@ import (
 	"oddsgraph/internal/venue/stream"
 )
 
-// stream subscribes to the market and to the price and the book of its first token. It waits for the first answer about each
-// of these topics, at most for the duration within.
-func (q *inquiry) stream(ctx context.Context, cfg stream.Config, within time.Duration, m *market.Market) {
+// stream subscribes to the market m, and to the price and the book of the first token of m. It waits for the first answer about each
+// of these topics, but not longer than timeout. Then it prints the answers.
+func (q *inquiry) stream(ctx context.Context, cfg stream.Config, timeout time.Duration, m *market.Market) {
 	heard := newFirstMessages(m)
 	client, err := stream.New(cfg, heard)
 	if err != nil {
 		q.read("stream", func() (string, error) { return "", err })
 		return
 	}
-	ctx, cancel := context.WithTimeout(ctx, within)
+	ctx, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()
 	stopped := make(chan error, 1)
 	go func() { stopped <- client.Run(ctx) }()
@@ -40,7 +40,8 @@ func (q *inquiry) stream(ctx context.Context, cfg stream.Config, within time.Dur
 	}
 }
 
-// firstMessages is a stream.Handler that records the first answer about each topic: a message, a confirmation or a refusal.
+// firstMessages is a stream.Handler that records the first answer about each topic: a message, a refusal or, for a market topic, a
+// confirmation.
 type firstMessages struct {
 	topics []messages.Topic
 	// all is closed when every topic has an answer.
@@ -53,7 +54,7 @@ type firstMessages struct {
 	down error
 }
 
-// newFirstMessages returns a handler for the topics of a market.
+// newFirstMessages returns a handler for the topic of a market and the topics of the market's first token.
 func newFirstMessages(m *market.Market) *firstMessages {
 	h := &firstMessages{topics: []messages.Topic{{Channel: messages.ChannelMarket, ID: m.MarketID}}, all: make(chan struct{}), answers: map[messages.Topic]error{}}
 	if i := slices.IndexFunc(m.Outcomes, func(o market.Outcome) bool { return o.TokenID != "" }); i >= 0 {
@@ -63,7 +64,7 @@ func newFirstMessages(m *market.Market) *firstMessages {
 	return h
 }
 
-// answer records an answer about a topic.
+// answer records the first answer about a topic in h.topics. It ignores other answers.
 func (h *firstMessages) answer(t messages.Topic, err error) {
 	h.mu.Lock()
 	defer h.mu.Unlock()

@@ -20,8 +20,9 @@ import (
 	"oddsgraph/resolvers"
 )
 
-// check checks everything that a start reads: the configuration, its files, and the trace settings in the environment. It
-// returns all errors, or prints that the service would start. It binds no port, and calls the venue only with --ask.
+// check checks everything that a start reads: the configuration, its files, and the trace settings in the environment. It returns
+// the errors that it found, or prints warnings and that the configuration is in order. It binds no port, and calls the venue only
+// with --ask.
 func check(ctx context.Context, cfg *config.Config, log *slog.Logger, stdout io.Writer) error {
 	proxies, err := trustedProxies(cfg)
 	wrong := []error{validate(cfg), checkTraces(ctx, log), err}
@@ -53,7 +54,8 @@ func checkTraces(ctx context.Context, log *slog.Logger) error {
 	return tracer.Close(ctx) // there are no traces to send
 }
 
-// validate returns an error for settings that contradict each other.
+// validate returns an error if settings contradict each other, have unknown values or are unsafe, or if a file with a key or a secret
+// is invalid.
 func validate(cfg *config.Config) error {
 	if !slices.Contains(venue.Drivers(), cfg.Venue.Driver) {
 		return fmt.Errorf("--venue-driver=%s (ODDSGRAPH_VENUE_DRIVER) names no driver; want one of %s", cfg.Venue.Driver, strings.Join(venue.Drivers(), ", "))
@@ -100,13 +102,14 @@ func validateJWT(cfg *config.Config) error {
 	return nil
 }
 
-// loopback reports whether a host is this machine.
+// loopback reports whether a host is localhost or a loopback address.
 func loopback(host string) bool {
 	ip := net.ParseIP(host)
 	return host == "localhost" || ip != nil && ip.IsLoopback()
 }
 
-// warnings describes settings that work but are unsafe. The descriptions contain no secrets.
+// warnings describes the URLs to which the service would send credentials unencrypted over the network. The descriptions contain no
+// secrets.
 func warnings(cfg *config.Config) (out []string) {
 	if sentCredentials(cfg) == rest.CredentialsNone {
 		return nil
@@ -124,7 +127,7 @@ func warnings(cfg *config.Config) (out []string) {
 }
 
 // clash reports whether two addresses have the same port on the same host. A host that stands for all addresses, such as 0.0.0.0,
-// is the same as every host.
+// is the same as every host. An address with port 0 never clashes.
 func clash(a, b string) bool {
 	host, port, _ := net.SplitHostPort(a)
 	other, same, _ := net.SplitHostPort(b)

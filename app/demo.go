@@ -98,14 +98,14 @@ func (d *demoVenue) onLoopback() bool {
 	return ok && address.IP.IsLoopback()
 }
 
-// hasDemoTokens reports whether the bearer tokens of the demo accounts are valid. They are valid only with the embedded venue of
-// the generic driver, and only if no other machine can reach the venue or the service.
+// hasDemoTokens reports whether the bearer tokens of the demo accounts are valid if there is no accounts file. This requires the
+// embedded venue of the generic driver. No other machine may reach the venue or the service.
 func (s *App) hasDemoTokens(cfg *config.Config) bool {
 	host, _, _ := net.SplitHostPort(cfg.Listen)
 	return s.Demo != nil && s.Demo.onLoopback() && cfg.Demo.Driver == "generic" && loopback(host)
 }
 
-// demoTokens returns the demo accounts. The bearer token of an account is its API key.
+// demoTokens returns the demo accounts. The bearer token of an account equals the account's API key.
 func demoTokens() (*auth.Store, error) {
 	var fixed []auth.FixedAccount
 	for _, a := range demo.Accounts() {
@@ -122,7 +122,7 @@ func demoTokens() (*auth.Store, error) {
 	return auth.Fixed(fixed...), nil
 }
 
-// serve serves the demo venue and changes its prices until ctx ends.
+// serve serves the demo venue until ctx ends. Unless d.still is true, the venue's prices and markets change meanwhile.
 func (d *demoVenue) serve(ctx context.Context) error {
 	g, ctx := errgroup.WithContext(ctx)
 	g.Go(func() error {

@@ -16,7 +16,8 @@ import (
 // minSecret is the minimum length in bytes of the secret that the replicas share.
 const minSecret = 32
 
-// openFleet opens the connection to Redis if --shared-url is set. It returns how the replicas share the venue's rate limits.
+// openFleet opens the connection to Redis if --shared-url is set. It returns how the replicas share the venue's rate limits, or the
+// zero value if --shared-url is not set.
 func (s *App) openFleet(cfg *config.Config) (sharing ratelimit.Sharing, err error) {
 	c := cfg.Shared
 	if c.URL == "" {
@@ -73,7 +74,7 @@ func (s *App) sharedStream(cfg *config.Config) *sharedStream {
 	return &sharedStream{s.fleet, cfg.Shared.Replicas}
 }
 
-// readSecret reads the secret of the replicas from a file. It returns nil if file is empty.
+// readSecret reads the secret of the replicas from a file, without surrounding white space. It returns nil if the file's name is "".
 func readSecret(file string) ([]byte, error) {
 	if file == "" {
 		return nil, nil
@@ -88,7 +89,8 @@ func readSecret(file string) ([]byte, error) {
 	return secret, nil
 }
 
-// validateShared returns an error if the settings of the replicas contradict each other or the venue's rate limits.
+// validateShared returns an error if the settings of the replicas are invalid, or contradict each other, the configured venue or the
+// venue's rate limits.
 func validateShared(cfg *config.Config) error {
 	c := cfg.Shared
 	if c.URL == "" {

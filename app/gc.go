@@ -22,7 +22,8 @@ func gcPercent(live uint64) int {
 	return max(leastPercent, int(min(100*headroom/max(live, 1), firstPercent)))
 }
 
-// tuneGC sets GOGC to the result of gcPercent after each collection. It does nothing if the environment sets GOGC.
+// tuneGC sets GOGC to firstPercent, and after each collection to the result of gcPercent. It skips changes of at most a twentieth.
+// If the environment sets GOGC, tuneGC does nothing.
 func tuneGC() {
 	if _, set := os.LookupEnv("GOGC"); set {
 		return
@@ -39,7 +40,7 @@ func tuneGC() {
 			for _, part := range live {
 				total += part.Value.Uint64()
 			}
-			// SetGCPercent stops the world, so small changes are skipped.
+			// SetGCPercent stops the world, so it is not called for small changes.
 			if want := gcPercent(total); math.Abs(float64(want-percent)) > float64(percent)/20 {
 				percent = want
 				debug.SetGCPercent(want)

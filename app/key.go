@@ -15,7 +15,7 @@ import (
 // maxKeyFile is the greatest size in bytes of a file with a private key.
 const maxKeyFile = 64 << 10
 
-// readKey returns the text of --venue-key-file, or nil without the flag.
+// readKey returns the text of --venue-key-file. It returns nil if neither --venue-key-file nor --venue-key-id is set.
 func readKey(v config.Venue) ([]byte, error) {
 	switch {
 	case v.KeyFile == "" && v.KeyID == "":
@@ -38,7 +38,8 @@ func readKey(v config.Venue) ([]byte, error) {
 	return text, nil
 }
 
-// openStream returns the URL and the protocol of the venue's stream. The URL is empty if the venue has no stream.
+// openStream returns the URL and the protocol of the venue's stream. The URL is empty if the venue has no stream. d is nil without an
+// embedded demo venue.
 func openStream(cfg *config.Config, d *demoVenue, clock market.Clock) (out stream.Config, err error) {
 	c := venue.StreamConfig{Driver: cfg.Venue.Driver, URL: cfg.StreamURL, KeyID: cfg.Venue.KeyID, Clock: clock}
 	if c.Key, err = readKey(cfg.Venue); err != nil {

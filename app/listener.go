@@ -27,11 +27,12 @@ type Server struct {
 	log       *slog.Logger
 }
 
-// WriteTimeout bounds the time from the end of a request's header until the client has read the response. Handlers whose responses
-// take longer set their own deadlines.
+// WriteTimeout bounds the time from the end of a request's header until the response is written. Handlers whose responses take longer
+// set their own deadlines.
 const WriteTimeout = 30 * time.Second
 
-// listen binds the address that a flag names.
+// listen binds an address and returns a server for this address, which does not accept connections yet. Errors begin with the name of
+// the address's flag. The parameter shutdown is how long the server waits for running requests when it stops.
 func listen(flag, address string, limits quota.ConnectionLimits, h http.Handler, log *slog.Logger, shutdown time.Duration) (*Server, error) {
 	l, err := net.Listen("tcp", address)
 	switch {
@@ -57,9 +58,9 @@ func listen(flag, address string, limits quota.ConnectionLimits, h http.Handler,
 func (l *Server) URL() string { return "http://" + l.Addr().String() }
 
 // serve accepts connections until ctx ends. Then it waits for running requests, at most for the duration l.shutdown. After that it
-// closes the remaining connections. serve returns an error if a GraphQL operation was still running on one of them. If no operation
-// was running, the clients have only not read their responses, and serve returns nil. A server without operations never returns this
-// error.
+// closes the remaining connections. If a GraphQL operation was still running then, serve returns an error. If no operation was
+// running, the clients have only not read their responses, and serve returns nil. A server without operations never returns this
+// error. serve also returns an error if it cannot accept connections.
 func (l *Server) serve(ctx context.Context) error {
 	g, ctx := errgroup.WithContext(ctx)
 	g.Go(func() error {

@@ -96,7 +96,8 @@ func (l *live) end(stop context.CancelFunc) {
 	<-l.ended
 }
 
-// Status returns the state of the stream. The state RESYNCING means that a topic waits for a snapshot after a gap.
+// Status returns the state of the stream. Without a stream the state is DISCONNECTED. The state RESYNCING means that a topic waits
+// for a snapshot after a gap.
 func (l *live) Status() model.StreamStatus {
 	f := l.Feed.Stats()
 	if l.Client == nil {

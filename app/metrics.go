@@ -26,7 +26,8 @@ func (s *App) openMetrics(cfg *config.Config) {
 	}
 }
 
-// registerMetrics adds the metrics of the API, cache, venue, rate limit, replicas, feed and stream. All of these must be open.
+// registerMetrics adds the metrics of the API, cache, venue, rate limit, replicas, feed and stream. It skips the rate limit, the
+// replicas and the stream if they are nil. All other parts must be open.
 func (s *App) registerMetrics(clock market.Clock) {
 	if s.Metrics == nil {
 		return
@@ -59,7 +60,7 @@ var connectionFamilies = []telemetry.Family[quota.ConnectionStats]{
 	counted("oddsgraph_connections_refused_total", "TCP connections that were closed at once because too many were open.", func(s quota.ConnectionStats) uint64 { return s.Refused }),
 }
 
-// MeasureLog adds the numbers of lines that the log has omitted. lines is the writer of the log.
+// MeasureLog adds the metrics of the lines that the log has omitted. The parameter lines is the writer of the log.
 func (s *App) MeasureLog(lines *telemetry.Writer) {
 	if s.Metrics != nil {
 		telemetry.Register(s.Metrics, func() logState { return logState{lines.Dropped(), s.events.Sampled()} }, logFamilies...)
@@ -85,11 +86,12 @@ func whether[S any](name, help string, holds func(S) bool) telemetry.Family[S] {
 	})
 }
 
-// oneOf samples a series for each element of values. The sample is 1 for the element that equals now, and 0 for all other elements.
-func oneOf[V ~string](sample func(float64, ...string), now V, values []V, labels ...string) {
+// oneOf samples a series for each element of values. The sample is 1 for the element that equals current, and 0 for all other
+// elements. The labels of a series are labels and the element.
+func oneOf[V ~string](sample func(float64, ...string), current V, values []V, labels ...string) {
 	for _, v := range values {
 		is := 0.
-		if v == now {
+		if v == current {
 			is = 1
 		}
 		sample(is, append(labels[:len(labels):len(labels)], string(v))...)
@@ -150,15 +152,15 @@ var apiFamilies = []telemetry.Family[api]{
 	present("oddsgraph_response_cache_bytes", "Size of the cached responses in bytes.", func(s api) int64 { return s.Responses.Bytes }),
 }
 
-// ofKinds returns a metric with a series for each kind of cached data.
-func ofKinds[N int | uint64](kind telemetry.Family[[]cache.Stats], value func(cache.Stats) N) telemetry.Family[[]cache.Stats] {
-	kind.Labels = []string{"kind"}
-	kind.Read = func(all []cache.Stats, sample func(float64, ...string)) {
+// ofKinds returns family with a series for each kind of cached data.
+func ofKinds[N int | uint64](family telemetry.Family[[]cache.Stats], value func(cache.Stats) N) telemetry.Family[[]cache.Stats] {
+	family.Labels = []string{"kind"}
+	family.Read = func(all []cache.Stats, sample func(float64, ...string)) {
 		for _, s := range all {
 			sample(float64(value(s)), s.Kind)
 		}
 	}
-	return kind
+	return family
 }
 
 type kinds = telemetry.Family[[]cache.Stats]
@@ -209,7 +211,7 @@ var venueFamilies = []telemetry.Family[venueState]{
 		}},
 }
 
-// budgetState is the state of the rate limit at the time now.
+// budgetState is the state of the rate limit at the time in the field now.
 type budgetState struct {
 	ratelimit.Status
 	now time.Time

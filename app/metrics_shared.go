@@ -11,7 +11,7 @@ import (
 	"oddsgraph/internal/telemetry"
 )
 
-// sharedState is the state of what the replicas share at the time now.
+// sharedState is the state of what the replicas share, at the time in the field now.
 type sharedState struct {
 	fleet.Stats
 	limit *ratelimit.SharedStatus // rate limit of public calls; nil if the replicas share no rate limit
@@ -29,7 +29,7 @@ func (s *App) sharedState(clock market.Clock) sharedState {
 	return state
 }
 
-// registerShared adds the metrics of Redis, of the shared cache and of the shared stream.
+// registerShared adds the metrics of Redis, of the shared cache and, if the replicas share it, of the stream.
 func (s *App) registerShared(clock market.Clock) {
 	telemetry.Register(s.Metrics, func() sharedState { return s.sharedState(clock) }, sharedFamilies...)
 	telemetry.Register(s.Metrics, s.Cache.Stats, sharedCacheFamilies...)

@@ -22,8 +22,8 @@ const (
 	probeEvery = 5 * time.Second
 )
 
-// readiness records when a public endpoint of the venue last answered. Any public endpoint counts, because no endpoint exists at
-// all venues.
+// readiness records when a public endpoint of the venue last answered. Every public endpoint counts, because venues have different
+// endpoints.
 type readiness struct {
 	mu       sync.Mutex
 	answered time.Time
@@ -52,8 +52,8 @@ func (r *readiness) note(endpoint string, status int, outcome string, now time.T
 	r.answered = now
 }
 
-// Ready returns an error during the shutdown. It also returns an error if the venue's last answer is older than knownFor and a
-// probe of the venue fails.
+// Ready returns an error during the shutdown. It also returns an error if the venue has not answered within knownFor and a probe of
+// the venue fails.
 func (s *App) Ready(ctx context.Context) error {
 	if s.draining.Load() {
 		return httpapi.ErrDraining
@@ -72,8 +72,8 @@ func (s *App) impaired() string {
 	return ""
 }
 
-// check calls probe if the venue's last answer is older than knownFor. After a failed probe it returns the same error until
-// probeEvery has passed.
+// check calls probe if the venue has not answered within knownFor. After a failed probe it returns the same error until probeEvery
+// has passed. It ignores the error of probe if note has recorded an answer meanwhile.
 func (r *readiness) check(clock market.Clock, probe func() error) error {
 	known := func(now time.Time) bool { return !r.answered.IsZero() && now.Sub(r.answered) < knownFor }
 	now := clock.Now()
@@ -100,8 +100,8 @@ func (r *readiness) check(clock market.Clock, probe func() error) error {
 // probeTokens are the token ids of a probe. The tokens do not have to exist, because an empty list also counts as an answer.
 var probeTokens = []string{"0", "1"}
 
-// probe sends a search to the venue and returns its error. If the search fails, probe also requests prices. If the venue answers
-// the request for prices, App.Call records the answer, and check ignores the error of the search.
+// probe sends a search to the venue and returns the error of the search. If the search fails, probe also requests prices. If the
+// venue answers the request for prices, App.Call records the answer, and check ignores the error of the search.
 func (s *App) probe(ctx context.Context) (err error) {
 	loaders.Read(ctx, Sources(s.Cache, 0), func(set *loaders.Set) {
 		_, err = set.Search(queries.Search{Sort: queries.SortRelevance, Direction: queries.Descending, Limit: 1})

@@ -28,7 +28,8 @@ var version = ""
 // LogLines is the maximum size in bytes of the log lines that wait to be written.
 const LogLines = 4 << 20
 
-// Main runs the program until a signal ends it. licenses are the licence texts of the program's Go code.
+// Main runs the command in the program's arguments until it ends, or until SIGINT or SIGTERM ends it. After an error Main prints the
+// error and exits with status 1. licenses are the licence texts of the program's Go code.
 func Main(licenses string) {
 	tuneGC()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
@@ -40,7 +41,7 @@ func Main(licenses string) {
 	}
 }
 
-// Run runs the command in args. The command serve runs until ctx ends.
+// Run runs the command in args. The commands serve and venue run until ctx ends.
 func Run(ctx context.Context, licenses string, args, environ []string, stdout, stderr io.Writer) error {
 	cfg, err := config.Parse(args, environ, stdout)
 	if errors.Is(err, config.ErrHelp) {

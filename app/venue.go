@@ -35,8 +35,9 @@ func (s *App) newRecord(cfg *config.Config, clock market.Clock) *spent.Record {
 	})
 }
 
-// startBudget tells the budget that the venue may still count calls of an earlier process until cold has passed. If the earlier
-// process recorded its calls, startBudget passes the recorded calls to the budget.
+// startBudget tells the budget that for the duration cold the venue may still count calls of an earlier process. If calls are
+// recorded, startBudget opens the record, which passes the calls of earlier processes to the budget. It does nothing if there is no
+// budget, if the replicas share the budget, or if cold is 0.
 func (s *App) startBudget(cold time.Duration, clock market.Clock) {
 	if s.budget == nil || s.fleet != nil || cold == 0 {
 		return
@@ -51,8 +52,8 @@ func (s *App) startBudget(cold time.Duration, clock market.Clock) {
 		"until", until.Round(time.Second))
 }
 
-// newBudget returns the rate limiter for a venue. It returns nil if no limit is documented by the driver or configured. record may
-// be nil.
+// newBudget returns the rate limiter for a venue. It returns nil if the driver documents no limit and none is configured. The
+// parameter record may be nil.
 func newBudget(v config.Venue, clock market.Clock, record *spent.Record, sharing ratelimit.Sharing) *ratelimit.Budget {
 	documented := families(venue.Limits(v.Driver))
 	if v.PublicPerMinute == 0 && v.KeyPerMinute == 0 && len(documented) == 0 {
@@ -91,7 +92,8 @@ func retries(n int) int {
 	return n
 }
 
-// embedded reports whether the service uses the embedded demo venue: no venue is configured, and the demo venue has the driver's API.
+// embedded reports whether the service uses the embedded demo venue: no URL of a venue is configured, and the demo venue has the
+// driver's API.
 func embedded(cfg *config.Config) bool {
 	return cfg.Venue.URL == "" && cfg.Demo.Driver == cfg.Venue.Driver
 }
@@ -108,11 +110,11 @@ func currency(cfg *config.Config) *string {
 	return &unit
 }
 
-// venueName returns the name of the venue in records of calls: the configured URL, or the name of the driver if no URL is
-// configured. A driver that needs no URL serves one venue.
+// venueName returns the name of the venue in records of calls and in Redis: the configured URL, or the name of the driver if no URL
+// is configured. A driver that needs no URL serves one venue.
 func venueName(cfg *config.Config) string { return cmp.Or(cfg.Venue.URL, cfg.Venue.Driver) }
 
-// credentialsPublic is the mode in which the service reads accounts by address, without credentials of the caller.
+// credentialsPublic is the mode in which the service reads accounts by address, without credentials of the client.
 const credentialsPublic = "public"
 
 // sentCredentials returns how the service sends credentials to the venue: in the query, in a header, or not at all.
@@ -123,10 +125,11 @@ func sentCredentials(cfg *config.Config) string {
 	return rest.CredentialsNone
 }
 
-// accountsArePublic reports whether the service reads accounts by address, without credentials of a caller.
+// accountsArePublic reports whether the service reads accounts by address, without credentials of a client.
 func accountsArePublic(cfg *config.Config) bool { return credentialsMode(cfg) == credentialsPublic }
 
-// credentialsMode returns the value of --venue-credentials. It replaces the value auto by the mode that the venue accepts.
+// credentialsMode returns the value of --venue-credentials. It replaces the value auto by public for a driver with public accounts, by
+// header for the demo venue without --demo-strict, and by query for all other venues.
 func credentialsMode(cfg *config.Config) string {
 	switch {
 	case cfg.Venue.Credentials != config.Auto:
@@ -163,14 +166,14 @@ func (s *App) Call(endpoint string, keys, status int, outcome string, elapsed ti
 	}
 }
 
-// Drift counts a part of a response that could not be read.
+// Drift implements rest.Observer. It counts a part of a response that could not be read.
 func (s *App) Drift(endpoint, what string) {
 	if s.Metrics != nil {
 		s.Metrics.Drift(endpoint, what)
 	}
 }
 
-// lostAfter is the number of consecutive failures after which the venue is unreachable.
+// lostAfter is the number of consecutive failures after which the venue counts as unreachable.
 const lostAfter = 3
 
 // reach counts consecutive failed calls: calls without a response or with a status of at least 500.

@@ -14,8 +14,8 @@ import (
 // Any is a name for Guard that allows all names.
 const Any = "*"
 
-// Guard passes a request to next if its host is localhost, an IP address, or one of names. The port does not matter. Guard
-// refuses other requests with status 403 and the text refusal. It checks a request only if applies returns true.
+// Guard passes a request to next if its host is localhost, an IP address, one of names, or missing. The port does not matter. Guard
+// refuses other requests with status 403 and the text refusal. It passes a request to next unchecked if applies returns false.
 func Guard(names []string, refusal string, applies func(*http.Request) bool, next http.Handler) http.Handler {
 	if slices.Contains(names, Any) {
 		return next
@@ -38,9 +38,9 @@ func OnLoopback(r *http.Request) bool {
 	return ok && local.IP.IsLoopback()
 }
 
-// served reports whether the host of a request is localhost, one of names, or an IP address. DNS rebinding needs a host name, so
-// IP addresses are safe. served parses the host as an IP address last, because a failed parse allocates an error. It accepts
-// requests without a host: HTTP/1.0 allows them, and browsers do not send them.
+// served reports whether the host of a request is localhost, one of names, an IP address, or missing. DNS rebinding needs a host
+// name, so IP addresses are safe. served parses the host as an IP address last, because a failed parse allocates an error. A
+// request without a host is safe, because browsers do not send such requests; HTTP/1.0 allows them.
 func served(host string, names []string) bool {
 	if host == "" {
 		return true
