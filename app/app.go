@@ -128,8 +128,8 @@ func (s *App) prepare(cfg *config.Config) (proxies auth.Proxies, err error) {
 	return proxies, nil
 }
 
-// openVenue opens the demo venue if embedded returns true. It also opens the rate limiter, the record of calls, and the connection to
-// Redis.
+// openVenue opens the demo venue if embedded returns true. It also opens the rate limiter, the record of calls, and the connection
+// to Redis.
 func (s *App) openVenue(cfg *config.Config) (err error) {
 	limits := cfg.Venue
 	if embedded(cfg) {

@@ -54,8 +54,8 @@ func checkTraces(ctx context.Context, log *slog.Logger) error {
 	return tracer.Close(ctx) // there are no traces to send
 }
 
-// validate returns an error if settings contradict each other, have unknown values or are unsafe, or if a file with a key or a secret
-// is invalid.
+// validate returns an error if settings contradict each other, have unknown values or are unsafe, or if a file with a key or a
+// secret is invalid.
 func validate(cfg *config.Config) error {
 	if !slices.Contains(venue.Drivers(), cfg.Venue.Driver) {
 		return fmt.Errorf("--venue-driver=%s (ODDSGRAPH_VENUE_DRIVER) names no driver; want one of %s", cfg.Venue.Driver, strings.Join(venue.Drivers(), ", "))

@@ -74,7 +74,8 @@ func (s *App) sharedStream(cfg *config.Config) *sharedStream {
 	return &sharedStream{s.fleet, cfg.Shared.Replicas}
 }
 
-// readSecret reads the secret of the replicas from a file, without surrounding white space. It returns nil if the file's name is "".
+// readSecret reads the secret of the replicas from a file, without surrounding white space. It returns nil if the file's name is
+// "".
 func readSecret(file string) ([]byte, error) {
 	if file == "" {
 		return nil, nil
@@ -89,8 +90,8 @@ func readSecret(file string) ([]byte, error) {
 	return secret, nil
 }
 
-// validateShared returns an error if the settings of the replicas are invalid, or contradict each other, the configured venue or the
-// venue's rate limits.
+// validateShared returns an error if the settings of the replicas are invalid, or contradict each other, the configured venue or
+// the venue's rate limits.
 func validateShared(cfg *config.Config) error {
 	c := cfg.Shared
 	if c.URL == "" {

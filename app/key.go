@@ -38,8 +38,8 @@ func readKey(v config.Venue) ([]byte, error) {
 	return text, nil
 }
 
-// openStream returns the URL and the protocol of the venue's stream. The URL is empty if the venue has no stream. d is nil without an
-// embedded demo venue.
+// openStream returns the URL and the protocol of the venue's stream. The URL is empty if the venue has no stream. d is nil without
+// an embedded demo venue.
 func openStream(cfg *config.Config, d *demoVenue, clock market.Clock) (out stream.Config, err error) {
 	c := venue.StreamConfig{Driver: cfg.Venue.Driver, URL: cfg.StreamURL, KeyID: cfg.Venue.KeyID, Clock: clock}
 	if c.Key, err = readKey(cfg.Venue); err != nil {

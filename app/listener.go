@@ -27,12 +27,12 @@ type Server struct {
 	log       *slog.Logger
 }
 
-// WriteTimeout bounds the time from the end of a request's header until the response is written. Handlers whose responses take longer
-// set their own deadlines.
+// WriteTimeout bounds the time from the end of a request's header until the response is written. Handlers whose responses take
+// longer set their own deadlines.
 const WriteTimeout = 30 * time.Second
 
-// listen binds an address and returns a server for this address, which does not accept connections yet. Errors begin with the name of
-// the address's flag. The parameter shutdown is how long the server waits for running requests when it stops.
+// listen binds an address and returns a server for this address, which does not accept connections yet. Errors begin with the name
+// of the address's flag. The parameter shutdown is how long the server waits for running requests when it stops.
 func listen(flag, address string, limits quota.ConnectionLimits, h http.Handler, log *slog.Logger, shutdown time.Duration) (*Server, error) {
 	l, err := net.Listen("tcp", address)
 	switch {

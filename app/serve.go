@@ -8,8 +8,8 @@ import (
 	"golang.org/x/sync/errgroup"
 )
 
-// Serve serves until ctx ends or a part of the service fails. Then it stops in this order: readiness, requests and subscriptions, the
-// stream, the cache, the client of the venue. At last it stops the demo venue and the private address.
+// Serve serves until ctx ends or a part of the service fails. Then it stops in this order: readiness, requests and subscriptions,
+// the stream, the cache, the client of the venue. At last it stops the demo venue and the private address.
 func (s *App) Serve(ctx context.Context) error {
 	venueCtx, stopVenue := context.WithCancel(context.WithoutCancel(ctx))
 	defer stopVenue()
@@ -70,7 +70,8 @@ func (s *App) Serve(ctx context.Context) error {
 	return g.Wait()
 }
 
-// drain ends subscriptions, event streams and WebSockets. It waits for the end of the WebSockets, at most for the duration patience.
+// drain ends subscriptions, event streams and WebSockets, and waits until all of them have ended. The duration patience bounds only
+// the wait for WebSockets.
 func (s *App) drain(patience time.Duration) {
 	ctx, cancel := context.WithTimeout(context.Background(), patience)
 	defer cancel()

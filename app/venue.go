@@ -128,8 +128,8 @@ func sentCredentials(cfg *config.Config) string {
 // accountsArePublic reports whether the service reads accounts by address, without credentials of a client.
 func accountsArePublic(cfg *config.Config) bool { return credentialsMode(cfg) == credentialsPublic }
 
-// credentialsMode returns the value of --venue-credentials. It replaces the value auto by public for a driver with public accounts, by
-// header for the demo venue without --demo-strict, and by query for all other venues.
+// credentialsMode returns the value of --venue-credentials. It replaces the value auto by public for a driver with public accounts,
+// by header for the demo venue without --demo-strict, and by query for all other venues.
 func credentialsMode(cfg *config.Config) string {
 	switch {
 	case cfg.Venue.Credentials != config.Auto:

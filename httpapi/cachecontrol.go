@@ -14,7 +14,7 @@ type hint struct {
 	private, noStore bool
 }
 
-// hints maps a type or a Type.field to its hint. A field without a hint has the hint of its parent.
+// hints maps a type or a Type.field to its hint. A field does not change the policy if neither the field nor its type has a hint.
 var hints = map[string]hint{
 	"Query.__schema":      {maxAge: 5 * time.Minute},
 	"Query.__type":        {maxAge: 5 * time.Minute},

@@ -26,8 +26,9 @@ func (s *subscriptions) charge(client netip.Addr, key fanout.Key, op *operation,
 	}, nil
 }
 
-// hold counts the memory of an operation against the limit of a client until release is called: the document, the variables and
-// own additional bytes. For operations of a client with the same key, it counts the variables and the additional bytes once.
+// hold counts the memory of an operation until release is called: the document, the variables and own additional bytes. Operations
+// that share a document or a key share its memory, which counts once, against the limit of one of their clients. The variables and
+// the additional bytes belong to the key.
 func (s *subscriptions) hold(client netip.Prefix, key any, op *operation, own int) (release func(), err error) {
 	size, unused := s.engine.documents.use(op.document)
 	if !s.held.Hold(client, op.document, size) {

@@ -20,7 +20,7 @@ import (
 )
 
 // MaxDocumentBytes is the maximum size in bytes of all cached documents. MaxSubscribedBytes is the maximum size in bytes of the
-// documents and variables of all subscriptions.
+// documents and variables of all operations on WebSockets and event streams.
 const (
 	MaxDocumentBytes   = 40 << 20
 	MaxSubscribedBytes = 16 << 20
@@ -42,8 +42,8 @@ type document struct {
 	errs []error
 	// plans contains the plan of each operation.
 	plans map[*ast.OperationDefinition]*plan
-	// size is the estimated size of the document in bytes. uses is the number of subscriptions that execute the document.
-	// documentCache.mu guards size and uses.
+	// size is the estimated size of the document in bytes. uses is the number of operations on WebSockets and event streams that
+	// use the document. documentCache.mu guards size and uses.
 	size, uses int
 }
 
@@ -55,7 +55,7 @@ type plan struct {
 	// list is the name of the variable with the ids of a subscription that can be executed separately for each id. It is "" for
 	// other operations.
 	list string
-	// fast decodes common forms of variables; nil if the operation's variables have other types.
+	// fast decodes common forms of variables; nil if a variable has another type or the operation is not a query.
 	fast       fastVariables
 	executable *exec.Operation
 }
@@ -73,7 +73,7 @@ type documentCache struct {
 	// doorkeeper remembers recently loaded documents. Only a remembered or a trusted document may evict other documents.
 	doorkeeper respcache.Doorkeeper
 	bytes      int // size of all documents in cache
-	// used contains the documents that subscriptions execute, by text. Some of them may no longer be in cache.
+	// used contains the documents whose uses are not 0, by text. Some of them may no longer be in cache.
 	used map[string]*document
 }
 
@@ -90,7 +90,7 @@ func newDocumentCache(cfg Config) *documentCache {
 	return d
 }
 
-// find returns the document with a text that is cached or used by a subscription, or nil.
+// find returns the document with a text if the document is in cache or in used, or nil.
 func (d *documentCache) find(text string) *document {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -100,7 +100,7 @@ func (d *documentCache) find(text string) *document {
 	return d.used[text]
 }
 
-// use adds a subscription to doc.uses, and done removes it again. use returns the size of the document in bytes.
+// use increments doc.uses, and done decrements it. use returns the size of the document in bytes.
 func (d *documentCache) use(doc *document) (size int, done func()) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -160,7 +160,7 @@ func (d *documentCache) grow(doc *document, bytes int) {
 	}
 }
 
-// shrink evicts the least recently used documents until the cache is within its bound.
+// shrink evicts the least recently used documents until the cache has at most MaxDocumentBytes. The caller holds the lock.
 func (d *documentCache) shrink() {
 	for d.bytes > MaxDocumentBytes {
 		d.cache.RemoveOldest()
@@ -181,7 +181,8 @@ func (d *documentCache) parse(text string) (*ast.QueryDocument, []error) {
 // tooManyErrors is the panic that ends a validation.
 type tooManyErrors struct{}
 
-// validate returns the errors of a document. It stops after maxErrors, because the library takes long to find suggestions.
+// validate returns the errors of a document. It stops after maxErrors different errors, or after maxFound errors with repetitions,
+// because gqlparser takes long to find suggestions. In this case the last error says that there are more.
 func (d *documentCache) validate(doc *ast.QueryDocument) (errs []error) {
 	seen := map[string]bool{} // each spread of a fragment repeats the fragment's errors
 	found := 0
@@ -224,7 +225,7 @@ func Validator(cfg Config) func(text string) error {
 	}
 }
 
-// validationErrors sets the code of validation errors from the GraphQL library.
+// validationErrors sets the code of the gqlerror.Errors among errs to errcode.ValidationFailed and returns errs.
 func validationErrors(errs ...error) []error {
 	for _, err := range errs {
 		var located *gqlerror.Error

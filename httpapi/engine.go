@@ -74,8 +74,8 @@ type operation struct {
 	// name is the operationName of the request. It may be "" if the document has one operation.
 	name       string
 	definition *ast.OperationDefinition
-	// variables are the decoded variables with default values. The strings in the variables of a query may keep the whole text of the
-	// variables in memory; see fastVariables.
+	// variables are the decoded variables with default values. The strings in the variables of a query may keep the whole text of
+	// the variables in memory; see fastVariables.
 	variables map[string]any
 	points    int64 // cost of the operation
 	calls     int   // calls to the venue during the execution
@@ -96,8 +96,8 @@ type operation struct {
 // kind returns query, mutation or subscription.
 func (o *operation) kind() ast.Operation { return o.definition.Operation }
 
-// canonicalVariables returns the declared variables and their default values as JSON with sorted keys. The caller must not change
-// the bytes.
+// canonicalVariables returns the declared variables and their default values as JSON with sorted keys. The bytes must not be
+// changed.
 func (o *operation) canonicalVariables() []byte {
 	if o.canonical == nil {
 		b, err := json.Marshal(o.variables)
@@ -204,7 +204,8 @@ func (e *engine) execute(ctx context.Context, op *operation) *graphql.Response {
 	return e.errorResponse(ctx, context.DeadlineExceeded)
 }
 
-// executeInTime returns the response of a query. It returns nil if the deadline passed before anything was fetched.
+// executeInTime returns the response of a query or mutation. It returns nil if ctx ended or op.deadline passed before the first
+// fetch.
 func (e *engine) executeInTime(ctx context.Context, op *operation) (resp *graphql.Response) {
 	defer func() {
 		if v := recover(); v != nil {
@@ -244,8 +245,8 @@ func (e *engine) executeInTime(ctx context.Context, op *operation) (resp *graphq
 	return e.respond(ctx, op, into, data, errs)
 }
 
-// tooManyCalls returns the error response of a query that needs too many calls. The error has the path of the first field that could
-// not be read.
+// tooManyCalls returns the error response of a query that needs too many calls. The error has the path of the first field whose
+// error is cause, if there is such a field.
 func (e *engine) tooManyCalls(ctx context.Context, cause error, errs []exec.Error) *graphql.Response {
 	for i := range errs {
 		if errors.Is(&errs[i], cause) {
@@ -256,7 +257,7 @@ func (e *engine) tooManyCalls(ctx context.Context, cause error, errs []exec.Erro
 	return e.errorResponse(ctx, cause)
 }
 
-// prefix returns the bytes before the data of the response, in the caller's buffer if there is one.
+// prefix returns the bytes before the data of the response, in the memory of o.buffer. It returns nil if o.buffer is nil.
 func (o *operation) prefix() []byte {
 	if o.buffer == nil {
 		return nil
@@ -265,7 +266,8 @@ func (o *operation) prefix() []byte {
 }
 
 // respond returns the response with errs and data. data begins with the bytes of into, which respond removes. If op.buffer is not
-// nil, respond writes the response to this buffer. The caller may then only compare the field Data of the result with nil.
+// nil, respond writes the response to this buffer, and the caller may only compare the field Data of the result with nil. If the
+// errors make the response larger than op.room allows, respond returns an error response without data.
 func (e *engine) respond(ctx context.Context, op *operation, into, data []byte, errs []exec.Error) *graphql.Response {
 	if len(errs) == 0 {
 		if op.buffer != nil {
@@ -310,9 +312,10 @@ func (e *engine) presented(ctx context.Context, errs []exec.Error) gqlerror.List
 	return list
 }
 
-// runPasses executes an operation until no key is missing or the response exceeds room. It calls begin before the first fetch. If
-// begin returns an httpError, runPasses stores the error in room.err and ends. After the deadline, a last pass returns errors for
-// the missing keys. If the deadline passed before the first fetch, ok is false. If deadline is zero, the deadline of ctx applies.
+// runPasses executes an operation repeatedly until set has fetched all keys that the operation reads, or until the response exceeds
+// room. It calls begin before the first fetch. If begin returns an httpError, runPasses stores the error in room.err and ends.
+// After the deadline, a last pass returns errors for the missing keys. If the deadline passed before the first fetch, ok is false.
+// If deadline is zero, the deadline of ctx applies.
 func runPasses(ctx context.Context, deadline time.Time, set *loaders.Set, room *room, begin func(context.Context) error, execute func() ([]byte, []exec.Error)) (data []byte, errs []exec.Error, ok bool) {
 	if data, errs = execute(); !set.Pending() || room.err != nil {
 		return data, errs, true
@@ -345,8 +348,8 @@ func (e *engine) catch(ctx context.Context, refuse func(*graphql.Response)) {
 	}
 }
 
-// errorResponse returns the response to a request that is not executed. Each error in the response wraps its cause, which clients
-// do not see.
+// errorResponse returns a response without data, with errs as far as bounded allows. Each error in the response wraps its cause,
+// which clients do not see.
 func (e *engine) errorResponse(ctx context.Context, errs ...error) *graphql.Response {
 	resp := &graphql.Response{Errors: make(gqlerror.List, len(errs))}
 	for i, err := range errs {
@@ -358,8 +361,8 @@ func (e *engine) errorResponse(ctx context.Context, errs ...error) *graphql.Resp
 	return resp
 }
 
-// problem returns the response for an error of a subscription. If the subscription continues, the data of the response is null. If
-// the subscription has ended, the response has no data.
+// problem returns the response for turn.Problem, an error of a subscription. If the subscription continues, the data of the
+// response is null. If the subscription has ended, the response has no data.
 func (e *engine) problem(ctx context.Context, turn resolvers.StreamEvent) *graphql.Response {
 	resp := &graphql.Response{Errors: gqlerror.List{e.present(ctx, turn.Problem)}}
 	if !turn.Ended {

@@ -16,9 +16,9 @@ import (
 // eventReadTimeout bounds the time that an event waits for the venue.
 const eventReadTimeout = 3 * time.Second
 
-// subscribe starts a subscription, which lasts until ctx ends. next waits for the next response and returns nil after the last
-// response. It is not safe for concurrent use. If the first response has no data, the subscription did not start. unknown is true
-// if the subscription has ended because the venue does not know an id.
+// subscribe starts a subscription for the members of g. The subscription lasts until ctx ends. next waits for the next response and
+// returns nil after the last response. It is not safe for concurrent use. If the first response has no data, the subscription did
+// not start. unknown is true if the subscription has ended because the venue does not know an id.
 func (e *engine) subscribe(ctx context.Context, op *operation, g *fanout.Group) (next func() (resp *graphql.Response, unknown bool)) {
 	ended := false
 	failed := func(v any) *graphql.Response {
@@ -67,7 +67,7 @@ func once(resp *graphql.Response) func() (*graphql.Response, bool) {
 }
 
 // event returns the response for the present event of a subscription. Each event has its own loaders. The timeout of the event
-// begins when eventLimiter admits it.
+// begins when eventLimiter admits the event.
 func (e *engine) event(ctx context.Context, stream *exec.Stream, g *fanout.Group) *graphql.Response {
 	release, err := e.acquireEvent(ctx, g)
 	if err != nil {

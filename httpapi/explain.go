@@ -191,8 +191,8 @@ var hintNames = []string{"Traceparent", ExplainHeader}
 // maxHint bounds the length of a hint in bytes.
 const maxHint = 512
 
-// readHints returns the hints in the headers of a connection and in the payload of connection_init, or nil if there are none.
-// It ignores the case of names.
+// readHints returns the hints in the headers of a connection and in the payload of connection_init, or nil if there are none. The
+// payload overrides the headers. readHints ignores the case of names, and hints longer than maxHint.
 func readHints(before Hints, payload map[string]any) connectionHints {
 	var out connectionHints
 	for _, name := range hintNames {
@@ -217,7 +217,8 @@ func (h connectionHints) Get(name string) string {
 	return h[http.CanonicalHeaderKey(name)]
 }
 
-// messageHints are the hints in the extensions of an operation. They override the hints of the connection.
+// messageHints are the hints in the extensions of an operation. They override the hints of the connection, unless they are empty,
+// false or longer than maxHint.
 type messageHints struct {
 	connection  Hints
 	Traceparent string `json:"traceparent"`

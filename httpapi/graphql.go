@@ -225,7 +225,7 @@ func (g *graphQL) parseText(r *request, text []byte) (p *params, err error) {
 	return p, nil
 }
 
-// readBody reads a body of at most MaxBody. The server's read timeout bounds the time.
+// readBody reads a JSON body of at most cfg.MaxBody bytes. The server's read timeout bounds the time.
 func (g *graphQL) readBody(w http.ResponseWriter, r *request) (*quota.Body, error) {
 	if err := checkContentType(r.header("Content-Type")); err != nil {
 		return nil, err

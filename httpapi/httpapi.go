@@ -28,8 +28,9 @@ const (
 	PathReady   = "/readyz"
 )
 
-// MinIncoming is the minimum memory in bytes for the bodies and messages of all clients. One client may use three quarters of the
-// memory. A body may need twice its size while the service reads it.
+// MinIncoming is the lower bound of the limit on the memory in bytes for the bodies and messages of all clients. The limit is four
+// times the maximum size of a body or message if that is more. One client may use three quarters of the memory. A body may need
+// twice its size while the service reads it.
 const MinIncoming = 32 << 20
 
 // Config configures an API.
@@ -41,18 +42,21 @@ type Config struct {
 	// MaxBody bounds a request's body in bytes. BodyTimeout is the server's ReadTimeout.
 	MaxBody     int64
 	BodyTimeout time.Duration
-	// Timeout bounds the time from the end of a request to its response.
+	// Timeout bounds the time from the arrival of the whole request until its response is made.
 	Timeout time.Duration
 	// MaxResponse bounds the size of a response or an event in bytes; 0 means 8 MiB. MaxOutput bounds the unread output of all
 	// clients in bytes; 0 means 64 MiB.
 	MaxResponse, MaxOutput int
-	// EventsPerSecond bounds the size of one client's events in bytes per second; 0 means 16 MiB. A burst may be twice as large.
+	// EventsPerSecond bounds the size of one client's events in bytes per second; 0 means 16 MiB. A burst of events may have twice
+	// as many bytes.
 	EventsPerSecond int
-	// A subscription to a list of ids is split into one execution for each id while there are at most SplitExecutions executions;
-	// 0 means 4,000. If there are more executions, one execution serves the whole list.
+	// A subscription to a list of ids is split into one execution for each id while all subscriptions together have at most
+	// SplitExecutions executions. If there are more executions, one execution serves the whole list. 0 means a SplitExecutions of
+	// 4,000.
 	SplitExecutions int
-	// Operations bounds the number of running operations. Queue bounds the number of waiting operations. QueueTimeout bounds the
-	// time that an operation waits.
+	// Operations bounds the number of operations that execute and, separately, the number of operations that wait for the venue.
+	// Operations beyond these numbers wait in one of two queues. Queue bounds the length of each queue, and QueueTimeout bounds the
+	// time in a queue.
 	Operations, Queue int
 	QueueTimeout      time.Duration
 	// ResponseBytes bounds the size of the response cache in bytes; 0 disables the cache.
@@ -71,15 +75,15 @@ type Config struct {
 	LoopbackOrigins bool
 	// Accounts finds the accounts of bearer tokens. If Accounts is nil, the service accepts no bearer tokens.
 	Accounts Accounts
-	// Unchecked is true if the venue checks no credentials. Callers of such a venue cannot send credentials, and an account can
-	// read only its own data.
+	// Unchecked is true if the venue checks no credentials. The service then refuses credentials in requests, and a client with the
+	// bearer token of an account can read only the data of this account.
 	Unchecked bool
-	Refusals  Refusals // counts rejected credentials
+	Refusals  Refusals // counts rejected tokens and credentials
 	// Client returns the address of a request's client.
 	Client func(r *http.Request) netip.Addr
 	// Trusted reports whether a trusted proxy sent a request; nil means no proxy is trusted.
 	Trusted func(r *http.Request) bool
-	// Clients bounds the connections and subscriptions of one client. Sockets configures WebSockets.
+	// Clients bounds the connections, operations and subscriptions of one client. Sockets configures WebSockets.
 	Clients quota.Limits
 	Sockets Sockets
 	// RequestID returns the request id in a context.
@@ -109,7 +113,7 @@ type Documents interface {
 	Resolve(r persisted.Request) (persisted.Document, error)
 }
 
-// API serves clients. Drain ends its connections.
+// API serves clients. Drain ends its WebSockets and event streams.
 type API struct {
 	http.Handler
 	// Healthz and Readyz are the handlers of PathHealth and PathReady, for other listeners.
@@ -117,8 +121,9 @@ type API struct {
 	transports      *transports
 }
 
-// Drain ends the subscriptions. It waits until the operations on WebSockets and event streams have ended, or until ctx ends. Call
-// Drain when the listener is closed.
+// Drain ends the subscriptions, refuses new WebSockets and event streams, and waits until all open ones have ended. When ctx ends,
+// Drain closes the WebSockets whose queries and mutations still run. ctx does not bound the wait for event streams, because they
+// end with their requests. Call Drain when the listener is closed.
 func (a *API) Drain(ctx context.Context) { a.transports.drain(ctx) }
 
 // Stats returns the figures of operations, subscriptions, connections and the response cache.

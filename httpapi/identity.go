@@ -21,8 +21,8 @@ import (
 )
 
 const (
-	// CredentialsHeader contains a caller's venue credentials: a JSON object in base64. Only the venue knows the meaning of its
-	// members.
+	// CredentialsHeader contains a client's credentials for the venue: a JSON object in base64. Only the venue knows the meaning of
+	// the object's members.
 	CredentialsHeader = "X-Venue-Credentials"
 	// authorization contains a bearer token, which a client may send instead of credentials. The token identifies an account that
 	// the service knows.
@@ -58,7 +58,7 @@ type identities struct {
 	// unchecked is true if the venue checks no credentials.
 	unchecked bool
 	parsed    *parsedCredentials
-	// names caches the results of caller by network.
+	// names caches the results of the method caller for clients without an account, by the client's network.
 	names *lru.Cache[netip.Prefix, string]
 }
 
@@ -77,7 +77,7 @@ type identity struct {
 	client      netip.Addr
 	proxied     bool // true if a trusted proxy sent the request
 	credentials *market.Credentials
-	// account is the account of the bearer token; nil for a client that sent credentials.
+	// account is the account of the bearer token; nil for a client that sent no bearer token.
 	account *auth.Account
 }
 
@@ -134,9 +134,10 @@ func (i *identities) reading(ctx context.Context) context.Context {
 }
 
 // fromInit returns a context for reads by the sender of connection_init. Browsers cannot set headers of a WebSocket, so the payload
-// may contain the credentials under the name of their header. If it contains none, fromInit uses the credentials in the headers of
-// the connection. Credentials in the payload and in the headers must be equal. client is the address of the connection. The context
-// ends when the account becomes invalid.
+// may contain the credentials or the bearer token under the name of their header. If the payload contains neither, the context has
+// the identity in ctx, which comes from the headers of the connection. If the payload and the headers both identify an account,
+// they must identify the same one. client is the address of the connection's client. The context ends when the account becomes
+// invalid.
 func (i *identities) fromInit(ctx context.Context, payload map[string]any, client netip.Addr) (context.Context, error) {
 	var credentials, bearer []string
 	for key, value := range payload {
@@ -159,7 +160,7 @@ func (i *identities) fromInit(ctx context.Context, payload map[string]any, clien
 	before := identityFrom(ctx)
 	if len(credentials)+len(bearer) == 0 {
 		if before.account != nil {
-			ctx = before.account.Limit(ctx) // so far only the context of the request is limited, and the connection lasts longer
+			ctx = before.account.Limit(ctx) // the context that fromHeaders limited ends with the HTTP request, before the connection
 		}
 		return ctx, nil
 	}
@@ -173,8 +174,8 @@ func (i *identities) fromInit(ctx context.Context, payload map[string]any, clien
 	return i.reading(&now), nil
 }
 
-// identify returns a context with the identity of the credentials or of the bearer token. With an error it returns a context
-// without an identity.
+// identify returns a context with the identity of the credentials or of the bearer token. If both are empty, the identity contains
+// only the address client. With an error, identify returns a context without an identity.
 func (i *identities) identify(ctx context.Context, client netip.Addr, credentials, bearer []string) (requestContext, error) {
 	nobody, id := requestContext{Context: ctx}, identity{client: client}
 	switch {
@@ -209,7 +210,7 @@ func (i *identities) identify(ctx context.Context, client netip.Addr, credential
 }
 
 // caller returns the name under which the rate limit counts the client's calls: the account's address at the venue, or the client's
-// network address if there is no account. The name does not depend on credentials, because a client can invent any number of them.
+// network if there is no account. The name does not depend on credentials, because a client can invent any number of them.
 func (i *identities) caller(id identity) string {
 	if id.account != nil {
 		return "account " + string(id.account.Address)
@@ -264,15 +265,15 @@ func parseCredentials(value string) (*market.Credentials, error) {
 	return market.ParseCredentials(b)
 }
 
-// countRefusal counts a response that contains the venue's refusal of credentials that the client in ctx sent itself. It ignores the
-// credentials of accounts.
+// countRefusal counts a response that contains the venue's refusal of credentials that the client in ctx sent itself. It ignores
+// the credentials of accounts.
 func (i *identities) countRefusal(ctx context.Context, resp *graphql.Response) {
 	if id := identityFrom(ctx); id.credentials != nil && id.account == nil && unauthenticated(resp) {
 		i.refusals.Refused(id.client, auth.CredentialsKey(id.credentials))
 	}
 }
 
-// unauthenticated reports whether a response contains the venue's refusal of the caller's credentials. resp may be nil.
+// unauthenticated reports whether a response contains the venue's refusal of the client's credentials. resp may be nil.
 func unauthenticated(resp *graphql.Response) bool {
 	return resp != nil && slices.ContainsFunc(resp.Errors, func(err *gqlerror.Error) bool { return codeOf(err) == string(market.CodeUnauthenticated) })
 }
@@ -287,15 +288,15 @@ func (i *identities) guess(ctx context.Context) (end func(accepted bool), err er
 }
 
 // guess is the call of identities.guess for a subscription. The first event shows that the venue accepted the credentials. If the
-// subscription ends before its first event, the credentials count as refused.
+// subscription ends before its first event, the guess ends without showing that.
 type guess struct {
 	once sync.Once
 	end  func(accepted bool)
 }
 
-// begin calls who.guess. At the end of ctx it calls settle with false.
-func (g *guess) begin(ctx context.Context, who *identities) (err error) {
-	if g.end, err = who.guess(ctx); err != nil {
+// begin calls the method guess of identities and returns its error. If there is no error, begin calls settle(false) when ctx ends.
+func (g *guess) begin(ctx context.Context, i *identities) (err error) {
+	if g.end, err = i.guess(ctx); err != nil {
 		return err
 	}
 	context.AfterFunc(ctx, func() { g.settle(false) })
@@ -311,7 +312,8 @@ func (g *guess) settle(accepted bool) {
 	})
 }
 
-// handler identifies the sender of a request before it calls next. It hides the sender's credentials from next.
+// handler identifies the sender of a request. Then it calls next, with a request whose Header contains no credentials. If the
+// credentials or the bearer token are invalid, handler calls refuse.
 func (i *identities) handler(refuse func(w http.ResponseWriter, r *request, err error), next func(w http.ResponseWriter, r *request)) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, plain *http.Request) {
 		r := newRequest(plain)

@@ -110,7 +110,7 @@ func (a accepts) response() string {
 	}
 }
 
-// events reports whether the client accepts an event stream and no other type of the service.
+// events reports whether the client names the media type of event streams and accepts no other type of the service.
 func (a accepts) events() bool {
 	q, specific := a.of(typeEvents)
 	return q > 0 && specific == 2 && a.response() == ""
@@ -121,7 +121,8 @@ func (a accepts) events() bool {
 var encodings = []string{"br", "zstd", "gzip"}
 
 // negotiateEncoding returns the content coding for the lines of an Accept-Encoding header. It chooses the offered coding with the
-// highest quality, and at equal quality the coding that is first in encodings. "" means that the response has no content coding.
+// highest quality, and at equal quality the coding that is first in encodings. The result is "", no content coding, if the client
+// accepts no offered coding or gives identity a higher quality.
 func negotiateEncoding(lines, offered []string) string {
 	const unset = -1
 	qs, all, identity := [3]float64{unset, unset, unset}, float64(unset), float64(unset)
@@ -163,7 +164,7 @@ func negotiateEncoding(lines, offered []string) string {
 	return encoding
 }
 
-// quality parses a q-value. "" means 1.
+// quality parses a q-value. "" means 1. The second result is false if the value is invalid.
 func quality(s string) (float64, bool) {
 	if s == "" {
 		return 1, true

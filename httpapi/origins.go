@@ -34,8 +34,8 @@ func newOrigins(configured []string, loopback bool) *origins {
 	return o
 }
 
-// check returns an error unless the origin of a request is allowed. Browsers do not check the origin of WebSockets themselves.
-// Clients that are not browsers send no origin.
+// check returns an error if a request has an origin that is not allowed, or several origins. Browsers do not check the origin of
+// WebSockets themselves. Clients that are not browsers send no origin.
 func (o *origins) check(r *http.Request) error {
 	values := r.Header.Values("Origin")
 	if len(values) == 0 {
@@ -64,7 +64,7 @@ func (o *origins) allowed(origin string) bool {
 		slices.Contains([]string{"localhost", "127.0.0.1", "::1"}, u.Hostname())
 }
 
-// handler adds CORS for the configured origins to next.
+// handler adds CORS for the allowed origins to next. If no other origin than that of the service is allowed, it returns next.
 func (o *origins) handler(next http.Handler) http.Handler {
 	if len(o.configured) == 0 && !o.loopback {
 		return next
@@ -80,7 +80,7 @@ func (o *origins) handler(next http.Handler) http.Handler {
 		MaxAge:         7200, // Chromium's maximum
 	}
 	if o.loopback && !slices.Contains(o.configured, anyOrigin) {
-		options.AllowOriginFunc = o.allowed // the library then ignores AllowedOrigins
+		options.AllowOriginFunc = o.allowed // package cors then ignores AllowedOrigins
 	}
 	return cors.New(options).Handler(next)
 }

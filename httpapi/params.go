@@ -22,7 +22,7 @@ type params struct {
 	// DocumentID is the id of a trusted or persisted document, or "".
 	DocumentID string
 
-	// hasQuery is true if the request contains a query, even if the query is empty.
+	// hasQuery is true if the JSON text of the request contains a query, even if the query is empty.
 	hasQuery bool
 }
 
@@ -101,7 +101,7 @@ const (
 
 var memberNames = [otherMember]string{"query", "operationName", "documentId", "variables", "extensions"}
 
-// memberOf returns the member whose name is a JSON string.
+// memberOf returns the member with a name, which is a JSON string with its quotes. It returns otherMember for an unknown name.
 func memberOf(quoted jsontext.Value) member {
 	name := quoted[1 : len(quoted)-1]
 	if bytes.IndexByte(name, '\\') >= 0 {
@@ -115,7 +115,7 @@ func memberOf(quoted jsontext.Value) member {
 	return otherMember
 }
 
-// take stores the value of a member.
+// take stores the value of a member. It ignores null.
 func (p *params) take(m member, value jsontext.Value) error {
 	kind := value.Kind()
 	switch {

@@ -82,8 +82,8 @@ func usesOf(variable string, v *ast.Value) (n int) {
 }
 
 // parts splits a subscription to a list of ids into one part for each id. Subscriptions whose lists contain the same id share the
-// execution of its part. parts returns nil for a subscription that must be executed as a whole, because the caller has credentials,
-// the list is invalid or longer than maxParts, or an event may concern several ids.
+// execution of its part. parts returns nil for a subscription that must be executed as a whole, because the client has credentials,
+// the list is empty, invalid or longer than maxParts, or an event may concern several ids.
 func (s *subscriptions) parts(ctx context.Context, op *operation) []fanout.Part {
 	name := op.plan.list
 	if name == "" || reqctx.CredentialsFrom(ctx) != nil {
@@ -121,7 +121,7 @@ func (o *operation) with(variables map[string]any) *operation {
 	return &operation{document: o.document, plan: o.plan, name: o.name, definition: o.definition, variables: variables}
 }
 
-// partKey returns the key of the group of one id.
+// partKey returns the key of the group of one id. shape is the key of the subscription without its list of ids.
 func (s *subscriptions) partKey(shape fanout.Key, id string) (key fanout.Key) {
 	mac := hmac.New(sha256.New, s.secret[:])
 	mac.Write(shape[:])

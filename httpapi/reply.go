@@ -22,7 +22,7 @@ import (
 	"oddsgraph/internal/market/reqctx"
 )
 
-// statusOf returns 200 for a response with data, and the status of the first error for a response without data.
+// statusOf returns 200 for a response with data or without errors, and otherwise the status of the first error.
 func statusOf(resp *graphql.Response) int {
 	if resp.Data != nil || len(resp.Errors) == 0 {
 		return http.StatusOK
@@ -158,7 +158,8 @@ func (out *reply) setHeader(h http.Header) {
 	}
 }
 
-// notModified sets the header fields for caches. It reports whether the client already has the response.
+// notModified sets the header fields for caches if out is cacheable and r is not a POST request. It reports whether the client
+// already has the response.
 func (out *reply) notModified(h http.Header, r *request, encoding string) bool {
 	if !out.cacheable || out.status != http.StatusOK || r.Method == http.MethodPost {
 		return false
@@ -179,8 +180,8 @@ func (out *reply) notModified(h http.Header, r *request, encoding string) bool {
 	return true
 }
 
-// encode returns the body in a content coding and sets room to its size. It also removes the body from the reply, so that an
-// uncompressed body can be garbage collected.
+// encode returns the body in a content coding, or unchanged if encoding is "", and sets room to the size of the result. It also
+// removes the body from the reply, so that an uncompressed body can be garbage collected.
 func (out *reply) encode(encoding string, room *room) (body []byte) {
 	body = out.body
 	switch {
@@ -219,7 +220,7 @@ func entityTag(media string, body []byte) string {
 	return `"` + base64.RawURLEncoding.EncodeToString(h.Sum(nil)[:16]) + `"`
 }
 
-// matches reports whether an If-None-Match header has a tag, by weak comparison (RFC 9110, 13.1.2).
+// matches reports whether an If-None-Match header contains * or a tag, by weak comparison (RFC 9110, 13.1.2).
 func matches(lines []string, tag string) bool {
 	tag = strings.TrimPrefix(tag, "W/")
 	return slices.ContainsFunc(slices.Collect(elements(lines)), func(element string) bool {

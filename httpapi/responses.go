@@ -37,7 +37,7 @@ func (e *engine) cacheable(op *operation) bool {
 	return e.responses != nil && op.kind() == ast.Query && !op.plan.policy.noStore
 }
 
-// responseMeta is the metadata of a cached response.
+// responseMeta is the metadata of a response.
 type responseMeta struct {
 	status int
 	media  string
@@ -131,7 +131,7 @@ func errorBytes(errs gqlerror.List, doc *document) (size int) {
 // bytesPerCachedError is the size in bytes of an error without its text and path.
 const bytesPerCachedError = 1 << 10
 
-// key returns the cache key: the operation and the caller's identity.
+// key returns the key of an operation in the response cache: the operation, the media type and the client's credentials.
 func (e *engine) key(ctx context.Context, op *operation, media string) respcache.Key {
 	return respcache.Key{
 		Operation: respcache.OperationHash(op.document.hash, op.definition.Name, op.canonicalVariables(), media),
@@ -141,7 +141,7 @@ func (e *engine) key(ctx context.Context, op *operation, media string) respcache
 
 var verdicts = [...]string{respcache.Executed: verdictMiss, respcache.Hit: verdictHit, respcache.Shared: verdictShared}
 
-// countRefused counts a refusal of the caller's credentials in a cached response.
+// countRefused counts a refusal of the client's credentials in a cached response.
 func (e *engine) countRefused(ctx context.Context, r *respcache.Response) {
 	if refused := metaOf(r).errors; refused != nil {
 		e.identities.countRefusal(ctx, refused)
@@ -151,8 +151,8 @@ func (e *engine) countRefused(ctx context.Context, r *respcache.Response) {
 // wantsCost reports whether a request asks for the cost of its operation. Such a request is always executed.
 func wantsCost(r *request) bool { return r.header(CostHeader) != "" }
 
-// form returns the method of a request and the media type of its response as one text. Requests with equal forms and equal bytes
-// have equal responses.
+// form returns the method of a request and the media type of its response as one text, where HEAD counts as GET. Requests of one
+// client with equal forms and equal bytes have equal responses.
 func form(method, media string) string {
 	switch posted := method == http.MethodPost; {
 	case posted && media == typeJSON:

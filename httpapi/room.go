@@ -22,7 +22,7 @@ type room struct {
 	client    netip.Addr
 	// limit is the maximum size of the response in bytes. held is the number of reserved bytes.
 	limit, held int
-	// err is the error of a response that exceeds its limit. If the response is refused, err is an httpError.
+	// err is the error of a response that exceeds its limit. If too little memory is left for the response, err is an httpError.
 	err error
 }
 

@@ -18,7 +18,7 @@ import (
 )
 
 const (
-	// keepAlive is the time between comments on an idle event stream.
+	// keepAlive is the time between comments on an event stream.
 	keepAlive = 15 * time.Second
 	// eventTimeout is the maximum time of a write.
 	eventTimeout = 10 * time.Second
@@ -33,7 +33,7 @@ type events struct {
 	open    atomic.Int64
 	streams sync.WaitGroup
 	closed  chan struct{}
-	// mu prevents calls of streams.Add after closed is closed, so that streams.Wait waits for all streams.
+	// mu prevents new streams after closed is closed, so that streams.Wait waits for all streams.
 	mu sync.Mutex
 }
 
@@ -85,7 +85,7 @@ func (e *events) serve(ctx context.Context, w http.ResponseWriter, log *reqctx.L
 	return nil
 }
 
-// run streams the events of an operation until the operation or ctx ends.
+// run streams the events of an operation until the operation or ctx ends. The stream of a subscription also ends when e is closed.
 func (e *events) run(ctx context.Context, w http.ResponseWriter, log *reqctx.Log, p *params, started func()) {
 	woken := make(chan struct{}, 1)
 	m := fanout.NewMember(func(*fanout.Member) {
@@ -120,8 +120,8 @@ func (e *events) run(ctx context.Context, w http.ResponseWriter, log *reqctx.Log
 	e.write(ctx, s, m, woken, once == nil)
 }
 
-// write writes the events of a member until its operation or ctx ends. A subscription also ends when e is closed. woken is signalled
-// when the member has events.
+// write writes the events of a member until its operation or ctx ends. A subscription also ends when e is closed. woken is
+// signalled when the member has events.
 func (e *events) write(ctx context.Context, s *eventStream, m *fanout.Member, woken <-chan struct{}, subscription bool) {
 	closed := e.closed
 	if !subscription {
@@ -176,7 +176,7 @@ func (e *events) writeWaiting(ctx context.Context, s *eventStream, m *fanout.Mem
 	}
 }
 
-// eventStream writes events to a client. Its methods return false if the client has left or does not read.
+// eventStream writes events to a client. The methods event and comment return false if the client has left or does not read.
 type eventStream struct {
 	w       http.ResponseWriter
 	control *http.ResponseController

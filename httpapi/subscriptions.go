@@ -31,7 +31,7 @@ type subscriptions struct {
 	hub    *fanout.Hub
 	// clients counts the executions of each client.
 	clients *quota.Clients
-	// held bounds the memory of subscriptions' documents and variables.
+	// held bounds the memory of the operations' documents and variables.
 	held *quota.Shared
 	// acquire waits until an operation may execute, and fills the operation's slot.
 	acquire func(context.Context, *slot) error
@@ -123,7 +123,7 @@ func (s *subscriptions) onLeave(ctx context.Context, log *reqctx.Log) func(fanou
 	}
 }
 
-// codesOf returns the different codes in a JSON list of errors.
+// codesOf returns the different codes in a JSON list of errors. For an empty or invalid list, it returns market.CodeInternal.
 func codesOf(list []byte) (codes []string) {
 	var errs []struct{ Extensions struct{ Code string } }
 	if json.Unmarshal(list, &errs) != nil || len(errs) == 0 {
@@ -211,7 +211,7 @@ func (s *subscriptions) opener(op *operation) fanout.Open {
 	}
 }
 
-// key returns the key of the group that shares an execution. Operations have equal keys if their documents, variables and
+// key returns the key of the group that shares an execution. Operations have equal keys if their documents, names, variables and
 // credentials are equal.
 func (s *subscriptions) key(ctx context.Context, op *operation) (key fanout.Key) {
 	mac := hmac.New(sha256.New, s.secret[:])

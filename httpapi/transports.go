@@ -103,7 +103,7 @@ func (t *transports) stream(w http.ResponseWriter, r *request) {
 	}
 }
 
-// drain ends event streams and WebSockets. It waits for their operations until ctx ends.
+// drain implements API.Drain.
 func (t *transports) drain(ctx context.Context) {
 	t.events.close()
 	t.sockets.Drain(ctx)

@@ -33,7 +33,7 @@ func variables(schema *ast.Schema, op *ast.OperationDefinition, raw string) (map
 	return values, nil
 }
 
-// checkValues rejects values that the library wrongly accepts: enum values in another case and integers of more than 32 bits.
+// checkValues rejects values that gqlparser wrongly accepts: enum values in another case and integers of more than 32 bits.
 func checkValues(schema *ast.Schema, t *ast.Type, value any, path ast.Path) *gqlerror.Error {
 	if schema.Types[t.Name()].Kind == ast.Scalar && t.Name() != "Int" {
 		return nil
@@ -43,11 +43,11 @@ func checkValues(schema *ast.Schema, t *ast.Type, value any, path ast.Path) *gql
 		if _, err := strconv.ParseInt(value.String(), 10, 32); t.Name() == "Int" && err != nil {
 			return gqlerror.ErrorPathf(path, "%.32s is not an integer of 32 bits", value)
 		}
-	case int64: // the library's form of a number outside a list
+	case int64: // gqlparser's form of a number outside a list
 		if t.Name() == "Int" && value != int64(int32(value)) {
 			return gqlerror.ErrorPathf(path, "%d is not an integer of 32 bits", value)
 		}
-	case []json.Number: // the library's form of a single value for a list
+	case []json.Number: // gqlparser's form of a single number for a list
 		for i, v := range value {
 			if err := checkValues(schema, t.Elem, v, append(path[:len(path):len(path)], ast.PathIndex(i))); err != nil {
 				return err
@@ -58,7 +58,7 @@ func checkValues(schema *ast.Schema, t *ast.Type, value any, path ast.Path) *gql
 		if d.Kind == ast.Enum && d.EnumValues.ForName(value) == nil {
 			return gqlerror.ErrorPathf(path, "%s is not a valid %s", value, d.Name)
 		}
-	case []string: // the library's form of a single value for a list
+	case []string: // gqlparser's form of a single string for a list
 		for i, v := range value {
 			if err := checkValues(schema, t, v, append(path[:len(path):len(path)], ast.PathIndex(i))); err != nil {
 				return err

@@ -31,8 +31,8 @@ const (
 	intKind
 )
 
-// newFastVariables returns the decoder of an operation, or nil if a variable has a type that the decoder does not support. It also
-// returns nil for subscriptions, because the decoded values would keep the whole text in memory for long.
+// newFastVariables returns the decoder of a query, or nil if a variable has a type that the decoder does not support. It returns
+// nil for mutations and subscriptions. The decoded values of a subscription would keep the whole text in memory for long.
 func newFastVariables(schema *ast.Schema, op *ast.OperationDefinition) fastVariables {
 	if op.Operation != ast.Query {
 		return nil
@@ -61,8 +61,9 @@ func newFastVariables(schema *ast.Schema, op *ast.OperationDefinition) fastVaria
 	return s
 }
 
-// read reads the variables from a JSON object or "". ok is false if a variable has a form that the decoder does not support. The
-// strings in values share the memory of object.
+// read reads the variables from a JSON object or "". ok is false if the decoder does not support the object: s is nil, the object
+// contains a backslash, a needed variable is missing, a name is unknown or repeated, or a value has another form. The strings in
+// values share the memory of object.
 func (s fastVariables) read(object string) (values map[string]any, ok bool) {
 	if s == nil || strings.IndexByte(object, '\\') >= 0 {
 		return nil, false
@@ -82,7 +83,7 @@ func (s fastVariables) read(object string) (values map[string]any, ok bool) {
 	return values, true
 }
 
-// members reads the members of an object into values.
+// members reads the members of an object into values. It returns false if the decoder does not support a member.
 func (s fastVariables) members(r *fastReader, values map[string]any) bool {
 	if r.next('{'); r.next('}') {
 		return true
@@ -109,7 +110,7 @@ func (s fastVariables) members(r *fastReader, values map[string]any) bool {
 	}
 }
 
-// read reads a value. It returns nil if the value is invalid.
+// read reads a value. It returns nil if the decoder does not support the value, such as null.
 func (v *fastVariable) read(r *fastReader) any {
 	switch v.form {
 	case stringKind:
@@ -135,7 +136,7 @@ func (v *fastVariable) read(r *fastReader) any {
 	return nil
 }
 
-// texts reads a list of strings.
+// texts reads a list of strings. ok is false if the value is not such a list, or contains a string that the variable must not have.
 func (v *fastVariable) texts(r *fastReader) (list []string, ok bool) {
 	if !r.next('[') {
 		return nil, false
