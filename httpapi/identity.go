@@ -288,7 +288,7 @@ func (i *identities) guess(ctx context.Context) (end func(accepted bool), err er
 }
 
 // guess is the call of identities.guess for a subscription. The first event shows that the venue accepted the credentials. If the
-// subscription ends before its first event, the guess ends without showing that.
+// subscription ends before its first event, the guess ends as not accepted.
 type guess struct {
 	once sync.Once
 	end  func(accepted bool)

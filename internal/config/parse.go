@@ -163,7 +163,8 @@ func (p *parser) kong(g *grammar) (*kong.Kong, error) {
 	)
 }
 
-// resolve looks up a flag in the environment, then in the configuration file.
+// resolve looks up a flag in the environment, then in the configuration file. It returns nil for the flag help, and for all flags
+// of a command that ignores both.
 func (p *parser) resolve(ctx *kong.Context, _ *kong.Path, flag *kong.Flag) (any, error) {
 	if !Command(ctx.Command()).configured() {
 		return nil, nil
@@ -264,7 +265,7 @@ func (p *parser) dropUnknownFlags(k *kong.Kong, args []string) []string {
 // linked matches variables that container platforms set for a service named oddsgraph.
 var linked = regexp.MustCompile(`_SERVICE_HOST$|_SERVICE_PORT(_[A-Z0-9_]+)?$|_PORT_[0-9]+_(TCP|UDP|SCTP)(_(PROTO|PORT|ADDR))?$`)
 
-// checkNames reports variables with the prefix that belong to no flag.
+// checkNames reports variables with the prefix that belong to no flag, except variables that container platforms set.
 func (p *parser) checkNames(k *kong.Kong) {
 	known := keys(k)
 	for _, name := range p.names {

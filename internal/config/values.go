@@ -29,7 +29,7 @@ var units = []struct {
 	{"GiB", 1 << 30}, {"MiB", 1 << 20}, {"KiB", 1 << 10}, {"GB", 1e9}, {"MB", 1e6}, {"kB", 1e3}, {"KB", 1e3}, {"B", 1},
 }
 
-// String returns the size in the greatest binary unit in which it is a whole number.
+// String returns the size in the greatest binary unit in which it is a whole number, or in bytes without a unit.
 func (b Bytes) String() string {
 	for _, u := range units[:3] {
 		if b != 0 && int64(b)%u.size == 0 {
@@ -176,7 +176,8 @@ func readLevel(tag *kong.Tag, s string) (any, error) {
 	return l, err
 }
 
-// readText checks a string by its tag check or oneof. If the field has neither tag, every string is valid.
+// readText checks a string by its tag check or oneof. If the field has neither tag, every string is valid. The empty string means
+// Off for the check admin.
 func readText(tag *kong.Tag, s string) (any, error) {
 	if s == "" && tag.Get("check") == "admin" {
 		return Off, nil

@@ -17,7 +17,7 @@ type requestKey struct{}
 type request struct {
 	context.Context
 	id string
-	// told is true if Operations logs the request.
+	// told is true if Operations has received an operation of the request, so that the handler of Requests logs no line.
 	told atomic.Bool
 }
 

@@ -12,8 +12,9 @@ import (
 	"oddsgraph/internal/market/reqctx"
 )
 
-// Operations logs one line for each operation. If too many operations succeed in a second, it logs only a sample of them. It logs
-// every failed operation for which the buffer of the log has space. It is safe for concurrent use.
+// Operations logs one line for each operation. If too many operations succeed in a second, it logs only a sample of them. While the
+// buffer of the log is more than half full, it logs no successful operations. It logs every failed operation for which the buffer
+// has space. It is safe for concurrent use.
 type Operations struct {
 	log      *slog.Logger
 	lines    slog.Handler // writes without redaction
@@ -34,7 +35,7 @@ func NewOperations(log *slog.Logger, above int) *Operations {
 // Sampled returns the number of operations that were not logged because of sampling.
 func (o *Operations) Sampled() uint64 { return o.sampled.Load() }
 
-// Ended logs an operation that has ended.
+// Ended logs an operation that has ended, unless its level is disabled or it is not in the sample.
 func (o *Operations) Ended(ctx context.Context, j *reqctx.Log) {
 	of := requestFrom(ctx)
 	if of != nil && j.Transport != "websocket" { // the request of a WebSocket has many operations and a line of its own
@@ -110,7 +111,8 @@ func appendOperation(attrs []slog.Attr, j *reqctx.Log) []slog.Attr {
 	return attrs
 }
 
-// levelOf returns the level of an operation's line: an error for an internal error, a warning for a failure of the venue.
+// levelOf returns the level of an operation's line: error for an internal error, warning for a failure of the venue, and otherwise
+// info.
 func levelOf(outcome string) slog.Level {
 	switch market.Code(outcome) {
 	case market.CodeInternal:

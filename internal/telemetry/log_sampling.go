@@ -6,13 +6,13 @@ import (
 	"time"
 )
 
-// sampleRate is the number of successes for which sampling logs one line.
+// sampleRate is the number of successes for which sampling logs one line, after the first successes of a second.
 const sampleRate = 100
 
 // sampling selects the successes that are logged. It is safe for concurrent use.
 type sampling struct {
-	lines *Writer
-	above int64
+	lines *Writer // nil if the log does not write to a Writer
+	above int64   // number of successes in a second that are all logged
 	// second is a time in seconds since 1970. seen is the number of successes in that second.
 	second, seen atomic.Int64
 }

@@ -21,7 +21,8 @@ type bounded struct {
 	words map[string]string
 }
 
-// label returns the normalized value. It returns "other" if the limit is reached, or if the value is empty or too long.
+// label returns the normalized value. It returns "other" if the value is empty or too long, or if it is new and the limit is
+// reached.
 func (b *bounded) label(s string) string {
 	if s == "" || len(s) > 100 {
 		return other
@@ -49,7 +50,7 @@ func (b *bounded) label(s string) string {
 	return label
 }
 
-// word converts s to lower case and replaces all characters except letters, digits and '-' with '_'.
+// word converts s to lower case and replaces all characters except ASCII letters, ASCII digits and '-' with '_'.
 func word(s string) string {
 	return strings.Map(func(r rune) rune {
 		switch {

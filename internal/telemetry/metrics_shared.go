@@ -18,7 +18,7 @@ func (s *sharedCalls) open(m *Metrics) {
 		[]float64{.0001, .00025, .0005, .001, .0025, .005, .01, .025, .05, .1, .25, 1}, "command")
 }
 
-// SharedCall counts one call to Redis. command and result come from a fixed set. If took is 0, the call was not sent.
+// SharedCall counts one call to Redis. The values of command and result come from fixed sets. took is 0 if the call was not sent.
 func (m *Metrics) SharedCall(command, result string, took time.Duration) {
 	m.shared.calls.WithLabelValues(command, result).Inc()
 	if took > 0 {

@@ -9,7 +9,8 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 )
 
-// endpoints contains the last parts of the paths of the venue's endpoints.
+// endpoints contains the names of the endpoints that have their own label value. Calls of all other endpoints are counted as
+// "other".
 var endpoints = map[string]bool{
 	"prices": true, "orderbook": true, "price-history": true, "spreads": true, "market-search": true, "market-details": true, "event": true,
 	"balance": true, "positions": true, "orders": true, "trades": true, "history": true,
@@ -33,7 +34,7 @@ func (v *venueCalls) open(m *Metrics) {
 }
 
 // Call counts an HTTP call to the venue. endpoint is a path or its last part. keys is the number of ids in the call. status is
-// 0 if there was no response. outcome is ok, an error code, or another short word.
+// 0 if there was no response. outcome is "ok", an error code, or another short word.
 func (m *Metrics) Call(endpoint string, keys, status int, outcome string, elapsed time.Duration) {
 	v, label := &m.venue, endpointLabel(endpoint)
 	v.calls.WithLabelValues(label, statusLabel(status), v.codes.label(outcome)).Inc()

@@ -12,9 +12,10 @@ const RequestIDHeader = "X-Request-Id"
 // Requests returns a handler that assigns an id to every request before it calls next. RequestIDHeader of the response and every
 // log line contain the id. The handler uses the id that the client sends if it has 1 to 64 letters, digits, '-', '_' or '.'.
 //
-// The handler logs one line for each request that Operations does not log. After above requests in a second, it logs only a sample
-// of the further requests with a status below 500. A line contains no input of clients, because it can be secret: it contains the
-// pattern of the mux in place of the URL, and OTHER in place of an unknown method.
+// The handler logs one line for each request without an operation that Operations has received. The parameter above is the number
+// of requests with a status below 500 that are logged in a second; of further ones, the handler logs only a sample. Apart from the
+// id, a line contains no input of clients, because it can be secret. So a line contains the pattern of the mux in place of the URL,
+// and OTHER in place of an unknown method.
 func Requests(log *slog.Logger, above int, next http.Handler) http.Handler {
 	some := sampling{lines: linesOf(log), above: int64(above)}
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

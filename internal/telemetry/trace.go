@@ -35,7 +35,7 @@ type Tracer struct {
 
 // OpenTracer returns a tracer that sends traces by OTLP over HTTP in the background. The environment variables of OpenTelemetry
 // (https://opentelemetry.io/docs/specs/otel/configuration/sdk-environment-variables/) configure the tracer. OpenTracer returns nil
-// if these variables name no collector. The tracer logs failures to send.
+// if these variables request no traces. The tracer logs failures to send.
 func OpenTracer(version string, log *slog.Logger) (*Tracer, error) {
 	wanted, err := tracesWanted()
 	if !wanted || err != nil {
@@ -67,7 +67,8 @@ func OpenTracer(version string, log *slog.Logger) (*Tracer, error) {
 	return &Tracer{provider, provider.Tracer("oddsgraph", trace.WithInstrumentationVersion(version))}, nil
 }
 
-// tracesWanted reports whether the environment names a collector. It returns an error for unsupported settings.
+// tracesWanted reports whether the environment names a collector or the exporter otlp, and does not disable traces. It returns an
+// error for unsupported settings.
 func tracesWanted() (bool, error) {
 	first := func(names ...string) (name, value string) {
 		for _, name := range names {
@@ -94,7 +95,7 @@ func tracesWanted() (bool, error) {
 	return true, nil
 }
 
-// Close sends the remaining spans until ctx ends.
+// Close sends the remaining spans until ctx ends. It returns nil if the deadline of ctx has passed before all spans were sent.
 func (t *Tracer) Close(ctx context.Context) error {
 	if err := t.provider.Shutdown(ctx); err != nil && !errors.Is(err, context.DeadlineExceeded) {
 		return err // the tracer has already logged that the collector is not reachable
@@ -181,8 +182,8 @@ func (t *Tracer) Ended(ctx context.Context, j *reqctx.Log) {
 	s.End(trace.WithTimestamp(ended))
 }
 
-// addReads adds an event for each kind of data and for each batch that the operation waited for. It adds links to the calls of the
-// batches.
+// addReads adds an event for each kind of data that the operation read, and for each batch that it waited for. It adds links to the
+// calls of the batches, and to the operation whose response this operation got, if there is one.
 func (t *Tracer) addReads(s operationSpan, j *reqctx.Log, ended time.Time) {
 	for k := range reqctx.Kind(reqctx.Kinds) {
 		if r := j.Counts(k); r != (reqctx.CacheCounts{}) {

@@ -12,9 +12,9 @@ import (
 	"go.opentelemetry.io/otel"
 )
 
-// otelErrorHandler receives OpenTelemetry's internal messages. Messages may quote values of environment variables, which may be
-// secret, so the handler uses only the names of variables. Until open is called, the handler collects the messages as configuration
-// errors. After that, it logs the messages.
+// otelErrorHandler receives OpenTelemetry's internal messages and errors. Until open is called, the handler collects them as
+// configuration errors. These errors may quote values of environment variables, which may be secret, so the handler uses only the
+// names of the variables. After the call of open, it logs the messages and errors.
 type otelErrorHandler struct {
 	log *slog.Logger
 

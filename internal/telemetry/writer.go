@@ -21,7 +21,8 @@ type Writer struct {
 	// waiting contains the buffered lines. spare is the memory of the previous write, for reuse.
 	waiting, spare []byte
 	limit          int
-	// busy is true while the goroutine writes lines or waits for more lines.
+	// busy is true from the time at which the goroutine finds lines in waiting until it has written them. closed is true after
+	// Close.
 	busy, closed bool
 	// changed is signalled when the goroutine must wake up.
 	changed sync.Cond
@@ -33,7 +34,7 @@ type Writer struct {
 // than to format the line.
 const batchDelay = 2 * time.Millisecond
 
-// NewWriter returns a Writer for the destination to. The Writer buffers at most limit bytes.
+// NewWriter returns a Writer for the destination to. The Writer buffers at most limit bytes, besides the lines that it is writing.
 func NewWriter(to io.Writer, limit int) *Writer {
 	w := &Writer{to: to, limit: limit, done: make(chan struct{}), hurry: make(chan struct{}, 1)}
 	w.changed.L = &w.mu
@@ -93,7 +94,7 @@ func (w *Writer) Close(patience time.Duration) {
 	}
 }
 
-// run writes the buffered lines until Close is called.
+// run writes the buffered lines until Close is called and no lines are left.
 func (w *Writer) run() {
 	defer close(w.done)
 	gathered := time.NewTimer(batchDelay)
