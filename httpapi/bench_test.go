@@ -44,7 +44,7 @@ func (m *memory) Lookup(_ context.Context, keys []string, into []market.Result[m
 	return missing
 }
 
-// boardQuery returns a query for 50 prices with 350 fields. The response has 12 KB.
+// boardQuery returns a query for nine fields of each of 50 prices. The response has more than 10 KB.
 func boardQuery(b testing.TB) []byte {
 	b.Helper()
 	ids := make([]string, 50)
@@ -160,7 +160,7 @@ func BenchmarkHTTP(b *testing.B) {
 	}
 }
 
-// prepared returns a function that parses a request, prepares its operation and acquires a slot.
+// prepared returns a function that parses a request, prepares its operation with enter, and ends the operation's slot.
 func prepared(t testing.TB, body []byte, enter func(context.Context, *slot) error) func() {
 	cfg := benchConfig(t)
 	e := newEngine(cfg, &identities{refusals: noRefusals{}, client: cfg.Client})
@@ -177,8 +177,8 @@ func prepared(t testing.TB, body []byte, enter func(context.Context, *slot) erro
 	}
 }
 
-// TestASlotAllocatesNothing compares operations with and without a slot. Under the race detector a sync.Pool drops some items, so
-// the test compares means.
+// TestASlotAllocatesNothing compares the allocations of operations with and without limiters. Under the race detector a sync.Pool
+// drops some items, so the test compares means.
 func TestASlotAllocatesNothing(t *testing.T) {
 	mean := func(prepare func()) float64 {
 		return testing.AllocsPerRun(20, func() {

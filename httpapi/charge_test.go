@@ -11,7 +11,7 @@ import (
 	"oddsgraph/internal/market"
 )
 
-// hanging is a source of prices whose Fetch waits until the deadline.
+// hanging is a source of prices whose Fetch waits until its context ends.
 type hanging struct{ *nothing }
 
 func (hanging) Lookup(_ context.Context, keys []string, _ []market.Result[market.Read[*market.Price]], missing []int) []int {

@@ -226,7 +226,7 @@ func TestTheTimeOfARequest(t *testing.T) {
 	}
 }
 
-// TestCostOnRequest checks that a response contains the cost if the request has CostHeader.
+// TestCostOnRequest checks that a response contains the cost if the request has CostHeader, and that caches must not store it.
 func TestCostOnRequest(t *testing.T) {
 	h := New(testConfig(t))
 	const query = `{"query":"{ tokenPrices(tokenIds: [\"1\"]) { price } }"}`
@@ -296,7 +296,7 @@ func TestDeferIsUnknown(t *testing.T) {
 	}
 }
 
-// TestCompression checks the responses to many clients at once in every content coding.
+// TestCompression checks the responses to many clients at once in every content coding. Short responses must not be compressed.
 func TestCompression(t *testing.T) {
 	version := strings.Repeat("0123456789 abcdefghij ", 200)
 	h := New(broken(t, testConfig(t), func(context.Context) model.ServiceStatus { return model.ServiceStatus{Version: version} }))

@@ -20,7 +20,7 @@ import (
 	"oddsgraph/resolvers"
 )
 
-// guessKey returns the header of the nth credentials.
+// guessKey returns the value of CredentialsHeader for the nth credentials.
 func guessKey(n int) string {
 	return base64.StdEncoding.EncodeToString(fmt.Appendf(nil, `{"apiKey":"guess-%d"}`, n))
 }
@@ -49,7 +49,8 @@ func firstEvent(t *testing.T, url, credentials, body string) string {
 	return ""
 }
 
-// TestGuessesOfSubscriptionsAreBounded checks that one address can subscribe with a limited number of unknown credentials.
+// TestGuessesOfSubscriptionsAreBounded checks that one address can subscribe with at most 20 unknown credentials at once. Further
+// credentials are accepted later only if the venue has accepted the first ones.
 func TestGuessesOfSubscriptionsAreBounded(t *testing.T) {
 	const query = `subscription { balanceChanged(address: \"` + testAddress + `\") { reason } }`
 	for _, transport := range []string{transportWebSocket, transportEvents} {

@@ -21,7 +21,7 @@ import (
 	"oddsgraph/resolvers"
 )
 
-// nothing is an empty source that counts its calls.
+// nothing is an empty source that counts the calls of Lookup.
 type nothing struct{ asked int }
 
 func (n *nothing) Lookup(_ context.Context, _ []string, _ []market.Result[market.Read[*market.Price]], missing []int) []int {

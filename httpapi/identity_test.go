@@ -210,8 +210,8 @@ func TestNoBearerTokensAreKnown(t *testing.T) {
 	}
 }
 
-// TestRefusalsAreCounted checks that a token that was refused too often is rejected without a look-up, and that other tokens from
-// the same address are looked up.
+// TestRefusalsAreCounted checks that an invalid token that was refused too often gets status 429 for a minute, and that other
+// tokens and credentials from the same address do not.
 func TestRefusalsAreCounted(t *testing.T) {
 	cfg := testConfig(t)
 	who, _, clock := newTestIdentities(t)

@@ -54,8 +54,8 @@ func TestResponseType(t *testing.T) {
 	}
 }
 
-// TestEventStreamsAreNeverTaken checks that only a client that does not accept JSON gets an event stream.
-func TestEventStreamsAreNeverTaken(t *testing.T) {
+// TestEventStreamsNeedARequest checks that only a client that names text/event-stream and accepts no JSON gets an event stream.
+func TestEventStreamsNeedARequest(t *testing.T) {
 	for accept, want := range map[string]bool{
 		"text/event-stream": true, "text/event-stream;q=0.5": true, "text/event-stream, text/html": true, "text/event-stream, application/json;q=0": true,
 		"text/event-stream, application/json": false, "text/event-stream, */*;q=0.1": false, "text/event-stream;q=0": false,

@@ -25,8 +25,8 @@ import (
 	"oddsgraph/resolvers"
 )
 
-// streaming returns a compiler for a few fields. Its subscriptions send an event for each number of a channel. Its queries panic
-// outside of fields.
+// streaming returns a compiler for a few fields. Its subscriptions send an event for each number of the channel from, or panic if
+// from is nil. Its queries panic outside of fields.
 func streaming(t testing.TB, from <-chan int, show func(n int) string) *exec.Compiler {
 	field := map[string]exec.FieldOf{"serviceStatus": {Number: 1}, "tokenPrices": {Number: 2}, "version": {Number: 1}, "price": {Number: 1}, "state": {Number: 1}}
 	types := map[string]exec.Type{
@@ -84,14 +84,15 @@ func (j *journal) String() string {
 	return j.b.String()
 }
 
-// converse sends messages on a WebSocket. It returns the received text until the text contains until or the WebSocket is closed.
-func converse(t *testing.T, url, until string, messages ...string) string {
+// converse sends messages on a WebSocket and collects the received messages. It returns their text as soon as the text contains
+// mark. If the WebSocket is closed before, the text ends with the error.
+func converse(t *testing.T, url, mark string, messages ...string) string {
 	t.Helper()
-	return converseAs(t, url, encodedCredentials, until, messages...)
+	return converseAs(t, url, encodedCredentials, mark, messages...)
 }
 
-// converseAs is converse with credentials.
-func converseAs(t *testing.T, url, credentials, until string, messages ...string) string {
+// converseAs is like converse, but sends other credentials.
+func converseAs(t *testing.T, url, credentials, mark string, messages ...string) string {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
@@ -104,7 +105,7 @@ func converseAs(t *testing.T, url, credentials, until string, messages ...string
 		_ = conn.Write(ctx, websocket.MessageText, []byte(m))
 	}
 	var heard strings.Builder
-	for !strings.Contains(heard.String(), until) {
+	for !strings.Contains(heard.String(), mark) {
 		_, b, err := conn.Read(ctx)
 		if err != nil {
 			fmt.Fprint(&heard, err)

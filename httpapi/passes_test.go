@@ -38,7 +38,7 @@ func (q carelessQuery) Token(ctx context.Context, id string) (*model.Token, erro
 	return q.QueryResolver.Token(ctx, id)
 }
 
-// shelf is a source with some prices in memory.
+// shelf is a source with some prices in memory. Its Fetch returns all other prices, but an error for the token "bad".
 type shelf struct {
 	memory
 	held    []string
@@ -72,7 +72,8 @@ func (s *shelf) Fetch(_ context.Context, keys []string) []market.Result[market.R
 	return out
 }
 
-// TestPasses checks that queries get values from memory, fetched values and errors, and that no key is fetched twice.
+// TestPasses checks the responses to queries whose values are in memory, must be fetched, or cannot be fetched. No key may be
+// fetched twice. An operation whose client has left must get an error.
 func TestPasses(t *testing.T) {
 	prices := &shelf{held: []string{"1"}}
 	var outcomes []string

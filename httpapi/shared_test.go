@@ -32,7 +32,7 @@ func (r *refusedBy) Refused(client netip.Addr, _ auth.Key) {
 	r.count[client.String()]++
 }
 
-// refusing is a source that rejects the caller's credentials.
+// refusing is a source whose Fetch rejects the client's credentials.
 type refusing struct {
 	loaders.Source[market.Address, market.Balance]
 }

@@ -67,7 +67,7 @@ func (r *readers) refused() (n int, last string) {
 	return n, last
 }
 
-// longDocument returns the nth document of some 200 KB.
+// longDocument returns the nth document. Its text has more than 50 KiB.
 func longDocument(n int) string {
 	var b strings.Builder
 	for i := range 190 {

@@ -106,7 +106,8 @@ func TestSuccessesLeaveRoomForFailures(t *testing.T) {
 	}
 }
 
-// TestARequestIsLoggedOnce checks that an HTTP request with an operation has only the line of the operation.
+// TestARequestIsLoggedOnce checks that an HTTP request with an operation has only the line of the operation. The request of a
+// WebSocket has a line in addition to the lines of its operations.
 func TestARequestIsLoggedOnce(t *testing.T) {
 	var to bytes.Buffer
 	log := NewLogger(&to, slog.LevelInfo, "text")

@@ -122,7 +122,7 @@ func TestLinesAreWrittenTogether(t *testing.T) {
 	})
 }
 
-// TestCloseDoesNotWaitForever checks that Close returns after patience if the destination blocks.
+// TestCloseDoesNotWaitForever checks that Close returns after the given time if the destination blocks.
 func TestCloseDoesNotWaitForever(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		to, start := newHeld(), time.Now()
