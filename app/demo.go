@@ -122,7 +122,7 @@ func demoTokens() (*auth.Store, error) {
 	return auth.Fixed(fixed...), nil
 }
 
-// serve serves the demo venue until ctx ends. Unless d.still is true, the venue's prices and markets change meanwhile.
+// serve serves the demo venue until ctx ends. If d.still is false, the venue's prices and markets change meanwhile.
 func (d *demoVenue) serve(ctx context.Context) error {
 	g, ctx := errgroup.WithContext(ctx)
 	g.Go(func() error {

@@ -26,9 +26,9 @@ func (s *subscriptions) charge(client netip.Addr, key fanout.Key, op *operation,
 	}, nil
 }
 
-// hold counts the memory of an operation until release is called: the document, the variables and own additional bytes. Operations
-// that share a document or a key share its memory, which counts once, against the limit of one of their clients. The variables and
-// the additional bytes belong to the key.
+// hold counts the memory of an operation until release is called: the document, the variables and own additional bytes. The
+// document counts once for all operations with this document. The variables and the additional bytes count once for all operations
+// with the same key. If clients share a document or a key, its memory counts against the limit of one of these clients.
 func (s *subscriptions) hold(client netip.Prefix, key any, op *operation, own int) (release func(), err error) {
 	size, unused := s.engine.documents.use(op.document)
 	if !s.held.Hold(client, op.document, size) {

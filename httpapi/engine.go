@@ -348,8 +348,8 @@ func (e *engine) catch(ctx context.Context, refuse func(*graphql.Response)) {
 	}
 }
 
-// errorResponse returns a response without data, with errs as far as bounded allows. Each error in the response wraps its cause,
-// which clients do not see.
+// errorResponse returns a response with errs and without data. The function bounded may shorten the list of errors. Each error in
+// the response wraps its cause, which clients do not see.
 func (e *engine) errorResponse(ctx context.Context, errs ...error) *graphql.Response {
 	resp := &graphql.Response{Errors: make(gqlerror.List, len(errs))}
 	for i, err := range errs {

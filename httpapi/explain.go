@@ -217,8 +217,8 @@ func (h connectionHints) Get(name string) string {
 	return h[http.CanonicalHeaderKey(name)]
 }
 
-// messageHints are the hints in the extensions of an operation. They override the hints of the connection, unless they are empty,
-// false or longer than maxHint.
+// messageHints are the hints in the extensions of an operation. They override the hints of the connection. A hint that is empty,
+// false or longer than maxHint overrides nothing.
 type messageHints struct {
 	connection  Hints
 	Traceparent string `json:"traceparent"`

@@ -51,8 +51,8 @@ type Config struct {
 	// as many bytes.
 	EventsPerSecond int
 	// A subscription to a list of ids is split into one execution for each id while all subscriptions together have at most
-	// SplitExecutions executions. If there are more executions, one execution serves the whole list. 0 means a SplitExecutions of
-	// 4,000.
+	// SplitExecutions executions. If there are more executions, one execution serves the whole list. If SplitExecutions is 0, the
+	// number is 4,000.
 	SplitExecutions int
 	// Operations bounds the number of operations that execute and, separately, the number of operations that wait for the venue.
 	// Operations beyond these numbers wait in one of two queues. Queue bounds the length of each queue, and QueueTimeout bounds the

@@ -136,7 +136,8 @@ func (v *fastVariable) read(r *fastReader) any {
 	return nil
 }
 
-// texts reads a list of strings. ok is false if the value is not such a list, or contains a string that the variable must not have.
+// texts reads a list of strings. ok is false if the value is not such a list, or if it contains a string that is no value of the
+// variable's enum.
 func (v *fastVariable) texts(r *fastReader) (list []string, ok bool) {
 	if !r.next('[') {
 		return nil, false

@@ -29,7 +29,8 @@ var units = []struct {
 	{"GiB", 1 << 30}, {"MiB", 1 << 20}, {"KiB", 1 << 10}, {"GB", 1e9}, {"MB", 1e6}, {"kB", 1e3}, {"KB", 1e3}, {"B", 1},
 }
 
-// String returns the size in the greatest binary unit in which it is a whole number, or in bytes without a unit.
+// String returns the size in the greatest binary unit in which it is a whole number. If there is no such unit, the text is the
+// number of bytes.
 func (b Bytes) String() string {
 	for _, u := range units[:3] {
 		if b != 0 && int64(b)%u.size == 0 {

@@ -35,7 +35,8 @@ func NewOperations(log *slog.Logger, above int) *Operations {
 // Sampled returns the number of operations that were not logged because of sampling.
 func (o *Operations) Sampled() uint64 { return o.sampled.Load() }
 
-// Ended logs an operation that has ended, unless its level is disabled or it is not in the sample.
+// Ended logs an operation that has ended. It logs nothing if the level of the line is disabled or the operation is not in the
+// sample.
 func (o *Operations) Ended(ctx context.Context, j *reqctx.Log) {
 	of := requestFrom(ctx)
 	if of != nil && j.Transport != "websocket" { // the request of a WebSocket has many operations and a line of its own
