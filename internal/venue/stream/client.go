@@ -14,19 +14,19 @@ import (
 	"oddsgraph/internal/market/messages"
 )
 
-// Handler receives the messages and events of the stream. All calls for one topic come from one goroutine, in the order of the
+// Handler receives the messages and events of the stream. Calls for one topic are never concurrent and have the order of the
 // frames. Calls for topics of different connections are concurrent. The methods must not block, because the venue closes
 // connections that are read too slowly.
 type Handler interface {
-	// Up reports that the client has subscribed to topics. The venue then sends a snapshot of each topic, which replaces the topic's
-	// state. epoch is the epoch in the venue's hello, or empty. Each Message contains its own epoch. Up may be called again for a
-	// topic that is already up.
+	// Up reports that the client has subscribed to the topics. The venue then sends a snapshot of each topic, which replaces the
+	// topic's state. epoch is the epoch in the venue's hello, or empty. Each Message contains its own epoch. Up may be called again
+	// for a topic that is already up.
 	Up(epoch string, topics []messages.Topic)
-	// Acknowledged reports that the venue has confirmed the subscriptions of topics. From then on, the venue sends all changes of
-	// these topics. Some venues never confirm.
+	// Acknowledged reports that the venue has confirmed the subscriptions of the topics. From then on, the venue sends all changes
+	// of these topics. Some venues never confirm.
 	Acknowledged(topics []messages.Topic)
-	// Down reports that topics get no messages until the next call of Up. err is the cause, for logs. topics may include a topic that
-	// was just unwatched and watched again.
+	// Down reports that the topics get no messages until the next call of Up. err is the cause, for logs. topics may include a
+	// topic that was just unwatched and watched again.
 	Down(topics []messages.Topic, err error)
 	// Message delivers one message of a topic that is up. The handler may retain the message, but must not change it.
 	Message(m *messages.Message)
@@ -42,8 +42,8 @@ type Handler interface {
 // Observer receives the client's metrics. Its methods are called concurrently and must not block. All arguments are from small
 // fixed sets, so they can be labels of metrics.
 type Observer interface {
-	// Frame reports that a frame has arrived, or an element of a frame that is a list. kind is its type, "unknown" for an unknown
-	// type, or "garbage" for a frame that is not JSON.
+	// Frame reports that a frame has arrived, or an element of a frame that is a list. kind is the type of the frame or element,
+	// "unknown" for an unknown type, or "garbage" for a frame that is not JSON.
 	Frame(kind string)
 	// Drift reports a deviation of a frame from the venue's documentation.
 	Drift(what string)
@@ -79,7 +79,7 @@ const (
 	// of a write.
 	helloWithin = 2 * time.Second
 	writeWithin = 10 * time.Second
-	// idleFor is the time for which a connection without topics stays open.
+	// idleFor is the time for which a public connection without topics stays open.
 	idleFor = 30 * time.Second
 	// maxIdentities is the maximum number of user topics. Each user topic has its own connection, because some frames do not name
 	// their account.
@@ -96,8 +96,8 @@ type Config struct {
 	Protocol *Protocol
 	// Dial opens connections. The default opens WebSocket connections.
 	Dial Dialer
-	// TopicsPerConnection is the maximum number of public topics on a connection. The venue's hello may reduce it. Connections is the
-	// maximum number of connections for public topics.
+	// TopicsPerConnection is the maximum number of subjects (see Protocol.Subject) on a connection for public topics. The venue's
+	// hello may reduce it. Connections is the maximum number of connections for public topics.
 	TopicsPerConnection, Connections int
 	// BackoffMax is the maximum wait before the next connection after a failure.
 	BackoffMax time.Duration
@@ -140,7 +140,7 @@ type Stats struct {
 	Topics, Identities int
 	// Reconnects is the number of times that a lost connection was opened again.
 	Reconnects uint64
-	// Resyncs is the number of snapshots that the client has requested. Refused is the number of topics that the venue has rejected.
+	// Resyncs is the number of snapshots that the client has requested. Refused is the number of calls of Handler.Refused.
 	Resyncs, Refused uint64
 }
 
@@ -235,7 +235,7 @@ func checkURL(s string) error {
 	return nil
 }
 
-// redactURL returns the scheme, host and path of a valid URL.
+// redactURL returns the scheme, host and path of a URL, or "" if the URL is invalid.
 func redactURL(s string) string {
 	u, err := url.Parse(s)
 	if err != nil {
@@ -245,7 +245,7 @@ func redactURL(s string) string {
 }
 
 // Run opens the connections and reopens lost connections until ctx ends. It returns nil when all goroutines of the client have
-// ended. Call Run once.
+// ended. A second call of Run fails.
 func (c *Client) Run(ctx context.Context) error {
 	c.mu.Lock()
 	if c.ctx != nil {
@@ -272,7 +272,8 @@ func (c *Client) Run(ctx context.Context) error {
 	return nil
 }
 
-// start starts the goroutine of a connection, or leaves this to Run if Run was not called yet. The caller holds the lock.
+// start starts the goroutine of a connection, or leaves this to Run if Run was not called yet. It does nothing if the client has
+// stopped. The caller holds c.mu.
 func (c *Client) start(k *connection) {
 	if c.ctx == nil || c.stopped {
 		return
@@ -309,7 +310,7 @@ func (c *Client) setState(k *connection, state State) {
 	c.updateState()
 }
 
-// updateState sets the client's state to the worst state of the public connections. The caller holds the lock.
+// updateState sets the client's state to the worst state of the public connections. The caller holds c.mu.
 func (c *Client) updateState() {
 	worst := StateLive
 	if len(c.pool.public) == 0 {

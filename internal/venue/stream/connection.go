@@ -43,7 +43,8 @@ type connection struct {
 	drop           bool
 	state          State
 
-	// Only the connection's goroutine uses the fields below. failures is the number of failures in a row.
+	// Only the connection's goroutine uses the fields below. failures is the number of failures that the backoff counts. It is
+	// reset after a socket was open for stableAfter.
 	failures int
 	lastSlow time.Time
 	// opened reports whether the connection has had an open socket. lossLogged reports whether the current outage was logged.
@@ -136,7 +137,8 @@ func (k *connection) run(ctx context.Context) {
 	}
 }
 
-// serveOnce opens a socket and serves it until it ends. live is the time from the end of phaseHello to the end of the socket.
+// serveOnce opens a socket and serves it until it ends. live is the time from the end of phaseHello to the end of the socket, or 0
+// if phaseHello did not end.
 func (k *connection) serveOnce(ctx context.Context) (live time.Duration, err error) {
 	cfg := &k.client.cfg
 	if k.releaseUnwatched() {
@@ -162,7 +164,7 @@ func (k *connection) serveOnce(ctx context.Context) (live time.Duration, err err
 	return live, err
 }
 
-// waitAfter returns the wait before the next socket. err is the end of the last socket, and live is the result of serveOnce.
+// waitAfter returns the wait before the next socket. err and live are the results of serveOnce for the last socket.
 func (k *connection) waitAfter(err error, live time.Duration) time.Duration {
 	if live >= stableAfter {
 		k.failures = 0
@@ -238,7 +240,7 @@ func (k *connection) login() (e entry, ok bool) {
 }
 
 // resubscribeAll marks all topics as dirty, in the order in which they were watched, so that a new socket subscribes to them. It
-// drops the resyncs for the old socket.
+// discards the calls of Resync and Reconnect for the old socket.
 func (k *connection) resubscribeAll() {
 	k.client.mu.Lock()
 	defer k.client.mu.Unlock()

@@ -184,7 +184,8 @@ func count(r *wire.Row, f wire.Field) int {
 	return int(n)
 }
 
-// sequence decodes an optional sequence number. If the number is unreadable, the frame is bad, because it cannot be ordered.
+// sequence decodes an optional sequence number, which is 0 if it is missing. If the number is unreadable, the frame is bad, because
+// the frame cannot be ordered.
 func sequence(r *wire.Row, f wire.Field) uint64 {
 	n, ok := r.Of(f).Uint()
 	if !ok {
@@ -227,8 +228,8 @@ func (d *decoder) heartbeat(r *wire.Row, _ time.Time) []Event {
 	return []Event{e}
 }
 
-// topic returns the topic of a channel and an id. If the id is the address of the connection's account, topic returns d.identity,
-// because only d.identity has the Scope.
+// topic returns the topic of a channel and an id. If the channel is ChannelUser and the id is empty or the address of the
+// connection's account, topic returns d.identity, because only d.identity has the Scope.
 func (d *decoder) topic(c messages.Channel, id string) messages.Topic {
 	if c == messages.ChannelUser {
 		if id = strings.ToLower(id); id == d.identity.ID || id == "" {
@@ -238,7 +239,7 @@ func (d *decoder) topic(c messages.Channel, id string) messages.Topic {
 	return messages.Topic{Channel: c, ID: id}
 }
 
-// maxCode bounds the length of an error's code.
+// maxCode bounds the length of an error's code and of the kind of a market change.
 const maxCode = 64
 
 func (d *decoder) failure(r *wire.Row, _ time.Time) []Event {
@@ -296,7 +297,7 @@ func badFrame(r *wire.Row, topics ...messages.Topic) []Event {
 	return events
 }
 
-// noAddress reports a drift, because a frame names no token and no market. It returns no events.
+// noAddress reports a drift, because a frame does not name the token or market that it is about. It returns no events.
 func noAddress(r *wire.Row) []Event {
 	r.Note("frame without address")
 	return nil

@@ -40,8 +40,8 @@ const (
 	byMarket
 )
 
-// token returns the topic of a frame's token. If the frame contains only a market, t is the topic of the market's YES token, and no
-// is the topic of its NO token.
+// token returns in t the topic of a frame's token. If the result by is byMarket, t is the topic of the market's YES token, and the
+// result no is the topic of the market's NO token.
 func (d *decoder) token(r *wire.Row, c messages.Channel) (t, no messages.Topic, by addressing) {
 	if v := r.Of(wire.FieldTokenID); !v.IsNull() {
 		id, ok := v.ID()
@@ -91,7 +91,8 @@ func (d *decoder) price(r *wire.Row, at time.Time) []Event {
 	return deliver(r, m)
 }
 
-// priceOf decodes the price of a frame. If the frame has no price, priceOf computes the price from the best bid and ask.
+// priceOf decodes the price of a frame. If the frame has no price, priceOf computes the price from the best bid and ask. If this is
+// impossible too, the frame is bad.
 func priceOf(r *wire.Row, tokenID string, m *messages.Message) *market.Price {
 	p := &market.Price{TokenID: tokenID, Basis: market.BasisVenue, Timestamp: m.Time}
 	if stated := r.Unit(wire.FieldPrice); stated != nil {
@@ -210,7 +211,7 @@ func change(r *wire.Row, v wire.Value) market.LevelChange {
 	return change
 }
 
-// levels decodes a complete book. If the best bid is above the best ask, the book has no spread.
+// levels decodes a complete book. The book has no spread if it has no bids or no asks, or if the best bid is above the best ask.
 func (d *decoder) levels(r *wire.Row, m *messages.Message) *market.Book {
 	b := &market.Book{
 		TokenID:   m.Topic.ID,
@@ -343,8 +344,8 @@ func resolve(r *wire.Row, m *market.MarketChange) {
 	m.WinningTokenID = r.ID(fieldWinningToken)
 }
 
-// marketSnapshot decodes an older type of frame. It contains the prices and optionally the book of a market, or a list of such
-// markets.
+// marketSnapshot decodes an older type of frame. Such a frame contains the prices, the book or both of a market, or of each market
+// in a list.
 func (d *decoder) marketSnapshot(r *wire.Row, at time.Time) []Event {
 	list, ok := r.Of(fieldMarkets).List()
 	if !ok {

@@ -18,7 +18,7 @@ var (
 )
 
 // account returns the message of a frame about an account. If the frame has no address, the account is that of the connection. ok
-// is false if the frame has the address of another account.
+// is false if the frame has an unreadable address or the address of another account, or if the connection has no account.
 func (d *decoder) account(r *wire.Row, kind messages.Kind, at time.Time) (m *messages.Message, ok bool) {
 	address := r.Of(fieldAddress)
 	t := d.topic(messages.ChannelUser, address.Text())

@@ -74,7 +74,7 @@ func (dialer) Dial(ctx context.Context, address string, header http.Header) (Con
 	return &conn{ws: ws, raw: *raw.Load(), closeWithin: closeWithin}, nil
 }
 
-// dialError returns an error for a failed dial that does not contain the URL.
+// dialError returns an error without the URL for a failed dial.
 func dialError(response *http.Response, err error) error {
 	if response != nil && response.StatusCode != http.StatusSwitchingProtocols {
 		return &HandshakeError{Status: response.StatusCode, RetryAfter: wire.RetryAfter(response.Header, time.Now())}
@@ -89,8 +89,8 @@ func dialError(response *http.Response, err error) error {
 	return errors.New("the connection could not be opened")
 }
 
-// conn is a connection of coder/websocket. Read and Write ignore their contexts, because the library would allocate memory for each
-// frame to watch a context. Close ends Read and Write.
+// conn is a connection of coder/websocket. Read and Write ignore their contexts, because coder/websocket would allocate memory for
+// each frame to watch a context. Close ends Read and Write.
 type conn struct {
 	ws          *websocket.Conn
 	raw         net.Conn
@@ -114,7 +114,7 @@ func (c *conn) Close(code int) error {
 		_ = c.raw.Close() // closing a TLS connection could block, because it sends an alert
 		return c.ws.CloseNow()
 	}
-	// The library would wait up to ten seconds for the peer's close frame.
+	// coder/websocket would wait up to ten seconds for the peer's close frame.
 	stop := time.AfterFunc(c.closeWithin, func() { _ = c.raw.Close() })
 	defer stop.Stop()
 	return c.ws.Close(websocket.StatusCode(code), "")

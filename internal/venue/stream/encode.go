@@ -57,7 +57,7 @@ func appendIDs(b []byte, r *Request) []byte {
 	return append(b, ']')
 }
 
-// appendText appends a JSON string.
+// appendText appends s as a JSON string.
 func appendText(b []byte, s string) []byte {
 	text, _ := json.Marshal(s) // Marshal cannot fail for a string
 	return append(b, text...)

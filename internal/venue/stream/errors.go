@@ -9,7 +9,7 @@ import (
 )
 
 var (
-	// ErrFull is the error of Watch if the limits in Config allow no further topic.
+	// ErrFull is the error of Watch if the limits of topics and connections allow no further topic.
 	ErrFull error = market.Errorf(market.CodeRateLimited, "the stream has no room for another topic")
 	// ErrStopped is the error of Watch after Run has ended.
 	ErrStopped error = market.Errorf(market.CodeUpstreamUnavailable, "the stream is closed")
@@ -43,7 +43,7 @@ const (
 	closeLimited     = 4008
 )
 
-// disconnectError is the cause of a lost connection with the reason for Observer.Reconnect.
+// disconnectError is the cause of a lost connection. reason is the reason for Observer.Reconnect.
 type disconnectError struct {
 	reason string
 	err    error
@@ -83,7 +83,7 @@ func reasonOf(err error) string {
 	return "closed"
 }
 
-// codeOf returns the venue's close code, or 0.
+// codeOf returns the venue's close code, or 0 if err contains none.
 func codeOf(err error) int {
 	var c *CloseError
 	if errors.As(err, &c) {

@@ -6,8 +6,8 @@ import "oddsgraph/internal/market/messages"
 type Numbering struct {
 	// last contains the number of the last message of each topic.
 	last map[messages.Topic]uint64
-	// highest is the greatest number of a topic that has ended. The numbers of a new topic start above highest. So a topic that is
-	// subscribed again does not repeat numbers.
+	// highest is the greatest number of all topics that have ended. The numbers of a new topic start above highest. So a topic that
+	// is subscribed again does not repeat numbers.
 	highest uint64
 }
 

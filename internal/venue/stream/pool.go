@@ -18,19 +18,20 @@ type pool struct {
 	wanted, identities int
 	// perConnection is the maximum number of subjects on a public connection (see Protocol.Subject). The venue's hello may reduce it.
 	perConnection int
-	// numbers is the number of connections so far. turns is the number of calls of Watch so far.
+	// numbers is the number of connections so far. turns is the number of successful calls of Watch so far.
 	numbers int
 	turns   uint64
 }
 
 // entry is a watched topic, or a topic that was unwatched but not yet released by its connection. Until the release, the topic
-// stays with this connection, because only one goroutine may call the Handler for a topic.
+// stays with this connection, because only one goroutine at a time may call the Handler for a topic.
 type entry struct {
 	topic  messages.Topic
 	creds  *market.Credentials
 	conn   *connection
 	wanted bool
-	// turn is the number of the last call of Watch for this topic. If turn changes, the connection subscribes to the topic again.
+	// turn is the number of the last successful call of Watch for this topic (see pool.turns). If turn changes, the connection
+	// subscribes to the topic again.
 	turn uint64
 }
 
@@ -61,7 +62,8 @@ func (p *pool) open() int {
 // Watch subscribes to a topic now and after each reconnect. The subscription ends when Unwatch is called or Handler.Refused reports
 // a rejection. If the topic is already watched, the client subscribes again, and the venue sends a snapshot again. The ID of a user
 // topic is the address in lower case. creds contains the credentials for a user topic, or is nil if the venue needs none. Watch
-// fails with ErrFull if the limits in Config allow no further topic. Watch does not wait for the network.
+// fails with ErrFull if the limits allow no further topic, and with ErrStopped if the context of Run has ended. Watch does not wait
+// for the network.
 func (c *Client) Watch(t messages.Topic, creds *market.Credentials) error {
 	if !validTopic(t) {
 		return market.Errorf(market.CodeBadUserInput, "this cannot be a topic of the stream")
@@ -93,7 +95,7 @@ func (c *Client) Watch(t messages.Topic, creds *market.Credentials) error {
 	return nil
 }
 
-// Unwatch ends the subscription of a topic. The Handler may still get messages that arrived before.
+// Unwatch ends the subscription of a topic. The Handler may still get messages that arrived before the call.
 func (c *Client) Unwatch(t messages.Topic) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -103,8 +105,9 @@ func (c *Client) Unwatch(t messages.Topic) {
 	}
 }
 
-// Resync requests a snapshot of a topic, after a random delay of up to 250 ms and at most once a second. Resync does nothing if the
-// topic is not subscribed. It also does nothing for 1.5 s after a request if the requested snapshot has not arrived.
+// Resync requests a snapshot of a topic, after a random delay of up to 250 ms and at most once a second. After bad frames of the
+// topic, the minimum time between two requests increases to up to 30 s. Resync does nothing if the topic is not subscribed or a
+// request is already queued. It also does nothing for 1.5 s after a request if the requested snapshot has not arrived.
 func (c *Client) Resync(t messages.Topic) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -136,7 +139,7 @@ func validTopic(t messages.Topic) bool {
 	return false
 }
 
-// assign returns a connection for a new topic, or nil if the pool is full. It may add a connection. The caller holds the lock.
+// assign returns a connection for a new topic, or nil if the pool is full. It may add a connection. The caller holds c.mu.
 func (c *Client) assign(t messages.Topic) *connection {
 	if t.Channel == messages.ChannelUser {
 		return c.add(t)
@@ -159,7 +162,7 @@ func (c *Client) assign(t messages.Topic) *connection {
 
 // hasRoom reports whether the limits allow t to be watched if it joins one of connections. A topic that was unwatched stays with its
 // connection until the connection has released it. So a connection can have more than perConnection subjects, and then another one
-// must have fewer. The caller holds the lock.
+// must have fewer. The caller holds c.mu.
 func (c *Client) hasRoom(t messages.Topic, connections ...*connection) bool {
 	if t.Channel == messages.ChannelUser {
 		return c.pool.identities < maxIdentities
@@ -171,7 +174,7 @@ func (c *Client) hasRoom(t messages.Topic, connections ...*connection) bool {
 	return load < c.pool.perConnection*c.cfg.Connections || slices.ContainsFunc(connections, func(k *connection) bool { return k.carries(t) })
 }
 
-// add adds a connection for the user topic identity, or for public topics if identity is the zero topic. The caller holds the lock.
+// add adds a connection for the user topic identity, or for public topics if identity is the zero topic. The caller holds c.mu.
 func (c *Client) add(identity messages.Topic) *connection {
 	c.pool.numbers++
 	k := newConnection(c, c.pool.numbers, identity)
@@ -185,7 +188,7 @@ func (c *Client) add(identity messages.Topic) *connection {
 	return k
 }
 
-// addWatched changes the counts of watched topics by 1 or -1. The caller holds the lock.
+// addWatched changes the counts of watched topics by 1 or -1. The caller holds c.mu.
 func (c *Client) addWatched(e *entry, by int) {
 	c.pool.wanted += by
 	e.conn.addLoad(e.topic, by)
@@ -194,14 +197,14 @@ func (c *Client) addWatched(e *entry, by int) {
 	}
 }
 
-// unwatch marks a topic as no longer watched. The connection of the topic releases the entry later. The caller holds the lock.
+// unwatch marks a topic as no longer watched. The connection of the topic releases the entry later. The caller holds c.mu.
 func (c *Client) unwatch(e *entry) {
 	e.wanted = false
 	e.creds = nil
 	c.addWatched(e, -1)
 }
 
-// release removes the entry of an unwatched topic. Only the connection's goroutine calls release, with the lock held.
+// release removes the entry of an unwatched topic. Only the connection's goroutine calls release. The goroutine holds c.mu.
 func (c *Client) release(e *entry) {
 	delete(e.conn.topics, e.topic)
 	if c.pool.topics[e.topic] == e {
@@ -210,7 +213,7 @@ func (c *Client) release(e *entry) {
 }
 
 // refuse removes a topic that the venue has rejected, and calls Handler.Refused. turn is the turn of the rejected subscription.
-// refuse does nothing if the topic was watched again later. Only the connection's goroutine calls refuse.
+// refuse does nothing if the topic was unwatched or watched again after this turn. Only the connection's goroutine calls refuse.
 func (c *Client) refuse(k *connection, t messages.Topic, turn uint64, err *market.Error) {
 	c.mu.Lock()
 	e := k.topics[t]

@@ -11,7 +11,8 @@ import (
 
 // Protocol describes the protocol of a venue's stream.
 type Protocol struct {
-	// NewCodec returns the codec of a new socket. identity is the user topic of the socket, or the zero topic.
+	// NewCodec returns the codec of a new socket. identity is the user topic of the socket, or the zero topic if the socket is for
+	// public topics.
 	NewCodec func(identity messages.Topic, env Env) Codec
 	// Greets reports whether the venue's first frame is a hello. If Greets is false, the client sends subscriptions as soon as the
 	// socket is open.
@@ -94,10 +95,11 @@ const (
 	EventGarbage
 	// EventHello is the first frame of a connection. It sets Epoch and Hello.
 	EventHello
-	// EventAck confirms the request Rid. It sets Topics if the venue lists them.
+	// EventAck confirms the request Rid. It sets Topics if the venue lists the topics of the request. If Rid and Topics are empty,
+	// EventAck only shows that the venue is alive.
 	EventAck
-	// EventError rejects the request Rid, or reports another error if Rid is empty. It sets Code, and IDs if the venue names the
-	// rejected ids.
+	// EventError rejects the request Rid, or reports another error if Rid is empty. It sets Code. It sets IDs if the venue names
+	// the rejected ids, and RetryAfter if the venue requests a wait.
 	EventError
 	// EventHeartbeat sets Epoch and Seqs.
 	EventHeartbeat
@@ -107,7 +109,7 @@ const (
 	EventBad
 )
 
-// Event is a decoded frame. A frame that is a list has an Event for each element.
+// Event is an event that the codec has decoded from a frame. A frame may contain several events.
 type Event struct {
 	Kind    EventKind
 	At      time.Time

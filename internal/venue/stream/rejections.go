@@ -89,8 +89,8 @@ func (q *sendQueue) rejected(e *Event, class class) (down []messages.Topic, reje
 	return down, nil
 }
 
-// unanswered returns the request to which an error without a rid belongs. This is a subscription of one of ids that the venue has
-// not answered. unanswered returns nil if there is no such request.
+// unanswered returns the request to which an error without a rid belongs. This is a subscription that contains one of the ids and
+// that the venue has not answered for this id. unanswered returns nil if there is no such request.
 func (q *sendQueue) unanswered(ids []string) *Request {
 	for _, r := range q.awaited {
 		if r.Verb == VerbSubscribe && slices.ContainsFunc(r.Topics, func(t messages.Topic) bool {
@@ -103,8 +103,9 @@ func (q *sendQueue) unanswered(ids []string) *Request {
 	return nil
 }
 
-// exclude rejects the topics that an error names. If the error names none of the topics, exclude queues two requests, each with
-// half of the topics. By repeated halving, the queue finds the bad topic.
+// exclude rejects the topics that an error names. If subs contains only one topic, exclude rejects this topic. If the error names
+// none of several topics, exclude queues two requests, each with half of the topics. By repeated halving, the queue finds the bad
+// topic.
 func (q *sendQueue) exclude(subs []*sub, e *Event, class class) (down []messages.Topic, rejected []rejection) {
 	named := make(map[string]bool, len(e.IDs))
 	for _, id := range e.IDs {

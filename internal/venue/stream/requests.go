@@ -59,7 +59,7 @@ func (q *sendQueue) batch(first messages.Topic) batch {
 	return b
 }
 
-// add adds a topic to the request. It returns false if the topic has another channel or the request is full.
+// add adds a topic to the request. It returns false if the topic has another channel or does not fit into the request.
 func (b *batch) add(t messages.Topic) bool {
 	size := idSize(t)
 	if t.Channel != b.channel || len(b.topics) == b.most || len(b.topics) > 0 && size > b.room {

@@ -13,42 +13,43 @@ import (
 const (
 	// batchIDs is the maximum number of ids in one request.
 	batchIDs = 100
-	// assumedFrames is the assumed limit of frames per second if the venue's hello contains none. assumedBytes is the assumed limit of
-	// bytes in a frame.
+	// If the venue's hello does not contain the limits, assumedFrames is the limit of frames per second, and assumedBytes is the
+	// limit of bytes in a frame.
 	assumedFrames = 20
 	assumedBytes  = 64 << 10
-	// frameSpan is the period in which the client sends as many frames as the venue accepts in a second. It is longer than a second,
-	// because the network may deliver frames at shorter intervals than the client sent them.
+	// In any period of length frameSpan, the client sends at most as many frames as the venue accepts in a second. The period is
+	// longer than a second, because the network may deliver frames at shorter intervals than the client sent them.
 	frameSpan = 1100 * time.Millisecond
 	// resyncJitter is the maximum random wait before a resync. resyncEvery is the minimum time between two resyncs of a topic.
 	// resyncWithin is the time for which the client waits for a requested snapshot.
 	resyncJitter = 250 * time.Millisecond
 	resyncEvery  = time.Second
 	resyncWithin = 1500 * time.Millisecond
-	// Each bad frame doubles the minimum time between two resyncs of the topic, up to maxResyncEvery.
+	// Each bad frame since the last good snapshot of the topic doubles resyncEvery, up to maxResyncEvery.
 	maxResyncEvery = 30 * time.Second
 	// If the venue rejects some topics of a request, ackWithin is the maximum wait for the confirmation of the other topics.
 	ackWithin = 300 * time.Millisecond
-	// maxAwaited is the maximum number of unanswered requests that the queue stores.
+	// maxAwaited is the maximum number of sent requests in sendQueue.awaited.
 	maxAwaited = 1024
 )
 
 // sub is the subscription of a topic on one socket.
 type sub struct {
 	topic messages.Topic
-	turn  uint64 // the turn of the topic's entry
-	// subscribed reports whether a subscription was sent. answered reports whether the venue has answered it. up reports whether
-	// Handler.Up was called.
+	turn  uint64 // the value of entry.turn, which is the number of a call of Watch, when the sub was made
+	// subscribed reports whether a subscription was sent. answered reports whether the venue has answered the subscription, also
+	// with a message or a bad frame. up reports whether Handler.Up was called and Handler.Down was not called since.
 	subscribed, answered, up bool
-	// removed reports whether the sub was removed from sendQueue.subs. The lists pending and resyncs may still contain a removed sub.
+	// removed reports whether the sub was removed from sendQueue.subs. The lists sendQueue.pending and sendQueue.resyncs may still
+	// contain a removed sub.
 	removed bool
 	// rid is the id of the last request that subscribed to the topic.
 	rid string
-	// Only topics of the same group share a request. group is 0 until the venue rejects a request that contains the topic. The queue
-	// then splits the topics of the request into groups to find the bad topic.
+	// Only topics of the same group share a subscription request. group is 0 until the venue rejects a subscription that contains
+	// the topic. The queue then gives the other topics of that subscription new groups; see exclude.
 	group uint64
-	// notBefore is the earliest time of the next subscription. attempts is the number of times that the venue has postponed the
-	// subscription.
+	// notBefore is the earliest time of the next subscription. attempts is the number of requests for the topic that the venue has
+	// postponed since the topic's last message.
 	notBefore time.Time
 	attempts  int
 
@@ -58,12 +59,11 @@ type sub struct {
 	resyncAt, resyncSent, resyncLast time.Time
 	// badFrames is the number of bad frames since the last good snapshot.
 	badFrames int
-	// numbered is the messages.Internal number of the last message.
+	// numbered is the last messages.Internal number that was used. A message and a bad frame use one number each.
 	numbered uint64
 }
 
-// sendQueue contains the subscriptions of one socket, the requests to send and the unanswered requests. Only the session's loop
-// uses it.
+// sendQueue contains the subscriptions of one socket, the requests to send and the last sent requests. Only session.loop uses it.
 type sendQueue struct {
 	k    *connection
 	subs map[messages.Topic]*sub
@@ -73,7 +73,8 @@ type sendQueue struct {
 	pending      []*sub           // the topics to subscribe
 	resyncs      []*sub           // the topics that need a snapshot
 	auth         *Request
-	// awaited contains the sent requests that the venue may still confirm or reject, by rid.
+	// awaited contains by rid the subscriptions and resyncs among the last maxAwaited requests, except those for which an error
+	// frame has arrived.
 	awaited map[string]*Request
 	rid     uint64
 	groups  uint64
@@ -90,7 +91,8 @@ func (q *sendQueue) init(k *connection) {
 	q.limit(Hello{})
 }
 
-// limit sets the venue's limits. It replaces missing limits with the assumed limits.
+// limit sets the venue's limits. It replaces missing limits with the assumed limits. It reduces FramesPerSecond to at most 1,000,
+// and increases FrameBytes if the longest id would not fit into a frame.
 func (q *sendQueue) limit(h Hello) {
 	h.FramesPerSecond = min(cmp.Or(h.FramesPerSecond, assumedFrames), 1000)
 	h.FrameBytes = max(cmp.Or(h.FrameBytes, assumedBytes), 2*market.MaxIDLength+frameOverhead)
@@ -101,7 +103,8 @@ func (q *sendQueue) limit(h Hello) {
 	q.limits = h
 }
 
-// nextRid returns the id of the next request. It removes the request that was sent maxAwaited requests earlier from awaited.
+// nextRid returns the id of the next request. To limit the size of awaited, it deletes from awaited the request whose number is
+// smaller by maxAwaited.
 func (q *sendQueue) nextRid() string {
 	q.rid++
 	if q.rid > maxAwaited {
@@ -116,7 +119,7 @@ func (q *sendQueue) carries(t messages.Topic) bool {
 	return s != nil && s.subscribed
 }
 
-// upTopics returns the watched topics for which Handler.Up was called.
+// upTopics returns the watched topics that are up.
 func (q *sendQueue) upTopics() []messages.Topic {
 	c := q.k.client
 	c.mu.Lock()
@@ -130,7 +133,7 @@ func (q *sendQueue) upTopics() []messages.Topic {
 	return topics
 }
 
-// clear removes all topics without unsubscriptions.
+// clear removes all topics. It also discards all queued unsubscriptions, so the venue gets none.
 func (q *sendQueue) clear() {
 	for _, s := range q.subs {
 		q.remove(s)
@@ -153,7 +156,8 @@ func (q *sendQueue) add(s *sub) {
 	q.pending = append(q.pending, s)
 }
 
-// resubscribe queues an unsubscription and a new subscription of a topic.
+// resubscribe queues a new subscription of a topic. If the topic is subscribed, resubscribe also queues the unsubscription. turn is
+// the turn of the new sub.
 func (q *sendQueue) resubscribe(s *sub, turn uint64) {
 	q.remove(s)
 	q.add(&sub{topic: s.topic, turn: turn, up: s.up, resyncLast: s.resyncLast, badFrames: s.badFrames, numbered: s.numbered})
@@ -189,7 +193,8 @@ func (q *sendQueue) sync(now time.Time) (drop bool) {
 	return drop
 }
 
-// resync queues a request for a snapshot. It does nothing if a request is already queued or a requested snapshot may still arrive.
+// resync queues a request for a snapshot. It does nothing if the topic is not subscribed, a request is already queued or a
+// requested snapshot may still arrive.
 func (q *sendQueue) resync(s *sub, now time.Time) {
 	if !s.subscribed || !s.resyncAt.IsZero() || !s.resyncSent.IsZero() && now.Before(s.resyncSent.Add(resyncWithin)) {
 		return
@@ -205,8 +210,8 @@ func (q *sendQueue) resync(s *sub, now time.Time) {
 	q.resyncs = append(q.resyncs, s)
 }
 
-// badFrame queues a resync after an unusable frame. The frame may have been the requested snapshot, so the queue no longer waits
-// for it. The frame may also have been a change, so badFrame skips one internal number.
+// badFrame queues a resync of a subscribed topic after an unusable frame. The frame may have been a requested snapshot, so the
+// queue no longer waits for this snapshot. The frame may also have been a change, so badFrame skips one internal number.
 func (q *sendQueue) badFrame(t messages.Topic, now time.Time) {
 	if s := q.subs[t]; s != nil && s.subscribed {
 		s.answered, s.resyncSent = true, time.Time{}
@@ -217,7 +222,7 @@ func (q *sendQueue) badFrame(t messages.Topic, now time.Time) {
 }
 
 // accept sets the internal number of a message. It returns false if the session must drop the message, because the socket is not
-// subscribed to the topic.
+// subscribed to the topic. A message with the complete state of the topic cancels a queued resync.
 func (q *sendQueue) accept(m *messages.Message) bool {
 	s := q.subs[m.Topic]
 	if s == nil || !s.subscribed {
@@ -304,7 +309,7 @@ func (q *sendQueue) next(now time.Time, open bool) *Request {
 	return nil
 }
 
-// markSent records that a subscription or resync was passed to the writer.
+// markSent records that a subscription or a resync was sent.
 func (q *sendQueue) markSent(r *Request, now time.Time) {
 	q.awaited[r.Rid] = r
 	for _, t := range r.Topics {
@@ -318,8 +323,9 @@ func (q *sendQueue) markSent(r *Request, now time.Time) {
 	}
 }
 
-// acknowledge returns the topics whose last subscription an event confirms. The event has the rid of the request or a list of
-// topics.
+// acknowledge handles a confirmation and returns the confirmed topics. These are the topics of the subscription e.Rid, or e.Topics
+// if awaited does not contain such a subscription. acknowledge skips topics that are not subscribed. If e.Rid is set, it also skips
+// topics that another request has subscribed later.
 func (q *sendQueue) acknowledge(e *Event) (topics []messages.Topic) {
 	listed := e.Topics
 	if r := q.awaited[e.Rid]; r != nil && r.Verb == VerbSubscribe {

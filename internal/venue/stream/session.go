@@ -20,7 +20,7 @@ const (
 	authWithin = 500 * time.Millisecond
 	// closeCodeWithin is the maximum wait for the venue's close code after a failed write.
 	closeCodeWithin = time.Second
-	// maxEvents is the maximum number of decoded frames that wait for the session's loop.
+	// maxEvents is the maximum number of decoded frames that wait for session.loop.
 	maxEvents = 16
 )
 
@@ -61,12 +61,12 @@ type session struct {
 	limits Hello
 	queue  sendQueue
 
-	// timer fires at the time armed.
+	// timer fires at the time in the field armed.
 	timer *time.Timer
 	armed time.Time
 
-	// lastFrame is the time of the last frame. If no frame arrives for silence, the session ends. silentAt is the time of the next
-	// check.
+	// lastFrame is the time of the last frame. If no frame arrives for the time in the field silence, the session ends. silentAt is
+	// the time of the next check.
 	lastFrame, silentAt time.Time
 	silence             time.Duration
 	// phaseBy is the time at which phaseHello or phaseAuth ends without a response.
@@ -79,7 +79,8 @@ type session struct {
 	// failure is the error of a failed write. The session ends with this error at the time failBy.
 	failure error
 	failBy  time.Time
-	// idleBy is the time at which the session ends if the connection still has no topics. It is zero if the connection has topics.
+	// idleBy is the time at which the session tries to retire a public connection that still has no topics. It is zero if the
+	// connection has topics.
 	idleBy        time.Time
 	garbageFrames int
 }
@@ -203,7 +204,8 @@ func (s *session) pingEvery() time.Duration {
 	return cmp.Or(s.client.cfg.Protocol.PingEvery, pingEvery)
 }
 
-// setSilence sets silence from the venue's heartbeat interval, which is 0 if it is unknown.
+// setSilence sets silence to Protocol.Silence or, if that is 0, to silentHeartbeats heartbeat intervals. The parameter heartbeat is
+// the venue's heartbeat interval, or 0 if the interval is unknown.
 func (s *session) setSilence(heartbeat time.Duration) {
 	if s.silence = s.client.cfg.Protocol.Silence; s.silence == 0 {
 		s.silence = time.Duration(silentHeartbeats * float64(cmp.Or(heartbeat, assumedHeartbeat)))
@@ -297,7 +299,8 @@ func (s *session) afterAuth(now time.Time) error {
 	return s.sync(now)
 }
 
-// sync handles the calls of Watch, Unwatch, Resync and Reconnect since the last sync.
+// sync handles the calls of Watch, Unwatch, Resync and Reconnect since the last sync. Before phaseOpen, it only calls checkIdle,
+// because afterAuth subscribes to all topics later.
 func (s *session) sync(now time.Time) error {
 	if s.phase != phaseOpen {
 		return s.checkIdle(now)
@@ -309,7 +312,7 @@ func (s *session) sync(now time.Time) error {
 }
 
 // checkIdle ends the connection if it has no topics. The connection of a user topic ends at once. A public connection ends after
-// idleFor.
+// idleFor if it is not the last public connection.
 func (s *session) checkIdle(now time.Time) error {
 	s.client.mu.Lock()
 	if s.phase != phaseOpen && s.k.user() {
@@ -334,8 +337,8 @@ func (s *session) checkIdle(now time.Time) error {
 	return nil
 }
 
-// send passes the next request to the writer. It does nothing if a write is running, no request is due or the venue's limits allow
-// no frame now.
+// send passes the next request to the writer. It does nothing if a write is running or has failed, the session is in phaseHello, no
+// request is due or the venue's limits allow no frame now.
 func (s *session) send(now time.Time) {
 	if !s.writeBy.IsZero() || s.failure != nil || s.phase == phaseHello || !s.queue.window.open(now) {
 		return

@@ -48,7 +48,8 @@ func (s *session) handle(events []Event) error {
 	return nil
 }
 
-// handleState passes a message to the Handler, or queues a resync if the message is unusable.
+// handleState passes a message to the Handler, or queues a resync if the message is unusable. It drops messages of topics that are
+// not subscribed.
 func (s *session) handleState(e *Event) {
 	switch {
 	case e.Kind == EventBad:
@@ -65,7 +66,8 @@ func (s *session) handleMaintained(e *Event) {
 	}
 }
 
-// handleHello applies the epoch, the heartbeat interval and the limits of a hello, even if the hello arrives after helloWithin.
+// handleHello applies the epoch, the heartbeat interval and the limits of a hello, even if the hello arrives after helloWithin. But
+// the limit of topics has no effect if the hello arrives in phaseOpen.
 func (s *session) handleHello(e *Event) error {
 	s.epoch, s.limits = e.Epoch, e.Hello
 	s.setSilence(e.Hello.Heartbeat)
@@ -76,7 +78,7 @@ func (s *session) handleHello(e *Event) error {
 	return nil
 }
 
-// handleHeartbeat passes the sequence numbers of this connection's topics to the Handler.
+// handleHeartbeat passes the sequence numbers of the subscribed topics to the Handler.
 func (s *session) handleHeartbeat(e *Event) {
 	for t := range e.Seqs {
 		if !s.queue.carries(t) {
@@ -88,7 +90,8 @@ func (s *session) handleHeartbeat(e *Event) {
 	}
 }
 
-// handleError handles an error frame. If the venue rejects the credentials, handleError refuses all topics of the connection.
+// handleError handles an error frame. If the venue rejects the authentication, handleError refuses all topics of the connection. If
+// the venue postpones the authentication, handleError returns errLimited.
 func (s *session) handleError(e *Event) error {
 	class := classify(e.Code)
 	if e.Rid != "" && e.Rid == s.authRid || e.Rid == "" && s.k.user() && class == classUnauthenticated {

@@ -22,7 +22,7 @@ func (s *session) read(ctx context.Context) {
 	}
 }
 
-// deliver calls decode and passes the resulting events to the loop. It returns false if the session has ended.
+// deliver calls decode and passes the resulting events to session.loop. It returns false if the session has ended.
 func (s *session) deliver(ctx context.Context, decode func() []Event) bool {
 	s.decoding.Lock()
 	defer s.decoding.Unlock()
