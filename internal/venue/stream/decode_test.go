@@ -19,7 +19,7 @@ import (
 
 const goldenDir = "../../../tests/testdata/venue/stream"
 
-// golden returns the frame in a golden file as compact JSON. Numbers keep their notation.
+// golden returns the frame or the list of frames in a golden file as compact JSON. Numbers keep their notation.
 func golden(t testing.TB, name string) []byte {
 	t.Helper()
 	raw, err := os.ReadFile(filepath.Join(goldenDir, name+".json"))
@@ -55,7 +55,8 @@ func goldenNames(t testing.TB, dir string) []string {
 
 var received = time.Date(2026, 3, 14, 15, 9, 30, 0, time.UTC)
 
-// testDecoder returns a decoder after a hello with epoch k3f9. The market M1 has the tokens T1 and T2.
+// testDecoder returns a decoder whose epoch is k3f9, as after a hello, and the decoder's observer. The market M1 has the tokens T1
+// and T2.
 func testDecoder(t testing.TB, identity messages.Topic) (*decoder, *observer) {
 	t.Helper()
 	o := &observer{kinds: map[string]int{}}
@@ -78,7 +79,7 @@ func instant(t time.Time) string {
 	return t.Format(time.RFC3339Nano)
 }
 
-// show formats all fields of an event that are set.
+// show formats the fields of an event that the tests compare.
 func show(e Event) string {
 	var b strings.Builder
 	say := func(format string, args ...any) { fmt.Fprintf(&b, format, args...) }
@@ -285,7 +286,8 @@ func TestGoldenRequests(t *testing.T) {
 	}
 }
 
-// TestBadFrames checks that a frame with a bad part causes no message, and that a frame without a token or market has no effect.
+// TestBadFrames checks frames with bad or missing parts, and texts that are not frames. If a required part is bad, the frame causes
+// no message. A frame without a known address has no effect. A bad optional part, such as a limit in a hello, counts as missing.
 func TestBadFrames(t *testing.T) {
 	const level, ts = `{"price":0.5,"size":1}`, `"timestamp":"2026-03-14T15:09:26Z"`
 	order := `{"orderId":"o","marketId":"M1","side":"BUY","outcome":"YES","price":0.6,"size":100,"filledSize":0,"status":"OPEN"}`
@@ -341,7 +343,7 @@ func TestBadFrames(t *testing.T) {
 		{`{"type":"market_update","marketId":"M1"}`, "market:M1 6 k3f9/0<0 at -: {Kind:METADATA Status: StatusRaw: Outcome: WinningTokenID:}"},
 		{`{"type":"market_update","marketId":"M1","change":"resolved","outcome":"NO"}`, "market:M1 6 k3f9/0<0 at -: {Kind:RESOLVED Status:RESOLVED StatusRaw:RESOLVED Outcome:NO WinningTokenID:}"},
 		{`{"type":"market_snapshot","markets":[7]}`, "life"},
-		// Accounts: one bad row makes the whole frame bad.
+		// Accounts: one bad row makes the whole frame bad. A frame of another account has no effect.
 		{`{"type":"user_snapshot","seq":1,"orders":[` + order + `,{}],"positions":[]}`, "bad user:" + address},
 		{`{"type":"user_snapshot","seq":1,"orders":[]}`, "bad user:" + address},
 		{`{"type":"user_snapshot","seq":1,"orders":null,"positions":[]}`, "bad user:" + address},
@@ -351,7 +353,7 @@ func TestBadFrames(t *testing.T) {
 		{`{"type":"balance_update","seq":1,"balance":{}}`, "bad user:" + address},
 		{`{"type":"position_update","address":"0x2222222222222222222222222222222222222222","seq":1,"position":{"marketId":"M1","outcome":"YES","size":1}}`, "life"},
 		{`{"type":"position_update","address":7,"seq":1,"position":{"marketId":"M1","outcome":"YES","size":1}}`, "life"},
-		// Texts that are not frames.
+		// Texts that are not JSON, and frames without a known type.
 		{``, "garbage"},
 		{`{`, "garbage"},
 		{`{"type":"pong"} {"type":"pong"}`, "garbage"},

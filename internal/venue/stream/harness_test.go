@@ -54,8 +54,8 @@ type sentFrame struct {
 type venue struct {
 	t     *testing.T
 	start time.Time
-	// The venue sends hello on a new connection if hello is not empty. If refuse is not nil, Dial fails with it. If respond returns
-	// true, it has handled the frame. If stalled is true, the client's writes block.
+	// The venue sends the text in hello on a new connection if the text is not empty. If refuse is not nil, Dial fails with this
+	// error. If respond returns true, respond has handled the frame. If stalled is true, the client's writes block.
 	hello   string
 	refuse  error
 	respond func(c *fakeConn, f sentFrame) bool
@@ -157,7 +157,7 @@ func (c *fakeConn) Close(code int) error {
 	return nil
 }
 
-// end closes the connection.
+// end closes the connection. Read then returns err.
 func (c *fakeConn) end(err error) {
 	c.once.Do(func() {
 		c.err = err
@@ -218,7 +218,7 @@ func (v *venue) isBroken() bool {
 	return v.broken
 }
 
-// set calls a function with the lock held.
+// set calls a function while v.mu is locked.
 func (v *venue) set(change func()) {
 	v.mu.Lock()
 	defer v.mu.Unlock()

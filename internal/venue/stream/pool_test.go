@@ -48,8 +48,8 @@ func TestUnwatch(t *testing.T) {
 	})
 }
 
-// TestFullPool checks that a full pool takes no topic, although a topic that was watched again has left room on its old neighbour. A
-// connection that must give a topic away after a reconnect then finds a place for it.
+// TestFullPool checks that a full pool takes no further topic if one connection has three topics and the other has one. After a
+// reconnect, the first connection gives a topic to the second one.
 func TestFullPool(t *testing.T) {
 	inBubble(t, func(c *Config, _ *venue) { c.TopicsPerConnection, c.Connections = 2, 2 }, func(b *bench) {
 		all := books(4)
@@ -72,7 +72,8 @@ func TestFullPool(t *testing.T) {
 	})
 }
 
-// TestPool checks that topics fill one connection after another until the pool is full.
+// TestPool checks that topics fill one connection after another until the pool is full, that each user topic has its own
+// connection, and that Watch rejects invalid topics.
 func TestPool(t *testing.T) {
 	inBubble(t, func(c *Config, _ *venue) { c.TopicsPerConnection, c.Connections = 3, 2 }, func(b *bench) {
 		all := books(6)
@@ -139,7 +140,8 @@ func TestWatchBeforeRun(t *testing.T) {
 	}
 }
 
-// TestVenueLimit checks that the client opens more connections if the venue accepts fewer topics on each connection.
+// TestVenueLimit checks that the client opens more connections if the venue accepts fewer topics on each connection, and refuses
+// the topics for which there is no room.
 func TestVenueLimit(t *testing.T) {
 	inBubble(t, func(c *Config, v *venue) {
 		c.Connections = 3
@@ -171,7 +173,7 @@ func TestVenueLimit(t *testing.T) {
 	})
 }
 
-// TestIdle checks that a connection without topics is closed after idleFor, except the last connection.
+// TestIdle checks that a public connection without topics is closed after idleFor if it is not the last one.
 func TestIdle(t *testing.T) {
 	inBubble(t, func(c *Config, _ *venue) { c.TopicsPerConnection = 2 }, func(b *bench) {
 		b.settle()

@@ -52,7 +52,8 @@ func TestOpen(t *testing.T) {
 	})
 }
 
-// TestAcknowledged checks that a confirmation is only for topics whose last subscription it confirms, by rid or by ids.
+// TestAcknowledged checks that Handler.Acknowledged gets a topic only if the confirmation belongs to the topic's last subscription.
+// The confirmation contains the rid of the request or the ids of the topics.
 func TestAcknowledged(t *testing.T) {
 	marketTopic := func(id string) messages.Topic { return messages.Topic{Channel: messages.ChannelMarket, ID: id} }
 	inBubble(t, func(_ *Config, v *venue) {
@@ -73,7 +74,7 @@ func TestAcknowledged(t *testing.T) {
 		acks() // nothing before the venue has answered
 		b.conn(0).send(`{"type":"subscribed","rid":"1","channel":"market","marketIds":["M1","M2"]}`)
 		acks("market:M1 market:M2")
-		b.watch(marketTopic("M1")) // again
+		b.watch(marketTopic("M1")) // a second subscription, with rid 3
 		b.settle()
 		b.conn(0).send(`{"type":"subscribed","rid":"1","channel":"market","marketIds":["M1","M2"]}`)
 		acks("market:M2")
