@@ -9,7 +9,7 @@ import (
 )
 
 // accountInterval is the minimum time between two calls of Sink for an account. It exists because venues send a message for each
-// new price of a position. A read of the account calls Sink at once.
+// new price of a position. If a reader takes the state of the account, the feed calls Sink at once.
 const accountInterval = 50 * time.Millisecond
 
 // mutableAccount is an account to which changes are applied. Readers get an Account that shares the lists of the mutableAccount. A
@@ -177,8 +177,8 @@ func (l *keyedList[K, T]) share() []T {
 	return slices.Clip(l.rows)
 }
 
-// visibleState returns the state for readers. It also flushes an account, so that queries return the values that readers get. The
-// caller holds the lock.
+// visibleState returns the state for readers. It also flushes an account, so that queries return the values that readers get. t.mu
+// must be locked.
 func (t *topic) visibleState() State {
 	if t.state.mutable != nil {
 		t.state.Account = t.state.mutable.snapshot()
@@ -189,7 +189,7 @@ func (t *topic) visibleState() State {
 	return s
 }
 
-// flushSoon flushes the account as soon as accountInterval has passed since the last flush. The caller holds the lock.
+// flushSoon flushes the account as soon as accountInterval has passed since the last flush. t.mu must be locked.
 func (t *topic) flushSoon() {
 	t.dirty = true
 	wait := t.flushedAt.Add(accountInterval).Sub(t.feed.cfg.Clock.Now())
@@ -205,7 +205,7 @@ func (t *topic) flushSoon() {
 	}
 }
 
-// flush passes the account to Sink if the account has changed since the last flush. The caller holds the lock.
+// flush passes the account to Sink if the account has changed since the last flush. t.mu must be locked.
 func (t *topic) flush() {
 	if !t.dirty {
 		return
@@ -219,7 +219,7 @@ func (t *topic) flush() {
 	t.feed.cfg.Sink.StreamAccount(&t.session.Session, t.key, a.Orders, a.Positions, a.Balance, t.state.Meta)
 }
 
-// cancelFlush cancels the pending flush. The caller holds the lock.
+// cancelFlush cancels the pending flush. t.mu must be locked.
 func (t *topic) cancelFlush() {
 	t.dirty = false
 	if t.flushTimer != nil {

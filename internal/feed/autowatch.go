@@ -50,7 +50,7 @@ type autoWatch struct {
 	// caller.
 	caller *autoCaller
 	polled time.Time
-	// watch is nil until the topic is open.
+	// watch is nil until the topic is open. opening reports whether a goroutine is opening the topic.
 	watch   *Watch
 	opening bool
 }
@@ -61,9 +61,9 @@ type autoCaller struct {
 	count int // the number of auto-watches
 }
 
-// searchFailure describes a failed search for an auto-watch that a new auto-watch may replace. A search of any caller with at least
-// count auto-watches would fail as well. Such searches are skipped until an auto-watch is added or removed, or until the time in
-// the field until has passed.
+// searchFailure describes a failed search for an auto-watch that a new auto-watch may replace. A search for any caller that has at
+// least the number of auto-watches in the field count would fail as well. Such searches are skipped until an auto-watch is added or
+// removed, or until the time in the field until has passed.
 type searchFailure struct {
 	count   int
 	changes uint64
@@ -88,8 +88,8 @@ func newAutoWatcher(f *Feed) *autoWatcher {
 	}
 }
 
-// recordPolls counts a poll of each token by a caller. If a token then has at least enough polls within pollWindow, recordPolls
-// opens an auto-watch.
+// recordPolls counts a poll of each token by a caller. If the number of polls of a token within pollWindow is then at least the
+// number in the parameter enough, recordPolls opens an auto-watch.
 func (aw *autoWatcher) recordPolls(poll uint64, caller string, c messages.Channel, tokenIDs []string, enough int) {
 	if aw.feed.upstream == nil {
 		return // there is no stream
@@ -145,7 +145,7 @@ func (aw *autoWatcher) recordPolls(poll uint64, caller string, c messages.Channe
 //   - If there is none, it removes an auto-watch that was not polled within pollWindow. The caller of that auto-watch must have at
 //     least as many auto-watches as this caller.
 //
-// If it can remove neither, it returns false. The caller holds the lock.
+// If it can remove neither, it returns false. aw.mu must be locked.
 func (aw *autoWatcher) makeRoom(caller string, now time.Time) bool {
 	if len(aw.watches) < aw.size {
 		return true
@@ -175,13 +175,13 @@ func (aw *autoWatcher) makeRoom(caller string, now time.Time) bool {
 	return true
 }
 
-// isFull reports whether there are aw.size auto-watches and the last failed search shows that a caller with count auto-watches
-// cannot replace one of them. The caller holds the lock.
+// isFull reports whether there are aw.size auto-watches and the last failed search shows that a caller cannot replace one of them.
+// The parameter count is the number of this caller's auto-watches. aw.mu must be locked.
 func (aw *autoWatcher) isFull(count int, now time.Time) bool {
 	return len(aw.watches) >= aw.size && aw.failed.changes == aw.changes && count >= aw.failed.count && !now.After(aw.failed.until)
 }
 
-// count returns the number of a caller's auto-watches. The caller holds the lock.
+// count returns the number of a caller's auto-watches. aw.mu must be locked.
 func (aw *autoWatcher) count(caller string) int {
 	if c := aw.callers[caller]; c != nil {
 		return c.count
@@ -189,8 +189,8 @@ func (aw *autoWatcher) count(caller string) int {
 	return 0
 }
 
-// victim chooses the matching auto-watch whose caller has the most auto-watches. Among equals, it chooses the auto-watch that was
-// polled least recently. It returns nil if no auto-watch matches. The caller holds the lock.
+// victim chooses, among the auto-watches for which match returns true, one whose caller has the most auto-watches. Among equals, it
+// chooses the auto-watch that was polled least recently. It returns nil if no auto-watch matches. aw.mu must be locked.
 func (aw *autoWatcher) victim(match func(*autoWatch) bool) (least *autoWatch) {
 	for _, w := range aw.watches {
 		if least != nil {
@@ -205,7 +205,7 @@ func (aw *autoWatcher) victim(match func(*autoWatch) bool) (least *autoWatch) {
 	return least
 }
 
-// add adds an auto-watch. The caller holds the lock, and must pass the auto-watch to open after it has released the lock.
+// add adds an auto-watch. aw.mu must be locked. The calling function must pass the auto-watch to open after it has unlocked aw.mu.
 func (aw *autoWatcher) add(key messages.Topic, caller string, now time.Time) *autoWatch {
 	c := aw.callers[caller]
 	if c == nil {
@@ -223,7 +223,7 @@ func (aw *autoWatcher) add(key messages.Topic, caller string, now time.Time) *au
 	return w
 }
 
-// remove removes an auto-watch and closes its watch. The caller holds the lock.
+// remove removes an auto-watch and closes its watch. aw.mu must be locked.
 func (aw *autoWatcher) remove(w *autoWatch) {
 	delete(aw.watches, w.key)
 	delete(aw.byToken[w.key.Channel], w.key.ID)
@@ -236,7 +236,8 @@ func (aw *autoWatcher) remove(w *autoWatch) {
 	}
 }
 
-// open opens the topics of auto-watches. If the stream cannot take another topic, expire opens the remaining topics later.
+// open opens the topics of auto-watches. If the stream cannot take another topic, expire opens the remaining topics later. After
+// another error, open removes the auto-watch.
 func (aw *autoWatcher) open(opening []*autoWatch) {
 	room := true
 	for _, w := range opening {
@@ -299,7 +300,7 @@ func (aw *autoWatcher) expire() {
 }
 
 // giveWay removes an auto-watch that is the only watch of its topic, so that a subscriber can have a topic instead. It returns
-// false if there is no such auto-watch. The caller holds the feed's lock.
+// false if there is no such auto-watch. Feed.mu must be locked.
 func (aw *autoWatcher) giveWay() bool {
 	aw.mu.Lock()
 	defer aw.mu.Unlock()

@@ -15,14 +15,15 @@ func crossed(b *market.Book) bool {
 	return bid != nil && ask != nil && bid.Cmp(*ask) >= 0
 }
 
-// withPosition returns a copy of a book with the token, the sequence number and the time of a message.
+// withPosition returns a copy of a book to which setBookPosition was applied.
 func withPosition(b *market.Book, m *messages.Message) *market.Book {
 	c := *b
 	setBookPosition(&c, m)
 	return &c
 }
 
-// setBookPosition sets the token, the sequence number and the time of a book from a message.
+// setBookPosition sets the token, the sequence number and the time of a book from a message. If the message has no time, the book
+// keeps its own.
 func setBookPosition(b *market.Book, m *messages.Message) {
 	b.TokenID = m.Topic.ID
 	b.Epoch, b.Seq = m.Epoch, m.Seq
@@ -31,8 +32,8 @@ func setBookPosition(b *market.Book, m *messages.Message) {
 	}
 }
 
-// limitDepth returns the book with at most depth levels on each side. The venue sends changes only for these levels, so deeper
-// levels would become wrong. If depth is 0, the number is unknown, and limitDepth returns the whole book.
+// limitDepth cuts a book to the number of levels on each side for which the venue sends changes. Deeper levels would become wrong.
+// If the parameter depth is 0, this number is unknown, and limitDepth returns the whole book.
 func limitDepth(b *market.Book, depth int) *market.Book {
 	if depth == 0 || depth >= b.Depth {
 		return b

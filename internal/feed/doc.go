@@ -15,8 +15,9 @@
 //
 // # Limits of public topics
 //
-// The venue limits the number of topics of each connection. Config.Topics is the number of topics that all connections together
-// allow. Callers share these topics as follows:
+// A caller is a verified identity or an IP address of clients (see reqctx.WithCaller). The venue limits the number of topics of
+// each connection. Config.Topics is the number of topics that all connections together allow. Callers share these topics as
+// follows:
 //
 //   - Each caller may always watch a quarter of Config.Topics. This number is the caller's share. If several callers watch a topic,
 //     the topic counts for only one of these callers.

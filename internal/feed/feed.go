@@ -81,8 +81,8 @@ type Feed struct {
 	reads    *readQueue
 	shares   shares
 
-	// mu protects topics, public and closed. The lock order is Feed.mu, autoWatcher.mu, topic.mu, Reader.mu. Calls to Upstream are
-	// made with Feed.mu or topic.mu held. Calls to Sink are made with topic.mu held.
+	// mu protects topics, public and closed. The lock order is Feed.mu, autoWatcher.mu, topic.mu, Reader.mu, shares.mu. Calls to
+	// Upstream are made with Feed.mu or topic.mu held. Calls to Sink are made with topic.mu held.
 	mu     sync.Mutex
 	topics map[messages.Topic]*topic
 	public int // number of topics that are not accounts
@@ -152,7 +152,7 @@ func (f *Feed) watch(key messages.Topic, c *market.Credentials, r *Reader) (*Wat
 
 // open returns the topic of a key and subscribes to the topic if it is not open yet. If the upstream cannot take another topic,
 // open calls makeRoom and tries again until makeRoom returns false. makeRoom closes another topic, or returns false if it cannot.
-// The caller holds the lock.
+// f.mu must be locked.
 func (f *Feed) open(key messages.Topic, c *market.Credentials, makeRoom func() bool) (*topic, error) {
 	if t := f.topics[key]; t != nil {
 		return t, nil
@@ -173,8 +173,8 @@ func (f *Feed) open(key messages.Topic, c *market.Credentials, makeRoom func() b
 }
 
 // Hold watches a public topic without a reader, for queries or for readers in other processes. If the upstream cannot take another
-// topic, Hold closes a topic without watches. If all topics have watches, it closes a topic of a caller that watches more than
-// f.share() topics.
+// topic, Hold closes a topic without watches. If all topics have watches, Hold calls reclaim, which closes the topic of a caller
+// with more than f.share() topics.
 func (f *Feed) Hold(key messages.Topic) (*Watch, error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -189,8 +189,8 @@ func (f *Feed) Hold(key messages.Topic) (*Watch, error) {
 }
 
 // KeepLive watches a public topic until the reader is closed, so that queries find its live value. Changes of the topic do not
-// signal the reader. If Config.Topics/2 or more public topics are open, KeepLive opens no further topic. It then watches the topic
-// only if the topic is already open and withinShare allows the watch.
+// signal the reader. KeepLive does nothing if the stream cannot take the topic. If Config.Topics/2 or more public topics are open,
+// KeepLive opens no further topic. It then watches the topic only if the topic is already open and withinShare allows the watch.
 func (r *Reader) KeepLive(key messages.Topic) {
 	f := r.feed
 	f.mu.Lock()
@@ -204,7 +204,7 @@ func (r *Reader) KeepLive(key messages.Topic) {
 	}
 }
 
-// remove removes a stopped topic from the feed and unsubscribes from the topic. The caller holds the lock.
+// remove removes a stopped topic from the feed and unsubscribes from the topic. f.mu must be locked.
 func (f *Feed) remove(key messages.Topic) {
 	delete(f.topics, key)
 	if key.Channel != messages.ChannelUser {
@@ -214,7 +214,7 @@ func (f *Feed) remove(key messages.Topic) {
 }
 
 // RecordPoll counts a caller's query for the prices or books of existing tokens. The feed watches tokens that are queried often.
-// Successive calls with the same number poll count once for each token. If poll is 0, each call counts.
+// Successive calls with the same number in the parameter poll count once for each token. If this number is 0, each call counts.
 func (f *Feed) RecordPoll(poll uint64, caller string, c messages.Channel, tokenIDs []string) {
 	f.auto.recordPolls(poll, caller, c, tokenIDs, pollsToWatch)
 }
@@ -225,8 +225,8 @@ func (f *Feed) AutoWatch(caller string, c messages.Channel, tokenIDs []string) {
 	f.auto.recordPolls(0, caller, c, tokenIDs, 1)
 }
 
-// SkipLinger makes matching topics close as soon as they have no watches. Without SkipLinger they close Config.Linger later. It is
-// used after the credentials of an account were revoked.
+// SkipLinger makes the open topics for which match returns true close as soon as they have no watches, instead of Config.Linger
+// later. SkipLinger is used after the credentials of an account were revoked.
 func (f *Feed) SkipLinger(match func(messages.Topic) bool) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -237,21 +237,21 @@ func (f *Feed) SkipLinger(match func(messages.Topic) bool) {
 	}
 }
 
-// lingerOver closes a topic if it still has no watches after Config.Linger. The caller must not hold the topic's lock.
+// lingerOver closes a topic if it still has no watches after Config.Linger. t.mu must not be locked.
 func (f *Feed) lingerOver(t *topic) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.closeIdle(t)
 }
 
-// closeIdle closes a topic if it has no watches. The caller holds the feed's lock.
+// closeIdle closes a topic if it has no watches. f.mu must be locked.
 func (f *Feed) closeIdle(t *topic) {
 	if f.topics[t.key] == t && t.stopIfIdle() {
 		f.remove(t.key)
 	}
 }
 
-// fail ends the watches of a topic with an error and closes the topic. The caller holds the feed's lock.
+// fail ends the watches of a topic with an error and closes the topic. f.mu must be locked.
 func (f *Feed) fail(t *topic, err error) {
 	t.end(err)
 	f.remove(t.key)

@@ -3,8 +3,8 @@ package feed
 import "oddsgraph/internal/market/messages"
 
 // arrive stores the internal number of a message. lost reports whether the internal numbers show that this service lost earlier
-// messages. lost is false if the venue's own numbers are enough to detect a loss. again reports whether the message must be ignored
-// because it has arrived before. The caller holds the lock.
+// messages. lost is false if the venue's own numbers are enough to detect a loss. The result again reports whether the message must
+// be ignored because the topic already contains it. t.mu must be locked.
 func (t *topic) arrive(m *messages.Message) (lost, again bool) {
 	number, before := m.Internal, t.arrived
 	if number.Seq == 0 {
@@ -38,7 +38,7 @@ func contains(snapshot, change *messages.Message) bool {
 }
 
 // discardBuffered drops all buffered changes, because messages between them and m were lost. It sets discarded, because a snapshot
-// that does not contain the discarded change cannot be used. The caller holds the lock.
+// that does not contain the discarded change cannot be used. t.mu must be locked.
 func (t *topic) discardBuffered(m *messages.Message) {
 	switch m.Kind {
 	case messages.KindPrice, messages.KindBookSnapshot, messages.KindTradesSnapshot, messages.KindUserSnapshot:
@@ -61,7 +61,7 @@ func (f *Feed) Sent(epoch uint64, last map[messages.Topic]uint64) {
 	}
 }
 
-// sent handles a gap if the topic is live and the message with the number last has not arrived.
+// sent handles a gap if the topic is live and the message whose number is in the parameter last has not arrived.
 func (t *topic) sent(last messages.Internal) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -75,9 +75,9 @@ func (t *topic) sent(last messages.Internal) {
 	}
 }
 
-// Snapshot returns the state of a live topic as a merged message. See messages.Message. It returns nil if the topic is not live.
-// After a REST read, the state may contain changes whose messages have not arrived yet. Snapshot then returns nil too, except for a
-// price, because each message replaces the whole price.
+// Snapshot returns the state of a live topic as a merged message. See messages.Message. It returns nil if the topic is not live or
+// belongs to a market or an account. After a REST read, the state may contain changes whose messages have not arrived yet. Snapshot
+// then returns nil too, except for a price, because each message replaces the whole price.
 func (f *Feed) Snapshot(key messages.Topic) *messages.Message {
 	t := f.find(key)
 	if t == nil {

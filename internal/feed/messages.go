@@ -32,8 +32,8 @@ func (t *topic) message(m *messages.Message) {
 	}
 }
 
-// observeLag calls Config.Lag for a change or a price. It ignores messages that arrive while the topic is not live, and snapshots,
-// because their values may be old.
+// observeLag calls Config.Lag for a change or a price. It ignores messages that arrive while the topic is not live, messages
+// without a time, and snapshots, because the values in snapshots may be old.
 func (t *topic) observeLag(m *messages.Message) {
 	if t.feed.cfg.Lag == nil || t.phase != following || m.Time.IsZero() {
 		return
@@ -100,7 +100,7 @@ func (t *topic) applySnapshot(m *messages.Message, lost bool) {
 }
 
 // snapshotFailed requests another snapshot, because the last snapshot cannot be used. buffered contains the changes that the topic
-// still buffers. The caller holds the lock.
+// still buffers. t.mu must be locked.
 func (t *topic) snapshotFailed(buffered []*messages.Message) {
 	if t.phase != following {
 		t.resyncFailed()
@@ -195,8 +195,8 @@ func (t *topic) crossed(s *State) bool {
 	return t.key.Channel == messages.ChannelOrderbook && crossed(s.Book)
 }
 
-// heartbeat compares the venue's sequence number of the topic with the number of the state. If the venue's number is greater, the
-// last message of the topic was lost.
+// heartbeat compares the venue's sequence number of the topic with the number of the state. If the venue's number is greater or has
+// another epoch, the last message of the topic was lost. A state without a number cannot show a loss.
 func (t *topic) heartbeat(epoch string, seq uint64) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -215,8 +215,8 @@ func (t *topic) heartbeat(epoch string, seq uint64) {
 	}
 }
 
-// replace replaces a state with the complete state in a message. It returns the new trades. The caller must queue them for the
-// watches.
+// replace replaces a state with the complete state in a message. It returns the new trades. The calling function must queue them
+// for the watches.
 func (t *topic) replace(s *State, m *messages.Message) (items Items) {
 	known := s.Known
 	setPosition(s, m)
@@ -233,7 +233,8 @@ func (t *topic) replace(s *State, m *messages.Message) (items Items) {
 	return items
 }
 
-// apply applies a change to a state. It returns the new trades or market changes. The caller must queue them for the watches.
+// apply applies a change to a state. It returns the new trades or market changes. The calling function must queue them for the
+// watches.
 func apply(s *State, m *messages.Message) (items Items) {
 	setPosition(s, m)
 	switch m.Kind {
@@ -261,7 +262,7 @@ func setPosition(s *State, m *messages.Message) {
 	s.Meta = market.Meta{AsOf: m.Time, ReceivedAt: m.ReceivedAt, Source: market.SourceStream}
 }
 
-// commit makes next the state of the topic, passes it to Sink, and signals the watches. The caller holds the lock.
+// commit makes next the state of the topic, passes it to Sink, and signals the watches. t.mu must be locked.
 func (t *topic) commit(next State, items Items) {
 	if t.state.Known && next.Epoch != "" && next.Epoch != t.state.Epoch {
 		t.previousEpoch = t.state.Epoch

@@ -17,8 +17,8 @@ type Point struct {
 	Price market.Decimal
 }
 
-// addPoint adds a price to points, which are sorted with the oldest first. If the last point has arrived in the same second, the
-// new price replaces it.
+// addPoint adds a price to points, which are sorted with the oldest first. If the last point has arrived in the same second or
+// later, the new point replaces it.
 func addPoint(points []Point, at time.Time, price market.Decimal) []Point {
 	if n := len(points); n > 0 && at.Unix() <= points[n-1].At.Unix() {
 		points = points[:n-1]
@@ -29,7 +29,7 @@ func addPoint(points []Point, at time.Time, price market.Decimal) []Point {
 }
 
 // Recent returns the latest prices of a token, oldest first. It returns at most one price for each second and at most maxRecent
-// prices. It returns nil if the price of the token is not watched. The caller owns the slice.
+// prices. It returns nil if the price of the token is not watched. The calling function owns the slice.
 func (f *Feed) Recent(tokenID string) []Point {
 	t := f.find(messages.Topic{Channel: messages.ChannelPrices, ID: tokenID})
 	if t == nil {

@@ -7,7 +7,7 @@ import (
 )
 
 // awaitConfirmation starts a timer that sends the subscription of a market again. The timer is stopped when the venue confirms the
-// subscription. Until then the market is not live, and its subscribers poll. The caller holds the lock.
+// subscription. Until then the market is not live, and its subscribers poll. t.mu must be locked.
 func (t *topic) awaitConfirmation() {
 	t.stopWaiting()
 	wait := t.waitID
@@ -39,7 +39,7 @@ func (t *topic) acknowledged() {
 
 // confirm makes a market live. It is called for the venue's confirmation, and for a message that arrives before the confirmation.
 // Such a message may belong to the previous subscription. The stream did not send the changes before the confirmation, so confirm
-// tells Sink that earlier reads of the market may be out of date. The caller holds the lock.
+// tells Sink that earlier reads of the market may be out of date. t.mu must be locked.
 func (t *topic) confirm() {
 	if t.incomplete || t.phase == following {
 		t.countResync()
@@ -50,7 +50,8 @@ func (t *topic) confirm() {
 	t.publish()
 }
 
-// handleGap marks the topic as stale and requests a snapshot. The caller holds the lock.
+// handleGap marks the topic as stale and requests a snapshot. A market stays live, because it has no snapshots. handleGap then
+// counts a resync and tells Sink that earlier reads of the market may be out of date. t.mu must be locked.
 func (t *topic) handleGap() {
 	t.feed.counts.gaps.Add(1)
 	if t.state.Known && !t.incomplete {
@@ -75,14 +76,14 @@ func (t *topic) handleGap() {
 	t.awaitSnapshot()
 }
 
-// awaitSnapshot starts a timer that requests a snapshot again after snapshotTimeout. The caller holds the lock.
+// awaitSnapshot starts a timer that requests a snapshot again after snapshotTimeout. t.mu must be locked.
 func (t *topic) awaitSnapshot() {
 	t.stopWaiting()
 	wait := t.waitID
 	t.waitTimer = time.AfterFunc(snapshotTimeout, func() { t.snapshotOverdue(wait) })
 }
 
-// stopWaiting ends the wait for a snapshot or confirmation. The caller holds the lock.
+// stopWaiting ends the wait for a snapshot or confirmation. t.mu must be locked.
 func (t *topic) stopWaiting() {
 	t.waitID++
 	if t.waitTimer != nil {
@@ -113,8 +114,7 @@ func (t *topic) snapshotOverdue(wait int) {
 }
 
 // resyncFailed counts a failed resync. After too many failures, it drops the connection and returns true. A new connection
-// interrupts all topics of the old one. Each drop therefore doubles the failures that the next drop needs. The caller holds the
-// lock.
+// interrupts all topics of the old one. Each drop therefore doubles the failures that the next drop needs. t.mu must be locked.
 func (t *topic) resyncFailed() bool {
 	if t.failedResyncs++; t.failedResyncs < maxFailedResyncs<<min(t.reconnects, maxDoublings) {
 		return false
@@ -127,7 +127,7 @@ func (t *topic) resyncFailed() bool {
 	return true
 }
 
-// countResync counts that a new state has replaced an incomplete state. The caller holds the lock.
+// countResync counts that a new state has replaced an incomplete state. t.mu must be locked.
 func (t *topic) countResync() {
 	t.incomplete = false
 	t.state.Resyncs++

@@ -8,14 +8,14 @@ import (
 )
 
 // shares counts the public topics of each caller. If readers of several callers watch a topic, the topic counts for only one
-// caller. When the reader of this caller closes its watch, the topic counts for the caller of another reader.
+// caller. When the reader of this caller closes its watch, the topic counts for the caller of another reader, if there is one.
 type shares struct {
 	// mu is the last lock in the lock order.
 	mu     sync.Mutex
 	counts map[string]int // the number of topics of each caller; callers without topics have no entry
 }
 
-// move subtracts 1 from the count of from's caller and adds 1 to the count of to's caller. Both readers may be nil.
+// move makes a topic count for the caller of the second reader instead of the caller of the first reader. Both readers may be nil.
 func (s *shares) move(from, to *Reader) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -29,7 +29,7 @@ func (s *shares) move(from, to *Reader) {
 	}
 }
 
-// exceeded reports whether a caller has more than share topics.
+// exceeded reports whether any caller has more topics than the number share.
 func (s *shares) exceeded(share int) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -47,14 +47,14 @@ func (s *shares) count(caller string) int {
 	return s.counts[caller]
 }
 
-// withinShare reports whether the reader's caller has at most f.share() topics if the reader also watches t. t is nil if the topic
-// is not open. If t already counts for a caller, it does not count for the reader's caller as well. user reports whether the topic
-// is an account, which never counts. The caller holds the feed's lock.
+// withinShare reports whether the caller of reader r has at most f.share() topics if r also watches the topic t. t is nil if the
+// topic is not open. If t already counts for a caller, it does not count for the caller of r as well. user reports whether the
+// topic is an account, which never counts. If r is nil or not limited, withinShare returns true. f.mu must be locked.
 func (f *Feed) withinShare(r *Reader, t *topic, user bool) bool {
 	return r == nil || !r.limited || user || t != nil && t.counted() || f.shares.count(r.caller) < f.share()
 }
 
-// halfFree reports whether fewer than half of Config.Topics are open. The caller holds the feed's lock.
+// halfFree reports whether the number of open public topics is less than half of Config.Topics. f.mu must be locked.
 func (f *Feed) halfFree() bool { return f.public < f.cfg.Topics/2 }
 
 // share returns the number of public topics that each caller may always watch.
@@ -66,9 +66,9 @@ func reclaimable(key messages.Topic) bool {
 	return key.Channel == messages.ChannelPrices || key.Channel == messages.ChannelOrderbook
 }
 
-// reclaim ends a topic of a caller that watches more than f.share() topics, and reports whether it found such a topic. It chooses a
-// topic of the caller with the most topics. It never ends a topic that another caller watches as well. The caller holds the feed's
-// lock.
+// reclaim ends a reclaimable topic of a caller that watches more than f.share() topics, and reports whether there was such a topic.
+// Among several, reclaim chooses a topic of the caller with the most topics. It never ends a topic that another caller or this
+// service itself watches as well. f.mu must be locked.
 func (f *Feed) reclaim() bool {
 	var last *topic
 	most := f.share()
@@ -117,8 +117,8 @@ func (t *topic) counted() bool {
 	return t.holder != nil
 }
 
-// recount makes the topic count for the caller of one of its readers, if there is a reader with a limited caller. The caller holds
-// the lock.
+// recount makes the topic count for the caller of one of the topic's readers, or for no caller if the topic has ended or has no
+// limited reader. It does nothing for an account. t.mu must be locked.
 func (t *topic) recount() {
 	var next *Reader
 	if !t.ended {
@@ -141,7 +141,7 @@ func (t *topic) recount() {
 //   - a topic of a caller that watches more than f.share() topics
 //   - a topic that is watched only for queries
 //
-// The caller holds the lock.
+// f.mu must be locked.
 func (f *Feed) makeRoom(user bool) bool {
 	if f.closeLingering(user) || !user && f.reclaim() {
 		return true
@@ -160,7 +160,7 @@ func (f *Feed) makeRoom(user bool) bool {
 	return false
 }
 
-// closeLingering closes one topic without watches and reports whether there was such a topic. The caller holds the lock.
+// closeLingering closes one topic without watches and reports whether there was such a topic. f.mu must be locked.
 func (f *Feed) closeLingering(user bool) bool {
 	for key, t := range f.topics {
 		if (key.Channel == messages.ChannelUser) != user {

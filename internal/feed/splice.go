@@ -11,8 +11,8 @@ import (
 	"oddsgraph/internal/market/queries"
 )
 
-// Origin reads the price or book of a token over REST if the stream sends no snapshot. It must not read from a cache that contains
-// values of the feed. A nil value means that the venue has no price or book.
+// Origin reads the price or book of a token over REST if the stream sends no snapshot. An Origin must not read from a cache that
+// contains values of the feed. A nil value means that the venue has no price or book.
 type Origin interface {
 	Price(ctx context.Context, tokenID string) (market.Read[*market.Price], error)
 	Book(ctx context.Context, tokenID string, depth int) (market.Read[*market.Book], error)
@@ -44,7 +44,7 @@ type readQueue struct {
 	closed bool
 }
 
-// originRead is one REST read of a topic's state. The topic's lock protects the field began, which is zero until the read starts.
+// originRead is one REST read of a topic's state. topic.mu protects the field began, which is zero until the read starts.
 type originRead struct {
 	topic  *topic
 	ctx    context.Context
@@ -58,7 +58,7 @@ func newReadQueue() *readQueue {
 	return r
 }
 
-// add starts a read as soon as fewer than maxReads reads are running.
+// add starts a read as soon as fewer than maxReads reads are running. It does nothing after close.
 func (r *readQueue) add(x *originRead) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -96,7 +96,7 @@ func (x *originRead) run() {
 }
 
 // readOrigin reads the state of a topic over REST. It returns the state as a message, and the age of the response. The message is
-// nil if the venue has no price or book.
+// nil if the read fails or the venue has no price or book.
 func (f *Feed) readOrigin(ctx context.Context, key messages.Topic) (*messages.Message, market.Age, error) {
 	m, age := &messages.Message{Topic: key}, market.Age{}
 	if key.Channel == messages.ChannelPrices {
@@ -121,7 +121,7 @@ func (f *Feed) readOrigin(ctx context.Context, key messages.Topic) (*messages.Me
 }
 
 // startRead starts a REST read of a price or a book. It starts no read and returns false before nextRead, without an Origin, or for
-// another channel. The caller holds the lock.
+// another channel. t.mu must be locked.
 func (t *topic) startRead() bool {
 	if t.feed.cfg.Origin == nil || t.key.Channel != messages.ChannelPrices && t.key.Channel != messages.ChannelOrderbook ||
 		t.feed.cfg.Clock.Now().Before(t.nextRead) {
@@ -133,7 +133,7 @@ func (t *topic) startRead() bool {
 	return true
 }
 
-// cancelRead cancels the current REST read. The caller holds the lock.
+// cancelRead cancels the current REST read. t.mu must be locked.
 func (t *topic) cancelRead() {
 	if t.reading != nil {
 		t.reading.cancel()
@@ -174,8 +174,8 @@ func (t *topic) readDone(x *originRead, m *messages.Message, age market.Age, err
 }
 
 // startFromTrades makes a topic of the channel trades live with its buffered trades. It is used if the venue sends no snapshot,
-// because Origin cannot read trades. It returns false if the channel is another one or if no trades are buffered. The caller holds
-// the lock.
+// because Origin cannot read trades. It returns false if the channel is another one or if no trades are buffered. t.mu must be
+// locked.
 func (t *topic) startFromTrades() bool {
 	if t.key.Channel != messages.ChannelTrades || len(t.buffered) == 0 {
 		return false
@@ -194,7 +194,7 @@ func (t *topic) startFromTrades() bool {
 }
 
 // base describes a state that was read over REST. The stream may still send messages whose changes this state already contains.
-// base finds these messages.
+// base.includes finds these messages.
 type base struct {
 	epoch string
 	seq   uint64
@@ -219,8 +219,8 @@ func (b *base) includes(m *messages.Message) bool {
 }
 
 // splice replaces the topic's state with m, a state that was read over REST, and applies the buffered changes to m. began is the
-// start of the read. splice changes nothing and returns false if m is older than the topic's state, or if a change between m and
-// the buffered changes is missing. The caller holds the lock.
+// start of the read. splice changes nothing and returns false if m is older than the topic's state, if a change between m and the
+// buffered changes is missing, or if a book would be crossed. t.mu must be locked.
 func (t *topic) splice(m *messages.Message, began time.Time) bool {
 	b := &base{m.Epoch, m.Seq, m.Time, began, m.ReceivedAt}
 	if t.isBehind(m) || t.discarded != nil && !b.includes(t.discarded) {
@@ -250,7 +250,7 @@ func (t *topic) splice(m *messages.Message, began time.Time) bool {
 	return true
 }
 
-// isBehind reports whether m, a state that was read over REST, is older than the topic's state. The caller holds the lock.
+// isBehind reports whether m, a state that was read over REST, is older than the topic's state. t.mu must be locked.
 func (t *topic) isBehind(m *messages.Message) bool {
 	s := &t.state
 	switch {
@@ -263,8 +263,8 @@ func (t *topic) isBehind(m *messages.Message) bool {
 	}
 }
 
-// inBase reports whether the last state that was read over REST already contains the change in a message. The caller holds the
-// lock.
+// inBase reports whether the last state that was read over REST already contains the change in a message. It returns false for a
+// message that has arrived maxSkew or more after the read. t.mu must be locked.
 func (t *topic) inBase(m *messages.Message) bool {
 	if t.base == nil {
 		return false

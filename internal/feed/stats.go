@@ -12,7 +12,8 @@ type counts struct {
 
 // Stats contains counters since the start of the feed and the present numbers of topics.
 type Stats struct {
-	// Gaps counts gaps in the sequence numbers. Resyncs counts the snapshots that replaced a state after a gap or an outage.
+	// Gaps counts gaps in the messages of topics. Resyncs counts the times that a complete state has replaced an incomplete state
+	// after a gap or an outage.
 	Gaps, Resyncs uint64
 	// Spliced counts topics that became live with a state that was read over REST, because the stream sent no snapshot.
 	Spliced uint64

@@ -10,9 +10,11 @@ import (
 // maxTape trades.
 const maxTape = 50
 
-// mergeTape adds the trades of a snapshot to the tape before. Both lists are sorted with the oldest trade first. known reports
-// whether before is known. If known is false, items is empty. If known is true, items contains the new trades. If the snapshot has
-// no trade in common with before, trades may be missing, and items.Gap is true.
+// mergeTape adds latest, the trades of a snapshot, to a tape. The parameter before is the tape before the snapshot, and the result
+// after is the tape after it. All lists are sorted with the oldest trade first. The parameter known reports whether the earlier
+// tape is known. If it is not known, items is empty. If it is known, items contains the new trades, and items.Gap reports whether
+// trades may be missing. Trades may be missing if the snapshot has trades, but none in common with an earlier tape that is not
+// empty. If the earlier tape is empty, trades may be missing if the snapshot has at least maxTape trades.
 func mergeTape(before, latest []market.Trade, known bool) (after []market.Trade, items Items) {
 	latest = slices.Clone(latest)
 	var n market.Numbering
@@ -21,7 +23,8 @@ func mergeTape(before, latest []market.Trade, known bool) (after []market.Trade,
 		return newest(latest), items
 	}
 	seen := keysOf(before)
-	// If latest and before have common trades, the trades in latest before the first common trade are older than the tape.
+	// If the snapshot and the earlier tape have common trades, the trades of the snapshot that precede the first common trade are
+	// older than the tape.
 	i := slices.IndexFunc(latest, func(x market.Trade) bool { return seen[x.Key()] })
 	switch {
 	case i >= 0:
@@ -39,9 +42,10 @@ func mergeTape(before, latest []market.Trade, known bool) (after []market.Trade,
 	return newest(slices.Concat(before, items.Trades)), items
 }
 
-// appendNew appends the new trades of a message and returns them as fresh. A trade without an id may equal an earlier trade. If the
-// message has a sequence number (numbered), the trade is new and gets the next Ordinal. If not, the message may be a repetition,
-// and appendNew drops the trade.
+// appendNew appends the new trades of a message to a tape. The parameter before is the tape, and more contains the trades of the
+// message. appendNew returns the new tape and the new trades. A trade without an id may equal an earlier trade. If numbered is
+// true, the message has a sequence number. The trade is then new and gets the next free Ordinal. If numbered is false, the message
+// may be a repetition, and appendNew drops the trade.
 func appendNew(before, more []market.Trade, numbered bool) (after, fresh []market.Trade) {
 	seen := keysOf(before)
 	fresh = make([]market.Trade, 0, len(more))

@@ -92,8 +92,8 @@ func newTopic(f *Feed, key messages.Topic) *topic {
 	return &topic{feed: f, key: key}
 }
 
-// join adds a watch. Changes of the topic signal reader r. If the topic counts for no caller yet, it counts for the caller of
-// owner. Both readers may be nil.
+// join adds a watch. Changes of the topic signal reader r. If the topic counts for no caller yet, it then counts for the caller of
+// the reader owner. Both readers may be nil.
 func (t *topic) join(r, owner *Reader) *Watch {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -180,7 +180,7 @@ func (t *topic) end(err error) {
 	}
 }
 
-// stop cancels the topic's timers and reads and marks its values as stale. The caller holds the lock.
+// stop cancels the topic's timers and reads and marks its values as stale. t.mu must be locked.
 func (t *topic) stop() {
 	if t.ended {
 		return
@@ -210,7 +210,7 @@ func (t *topic) currentSession() *session {
 	return t.session
 }
 
-// setSession moves the topic to session s. If s is nil, the topic has no session. The caller holds the lock.
+// setSession moves the topic to session s. If s is nil, the topic has no session. t.mu must be locked.
 func (t *topic) setSession(s *session) {
 	if t.session != nil && t.phase != down {
 		t.session.topics.Add(-1)
@@ -221,7 +221,7 @@ func (t *topic) setSession(s *session) {
 	t.session = s
 }
 
-// up begins a new session. The venue then sends a snapshot. Markets have no snapshots: a market becomes live when the venue
+// up begins the session s. The venue then sends a snapshot. Markets have no snapshots: a market becomes live when the venue
 // confirms its subscription.
 func (t *topic) up(s *session) {
 	t.mu.Lock()
@@ -255,8 +255,7 @@ func (t *topic) down() {
 	t.publish()
 }
 
-// markStale marks the state as stale, drops the buffered messages, and cancels the waits and the REST read. The caller holds the
-// lock.
+// markStale marks the state as stale, drops the buffered messages, and cancels the waits and the REST read. t.mu must be locked.
 func (t *topic) markStale() {
 	t.state.Live = false
 	t.state.Meta.MarkStale(market.CauseStreamDown)
@@ -273,8 +272,7 @@ func (t *topic) markStale() {
 	}
 }
 
-// startFollowing makes the topic live. The topic no longer buffers changes but applies them to the state. The caller holds the
-// lock.
+// startFollowing makes the topic live. The topic no longer buffers changes but applies them to the state. t.mu must be locked.
 func (t *topic) startFollowing() {
 	t.phase, t.buffered, t.discarded = following, nil, nil
 	t.failedResyncs, t.reconnects, t.lateSnapshots, t.emptyReads = 0, 0, 0, 0
@@ -283,7 +281,7 @@ func (t *topic) startFollowing() {
 	t.state.Live, t.state.Meta.Stale = true, false
 }
 
-// publish signals the watches. The caller holds the lock.
+// publish signals the watches. t.mu must be locked.
 func (t *topic) publish() {
 	for _, w := range t.watches {
 		w.notify()

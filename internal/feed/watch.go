@@ -50,8 +50,8 @@ type Items struct {
 
 func (i *Items) empty() bool { return len(i.Trades) == 0 && len(i.Changes) == 0 && !i.Gap }
 
-// add appends the items in more to i. The slices of i may share their elements with the slices of more, but add never writes to
-// these elements.
+// add appends the items of the parameter more to i. The slices of i may then share elements with the slices of more, but add never
+// writes to these elements.
 func (i *Items) add(more Items) {
 	if len(i.Trades) == 0 {
 		i.Trades = slices.Clip(more.Trades)
@@ -70,7 +70,7 @@ func (i *Items) add(more Items) {
 type Reader struct {
 	feed   *Feed
 	signal chan struct{}
-	// If limited is true, the topics of the reader count for caller. See shares.
+	// If limited is true, the topics of the reader count for the caller whose name is in the field caller. See shares.
 	caller  string
 	limited bool
 
@@ -82,8 +82,8 @@ type Reader struct {
 	changed []*Watch
 }
 
-// NewReaderFor returns a reader without watches. The number of topics that all readers of caller watch together is limited. See the
-// package comment. Close the reader after use.
+// NewReaderFor returns a reader without watches. The number of public topics that all readers of one caller watch together is
+// limited. See the package comment. Close the reader after use.
 func (f *Feed) NewReaderFor(caller string) *Reader {
 	r := f.NewReader()
 	r.caller, r.limited = caller, true
@@ -96,8 +96,8 @@ func (f *Feed) NewReader() *Reader {
 }
 
 // Watch watches a topic until the watch or the reader is closed. c contains the credentials of a user topic. If the topic's state
-// is known, Watch signals the reader at once. Watch fails with RATE_LIMITED if the stream or the caller cannot have more topics. A
-// watch ends with RATE_LIMITED if other callers need the topic. After both errors, the client can poll instead.
+// is known or live, Watch signals the reader at once. Watch fails with RATE_LIMITED if the stream or the caller cannot have more
+// topics. A watch ends with RATE_LIMITED if other callers need the topic. After both errors, the client can poll instead.
 func (r *Reader) Watch(key messages.Topic, c *market.Credentials) (*Watch, error) {
 	w, err := r.feed.watch(key, c, r)
 	if err == nil {
@@ -150,10 +150,10 @@ type Watch struct {
 	topic  *topic
 	reader *Reader
 	owner  *Reader // the topic may count for the caller of this reader (see shares); may be nil
-	closed bool    // only the reader's goroutine uses it
-	queued bool    // Reader.changed contains the watch; the reader's lock protects it
+	closed bool    // only the reader's goroutine uses this field
+	queued bool    // Reader.changed contains the watch; Reader.mu protects this field
 
-	// The topic's lock protects the fields below.
+	// topic.mu protects the fields below.
 	index int // the index in topic.watches, or detached
 	items Items
 	err   error
@@ -196,20 +196,20 @@ func (w *Watch) Ended() bool {
 	return w.topic.ended
 }
 
-// Only reports whether the topic has one watch.
+// Only reports whether the topic has exactly one watch.
 func (w *Watch) Only() bool {
 	readers, keepers := w.topic.watchers()
 	return readers+keepers == 1
 }
 
-// notify signals the reader. The caller holds the topic's lock.
+// notify signals the reader. topic.mu must be locked.
 func (w *Watch) notify() {
 	if w.reader != nil {
 		w.reader.markChanged(w)
 	}
 }
 
-// fail ends the watch with an error. The caller holds the topic's lock.
+// fail ends the watch with an error. topic.mu must be locked.
 func (w *Watch) fail(err error) {
 	if w.err == nil {
 		w.err = err
@@ -218,8 +218,8 @@ func (w *Watch) fail(err error) {
 	}
 }
 
-// queue queues items. If the queue would then have more than maxQueued items, it ends the watch instead. The caller holds the
-// topic's lock.
+// queue queues items for the reader. It does nothing if the watch has ended or has no reader. If the queue would then have more
+// than maxQueued items, it ends the watch instead. topic.mu must be locked.
 func (w *Watch) queue(add Items) {
 	if w.err != nil || w.reader == nil {
 		return

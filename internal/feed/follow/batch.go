@@ -6,8 +6,8 @@ import (
 	"oddsgraph/internal/feed"
 )
 
-// batch is a body that wraps states. It sends one event for the updates of all keys, at most once in the interval every. The event
-// contains the last update of each key that has an update.
+// batch is a body that wraps states. It sends one event for the updates of all keys. The field every is the minimum time between
+// two events. The event contains the last update of each key that has an update.
 type batch[T any] struct {
 	*states[T]
 	out   *publisher[[]Event[update[T]]]
@@ -31,7 +31,8 @@ func (k stateSpec[T]) openBatch(keys []string, every time.Duration) func(*publis
 	}
 }
 
-// collect is the yield function of states. It adds an update to waiting, and publishes a problem at once.
+// collect is the yield function of states. It adds an update to waiting, or merges the update with the waiting update of the same
+// key. It publishes a problem at once.
 func (b *batch[T]) collect(e Event[update[T]], _ error) bool {
 	if e.Problem != nil {
 		return b.out.problem(e.Problem) == nil
@@ -51,8 +52,8 @@ func (b *batch[T]) collect(e Event[update[T]], _ error) bool {
 	return true
 }
 
-// flush sends the waiting updates if the interval every has passed since the last event. It sends the first event when each key has
-// a value or a problem, or one interval after the first update.
+// flush sends the waiting updates if b.every has passed since the last event. It sends the first event when each key has a value or
+// a problem, or b.every after the first update.
 func (b *batch[T]) flush(now, next time.Time) (time.Time, error) {
 	if len(b.waiting) == 0 {
 		return next, nil
@@ -88,8 +89,7 @@ func (b *batch[T]) complete() bool {
 	return true
 }
 
-// resend sends the last values of all keys to the publisher's audience, as one event. The waiting updates stay until flush sends
-// them.
+// resend sends the last values of all keys to publisher.audience, as one event. The waiting updates stay until flush sends them.
 func (b *batch[T]) resend(reason Reason) error {
 	waiting, index := b.waiting, b.index
 	b.waiting, b.index = nil, make(map[string]int)

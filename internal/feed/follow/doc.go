@@ -1,13 +1,14 @@
-// Package follow turns topics of the feed into typed streams of events for the subscriptions of the graph.
+// Package follow turns topics of package feed into typed streams of events, one for each subscription of the graph.
 //
-// A stream yields [Event] values: first the present state, then its changes. A stream ends when its context ends or when its reader
-// stops. It may also end with an error, which it yields last. An event with a Problem reports a failure that does not end the
-// stream.
+// A [Stream] yields [Event] values: first the present state, then its changes. A Stream ends when its context ends or when its
+// reader stops. It may also end with an error, which it yields last. An event with a Problem reports a failure that does not end
+// the Stream. In this package, "subscription" means the client's subscription that a Stream serves. "The venue's stream" means the
+// stream whose topics the feed watches.
 //
 // # One loop and its bodies
 //
 // A [loop] waits for the feed, for timers, for REST reads and for readers that join. It then calls a [body], which implements one
-// kind of subscription. The methods of a body run one at a time, on the goroutine that ranges over the stream, and never wait.
+// kind of subscription. The methods of a body run one at a time, on the goroutine that ranges over the Stream, and never wait.
 // Subscriptions of prices, books, orders and balances have the same body, [states], because each new value replaces the whole old
 // value. Subscriptions of markets, public trades, own trades and portfolios have one body each. [StreamStatus] does not use the
 // feed and has its own loop.
@@ -20,31 +21,34 @@
 //   - after a gap
 //   - every pollInterval while the venue's stream sends no values
 //
-// A loop runs one read at a time, on another goroutine. A reason to read, or a change that a read must include, is called pending.
-// [pending] decides what is no longer pending after a read:
+// A loop runs one read at a time, on another goroutine. The type [pending] stores the reason to read and the changes that the read
+// must include. They stay pending until a read settles them:
 //
-//   - A successful read settles what was pending when the read started. Additions during the read stay pending and cause another
-//     read.
-//   - After a failure or a stale result, everything stays pending, and the next read is delayed. The delay starts at retryAfter and
-//     doubles each time, up to maxRetryAfter. It is longer if the venue's rate limit or the age of its response requires that.
-//   - If the venue's stream sends a value during the read, the result of the read is dropped.
+//   - A successful read settles what was pending when the read started. What was added during the read stays pending and causes
+//     another read.
+//   - After a failure or a stale result, everything stays pending, and the next read is delayed. The delay is random. Its maximum
+//     starts at retryAfter and doubles with each such read, up to maxRetryAfter. The delay is longer if the venue's rate limit or
+//     the age of the venue's response requires a longer delay.
+//   - If the venue's stream sends a newer value during the read, the body drops the result of the read or reads again.
 //
 // As a result, an event that reports a change never contains a value from before that change, and a failed read loses no change.
 //
 // # The first event
 //
-// Each stream sends an INITIAL event or a Problem within [Source].Timeout. If reads fail before the first event of a key, the
-// stream sends at most one Problem for the key and continues to read. If the state in the feed is not live, the stream does not
-// send it as INITIAL but reads over REST, like a query.
+// Each Stream sends an INITIAL event or a Problem within [Source].Timeout. A key is the id of a token or a market. If reads fail
+// before the first event of a key, the Stream sends at most one Problem for the key and continues to read. If the state in the feed
+// is not live, the Stream does not send this state as INITIAL but reads over REST, like a query. Only public trades are not read
+// over REST: their INITIAL event contains the trades that the feed has.
 //
 // # Readers that join
 //
-// Equal subscriptions share one stream ([Group]). A reader that joins first gets the present state. If the stream is live and
-// nothing is pending, the reader gets the state at once. If not, the reader gets the state after the next read. Therefore the state
-// is never older than the response to a query.
+// Equal subscriptions share one Stream ([Group]). The first event for a reader that joins is the present state. If the venue's
+// stream is live and nothing is pending, the reader gets the state at once. If not, the reader gets the state after the next read.
+// The reader waits at most for pollInterval, and at most for half of [Source].Timeout. If the wait ends before this limit, the
+// state is not older than the response to a query.
 //
 // # Boundaries
 //
-// The caller passes REST reads as functions. A read may wait and must obey its context. A stream calls one read at a time. Package
-// resolvers checks the arguments of subscriptions and converts events into the types of the graph.
+// Package resolvers passes REST reads as functions, checks the arguments of subscriptions, and converts events into the types of
+// the graph. A read may wait and must obey its context. A Stream calls one read at a time.
 package follow

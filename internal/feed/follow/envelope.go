@@ -21,8 +21,9 @@ type Envelope struct {
 	// Topic is the key of the event. An event never replaces an event of another topic.
 	Topic string
 	Mode  Mode
-	// State reports that the event contains the complete present state of its topic. The event replaces waiting events of this topic.
-	// No later event replaces it.
+	// State reports that the event contains the complete present state of its topic. If Mode is not Append, such an event replaces
+	// the waiting events of its topic, except those whose Mode is Append. Only another event with State may replace an event with
+	// State.
 	State bool
 	// Problem reports that the event contains only an error that does not end the stream.
 	Problem bool

@@ -49,14 +49,14 @@ type Group interface {
 	Announce(e Envelope)
 	// Waiting returns a channel that is signalled when readers wait for the present state.
 	Waiting() <-chan struct{}
-	// TakeWaiting returns a cohort of waiting readers, and signals Waiting again if more readers wait. resync reports whether these
-	// readers are old readers that have missed events, instead of new readers. ok is false if no reader waits.
+	// TakeWaiting returns a cohort of waiting readers, and signals Waiting again if more readers wait. resync is true if these
+	// readers have missed events, and false if they are new. ok is false if no reader waits.
 	TakeWaiting() (to Cohort, resync, ok bool)
 	// Join makes the cohort receive all events that are announced from now on.
 	Join(to Cohort)
 }
 
-// Source configures the streams of one subscription.
+// Source configures a Stream.
 type Source struct {
 	Feed *feed.Feed
 	// Group receives the envelopes of events. Group is nil if the stream has a single reader.
@@ -125,8 +125,8 @@ func (o *publisher[T]) sentCount() int { return o.sent }
 // setAudience sets the cohort of the next events.
 func (o *publisher[T]) setAudience(to Cohort) { o.audience = to }
 
-// stream returns a stream. Each range over the stream runs a new loop with a new body. every is the minimum time between two events
-// of a topic. open makes the body and watches its topics.
+// stream returns a Stream. Each range over the Stream runs a new loop with a new body. The parameter every is the minimum time
+// between two events of a topic. The function open makes the body and watches the topics of the body.
 func stream[T any](ctx context.Context, s Source, every time.Duration, open func(out *publisher[T], reader *feed.Reader) (body, error)) Stream[T] {
 	return func(yield func(Event[T], error) bool) {
 		out := &publisher[T]{group: s.Group, yield: yield}
@@ -175,7 +175,8 @@ func IsUnknown(err error) bool {
 	return code == market.CodeNotFound || code == market.CodeBadUserInput
 }
 
-// isRefused reports whether the venue has refused the caller. Such an error ends a stream.
+// isRefused reports whether an error means that the venue has refused the client's credentials. Such an error ends a subscription
+// of an account.
 func isRefused(err error) bool {
 	code := market.CodeOf(err)
 	return code == market.CodeUnauthenticated || code == market.CodeForbidden

@@ -7,11 +7,11 @@ import (
 	"oddsgraph/internal/market"
 )
 
-// item is the state of one key of a stream.
+// item is the state of one key of a subscription. A key is the id of a token or a market, or empty for an account.
 type item struct {
 	key string
-	// sent reports whether the stream has sent an event for the key. live and resyncs are Live and Resyncs of the feed.State that the
-	// stream used last.
+	// sent reports whether the subscription has sent an event for the key. live and resyncs are Live and Resyncs of the feed.State
+	// that the subscription used last. In states, live is false after an event with a value from REST.
 	sent, live bool
 	resyncs    uint64
 	meta       market.Meta
@@ -23,8 +23,9 @@ func (i *item) common() *item { return i }
 
 type keyed interface{ common() *item }
 
-// readItems returns a read that fetches the values of items. After the fetch, the loop's goroutine calls apply for each result. If
-// apply has set the problem of items that had none, the loop's goroutine then calls report for the first of these problems.
+// readItems returns a read that fetches the values of the items. After the fetch, the loop's goroutine calls apply for each item
+// and its result, until apply returns an error. If apply has set item.problem of items that had no problem before, the loop's
+// goroutine then calls report once, for the first of these problems.
 func readItems[I keyed, V any](items []I, fetch func(context.Context, []string) []market.Result[market.Read[V]],
 	apply func(I, market.Result[market.Read[V]]) error, report func(error) error) read {
 	return func(ctx context.Context) func() error {
@@ -52,8 +53,8 @@ func readItems[I keyed, V any](items []I, fetch func(context.Context, []string) 
 	}
 }
 
-// resendItems calls send for each item for which the stream has sent an event. It then calls report for the first problem of the
-// other items.
+// resendItems calls send for each item for which the subscription has sent an event. If other items have a problem, resendItems
+// then calls report once, for the first of these problems.
 func resendItems[I keyed](items []I, send func(I) error, report func(error) error) error {
 	var failed error
 	for _, it := range items {

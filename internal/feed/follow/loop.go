@@ -9,25 +9,26 @@ import (
 )
 
 const (
-	// streamHeadStart is the time that a new subscription waits for the venue's stream before it reads over REST.
+	// streamHeadStart is the maximum time that a new subscription waits for the venue's stream before it reads over REST.
 	streamHeadStart = 500 * time.Millisecond
 	// pollInterval is the time between REST reads of values that the venue's stream does not send. It is also the timeout of reads
-	// after the first event of a stream.
+	// after the first event of a subscription.
 	pollInterval = 5 * time.Second
 )
 
 // body implements one kind of subscription. The loop calls one method at a time. The methods must not wait. If a method returns an
-// error, the stream ends.
+// error, the subscription ends.
 type body interface {
 	// changed handles a change of a watch.
 	changed(w *feed.Watch) error
 	// nextRead returns the read to start now. If no read is due, it returns nil and the time at which the loop must call nextRead
-	// again. A zero time means that this call can wait until a watch changes. poll is true after streamHeadStart, every pollInterval,
-	// and while readers wait to join. It requests values that the stream does not send.
+	// again. A zero time means that this call can wait until a watch changes. If poll is true, nextRead also requests the values
+	// that the venue's stream does not send. poll is true at the end of streamHeadStart, every pollInterval, and while readers wait
+	// to join.
 	nextRead(now time.Time, poll bool) (read, time.Time)
 	// isCurrent reports whether the last event contains the present state. A joining reader then needs no read.
 	isCurrent() bool
-	// resend sends the state of the last event to the publisher's audience.
+	// resend sends the state of the last event to publisher.audience.
 	resend(reason Reason) error
 }
 
@@ -47,7 +48,7 @@ type sender interface {
 	problem(err error) error
 }
 
-// loop runs one stream.
+// loop runs one subscription.
 type loop struct {
 	Source
 	reader *feed.Reader
@@ -189,7 +190,7 @@ func (l *loop) deliverChanges(now time.Time) (next time.Time, err error) {
 	return next, err
 }
 
-// joiners returns the channel that is signalled when readers wait to join. It returns nil if the stream has no group.
+// joiners returns the channel that is signalled when readers wait to join. It returns nil if the subscription has no group.
 func (l *loop) joiners() <-chan struct{} {
 	if l.Group == nil {
 		return nil
@@ -229,7 +230,8 @@ func (l *loop) startRead(ctx context.Context, get read) {
 	}()
 }
 
-// recoverRead runs a read. If the read panics, apply panics with the same value on the loop's goroutine.
+// recoverRead runs a read. If the read panics, the returned function apply panics with a readPanic. The loop calls apply on its own
+// goroutine.
 func recoverRead(ctx context.Context, get read) (apply func() error) {
 	defer func() {
 		if p := recover(); p != nil {

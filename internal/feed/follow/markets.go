@@ -53,8 +53,8 @@ type marketItem struct {
 	pending pending[*pendingChange]
 }
 
-// pendingChange is a change that the stream has announced. applied reports whether the market in the last event includes the
-// change. sent reports whether an event with the kind of the change was sent.
+// pendingChange is a change that the venue's stream has announced. applied reports whether the market in the last event includes
+// the change. sent reports whether an event with the kind of the change was sent.
 type pendingChange struct {
 	market.MarketChange
 	applied, sent bool
@@ -88,8 +88,8 @@ func (b *markets) changed(w *feed.Watch) error {
 	return nil
 }
 
-// markStale sends the last market again, marked as stale. It sends nothing if the last event was already stale for the same cause
-// or a more severe one.
+// markStale sends the last market again, marked as stale. It sends nothing if there was no event yet, or if the last event was
+// already stale for the same cause or a more severe one.
 func (b *markets) markStale(m *marketItem, cause market.StaleCause) error {
 	if !m.sent || m.meta.Stale && m.meta.Cause >= cause {
 		return nil
@@ -127,7 +127,7 @@ func (b *markets) nextRead(now time.Time, poll bool) (read, time.Time) {
 }
 
 // If a change arrives during a read, a stale result of that read is dropped. maxInvalidated is the maximum number of results in a
-// row that are dropped before the first event. The next result is sent as the first event, even if it is stale.
+// row that are dropped for this reason before the first event. The next result is sent as the first event, even if it is stale.
 const maxInvalidated = 2
 
 // apply handles the result of a read for one market.
@@ -175,8 +175,8 @@ func (b *markets) apply(m *marketItem, r market.Result[market.Read[*market.Marke
 }
 
 // sendChanges sends an event for each change that was not sent yet. If there is no such change, but the market differs from before
-// or is no longer stale, sendChanges sends one event. before is the market in the last event, and stale reports whether it was
-// stale.
+// or is no longer stale, sendChanges sends one event. The parameter before is the market in the last event, and stale reports
+// whether this market was stale.
 func (b *markets) sendChanges(m *marketItem, now *market.Market, changes []*pendingChange, before *market.Market, stale bool) error {
 	sent := false
 	m.market = now
@@ -200,8 +200,8 @@ func (b *markets) sendChanges(m *marketItem, now *market.Market, changes []*pend
 	return nil
 }
 
-// sendStale sends the market of a stale read if the market differs from the last event. The changes stay pending, because the
-// market may be older than some of them.
+// sendStale sends the market of a stale read if the market differs from the last event. If not, it calls sendAnnounced. The changes
+// stay pending, because the market may be older than some of them.
 func (b *markets) sendStale(m *marketItem, now market.Read[*market.Market]) error {
 	if m.market == nil || reflect.DeepEqual(m.market, now.Value) {
 		return b.sendAnnounced(m, now.Cause)
@@ -215,8 +215,8 @@ func (b *markets) sendStale(m *marketItem, now market.Read[*market.Market]) erro
 	return b.send(m, Changed, kind)
 }
 
-// sendAnnounced sends the statuses and winners of announced changes before REST returns them. The market is then stale. All changes
-// stay pending.
+// sendAnnounced sends the statuses and winners of announced changes before REST returns them. The market is then stale. If there is
+// nothing to announce, sendAnnounced only calls markStale. All changes stay pending.
 func (b *markets) sendAnnounced(m *marketItem, cause market.StaleCause) error {
 	for _, change := range m.pending.changes {
 		if change.applied {

@@ -9,8 +9,8 @@ import (
 )
 
 const (
-	// retryAfter is the delay after a read that failed or returned a stale value. The delay doubles with each such read, up to
-	// maxRetryAfter.
+	// retryAfter is the maximum delay after a read that failed or returned a stale value. The maximum doubles with each such read
+	// in a row, up to maxRetryAfter. The delay is random, and at least half of the maximum.
 	retryAfter    = 500 * time.Millisecond
 	maxRetryAfter = 30 * time.Second
 	// maxPending is the maximum number of changes that wait for a read. If there are more, one RESYNC event replaces them.
@@ -36,8 +36,9 @@ type pending[C any] struct {
 	retry    time.Time
 }
 
-// add adds changes, and a reason if it is not empty. Only a read that starts after the call settles them. add ends the delay after
-// a failed read, because a read after the change may succeed.
+// add adds changes, and a reason if the reason is not empty. If there would be more than maxPending changes, add drops all changes
+// and sets the reason Resync. Only a read that starts after the call settles them. add ends the delay after a failed read, because
+// a read after the change may succeed.
 func (p *pending[C]) add(reason Reason, changes ...C) {
 	p.version++
 	p.wanted, p.retry = true, time.Time{}
@@ -55,7 +56,7 @@ func (p *pending[C]) add(reason Reason, changes ...C) {
 // request requests a read without a reason or changes.
 func (p *pending[C]) request() { p.wanted = true }
 
-// invalidate marks the result of the current read as outdated, for example because the stream has sent a newer value.
+// invalidate marks the result of the current read as outdated, for example because the venue's stream has sent a newer value.
 func (p *pending[C]) invalidate() { p.version++ }
 
 // ready reports whether a read may start now.
@@ -89,7 +90,8 @@ func (p *pending[C]) awaitRenewal(now time.Time, stale market.Meta) {
 	p.delay(now, renewal(now, stale))
 }
 
-// delay delays the next read by at least the time least. Everything stays pending.
+// delay delays the next read by a random backoff, or by the time in the parameter least if that is longer. Everything stays
+// pending.
 func (p *pending[C]) delay(now time.Time, least time.Duration) {
 	wait := min(retryAfter<<min(p.failures, 10), maxRetryAfter)
 	wait = wait/2 + rand.N(wait/2)
@@ -120,7 +122,7 @@ func sooner(a, b time.Time) time.Time {
 	return a
 }
 
-// renewal returns how long the venue will still return the same value, or 0 if that is unknown.
+// renewal returns the time for which the venue will still return the same value, or 0 if this time is unknown.
 func renewal(now time.Time, m market.Meta) time.Duration {
 	wait := m.Handle.Age().Renewed
 	return min(max(wait-now.Sub(m.ReceivedAt), 0), wait)

@@ -32,14 +32,15 @@ type Holding struct {
 // PortfolioSource reads an account's positions and computes their values.
 type PortfolioSource struct {
 	Account[[]market.Position]
-	// Value returns the quotes and valuations of positions, in the same order. held describes the read of the positions. If a price
-	// cannot be read, Value fails, because the sum of the values would lack a position.
+	// Value returns the quotes and valuations of the positions, in the same order. The parameter held describes the read of the
+	// positions. If a price cannot be read, Value fails, because the sum of the values would lack a position.
 	Value func(ctx context.Context, positions []market.Position, held market.Meta) ([]valuation.Quotes, []*valuation.Valuation, error)
 	// Key returns a unique key for a position.
 	Key func(*market.Position) string
 }
 
-// Portfolio follows an account's positions and their prices. every is the minimum time between two updates.
+// Portfolio follows an account's positions and their prices. The parameter every is the minimum time between two reads of the
+// positions and prices.
 func Portfolio(ctx context.Context, s Source, p PortfolioSource, every time.Duration) Stream[PortfolioUpdate] {
 	return stream(ctx, s, 0, func(out *publisher[PortfolioUpdate], reader *feed.Reader) (body, error) {
 		b := &portfolio{PortfolioSource: p, out: out, reader: reader, every: every, prices: make(map[string]*feed.Watch)}
@@ -62,8 +63,8 @@ type portfolio struct {
 	pending       pending[struct{}]
 	problem       error
 
-	// sent reports whether an event was sent. live and resyncs are Live and Resyncs of the account's state at the last event. streamed
-	// reports whether the stream had sent the positions of the last event.
+	// sent reports whether an event was sent. live and resyncs are Live and Resyncs of the account's state at the last event.
+	// streamed reports whether the venue's stream had sent the positions of the account when the last event was sent.
 	sent, live, streamed bool
 	resyncs              uint64
 	last                 valuedPositions
@@ -86,7 +87,7 @@ func (b *portfolio) changed(w *feed.Watch) error {
 			return err
 		}
 		if !b.sent && !b.headStartOver && !hasPositions(s) {
-			return nil // the stream may soon send the positions
+			return nil // the venue's stream may soon send the positions
 		}
 	}
 	b.pending.invalidate()
@@ -122,8 +123,8 @@ func (b *portfolio) nextRead(now time.Time, poll bool) (read, time.Time) {
 	}, time.Time{}
 }
 
-// value returns the positions with their quotes and valuations. If the stream is not live or has not sent the positions, value
-// reads them over REST.
+// value returns the positions with their quotes and valuations. If the account's topic is not live or has no positions, value reads
+// the positions over REST.
 func (b *portfolio) value(ctx context.Context, s feed.State) (v valuedPositions, err error) {
 	if hasPositions(s) && s.Live {
 		v.positions, v.meta = s.Account.Positions, s.Meta
@@ -237,8 +238,9 @@ func (b *portfolio) update(s feed.State, v valuedPositions) error {
 	return b.out.send(reason, "", Delta, u)
 }
 
-// reason returns the reason of the next event. It returns an empty reason if nothing has changed. same reports whether positions
-// and valuations are the same as in the last event. fresher reports whether values have become stale or fresh.
+// reason returns the reason of the next event. It returns an empty reason if nothing has changed. The parameter same reports
+// whether positions and valuations are the same as in the last event. The parameter fresher reports whether values have become
+// stale or fresh.
 func (b *portfolio) reason(s feed.State, same, fresher bool) Reason {
 	streamed := hasPositions(s)
 	live := streamed && s.Live

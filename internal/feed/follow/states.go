@@ -12,16 +12,16 @@ import (
 // stateSpec describes a subscription whose values are replaced as a whole.
 type stateSpec[T any] struct {
 	topic func(key string) messages.Topic
-	// personal reports whether the values belong to an account. The stream of an account ends when its topic ends or the venue refuses
-	// the caller.
+	// personal reports whether the values belong to an account. The subscription of an account ends when the account's topic ends
+	// or the venue refuses the credentials.
 	personal    bool
 	credentials *market.Credentials
-	// companion returns another topic of the key that the stream keeps live for queries. companion may be nil.
+	// companion returns another topic of the key that the subscription keeps live for queries. companion may be nil.
 	companion func(key string) messages.Topic
 	// state returns the value in s. ok is false if the value is unknown.
 	state func(s feed.State) (value T, ok bool)
 	equal func(a, b T) bool
-	// older reports whether the venue's sequence number of a is lower than that of b. older may be nil.
+	// older reports whether the first value has a lower sequence number of the venue than the second value. older may be nil.
 	older func(a, b T) bool
 	read  func(ctx context.Context, keys []string) []market.Result[market.Read[T]]
 	// absent reports whether a value means that the venue does not know the key. absent may be nil. unknown is the noun for a key in
@@ -31,7 +31,7 @@ type stateSpec[T any] struct {
 	mode    Mode
 }
 
-// update is an event of a stream of states.
+// update is the value of an event of states.
 type update[T any] struct {
 	Key   string
 	Value T
@@ -54,7 +54,7 @@ type states[T any] struct {
 // state is the state of one key.
 type state[T any] struct {
 	item
-	// value is the value in the last event. streamed reports whether this value came from the stream.
+	// value is the value in the last event. streamed reports whether this value came from the venue's stream.
 	value    T
 	streamed bool
 	// onStream reports whether the topic is live and has the value. No REST read is needed then.
@@ -69,7 +69,7 @@ func (k stateSpec[T]) open(keys []string) func(*publisher[update[T]], *feed.Read
 	}
 }
 
-// newStates returns the states of keys, and watches their topics.
+// newStates returns a body for the keys, and watches the topics of the keys.
 func (k stateSpec[T]) newStates(keys []string, out *publisher[update[T]], reader *feed.Reader) *states[T] {
 	b := &states[T]{stateSpec: k, out: out, watched: make(map[*feed.Watch]*state[T], len(keys)), unknown: newUnknowns(k.unknown, len(keys))}
 	for _, key := range keys {
@@ -119,12 +119,13 @@ func (b *states[T]) changed(w *feed.Watch) error {
 	}
 }
 
-// overtakenFor is the longest time for which a value from REST may be newer than the values of the stream. If the stream still
-// sends a lower sequence number later, the venue has restarted its numbers.
+// overtakenFor is the longest time for which a value from REST may be newer than the values of the venue's stream. If the venue's
+// stream still sends a lower sequence number later, the venue has restarted its numbers.
 const overtakenFor = time.Minute
 
-// sendStreamed sends a value of a live topic if it differs from the last event. It does not send a value that is older than the
-// last value from REST, because the stream will send newer values.
+// sendStreamed sends a value of a live topic. It sends nothing if the last event has an equal value of the live topic and no resync
+// has happened since. For overtakenFor, it also sends no value that is older than the last value from REST, because the venue's
+// stream will send newer values.
 func (b *states[T]) sendStreamed(it *state[T], s feed.State, value T) error {
 	it.pending.invalidate()
 	if it.sent && !it.streamed && b.older != nil && b.older(value, it.value) && time.Since(it.meta.ReceivedAt) < overtakenFor {
@@ -147,8 +148,8 @@ func (b *states[T]) sendStreamed(it *state[T], s feed.State, value T) error {
 	return b.send(it, reason, value, s.Meta)
 }
 
-// markStale sends the last value again, marked as stale. It sends nothing if the last event was already stale for the same cause or
-// a more severe one.
+// markStale sends the last value again, marked as stale. It sends nothing if there was no event yet, or if the last event was
+// already stale for the same cause or a more severe one.
 func (b *states[T]) markStale(it *state[T], cause market.StaleCause) error {
 	if !it.sent || it.meta.Stale && it.meta.Cause >= cause {
 		return nil
@@ -196,7 +197,7 @@ func (b *states[T]) nextRead(now time.Time, poll bool) (read, time.Time) {
 func (b *states[T]) apply(it *state[T], r market.Result[market.Read[T]]) error {
 	value, meta := r.Value.Value, r.Value.Meta
 	switch {
-	case it.onStream: // the stream has sent the value during the read
+	case it.onStream: // the venue's stream has sent the value during the read
 		it.pending.settle()
 		return nil
 	case b.personal && isRefused(r.Err):

@@ -19,8 +19,8 @@ type TradesUpdate struct {
 	Gap    bool
 }
 
-// Trades follows the public trades of tokens. If the feed cannot watch a token, the stream ends with an error, because the trades
-// are not read over REST.
+// Trades follows the public trades of tokens. If the feed cannot watch a token, the subscription ends with an error, because the
+// trades are not read over REST.
 func Trades(ctx context.Context, s Source, tokenIDs []string) Stream[TradesUpdate] {
 	return stream(ctx, s, 0, func(out *publisher[TradesUpdate], reader *feed.Reader) (body, error) {
 		b := &tapes{out: out, watched: make(map[*feed.Watch]*tape), unknown: newUnknowns("token", len(tokenIDs))}
@@ -42,7 +42,7 @@ type tapes struct {
 	sent    bool
 }
 
-// tape is the state of one token's trades that the stream used last.
+// tape is the state of one token's trades that the subscription used last.
 type tape struct {
 	sent, live bool
 	resyncs    uint64
@@ -68,7 +68,7 @@ func (b *tapes) send(reason Reason, trades []market.Trade, gap bool) error {
 	return b.out.send(reason, "", Append, TradesUpdate{Trades: trades, Gap: gap})
 }
 
-// sendFirst sends the first event with the trades of all tokens that are known.
+// sendFirst sends the first event with the trades of all tokens whose trades are known.
 func (b *tapes) sendFirst() error {
 	if b.sent {
 		return nil
@@ -114,8 +114,8 @@ func (b *tapes) changed(w *feed.Watch) error {
 	return b.send(reason, items.Trades, items.Gap)
 }
 
-// checkFirst sends the first event if the trades of all tokens are known. It checks each watch, because an ended watch is signalled
-// only once.
+// checkFirst sends the first event if the trades of all tokens are known, apart from the tokens that the venue does not know. It
+// checks each watch, because an ended watch is signalled only once.
 func (b *tapes) checkFirst() error {
 	waits := false
 	for w := range b.watched {

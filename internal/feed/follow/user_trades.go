@@ -13,15 +13,15 @@ import (
 )
 
 const (
-	// recheckAfter is the minimum delay before another read if a response may be older than joinedAt. The delay doubles with each such
-	// response, up to maxRecheckAfter.
+	// recheckAfter is the minimum delay before another read if a response may be older than userTrades.joinedAt. The delay doubles
+	// with each such response, up to maxRecheckAfter.
 	recheckAfter    = 2 * time.Second
 	maxRecheckAfter = 5 * time.Minute
 )
 
 // UserTrades follows the trades of an account. a.Read returns the latest trades, newest first. UserTrades uses at most MaxTrades of
-// them. a.Read must not use a cache, because a cached response may lack trades that the stream sent before the subscription. key
-// returns a unique key for a trade.
+// them. a.Read must not use a cache, because a cached response may lack trades that the venue's stream sent before the subscription
+// began. The function key returns a unique key for a trade.
 func UserTrades(ctx context.Context, s Source, a Account[queries.TradePage], key func(*market.Trade) string) Stream[TradesUpdate] {
 	return stream(ctx, s, 0, func(out *publisher[TradesUpdate], reader *feed.Reader) (body, error) {
 		_, _ = reader.Watch(a.Topic, a.Credentials) // without a watch, the trades are read over REST
@@ -41,13 +41,12 @@ type userTrades struct {
 	sentKeys *lru.Cache[string, struct{}]
 	// latest contains the last MaxTrades trades that were sent, oldest first.
 	latest []market.Trade
-	// pending contains the trades that the stream has sent while a read is needed.
+	// pending contains the trades that the venue's stream has sent while a read is needed.
 	pending pending[market.Trade]
 	problem error
 	// joinedAt is the time at which the account's topic became live or had its last gap. A response from before joinedAt may lack
-	// trades that the stream did not send.
-	// readBegan is the start of the current read.
-	// recheckAt is the time of the next read if the last response may be from before joinedAt. If not, recheckAt is zero.
+	// trades that the venue's stream has not sent either. readBegan is the start of the current read. recheckAt is the time of the
+	// next read if the last response may be from before joinedAt. If not, recheckAt is zero.
 	joinedAt, readBegan, recheckAt time.Time
 	// rechecks is the number of responses in a row that may be from before joinedAt.
 	rechecks int
@@ -85,7 +84,7 @@ func (b *userTrades) changed(w *feed.Watch) error {
 	return nil
 }
 
-// send sends an event with those of the trades that were not sent before.
+// send sends an event with those of the trades that were not sent before. It sends no Changed event without a new trade or a gap.
 func (b *userTrades) send(reason Reason, trades []market.Trade, gap bool) error {
 	fresh := make([]market.Trade, 0, len(trades))
 	for i := range trades {

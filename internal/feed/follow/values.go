@@ -10,7 +10,7 @@ import (
 	"oddsgraph/internal/market/messages"
 )
 
-// PriceUpdate is an event with a token's price. Spread is nil if the venue has sent only the price.
+// PriceUpdate is an event with a token's price. Spread is nil if only the price is known.
 type PriceUpdate struct {
 	Price  *market.Price
 	Spread *market.Spread
@@ -22,13 +22,13 @@ type PriceUpdate struct {
 // ReadPrices reads the prices of tokens and returns them in the order of the ids.
 type ReadPrices func(ctx context.Context, tokenIDs []string) []market.Result[market.Read[*market.Price]]
 
-// Prices follows the prices of tokens. every is the minimum time between two events of a token.
+// Prices follows the prices of tokens. The parameter every is the minimum time between two events of a token.
 func Prices(ctx context.Context, s Source, tokenIDs []string, every time.Duration, read ReadPrices) Stream[PriceUpdate] {
 	return mapStream(stream(ctx, s, every, prices(read).open(tokenIDs)), priceUpdate)
 }
 
-// PriceLists is like Prices, but each event contains all prices that have changed since the last event. every is the minimum time
-// between two events.
+// PriceLists is like Prices, but each event contains all prices that have changed since the last event. The parameter every is the
+// minimum time between two events.
 func PriceLists(ctx context.Context, s Source, tokenIDs []string, every time.Duration, read ReadPrices) Stream[[]Event[PriceUpdate]] {
 	return mapStream(stream(ctx, s, 0, prices(read).openBatch(tokenIDs, every)), func(_ Reason, list []Event[update[PriceUpdate]]) []Event[PriceUpdate] {
 		out := make([]Event[PriceUpdate], len(list))
@@ -69,8 +69,9 @@ type BookUpdate struct {
 	Meta       market.Meta
 }
 
-// Book follows a token's book. every is the minimum time between two events. If deltas is true and the venue sends sequence
-// numbers, events contain only the changed levels. Initial and Resync events always contain the whole book.
+// Book follows a token's book, cut to the given depth. The parameter every is the minimum time between two events. If deltas is
+// true and the venue sends sequence numbers, Changed and Freshness events contain only the changed levels. Initial and Resync
+// events always contain the whole book.
 func Book(ctx context.Context, s Source, tokenID string, depth int, deltas bool, every time.Duration, read func(ctx context.Context) (market.Read[*market.Book], error)) Stream[BookUpdate] {
 	mode := Replace
 	if deltas {
@@ -107,7 +108,8 @@ func Book(ctx context.Context, s Source, tokenID string, depth int, deltas bool,
 	})
 }
 
-// Account contains the topic of an account and a function that reads one part of the account. Read finds the caller in its context.
+// Account contains the topic of an account and a function that reads one part of the account. Read takes the caller and the
+// credentials from its context (see package reqctx).
 type Account[T any] struct {
 	Topic       messages.Topic
 	Credentials *market.Credentials
