@@ -139,8 +139,8 @@ func TestLots(t *testing.T) {
 	}
 }
 
-// TestEqualFills checks that equal fills without ids are kept if their messages have different sequence numbers. A repeated message
-// must add nothing, and the keys must equal the keys over REST.
+// TestEqualFills checks that equal fills without ids are kept if their messages have different sequence numbers. A message without
+// a number must add no fill that equals an earlier one, and the keys must equal the keys over REST.
 func TestEqualFills(t *testing.T) {
 	fill := func(price string) market.Trade {
 		return market.Trade{MarketID: "M", Outcome: "YES", Side: market.SideBuy, SideRaw: "BUY", Price: market.MustDecimal(price), Size: market.MustDecimal("10"),

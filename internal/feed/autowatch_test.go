@@ -417,7 +417,7 @@ func TestAutoWatchesWaitForRoom(t *testing.T) {
 			t.Fatalf("%q are watched", open)
 		}
 		reader.Close()
-		time.Sleep(2 * time.Second) // longer than Config.Linger, so topics without watches close
+		time.Sleep(2 * time.Second) // longer than retryEvery, so the feed closes a lingering topic for the auto-watch
 		if open := r.up.open(); !slices.Contains(open, "orderbook a") || !slices.Contains(open, "prices a") {
 			t.Errorf("%q are watched", open)
 		}

@@ -58,7 +58,8 @@ func (c *chaos) linkOf(t messages.Topic) *link {
 	return c.links[n%chaosLinks]
 }
 
-// topicOnLink returns a topic and its link. If chaos.wire is not nil, the topic may have no link. The results are then down.
+// topicOnLink returns a topic and its link. If no link has the topic, topicOnLink returns a topic that is down. If chaos.wire is
+// not nil, the link may then be down as well.
 func (c *chaos) topicOnLink(t messages.Topic) (*link, *linkTopic) {
 	l := c.wire.linkOf(t)
 	if c.wire == nil {

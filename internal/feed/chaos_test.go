@@ -241,8 +241,8 @@ func playChaos(t *testing.T, seed uint64, wired bool) (c *chaos, err error) {
 	return c, err
 }
 
-// TestChaos publishes 10,000 updates of 20 tokens over unreliable links. It compares each event and each query with the state of
-// the venue that has the same sequence number. CHAOS=60 in the environment adds 60 seeds.
+// For each seed, TestChaos publishes at least 10,000 updates of 20 tokens over unreliable links. It compares each event and each
+// query with the state of the venue that has the same sequence number. CHAOS=60 in the environment adds 60 seeds.
 func TestChaos(t *testing.T) {
 	chaosOf(t, false, []uint64{1, 2, 3}, "half an update", "crossed snapshot", "close", "put off", "subscribed anew")
 }

@@ -300,7 +300,7 @@ func changes(from, to venueBook) []market.LevelChange {
 	return out
 }
 
-// remember stores the state of a token in the history.
+// remember stores the book and the price of a token in c.history and c.prices, and the book's number in k.sent.
 func (c *chaos) remember(k *token) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

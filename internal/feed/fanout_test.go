@@ -216,7 +216,7 @@ func TestDownEndsASessionWithOneWrite(t *testing.T) {
 		if n := live(topics); n != 0 || r.sink.staleCalls != cuts {
 			t.Errorf("%d books are fresh when all are down", n)
 		}
-		// The first session counts a topic only once that went down and came up again.
+		// If a topic goes down and comes up again, the first session counts it only once.
 		r.upNow(topics...)
 		r.downNow(topics[0])
 		r.upNow(topics[0])

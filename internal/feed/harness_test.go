@@ -286,8 +286,7 @@ func levels(s string) []market.Level {
 	return out
 }
 
-// parseBook parses bids and asks such as ".50x10 .40x5
-// .60x7". The best levels come first.
+// parseBook parses bids and asks such as ".50x10 .40x5 | .60x7". The best levels come first.
 func parseBook(id, s string) *market.Book {
 	bids, asks, _ := strings.Cut(s, "|")
 	return &market.Book{TokenID: id, Bids: market.NewSide(levels(bids)), Asks: market.NewSide(levels(asks)), Depth: 200}
@@ -359,7 +358,7 @@ func showTrades(trades []market.Trade) string {
 	return strings.Join(out, " ")
 }
 
-// RecordPoll and AutoWatch call the same method of Feed twice, for the prices and for the books of tokens.
+// RecordPoll and AutoWatch call the method of Feed that has the same name twice: for the prices and for the books of the tokens.
 func (r *testFeed) RecordPoll(poll uint64, tokenIDs []string) {
 	for _, c := range []messages.Channel{messages.ChannelPrices, messages.ChannelOrderbook} {
 		r.Feed.RecordPoll(poll, "", c, tokenIDs)

@@ -64,7 +64,7 @@ func (v *bareVenue) wrote(kind string) (found bool) {
 }
 
 // TestLossBetweenParts checks that the book is stale until the next snapshot if a message is lost after the stream client has
-// received it.
+// received it, or if the stream client cannot use a message.
 func TestLossBetweenParts(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		v := &bareVenue{toClient: make(chan string, 10), fromClient: make(chan string, 100), done: make(chan struct{})}

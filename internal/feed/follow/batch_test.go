@@ -89,7 +89,8 @@ func TestPriceListsJoin(t *testing.T) {
 	})
 }
 
-// TestPriceListsReportProblems checks that failed reads and unknown tokens are reported as problems that do not end the stream.
+// TestPriceListsReportProblems checks that a failed read is reported as a problem that does not end the stream, and that the stream
+// ends when all its tokens are unknown.
 func TestPriceListsReportProblems(t *testing.T) {
 	bubble(t, func(t *testing.T, s *testVenue) {
 		r := &restSource[*market.Price]{err: errDown}

@@ -26,7 +26,7 @@ const timeout = 30 * time.Second
 // upstream is a feed.Upstream that accepts a limited number of topics.
 type upstream struct {
 	mu   sync.Mutex
-	room int // the maximum number of public topics; 0 means that there is no maximum
+	room int // the maximum number of topics, including accounts; 0 means that there is no maximum
 	open map[messages.Topic]bool
 }
 

@@ -32,7 +32,7 @@ func TestMarketChangesWhileItIsRead(t *testing.T) {
 		time.Sleep(time.Second)
 		f.want(showMarket, "CHANGE STATUS a/CLOSED")
 
-		// The result must be the same if the cache marks the read as stale.
+		// A second change of the same kind during a read also causes another read.
 		r.set(marketNow("b", market.StatusClosed))
 		s.announce("METADATA", "")
 		time.Sleep(500 * time.Millisecond)
@@ -129,7 +129,7 @@ func TestMarketReadFails(t *testing.T) {
 	})
 }
 
-// TestMarketOutage checks that a market is polled while the stream is down, and read again when the stream is up.
+// TestMarketOutage checks that a market is polled while its topic is not live, and read again when the topic becomes live.
 func TestMarketOutage(t *testing.T) {
 	bubble(t, func(t *testing.T, s *testVenue) {
 		r := &restSource[*market.Market]{value: marketNow("a", market.StatusOpen)}
@@ -151,7 +151,8 @@ func TestMarketOutage(t *testing.T) {
 	})
 }
 
-// TestManyChangesOfAMarket checks that one RESYNC replaces more than maxPending changes.
+// TestManyChangesOfAMarket checks that more than maxPending changes cause fewer events than changes, and that the last event has
+// the last state of the market.
 func TestManyChangesOfAMarket(t *testing.T) {
 	bubble(t, func(t *testing.T, s *testVenue) {
 		r := &restSource[*market.Market]{value: marketNow("a", market.StatusOpen)}

@@ -56,7 +56,7 @@ func showPortfolio(u follow.PortfolioUpdate) string {
 	return out
 }
 
-// TestPortfolio follows an account while the stream is up, down and up again.
+// TestPortfolio follows an account while its topic is live, and after the topic has gone down while reads fail and then succeed.
 func TestPortfolio(t *testing.T) {
 	bubble(t, func(t *testing.T, s *testVenue) {
 		r, p := &restSource[*[]market.Position]{value: positionsOf("T", "U")}, newPriced("0.5")
@@ -126,7 +126,7 @@ func TestNoRoomForOneToken(t *testing.T) {
 	})
 }
 
-// TestChangesWhileAPortfolioIsRead checks that several changes during a read cause one more read.
+// TestChangesWhileAPortfolioIsRead checks that a price that arrives during a read causes another read.
 func TestChangesWhileAPortfolioIsRead(t *testing.T) {
 	bubble(t, func(t *testing.T, s *testVenue) {
 		r, p := &restSource[*[]market.Position]{value: positionsOf("T")}, newPriced("0.5")

@@ -13,7 +13,7 @@ import (
 	"oddsgraph/internal/market/reqctx"
 )
 
-// TestPricesInAnOutage checks that prices are polled over REST while the stream is down.
+// TestPricesInAnOutage checks that prices are polled over REST while the venue's stream is down.
 func TestPricesInAnOutage(t *testing.T) {
 	bubble(t, func(t *testing.T, s *testVenue) {
 		r := &restSource[*market.Price]{value: priceOf("T", "0.4")}
@@ -50,7 +50,8 @@ func TestPricesInAnOutage(t *testing.T) {
 	})
 }
 
-// TestInitialInAnOutage checks that the first event during an outage has a value from REST, not the old value of the stream.
+// TestInitialInAnOutage checks that the first event during an outage has a value from REST, not the old value of the venue's
+// stream.
 func TestInitialInAnOutage(t *testing.T) {
 	bubble(t, func(t *testing.T, s *testVenue) {
 		r := &restSource[*market.Price]{value: priceOf("T", "0.4")}
@@ -65,7 +66,8 @@ func TestInitialInAnOutage(t *testing.T) {
 	})
 }
 
-// TestJoiners checks that readers that join get a state that is at least as new as the response to a query.
+// TestJoiners checks that readers that join get a state that is at least as new as the response to a query, or the last state if no
+// read ends within pollInterval.
 func TestJoiners(t *testing.T) {
 	bubble(t, func(t *testing.T, s *testVenue) {
 		r, g := &restSource[*market.Price]{value: priceOf("T", "0.4")}, newReaders()
@@ -139,7 +141,7 @@ func TestJoinersGetTheProblem(t *testing.T) {
 // TestIntervalKeepsNoBacklog checks that only the latest price waits for the interval.
 func TestIntervalKeepsNoBacklog(t *testing.T) {
 	bubble(t, func(t *testing.T, s *testVenue) {
-		r := &restSource[*market.Price]{value: priceOf("T", "0.50")} // the stream would end if the venue did not know the token
+		r := &restSource[*market.Price]{value: priceOf("T", "0.50")} // the subscription would end if the venue did not know the token
 		f := run(t, follow.Prices(s.ctx, s.source(), []string{"T"}, time.Second, r.list))
 		s.live(pricesOf("T"))
 		for n := range 100 {
@@ -157,7 +159,7 @@ func TestIntervalKeepsNoBacklog(t *testing.T) {
 	})
 }
 
-// TestStaleRead checks that one stale read is not reported, but several in a row are.
+// TestStaleRead checks that one stale read of an unchanged price is not reported, but several in a row are.
 func TestStaleRead(t *testing.T) {
 	bubble(t, func(t *testing.T, s *testVenue) {
 		r := &restSource[*market.Price]{value: priceOf("T", "0.4"), meta: staleMeta}
@@ -214,7 +216,7 @@ func TestUnknownOrders(t *testing.T) {
 	})
 }
 
-// TestStreamOvertakesARead checks that the result of a read is dropped if the stream sends a value during the read.
+// TestStreamOvertakesARead checks that the result of a read is dropped if the venue's stream sends a value during the read.
 func TestStreamOvertakesARead(t *testing.T) {
 	bubble(t, func(t *testing.T, s *testVenue) {
 		r := &restSource[*market.Price]{value: priceOf("T", "0.4"), takes: 2 * time.Second}
@@ -232,7 +234,7 @@ func TestStreamOvertakesARead(t *testing.T) {
 	})
 }
 
-// TestStreamWaitsForItsRead checks that a stream ends only after its read has ended.
+// TestStreamWaitsForItsRead checks that a stream cancels its read and ends without an error when its context ends.
 func TestStreamWaitsForItsRead(t *testing.T) {
 	bubble(t, func(t *testing.T, s *testVenue) {
 		ctx, cancel := context.WithCancel(s.ctx)
@@ -274,7 +276,7 @@ func TestIntervalDoesNotDelayTheFirstState(t *testing.T) {
 	})
 }
 
-// TestStreamCatchesUp checks that books of the stream are not sent while they are older than the last book from REST.
+// TestStreamCatchesUp checks that books of the venue's stream are not sent while they are older than the last book from REST.
 func TestStreamCatchesUp(t *testing.T) {
 	bubble(t, func(t *testing.T, s *testVenue) {
 		key := messages.Topic{Channel: messages.ChannelOrderbook, ID: "T"}

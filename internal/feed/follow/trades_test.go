@@ -35,7 +35,7 @@ func (s *testVenue) userTrades(r *restSource[*queries.TradePage]) follow.Stream[
 	return follow.UserTrades(s.ctx, s.source(), follow.Account[queries.TradePage]{Topic: account, Read: r.read}, func(t *market.Trade) string { return t.TradeID })
 }
 
-// TestUserTradesWhileTheStreamOpens checks that a read that starts before the stream is up is followed by another read.
+// TestUserTradesWhileTheStreamOpens checks that a read that starts before the account's topic is live is followed by another read.
 func TestUserTradesWhileTheStreamOpens(t *testing.T) {
 	bubble(t, func(t *testing.T, s *testVenue) {
 		r := &restSource[*queries.TradePage]{value: pageOf("t1"), takes: 2 * time.Second}
