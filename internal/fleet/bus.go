@@ -33,8 +33,8 @@ var (
 const (
 	// connectTimeout bounds the time to open the connection of a Bus.
 	connectTimeout = 3 * time.Second
-	// busTimeout bounds a call of a Bus. No client's request waits for such a call, so busTimeout may be longer than Config.Timeout.
-	// It must be short enough to renew a lease in time.
+	// A call of a Bus takes at most busTimeout, or Config.Timeout if that is longer. No client's request waits for such a call.
+	// busTimeout must be short enough to renew a lease in time.
 	busTimeout = 250 * time.Millisecond
 )
 
@@ -71,7 +71,7 @@ func (b *Bus) Receive(ctx context.Context, handle func(text string)) error {
 // channel returns the name of the pub/sub channel. Replicas of different versions use different channels.
 func (b *Bus) channel() string { return b.f.prefix + "relay:" + b.f.cfg.Version }
 
-// connect opens a client. rueidis.NewClient takes no context, so it runs in a separate goroutine.
+// connect opens a client. rueidis.NewClient takes no context, so connect calls it in a separate goroutine.
 func (b *Bus) connect(ctx context.Context) (rueidis.Client, error) {
 	ctx, cancel := context.WithTimeout(ctx, connectTimeout)
 	defer cancel()
@@ -107,7 +107,7 @@ func (b *Bus) connect(ctx context.Context) (rueidis.Client, error) {
 	}
 }
 
-// do runs a command on the connection that Receive has opened.
+// do calls fn with the client that Receive has opened. While there is no client, do returns errNoBus.
 func do[T any](ctx context.Context, b *Bus, command string, fn func(context.Context, rueidis.Client) (T, error)) (value T, err error) {
 	client := b.client.Load()
 	if client == nil {

@@ -9,7 +9,7 @@ import (
 const (
 	// failures is the number of failed calls in a row that open the circuit.
 	failures = 5
-	// While the circuit is open, the pause between two probes doubles from minPause to maxPause.
+	// While the circuit is open, the pause between two probes doubles from minPause to maxPause; see circuit.pause.
 	minPause, maxPause = time.Second, 30 * time.Second
 )
 
@@ -59,8 +59,8 @@ func (c *circuit) close() {
 	c.open, c.failed, c.paused, c.since = false, 0, 0, time.Now()
 }
 
-// pause returns the wait before the next probe. The wait is partly random, so that replicas do not send their probes at the same
-// time.
+// pause returns the wait before the next probe. A random part of up to a quarter is subtracted from the wait, so that replicas do
+// not send their probes at the same time.
 func (c *circuit) pause() time.Duration {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -35,7 +35,8 @@ func (c *serverClock) measure(sent, received, server time.Time) {
 	c.offset, c.took, c.at = server.Sub(sent.Add(took/2)), took, received
 }
 
-// reset removes the measurement, because the next response may come from another server.
+// reset makes the next measurement replace the last one, because the next response may come from another server. Until then, the
+// last measurement stays in use.
 func (c *serverClock) reset() {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -25,8 +25,8 @@ const DefaultTimeout = 25 * time.Millisecond
 const (
 	// tickEvery is the time between two calls of the script tick.lua; see Fleet.tick.
 	tickEvery = time.Second
-	// probeTimeout bounds a probe while the circuit is open. A probe may have to connect, so probeTimeout is longer than
-	// Config.Timeout.
+	// probeTimeout bounds the call of tick.lua in a probe. The client may have to connect again, so probeTimeout is longer than
+	// DefaultTimeout.
 	probeTimeout = 2 * time.Second
 	// rebuildAfter is the number of failed probes after which a new client replaces the old one. The old client may keep a connection
 	// that is dead or that leads to a former primary.
@@ -45,23 +45,23 @@ var (
 type Config struct {
 	// URL is the address of Redis, in the form of the flag --shared-url. It may contain a password, so it is never logged.
 	URL string
-	// Venue is the URL of the venue. Each venue has its own keys.
+	// Venue is the URL of the venue. Each venue has its own keys in Redis.
 	Venue string
-	// Timeout bounds each call to Redis. If it is 0, it is DefaultTimeout.
+	// Timeout bounds each call to Redis, except probes and the calls of a Bus. If Timeout is 0, Open uses DefaultTimeout.
 	Timeout time.Duration
 	// CallTimeout is the greatest duration of one call to the venue.
 	CallTimeout time.Duration
-	// Version is the version of the program. Replicas of different versions share no values.
+	// Version is the version of the program. Replicas of different versions share neither values nor the stream.
 	Version string
 	// Span is the time for which the venue counts a call against its limit. A granted call must be sent within the time Use after
-	// Fleet.Ask. If Span or Use is 0, it is DefaultSpan or DefaultUse.
+	// Fleet.Ask. If Span is 0, Open uses DefaultSpan. If Use is 0, Open uses DefaultUse.
 	Span, Use time.Duration
-	// Observe is called after each call to Redis. result is one of the constants ResultOK to ResultRefused. Observe may be nil. It
-	// must be safe for concurrent use and must not wait.
+	// Observe is called after each call to Redis, and for each call that was refused before it was sent. The parameter result is one
+	// of the constants ResultOK to ResultRefused. Observe may be nil. It must be safe for concurrent use and must not wait.
 	Observe func(command, result string, took time.Duration)
 	// Clock is the source of time. If it is nil, Open uses the system clock.
 	Clock market.Clock
-	// Log is the logger for changes of the circuit. If it is nil, Open uses slog.Default.
+	// Log is the logger. If it is nil, Open uses slog.Default.
 	Log *slog.Logger
 }
 
@@ -146,12 +146,12 @@ func parse(url string) (rueidis.ClientOption, error) {
 	option.ReadBufferEachConn, option.WriteBufferEachConn = 64<<10, 64<<10
 	option.ClientSetInfo = rueidis.DisableClientSetInfo
 	option.ClientName = cmp.Or(option.ClientName, "oddsgraph")
-	// Sentinels use the same dialer as the primary.
+	// Use the same TLS configuration and dialer for the sentinels as for the primary.
 	option.Sentinel.TLSConfig, option.Sentinel.Dialer = option.TLSConfig, option.Dialer
 	return option, nil
 }
 
-// Close sends the waiting notes to Redis, waits for the goroutines and closes the connection.
+// Close tries to send the waiting notes for end.lua to Redis, waits for the goroutines and closes the connection.
 func (f *Fleet) Close() {
 	f.mu.Lock()
 	f.closed = true
@@ -161,7 +161,7 @@ func (f *Fleet) Close() {
 	f.setClient(nil)
 }
 
-// start runs fn in a goroutine. Close waits for the goroutine. If the fleet is closed, start returns false.
+// start runs fn in a goroutine. Close waits for the goroutine. If the fleet is closed, start returns false and does not run fn.
 func (f *Fleet) start(fn func()) bool {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -172,7 +172,8 @@ func (f *Fleet) start(fn func()) bool {
 	return true
 }
 
-// call runs a command with the client and passes the result to the circuit. It returns after Config.Timeout at the latest.
+// call calls fn with the client and passes the result to the circuit. While the circuit is open, call returns errOpen. It returns
+// after Config.Timeout at the latest.
 func call[T any](f *Fleet, ctx context.Context, command string, fn func(context.Context, rueidis.Client) (T, error)) (value T, err error) {
 	client := f.client.Load()
 	if client == nil || !f.circuit.closed() {
@@ -193,8 +194,8 @@ func call[T any](f *Fleet, ctx context.Context, command string, fn func(context.
 	return value, err
 }
 
-// within runs a command with a client and returns after timeout at the latest. The client may return long after the end of its
-// context, so fn runs in its own goroutine.
+// within calls fn with a client and returns after timeout at the latest. fn may return long after its context has ended, so fn runs
+// in its own goroutine.
 func within[T any](f *Fleet, ctx context.Context, timeout time.Duration, command string, client rueidis.Client, fn func(context.Context, rueidis.Client) (T, error)) (value T, err error) {
 	began := time.Now()
 	defer func() { f.observe(command, result(ctx, err), time.Since(began)) }()

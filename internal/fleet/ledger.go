@@ -21,8 +21,8 @@ const (
 	slack = 10 * time.Millisecond
 	// askAgain is the time to wait before the next Ask if Redis has not answered the last one.
 	askAgain = time.Second
-	// maxEnds bounds the number of notes that wait for Redis. If the note of an ended call is lost, the call counts for longer than
-	// necessary.
+	// maxEnds bounds the number of notes that wait for Redis. If there are more, the first ones are lost. If the note of an ended call
+	// is lost, the call counts for longer than necessary.
 	maxEnds = 4096
 	// maxNotes bounds the number of notes in one call of end.lua.
 	maxNotes = 256
@@ -50,9 +50,9 @@ func (f *Fleet) keepGranted() time.Duration {
 	return f.cfg.Span + slack + f.cfg.Use + f.cfg.CallTimeout
 }
 
-// Ask requests n calls of a scope; see ratelimit.Ledger. Redis grants all replicas together at most limit calls in any minute. Ask
-// does not wait. Another goroutine calls answered once; if the fleet is closed, answered may never be called. If Redis does not
-// answer, calls is empty and left is 0.
+// Ask requests n calls of a scope; see ratelimit.Ledger. Redis grants all replicas together at most limit calls of the scope in any
+// Config.Span. Ask does not wait. Another goroutine calls answered once; if the fleet is closed, answered may never be called. If
+// Redis does not answer, answered gets no calls, and its argument left is 0.
 func (f *Fleet) Ask(scope string, limit, n int, answered func(calls []string, left int, again, hold time.Duration)) {
 	prefix := f.replica + "." + strconv.FormatUint(f.asks.Add(1), 36) + "."
 	asked := func() {
@@ -92,8 +92,8 @@ func names(prefix string, n int) []string {
 	return list
 }
 
-// End tells Redis that the granted calls in ended have ended now, and that the granted calls in unused were not made. It does not
-// wait.
+// End tells Redis which granted calls have ended now and which granted calls were not made: the calls named in the parameters ended
+// and unused. It does not wait.
 func (f *Fleet) End(scope string, ended, unused []string) {
 	now, notes := f.clock.Now(), make([]note, 0, len(ended)+len(unused))
 	for _, call := range ended {
@@ -111,7 +111,8 @@ func (f *Fleet) Hold(scope string, until time.Time) {
 	f.note(note{scope, "hold", "hold", until})
 }
 
-// note is a triple of arguments for end.lua. what is "ended", "unused" or "hold".
+// note is a triple of arguments for end.lua. The field what is "ended", "unused" or "hold". at is the time of the end of the call,
+// or the end of the hold.
 type note struct {
 	scope, what, call string
 	at                time.Time
@@ -125,7 +126,7 @@ func (n note) ms(now time.Time) int64 {
 	return max(now.Sub(n.at), 0).Milliseconds()
 }
 
-// ends contains the notes that wait for Redis, oldest first.
+// ends contains the notes that wait for Redis. Notes that could not be sent are appended again.
 type ends struct {
 	mu   sync.Mutex
 	list []note
@@ -147,7 +148,7 @@ func (f *Fleet) wakeEnds() {
 	}
 }
 
-// sendEnds sends the notes until the fleet is closed. While the circuit is open, the notes wait.
+// sendEnds sends the notes until the fleet is closed, and then tries to send the rest. While the circuit is open, the notes wait.
 func (f *Fleet) sendEnds() {
 	for f.ctx.Err() == nil {
 		select {
@@ -179,7 +180,7 @@ func (f *Fleet) sendEnds() {
 	}
 }
 
-// takeNotes removes and returns the oldest notes, as far as they have the same scope, but at most maxNotes.
+// takeNotes removes and returns the first notes of the list that have the same scope, but at most maxNotes.
 func (f *Fleet) takeNotes() []note {
 	f.ends.mu.Lock()
 	defer f.ends.mu.Unlock()

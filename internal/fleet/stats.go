@@ -32,12 +32,12 @@ const (
 	// ResultOK means that Redis answered. ResultTimeout means that Redis did not answer in time. ResultFailed means that the
 	// connection or Redis returned an error.
 	ResultOK, ResultTimeout, ResultFailed = "ok", "timeout", "failed"
-	// ResultCancelled means that the caller gave up. ResultRefused means that the call was not sent, because the circuit was open
-	// or too many calls were running.
+	// ResultCancelled means that the context of the calling function ended. ResultRefused means that the call was not sent, because
+	// the circuit was open, too many calls were running, or the Fleet was closed.
 	ResultCancelled, ResultRefused = "cancelled", "refused"
 )
 
-// result returns the result of a call that returned err. ctx is the context of the caller.
+// result returns the result of a call that returned err. ctx is the context of the calling function.
 func result(ctx context.Context, err error) string {
 	switch {
 	case err == nil:

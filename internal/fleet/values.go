@@ -22,7 +22,8 @@ var claimScript, putScript = rueidis.NewLuaScript(claimText), rueidis.NewLuaScri
 
 const (
 	// A record in Redis consists of recordMark, the times asked and came, and the value. Each time is a server time with stampLen
-	// digits. Drop replaces a record by dropMark and the present time. Redis then rejects the records of calls that started earlier.
+	// digits. Drop replaces a record by dropMark and the present time plus clockError. Redis then rejects the records of calls that
+	// started earlier.
 	recordMark, dropMark = 'R', 'D'
 	stampLen             = 16
 	// dropFor is the lifetime of a dropMark: the greatest time for which a response to an earlier call may still arrive.
@@ -44,8 +45,9 @@ type Record = struct {
 // the value.
 type Found = func(i int, value []byte, asked, came time.Time)
 
-// valueKeys returns the names under which Redis stores the keys of a kind. The names contain the version of the program and the
-// time of the kind's last flush. So replicas of other versions, and replicas that do not know the flush yet, use other names.
+// valueKeys returns the names under which Redis stores the records of keys of a kind. The names contain the version of the program
+// and the time of the kind's last flush. So replicas of other versions, and replicas that do not know the flush yet, use other
+// names.
 func (f *Fleet) valueKeys(kind string, keys []string) []string {
 	f.mu.Lock()
 	generation := f.flushes[kind].at
@@ -88,8 +90,8 @@ func (f *Fleet) pass(records []string, found Found) {
 }
 
 // Claim calls found for each key that has a record, and tries to claim the other keys. ours reports for each key whether this
-// replica has claimed the key and must fetch it. If a key has no record and ours is false, another replica has claimed the key. A
-// claim ends after the time hold at the latest. If Redis does not answer, ours is true for all keys.
+// replica has claimed the key and must fetch it. If a key has no record and its element of ours is false, an earlier claim of the
+// key has not ended. A claim ends after the time hold at the latest. If Redis does not answer, ours is true for all keys.
 func (f *Fleet) Claim(ctx context.Context, kind string, keys []string, hold time.Duration, found Found) (ours []bool) {
 	ours = make([]bool, len(keys))
 	names := f.valueKeys(kind, keys)
@@ -117,8 +119,8 @@ func lockKeys(names []string) []string {
 	return locks
 }
 
-// Put stores records in Redis and ends this replica's claims of their keys. asked and came are the start and the end of the call to
-// the venue. Put does not wait.
+// Put stores records in Redis and ends this replica's claims of their keys. It does not store a record whose Keep is less than 1 ms
+// or whose Value is longer than maxValue. asked and came are the start and the end of the call to the venue. Put does not wait.
 func (f *Fleet) Put(kind string, records []Record, asked, came time.Time) {
 	keys := make([]string, len(records))
 	args := []string{f.replica, f.stamp(asked)}
@@ -163,8 +165,8 @@ type flush struct {
 	key        string
 }
 
-// Flush removes all records of a kind. Within a second the other replicas flush key from their own caches, or the whole kind if
-// key is empty. Flush does not wait.
+// Flush removes all records of a kind. Within about a second, the other replicas flush the key from their own caches. They flush
+// the whole kind if key is empty. Flush does not wait.
 func (f *Fleet) Flush(kind, key string) {
 	f.mu.Lock()
 	last := f.flushes[kind]

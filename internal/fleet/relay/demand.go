@@ -31,8 +31,8 @@ func (p *pass) want(ctx context.Context, topics []messages.Topic) {
 	}
 }
 
-// demand tells the Bus which topics this replica wants, and reads which topics of its shards the other replicas want. It does so
-// once in each wantEvery.
+// demand tells the Bus which topics this replica wants, and reads which topics of its shards any replica wants. It does so once
+// every wantEvery, and again in the next pass after an error.
 func (p *pass) demand(ctx context.Context, now time.Time) {
 	if now.Before(p.wantAt) {
 		return
@@ -74,7 +74,8 @@ func (p *pass) readDemand(ctx context.Context, shards []int) {
 	}
 }
 
-// syncHolds opens the topics of this replica's shards that other replicas want, and closes the topics that they no longer want.
+// syncHolds opens a Hold for each topic in remote and closes all other Holds. From remote, it first removes the topics that no
+// replica wants any more, and the topics of shards that this replica does not own.
 func (p *pass) syncHolds(now time.Time) {
 	open := make(map[messages.Topic]bool)
 	p.mu.Lock()

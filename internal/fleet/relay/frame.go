@@ -29,9 +29,10 @@ const (
 	// frameWant contains topics that the sender wants. frameResync contains topics whose snapshots the sender needs.
 	frameWant   frameKind = 'w'
 	frameResync frameKind = 'r'
-	// frameBeat contains the number of the last message of each topic of a shard that is up.
+	// frameBeat contains the last number of each topic of a shard to which the owner's subscription is up.
 	frameBeat frameKind = 'b'
-	// frameMessage contains a message. frameRefused contains a topic that the venue has rejected.
+	// frameMessage contains a message of a topic. frameRefused contains a topic that the venue has rejected, or for which the owner's
+	// client has no room.
 	frameMessage frameKind = 'm'
 	frameRefused frameKind = 'x'
 )
@@ -50,7 +51,8 @@ type frame struct {
 	Text    string            `json:"x,omitempty"`
 }
 
-// position is the number N of the last message of a topic. Hash is the topic's hashOf.
+// position is the last number N that the owner has used for a topic; see Relay.Up. Hash is the topic's hashOf. Acknowledged reports
+// whether the venue has confirmed the subscription.
 type position struct {
 	Hash         uint64 `json:"h"`
 	N            uint64 `json:"n"`
@@ -88,7 +90,7 @@ func header(text string) (kind frameKind, shard int, err error) {
 	return frameKind(text[0]), int(text[1] - ' '), nil
 }
 
-// decode returns the frame of a text whose header contains the kind and the shard.
+// decode returns the frame of a text. The kind and the shard are the results of header.
 func decode(text string, kind frameKind, shard int) (*frame, error) {
 	f := &frame{kind: kind, shard: shard}
 	if err := json.Unmarshal([]byte(text[2:]), f); err != nil {
@@ -107,7 +109,7 @@ func topicOf(text string) (t messages.Topic, ok bool) {
 	return t, public(t)
 }
 
-// public reports whether a topic has a public channel and a valid id.
+// public reports whether a topic has a public channel, no scope and a valid id.
 func public(t messages.Topic) bool {
 	switch t.Channel {
 	case messages.ChannelPrices, messages.ChannelOrderbook, messages.ChannelTrades, messages.ChannelMarket:

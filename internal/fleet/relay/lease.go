@@ -8,10 +8,11 @@ import (
 	"oddsgraph/internal/market/messages"
 )
 
-// renew renews the leases of this replica and takes free leases.
+// renew renews the leases of this replica, requests the leases of shards whose owner is silent, and releases the leases of shards
+// that other replicas must take. It skips shards without topics.
 func (p *pass) renew(ctx context.Context, now time.Time) {
 	if p.alone.Load() || p.heard.Load() == 0 || now.Sub(p.started) < 2*helloEvery {
-		return // wait until the other replicas are known
+		return // this replica is alone, or does not know the other replicas yet
 	}
 	if !p.ready {
 		p.ready = true
@@ -88,7 +89,7 @@ func (p *pass) handsOver(i, rank int, now time.Time) bool {
 }
 
 // leaseGranted applies a granted lease and reports whether the lease is new. If so, leaseGranted subscribes to all topics of the
-// shard again, so that the venue sends their snapshots.
+// shard again, so that the venue sends their snapshots, and refuses the topics for which the client has no room.
 func (p *pass) leaseGranted(i int, fence uint64, until time.Time) bool {
 	s := &p.shards[i]
 	s.mu.Lock()

@@ -8,7 +8,7 @@ import (
 	"oddsgraph/internal/market/messages"
 )
 
-// pass does the relay's regular work. Only the goroutine of Run uses it.
+// pass does the relay's regular work. Only the goroutine of Run uses it, except for reopen.
 type pass struct {
 	*Relay
 	// A value in reopen requests another connection to the Bus. reopened is the time of the last request.
@@ -18,14 +18,15 @@ type pass struct {
 	// ready is set when the other replicas are known.
 	ready  bool
 	wantAt time.Time
-	// failing is the time at which the calls of Bus.Lease began to fail. It is the zero time if the last call succeeded.
+	// failing is the time at which the calls of Bus.Lease began to fail. It is the zero time if the last call succeeded or if this
+	// replica is alone.
 	failing time.Time
 	// backAt is the time at which a replica that is alone will share the stream again; see Relay.alone. It is the zero time while the
 	// replica cannot reach the Bus.
 	backAt time.Time
-	// These fields have an element for each shard. held reports whether this replica has the lease. second is the time at which
-	// another replica began to rank before this replica, or the zero time. rest is the time until which this replica does not request
-	// the lease, because it has handed over the shard.
+	// held, second and rest have an element for each shard. held reports whether this replica has the lease. second is the time at
+	// which another replica began to rank before this replica, or the zero time. rest is the time until which this replica does not
+	// request the lease, because it has handed over the shard.
 	held   [shardCount]bool
 	second [shardCount]time.Time
 	rest   [shardCount]time.Time
@@ -63,7 +64,7 @@ func (p *pass) run(ctx context.Context) {
 	}
 }
 
-// end releases the leases.
+// end closes the Holds and releases the leases.
 func (p *pass) end() {
 	for t, h := range p.holds {
 		h.Close()
@@ -122,7 +123,7 @@ func (p *pass) checkBus(now time.Time) {
 	}
 }
 
-// beAlone subscribes to all topics with this replica's own client, because it cannot reach the other replicas.
+// beAlone subscribes to all topics with this replica's own client, because this replica cannot reach the other replicas.
 func (p *pass) beAlone() {
 	p.log.Warn("the other replicas cannot be reached; this replica has its own stream")
 	p.alone.Store(true)
@@ -202,7 +203,7 @@ func (p *pass) applyCalls(ctx context.Context) {
 	p.ask(frameResync, ask)
 }
 
-// noteAsked records that this replica requests snapshots of topics from their owners.
+// noteAsked records that this replica requests snapshots of topics from the owners of their shards.
 func (p *pass) noteAsked(topics []messages.Topic) {
 	for _, t := range topics {
 		s := &p.shards[shardOf(t)]
@@ -234,8 +235,8 @@ func (p *pass) remove(t messages.Topic) {
 	}
 }
 
-// add adds a topic to its shard, or subscribes to it again if the shard already contains the topic. If another replica owns the
-// shard, the next beat of that replica brings the topic up.
+// add adds a topic to its shard, unless the shard already contains the topic. If the shard is local, add subscribes to the topic,
+// or subscribes again. If another replica owns the shard, the next beat of that replica brings the topic up.
 func (p *pass) add(t messages.Topic) {
 	s := &p.shards[shardOf(t)]
 	s.mu.Lock()
@@ -259,7 +260,8 @@ func (p *pass) add(t messages.Topic) {
 	}
 }
 
-// dropLost unsubscribes from topics that now come from another replica. It also gives up shards without topics.
+// dropLost unsubscribes from topics that now come from another replica. While this replica is not alone, dropLost also gives up
+// shards without topics.
 func (p *pass) dropLost() {
 	for i := range p.shards {
 		s := &p.shards[i]
@@ -280,7 +282,7 @@ func (p *pass) dropLost() {
 	}
 }
 
-// checkSilence reports topics as down if their owner has sent no frame for staleAfter.
+// checkSilence reports topics as down if the owner of their shard has sent no frame for staleAfter.
 func (p *pass) checkSilence(now time.Time) {
 	for i := range p.shards {
 		s := &p.shards[i]

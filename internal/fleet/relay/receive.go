@@ -11,7 +11,8 @@ import (
 
 var errMoved = errors.New("another replica carries the topic now")
 
-// refusal returns a frameRefused for a topic. The frame contains only the code of err and its text for clients.
+// refusal returns a frameRefused for a topic. The frame contains only the code of err and, if err is a market.Error, its text for
+// clients.
 func refusal(shard int, fence uint64, t messages.Topic, err error) *frame {
 	f := &frame{kind: frameRefused, shard: shard, Fence: fence, Topics: []messages.Topic{t}, Code: market.CodeOf(err)}
 	var e *market.Error
@@ -88,14 +89,15 @@ func (r *Relay) wantedByOther(f *frame, s *shard) {
 	r.signal()
 }
 
-// keep records a topic that another replica wants. The caller holds mu.
+// keep records in remote a public topic that a replica wants, if remote has room. The caller holds mu.
 func (r *Relay) keep(t messages.Topic) {
 	if _, known := r.remote[t]; public(t) && (known || len(r.remote) < r.cfg.Topics) {
 		r.remote[t] = time.Now().Add(WantFor)
 	}
 }
 
-// answer sends the snapshots that another replica has requested.
+// answer sends the snapshots that another replica has requested, if this replica owns the shard. It skips topics without a complete
+// state.
 func (r *Relay) answer(f *frame, s *shard) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -158,7 +160,7 @@ func (r *Relay) fromOwner(f *frame, s *shard) {
 	}
 }
 
-// ask sends the topics, in frames of a kind, to the owners of their shards.
+// ask sends the topics in frames of a kind. All replicas receive the frames, and the owners of the topics' shards act on them.
 func (r *Relay) ask(kind frameKind, topics []messages.Topic) {
 	for i, group := range byShard(topics) {
 		for len(group) > 0 {
@@ -169,8 +171,8 @@ func (r *Relay) ask(kind frameKind, topics []messages.Topic) {
 	}
 }
 
-// follow compares the topics in a beat of the owner with this replica's topics and reports the differences to the feed. The caller
-// holds the shard's lock.
+// follow compares the topics in a beat of the owner with this replica's topics and reports the differences to the feed. It also
+// requests the snapshots of topics that came up, and repeats unanswered requests. The caller holds the shard's lock.
 func (r *Relay) follow(f *frame, s *shard) {
 	positions := make(map[uint64]position, len(f.Beat))
 	for _, p := range f.Beat {

@@ -28,8 +28,8 @@ const (
 	liveFor    = 2 * time.Second
 	// staleAfter is the time without a frame of the owner after which the topics of a shard are down.
 	staleAfter = 750 * time.Millisecond
-	// takeAfter is the time without a frame of the owner after which the replica with rank 0 requests the lease of a shard. A replica
-	// with rank n waits n times waitForRank longer.
+	// takeAfter is the time without a frame of the owner after which the replica with rank 0 requests the lease of a shard; see
+	// pass.rank. A replica with rank n waits n times waitForRank longer.
 	takeAfter   = 300 * time.Millisecond
 	waitForRank = 300 * time.Millisecond
 	// renewBusAfter is the time without its own hellos after which a replica opens another connection to the Bus.
@@ -49,7 +49,7 @@ const (
 	// After maxAsks repetitions, only the feed can request the snapshot again.
 	askAgain = 300 * time.Millisecond
 	maxAsks  = 3
-	// reopenAfter is the average wait before a new connection to the Bus is opened.
+	// reopenAfter is the average wait before another connection to the Bus is opened.
 	reopenAfter = 200 * time.Millisecond
 )
 
@@ -58,7 +58,7 @@ const (
 	maxOut, maxBatch = 2048, 256
 	// maxReplicas bounds the number of known replicas.
 	maxReplicas = 1000
-	// maxTopics bounds the topics in one frame.
+	// maxTopics bounds the topics in one frameWant or frameResync.
 	maxTopics = 100
 )
 
@@ -98,8 +98,8 @@ type Feed interface {
 	Message(m *messages.Message)
 	Heartbeat(epoch string, seqs map[messages.Topic]uint64)
 	Refused(t messages.Topic, err error)
-	// Sent tells the feed the number of the last message that the owner sent for each topic. So the feed detects lost messages. epoch
-	// is the fence of the owner.
+	// Sent tells the feed the last number that the owner has used for each topic. So the feed detects lost messages. The parameter
+	// epoch is the fence of the owner.
 	Sent(epoch uint64, last map[messages.Topic]uint64)
 	// Snapshot returns the state of a topic as one message, or nil if the feed has no complete state.
 	Snapshot(t messages.Topic) *messages.Message
@@ -163,11 +163,11 @@ type Relay struct {
 	shards [shardCount]shard
 	mu     sync.Mutex
 	// watched contains the topics that the feed watches. The other sets contain topics of the feed's calls since the last pass:
-	// changed is for Watch and Unwatch, resyncs for Resync, and reconnected for Reconnect.
+	// changed is for Watch and Unwatch, resyncs for Resync and for topics that came up, and reconnected for Reconnect.
 	watched                       map[messages.Topic]struct{}
 	changed, resyncs, reconnected map[messages.Topic]struct{}
-	// remote maps each topic of this replica's shards that another replica wants to the time at which this replica forgets it. live
-	// maps the name of each replica to the time of its last hello.
+	// remote contains the topics of this replica's shards that any replica wants, at most Config.Topics, with the time at which this
+	// replica forgets each topic. live maps the name of each replica to the time of its last hello.
 	remote map[messages.Topic]time.Time
 	live   map[string]time.Time
 }
@@ -252,7 +252,7 @@ func (r *Relay) Resync(t messages.Topic) { r.request(r.resyncs, t, r.client.Resy
 // replica, Reconnect requests a snapshot instead.
 func (r *Relay) Reconnect(t messages.Topic) { r.request(r.reconnected, t, r.client.Reconnect) }
 
-// request adds a watched topic to a set for the next pass. If the topic is a user topic, request only calls pass.
+// request adds a watched topic to a set for the next pass. If the topic is a user topic, request only calls the function pass.
 func (r *Relay) request(set map[messages.Topic]struct{}, t messages.Topic, pass func(messages.Topic)) {
 	if t.Channel == messages.ChannelUser {
 		pass(t)
@@ -273,14 +273,14 @@ func (r *Relay) signal() {
 	}
 }
 
-// take returns and clears a set. The caller holds mu.
+// take returns the topics of a set and clears the set. The caller holds mu.
 func take(set map[messages.Topic]struct{}) []messages.Topic {
 	topics := slices.Collect(maps.Keys(set))
 	clear(set)
 	return topics
 }
 
-// publish queues a frame that must not be sent at or after until. It never waits: if the queue is full, the frame is lost.
+// publish queues a frame; see outgoing for the parameter until. publish never waits: if the queue is full, the frame is lost.
 func (r *Relay) publish(f *frame, until time.Time) {
 	f.From = r.cfg.Replica
 	text, err := f.encode()

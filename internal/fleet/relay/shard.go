@@ -7,37 +7,37 @@ import (
 	"oddsgraph/internal/market/messages"
 )
 
-// shard contains the topics of one shard that this replica watches. The relay holds mu when it calls the feed, so that the feed
-// gets the calls for a topic in order.
+// shard contains the topics of one shard that this replica watches. The relay holds mu when it passes events of the client or the
+// owner to the feed, so that the feed gets the events of a topic in order.
 type shard struct {
 	mu sync.Mutex
 	// local reports that the topics come from this replica's own client. If local is false, the topics come from the owner. local
-	// stays true after the end of a lease until another replica sends frames as the owner.
+	// stays true after the end of a lease, until another replica sends frames as the owner or until the shard has no topics.
 	local bool
-	// fence is the highest fence of the shard that this replica has seen. until is the end of this replica's lease, by this replica's
-	// clock.
+	// fence is the highest fence of the shard that this replica has seen. until is the time at which this replica stops sending frames
+	// as the owner: leaseMargin before the end of its lease.
 	fence uint64
 	until time.Time
-	// heard is the time of the owner's last frame.
+	// heard is the time of the owner's last frame, or the time at which this replica began to wait for the owner's frames.
 	heard  time.Time
 	topics map[messages.Topic]*carried
-	// count is at least the highest number of any message of the shard. A topic that is added again starts with a number above count,
-	// so that no number is used twice.
+	// count is at least the highest number of any message of the shard. A topic that comes up continues with a number above count, so
+	// that no number is used twice.
 	count uint64
 }
 
 // carried is a watched topic.
 type carried struct {
 	hash uint64
-	// subscribed is true while this replica's own client watches the topic. up is true from the call of Feed.Up to the call of
-	// Feed.Down.
+	// subscribed is true while this replica's own client watches the topic. up is true from the call of Feed.Up until the topic is
+	// down, is refused or is added again.
 	subscribed, up bool
 	acknowledged   bool
-	// fence is the fence of the shard at the last call of Relay.Up. n is the number of the last message. fence and n are unused for
-	// topics that come from another replica.
+	// fence is the fence of the shard at the last call of Relay.Up. n is the last number that was used; see Relay.Up. fence and n are
+	// unused for topics that come from another replica.
 	fence, n uint64
-	// asked is the time of the last request to the owner for a snapshot. It is the zero time if the snapshot has arrived. asks counts
-	// the repetitions of the request.
+	// asked is the time of the last request to the owner for a snapshot. It is the zero time if no snapshot was requested or if the
+	// snapshot has arrived. asks counts the repetitions of the request.
 	asked time.Time
 	asks  int
 }
@@ -54,8 +54,8 @@ func byShard(topics []messages.Topic) map[int][]messages.Topic {
 	return groups
 }
 
-// split calls pass with the user topics. For each local shard, it calls do with the public topics of the shard, while it holds the
-// lock of the shard.
+// split calls the function pass with the user topics, if there are any. For each local shard, it calls the function do with the
+// public topics of the shard, while it holds the lock of the shard. It skips the topics of other shards.
 func (r *Relay) split(topics []messages.Topic, pass func([]messages.Topic), do func(int, *shard, []messages.Topic)) {
 	var users, others []messages.Topic
 	for _, t := range topics {
@@ -129,7 +129,8 @@ func (r *Relay) Down(topics []messages.Topic, err error) {
 	})
 }
 
-// Message numbers a message, passes it to the feed and sends it to the other replicas.
+// Message passes a message to the feed. If the topic is public, Message numbers the message and, if this replica owns the shard,
+// also sends it to the other replicas. It drops messages of public topics that are not up.
 func (r *Relay) Message(m *messages.Message) {
 	if m.Topic.Channel == messages.ChannelUser {
 		r.feed.Message(m)
@@ -153,7 +154,8 @@ func (r *Relay) Message(m *messages.Message) {
 	}
 }
 
-// Heartbeat passes the venue's sequence numbers to the feed. It sends nothing to the other replicas, because they get beats.
+// Heartbeat passes the venue's sequence numbers to the feed. It skips the public topics of shards that are not local. It sends
+// nothing to the other replicas, because they get the last number of each topic in beats.
 func (r *Relay) Heartbeat(epoch string, seqs map[messages.Topic]uint64) {
 	groups := make(map[int]map[messages.Topic]uint64)
 	for t, seq := range seqs {
@@ -180,7 +182,8 @@ func (r *Relay) Heartbeat(epoch string, seqs map[messages.Topic]uint64) {
 	}
 }
 
-// Refused passes a topic that the venue has rejected to the feed and to the other replicas.
+// Refused tells the feed that the venue has rejected a topic. If this replica owns the shard of a public topic, Refused also tells
+// the other replicas.
 func (r *Relay) Refused(t messages.Topic, err error) {
 	r.split([]messages.Topic{t}, func([]messages.Topic) { r.feed.Refused(t, err) }, func(i int, s *shard, _ []messages.Topic) {
 		if c := s.topics[t]; c != nil {
@@ -193,7 +196,8 @@ func (r *Relay) Refused(t messages.Topic, err error) {
 	})
 }
 
-// beat sends a beat if this replica owns the shard. The caller holds the shard's lock.
+// beat sends a beat, if this replica owns the shard: the last number of each topic that came up under the present lease and is
+// still up. The caller holds the shard's lock.
 func (r *Relay) beat(i int, s *shard) {
 	if !s.leased(time.Now()) {
 		return
@@ -207,7 +211,7 @@ func (r *Relay) beat(i int, s *shard) {
 	r.publish(f, s.until)
 }
 
-// endAll reports to the feed that all topics of the shard are down. The caller holds the lock.
+// endAll reports to the feed that the topics of the shard that were up are down. The caller holds the lock.
 func (r *Relay) endAll(s *shard, err error) {
 	var down []messages.Topic
 	for t, c := range s.topics {
