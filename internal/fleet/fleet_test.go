@@ -203,7 +203,8 @@ func TestCloseWhileRedisHangs(t *testing.T) {
 	}
 }
 
-// TestAccount checks that a replica can connect as a user with a password, and that a wrong password is not logged.
+// TestAccount checks that a replica can connect as a user with a password, and that neither a correct nor a wrong password is
+// logged.
 func TestAccount(t *testing.T) {
 	t.Parallel()
 	server := tool.StartRedis(t)

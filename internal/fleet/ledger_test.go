@@ -41,7 +41,7 @@ func short(server *tool.Redis) Config {
 	return Config{URL: server.URL(), Span: 500 * time.Millisecond, Use: 100 * time.Millisecond, CallTimeout: 100 * time.Millisecond}
 }
 
-// grown waits until Redis grants calls.
+// grown waits until Redis grants calls and the window is empty.
 func grown(t *testing.T, f *Fleet) {
 	t.Helper()
 	connected(t, f)
