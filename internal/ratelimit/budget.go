@@ -19,16 +19,18 @@ const (
 	DefaultScopes = 10_000
 )
 
-// margin is the fraction of each limit that is never used. The venue may count a call earlier or later than this process does.
+// margin is the fraction of each limit that a process leaves unused, but at least one call. The venue may count a call earlier or
+// later than this process does.
 const margin = 0.05
 
-// Usable returns the number of calls that this service makes under the venue's limit: the limit without its margin.
+// Usable returns the number of calls that this service makes under the venue's limit: the limit without its margin, but at least 1.
 func Usable(limit int) int { return max(limit-max(int(float64(limit)*margin), 1), 1) }
 
 // Config configures a Budget. If a number is 0, New uses its default.
 type Config struct {
 	// Public is the number of calls without credentials that the venue accepts from one IP address in any 60 seconds. Key is the
-	// number of calls that it accepts with one set of credentials. The budget never uses the last twentieth of each number.
+	// number of calls that it accepts with one set of credentials in the same time. The budget never uses the last twentieth of each
+	// number.
 	Public, Key int
 	// Families are separate limits for some endpoints. Calls to these endpoints do not count against Public.
 	Families []Family
@@ -63,9 +65,10 @@ type Budget struct {
 	// keys contains the windows of accepted credentials by scope. recent lists the same windows, the most recently used first.
 	keys   map[string]*window
 	recent list.List
-	// heldUntil contains scopes without a window whose calls the venue has refused, with the time at which it accepts them again.
+	// heldUntil contains scopes without a window whose calls the venue has refused, with the time at which the venue accepts calls
+	// again.
 	heldUntil map[string]time.Time
-	// admitted and refused count calls in all windows, including closed windows.
+	// admitted counts calls, and refused counts reservations, in all windows, including closed windows.
 	admitted, refused uint64
 }
 
@@ -108,8 +111,8 @@ func (b *Budget) Close() {
 
 var errClosed error = market.Errorf(market.CodeUpstreamUnavailable, "the service is shutting down")
 
-// Reserve requests one call. It returns at once; the reservation may still wait in the queue then. The caller must release the
-// reservation.
+// Reserve requests one call. It returns at once; the reservation may still wait in the queue then. The calling function must
+// release the reservation.
 func (b *Budget) Reserve(req reqctx.CallRequest) reqctx.Reservation {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -129,7 +132,8 @@ func (b *Budget) Reserve(req reqctx.CallRequest) reqctx.Reservation {
 }
 
 // windowOf returns the window that counts the calls of a scope to an endpoint. Until the venue has accepted credentials, calls with
-// these credentials count in the public window: the venue counts calls with invalid credentials as public calls.
+// these credentials count in the public window or in a family's window: the venue counts calls with invalid credentials as public
+// calls.
 func (b *Budget) windowOf(scope string, endpoint reqctx.Endpoint) *window {
 	if w := b.keys[scope]; w != nil {
 		b.recent.MoveToFront(w.element)
@@ -142,8 +146,9 @@ func (b *Budget) windowOf(scope string, endpoint reqctx.Endpoint) *window {
 }
 
 // windowFor returns the window to which the rate-limit headers or the 429 of a response apply, or nil. A call with credentials that
-// have no window counts in the public window, but its response never adjusts the public window: the owner of the credentials may
-// have used up their limit elsewhere. If the 429 concerns the IP address, the next call without credentials also gets a 429.
+// have no window counts in the public window or in a family's window, but its response never adjusts that window: the owner of the
+// credentials may have used up their limit elsewhere. If the 429 concerns the IP address, the next call without credentials also
+// gets a 429.
 func (b *Budget) windowFor(t *reservation) *window {
 	if t.scope == t.window.scope {
 		return t.window
@@ -211,13 +216,14 @@ func (b *Budget) Left() float64 {
 
 // Status is the state of a budget.
 type Status struct {
-	// Limit is the number of public calls that are presently allowed in any 60 seconds. Left is the number of calls that can still be
-	// made.
+	// Limit is the number of public calls that are presently allowed in any 60 seconds. Left is the number of calls that can be made
+	// now.
 	Limit, Left int
 	// ThrottledUntil is the earliest time at which the next public call can be sent. If a call can be sent at once, it is the zero
-	// time.
+	// time. If the venue refuses calls to a family for longer, it is the time at which the venue accepts them again.
 	ThrottledUntil time.Time
-	// Throttled is the total time since the start during which the venue refused public calls with 429.
+	// Throttled is the total time since the start for which public calls were blocked after a 429. It includes the time for which
+	// processes that share the limit made no calls because the venue reported too few remaining calls.
 	Throttled time.Duration
 	// Waiting is the number of waiting calls in all windows, by reqctx.Priority.
 	Waiting [reqctx.Priorities]int

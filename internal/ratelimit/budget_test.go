@@ -16,7 +16,7 @@ import (
 	"oddsgraph/internal/market/reqctx"
 )
 
-// TestLimits checks that the margin of every limit stays unused.
+// TestLimits checks how many calls of each limit are usable. The limit 0 is the default.
 func TestLimits(t *testing.T) {
 	for limit, want := range map[int]int{0: 95, 100: 95, 10: 9, 2: 1, 1: 1, 60: 57} {
 		synctest.Test(t, func(t *testing.T) {
@@ -32,8 +32,8 @@ func TestLimits(t *testing.T) {
 	}
 }
 
-// TestNeverMoreThanTheLimit checks that the venue gets the usable number of calls in 60 seconds and never more, however long calls
-// take.
+// TestNeverMoreThanTheLimit checks that the venue never gets more than the usable number of calls in 60 seconds, however long calls
+// take, and not much fewer on average.
 func TestNeverMoreThanTheLimit(t *testing.T) {
 	for seed := range uint64(8) {
 		synctest.Test(t, func(t *testing.T) {
@@ -252,7 +252,7 @@ func TestFurtherCalls(t *testing.T) {
 		}
 		waits(t, other)
 
-		// A call leaves the window before the deadline of the read, in 29 seconds, but another read takes the free call.
+		// The deadline of the read is in 29 seconds. A call leaves the window before that, but another read takes the free call.
 		time.Sleep(time.Second)
 		if synctest.Wait(); !admitted(other) || other.AdmitCall(t.Context()) != nil {
 			t.Fatal(other.Err())
@@ -342,7 +342,7 @@ func BenchmarkCall(b *testing.B) {
 	}
 }
 
-// BenchmarkRefusal measures the refusal of a read if the window is full and the queue is long.
+// BenchmarkRefusal measures the refusal of a read while the window is full, for queues of several lengths.
 func BenchmarkRefusal(b *testing.B) {
 	for _, waiting := range []int{0, 32, 90} {
 		b.Run(fmt.Sprint(waiting), func(b *testing.B) {

@@ -5,7 +5,7 @@
 //
 // A window is a log of the calls of the last minute. A call is sent only if the log contains fewer calls than the limit, so no
 // period of 60 seconds contains more calls than the limit. One window counts the calls without credentials, which the venue counts
-// by IP address. Each set of credentials that the venue has accepted has its own window.
+// by IP address. Calls to a Family have a separate window. Each set of credentials that the venue has accepted has its own window.
 //
 // # Order
 //
@@ -17,8 +17,8 @@
 //     share gets only calls that the other callers of the last minute cannot claim for their shares. A lone caller may use the
 //     whole window.
 //  2. Priorities that have used less than a twentieth of the window go first, so each kind of data gets some calls.
-//  3. The greater priority goes first, then the earlier arrival. A later read of the same priority never overtakes an earlier read,
-//     so the wait that was reported to the earlier caller stays correct.
+//  3. The greater priority goes first, then the earlier arrival. If the first two rules do not decide, a later read of the same
+//     priority never overtakes an earlier read. So the wait that was reported to the earlier caller stays correct.
 //
 // Refreshes of stale data go last and always leave a quarter of the window free. While less than half of the window is free,
 // refreshes are spread over the time until the oldest call leaves the window.

@@ -18,8 +18,8 @@ type Family struct {
 }
 
 // Bucket returns a family that never exceeds a token bucket. The venue adds refill tokens a second to the bucket, up to burst
-// tokens, and each call removes cost tokens. The family allows only as many calls as a full bucket in the time in which an empty
-// bucket becomes full.
+// tokens, and each call removes cost tokens. In the time in which an empty bucket becomes full, the family allows only as many
+// calls as a full bucket has tokens for.
 func Bucket(endpoints []reqctx.Endpoint, refill, burst, cost float64) Family {
 	return Family{
 		Endpoints: endpoints, Limit: max(int(burst/cost), 1), Span: time.Duration(math.Ceil(max(burst, cost) / refill * float64(time.Second))),

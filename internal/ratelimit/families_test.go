@@ -13,7 +13,8 @@ func to(e reqctx.Endpoint, d time.Duration) reqctx.CallRequest {
 	return reqctx.CallRequest{Endpoint: e, Priority: reqctx.PriorityPrices, Caller: "a", Deadline: within(d)}
 }
 
-// spendTo makes calls to an endpoint until one is not admitted at once. It returns their number.
+// spendTo makes calls to an endpoint until one is not admitted at once, but at most 10,000. It returns the number of admitted
+// calls.
 func spendTo(b *Budget, e reqctx.Endpoint) (n int) {
 	for n < 10_000 && call(b, to(e, time.Millisecond)) {
 		n++
@@ -78,7 +79,8 @@ func TestBucket(t *testing.T) {
 	})
 }
 
-// TestThrottledFamily checks that a 429 response to a call of one family does not stop calls of other families.
+// TestThrottledFamily checks that a 429 response to a call of one family stops the calls to this family, but not the calls to
+// another family.
 func TestThrottledFamily(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := open(t, Config{Families: []Family{

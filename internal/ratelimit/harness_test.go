@@ -114,6 +114,6 @@ func spread(t *testing.T, b *Budget, priority func(i int) reqctx.Priority) {
 	}
 }
 
-// mixed returns the priority of the i-th call. It cycles through all priorities except refresh, so that each priority gets more
-// calls than window.floor.
+// mixed returns the priority of the i-th call. It cycles through all priorities except refresh, so that each priority gets at least
+// as many calls as window.floor returns.
 func mixed(i int) reqctx.Priority { return reqctx.Priority(1 + i%(reqctx.Priorities-1)) }

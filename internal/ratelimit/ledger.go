@@ -12,7 +12,8 @@ type Ledger interface {
 	//   - again is the time to wait before the next Ask.
 	//   - hold is the time for which the venue still refuses calls.
 	Ask(scope string, limit, n int, answered func(calls []string, left int, again, hold time.Duration))
-	// End returns granted calls to the ledger. The calls in ended have just ended. The calls in unused were not made.
+	// End returns granted calls to the ledger. The parameter ended names the calls that have just ended, and the parameter unused
+	// names the calls that were not made.
 	End(scope string, ended, unused []string)
 	// Hold tells the ledger that the venue refuses calls of a scope until a time.
 	Hold(scope string, until time.Time)
@@ -34,19 +35,20 @@ type Sharing struct {
 }
 
 const (
-	// A busy window keeps ahead granted calls in stock, so that the next call does not wait for the ledger.
+	// ahead is the number of granted calls that a busy window keeps in stock, so that the next call does not wait for the ledger.
 	ahead = 2
 	// keepAhead is the time after which a window returns an unused granted call to the ledger.
 	keepAhead = 2 * time.Second
 	// maxAsk bounds the number of calls in one request to the ledger.
 	maxAsk = 16
-	// askEvery is the time after which Left asks the ledger again how many calls it could still grant.
+	// askEvery is the time after which Budget.Left asks the ledger again how many calls it could still grant. It is also the pause
+	// after the venue has reported too few remaining calls.
 	askEvery = time.Second
 	// unlimited is a limit that no process reaches. Windows with such a limit are not shared.
 	unlimited = 1 << 30
 )
 
-// credit is a granted call that has not been made. At the time in until, the window returns the credit to the ledger.
+// credit is a granted call. If no reservation has taken the credit by the time until, the window returns it to the ledger.
 type credit struct {
 	call  string
 	until time.Time
@@ -95,7 +97,7 @@ type SharedStatus struct {
 	ReserveOpens         time.Time
 }
 
-// status returns the state of a pool. used is the number of calls in its window.
+// status returns the state of a pool. The parameter used is the number of calls in its window.
 func (p *pool) status(used int) *SharedStatus {
 	s := &SharedStatus{Granted: used - p.own, Left: len(p.credits) + p.left, Reserve: p.reserve, ReserveUsed: p.own}
 	if !p.open {
@@ -119,13 +121,15 @@ func (p *pool) free() int {
 	return free
 }
 
-// funded reports whether a call can be sent now: with a credit, or with the reserve if the ledger can grant no call.
+// funded reports whether a call can be sent now: with a credit, or with the reserve if the ledger can grant no call. A window
+// without a pool needs neither.
 func (w *window) funded() bool {
 	p := w.pool
 	return p == nil || len(p.credits) > 0 || p.left == 0 && p.open && p.own < p.reserve
 }
 
-// pay takes a credit for the call of a reservation, or a call of the reserve if there is no credit. The call is sent now.
+// pay takes a credit for the call of a reservation, or a call of the reserve if there is no credit. If few credits remain, pay also
+// asks the ledger for more.
 func (w *window) pay(t *reservation, now time.Time) {
 	p := w.pool
 	switch {
@@ -157,8 +161,8 @@ func (t *reservation) overdue(now time.Time) bool {
 	return t.credit.call != "" && !now.Before(t.credit.void)
 }
 
-// gone updates the pool when a call leaves the window. credited reports whether the call used a credit; otherwise it used the
-// reserve.
+// gone updates the pool when a call leaves the window. If the parameter credited is true, the call used a credit. If it is false,
+// the call used the reserve.
 func (p *pool) gone(credited bool) {
 	switch {
 	case p == nil:
@@ -209,8 +213,8 @@ func (w *window) pace() time.Duration {
 	return span * time.Duration(p.Replicas) / time.Duration(max(p.divide(w.limit), 1))
 }
 
-// ask requests grants for the waiting calls and for ahead further calls, but for at most maxAsk calls. It does nothing while an
-// earlier request is unanswered.
+// ask requests one grant for each waiting reservation and further grants for the stock; see the constant ahead. It requests at most
+// maxAsk grants. It does nothing while an earlier request is unanswered.
 func (w *window) ask(now time.Time) { w.question(min(w.waiting+ahead, maxAsk), now) }
 
 func (w *window) question(n int, now time.Time) {

@@ -103,7 +103,7 @@ func (l *sharedLedger) set(change func(*sharedLedger)) {
 	change(l)
 }
 
-// count returns a number of the ledger's state.
+// count returns a number that a function reads from the ledger's state.
 func (l *sharedLedger) count(of func(*sharedLedger) int) int {
 	l.mu.Lock()
 	defer l.mu.Unlock()

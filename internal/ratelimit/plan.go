@@ -14,7 +14,7 @@ const (
 	horizon  = horizons * span
 )
 
-// plan is the state from which next chooses a reservation: the window's present state or the state in a forecast.
+// plan is the state from which window.next chooses a reservation: the window's present state or the state in a forecast.
 type plan struct {
 	free, reserved, share, floor int
 	byPriority                   [reqctx.Priorities]int
@@ -80,7 +80,7 @@ func (w *window) next(p *plan) *reservation {
 	return nil
 }
 
-// forecast is the expected state of the window at the future time at. It assumes that no further reservation arrives.
+// forecast is the expected state of the window at a future time, the field at. It assumes that no further reservation arrives.
 type forecast struct {
 	plan
 	w  *window
@@ -96,7 +96,8 @@ type forecast struct {
 }
 
 // planTurns computes the turn of each waiting reservation with a forecast. The forecast assumes that no reservation arrives and
-// that calls take no time. It does not count the call of a reservation whose turn is too late.
+// that calls take no time. It does not count the call of a reservation whose turn is too late. It ignores refreshes: their turn is
+// the end of the forecast.
 func (w *window) planTurns(now time.Time) {
 	w.round++
 	w.stale = false
@@ -124,7 +125,8 @@ func (w *window) planTurns(now time.Time) {
 	}
 }
 
-// update removes the calls that have left the window by the time at.
+// update removes the calls that have left the window by the time at. It also adds the calls that the ledger or the reserve allows
+// by then.
 func (f *forecast) update() {
 	f.ended = f.expire(f.ended)
 	if f.foreign > 0 && !f.w.foreignUntil.After(f.at) {
@@ -172,7 +174,7 @@ func (f *forecast) admit(t *reservation) {
 	f.planned = append(f.planned, callRecord{until: f.at.Add(f.w.span), caller: t.caller, priority: t.priority})
 }
 
-// change returns the next time at which the forecast changes, but at most last.
+// change returns the next time at which the forecast changes, but no later than the time last.
 func (f *forecast) change(last time.Time) time.Time {
 	next := last
 	for _, calls := range [2][]callRecord{f.ended, f.planned} {

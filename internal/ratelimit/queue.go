@@ -61,10 +61,10 @@ func (w *window) canLeave(t *reservation, now time.Time) bool {
 }
 
 // refreshAt returns the time at which the next refresh may be sent:
-//   - If at least half of the window is free, it returns now.
-//   - If at most a quarter is free, it returns the time at which the oldest call leaves the window.
-//   - Otherwise, refreshes may use the free calls above a quarter, spread evenly over the time until the oldest call leaves the
-//     window.
+//   - If at least half of the window is free, it returns the present time.
+//   - If at most a quarter is free, it returns the time at which the oldest ended call leaves the window, or one span from now if
+//     no call has ended.
+//   - Otherwise, refreshes may use the free calls above a quarter, spread evenly over the time until then.
 func (w *window) refreshAt(now time.Time) time.Time {
 	free := w.free()
 	if 2*free >= w.limit {
@@ -120,7 +120,7 @@ func (w *window) ready(now time.Time) *reservation {
 	return nil
 }
 
-// refuseLate refuses the reservations whose response would arrive after the deadlines of all their callers.
+// refuseLate refuses the reservations that are late, except refreshes; see reservation.late.
 func (w *window) refuseLate(now time.Time) {
 	for p := reqctx.PriorityHistory; p < reqctx.Priorities; p++ {
 		for i := 0; i < len(w.queue[p]); {
@@ -133,7 +133,7 @@ func (w *window) refuseLate(now time.Time) {
 	}
 }
 
-// refuse removes a reservation from the queue and refuses it. The error contains the wait until turn.
+// refuse removes a reservation from the queue and refuses it. The error contains the wait until the time turn.
 func (w *window) refuse(t *reservation, now, turn time.Time) {
 	w.remove(t)
 	w.budget.refused++

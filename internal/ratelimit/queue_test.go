@@ -76,8 +76,8 @@ func TestPushedBackReadsAreRefused(t *testing.T) {
 	})
 }
 
-// TestTooLateReadsAreRefused checks that a read is refused if the time from its turn to its deadline is shorter than its expected
-// duration.
+// TestTooLateReadsAreRefused checks that a read is refused if the time from its turn to its deadline is not longer than its
+// expected duration.
 func TestTooLateReadsAreRefused(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := open(t, Config{Public: 10})
@@ -95,7 +95,8 @@ func TestTooLateReadsAreRefused(t *testing.T) {
 	})
 }
 
-// TestNoPriorityStarves checks that each priority gets at least a twentieth of the window, even if higher priorities wait.
+// TestNoPriorityStarves checks that each priority from history to books gets about a twentieth of the window, even if many calls of
+// a higher priority wait.
 func TestNoPriorityStarves(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := open(t, Config{})
@@ -139,7 +140,7 @@ func TestNoPriorityStarves(t *testing.T) {
 	})
 }
 
-// TestFairShare checks how many calls a caller gets if there is no other caller, one other caller, or many other callers.
+// TestFairShare checks how many calls a caller gets, depending on the number of other callers.
 func TestFairShare(t *testing.T) {
 	for others, most := range map[int]int{0: 95, 1: 72, 2: 49, 3: 26, 4: 23, 50: 23} {
 		synctest.Test(t, func(t *testing.T) {

@@ -34,13 +34,13 @@ type reservation struct {
 	admitted, released, flying bool
 	// made is the number of calls that AdmitCall has permitted, including further calls.
 	made int
-	// of is the reservation of the read to which a further call belongs. For the first call of a read, it is nil. further contains the
-	// read's further calls that wait or have not ended.
+	// For a further call, the field of is the reservation of the call's read. For the first call of a read, it is nil. further
+	// contains the read's further calls that wait or have not ended.
 	of      *reservation
 	further []*reservation
 	// credit is the ledger's grant for the call. It is the zero value if the call used the reserve, or if there is no ledger.
 	credit credit
-	// decided is closed when the reservation leaves the queue. It is nil if nobody has called Decided.
+	// decided is closed when the reservation leaves the queue. It is nil if nobody waits for that.
 	decided chan struct{}
 	err     error
 }
@@ -52,7 +52,8 @@ var closedChannel = func() chan struct{} {
 	return c
 }()
 
-// late reports whether the response would arrive after the deadlines of all callers.
+// late reports whether the response would arrive at or after the deadlines of all callers of the read. It is false if a caller has
+// no deadline.
 func (t *reservation) late() bool {
 	read := t
 	if t.of != nil {
@@ -61,7 +62,7 @@ func (t *reservation) late() bool {
 	return !read.unlimited && !t.turn.Add(t.takes).Before(read.deadline)
 }
 
-// admit counts the call and permits it. The caller holds the lock.
+// admit counts the call and permits it. The calling function holds the lock.
 func (t *reservation) admit(now time.Time) {
 	if t.counted = t.priority; t.priority == reqctx.PriorityRefresh {
 		t.window.refreshed = now
@@ -72,7 +73,7 @@ func (t *reservation) admit(now time.Time) {
 	t.decide()
 }
 
-// refuse sets the error and closes decided. The caller holds the lock.
+// refuse sets the error and closes decided. The calling function holds the lock.
 func (t *reservation) refuse(err error) {
 	t.err = err
 	t.decide()
@@ -92,7 +93,7 @@ func (t *reservation) Decided() <-chan struct{} {
 	return t.wait()
 }
 
-// wait returns a channel that is closed when the reservation leaves the queue. The caller holds the lock.
+// wait returns a channel that is closed when the reservation leaves the queue. The calling function holds the lock.
 func (t *reservation) wait() <-chan struct{} {
 	if !t.queued {
 		return closedChannel
@@ -172,7 +173,8 @@ func (w *window) raise(t *reservation, p reqctx.Priority, c *caller) (better boo
 }
 
 // AdmitCall implements reqctx.Permit. The first call was counted when the reservation was admitted, so AdmitCall permits it at
-// once. A further call waits for its turn. A read makes one call after another, so all its earlier calls have ended.
+// once, if the ledger's grant for it is not void; see Sharing.Use. A further call waits for its turn. A read makes one call after
+// another, so all its earlier calls have ended.
 func (t *reservation) AdmitCall(ctx context.Context) error {
 	err := t.admitCall(ctx)
 	if err == nil && t.window.recorded() {
@@ -233,7 +235,7 @@ func (t *reservation) admitCall(ctx context.Context) error {
 	}
 }
 
-// count counts a call that AdmitCall has permitted. The caller holds the lock.
+// count counts a call that AdmitCall has permitted. The calling function holds the lock.
 func (t *reservation) count() {
 	t.made++
 	t.budget.admitted++

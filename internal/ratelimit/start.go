@@ -40,10 +40,10 @@ type Record interface {
 	End()
 }
 
-// Inherit sets the standing of this process and adds the calls in spent to the public window. The standings Unsure, Second and
-// Third end at the time until, or with the next call of Inherit. Nobody records the calls that other processes made with
-// credentials. So a window for credentials that is opened before until may use only its reserve until then. Later calls of Inherit
-// do not change that window.
+// Inherit sets the standing of this process and adds the calls in the parameter spent to the public window. The standings Unsure,
+// Second and Third end at the time until, or with the next call of Inherit. Nobody records the calls that other processes made with
+// credentials. So a window for credentials that is opened before the time until may use only its reserve until then. Later calls of
+// Inherit do not change that window.
 func (b *Budget) Inherit(standing Standing, spent []Spent, until time.Time) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -79,7 +79,7 @@ func (w *window) inherit(standing Standing, until, now time.Time) {
 	}
 }
 
-// withhold limits the window to reserve calls until a time.
+// withhold limits the window until a time. The parameter reserve is the number of calls that the window may contain until then.
 func (w *window) withhold(reserve int, until time.Time) {
 	w.withheld, w.reserve, w.cold, w.foreignUntil = true, reserve, until, until
 	w.relimit()

@@ -353,7 +353,7 @@ func TestRecord(t *testing.T) {
 func TestColdStartProbe(t *testing.T) {
 	for name, test := range map[string]struct {
 		// These are times since the start: of the reported reset, of the end of the running call, and of a second response without a
-		// reset. If a time is 0, the event does not happen.
+		// reset. If released is 0, the call ends before the time in the field none. If observed is 0, there is no second response.
 		reset, released, observed time.Duration
 		// No call may be sent at the time in the field none. If the field one is not 0, one call may be sent at that time.
 		none, one time.Duration

@@ -39,8 +39,9 @@ func (w *window) observe(limit, remaining int, reset, now time.Time) {
 	w.settle(now)
 }
 
-// throttle blocks the window until a time, because the venue has answered 429. The venue allows fewer calls than expected, so
-// throttle lowers the limit by a tenth. Two spans after the last 429, expire begins to halve this cut once in each span.
+// throttle blocks the window until a time, but for at most patience, because the venue has answered 429. The venue allows fewer
+// calls than expected. So throttle also lowers the limit by a tenth, if the window is not blocked yet. Two spans after the last
+// 429, expire begins to halve this cut once in each span.
 func (w *window) throttle(until, now time.Time) {
 	w.expire(now)
 	if !w.throttled.After(now) {
@@ -56,7 +57,7 @@ func (w *window) throttle(until, now time.Time) {
 	w.settle(now)
 }
 
-// throttledFor returns the total duration for which the venue has refused calls.
+// throttledFor returns the total duration for which the window has been blocked; see pause.
 func (w *window) throttledFor(now time.Time) time.Duration {
 	return w.before + max(market.Earlier(now, w.throttled).Sub(w.since), 0)
 }

@@ -115,7 +115,8 @@ func TestObserve(t *testing.T) {
 	})
 }
 
-// TestScopes checks that credentials have a window once the venue has accepted them, and count in the public window before.
+// TestScopes checks that credentials have a window once the venue has accepted them, and that their calls before that count in the
+// public window.
 func TestScopes(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := open(t, Config{Public: 20, Key: 40, Scopes: 2}) // 19 and 38 calls are usable
@@ -281,7 +282,7 @@ func TestHeldKeysAreBounded(t *testing.T) {
 	})
 }
 
-// TestThrottledUntil checks that ThrottledUntil is the time at which the next call is possible, for every cause of a delay.
+// TestThrottledUntil checks that ThrottledUntil is the time at which the next call is possible, for several causes of a delay.
 func TestThrottledUntil(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := open(t, Config{Public: 11}) // 10 calls are usable

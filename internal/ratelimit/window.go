@@ -10,7 +10,7 @@ import (
 )
 
 const (
-	// span is the time for which the venue counts a call. Endpoints in a Family have a span of their own.
+	// span is the time for which an ended call counts: a minute plus skew. Endpoints in a Family have a span of their own.
 	span = time.Minute + skew
 	// skew is added to each span, because the venue may round times to milliseconds.
 	skew = time.Millisecond
@@ -28,7 +28,7 @@ type callRecord struct {
 	credited bool
 }
 
-// caller is a client that made a request within the last span.
+// caller is a client that made a request within the last span, or that has calls in the window or reservations in its queue.
 type caller struct {
 	name string
 	// used is the number of the caller's calls in the window, and flying is the number of these calls that have not ended. waiting is
@@ -48,17 +48,17 @@ type window struct {
 	budget  *Budget
 	scope   string
 	element *list.Element
-	// span is the time for which the venue counts a call.
+	// span is the time for which an ended call counts.
 	span time.Duration
 
 	// ceiling is the usable part of the configured limit. told is the usable part of the limit in the venue's headers, or 0 if the
 	// headers contain no limit. cut is the number of calls by which the limit is lowered after the venue has refused calls. limit is
-	// the number of calls that are allowed now: the smaller of ceiling and told, minus cut.
+	// the number of calls that are allowed now: the smaller of ceiling and told, minus cut, but at least 1.
 	ceiling, limit, told, cut int
 	// mend is the next time at which cut is halved.
 	mend time.Time
-	// throttled is the time at which the venue accepts calls again, and since is the time at which it began to refuse them. before is
-	// the total duration of all earlier refusals.
+	// throttled is the time until which the window is blocked, and since is the time at which this block began; see pause. before is
+	// the total duration of all earlier blocks.
 	throttled, since time.Time
 	before           time.Duration
 	// foreign is the number of calls of others that the venue has counted. They count until foreignUntil.
@@ -66,8 +66,8 @@ type window struct {
 	foreignUntil time.Time
 
 	// cold is the time until which the venue may count unknown calls of other processes. While withheld is true, foreign is set to
-	// limit minus reserve, so that only reserve calls are free. guest reports that another process uses the limit. A guest ignores the
-	// number of remaining calls in the venue's headers.
+	// limit minus reserve, so that only as many calls as reserve are allowed. guest reports that another process uses the limit. A
+	// guest ignores the number of remaining calls in the venue's headers.
 	cold            time.Time
 	withheld, guest bool
 	reserve         int
@@ -83,8 +83,9 @@ type window struct {
 	// priority.
 	byPriority, flyingBy [reqctx.Priorities]int
 
-	// callers contains the callers that made a request in the last span or have calls in the window. recent lists the same callers in
-	// the order of their last requests. reserved is the sum of the unused parts of their shares.
+	// callers contains all callers that made a request in the last span, or that have calls in the window or reservations in the
+	// queue. recent lists the same callers in the order of their last requests. reserved is the sum of the unused parts of their
+	// shares.
 	callers  map[string]*caller
 	recent   list.List
 	reserved int
@@ -127,8 +128,8 @@ func (w *window) free() int {
 // share returns the number of calls that each caller may make before it must leave calls for other callers.
 func (w *window) share() int { return max(w.limit/4, 1) }
 
-// floor returns a number of calls. A priority with fewer calls in the window goes before higher priorities. This does not apply to
-// refreshes.
+// floor returns a number of calls. A priority with fewer calls in the window goes before the priorities that have at least as many.
+// This does not apply to refreshes.
 func (w *window) floor() int { return max(w.limit/20, 1) }
 
 func (w *window) left(now time.Time) float64 {
@@ -190,7 +191,8 @@ const (
 	others = "\x00others"
 )
 
-// callerOf returns the caller with a name and records a request of the caller.
+// callerOf returns the caller with a name and records a request of the caller. If the window already has maxCallers-1 callers, the
+// name of any other caller is replaced by others.
 func (w *window) callerOf(name string, now time.Time) *caller {
 	c := w.callers[name]
 	if c == nil && len(w.callers) >= maxCallers-1 {
@@ -221,8 +223,8 @@ func (w *window) spend(c *caller, n int) {
 	w.reserved += max(share-c.used, 0)
 }
 
-// relimit computes limit, foreign and reserved again. It must be called after each change of ceiling, told, cut, withheld or
-// reserve.
+// relimit computes limit, foreign and reserved again. It must be called after each change of ceiling, told, cut or reserve, and
+// after withheld has become true.
 func (w *window) relimit() {
 	limit := w.ceiling
 	if w.told > 0 {
@@ -332,7 +334,7 @@ func (w *window) gone(n int, now time.Time) time.Time {
 	return now.Add(w.span)
 }
 
-// close refuses all waiting reservations.
+// close refuses all waiting reservations, returns the credits to the ledger and stops the timer.
 func (w *window) close() {
 	w.retire()
 	for p := range w.queue {

@@ -19,7 +19,7 @@
 // reserve until all unknown calls are older than a minute. It writes the end of this wait to its file, so that several quick
 // restarts do not extend the wait.
 //
-// The file contains only numbers and times. Calls with credentials are not recorded: a thief of a file with hashes of credentials
-// and the key of the hash could test guesses. Instead, during the first minute after a start, the process uses only the reserve of
-// each set of credentials. A few calls are enough for one account.
+// The file contains only numbers and times. Calls with credentials are not recorded. The file would need a hash of the credentials,
+// and a thief who also has the key of the hash could test guesses. Instead, during the first minute after a start, the process uses
+// only the reserve of each set of credentials. A few calls are enough for one account.
 package spent

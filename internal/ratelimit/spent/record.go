@@ -21,7 +21,8 @@ import (
 const (
 	// lookEvery is the time between two attempts to lock the first file.
 	lookEvery = time.Second
-	// writeEvery is the time between writes while no calls are made. The writes keep the file younger than a minute.
+	// writeEvery is the time between two writes of the goroutine that Open starts. These writes keep the file younger than a minute
+	// even if no calls are made.
 	writeEvery = 5 * time.Second
 )
 
@@ -68,9 +69,9 @@ func New(cfg Config) *Record {
 	return &Record{cfg: cfg, started: cfg.Clock.Now(), ahead: max(int64(cfg.Limit)/100-1, 0), stop: make(chan struct{}), calls: content{Magic: magic}}
 }
 
-// Open locks a file and passes its calls to inherit. The Record calls inherit again when it locks another file, and every second
-// while another process has the first file. If the files cannot be used, Open logs the error and does not call inherit. Open must
-// be called once.
+// Open locks a file and passes the calls in the file to inherit. The Record calls inherit again when it locks another file, and
+// every second until it has locked the first file. If the directory or the first file cannot be used, Open logs the error and does
+// not call inherit. Open must be called once.
 func (r *Record) Open(inherit func(standing ratelimit.Standing, spent []ratelimit.Spent, until time.Time)) {
 	r.inherit = inherit
 	err := os.MkdirAll(r.cfg.Dir, 0o700)
@@ -183,7 +184,7 @@ func (r *Record) refused(err error) {
 	r.inherit(standing, nil, r.now().Add(counts+skew))
 }
 
-// take starts to use a file and passes its calls to inherit. The caller holds writing.
+// take starts to use a file and passes the calls in the file to inherit. The caller holds writing.
 func (r *Record) take(f *os.File, first bool) {
 	now := r.now()
 	old, err := read(f, now)
@@ -252,8 +253,8 @@ func (r *Record) End() {
 	r.calls.add(r.now(), 1)
 }
 
-// write writes the file. The caller holds writing. If this fails, write removes the file, because the old content would lack calls,
-// and nothing more is recorded. If the file was the second file, the recording resumes when the process locks a file again.
+// write writes the file. The caller holds writing. If the write fails, write removes the file, because the old content would lack
+// calls, and nothing more is recorded. If the file was the second file, the recording resumes when the process locks a file again.
 func (r *Record) write() {
 	if r.file == nil {
 		return

@@ -17,7 +17,7 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// process is a Record with its log and the arguments of inherit.
+// process is a Record with its log and the arguments of inherit. The field spent contains the calls of all inherits.
 type process struct {
 	*Record
 	log bytes.Buffer
@@ -69,7 +69,7 @@ func (p *process) lastInherit() (times int, until time.Time) {
 	return p.inherits, p.until
 }
 
-// want checks the last arguments of inherit. calls is the number of inherited calls that still count.
+// want checks the last standing, and the sum of all inherited calls that still count: the parameter calls.
 func (p *process) want(t *testing.T, standing ratelimit.Standing, calls int) {
 	t.Helper()
 	synctest.Wait()
@@ -151,7 +151,7 @@ func TestWhenCallsEnded(t *testing.T) {
 	})
 }
 
-// TestKilledTwice checks that a third process inherits the calls of the first two processes from the last minute.
+// TestKilledTwice checks that a process inherits the calls of all earlier processes from the last minute.
 func TestKilledTwice(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		dir := t.TempDir()
@@ -171,7 +171,7 @@ func TestKilledTwice(t *testing.T) {
 		time.Sleep(13 * time.Second)
 		p.kill()
 		p = start(t, dir, 100)
-		p.want(t, ratelimit.Alone, 1) // the file listed this call as running when the second process started
+		p.want(t, ratelimit.Alone, 1) // the file listed this call as running when the previous process started
 		p.Close()
 	})
 }
@@ -273,8 +273,8 @@ type steppedClock struct{ by time.Duration }
 
 func (c *steppedClock) Now() time.Time { return time.Now().Add(c.by) }
 
-// TestClockIsSet checks that a process does not rely on the file if its wall clock differs from the wall clock of the previous
-// process.
+// TestClockIsSet checks that a process does not rely on the file if its wall clock is far behind the wall clock of the previous
+// process, or more than a minute ahead.
 func TestClockIsSet(t *testing.T) {
 	for _, by := range []time.Duration{-time.Hour, -10 * time.Second, 2 * time.Minute, 24 * time.Hour} {
 		synctest.Test(t, func(t *testing.T) {
