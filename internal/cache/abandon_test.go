@@ -105,7 +105,7 @@ func TestCancelledCallerIsNotRefused(t *testing.T) {
 			time.Sleep(20 * time.Second)
 			if admitted {
 				a.mu.Lock()
-				a.entered[0].turn = time.Time{} // the caller no longer waits
+				a.entered[0].turn = time.Time{} // the reservation no longer waits
 				a.mu.Unlock()
 				a.verdict <- nil
 				synctest.Wait()

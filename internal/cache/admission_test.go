@@ -213,7 +213,7 @@ func TestEachCallIsAdmitted(t *testing.T) {
 		a.verdict <- nil
 		wantPrices(t, receive(t, first), "a", "b", "a")
 
-		// When the venue accepts lists again, one call reads all waiting keys.
+		// When the venue accepts lists again, one call reads as many waiting keys as fit: 40.
 		second := fetch(t.Context(), c, ids("t", 0, 50)...)
 		if n, _, _ := a.state(); n != 50 {
 			t.Fatalf("got %d waiting for admission, want 50", n)
@@ -336,7 +336,8 @@ func TestAdmissionEndsWithWaiters(t *testing.T) {
 	})
 }
 
-// TestEmptyBatchStopsWaiting checks that a batch gives up its reservation when another batch has taken all its keys.
+// TestEmptyBatchStopsWaiting checks that a batch gives up its reservation when its last caller leaves, so that another batch gets
+// the next admission.
 func TestEmptyBatchStopsWaiting(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		v, a := &venue{}, newAdmission()

@@ -18,7 +18,7 @@ type batch[K comparable, T any] struct {
 	flights     []*flight[K, T]
 	// bytes is the total length of the keys' ids in a URL.
 	bytes int
-	// request has the greatest priority and the latest deadline of all callers that joined.
+	// request has the greatest priority and the latest deadline of all callers that joined. The deadline is zero if a caller has none.
 	request     reqctx.CallRequest
 	credentials *market.Credentials
 	started     bool
@@ -30,9 +30,8 @@ type batch[K comparable, T any] struct {
 	fresh bool
 	// wanted is the number of keys that have waiters. It is set when the batch starts.
 	wanted int
-	round  uint64
 	// round is the value of coalescer.round for the last caller that joined, and listed is its value when the batch was formed.
-	listed uint64
+	round, listed uint64
 
 	// The fields below are for the observer. serial identifies the batch. Each time is zero until its event has happened.
 	serial                               uint64
@@ -44,8 +43,9 @@ type batch[K comparable, T any] struct {
 // serials is the number of the last batch of any coalescer.
 var serials atomic.Uint64
 
-// addKey adds a key to a batch that has not started. If no such batch accepts the key, addKey creates a batch for the key. It fails
-// if the reservation of the new batch is refused. The caller holds the lock.
+// addKey adds a key to a batch that has not started. If no such batch accepts the key, addKey creates a batch for the key. A batch
+// that the present call of the method do has formed gets at most share keys. addKey fails if the reservation of the new batch is
+// refused or the cache is closed. The caller holds the lock.
 func (c *coalescer[K, T]) addKey(key K, share int, req reqctx.CallRequest, credentials *market.Credentials) (*flight[K, T], error) {
 	f := &flight[K, T]{key: key, done: make(chan struct{})}
 	for _, b := range c.queue {
@@ -76,20 +76,21 @@ func (c *coalescer[K, T]) addKey(key K, share int, req reqctx.CallRequest, crede
 	return f, nil
 }
 
-// accepts reports whether a key of a request may join a batch that has not started. A key for which a caller waits must not join a
-// batch of refreshes: the key would raise the priority of the whole batch. A client could otherwise request unknown ids to give
-// refreshes a higher priority.
+// accepts reports whether a key of a request may join a batch that has not started. The scopes of the request and the batch must be
+// equal. A key for which a caller waits must not join a batch of refreshes: the key would raise the priority of the whole batch.
+// Then a client could request unknown ids to give refreshes a higher priority.
 func (b *batch[K, T]) accepts(req reqctx.CallRequest) bool {
 	return b.request.Scope == req.Scope && (b.request.Priority > reqctx.PriorityRefresh || req.Priority == reqctx.PriorityRefresh)
 }
 
-// fits reports whether one HTTP request is enough for a batch with one more key.
+// fits reports whether a batch may get one more key: with the key, one HTTP request must still be enough. A batch without keys may
+// always get a key.
 func (c *coalescer[K, T]) fits(b *batch[K, T], key K) bool {
 	keys := len(b.flights) + 1
 	return keys <= 1 || keys <= c.batch && b.ctx.Err() == nil && c.cost(keys, b.bytes+bytesOf(key)) <= 1
 }
 
-// join adds a waiter to a flight. round is coalescer.round. The caller holds the coalescer's lock.
+// join adds a waiter to a flight. The parameter round is coalescer.round. The caller holds the coalescer's lock.
 func (f *flight[K, T]) join(req reqctx.CallRequest, round uint64) {
 	b := f.batch
 	if f.waiters++; f.waiters == 1 && b.started {
@@ -151,7 +152,7 @@ func (c *coalescer[K, T]) drop(b *batch[K, T]) {
 	c.queue = slices.DeleteFunc(c.queue, func(other *batch[K, T]) bool { return other == b })
 }
 
-// resolve ends the flight of a key with a value from the stream.
+// resolve ends the flight of a key, if there is one, with a value from the stream.
 func (c *coalescer[K, T]) resolve(key K, read market.Read[*T]) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -166,8 +167,9 @@ func (c *coalescer[K, T]) resolve(key K, read market.Read[*T]) {
 	}
 }
 
-// detach prevents later callers from joining flights that started before a change of key. It removes the flight of key from
-// c.flights. It also removes the flights of all keys that may mean the same market: mayMean, which may be nil, reports these keys.
+// detach prevents later callers from joining flights that started before a streamed change of a market. The parameter change is the
+// number of the change. detach removes the flight of key from c.flights. It also removes the flights of all keys that may mean the
+// same market: mayMean, which may be nil, reports these keys.
 func (c *coalescer[K, T]) detach(key K, change uint64, mayMean func(K) bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

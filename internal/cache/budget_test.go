@@ -37,7 +37,7 @@ func callerContext(t testing.TB, caller string, d time.Duration) context.Context
 	return ctx
 }
 
-// spend makes calls until b permits only left more calls.
+// spend makes calls until the number of calls that b still permits is the parameter left.
 func spend(t *testing.T, b *ratelimit.Budget, left int) {
 	t.Helper()
 	for i := 0; b.Status().Left > left; i++ {
@@ -251,7 +251,7 @@ func TestRefreshPriority(t *testing.T) {
 		if s := b.Status(); s.Waiting != [reqctx.Priorities]int{} {
 			t.Errorf("got %+v, want none waiting", s)
 		}
-		// A refresh is made if the rate limit admits it within a minute.
+		// A refresh is made even if the rate limit admits it only after almost a minute.
 		time.Sleep(2 * time.Second)
 		mustRead(t, c.Prices(), "k")
 		time.Sleep(59 * time.Second)

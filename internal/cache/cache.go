@@ -18,8 +18,8 @@ type Venue interface {
 	Can(endpoint reqctx.Endpoint) error
 	// MaxKeys returns the greatest number of keys in one call of an endpoint. The number never changes.
 	MaxKeys(endpoint reqctx.Endpoint) int
-	// Cost returns the number of HTTP requests that fetch a number of keys from an endpoint. The result may change over time. bytes is
-	// the total length of the keys' ids in a URL.
+	// Cost returns the number of HTTP requests that fetch a number of keys from an endpoint. The result may change over time. The
+	// parameter bytes is the total length of the keys' ids in a URL.
 	Cost(endpoint reqctx.Endpoint, keys, bytes int) int
 
 	Prices(ctx context.Context, tokenIDs []string) ([]market.Result[*market.Price], error)
@@ -53,7 +53,8 @@ type Kind struct {
 }
 
 // Config configures a Cache. If NotFoundSize, Changes, Memory or InFlight is 0, New uses the value of DefaultConfig. Times have no
-// default: if a TTL or NotFound is 0, nothing is cached, and if Stretch is 0, the rate limit never extends the stale time.
+// default. If the TTL of a Kind is 0, its values are not cached. If NotFound is 0, absences are not cached. If Stretch is 0, the
+// rate limit never extends the stale time.
 type Config struct {
 	Price, Book, Spread, Market, Search, History, User Kind
 	// NotFound is the time for which the cache remembers that the venue does not know a key.
@@ -73,8 +74,8 @@ type Config struct {
 	Stretch time.Duration
 	// Admission is the rate limit of calls. If it is nil, all calls are sent at once.
 	Admission Admission
-	// Observer is called for every batch of keys that was fetched from the venue. waited contains the logs of the operations that
-	// waited for the batch. Observer may be nil.
+	// Observer is called for every batch of keys that was fetched from the venue. The parameter waited contains the logs of the
+	// operations that waited for the batch. Observer may be nil.
 	Observer func(b reqctx.Batch, waited []*reqctx.Log)
 	// CredentialsKey is a secret that replicas share. Admission identifies the caller's credentials by a hash that is computed with
 	// this key, so that all replicas compute the same hash. If CredentialsKey is empty, each process uses a random key. The keys of
@@ -187,12 +188,12 @@ func (c *Cache) Events() Source[market.EventRef, market.Event] { return c.events
 
 // Source reads values of one kind by key, from the cache or the venue.
 type Source[K comparable, T any] interface {
-	// Lookup writes the values of cached keys to out and appends the indexes of the other keys to missing. It never calls the
-	// venue.
+	// Lookup writes the values of cached keys to out and appends the indexes of the other keys to missing. It returns the extended
+	// missing. It never calls the venue.
 	Lookup(ctx context.Context, keys []K, out []market.Result[market.Read[*T]], missing []int) []int
 	// Refresh fetches the stale entries of keys in the background.
 	Refresh(ctx context.Context, keys []K)
-	// Calls returns the number of calls to the venue that Fetch would make for keys.
+	// Calls returns the number of calls to the venue that Fetch would make if none of the keys was cached or being fetched.
 	Calls(keys []K) int
 	// Fetch fetches keys from the venue and waits for the results until ctx ends. The results are in the order of keys.
 	Fetch(ctx context.Context, keys []K) []market.Result[market.Read[*T]]
@@ -202,7 +203,7 @@ type Source[K comparable, T any] interface {
 type Stats struct {
 	Kind string
 	// Hits, Stale, Misses and NotFound count keys by the result of the look-up. NotFound counts keys that the cache remembers as
-	// unknown to the venue.
+	// unknown to the venue. Stale also counts misses for which Fetch served a cached value because the call failed.
 	Hits, Stale, Misses, NotFound uint64
 	// Coalesced counts keys that joined a queued or running call.
 	Coalesced uint64
@@ -272,8 +273,8 @@ func (admitAll) AdmitCall(context.Context) error               { return nil }
 func (admitAll) Observe(int, int, time.Time)                   {}
 func (admitAll) Throttled(time.Time)                           {}
 
-// newScope returns a scope with a random key. shared is the HMAC key for the names of credentials in the rate limit. If shared is
-// empty, the random key is used instead.
+// newScope returns a scope with a random key. The parameter shared is the HMAC key for the names of credentials in the rate limit.
+// If shared is empty, the random key is used instead.
 func newScope(shared []byte, public bool) (s scope) {
 	s.public = public
 	_, _ = rand.Read(s.key[:]) // never fails, see crypto/rand

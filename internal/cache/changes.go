@@ -9,8 +9,8 @@ import (
 )
 
 const (
-	// If a response may be older than a streamed change, the key is fetched again after lateRetry. Each further response of this sort
-	// doubles the wait, up to maxLateRetry.
+	// If a response may be older than a streamed change, the key is fetched again after lateRetry at the earliest. Each further
+	// response of this sort doubles the wait, up to maxLateRetry.
 	lateRetry    = 2 * time.Second
 	maxLateRetry = 5 * time.Minute
 	// The venue's servers may lag behind one another. So a response may be older than a change although its headers say that it was
@@ -25,13 +25,13 @@ const (
 type change struct {
 	number uint64
 	at     time.Time
-	// announced contains the streamed values. It is nil if the stream sent no values.
+	// announced contains the streamed values. It is nil if the stream sent no values, or if a newer response has replaced them.
 	announced *announced
 	// late is the number of responses that have arrived since the change and may be older than the change.
 	late int
 }
 
-// announced contains the streamed changes of a market. They override older REST values.
+// announced contains the streamed changes of a market, which override older REST values. at is the time of the last change.
 type announced struct {
 	changes []market.MarketChange // oldest first
 	at      time.Time
@@ -49,10 +49,10 @@ func newChanges[K comparable](size int) *lru.Cache[K, *change] {
 	return c
 }
 
-// hold reports whether the streamed changes override a response that contradicts them. later reports that the response shows a
-// later step of the market's life than the changes, which the stream may have skipped. The changes override such a response only
-// until they are restLag old. They override any other response while the stream is open, because the stream would have sent a later
-// change. They do so for restLag more after the stream has ended or may have missed a change.
+// hold reports whether the streamed changes override a response that contradicts them. The parameter later reports that the
+// response shows a later step of the market's life than the changes, which the stream may have skipped. The changes override such a
+// response only until they are restLag old. They override any other response while the stream is open, because the stream would
+// have sent a later change, and for restLag more after the stream has ended or may have missed a change.
 func (w *announced) hold(now time.Time, later bool) bool {
 	if later {
 		return now.Before(w.at.Add(restLag))
@@ -64,8 +64,9 @@ func (w *announced) hold(now time.Time, later bool) bool {
 	return !ended || now.Before(end.Add(restLag))
 }
 
-// with returns the changes after the change c. If the status of c is known or absent and c is RESOLVED, with appends c to the
-// earlier changes. If c is of another kind and its status is known, c replaces the earlier changes. Otherwise, with ignores c.
+// The method with returns the changes after the change c. If c is RESOLVED and its status is known or absent, c is appended to the
+// last earlier changes, up to maxAnnounced in all. If c is of another kind and its status is known, c replaces the earlier changes.
+// Otherwise, c is ignored.
 func (w *announced) with(c *market.MarketChange, at time.Time, s *market.Session) *announced {
 	var said []market.MarketChange
 	switch resolved := c != nil && c.Kind == "RESOLVED"; {
@@ -77,8 +78,8 @@ func (w *announced) with(c *market.MarketChange, at time.Time, s *market.Session
 	return &announced{changes: append(said, *c), at: at, session: s}
 }
 
-// apply returns a copy of m with the changes applied, or m itself if the changes make no difference. later reports that m is at a
-// later step of its life than the changes, or has an unknown status.
+// apply returns a copy of m with the changes applied, or m itself if the changes make no difference to its status, winner and
+// outcome. The result later reports that m is at a later step of its life than the changes, or has an unknown status.
 func (w *announced) apply(m *market.Market) (amended *market.Market, later bool) {
 	next := m
 	for _, c := range w.changes {
@@ -97,7 +98,7 @@ func resolvedTo(m *market.Market) string {
 	return m.Resolution.Outcome
 }
 
-// step returns the position of a status in the life of a market.
+// step returns the position of a status in the life of a market, or 0 for any other status.
 func step(s market.Status) int {
 	switch s {
 	case market.StatusOpen:
@@ -153,8 +154,9 @@ func (s *store[K, T]) markMissed(slot K) {
 
 // storeUnsettled handles a response that may be older than the last streamed change of its key. That is so if the call started
 // before the change, if the response may come from an HTTP cache, or if the response contradicts the stream. storeUnsettled applies
-// the streamed changes to the value and stores the result as an outdated entry, so that the key is fetched again. For any other
-// response, ok is false and nothing is stored. The caller holds the lock.
+// the streamed changes to the value and stores the result as an outdated entry, so that the key is fetched again. It stores no
+// absence, and the response to a call from before the change replaces no entry. For any other response, ok is false and nothing is
+// stored. The caller holds the lock.
 func (s *store[K, T]) storeUnsettled(slot K, e *entry[T], from origin) (read market.Read[*T], ok bool) {
 	if s.changed == nil {
 		return read, false

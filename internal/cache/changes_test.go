@@ -57,7 +57,7 @@ func TestResponseOlderThanChange(t *testing.T) {
 	})
 }
 
-// TestStatusOfStream checks that reads return the status or winner that the stream sent, until a REST response is certainly newer.
+// TestStatusOfStream checks when reads return the status that the stream sent, and when they return the status of REST.
 func TestStatusOfStream(t *testing.T) {
 	closed := &market.MarketChange{Kind: "STATUS", Status: market.StatusClosed}
 	for name, test := range map[string]struct {
@@ -142,7 +142,8 @@ func TestRESTContradictsStream(t *testing.T) {
 	})
 }
 
-// TestChangesOfManyMarkets checks that the first of many changes still overrides REST if Config.Changes is large enough.
+// TestChangesOfManyMarkets checks that the first of many changes still overrides REST if Config.Changes is large enough, but not
+// under the default.
 func TestChangesOfManyMarkets(t *testing.T) {
 	const markets = 2500
 	for changes, want := range map[int]market.Status{0: market.StatusOpen, markets: market.StatusClosed} {
@@ -161,7 +162,8 @@ func TestChangesOfManyMarkets(t *testing.T) {
 	}
 }
 
-// TestStatusAfterGap checks that a REST response replaces the streamed status after the stream may have missed a message.
+// TestStatusAfterGap checks that, after the stream may have missed a message, a REST response replaces the streamed status, but not
+// at once.
 func TestStatusAfterGap(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		v := &venue{}
@@ -231,7 +233,7 @@ func TestChangedMarketWhileVenueFails(t *testing.T) {
 		c := open(t, v)
 		byID := market.MarketRef{By: market.ByMarketID, Value: "m"}
 		first := mustRead(t, c.Markets(), byID)
-		for range 3 { // changes, gaps and reconnects
+		for range 3 { // several changes in a row
 			c.StreamMarket(new(market.Session), "m", nil)
 		}
 		v.fail = func(ask) error { return market.Errorf(market.CodeUpstreamUnavailable, "down") }

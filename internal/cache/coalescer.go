@@ -31,14 +31,14 @@ type Admission interface {
 type coalescer[K comparable, T any] struct {
 	fetch func(ctx context.Context, keys []K) ([]market.Result[*T], error)
 	cost  func(keys, bytes int) int
-	// accept stores a fetched value and returns the read that callers get. cached returns the cached value of a key. ok is false if
-	// the key must be fetched.
+	// accept stores a fetched value and returns the read that callers get. cached returns the cached value of a key, or false if the
+	// key must be fetched.
 	accept func(key K, value *T, from origin) market.Read[*T]
 	cached func(key K) (market.Read[*T], bool)
 	// changes is the number of the last streamed change of any key. It is nil in a coalescer without a cache.
 	changes *atomic.Uint64
-	// scope returns the name of credentials for the rate limit. It is nil for public data, because calls for public data have no
-	// credentials.
+	// scope returns the name of credentials for the rate limit. It is nil if the calls count as public calls: for public data, and if
+	// Config.PublicAccounts is set.
 	scope func(*market.Credentials) string
 	// unsupported is the error of every read if the venue does not serve the endpoint. It is nil if the venue serves the endpoint.
 	unsupported error
@@ -65,7 +65,7 @@ type coalescer[K comparable, T any] struct {
 	flights map[K]*flight[K, T]
 	// queue contains the batches that have not started, oldest first.
 	queue []*batch[K, T]
-	// round is the number of the latest call of do. Batches store the number, so that one call of do with several keys raises the
+	// round is the number of the latest call of the method do. Batches store the number, so that one call with several keys raises the
 	// priority and the deadline of a batch only once.
 	round uint64
 	// pace estimates the duration of a call.
@@ -198,7 +198,8 @@ func (c *coalescer[K, T]) logBatches(j *reqctx.Log, joined []*flight[K, T]) {
 	}
 }
 
-// describe returns the description of b for the log of an operation that waited for own of its keys. The caller holds the lock.
+// describe returns the description of b for the log of an operation. The parameter own is the number of keys of b for which the
+// operation waited. The caller holds the lock.
 func (c *coalescer[K, T]) describe(b *batch[K, T], own int) reqctx.Batch {
 	d := reqctx.Batch{
 		Serial: b.serial, Kind: c.kind, Priority: b.request.Priority, Keys: len(b.flights), Own: own,
@@ -210,8 +211,9 @@ func (c *coalescer[K, T]) describe(b *batch[K, T], own int) reqctx.Batch {
 	return d
 }
 
-// known writes the values of cached keys to out and reports which keys are cached. share is the greatest number of keys that one
-// new batch may get: it spreads the missing keys evenly over the fewest possible calls. The caller holds the lock.
+// known writes the values of cached keys to out and reports which keys are cached. It skips keys that have a flight. If fresh is
+// true, no key counts as cached. The result share is the greatest number of keys that one new batch may get: it spreads the missing
+// keys evenly over the fewest possible calls. The caller holds the lock.
 func (c *coalescer[K, T]) known(keys []K, out []market.Result[market.Read[*T]], fresh bool) (known []bool, share int) {
 	known = make([]bool, len(keys))
 	missing, bytes := 0, 0
@@ -231,7 +233,7 @@ func (c *coalescer[K, T]) known(keys []K, out []market.Result[market.Read[*T]], 
 	return known, (missing + calls - 1) / calls
 }
 
-// calls returns the number of calls for a number of keys. bytes is the total length of the keys' ids in a URL.
+// calls returns the number of calls for a number of keys. The parameter bytes is the total length of the keys' ids in a URL.
 func (c *coalescer[K, T]) calls(keys, bytes int) int {
 	if keys == 0 || c.unsupported != nil {
 		return 0
@@ -275,8 +277,8 @@ func waitError(ctx context.Context) error {
 }
 
 // abandon removes a caller that gives up from its flights and returns the results so far. A key without a result fails with err. If
-// the caller has timed out after waiting mostly for the rate limit, the key fails with RATE_LIMITED instead. came is the time at
-// which the caller began to wait.
+// the caller has timed out after waiting mostly for the rate limit, the key fails with RATE_LIMITED instead. The parameter came is
+// the time at which the caller began to wait.
 func (c *coalescer[K, T]) abandon(err error, came time.Time, joined []*flight[K, T], out []market.Result[market.Read[*T]]) []market.Result[market.Read[*T]] {
 	c.mu.Lock()
 	defer c.mu.Unlock()

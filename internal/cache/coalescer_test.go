@@ -68,7 +68,7 @@ func wantErrors(t *testing.T, rs prices, code market.Code) {
 	}
 }
 
-// wantIdle fails the test if flights, queued keys, calls or waiting callers are left.
+// wantIdle fails the test if flights, queued batches, calls or waiting callers are left.
 func wantIdle[K comparable, T any](t *testing.T, c *coalescer[K, T]) {
 	t.Helper()
 	synctest.Wait()

@@ -9,7 +9,7 @@ import (
 
 // TTL is the lifetime of an entry.
 type TTL struct {
-	// Fresh is the time for which an entry is served without a refresh. 0 means that the entry is never fresh.
+	// Fresh is the time for which an entry is served without a refresh. If Fresh is 0, the entry is never fresh.
 	Fresh time.Duration
 	// Stale is the time after Fresh for which an entry is served while it is refreshed.
 	Stale time.Duration
@@ -30,7 +30,7 @@ type entry[T any] struct {
 	// polledAt is the time at which a read of the entry was last reported to the watcher, in nanoseconds since 1970.
 	polledAt   atomic.Int64
 	staleUntil time.Time
-	// refreshAt is the earliest time of the next refresh, in nanoseconds since 1970.
+	// refreshAt is the earliest time of the next refresh, in nanoseconds since 1970. While a refresh runs, it is the constant never.
 	refreshAt atomic.Int64
 	// failure is the market.StaleCause of the last failed refresh, or 0.
 	failure atomic.Uint32
@@ -48,6 +48,7 @@ type entry[T any] struct {
 }
 
 // times returns the ends of the entry's fresh and stale times. A streamed entry is fresh while its session is open and has no gap.
+// Its fresh time then ends a second from now.
 func (e *entry[T]) times(now time.Time, ttl TTL) (freshUntil, staleUntil time.Time) {
 	if e.session == nil {
 		return e.freshUntil, e.staleUntil
@@ -83,8 +84,8 @@ func (e *entry[T]) cause() market.StaleCause {
 	return market.CauseExpired
 }
 
-// pollDue reports whether a read at the time at, in nanoseconds since 1970, must be reported to the Watcher. If so, pollDue sets
-// polledAt.
+// pollDue reports whether a read must be reported to the Watcher. If so, it sets polledAt. The parameter at is the time of the
+// read, in nanoseconds since 1970.
 func (e *entry[T]) pollDue(at int64) bool {
 	before := e.polledAt.Load()
 	return at-before >= pollInterval && e.polledAt.CompareAndSwap(before, at)

@@ -91,8 +91,8 @@ func (b *batch[K, T]) logs() (all []*reqctx.Log) {
 	return all
 }
 
-// start removes a batch from the queue. If leaves is true, the batch is about to be sent. start then moves keys from the other
-// queued batches into b, as many as fit.
+// start removes a batch from the queue. If the parameter leaves is true, the batch is about to be sent. start then moves keys from
+// the other queued batches with the same scope into b, as many as fit.
 func (c *coalescer[K, T]) start(b *batch[K, T], leaves bool, admitted time.Time) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -103,7 +103,8 @@ func (c *coalescer[K, T]) start(b *batch[K, T], leaves bool, admitted time.Time)
 	for i := 0; leaves && i < len(c.queue) && b.ctx.Err() == nil; {
 		other := c.queue[i]
 		together := len(other.flights) + len(b.flights)
-		if other.request.Scope != b.request.Scope || other.listed == b.listed && (together > c.batch || c.cost(together, other.bytes+b.bytes) > 1) { // one call of do formed both batches
+		// Batches that the same call of the method do has formed are merged only if the merged batch needs one HTTP request.
+		if other.request.Scope != b.request.Scope || other.listed == b.listed && (together > c.batch || c.cost(together, other.bytes+b.bytes) > 1) {
 			i++
 			continue
 		}
@@ -138,8 +139,8 @@ func (c *coalescer[K, T]) start(b *batch[K, T], leaves bool, admitted time.Time)
 	}
 }
 
-// fetchBatch fetches the keys of a batch. It returns an error if the fetch panics, returns the wrong number of results, or ends
-// after the last waiter has given up.
+// fetchBatch fetches the keys of a batch. It returns an error if the fetch fails, panics, returns the wrong number of results, or
+// ends after the last waiter has given up.
 func (c *coalescer[K, T]) fetchBatch(b *batch[K, T]) (reads []market.Result[market.Read[*T]], err error) {
 	keys := make([]K, len(b.flights))
 	for i, f := range b.flights {
@@ -212,12 +213,13 @@ type origin struct {
 	came time.Time
 }
 
-// before reports whether the venue certainly made a response before the time at. now is the time at which the response arrived.
+// before reports whether the venue certainly made a response before a time, the parameter at. now is the time at which the response
+// arrived.
 func (o *origin) before(now, at time.Time) bool {
 	return o.age.Least > 0 && now.Add(-o.age.Least).Before(at)
 }
 
-// origin returns the origin of a batch's responses. The calls of the batch must have ended.
+// origin returns the origin of a batch's responses. Its age covers only the calls that have ended so far.
 func (c *coalescer[K, T]) origin(b *batch[K, T]) origin {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -19,9 +19,10 @@ type flusher struct {
 	flush func(key string) int
 }
 
-// Flush removes all entries of a kind, including absences, and returns their number. kind is a name in Stats.Kind. If key is not
-// empty, Flush removes only the entries of this key: a token id, the id or slug of a market or event, or an account address. Calls
-// in flight still store their results.
+// Flush removes all entries of a kind, including absences, and returns their number. The parameter kind is a value of Stats.Kind.
+// If key is not empty, Flush removes only the entries of this key: a token id, the id or slug of a market or event, or an account
+// address. Calls in flight still store their results. Flush fails if the kind is unknown, or if key is not empty and entries of the
+// kind have no such key.
 func (c *Cache) Flush(kind, key string) (entries int, err error) {
 	all := c.flushers()
 	i := slices.IndexFunc(all, func(f flusher) bool { return f.kind == kind })
@@ -41,7 +42,7 @@ func (c *Cache) Flush(kind, key string) (entries int, err error) {
 	return all[i].flush(key), nil
 }
 
-// FlushLocal is like Flush, but flushes only this process.
+// FlushLocal is like Flush, but flushes only this process. It does nothing where Flush would fail.
 func (c *Cache) FlushLocal(kind, key string) {
 	for _, f := range c.flushers() {
 		if f.kind == kind && (key == "" || f.keyed) {

@@ -90,7 +90,8 @@ func TestFlushOfAbsences(t *testing.T) {
 	}
 }
 
-// TestFlushOfEachKind checks that a value of each kind is read again after a flush of its key and after a flush of its kind.
+// TestFlushOfEachKind checks that a value of each kind of public data is read again after a flush of its key and after a flush of
+// its kind.
 func TestFlushOfEachKind(t *testing.T) {
 	const token, address = "t1", "0x1111111111111111111111111111111111111111"
 	for _, test := range []struct {

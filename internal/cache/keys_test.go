@@ -60,7 +60,7 @@ func keepsNothing[K comparable, T any](t *testing.T, s *store[K, T], sent string
 	s.flush("", nil)
 }
 
-// TestKeySharesID checks that a cached price and its key share the memory of the token id.
+// TestKeySharesID checks that a cached price or book and its key share the memory of the token id.
 func TestKeySharesID(t *testing.T) {
 	c := open(t, &venue{})
 	id := strings.Clone("token")

@@ -117,7 +117,7 @@ func TestShallowBookAfterADeepOne(t *testing.T) {
 				if wantDepth := map[bool]int{true: 20, false: 200}[tt.replaced]; now.Value.Depth != wantDepth {
 					t.Errorf("got cached depth %d, want %d", now.Value.Depth, wantDepth)
 				}
-				// The cached book is stale, so the first read refreshes it. The other reads make no call.
+				// The cached book has expired, so the first read calls the venue. The other reads make no call.
 				time.Sleep(11 * time.Second)
 				for range 3 {
 					mustRead(t, c.Books(), depth(20))

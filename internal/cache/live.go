@@ -12,8 +12,9 @@ import (
 
 // Watcher learns which tokens clients read, so that it can subscribe to tokens that clients read repeatedly.
 type Watcher interface {
-	// RecordPoll counts a caller's read of the prices or books of existing tokens. demand is the number of the poll to which the read
-	// belongs. Each token counts only once in a poll. If demand is 0, each call is a separate poll. RecordPoll must not wait.
+	// RecordPoll counts a caller's read of the prices or books of existing tokens. The parameter demand is the number of the poll to
+	// which the read belongs. Each token counts only once in a poll. If demand is 0, each call is a separate poll. RecordPoll must not
+	// wait.
 	RecordPoll(demand uint64, caller string, c messages.Channel, tokenIDs []string)
 }
 
@@ -36,23 +37,25 @@ func tokensOf(queries []queries.Book) []string {
 	return tokens
 }
 
-// StreamPrice stores a streamed price. The price is fresh while its session is open.
+// StreamPrice stores a streamed price, unless the cached REST price is newer. The price is fresh until its session ends or
+// StreamStale is called.
 func (c *Cache) StreamPrice(s *market.Session, p *market.Price, m market.Meta) {
 	c.prices.stream(p.TokenID, p, s, m)
 }
 
-// StreamSpread stores a streamed spread. The spread is fresh while its session is open.
+// StreamSpread stores a streamed spread; see StreamPrice.
 func (c *Cache) StreamSpread(s *market.Session, sp *market.Spread, m market.Meta) {
 	c.spreads.stream(sp.TokenID, sp, s, m)
 }
 
-// StreamBook stores a streamed book. The book is fresh while its session is open. Reads of all smaller depths get this book, so
-// that all values of one response come from the same book.
+// StreamBook stores a streamed book; see StreamPrice. Reads of all smaller depths get this book, so that all values of one response
+// come from the same book.
 func (c *Cache) StreamBook(s *market.Session, b *market.Book, m market.Meta) {
 	c.books.stream(queries.Book{TokenID: b.TokenID}, b, s, m)
 }
 
-// StreamStale makes the streamed entries of a topic stale. It is called when the stream may have missed a message.
+// StreamStale makes the streamed entries of a topic stale. It is called when the stream may have missed a message. For a market,
+// streamed changes then override REST values only for restLag more.
 func (c *Cache) StreamStale(t messages.Topic) {
 	switch t.Channel {
 	case messages.ChannelMarket:
@@ -72,8 +75,8 @@ func (c *Cache) StreamStale(t messages.Topic) {
 }
 
 // StreamMarket records a streamed change of a market. The next reader fetches the market again. If this fetch fails, values of
-// earlier calls are served. A status or winner in the change overrides older REST values, and the result is marked stale. change is
-// nil if the stream sent no values.
+// earlier calls are served. A status or winner in the change overrides older REST values, and the result is marked stale. The
+// parameter change is nil if the stream sent no values.
 func (c *Cache) StreamMarket(s *market.Session, marketID string, change *market.MarketChange) {
 	c.markets.markChanged(market.MarketRef{By: market.ByMarketID, Value: marketID}, s, change)
 }
@@ -98,8 +101,8 @@ func (c *Cache) Scope(ctx context.Context, a market.Address) string {
 	return hex.EncodeToString(caller[:])
 }
 
-// StreamAccount stores the streamed data of an account for the caller of topic t. The data is fresh while its session is open. If
-// orders, positions or b is nil, the cached orders, positions or balance stays.
+// StreamAccount stores the streamed data of an account for the caller of topic t. The data is fresh until its session ends or
+// StreamStale is called. If orders, positions or b is nil, the cached orders, positions or balance stays.
 func (c *Cache) StreamAccount(s *market.Session, t messages.Topic, orders []market.Order, positions []market.Position, b *market.Balance, m market.Meta) {
 	key, ok := keyOfTopic(t)
 	if !ok {
@@ -116,7 +119,7 @@ func (c *Cache) StreamAccount(s *market.Session, t messages.Topic, orders []mark
 	}
 }
 
-// keyOfTopic returns the key of a topic's account and caller.
+// keyOfTopic returns the key of a topic's account and caller. It returns false if the topic's scope is not a result of Cache.Scope.
 func keyOfTopic(t messages.Topic) (userKey, bool) {
 	key := userKey{address: market.Address(t.ID)}
 	if len(t.Scope) != hex.EncodedLen(len(key.caller)) {
@@ -199,7 +202,8 @@ func (s *store[K, T]) cutOff(slot K) {
 }
 
 // olderPrice, olderSpread and olderBook report whether a is an older state than b, by the venue's timestamps. If both books have
-// sequence numbers of the same epoch, olderBook compares these numbers instead. A value is never older than an equal value.
+// sequence numbers of the same epoch, olderBook compares these numbers instead. By its timestamp, a value is never older than an
+// equal value.
 
 func olderPrice(a, b *market.Price) bool {
 	return before(a.Timestamp, b.Timestamp) && a.Price.Cmp(b.Price) != 0
@@ -216,8 +220,8 @@ func olderBook(a, b *market.Book) bool {
 	return before(a.Timestamp, b.Timestamp) && !(sameSide(a, b, a.Bids, b.Bids) && sameSide(a, b, a.Asks, b.Asks))
 }
 
-// sameSide compares one side of the books a and b. It reports whether the levels as and bs are equal down to the depth of the
-// smaller side.
+// sameSide compares one side of the books a and b. It reports whether the levels of these sides, the parameters as and bs, are
+// equal down to the depth of the smaller side.
 func sameSide(a, b *market.Book, as, bs market.Side) bool {
 	if as.Len() > bs.Len() {
 		a, b, as, bs = b, a, bs, as

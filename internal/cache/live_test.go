@@ -142,7 +142,8 @@ func (w *watcher) RecordPoll(_ uint64, caller string, c messages.Channel, tokens
 	}
 }
 
-// TestRecordPoll checks that each read by a client calls RecordPoll once for each token that exists.
+// TestRecordPoll checks that each read by a client passes each token that exists to RecordPoll once. Background reads and reads of
+// markets pass none.
 func TestRecordPoll(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		v := &venue{}

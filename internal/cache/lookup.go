@@ -10,7 +10,7 @@ import (
 )
 
 // Lookup writes the values of cached keys to out and appends the indexes of the other keys to missing. It also serves stale
-// entries; the caller must then pass their keys to Refresh. Lookup never calls the venue.
+// entries; the calling function must then pass their keys to Refresh. Lookup never calls the venue.
 func (s *store[K, T]) Lookup(ctx context.Context, keys []K, out []market.Result[market.Read[*T]], missing []int) []int {
 	l := lookup[K, T]{store: s, now: s.clock.Now(), keys: keys, out: out, missing: missing, left: -1}
 	l.watched, l.all = s.recordPoll != nil && reqctx.CountsAsPoll(ctx), true
@@ -118,7 +118,8 @@ func (l *lookup[K, T]) report(i int, reported bool) {
 	}
 }
 
-// stretched returns the time until which an entry may be served stale while the rate limit is short.
+// stretched returns the time until which an entry may be served stale while the rate limit is short. For an absence, it returns the
+// zero time.
 func (s *store[K, T]) stretched(e *entry[T], freshUntil time.Time) time.Time {
 	if e.read.Value == nil {
 		return time.Time{}
@@ -140,7 +141,8 @@ func (s *store[K, T]) find(keys []K, found []*entry[T]) {
 	}
 }
 
-// findSlots writes the entries in the slots of keys to found, for kinds whose keys have canonical forms or slots.
+// findSlots writes the entries in the slots of keys to found, for kinds whose keys have canonical forms or slots. It writes nil if
+// the entry does not contain the data for the key.
 func (s *store[K, T]) findSlots(keys []K, found []*entry[T]) {
 	var canonical, slots [near]K
 	for i, key := range keys {

@@ -15,7 +15,8 @@ import (
 	"oddsgraph/internal/market/reqctx"
 )
 
-// TestRandomCallers checks that all reads end with the right values while callers, the venue and the admission act at random.
+// TestRandomCallers checks that all reads end, with the right values or with errors, while callers, the venue and the admission act
+// at random.
 func TestRandomCallers(t *testing.T) {
 	for seed := range uint64(20) {
 		synctest.Test(t, func(t *testing.T) {

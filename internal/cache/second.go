@@ -21,16 +21,16 @@ type Second interface {
 	Get(ctx context.Context, kind string, keys []string, found Found)
 	// Claim calls found like Get, and tries to claim each key that has no record. A claimed key is fetched only by the process that
 	// has claimed it. ours reports for each key whether this process has claimed the key and must fetch it. If a key has neither a
-	// record nor a true value in ours, another process has claimed the key. A claim ends after the time hold at the latest. If the
-	// second cache does not answer, this process gets all claims.
+	// record nor a true value in ours, an earlier claim of the key has not ended. A claim ends after the time hold at the latest. If
+	// the second cache does not answer, this process gets all claims.
 	Claim(ctx context.Context, kind string, keys []string, hold time.Duration, found Found) (ours []bool)
 	// Put ends this process's claims of the records' keys, and stores each record whose Keep is not 0. asked and came are the times of
 	// the call to the venue and of the venue's response. Put does not wait.
 	Put(kind string, records []Record, asked, came time.Time)
 	// Drop removes the record of a key. After Drop, Put rejects records of calls that started earlier. Drop does not wait.
 	Drop(kind, key string)
-	// Flush removes all records of a kind. The other processes flush key from their own caches, or the whole kind if key is empty.
-	// Flush does not wait.
+	// Flush removes all records of a kind. The other processes flush the key from their own caches. They flush the whole kind if key
+	// is empty. Flush does not wait.
 	Flush(kind, key string)
 }
 
@@ -95,9 +95,9 @@ func (s *second[K, T]) name(key K) (name string, ok bool) {
 	return hex.EncodeToString(hash[:16]), true
 }
 
-// names returns the name of keys[i] for each i in of, and the index i for each name. It skips keys without a name.
-func (s *second[K, T]) names(keys []K, of []int) (names []string, indexes []int) {
-	for _, i := range of {
+// names returns the name of keys[i] for each i in selected, and the index i for each name. It skips keys without a name.
+func (s *second[K, T]) names(keys []K, selected []int) (names []string, indexes []int) {
+	for _, i := range selected {
 		if name, ok := s.name(keys[i]); ok {
 			names, indexes = append(names, name), append(indexes, i)
 		}
@@ -139,7 +139,7 @@ func (s *second[K, T]) lookup(ctx context.Context, keys []K, out []market.Result
 }
 
 // claim writes the values of keys that are in the second cache to out. For the other keys it returns two lists of indexes. ours
-// contains the keys that this process must fetch, and theirs the keys that another process has claimed.
+// contains the keys that this process must fetch, and theirs contains the keys that are claimed elsewhere.
 func (s *second[K, T]) claim(ctx context.Context, keys []K, hold time.Duration, out []market.Result[market.Read[*T]]) (ours, theirs []int) {
 	answered, claimed, all := map[int]bool{}, map[int]bool{}, make([]int, len(keys))
 	for i := range all {
@@ -167,8 +167,8 @@ func (s *second[K, T]) claim(ctx context.Context, keys []K, hold time.Duration, 
 	return ours, theirs
 }
 
-// await waits until another process has stored the values of the keys at the indexes theirs. It gives up at the time until or when
-// ctx ends, and returns the indexes of the keys that then have no value.
+// await waits until another process has stored the values of the keys at the indexes in theirs. It gives up at the time until, or
+// when ctx ends, and returns the indexes of the keys that then have no value.
 func (s *second[K, T]) await(ctx context.Context, keys []K, theirs []int, until time.Time, out []market.Result[market.Read[*T]]) (overdue []int) {
 	defer func() { s.store.counters.shared.overdue.Add(uint64(len(overdue))) }()
 	for len(theirs) > 0 {
@@ -197,11 +197,11 @@ func (s *second[K, T]) await(ctx context.Context, keys []K, theirs []int, until 
 	return theirs
 }
 
-// put stores results, which belong to the keys at the indexes of, in the second cache. It ends the claims of all these keys. It
-// skips failures, partial values, and values that may be older than a change.
-func (s *second[K, T]) put(keys []K, of []int, results []market.Result[*T], reads []market.Result[market.Read[*T]], from origin) {
+// put stores results, which belong to the keys at the indexes in selected, in the second cache. It ends the claims of all these
+// keys. It skips failures, partial values, and values that may be older than a change.
+func (s *second[K, T]) put(keys []K, selected []int, results []market.Result[*T], reads []market.Result[market.Read[*T]], from origin) {
 	var records []Record
-	for n, i := range of {
+	for n, i := range selected {
 		name, ok := s.name(keys[i])
 		if !ok {
 			continue
@@ -247,7 +247,7 @@ func complete(value any) bool {
 }
 
 // acceptSecond stores a record of the second cache as an entry. ok is false if the record is not fresh or cannot be decoded. ok is
-// also false if the record is older than the present entry or than a known change.
+// also false if the present entry is live or not older than the record, or if the record may be older than a known change.
 func (s *store[K, T]) acceptSecond(key K, text []byte, asked, came time.Time) (read market.Read[*T], ok bool) {
 	var v sharedValue[T]
 	if len(text) > 0 && (json.Unmarshal(text, &v) != nil || v.Value == nil) {

@@ -99,8 +99,8 @@ func pair(t *testing.T, v *venue) (a, b *Cache, m *sharedMemory) {
 	return open(t, v, with), open(t, v, with), m
 }
 
-// TestSecondOfEveryKind checks that two processes share one call for each kind of public data, with equal times, and no private
-// data.
+// TestSecondOfEveryKind checks that two processes share one call for each kind of public data, with equal times. They share neither
+// private data nor markets that are read by a slug or token.
 func TestSecondOfEveryKind(t *testing.T) {
 	for _, k := range kinds {
 		for _, absent := range []bool{false, true} {
@@ -153,7 +153,7 @@ func TestSecondOfEveryKind(t *testing.T) {
 	}
 }
 
-// TestSecondRound checks that a value of each kind survives the encoding of the second cache.
+// TestSecondRound checks that values of most kinds of public data survive the encoding of the second cache.
 func TestSecondRound(t *testing.T) {
 	price := market.MustDecimal("0.650")
 	yes := true
@@ -317,7 +317,7 @@ func TestSecondPart(t *testing.T) {
 	}
 }
 
-// TestSecondInvalidation checks that the result of a call that started before a change is not fresh in any process.
+// TestSecondInvalidation checks that a process does not serve the result of another process's call that started before a change.
 func TestSecondInvalidation(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		v := &venue{latency: time.Second}

@@ -76,8 +76,8 @@ type store[K comparable, T any] struct {
 	asOf func(*T) time.Time
 	// older reports whether a is an older state than b. It is nil if streamed values have no order, or if the kind is not streamed.
 	older func(a, b *T) bool
-	// recordPoll tells the Watcher that keys were read that have a value. demand is the number of the poll; see Watcher.RecordPoll.
-	// recordPoll must not retain keys. It may be nil.
+	// recordPoll tells the Watcher that keys were read that have a value. The parameter demand is the number of the poll; see
+	// Watcher.RecordPoll. recordPoll must not retain keys. It may be nil.
 	recordPoll func(demand uint64, caller string, keys []K)
 	// requestStream asks the Streamer to stream missing keys; it may be nil.
 	requestStream func(caller string, keys []K)
@@ -131,8 +131,9 @@ func existing[K comparable, T any](keys []K, results []market.Result[market.Read
 }
 
 // Fetch fetches keys from the venue and waits for the results until ctx ends. The results are in the order of keys. A key that
-// several callers request at the same time is fetched once. If the fetch of a key fails, Fetch returns the cached value until the
-// end of its stale time. If the fetch fails because of the rate limit, Config.Stretch replaces a shorter stale time.
+// several callers request at the same time is fetched once. If the fetch of a key fails because of the venue or the rate limit,
+// Fetch returns the cached value until the end of its stale time. If the fetch fails because of the rate limit, Config.Stretch
+// replaces a shorter stale time.
 func (s *store[K, T]) Fetch(ctx context.Context, keys []K) []market.Result[market.Read[*T]] {
 	if s.requestStream != nil && reqctx.CountsAsPoll(ctx) && s.left() < scarce {
 		s.requestStream(reqctx.CallerFrom(ctx), keys)
@@ -177,7 +178,7 @@ func (s *store[K, T]) serveStale(key K, r *market.Result[market.Read[*T]]) {
 	}
 }
 
-// fetch fetches keys from the second cache or the venue. refresh lowers the priority of the calls.
+// fetch fetches keys from the second cache or the venue. If refresh is true, the calls have the lowest priority.
 func (s *store[K, T]) fetch(ctx context.Context, keys []K, refresh bool) []market.Result[market.Read[*T]] {
 	if s.canonical != nil {
 		keys = slices.Clone(keys)
@@ -262,7 +263,7 @@ func (s *store[K, T]) slotOf(key K) K {
 	return s.slot(key)
 }
 
-// fresh returns the value of a fresh entry. Coalescers call it before they fetch.
+// fresh returns the value of a key's fresh entry, or false. Coalescers call it before they fetch.
 func (s *store[K, T]) fresh(key K) (market.Read[*T], bool) {
 	if e := s.get(key); e != nil && e.fresh(s.clock.Now()) {
 		return e.read, true
@@ -302,8 +303,8 @@ func (s *store[K, T]) newEntry(key K, value *T, from origin, came time.Time) *en
 	return e
 }
 
-// accept stores a fetched value, or an absence if value is nil. It returns the value that the cache now serves for the key; this
-// may be a newer streamed value.
+// accept stores a fetched value, or an absence if value is nil. It returns the value to serve for the key. This may be a better
+// value that the cache keeps, such as a newer streamed value.
 func (s *store[K, T]) accept(key K, value *T, from origin) market.Read[*T] {
 	now := s.clock.Now()
 	came := now

@@ -20,7 +20,7 @@ func present[T any](r market.Read[*T], err error) (market.Meta, bool, error) {
 	return r.Meta, r.Value != nil, err
 }
 
-// kinds lists one read of each kind with the documented fresh and stale times.
+// kinds lists one read of each kind, except categories, with the documented fresh and stale times.
 var kinds = []struct {
 	name         string
 	key          string
@@ -203,7 +203,8 @@ func TestRefreshFindsAbsence(t *testing.T) {
 	})
 }
 
-// TestStaleKeysAreRefreshedOnce checks that Lookup makes no call, and that two calls of Refresh read all stale keys in one call.
+// TestStaleKeysAreRefreshedOnce checks that Lookup makes no call, and that several calls of Refresh read all stale keys in one
+// call.
 func TestStaleKeysAreRefreshedOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		v := &venue{}

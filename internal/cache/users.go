@@ -26,8 +26,8 @@ type userKey struct {
 	caller  [sha256.Size]byte
 }
 
-// of returns the key of an account for the caller in ctx. It contains the HMAC-SHA-256 of the address and the caller's
-// credentials.
+// The method of returns the key of an account for the caller in ctx. The key contains the HMAC-SHA-256 of the address and the
+// caller's credentials, or of the address alone if s.public is true or the caller has no credentials.
 func (s *scope) of(ctx context.Context, a market.Address) userKey {
 	mac := hmac.New(sha256.New, s.key[:])
 	mac.Write([]byte(a))
@@ -70,7 +70,8 @@ type (
 
 func (k userKey) user() userKey { return k }
 
-// userSource is a Source of one kind of user data. key turns a public key P into the key of the caller in ctx.
+// userSource is a Source of one kind of user data. The function key turns a key of the Source into the store's key for the caller
+// in ctx.
 type userSource[P, K comparable, T any] struct {
 	store *store[K, T]
 	key   func(ctx context.Context, key P) K

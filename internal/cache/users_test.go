@@ -310,7 +310,7 @@ func TestKeysContainNoCredentials(t *testing.T) {
 	})
 }
 
-// keysOf returns the keys in the stores of c and in c.refs.
+// keysOf returns the keys in c.refs and in the stores of c, except event searches, categories and public trades.
 func keysOf(c *Cache) (out []reflect.Value) {
 	add := func(lists ...any) {
 		for _, x := range lists {
@@ -349,7 +349,7 @@ func TestScope(t *testing.T) {
 }
 
 // TestPublicAccounts checks that all callers share the entries of accounts and the limit of public calls if accounts need no
-// credentials.
+// credentials, and only then.
 func TestPublicAccounts(t *testing.T) {
 	for _, public := range []bool{false, true} {
 		synctest.Test(t, func(t *testing.T) {

@@ -20,7 +20,8 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// venue is a Venue whose results a test sets. It has a value for every key that is not in unknown.
+// venue is a Venue whose results a test sets. It has a value for every key that is not in unknown. In a list, an id that begins
+// with "bad" gets an error.
 type venue struct {
 	mu    sync.Mutex
 	asked []ask

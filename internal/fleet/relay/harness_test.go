@@ -27,13 +27,12 @@ func bookOf(i int) messages.Topic {
 
 // venue has a book for each token. The size of the bid at 0.01 is the version number of the book.
 type venue struct {
-	numbered bool
-	mu       sync.Mutex
-	rand     *rand.Rand
-	books    map[messages.Topic]*version
-	history  map[messages.Topic]map[int64]string
-	clients  []*client
-	// subscribed is the number of subscriptions of all replicas to each topic.
+	numbered   bool
+	mu         sync.Mutex
+	rand       *rand.Rand
+	books      map[messages.Topic]*version
+	history    map[messages.Topic]map[int64]string
+	clients    []*client
 	subscribed map[messages.Topic]int
 }
 
