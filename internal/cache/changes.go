@@ -52,7 +52,7 @@ func newChanges[K comparable](size int) *lru.Cache[K, *change] {
 // hold reports whether the streamed changes override a response that contradicts them. The parameter later reports that the
 // response shows a later step of the market's life than the changes, which the stream may have skipped. The changes override such a
 // response only until they are restLag old. They override any other response while the stream is open, because the stream would
-// have sent a later change, and for restLag more after the stream has ended or may have missed a change.
+// have sent a later change. After the stream has ended or may have missed a change, they still override it for restLag.
 func (w *announced) hold(now time.Time, later bool) bool {
 	if later {
 		return now.Before(w.at.Add(restLag))

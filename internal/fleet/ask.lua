@@ -2,11 +2,12 @@
 -- - Members with positive scores are calls. The score is the time until which the call counts.
 -- - The score of "hold" is minus the time until which the venue refuses calls.
 -- - Only the public window has "born". Its score is minus the time until which the server grants no calls of any window.
--- - Only the public window has "run <run id of the server>". Its score is -1. KEYS: the window, the public window. Both may be the
---   same. ARGV: the limit, the number of requested calls, the ms for which a granted call counts at most, the prefix of the calls'
---   names. Returns the number of granted calls, the number of further calls that could be granted, the ms until the next call
---   leaves the window (0 if the window has no calls), and 0. While no calls can be granted because of "hold" or "born", it returns
---   0, 0, the ms until they end, and the ms until "hold" ends.
+-- - Only the public window has "run <run id of the server>". Its score is -1.
+-- KEYS: the window, the public window. Both may be the same.
+-- ARGV: the limit, the number of requested calls, the ms for which a granted call counts at most, the prefix of the calls' names.
+-- Returns the number of granted calls, the number of further calls that could be granted, the ms until the next call leaves the
+-- window, and 0. If the window has no calls, the ms are 0. While no calls can be granted because of "hold" or "born", it returns 0,
+-- 0, the ms until they end, and the ms until "hold" ends.
 local key, public, limit, wanted, keep = KEYS[1], KEYS[2], tonumber(ARGV[1]), tonumber(ARGV[2]), tonumber(ARGV[3])
 local t = redis.call('TIME')
 local now = t[1] * 1000 + math.floor(t[2] / 1000)

@@ -1,8 +1,8 @@
 -- Renews the leases of a replica and takes free leases of shards. A new lease has a higher fence than all earlier leases of the
--- shard. A new fence is also greater than the server's time, so fences rise even if the server has lost its data. KEYS: for each
--- shard the key of its owner and the key of its fence. ARGV: the name of the replica, the duration of a lease in ms, and for each
--- shard the highest fence that the replica has seen. Returns for each shard the fence as a string, or '' if another replica has the
--- lease.
+-- shard. A new fence is also greater than the server's time, so fences rise even if the server has lost its data.
+-- KEYS: for each shard the key of its owner and the key of its fence.
+-- ARGV: the name of the replica, the duration of a lease in ms, and for each shard the highest fence that the replica has seen.
+-- Returns for each shard the fence as a string, or '' if another replica has the lease.
 local t = redis.call('TIME')
 local now = t[1] * 1000 + math.floor(t[2] / 1000)
 local answer = {}

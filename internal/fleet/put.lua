@@ -1,7 +1,9 @@
 -- Writes records and marks of dropped records, and ends the claims of a replica. Each text contains a server's time in 16 digits:
 -- the time at which the call to the venue started or the record was dropped. A new text never replaces a text with the same or a
--- later time. KEYS: the records, then their locks. ARGV: the name of the replica, the time in the texts, and for each record its
--- text and its lifetime in ms. If the lifetime is 0, the text is not written.
+-- later time.
+-- KEYS: the records, then their locks.
+-- ARGV: the name of the replica, the time in the texts, and for each record its text and its lifetime in ms. If the lifetime is 0,
+-- the text is not written.
 local n = #KEYS / 2
 for i = 1, n do
   local text, keep = ARGV[1 + 2 * i], ARGV[2 + 2 * i]

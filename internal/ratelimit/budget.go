@@ -146,7 +146,7 @@ func (b *Budget) windowOf(scope string, endpoint reqctx.Endpoint) *window {
 }
 
 // windowFor returns the window to which the rate-limit headers or the 429 of a response apply, or nil. A call with credentials that
-// have no window counts in the public window or in a family's window, but its response never adjusts that window: the owner of the
+// have no window counts in the public window or in a family's window. Its response never adjusts that window: the owner of the
 // credentials may have used up their limit elsewhere. If the 429 concerns the IP address, the next call without credentials also
 // gets a 429.
 func (b *Budget) windowFor(t *reservation) *window {

@@ -163,7 +163,7 @@ type Relay struct {
 	shards [shardCount]shard
 	mu     sync.Mutex
 	// watched contains the topics that the feed watches. The other sets contain topics of the feed's calls since the last pass:
-	// changed is for Watch and Unwatch, resyncs for Resync and for topics that came up, and reconnected for Reconnect.
+	// changed is for Watch and Unwatch, resyncs for Resync, and reconnected for Reconnect. resyncs also contains topics that came up.
 	watched                       map[messages.Topic]struct{}
 	changed, resyncs, reconnected map[messages.Topic]struct{}
 	// remote contains the topics of this replica's shards that any replica wants, at most Config.Topics, with the time at which this

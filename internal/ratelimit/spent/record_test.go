@@ -273,8 +273,8 @@ type steppedClock struct{ by time.Duration }
 
 func (c *steppedClock) Now() time.Time { return time.Now().Add(c.by) }
 
-// TestClockIsSet checks that a process does not rely on the file if its wall clock is far behind the wall clock of the previous
-// process, or more than a minute ahead.
+// TestClockIsSet checks that a process does not rely on the file if its wall clock is far behind the clock of the previous process,
+// or more than a minute ahead.
 func TestClockIsSet(t *testing.T) {
 	for _, by := range []time.Duration{-time.Hour, -10 * time.Second, 2 * time.Minute, 24 * time.Hour} {
 		synctest.Test(t, func(t *testing.T) {
