@@ -74,7 +74,7 @@ docs: ## run every code block of the documentation and follow its links, showing
 	$(GO) test -run '^TestDocs' -count=1 -v ./tests/e2e
 
 mutations: ## remove each defence from a copy of the code alone, showing the test that fails
-	$(GO) test -run '^TestMutations$$' -count=1 -v ./tests/mutations
+	MUTATIONS=1 $(GO) test -run '^TestMutations$$' -count=1 -v ./tests/mutations
 
 screenshots: web ## draw the images of docs/images anew
 	@mkdir -p bin/screenshots docs/images
@@ -91,7 +91,7 @@ check: cc ## what must be green before a commit: format, lint, generated code, g
 	@$(MAKE) --no-print-directory lint
 	@GO="$(GO)" scripts/generated
 	$(GO) mod tidy -diff
-	@$(MAKE) --no-print-directory test VET=off DETECTOR=$(RACE)
+	@MUTATIONS=1 $(MAKE) --no-print-directory test VET=off DETECTOR=$(RACE)
 
 generate: ## write what is made from schema.graphqls (code, docs/schema*.md, web/kit), docs/configuration.md and THIRD_PARTY_LICENSES
 	$(GO) run ./graph/gen
