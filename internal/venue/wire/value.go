@@ -79,7 +79,7 @@ const (
 )
 
 // Time reads a time from a number or a string. The time is in ISO 8601, or in seconds or milliseconds since 1970. For 0, Time
-// returns the zero time and true.
+// returns the zero time and true. For a value that is not a time, or is after the year 9999, it returns the zero time and false.
 func (v Value) Time() (time.Time, bool) {
 	if v.Kind() != String {
 		return sinceEpoch(string(v.bytes()))
@@ -99,9 +99,8 @@ func sinceEpoch(literal string) (time.Time, bool) {
 	case err != nil: // the number may have a fraction
 	case n >= millisecondsFrom && n <= maxMilliseconds:
 		return time.UnixMilli(int64(n)).UTC(), true
-	case n > 0 && n < millisecondsFrom:
-		t := time.Unix(int64(n), 0).UTC()
-		return t, t.Year() < 10000
+	case n > 0 && n <= maxMilliseconds/1000:
+		return time.Unix(int64(n), 0).UTC(), true
 	}
 	d, err := market.ParseDecimal(literal)
 	if err != nil || d.Sign() < 0 || d.Cmp(market.NewDecimal(maxMilliseconds, 0)) > 0 {
@@ -122,6 +121,8 @@ func sinceEpoch(literal string) (time.Time, bool) {
 	}
 	sec, err1 := strconv.ParseInt(ns[:len(ns)-9], 10, 64)
 	n, err2 := strconv.ParseInt(ns[len(ns)-9:], 10, 64)
-	t := time.Unix(sec, n).UTC()
-	return t, err1 == nil && err2 == nil && t.Year() < 10000
+	if err1 != nil || err2 != nil || sec > maxMilliseconds/1000 {
+		return time.Time{}, false
+	}
+	return time.Unix(sec, n).UTC(), true
 }

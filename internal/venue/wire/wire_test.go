@@ -44,7 +44,7 @@ func TestTimes(t *testing.T) {
 		{json.Number("1763632800"), "2025-11-20T10:00:00Z", true},
 		{json.Number("1763632800.25"), "2025-11-20T10:00:00.25Z", true},
 		{json.Number("1.7636328e9"), "2025-11-20T10:00:00Z", true},
-		{json.Number("999999999999"), "33658-09-27T01:46:39Z", false},
+		{json.Number("999999999999"), "", false},
 		{json.Number("253402300799"), "9999-12-31T23:59:59Z", true}, // the last second of the year 9999
 		{json.Number("253402300800"), "", false},
 		{json.Number("253402300799.5"), "9999-12-31T23:59:59.5Z", true},
@@ -70,7 +70,7 @@ func TestTimes(t *testing.T) {
 		{"now", "", false}, {"", "", false}, {nil, "", false}, {true, "", false}, {"0000-01-01T00:00:00Z", "", false}, {"NaN", "", false},
 	} {
 		got, ok := value(t, tt.in).Time()
-		if ok != tt.ok || ok && show(got) != tt.want {
+		if ok != tt.ok || ok && show(got) != tt.want || !ok && !got.IsZero() {
 			t.Errorf("the time of %v = %v, %v; want %s, %v", tt.in, got, ok, tt.want, tt.ok)
 		}
 		if ok && !got.IsZero() && got.Location() != time.UTC {
