@@ -261,6 +261,35 @@ func TestNumbersGoOn(t *testing.T) {
 	}
 }
 
+// TestTopicEndsBeforeConfirmation checks that the codec removes markets whose topics ended before the venue confirmed their
+// subscription. It also checks that the codec ends a subscription that has no markets, or whose last market the venue refused.
+func TestTopicEndsBeforeConfirmation(t *testing.T) {
+	r := newRig(t)
+	expect := func(when string, got []string, want ...string) {
+		t.Helper()
+		if !slices.Equal(got, want) {
+			t.Errorf("%s sends %q; want %q", when, got, want)
+		}
+	}
+	r.request(stream.VerbSubscribe, book("A:yes"), book("B:yes"))
+	expect("the end of an unconfirmed topic", r.request(stream.VerbUnsubscribe, book("A:yes")))
+	r.frame(`{"id":1,"type":"subscribed","msg":{"channel":"orderbook_delta","sid":1}}`)
+	expect("the ping after the confirmation", r.request(stream.VerbPing),
+		`{"id":2,"cmd":"update_subscription","params":{"sid":1,"market_tickers":["A"],"action":"delete_markets"}}`, `{"id":3,"cmd":"list_subscriptions"}`)
+	r.request(stream.VerbSubscribe, book("C:yes"))
+	expect("the end of an unconfirmed topic of an open subscription", r.request(stream.VerbUnsubscribe, book("C:yes")))
+	r.frame(`{"id":4,"sid":1,"seq":1,"type":"ok","msg":{"market_tickers":["B","C"]}}`)
+	expect("the end of the last topic", r.request(stream.VerbUnsubscribe, book("B:yes")), `{"id":5,"cmd":"unsubscribe","params":{"sids":[1]}}`)
+
+	r.request(stream.VerbSubscribe, book("D:yes"))
+	r.frame(`{"id":6,"type":"subscribed","msg":{"channel":"orderbook_delta","sid":2}}`)
+	r.request(stream.VerbSubscribe, book("E:yes"))
+	expect("the end of all confirmed topics", r.request(stream.VerbUnsubscribe, book("D:yes")),
+		`{"id":8,"cmd":"update_subscription","params":{"sid":2,"market_tickers":["D"],"action":"delete_markets"}}`)
+	r.frame(`{"id":7,"type":"error","msg":{"code":14,"msg":"Market Ticker required"}}`)
+	expect("the ping after a refusal", r.request(stream.VerbPing), `{"id":9,"cmd":"unsubscribe","params":{"sids":[2]}}`, `{"id":10,"cmd":"list_subscriptions"}`)
+}
+
 func TestSubjects(t *testing.T) {
 	for _, test := range []struct {
 		a, b messages.Topic

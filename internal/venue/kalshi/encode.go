@@ -53,7 +53,7 @@ func (c *codec) Encode(r *stream.Request) [][]byte {
 	case stream.VerbResync:
 		return c.resync(r, now)
 	case stream.VerbPing:
-		return [][]byte{c.send(cmdList, nil, command{rid: r.Rid})} // the venue responds to every command
+		return append(c.removeUnwanted(r.Rid), c.send(cmdList, nil, command{rid: r.Rid})) // the venue responds to every command
 	}
 	return nil
 }
@@ -158,33 +158,39 @@ func (c *codec) snapshots(subs []subject, about command, now time.Time) (out [][
 	return out
 }
 
-// unsubscribe ends topics. If no topic of a market is wanted any more, unsubscribe removes the market from its subscription. A
-// market without a confirmed subscription stays. If the subscription then has no markets, unsubscribe ends the subscription,
-// because on a subscription without markets Kalshi would send all markets of the venue.
-func (c *codec) unsubscribe(r *stream.Request) (out [][]byte) {
-	bySID := make(map[uint64][]subject)
+// unsubscribe ends topics.
+func (c *codec) unsubscribe(r *stream.Request) [][]byte {
 	for _, t := range r.Topics {
 		sub, s, ok := subjectOf(t)
-		state := c.subjects[sub]
-		if !ok || state == nil || state.wanted[s] != t {
-			continue
-		}
-		state.wanted[s] = messages.Topic{}
-		c.numbers.End(t)
-		if len(state.topics()) == 0 && state.sid != 0 {
-			delete(c.subjects, sub)
-			bySID[state.sid] = append(bySID[state.sid], sub)
+		if state := c.subjects[sub]; ok && state != nil && state.wanted[s] == t {
+			state.wanted[s] = messages.Topic{}
+			c.numbers.End(t)
 		}
 	}
-	for _, sid := range slices.Sorted(maps.Keys(bySID)) {
-		about := command{rid: r.Rid, sid: sid, action: actionDelete, topics: r.Topics}
+	return c.removeUnwanted(r.Rid)
+}
+
+// removeUnwanted removes the markets without wanted topics from their subscriptions. A market without a confirmed subscription
+// stays until a call after the confirmation. If a subscription has no markets, removeUnwanted ends the subscription, because on a
+// subscription without markets Kalshi would send all markets of the venue.
+func (c *codec) removeUnwanted(rid string) (out [][]byte) {
+	unwanted := make(map[uint64][]subject)
+	for sub, state := range c.subjects {
+		if c.sids[state.sid] != nil && len(state.topics()) == 0 {
+			delete(c.subjects, sub)
+			unwanted[state.sid] = append(unwanted[state.sid], sub)
+		}
+	}
+	for _, sid := range slices.Sorted(maps.Keys(c.sids)) {
+		tickers := slices.Sorted(slices.Values(tickersOf(unwanted[sid])))
 		switch {
 		case !c.carries(sid):
-			about.action = cmdUnsubscribe
 			delete(c.sids, sid)
-			out = append(out, c.send(cmdUnsubscribe, &params{SIDs: []uint64{sid}}, about))
-		case r.Topics[0].Channel != messages.ChannelMarket:
-			out = append(out, c.send(cmdUpdate, &params{SID: sid, Tickers: tickersOf(bySID[sid]), Action: actionDelete}, about))
+			out = append(out, c.send(cmdUnsubscribe, &params{SIDs: []uint64{sid}}, command{rid: rid, action: cmdUnsubscribe, sid: sid}))
+		case c.sids[sid].channel != messages.ChannelMarket:
+			for part := range slices.Chunk(tickers, maxCommandTicker) {
+				out = append(out, c.send(cmdUpdate, &params{SID: sid, Tickers: part, Action: actionDelete}, command{rid: rid, action: actionDelete, sid: sid}))
+			}
 		}
 	}
 	return out
