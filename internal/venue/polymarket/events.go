@@ -163,11 +163,12 @@ func (d *Driver) readFound(payload wire.Value, q queries.Search) (*queries.Event
 	return page, nil
 }
 
-// checkEventOrder checks that the events are sorted by the requested field. If at least two pairs of neighbouring events, and more
-// than 1/rest.OutOfOrderShare of all pairs, are out of order, Gamma has ignored the sort, and checkEventOrder returns an error.
+// checkEventOrder checks that the events are sorted by the requested field. It skips events without this field. If at least two
+// pairs of neighbouring events, and more than 1/rest.OutOfOrderShare of all pairs, are out of order, Gamma has ignored the sort, and
+// checkEventOrder returns an error.
 func checkEventOrder(payload wire.Value, order string, direction queries.Direction) error {
 	list, _ := readEvents(payload)
-	field, wrong := wire.NewField(order), 0
+	field, pairs, wrong := wire.NewField(order), 0, 0
 	var before *market.Decimal
 	for _, v := range list {
 		r := &wire.Row{Object: v, Note: func(string) {}}
@@ -181,12 +182,15 @@ func checkEventOrder(payload wire.Value, order string, direction queries.Directi
 		if now == nil {
 			continue
 		}
-		if before != nil && (direction == queries.Ascending) == (before.Cmp(*now) > 0) && before.Cmp(*now) != 0 {
-			wrong++
+		if before != nil {
+			pairs++
+			if (direction == queries.Ascending) == (before.Cmp(*now) > 0) && before.Cmp(*now) != 0 {
+				wrong++
+			}
 		}
 		before = now
 	}
-	if wrong*rest.OutOfOrderShare > max(len(list)-1, rest.OutOfOrderShare) {
+	if wrong*rest.OutOfOrderShare > max(pairs, rest.OutOfOrderShare) {
 		return unsupported("the list of events is not sorted by " + order)
 	}
 	return nil

@@ -199,6 +199,28 @@ func TestASortThatGammaIgnoresIsUnsupported(t *testing.T) {
 	check(t, market.CodeOf(err), market.CodeUnsupported)
 }
 
+// TestEventsWithoutSortField checks that events without the field of the sort do not hide that Gamma ignores the sort.
+func TestEventsWithoutSortField(t *testing.T) {
+	for _, test := range []struct {
+		liquidity []int
+		want      market.Code
+	}{{[]int{0, 5, 1, 6, 2, 7}, market.CodeUnsupported}, {[]int{7, 6, 5, 2, 1, 3}, ""}, {[]int{7, 6, 5, 2, 1}, ""}} {
+		var list []any
+		for i := range 48 {
+			event := map[string]any{"id": fmt.Sprint(i), "slug": fmt.Sprint("e", i), "title": "E", "markets": []any{gammaMarket(i, false, nil)}}
+			if i < len(test.liquidity) {
+				event["liquidity"] = test.liquidity[i]
+			}
+			list = append(list, event)
+		}
+		d, _, _ := open(t, answers{"GET /events/keyset": func(url.Values, []byte) answer { return ok(map[string]any{"events": list}) }})
+		_, err := d.SearchEvents(t.Context(), queries.Search{Sort: queries.SortLiquidity, Direction: queries.Descending, Status: []market.Status{market.StatusOpen}})
+		if got := market.CodeOf(err); (err != nil) != (test.want != "") || err != nil && got != test.want {
+			t.Errorf("%v: error %v", test.liquidity, err)
+		}
+	}
+}
+
 func TestTagsAreLookedUpOnceADay(t *testing.T) {
 	d, s, c := open(t, answers{
 		"GET /markets/keyset": func(q url.Values, _ []byte) answer {
