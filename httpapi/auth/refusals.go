@@ -187,14 +187,15 @@ func (r *Refusals) Guess(addr netip.Addr, key Key) (end func(accepted bool), err
 }
 
 // full reports whether the limit of guesses is reached at the time now. wait is the time after which the client should try
-// again: one second while guesses are running, otherwise the time until the last refusal is older than refusalWindow.
+// again: one second while guesses are running, otherwise the time until the oldest refusal is older than refusalWindow.
 func (g *guesses) full(now time.Time) (wait time.Duration, full bool) {
 	taken, wait := len(g.underWay), time.Second
+	if taken == 0 {
+		wait = g.refused[0].left(now) // without running guesses, the limit is reached only if all refusals count
+	}
 	for _, at := range g.refused {
-		if left := at.left(now); left > 0 {
-			if taken++; wait < left && len(g.underWay) == 0 {
-				wait = left
-			}
+		if at.left(now) > 0 {
+			taken++
 		}
 	}
 	return wait, taken >= guessLimit

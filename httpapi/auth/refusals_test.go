@@ -140,6 +140,25 @@ func TestGuesses(t *testing.T) {
 	guess(500)(false)
 }
 
+// TestRetryOfGuesses checks that RetryAfter is the time until the oldest refusal no longer counts, and that a guess is then accepted.
+func TestRetryOfGuesses(t *testing.T) {
+	c := newClock()
+	r := NewRefusals(c)
+	addr := netip.MustParseAddr("192.0.2.1")
+	for n := range guessLimit {
+		r.Refused(addr, CredentialsKey(mustParse(fmt.Sprintf(`{"apiKey":"%d"}`, n))))
+		c.Advance(time.Second)
+	}
+	var limited *market.Error
+	if _, err := r.Guess(addr, worse); !errors.As(err, &limited) || limited.RetryAfter != refusalWindow-guessLimit*time.Second {
+		t.Fatalf("after refusals at intervals of a second: %+v", limited)
+	}
+	c.Advance(limited.RetryAfter)
+	if _, err := r.Guess(addr, worse); err != nil {
+		t.Errorf("after RetryAfter: %v", err)
+	}
+}
+
 // TestOneGuessOfManyReads checks that many reads with equal credentials count as one guess.
 func TestOneGuessOfManyReads(t *testing.T) {
 	c := newClock()
