@@ -120,7 +120,9 @@ func (r *Refusals) Refused(addr netip.Addr, key Key) {
 	push(r.guessesOf(of.network).refused[:], now)
 }
 
-// guessesOf returns the guesses of a network. The calling function holds the lock.
+// guessesOf returns the guesses of a network. The calling function holds the lock. The count of a network that was evicted from the
+// cache starts at 0 again, even if guesses of the network are running. To cause this, a client needs more than MaxRefusals networks,
+// and each of them may make guessLimit guesses anyway.
 func (r *Refusals) guessesOf(network netip.Prefix) *guesses {
 	g, known := r.guesses.Get(network)
 	if !known {
