@@ -17,12 +17,12 @@ func FuzzDocument(f *testing.F) {
 			f.Add(test.text)
 		}
 	}
-	for _, text := range []string{
+	for _, text := range append(cyclesOfSecondDefinitions(),
 		`query($n:Int=3,$i:[String!]!){searchMarkets(first:$n,filter:{status:[OPEN]}){nodes{id}} tokens(tokenIds:$i){price@include(if:true){price}}}`,
 		`subscription s{priceChanged(tokenIds:["1"]){token{...T}}}fragment T on Token{market{tokens{...U}}}fragment U on Token{id}`,
 		`{node(id:"x"){id ...on Market{question} ...on Token{market{...M}}}}fragment M on Market{tokens{price{token{id}}}}`,
 		`mutation{a}`, `{a(b:{c:[{d:$e}]})}`, `{__type(name:"Market"){fields{type{ofType{name}}}}}`, `query($v:[[Int!]!]=[[1]]){a(b:$v)}`, "{a(b:\"\"\"x\n y\"\"\")}",
-	} {
+	) {
 		f.Add(text)
 	}
 	g := guarding(f)

@@ -44,10 +44,10 @@ func New(limits Limits, schema *ast.Schema) (*Guard, error) {
 	return &Guard{limits: limits, refused: refused}, nil
 }
 
-// Document parses and measures a document, but does not validate it. The returned document has at least one operation and no
-// fragment cycle, and validation of it takes a limited time. The calling function may change the returned document. Document
-// remembers the SHA-256 of the last maxRefused refused texts, and does not parse these texts again. It does not remember
-// accepted documents, or texts longer than Limits.DocumentBytes.
+// Document parses and measures a document, but does not validate it. The returned document has at least one operation, and
+// validation of it takes a limited time. If each name of a fragment means its first definition, as in validation, no fragment spreads
+// itself. The calling function may change the returned document. Document remembers the SHA-256 of the last maxRefused refused
+// texts, and does not parse these texts again. It does not remember accepted documents, or texts longer than Limits.DocumentBytes.
 //
 // A syntax error is a gqlerror.Error with a location. It wraps a market.Error with CodeParseFailed.
 func (g *Guard) Document(text string) (*ast.QueryDocument, error) {

@@ -181,11 +181,40 @@ func TestFragmentCycles(t *testing.T) {
 	for _, text := range []string{
 		"{...A ...B}fragment A on Query{...B}fragment B on Query{__typename}",
 		"{...A ...A}fragment A on Query{...C ...B}fragment B on Query{...C}fragment C on Query{__typename}",
-		"{...A}fragment A on Query{__typename}fragment A on Query{...A}", // validation refuses the second fragment with the same name
 		"{...unknown}",
 	} {
 		if _, err := g.Document(text); err != nil {
 			t.Errorf("%s\n %v", text, err)
+		}
+	}
+}
+
+// cyclesOfSecondDefinitions returns documents in which only second definitions of a fragment's name lead back to this name.
+func cyclesOfSecondDefinitions() []string {
+	return []string{
+		"{...A}fragment A on Query{__typename}fragment A on Query{...A}",
+		"{...A}fragment A on Query{__typename}fragment A on Query{...B}fragment B on Query{...A}",
+		"{...A ...B}fragment A on Query{__typename}fragment B on Query{__typename}fragment A on Query{...B a:node(id:1){...A}}fragment B on Query{...A b:node(id:1){...B}}",
+		"{...A}fragment A on Query{...B}fragment B on Query{__typename}fragment B on Query{...A ...B ...A}",
+	}
+}
+
+// TestCyclesOfSecondDefinitions checks that the guard and validation end in few steps if a second definition of a fragment's name
+// leads back to this name. Validation must refuse the second definition.
+func TestCyclesOfSecondDefinitions(t *testing.T) {
+	g := guarding(t)
+	for _, text := range cyclesOfSecondDefinitions() {
+		_, steps := allocated(func() {
+			doc, err := g.Document(text)
+			if err != nil {
+				t.Fatalf("%s\n %v", text, err)
+			}
+			if errs := validator.ValidateWithRules(schema(), doc, nil); !strings.Contains(errs.Error(), "There can be only one fragment named") {
+				t.Errorf("%s\n %v", text, errs)
+			}
+		})
+		if steps > 10_000 {
+			t.Errorf("%s\n %d allocations", text, steps)
 		}
 	}
 }
