@@ -18,8 +18,8 @@ const maxMessage = 200
 // chance.
 const minRedacted = 8
 
-// newRedactor returns a function that removes the credentials and the client's values in rq from a text of the venue. The
-// function also shortens the text to maxMessage, and replaces control characters by spaces.
+// newRedactor returns a function that removes the credentials, and the client's values in the query of rq, from a text of the venue.
+// The function also shortens the text to maxMessage, and replaces control characters by spaces.
 func newRedactor(credentials *market.Credentials, rq *Request) func(string) string {
 	return func(s string) string {
 		var pairs []string
@@ -84,7 +84,8 @@ func secretsOf(credentials *market.Credentials) []string {
 var ownParameters = []string{"address", "depth", "endDate", "endsAfter", "endsBefore", "from", "limit", "offset", "order", "sort", "startDate", "status", "to", "type"}
 
 // clientValues returns, in every spelling, the values in the query of a request that the client of the graph has chosen. It leaves
-// out the values of ownParameters and values shorter than minRedacted.
+// out the values of ownParameters and values shorter than minRedacted. It does not read Request.Body, which contains only ids and
+// times of public data.
 func clientValues(rq *Request) (words []string) {
 	values, _ := url.ParseQuery(rq.Query.String()) // the query is valid, because this package has built it
 	for name, value := range values {
