@@ -58,8 +58,9 @@ type root struct {
 	operation bool
 }
 
-// visit visits every node once. It returns the operations, and the fragments that no operation spreads, because validation also
-// visits these fragments.
+// visit visits every node once. It returns the operations. It also returns the fragments that neither an operation nor an earlier
+// fragment spreads, because validation also visits these fragments. So their order affects the number of selections, but validation
+// refuses every document with such a fragment.
 func (m *measurement) visit(doc *ast.QueryDocument) (roots []root, err error) {
 	var sum int64
 	add := func(e size, r root) error {
