@@ -14,6 +14,7 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus/testutil"
 
+	"oddsgraph/internal/market/reqctx"
 	"oddsgraph/internal/telemetry"
 )
 
@@ -52,6 +53,20 @@ oddsgraph_venue_drift_total{endpoint="prices",what="price_unreadable"} 1
 	} {
 		if !strings.Contains(text, want) {
 			t.Errorf("the scrape lacks %s", want)
+		}
+	}
+}
+
+// TestVenueEndpoints checks that the calls of each endpoint are counted under the name of the endpoint.
+func TestVenueEndpoints(t *testing.T) {
+	m := telemetry.NewMetrics("v1")
+	for e := range reqctx.Endpoint(reqctx.Endpoints) {
+		m.Call(e.String(), 1, 200, "ok", time.Millisecond)
+	}
+	text := scrape(t, m)
+	for e := range reqctx.Endpoint(reqctx.Endpoints) {
+		if !strings.Contains(text, `oddsgraph_venue_calls_total{endpoint="`+e.String()+`"`) {
+			t.Errorf("no call of %s is counted", e)
 		}
 	}
 }

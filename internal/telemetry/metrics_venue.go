@@ -7,14 +7,18 @@ import (
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
+
+	"oddsgraph/internal/market/reqctx"
 )
 
-// endpoints contains the names of the endpoints that have their own label value. Calls of all other endpoints are counted as
-// "other".
-var endpoints = map[string]bool{
-	"prices": true, "orderbook": true, "price-history": true, "spreads": true, "market-search": true, "market-details": true, "event": true,
-	"balance": true, "positions": true, "orders": true, "trades": true, "history": true,
-}
+// endpoints contains the names of the venue's endpoints, which are the last parts of their paths.
+var endpoints = func() map[string]bool {
+	names := map[string]bool{}
+	for e := range reqctx.Endpoint(reqctx.Endpoints) {
+		names[e.String()] = true
+	}
+	return names
+}()
 
 // venueCalls counts calls to the venue.
 type venueCalls struct {
