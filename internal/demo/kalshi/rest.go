@@ -137,7 +137,7 @@ func readCursor(cursor string) (int, *refusal) {
 	}
 	text, err := base64.URLEncoding.DecodeString(cursor)
 	n, parseErr := strconv.Atoi(strings.TrimPrefix(string(text), "c"))
-	if err != nil || parseErr != nil {
+	if err != nil || parseErr != nil || n < 0 {
 		return 0, refuse(http.StatusBadRequest, "invalid_parameters", "invalid cursor")
 	}
 	return n, nil

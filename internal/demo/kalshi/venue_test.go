@@ -200,6 +200,20 @@ func TestREST(t *testing.T) {
 	}
 }
 
+// TestCursors checks that a cursor that no page contains is refused.
+func TestCursors(t *testing.T) {
+	r := newRig(t)
+	for _, text := range []string{"c-5", "c99999999999999999999", "c"} {
+		cursor := base64.URLEncoding.EncodeToString([]byte(text))
+		for _, path := range []string{"/markets", "/historical/markets", "/events"} {
+			if status, _ := r.call(path + "?cursor=" + cursor); status != http.StatusBadRequest {
+				t.Errorf("%s with the cursor %s has status %d", path, text, status)
+			}
+			r.clock.Advance(time.Second)
+		}
+	}
+}
+
 // TestBucket checks that a call is refused after other calls have spent all tokens of the bucket, and accepted when tokens have
 // returned.
 func TestBucket(t *testing.T) {

@@ -161,7 +161,7 @@ func readCursor(cursor string) (uint64, *refusal) {
 		return 0, nil
 	}
 	text, err := base64.URLEncoding.DecodeString(cursor)
-	n, parseErr := strconv.ParseUint(strings.TrimPrefix(string(text), "k"), 10, 64)
+	n, parseErr := strconv.ParseUint(strings.TrimPrefix(string(text), "k"), 10, 63) // fits an int
 	if err != nil || parseErr != nil || len(text) == 0 || text[0] != 'k' {
 		return 0, invalid("invalid cursor")
 	}

@@ -1,6 +1,7 @@
 package polymarket_test
 
 import (
+	"encoding/base64"
 	"fmt"
 	"net/url"
 	"slices"
@@ -38,29 +39,33 @@ func TestLimitsOfACall(t *testing.T) {
 			t.Errorf("history of %d: %d, want %d", n, status, want)
 		}
 	}
+	beyond := base64.URLEncoding.EncodeToString([]byte("k9223372036854775808")) // 1 << 63
 	for path, want := range map[string]int{
-		"/markets/keyset?limit=100":      200,
-		"/markets/keyset?limit=101":      422,
-		"/markets/keyset?offset=10":      422,
-		"/markets/keyset?order=colour":   422,
-		"/markets/keyset?after_cursor=x": 422,
+		"/markets/keyset?limit=100":              200,
+		"/markets/keyset?limit=101":              422,
+		"/markets/keyset?offset=10":              422,
+		"/markets/keyset?order=colour":           422,
+		"/markets/keyset?after_cursor=x":         422,
+		"/markets/keyset?after_cursor=" + beyond: 422,
 		"/markets/keyset?condition_ids=" + strings.Join(repeated(90, "0x%064d"), ","):  200,
 		"/markets/keyset?condition_ids=" + strings.Join(repeated(200, "0x%064d"), ","): 414,
-		"/events/keyset?limit=500":                200,
-		"/events/keyset?limit=501":                422,
-		"/events/keyset?offset=0":                 422,
-		"/v2/positions?limit=500&user=" + address: 200,
-		"/v2/positions?limit=501&user=" + address: 422,
-		"/v2/positions?user=0x12":                 400,
-		"/v2/trades?limit=101&user=" + address:    422,
-		"/v2/trades":                              400,
-		"/v2/trades?condition=0x12":               200,
-		"/v2/trades?condition=0x12&limit=101":     422,
-		"/v2/trades?condition=0x12&cursor=!":      422,
-		"/book?token_id=1":                        404,
-		"/markets/0x12":                           404,
-		"/tags/slug/nothing":                      404,
-		"/orders":                                 404,
+		"/events/keyset?limit=500":                            200,
+		"/events/keyset?limit=501":                            422,
+		"/events/keyset?offset=0":                             422,
+		"/events/keyset?after_cursor=" + beyond:               422,
+		"/v2/positions?cursor=" + beyond + "&user=" + address: 422,
+		"/v2/positions?limit=500&user=" + address:             200,
+		"/v2/positions?limit=501&user=" + address:             422,
+		"/v2/positions?user=0x12":                             400,
+		"/v2/trades?limit=101&user=" + address:                422,
+		"/v2/trades":                                          400,
+		"/v2/trades?condition=0x12":                           200,
+		"/v2/trades?condition=0x12&limit=101":                 422,
+		"/v2/trades?condition=0x12&cursor=!":                  422,
+		"/book?token_id=1":                                    404,
+		"/markets/0x12":                                       404,
+		"/tags/slug/nothing":                                  404,
+		"/orders":                                             404,
 	} {
 		if status, answer := r.call(path, nil); status != want {
 			t.Errorf("%.60s: %d, want %d: %v", path, status, want, answer)
