@@ -74,6 +74,9 @@ func (v *Venue) serve(e *endpoint, w http.ResponseWriter, r *http.Request) {
 	if e.list != "" {
 		items = len(list(query, e.list))
 	}
+	if e.list == "tickers" {
+		items = min(items, len(query[e.list])) // this parameter of a billed list must be repeated; a value with commas is one ticker
+	}
 	if latency := v.config.Demo.Latency; latency > 0 && !demo.Pause(r.Context(), latency) {
 		return
 	}

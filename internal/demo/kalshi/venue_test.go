@@ -182,6 +182,13 @@ func TestREST(t *testing.T) {
 	if _, spent := r.Calls(); spent != 40 {
 		t.Errorf("two books and two other calls cost %d tokens; want 40", spent)
 	}
+	// In a request for books, a text with commas is one ticker.
+	if books := r.rows("/markets/orderbooks?tickers="+ticker+",KXABSENT", "orderbooks"); len(books) != 1 {
+		t.Errorf("books %v", books)
+	}
+	if _, spent := r.Calls(); spent != 50 {
+		t.Errorf("one more book cost %d tokens; want 10", spent-40)
+	}
 	// Read all pages of each list.
 	r.clock.Advance(time.Second)
 	seen, path := 0, "/markets?limit=90&status=open"
