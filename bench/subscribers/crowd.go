@@ -281,8 +281,11 @@ func (c *crowd) obey(o Order) (Report, error) {
 		}
 		answer, err := io.ReadAll(resp.Body)
 		_ = resp.Body.Close()
-		if err != nil || resp.StatusCode != http.StatusOK {
-			return Report{}, fmt.Errorf("%s: %s: %s, %w", o.URL, resp.Status, answer, err)
+		if err != nil {
+			return Report{}, fmt.Errorf("%s: %w", o.URL, err)
+		}
+		if resp.StatusCode != http.StatusOK {
+			return Report{}, fmt.Errorf("%s: %s: %s", o.URL, resp.Status, answer)
 		}
 	}
 	for seen, since := int64(-1), time.Now(); ; time.Sleep(10 * time.Millisecond) {

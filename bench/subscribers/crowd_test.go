@@ -126,6 +126,17 @@ func TestServe(t *testing.T) {
 	}
 }
 
+// TestRefusedOrder checks the error for an order whose requests are refused.
+func TestRefusedOrder(t *testing.T) {
+	server := httptest.NewServer(http.NotFoundHandler())
+	defer server.Close()
+	order := `{"URL":"` + server.URL + `","Prices":[5100],"Bodies":["{}"]}`
+	err := Serve(server.Listener.Addr().String(), 0, "", nil, strings.NewReader(order), io.Discard)
+	if want := server.URL + ": 404 Not Found: 404 page not found\n"; err == nil || err.Error() != want {
+		t.Errorf("the error is %v; want %s", err, want)
+	}
+}
+
 func TestRefusal(t *testing.T) {
 	server := httptest.NewServer(http.NotFoundHandler())
 	defer server.Close()
