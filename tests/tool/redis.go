@@ -109,8 +109,11 @@ func OpenLedger(venue string, cli func(args ...string) (string, error)) error {
 	id, _, _ = strings.Cut(id, "\r")
 	hash := sha256.Sum256([]byte(venue))
 	out, err := cli("ZADD", "og:"+hex.EncodeToString(hash[:8])+":window:public", "-1", "run "+id, "-1", "born")
-	if err != nil || out != "2" {
+	if err != nil {
 		return fmt.Errorf("the ledger of %s cannot be made: %s: %w", venue, out, err)
+	}
+	if out != "2" {
+		return fmt.Errorf("the ledger of %s cannot be made: %s", venue, out)
 	}
 	return nil
 }
