@@ -2,6 +2,8 @@ package main
 
 import (
 	"os"
+	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -49,5 +51,18 @@ func TestPages(t *testing.T) {
 		if !strings.Contains(text, name) {
 			t.Errorf("the licences of the pages lack %q", name)
 		}
+	}
+}
+
+// TestEqualLicences checks that a text is written once for a component that has it in several files.
+func TestEqualLicences(t *testing.T) {
+	root := t.TempDir()
+	for name, text := range map[string]string{"COPYING": "one", "LICENSE": "two", "NOTICE": "one"} {
+		if err := os.WriteFile(filepath.Join(root, name), []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if texts, err := (&component{name: "example.com/equal v1", root: root}).texts(); err != nil || !slices.Equal(texts, []string{"one\n", "two\n"}) {
+		t.Errorf("the texts are %q, %v", texts, err)
 	}
 }

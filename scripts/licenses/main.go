@@ -108,7 +108,7 @@ func collect(modules map[string]*component, packages []byte) error {
 
 var licenceFile = regexp.MustCompile(`(?i)^(licen[cs]e|copying|notice|patents|unlicense)([._-].*)?$`)
 
-// texts returns the normalized texts of the licence files in the component's root and folders.
+// texts returns the distinct normalized texts of the licence files in the component's root and folders.
 func (c *component) texts() ([]string, error) {
 	folders := []string{c.root}
 	for dir := range c.folders {
@@ -129,13 +129,15 @@ func (c *component) texts() ([]string, error) {
 			if err != nil {
 				return nil, err
 			}
-			texts = append(texts, normalize(string(text)))
+			if normal := normalize(string(text)); !slices.Contains(texts, normal) {
+				texts = append(texts, normal)
+			}
 		}
 	}
 	if len(texts) == 0 {
 		return nil, fmt.Errorf("%s has no licence file", c.name)
 	}
-	return slices.Compact(texts), nil
+	return texts, nil
 }
 
 // normalize unifies line ends, and removes space at the ends of lines and empty lines at the start and end.
