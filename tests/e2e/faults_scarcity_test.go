@@ -77,7 +77,7 @@ func (r *reply) answered(asked int) (int, error) {
 func (l *lane) spend(from netip.Addr, ids []string, left int) error {
 	for i := 0; l.budget.Status().Left > left; i++ {
 		if got, err := l.queryFrom(context.Background(), from, booksQuery, ids[i]); err != nil || len(got.errors) > 0 {
-			return fmt.Errorf("spending the budget: %v, %w", got.errors, err)
+			return fmt.Errorf("spending the budget: %v, %v", got.errors, err)
 		}
 	}
 	return nil
@@ -103,7 +103,7 @@ var overBudgetRow = row{name: "orderbook, more than the budget", open: openBudge
 			return err
 		}
 		if n, err := got.answered(len(ids)); err != nil || n > budgetPerMinute {
-			r.add("%d were answered: %w", n, err)
+			r.add("%d were answered: %v", n, err)
 		}
 		for i, id := range ids {
 			v := at(list(got.data, "tokens")[i], "orderbook")
