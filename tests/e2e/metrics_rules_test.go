@@ -54,7 +54,7 @@ func checkQueries(t testing.TB, m *scraped) {
 	}
 	for family := range m.checked {
 		if strings.HasPrefix(family, "oddsgraph_") && !shown[family] {
-			t.Errorf("%s is in no query of the dashboard", family)
+			t.Errorf("%s is in no query of the dashboard or of an alert", family)
 		}
 	}
 }
