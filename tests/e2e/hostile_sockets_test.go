@@ -109,7 +109,7 @@ func (w *wire) until(t testing.TB, part string) string {
 	}
 }
 
-// closeCode reads until the WebSocket is closed and returns the close code. It returns 0 if the connection ended without a code.
+// closeCode reads until the WebSocket is closed and returns the close code. It returns 0 if there is no code.
 func (w *wire) closeCode(t testing.TB) int {
 	t.Helper()
 	for {
@@ -121,7 +121,11 @@ func (w *wire) closeCode(t testing.TB) int {
 			return 0
 		}
 		if op == opClose {
-			_, _ = w.Write(append(frameHead(true, 0, opClose, true, 2), payload[:2]...))
+			payload = payload[:min(len(payload), 2)]
+			_, _ = w.Write(append(frameHead(true, 0, opClose, true, uint64(len(payload))), payload...))
+			if len(payload) < 2 {
+				return 0
+			}
 			return int(binary.BigEndian.Uint16(payload))
 		}
 	}
