@@ -62,6 +62,7 @@ func TestTheStreamIsRefusedAltogether(t *testing.T) {
 	if err := s.venue.Reword(marketID, "without a stream"); err != nil {
 		t.Fatal(err)
 	}
+	wantText(t, subs["markets"].change(t), "market.description", "without a stream")
 
 	s.setFaults(t)
 	status.until(t, "the stream's return", func(v any) bool { return text(v, "state") == "LIVE" })
@@ -92,6 +93,7 @@ func TestTheStreamIsSwitchedOff(t *testing.T) {
 	if err := s.venue.SetStatus(marketID, "CLOSED"); err != nil {
 		t.Fatal(err)
 	}
+	wantText(t, subs["markets"].change(t), "market.status", "CLOSED")
 }
 
 func TestTheStreamDropsUnderSubscribers(t *testing.T) {
