@@ -6,8 +6,25 @@ import (
 	"time"
 )
 
+// wantStale checks that the service still has a price and a book of each token, and marks them as stale.
+func (c *checkedLoad) wantStale(t testing.TB, tokens []string) {
+	t.Helper()
+	data, errors := c.query(t, loadQuery, vars{"ids": tokens, "a": addressOf3}, anonymous)
+	if got := len(list(data, "tokens")); got != len(tokens) {
+		t.Errorf("%d tokens of %d: %v", got, len(tokens), errors)
+	}
+	for i, v := range list(data, "tokens") {
+		for _, part := range []string{"price", "orderbook"} {
+			if at(v, part+".freshness.stale") != true {
+				t.Errorf("token %d: %s is not marked stale: %s, %v", i, part, asJSON(v), errors)
+			}
+		}
+	}
+}
+
 // TestTheVenueIsKilledUnderLoad kills the venue twice while clients subscribe and poll, and restarts it with a new epoch. While the
-// venue is down, every query must get a response, and a subscriber must receive an event with the reason FRESHNESS. After the
+// venue is down, every query must get a response, the prices and books in the responses must be marked as stale, and a subscriber
+// must receive an event with the reason FRESHNESS. After the
 // restart, the first fresh response must come within five seconds after the service's longest backoff. The subscribers must catch
 // up with the venue.
 func TestTheVenueIsKilledUnderLoad(t *testing.T) {
@@ -68,6 +85,7 @@ func TestTheVenueIsKilledUnderLoad(t *testing.T) {
 		if c.countOf("event FRESHNESS") == before["event FRESHNESS"] {
 			t.Error("no subscriber received a FRESHNESS event")
 		}
+		c.wantStale(t, w.tokens[:4])
 		// wait is the longest backoff at this moment.
 		wait := firstBackoff
 		for _, circuit := range s.App.Client.Circuits() {
