@@ -17,13 +17,18 @@ type Market = NonNullable<operationsSearchQuery['response']['searchMarkets']>['n
 const percent = (value: string) => formatDecimal(value, 'en-US', { style: 'percent', maximumFractionDigits: 1 })
 const money = (value: string) => formatDecimal(value, 'en-US', { minimumFractionDigits: 2, maximumFractionDigits: 2 })
 
+/** Subscribes to the prices of tokens. Relay writes each event to its store by id, so the prices in the query's result change. */
+function Follow({ ids }: { ids: string }) {
+  useSubscription<operationsPricesSubscription>(useMemo(() => ({ subscription: pricesSubscription, variables: { tokenIds: ids.split(',') } }), [ids]))
+  return null
+}
+
 function Prices({ markets, onOpen }: { markets: readonly Market[]; onOpen: (market: NonNullable<Market>) => void }) {
   const shown = markets.filter(market => market !== null)
   const ids = shown.flatMap(({ tokens }) => (tokens[0] ? [tokens[0].tokenId] : [])).join()
-  // Relay writes each event to its store by id, so the prices in the query's result change.
-  useSubscription<operationsPricesSubscription>(useMemo(() => ({ subscription: pricesSubscription, variables: { tokenIds: ids.split(',') } }), [ids]))
   return (
     <ul>
+      {ids && <Follow ids={ids} />}
       {shown.map(market => {
         const price = market.tokens[0]?.price
         return (
