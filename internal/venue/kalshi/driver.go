@@ -45,7 +45,6 @@ var paths = rest.Paths{
 	reqctx.EndpointMarketBySlug:   "/markets",
 	reqctx.EndpointEvent:          "/events/",
 	reqctx.EndpointEventSearch:    "/events",
-	reqctx.EndpointCategories:     "/events",
 	reqctx.EndpointMarketTrades:   "/markets/trades",
 }
 

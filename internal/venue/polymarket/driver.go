@@ -64,7 +64,6 @@ var (
 		reqctx.EndpointMarketBySlug:   "/markets/keyset",
 		reqctx.EndpointEvent:          "/events/keyset",
 		reqctx.EndpointEventSearch:    "/events/keyset",
-		reqctx.EndpointCategories:     "/events/keyset",
 	}
 	clobPaths = rest.Paths{
 		reqctx.EndpointPrices:       "/midpoints",
