@@ -8,7 +8,7 @@ type Balance struct {
 	// PositionsValue is the value of all positions. It is nil if the venue does not send it.
 	PositionsValue *Decimal
 	// TotalValue is the total that the venue sent. If the venue sent no total, TotalValue is CashBalance + PositionsValue, or
-	// CashBalance + PortfolioValue if PositionsValue is nil. It is nil if one of the two summands is nil.
+	// CashBalance + PortfolioValue if PositionsValue is nil. TotalValue is nil if one of the two summands is nil.
 	TotalValue *Decimal
 	// UpdatedAt is the venue's timestamp. It is zero if the venue sent no timestamp.
 	UpdatedAt time.Time
@@ -37,10 +37,10 @@ func (p *Position) CostBasis() *Decimal {
 	return &c
 }
 
-// CostAt returns size × price.
+// CostAt returns Size × price.
 func (p *Position) CostAt(price Decimal) Decimal { return p.Size.Mul(price).Reduce() }
 
-// Order is an open order of a wallet.
+// Order is an order of a wallet.
 type Order struct {
 	OrderID, MarketID string
 	// TokenID is empty if the venue sends only market and outcome.
@@ -66,7 +66,8 @@ type Trade struct {
 	Fee                        *Decimal
 	Timestamp                  time.Time
 	TransactionHash            string
-	// Ordinal distinguishes trades with the same TradeID, and equal trades without a TradeID. The first one has 0; see Numbering.
+	// Ordinal distinguishes trades with the same TradeID, and equal trades without a TradeID (see Numbering). The first of these
+	// trades has 0.
 	Ordinal int
 }
 
@@ -83,11 +84,11 @@ type HistoryRecord struct {
 	Side            OrderSide
 	Price, Size     *Decimal
 	TransactionHash string
-	// Ordinal distinguishes equal records without an ID. The first one has 0; see Numbering.
+	// Ordinal distinguishes equal records without an ID (see Numbering). The first of these records has 0.
 	Ordinal int
 }
 
-// HeldByBuys returns the money that open BUY orders reserve: the sum of price × remaining size.
+// HeldByBuys returns the money that the BUY orders among open orders reserve: the sum of price × remaining size.
 func HeldByBuys(orders []Order) Decimal {
 	var held Decimal
 	for i := range orders {

@@ -18,7 +18,7 @@ type Price struct {
 // Spread contains the best prices of a token's book and their difference.
 type Spread struct {
 	TokenID string
-	// BestBid is nil if the book has no bids, and BestAsk is nil if it has no asks. Some venues send only Spread.
+	// BestBid is nil if the book has no bids, and BestAsk is nil if it has no asks. Both are nil if the venue sends only Spread.
 	BestBid, BestAsk, Spread *Decimal
 	Timestamp                time.Time
 	// FromBook reports that the prices come from the token's Book, because the venue sent no spread.
@@ -33,14 +33,13 @@ func (s *Spread) Basis() SpreadBasis {
 	return SpreadOfVenue
 }
 
-// Midpoint returns the mean of best bid and best ask, or nil if a side is empty.
+// Midpoint returns the mean of best bid and best ask, or nil if BestBid or BestAsk is nil.
 func (s *Spread) Midpoint() *Decimal { return midpoint(s.BestBid, s.BestAsk) }
 
-// Width returns best ask − best bid, or nil if a side is empty.
+// Width returns best ask − best bid, or nil if BestBid or BestAsk is nil.
 func (s *Spread) Width() *Decimal { return width(s.BestBid, s.BestAsk) }
 
-// Price returns the midpoint. If one side is empty, it returns the best price of the other side. ok is false if both sides are
-// empty.
+// Price returns the midpoint. If only one of BestBid and BestAsk is set, it returns that price. ok is false if both are nil.
 func (s *Spread) Price() (price Decimal, basis PriceBasis, ok bool) {
 	switch {
 	case s.BestBid == nil && s.BestAsk == nil:
@@ -64,8 +63,8 @@ type Book struct {
 	TokenID string
 	// Bids run from the highest price, Asks from the lowest.
 	Bids, Asks Side
-	// Spread is the spread that the venue sent. If the venue sent no spread, Spread is Width. Some drivers replace a negative Width
-	// by nil.
+	// Spread is the spread that the venue sent. If the venue sent no spread, Spread is the result of Width. Some drivers replace a
+	// negative Width by nil.
 	Spread    *Decimal
 	Timestamp time.Time
 	// Seq is the venue's sequence number of this state of the book. It can be compared with other numbers of the same Epoch. It is 0
@@ -91,13 +90,14 @@ type Rendered struct {
 // RenderedBytes returns the greatest total size in bytes of the texts in a Rendered. levels is the number of levels on each side.
 func RenderedBytes(levels int) int { return min(1<<10+160*levels, 16<<10) }
 
-// Covers reports whether the book has all levels up to a depth. If both sides have fewer levels than requested, the book is
+// Covers reports whether the book has all levels up to the given depth. If both sides have fewer than b.Depth levels, the book is
 // complete and covers every depth.
 func (b *Book) Covers(depth int) bool {
 	return depth <= b.Depth || b.Bids.Len() < b.Depth && b.Asks.Len() < b.Depth
 }
 
-// Cut returns the book with at most depth levels on each side. Both books share the levels.
+// Cut returns the book with only the best levels of each side. The parameter depth is their greatest number on each side. Cut
+// returns b itself if both sides are short enough. Otherwise the result shares the levels of b.
 func (b *Book) Cut(depth int) *Book {
 	if b.Bids.Len() <= depth && b.Asks.Len() <= depth {
 		return b
@@ -160,7 +160,7 @@ type PriceHistory struct {
 	LeftOut  LeftOut
 }
 
-// LevelChange sets the total size of one price level; size 0 removes it.
+// LevelChange sets the total size of one price level. A size of 0 removes the level.
 type LevelChange struct {
 	Side OrderSide
 	Level

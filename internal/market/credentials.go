@@ -34,18 +34,19 @@ func ParseAddress(s string) (Address, error) {
 	return Address(strings.ToLower(s)), nil
 }
 
-// Credentials authenticate a caller to the venue. They are a JSON object that only the venue understands. Credentials are
-// immutable and exist in memory only. Every fmt verb, encoder and logger prints a fixed text for them.
+// Credentials authenticate a client to the venue. They are a JSON object that only the venue understands. Credentials are immutable
+// and exist in memory only. Package fmt, JSON encoders and loggers write a fixed text for them.
 type Credentials struct {
 	// wire is a pointer because fmt prints the values of unexported fields without calling their methods.
 	wire    *string
 	address Address
-	// confined reports that the credentials may read only the account address.
+	// confined reports that the credentials may read only the account in the field address.
 	confined bool
 }
 
-// ParseCredentials accepts any JSON object of at most MaxCredentialsLength bytes and nesting depth 4. If the member "address" is a
-// wallet address, this address is the account of the credentials. Errors never quote the input.
+// ParseCredentials accepts any JSON object of at most MaxCredentialsLength bytes and nesting depth 4. It removes white space around
+// the object. If the member "address" is a wallet address, this address is the account of the credentials. Errors never quote the
+// input.
 func ParseCredentials(b []byte) (*Credentials, error) {
 	b = bytes.Trim(b, " \t\r\n")
 	if len(b) > MaxCredentialsLength {
@@ -67,7 +68,7 @@ func ParseCredentials(b []byte) (*Credentials, error) {
 	return c, nil
 }
 
-// depthOf returns the nesting depth of objects and lists in a valid JSON text.
+// depthOf returns the greatest nesting depth of objects and lists in a valid JSON text.
 func depthOf(b []byte) (deepest int) {
 	depth, quoted := 0, false
 	for i := 0; i < len(b); i++ {
@@ -87,19 +88,19 @@ func depthOf(b []byte) (deepest int) {
 	return deepest
 }
 
-// Of returns a copy of the credentials whose account is a.
+// Of returns credentials for the account with the given address. They are not confined to this account.
 func (c *Credentials) Of(a Address) *Credentials { return &Credentials{wire: c.wire, address: a} }
 
-// Confined returns credentials that may read only their own account.
+// Confined returns a copy of the credentials that may read only their own account.
 func (c *Credentials) Confined() *Credentials {
 	return &Credentials{wire: c.wire, address: c.address, confined: true}
 }
 
-// MayRead reports whether the credentials may be used to read the account a.
+// MayRead reports whether the credentials may be used to read the account with the given address.
 func (c *Credentials) MayRead(a Address) bool { return !c.confined || a == c.address }
 
-// Wire returns the JSON object exactly as the caller wrote it. Use the text only for requests to the venue and for hashes. It must
-// not reach a log, an error or a cache key.
+// Wire returns the JSON object exactly as the client wrote it. Use the text only for requests to the venue and for hashes. The text
+// must not reach a log, an error or a cache key.
 func (c *Credentials) Wire() string { return *c.wire }
 
 // Address returns the account of the credentials. ok is false if the credentials have no account.

@@ -9,8 +9,8 @@ import (
 	"oddsgraph/internal/market"
 )
 
-// FuzzParseCredentials checks that ParseCredentials keeps its input unchanged and prints a fixed text for it. If ParseCredentials
-// rejects the input, the error must be BAD_USER_INPUT and must not quote the input.
+// FuzzParseCredentials checks that Wire returns the input without surrounding white space, and that credentials do not print this
+// text. If ParseCredentials rejects the input, the error must be BAD_USER_INPUT and short.
 func FuzzParseCredentials(f *testing.F) {
 	for _, seed := range []string{
 		`{"apiKey":"k","secret":"s","passphrase":"p"}`, `{"key":"k","secret":"s"}`, `{"key":"a","apiKey":"b"}`, `{"apiKey":"k","apiKey":"l"}`,

@@ -5,8 +5,8 @@ import (
 	"time"
 )
 
-// At returns the last point at or before t, or nil if all points are later. next is the time of the first point after t. It is
-// zero if no point is after t.
+// At returns the last point at or before t, or nil if all points are later. The second result is the time of the first point after
+// t, or zero if no point is after t.
 func (h *PriceHistory) At(t time.Time) (p *PricePoint, next time.Time) {
 	i, found := slices.BinarySearchFunc(h.Points, t, func(p PricePoint, t time.Time) int { return p.Timestamp.Compare(t) })
 	if found {
@@ -21,8 +21,9 @@ func (h *PriceHistory) At(t time.Time) (p *PricePoint, next time.Time) {
 	return p, next
 }
 
-// Samples divides the span before end into n equal intervals and returns the price at the end of each interval. Intervals that end
-// before the first point have no price. A call with a later end returns the same prices while this end is before until.
+// Samples divides the time span before the parameter end into n equal intervals, and returns the price at which each interval
+// closes. It leaves out intervals that close before the first point. A later call with the same span and n returns the same prices
+// if its parameter end is before the result until.
 func (h *PriceHistory) Samples(end time.Time, span time.Duration, n int) (prices []Decimal, until time.Time) {
 	until = end.Add(span)
 	for i := range n {

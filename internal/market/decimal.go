@@ -86,8 +86,8 @@ func parsePlain(s string) (d Decimal, ok bool) {
 	return NewDecimal(coefficient, -int32(max(decimals, 0))), digits > 0
 }
 
-// checkLiteral accepts [+-]digits[.digits][e[+-]digits] with at least one digit before the exponent. It accepts .5 and +1, which
-// venues write in JSON strings. It rejects NaN, Inf and large exponents, which apd accepts.
+// checkLiteral accepts [+-]digits[.digits][e[+-]digits]. The digits on one side of the decimal point may be missing, and the sign
+// may be a plus, because venues write such numbers in JSON strings. It rejects NaN, Inf and large exponents, which apd accepts.
 func checkLiteral(s string) error {
 	bad := func() error { return fmt.Errorf("%w: %q", ErrDecimal, s) }
 	i := 0
@@ -166,7 +166,7 @@ func (d Decimal) Mul(e Decimal) (r Decimal) {
 	return r.tidy()
 }
 
-// Quo returns d / e with 34 significant digits, rounded half-even, without trailing zeros. ok is false if e is 0.
+// Quo returns d / e, rounded half-even to at most 34 significant digits, without trailing zeros. ok is false if e is 0.
 func (d Decimal) Quo(e Decimal) (r Decimal, ok bool) {
 	if e.IsZero() {
 		return Decimal{}, false
@@ -177,7 +177,8 @@ func (d Decimal) Quo(e Decimal) (r Decimal, ok bool) {
 	return r.Reduce(), true
 }
 
-// QuoRound returns d / e, rounded half-even once to at most places decimals, without trailing zeros. ok is false if e is 0.
+// QuoRound returns d / e, rounded half-even, without trailing zeros. The parameter places is the greatest number of decimals.
+// QuoRound rounds only once. ok is false if e is 0.
 func (d Decimal) QuoRound(e Decimal, places int32) (r Decimal, ok bool) {
 	if e.IsZero() {
 		return Decimal{}, false
@@ -193,7 +194,7 @@ func (d Decimal) QuoRound(e Decimal, places int32) (r Decimal, ok bool) {
 	return r.Reduce(), true
 }
 
-// Round returns d rounded half-even to at most places decimals, without trailing zeros.
+// Round returns d, rounded half-even, without trailing zeros. The parameter places is the greatest number of decimals.
 func (d Decimal) Round(places int32) (r Decimal) {
 	if d.d.Exponent >= -places {
 		return d.Reduce()

@@ -19,7 +19,7 @@ func rat(t testing.TB, d Decimal) *big.Rat {
 	return r
 }
 
-// roundRat rounds r half-even to places decimals.
+// roundRat rounds r half-even. The parameter places is the number of decimals.
 func roundRat(r *big.Rat, places int) *big.Rat {
 	scale := new(big.Rat).SetInt(new(big.Int).Exp(big.NewInt(10), big.NewInt(int64(abs(places))), nil))
 	if places < 0 {
@@ -176,7 +176,7 @@ func TestQuo(t *testing.T) {
 		{"1", "8", "0.125"},
 		{"10.00", "2.0", "5"},
 		{"1e3", "1e-3", "1000000"},
-		// 35 digits that end in 5 are rounded to the even neighbour.
+		// Quotients of 35 digits that end in 5 are rounded to the even neighbour. The last quotient is greater than such a half.
 		{"10000000000000000000000000000000005", "1", "10000000000000000000000000000000000"},
 		{"10000000000000000000000000000000015", "1", "10000000000000000000000000000000020"},
 		{"99999999999999999999999999999999995", "1", "100000000000000000000000000000000000"},

@@ -79,7 +79,7 @@ func randomBook(r *rand.Rand) *Book {
 // TestFillProperties checks that fills agree with a computation in big.Rat.
 func TestFillProperties(t *testing.T) {
 	r := rand.New(rand.NewPCG(3, 4))
-	// FillAmount rounds one division, so its size may differ a little.
+	// FillAmount rounds one division, so its size may differ a little from the exact size.
 	tolerance, _ := new(big.Rat).SetString("1e-24")
 	for range 3000 {
 		b, side, wanted := randomBook(r), []OrderSide{SideBuy, SideSell}[r.IntN(2)], NewDecimal(1+r.Int64N(4e6), -int32(r.IntN(3)))
@@ -318,8 +318,8 @@ func TestMarketWithChange(t *testing.T) {
 	}
 }
 
-// TestMarketWithResolution checks that a RESOLVED change sets a missing winner and ends a dispute, but does not change a cancelled
-// market or a known winner.
+// TestMarketWithResolution checks that a RESOLVED change sets a missing winner and ends a dispute. It must change neither a
+// cancelled market nor the known winner of a resolved market.
 func TestMarketWithResolution(t *testing.T) {
 	change := MarketChange{Kind: "RESOLVED", Status: StatusResolved, StatusRaw: "RESOLVED", Outcome: "No"}
 	for _, tt := range []struct {

@@ -31,8 +31,8 @@ const (
 	OrderUnknown         OrderStatus = "UNKNOWN"
 )
 
-// ParseOrderStatus maps the venue's text, ignoring case. LIVE means OPEN and CANCELED means CANCELLED. If filled is positive, OPEN
-// becomes PARTIALLY_FILLED, because some venues report partially filled orders as open.
+// ParseOrderStatus maps the venue's text, ignoring case. LIVE means OPEN and CANCELED means CANCELLED. If the filled size is
+// positive, OPEN becomes PARTIALLY_FILLED, because some venues report partially filled orders as open.
 func ParseOrderStatus(raw string, filled Decimal) OrderStatus {
 	status := known(raw, OrderUnknown, OrderOpen, OrderPartiallyFilled, OrderFilled, OrderCancelled, OrderExpired, OrderRejected)
 	switch {
@@ -143,12 +143,12 @@ const (
 	SourceComputed Source = "COMPUTED"
 )
 
-// known returns the element of values that equals raw, ignoring case. If no element equals raw, known returns otherwise.
-func known[T ~string](raw string, otherwise T, values ...T) T {
+// known returns the element of values that equals raw, ignoring case. It returns fallback if no element equals raw.
+func known[T ~string](raw string, fallback T, values ...T) T {
 	for _, v := range values {
 		if strings.EqualFold(raw, string(v)) {
 			return v
 		}
 	}
-	return otherwise
+	return fallback
 }

@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// Code classifies an Error for clients; the codes are part of the public contract.
+// Code classifies an Error for clients. The codes are part of the public API.
 type Code string
 
 // The error codes, as in the schema's enum ErrorCode. Clients never get CodeNotFound: queries return null for an absent value, and

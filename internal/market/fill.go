@@ -2,7 +2,8 @@ package market
 
 // Fill is the result of an order that trades at once against a book.
 type Fill struct {
-	// AveragePrice is Cost / FilledSize, and WorstPrice is the price of the last level used. They are nil if nothing is filled.
+	// AveragePrice is Cost / FilledSize, but never outside the range of the prices used. WorstPrice is the price of the last level
+	// used. Both are nil if nothing is filled.
 	AveragePrice, WorstPrice *Decimal
 	// FilledSize is in shares. Cost is the money that a buyer pays or a seller receives.
 	FilledSize, Cost Decimal
@@ -15,7 +16,7 @@ type Fill struct {
 	best Decimal
 }
 
-// FillSize trades size shares against the book. A buyer takes asks, a seller takes bids, best first.
+// FillSize trades an order of the given size in shares. A buyer takes asks, a seller takes bids, best first.
 func FillSize(b *Book, side OrderSide, size Decimal) Fill {
 	var f Fill
 	left := size
@@ -37,8 +38,8 @@ func FillSize(b *Book, side OrderSide, size Decimal) Fill {
 	return f.finish()
 }
 
-// FillAmount trades until a buyer has paid amount or a seller has received it. The size that it takes from the last level is the
-// remaining amount divided by the price of the level, rounded to 34 digits.
+// FillAmount trades until a buyer has paid the amount or a seller has received it. If it needs only a part of the last level, the
+// size of this part is the remaining amount divided by the price, rounded to 34 digits.
 func FillAmount(b *Book, side OrderSide, amount Decimal) Fill {
 	var f Fill
 	left := amount

@@ -24,7 +24,7 @@ type Market struct {
 	Outcomes   []Outcome
 	Resolution *Resolution
 	UpdatedAt  time.Time
-	// Summary reports that the market comes from a list of the venue, which may lack description and resolution.
+	// Summary reports that the market comes from a list of the venue. Its description and resolution may be missing then.
 	Summary bool
 }
 
@@ -47,7 +47,7 @@ type Resolution struct {
 	Source     string
 }
 
-// OutcomeByToken returns the outcome of a token, or nil if no outcome has the token.
+// OutcomeByToken returns the outcome of a token. It returns nil if no outcome has the token or tokenID is empty.
 func (m *Market) OutcomeByToken(tokenID string) *Outcome {
 	for i := range m.Outcomes {
 		if tokenID != "" && m.Outcomes[i].TokenID == tokenID {
@@ -92,8 +92,8 @@ func (m *Market) flagged() int {
 	return slices.IndexFunc(m.Outcomes, func(o Outcome) bool { return o.Winner != nil && *o.Winner })
 }
 
-// Won returns a pointer to true if the outcome has won, and a pointer to false if it has lost. It returns nil if the winner is
-// unknown.
+// Won returns a pointer to true if the outcome has won, and a pointer to false if it has lost. It returns nil if Winner returns nil
+// or o is nil.
 func (m *Market) Won(o *Outcome) *bool {
 	w := m.Winner()
 	if o == nil || w == nil {
@@ -106,7 +106,7 @@ func (m *Market) Won(o *Outcome) *bool {
 	return &lost
 }
 
-// SettlementPrice returns 1 if the outcome won, 0 if it lost, and nil if the winner is not known.
+// SettlementPrice returns 1 if the outcome has won, 0 if it has lost, and nil if Won returns nil.
 func (m *Market) SettlementPrice(o *Outcome) *Decimal {
 	switch m.Won(o) {
 	case nil:
@@ -123,8 +123,8 @@ var won, lost = true, false
 // zero and one are the settlement prices.
 var zero, one = NewDecimal(0, 0), NewDecimal(1, 0)
 
-// With returns a copy of the market with a change from the stream applied. A RESOLVED change does not change a cancelled market.
-// With sets the winner flags only if the winner is one of the outcomes.
+// With returns a copy of the market with a change from the stream applied. A RESOLVED change changes neither a cancelled market nor
+// a known winner. It sets the winner flags of all outcomes if one of the outcomes has the winning token or label.
 func (m *Market) With(c MarketChange) *Market {
 	next := *m
 	resolved := c.Kind == "RESOLVED"
@@ -168,14 +168,15 @@ type Event struct {
 	EventID, Slug, Title string
 	// StartsAt is the earliest start, and EndsAt the latest end, of the markets. A time is zero if no market has it.
 	StartsAt, EndsAt time.Time
-	// Image, Description and Category are empty if the venue does not send them. If the venue sends no category for an event,
-	// Category is the first category of its markets.
+	// Image and Description are empty if the venue does not send them. If the venue sends no category for the event, Category is
+	// the first category that one of Markets has.
 	Image, Description, Category string
 	// Volume and Volume24h are sums over the markets. A sum is nil if no market has the figure.
 	Volume, Volume24h *Decimal
 	// Markets are summaries in the venue's order.
 	Markets []*Market
-	// Exclusive reports whether exactly one of the markets can resolve to its first outcome. It is nil if the venue does not send it.
+	// Exclusive reports whether exactly one of the markets can resolve to its first outcome. It is nil if the venue does not say
+	// so.
 	Exclusive *bool
 	// LeftOut contains the errors of the markets that could not be read. The volumes do not include these markets.
 	LeftOut LeftOut
@@ -208,8 +209,8 @@ func plus(a, b *Decimal) *Decimal {
 // statusOrder is the order in which Event.Status looks for a status among the markets of an event.
 var statusOrder = []Status{StatusOpen, StatusUpcoming, StatusDisputed, StatusClosed, StatusResolved, StatusCancelled}
 
-// Status returns the first status in statusOrder that one of the markets has. So an event is open while one of its markets is
-// open. Status returns StatusUnknown if the status of every market is unknown.
+// Status returns the first status in statusOrder that one of the markets has. So an event is open while one of its markets is open.
+// Status returns StatusUnknown if the event has no markets or the status of every market is unknown.
 func (e *Event) Status() Status {
 	for _, s := range statusOrder {
 		if slices.ContainsFunc(e.Markets, func(m *Market) bool { return m.Status == s }) {
@@ -231,8 +232,8 @@ func (m *Market) OutcomeOf(p *Position) *Outcome {
 	}
 }
 
-// Redeems reports whether the market is resolved and the outcome of a position has won. It returns nil if the status of the market
-// or the winner is unknown.
+// Redeems reports whether a position can be redeemed: the market is resolved and the outcome of the position has won. The result is
+// false if the market has another known status. It is nil if m is nil, the status is unknown, or Won returns nil for the outcome.
 func (m *Market) Redeems(p *Position) *bool {
 	switch {
 	case m == nil || m.Status == StatusUnknown:
@@ -244,9 +245,9 @@ func (m *Market) Redeems(p *Position) *bool {
 	}
 }
 
-// MarketChange is an update of a market from the stream. An empty field means that the update does not change the property.
+// MarketChange is an update of a market from the stream. A field is empty if the update does not contain it.
 type MarketChange struct {
-	// Kind is CREATED, STATUS, METADATA, TICK_SIZE, RESOLVED or any other text of the venue, in upper case.
+	// Kind is CREATED, STATUS, METADATA, TICK_SIZE, RESOLVED or another text of the venue, in upper case.
 	Kind           string
 	Status         Status
 	StatusRaw      string

@@ -61,11 +61,11 @@ type Result[T any] struct {
 }
 
 // LeftOut contains an error for each row of the venue's response that could not be read and is missing in the list. Each message
-// contains the number of the row in the response. After ten rows, one last error contains the number of further rows.
+// says which row of the response it was. After ten such errors, one last error says how many further rows could not be read.
 type LeftOut []error
 
-// Combine returns the Meta of a value that is computed from other values, whose Metas are metas. The result has the oldest times
-// of metas. If one of metas is stale, the result is stale with the most severe cause. Combine ignores a Meta without ReceivedAt.
+// Combine returns the Meta of a value that is computed from the values with the given Metas. The result has the oldest times of
+// these Metas. If one of them is stale, the result is stale with the most severe cause. Combine ignores a Meta without ReceivedAt.
 func Combine(metas ...Meta) Meta {
 	out := Meta{Source: SourceComputed}
 	for _, m := range metas {
@@ -144,7 +144,7 @@ type Age struct {
 	Renewed time.Duration
 }
 
-// With returns the age of a value that was read with two calls, whose responses have the ages a and b.
+// With combines the ages of two responses from which one value was read.
 func (a Age) With(b Age) Age {
 	return Age{Known: a.Known || b.Known, Least: min(a.Least, b.Least), Most: max(a.Most, b.Most), Renewed: max(a.Renewed, b.Renewed)}
 }

@@ -45,8 +45,8 @@ func NumberPositions(rows []Position) {
 	}
 }
 
-// Key returns the venue's id of the trade with the ordinal. If the trade has no id, the key is a digest of the fields with the
-// ordinal. A trade has the same key on every page, over REST and over the stream.
+// Key returns the venue's id of the trade, or a digest of the trade's fields if it has no id. If the ordinal is not 0, the key ends
+// with the ordinal. A trade has the same key on every page, over REST and over the stream.
 func (t *Trade) Key() string {
 	if t.TradeID != "" {
 		return numbered(t.TradeID, t.Ordinal)
@@ -61,7 +61,8 @@ func (t *Trade) content() [16]byte {
 		instantText(t.Timestamp), strings.ToLower(t.TransactionHash))
 }
 
-// Key returns the venue's id of the record. If the record has no id, the key is a digest of the fields with the ordinal.
+// Key returns the venue's id of the record. If the record has no id, Key returns a digest of the record's fields, which ends with
+// the ordinal if that is not 0.
 func (h *HistoryRecord) Key() string {
 	if h.ID != "" {
 		return h.ID
@@ -105,9 +106,9 @@ func digest(parts ...string) (d [16]byte) {
 	return d
 }
 
-// Numbering numbers equal rows of a list, so that each row has its own key. Lists are sorted by time, so equal rows follow each
-// other, even across pages. Between two pages, Numbering therefore stores only the rows with the last timestamp of the page. The
-// zero value is for the first page. A Numbering is not safe for concurrent use.
+// Numbering numbers equal rows of a list, so that each row has its own key. Lists are sorted by time, and equal rows have the same
+// timestamp. Between two pages, Numbering therefore stores only counts of the rows with the last timestamp of the page. The zero
+// value is for the first page. A Numbering is not safe for concurrent use.
 type Numbering struct {
 	// at is the timestamp of the last row of the previous page. alike counts the rows with this timestamp.
 	at    time.Time
@@ -123,7 +124,7 @@ type alike struct {
 // maxAlike bounds the number of hashes that a Numbering stores.
 const maxAlike = 100
 
-// NumberTrades sets the ordinals of the next page of trades, which must be in the venue's order.
+// NumberTrades sets the ordinals of the trades without a TradeID on the next page. The page must be in the venue's order.
 func (t *Numbering) NumberTrades(rows []Trade) {
 	p := t.page()
 	for i := range rows {
@@ -134,7 +135,7 @@ func (t *Numbering) NumberTrades(rows []Trade) {
 	t.close(p)
 }
 
-// NumberRecords sets the ordinals of the next page of records, which must be in the venue's order.
+// NumberRecords sets the ordinals of the records without an ID on the next page. The page must be in the venue's order.
 func (t *Numbering) NumberRecords(rows []HistoryRecord) {
 	p := t.page()
 	for i := range rows {
@@ -173,7 +174,8 @@ func (p *tallied) next(at time.Time, content [16]byte) int {
 	return int(n)
 }
 
-// close stores the counts of the rows with the last timestamp, for the next page. It stores the hash of the last row first.
+// close stores the counts of the rows with the last timestamp, for the next page. It begins at the last row and stores at most
+// maxAlike hashes.
 func (t *Numbering) close(p *tallied) {
 	*t = Numbering{}
 	seen := make(map[uint32]bool)

@@ -58,7 +58,7 @@ func TestKeysDoNotDependOnPages(t *testing.T) {
 	}
 }
 
-// TestKeysOfRows checks that a key depends on the value of each number, but not on its notation, and on all other fields.
+// TestKeysOfRows checks that a key depends on every field, but not on the notation of numbers, times and hashes.
 func TestKeysOfRows(t *testing.T) {
 	number := func(s string) *Decimal {
 		d := MustDecimal(s)
@@ -98,7 +98,8 @@ func TestKeysOfRows(t *testing.T) {
 	}
 }
 
-// TestParseNumberingRefuses checks that ParseNumbering rejects texts that String cannot return.
+// TestParseNumberingRefuses checks that ParseNumbering rejects texts that String cannot return, and that a Numbering stores at most
+// maxAlike hashes.
 func TestParseNumberingRefuses(t *testing.T) {
 	for _, text := range []string{"!", "A", "AAAA", "_____________________w", strings.Repeat("AAAAAQE", 300)} {
 		if n, err := ParseNumbering(text); err == nil {

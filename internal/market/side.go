@@ -15,8 +15,8 @@ const chunkLevels = 7
 // Side is one side of a book, best price first. A Side is immutable, can be copied, and is safe for concurrent use. The zero value
 // is an empty side.
 type Side struct {
-	// levels contains at least count levels. Cut lowers only count, so the levels after the first count are no part of the side.
-	// levels is nil if count is 0.
+	// levels contains at least count levels. Cut lowers only count, so the levels from index count on are no part of the side. The
+	// field levels is nil if count is 0.
 	levels *storage
 	count  int
 }
@@ -50,8 +50,7 @@ func newChunk(parts ...[]Level) *chunk {
 
 func (c *chunk) all() []Level { return c.levels[:c.count] }
 
-// NewSide returns a side with the levels of list, which must be sorted best price first. The caller must not change list
-// afterwards.
+// NewSide returns a side with the given levels, which must be sorted best price first. The slice must not be changed afterwards.
 func NewSide(list []Level) Side {
 	if len(list) == 0 {
 		return Side{}
@@ -77,7 +76,7 @@ func (s Side) All() iter.Seq[*Level] {
 	}
 }
 
-// Levels returns the levels in one slice, which must not be changed. The slices of a side and of its cuts share one array.
+// Levels returns the levels in one slice, which must not be changed. The slices of a side and of its cuts may share one array.
 func (s Side) Levels() []Level {
 	if s.count == 0 {
 		return []Level{}
@@ -94,7 +93,7 @@ func (s Side) Levels() []Level {
 	return s.levels.flat[:s.count:s.count]
 }
 
-// Cut returns the best levels of the side, at most depth. Both sides share their memory.
+// Cut returns the best levels of the side. The parameter depth is their greatest number. Both sides share their memory.
 func (s Side) Cut(depth int) Side {
 	if depth <= 0 {
 		return Side{}
@@ -177,8 +176,8 @@ func (s Side) Set(which OrderSide, l Level) Side {
 	return join(s.count+1, chunks[:at], chunks[at+1:], first, second)
 }
 
-// without returns the side without level i of a chunk. It merges the chunk with the next chunk if the levels of both fit into one
-// chunk.
+// without returns the side without level i of chunks[at]. It merges this chunk with the next chunk if the other levels of both fit
+// into one chunk.
 func (s Side) without(chunks []*chunk, at, i int) Side {
 	old, after := chunks[at].all(), chunks[at+1:]
 	var merged []Level
@@ -206,7 +205,7 @@ func (s Side) split() []*chunk {
 	return chunks
 }
 
-// join returns a side of count levels. Its chunks are those in before, between and after, in this order.
+// join returns a side of count levels. Its chunks are the elements of the parameters before, between and after, in this order.
 func join(count int, before, after []*chunk, between ...*chunk) Side {
 	if count == 0 {
 		return Side{}
@@ -234,7 +233,8 @@ func (s *Side) UnmarshalJSON(text []byte) error {
 
 // cursor walks through the levels of a side.
 type cursor struct {
-	// run contains the next levels, and chunks contains the levels after run. The walk ends after left levels of chunks.
+	// run contains the next levels, and chunks contains the levels after run. The field left is the number of levels in chunks that
+	// still belong to the side.
 	run    []Level
 	chunks []*chunk
 	left   int
@@ -275,7 +275,7 @@ func skipShared(a, b *cursor) {
 	}
 }
 
-// BookSideDelta returns the changes that turn the side from into the side to: new levels, levels with a new size, and removed
+// BookSideDelta returns the changes that turn the first side into the second: new levels, levels with a new size, and removed
 // levels with size 0. The result is sorted best price first. BookSideDelta skips the chunks that both sides share.
 func BookSideDelta(from, to Side, side OrderSide) []Level {
 	delta := []Level{}

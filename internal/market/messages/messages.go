@@ -68,7 +68,8 @@ type Message struct {
 	Kind  Kind
 	// Internal is set by the stream client of this service, even if the venue sends no numbers.
 	Internal Internal
-	// Merged reports that this service made the snapshot from the messages up to number Internal. The venue did not send it.
+	// Merged reports that this service made the snapshot from all messages up to the number in Internal. The venue did not send the
+	// snapshot.
 	Merged bool
 	// Seq is the venue's number of the message, and PrevSeq is the number of the message before. They are 0 if the venue does not
 	// send them. Numbers of different Epochs cannot be compared.
@@ -81,7 +82,7 @@ type Message struct {
 	Spread  *market.Spread
 	Book    *market.Book
 	Changes []market.LevelChange
-	// Depth is the number of best levels of each side of which Changes contains all changes. It is 0 if the number is unknown.
+	// Depth says that Changes contains all changes of the best Depth levels of each side. It is 0 if this number is unknown.
 	Depth     int
 	Trades    []market.Trade
 	Market    *market.MarketChange

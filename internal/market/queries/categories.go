@@ -16,11 +16,12 @@ type Category struct {
 	IsTag bool
 	// OpenMarkets is the number of open markets that were counted in this category.
 	OpenMarkets int
-	// Complete reports that OpenMarkets counts all open markets of the venue, not only those of its first pages.
+	// Complete reports that OpenMarkets counts all open markets of the category, not only those on the first pages of the venue's
+	// list.
 	Complete bool
 }
 
-// Categories contains the categories of a venue, sorted by OpenMarkets, greatest first.
+// Categories contains at most maxCategories categories of a venue, sorted by OpenMarkets, greatest first.
 type Categories struct{ List []Category }
 
 // maxCategories bounds the number of categories.
@@ -60,7 +61,8 @@ func count(in map[string]*Category, name string, isTag bool) {
 	in[key].OpenMarkets++
 }
 
-// result returns the categories, or the tags if no market has a category. complete reports that all open markets were added.
+// result returns the first maxCategories categories, or tags if no market has a category. The parameter complete reports that all
+// open markets were added.
 func (c *categoryCount) result(complete bool) []Category {
 	counted := c.categories
 	if len(counted) == 0 {

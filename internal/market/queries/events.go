@@ -5,7 +5,7 @@ import "oddsgraph/internal/market"
 // EventPage is one page of a search for events. A page contains an event at most once. Several pages may contain the same event.
 type EventPage struct {
 	Events []FoundEvent
-	// Next is the Page of the query for the next page. It is empty on the last page.
+	// Next is the value of Search.Page for the next page. It is empty on the last page.
 	Next    string
 	LeftOut market.LeftOut
 }
@@ -42,8 +42,8 @@ func GroupByEvent(page *SearchPage) *EventPage {
 // maxCategoryPages is the greatest number of pages that CountCategories reads.
 const maxCategoryPages = 5
 
-// CountCategories counts the open markets by category on the first pages of a search. read returns the page for a Search.Page,
-// which is empty for the first page.
+// CountCategories counts the open markets by category on the first pages of a search. The function read returns the SearchPage for
+// a value of Search.Page, which is empty for the first page.
 func CountCategories(read func(page string) (*SearchPage, error)) (*Categories, error) {
 	var counted categoryCount
 	next, complete := "", true

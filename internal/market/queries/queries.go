@@ -99,7 +99,7 @@ func splitWords[T ~string](list string) []T {
 type SearchPage struct {
 	// Markets are summaries: they may lack description and resolution.
 	Markets []*market.Market
-	// Next is the Page of the query for the next page. It is empty on the last page.
+	// Next is the value of Search.Page for the next page. It is empty on the last page.
 	Next string
 	// Total is the number of matching markets. It is nil if the venue does not send it.
 	Total   *int
@@ -195,7 +195,8 @@ type PriceHistory struct {
 	From, To market.Date
 }
 
-// BookDepthStep rounds a depth up to 20, 50 or MaxBookDepth, so that queries with similar depths share a cached book.
+// BookDepthStep rounds a depth up to 20, 50 or MaxBookDepth, so that queries with similar depths share a cached book. It returns
+// MaxBookDepth for greater depths.
 func BookDepthStep(depth int) int {
 	switch {
 	case depth <= 20:

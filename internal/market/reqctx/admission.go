@@ -30,9 +30,10 @@ func (p Priority) String() string { return priorityNames[p] }
 
 // Permit admits the HTTP calls of one read of the venue. It is safe for concurrent use.
 type Permit interface {
-	// AdmitCall waits until one more HTTP call may be made. For the first HTTP call of a read it returns at once, because the rate
-	// limiter counted this call when it admitted the read. Each further call waits in the queue. AdmitCall returns an error when ctx
-	// ends. It returns CodeRateLimited at once if the call would be sent after the deadlines of all callers.
+	// AdmitCall waits until one more HTTP call may be made. The first HTTP call of a read need not wait, because the rate limiter
+	// counted it when it admitted the read. Each further call waits in the queue. AdmitCall returns an error when ctx ends. It
+	// returns an error with CodeRateLimited at once if the call would be sent after the deadlines of all operations that wait for
+	// the read.
 	AdmitCall(ctx context.Context) error
 	// Observe reports the rate-limit headers of a response: the allowed calls in a window, the remaining calls, and the time at which
 	// the window is reset. A missing number is negative, and a missing time is zero.
@@ -48,9 +49,9 @@ type CallRequest struct {
 	Priority Priority
 	// Endpoint is the endpoint that the read calls first. Some venues have a separate limit for some of their endpoints.
 	Endpoint Endpoint
-	// Caller is the client for which the rate limiter counts the calls of the read; see WithCaller.
+	// Caller is the name of the client for which the rate limiter counts the calls of the read; see WithCaller.
 	Caller string
-	// Deadline is the time at which the last caller stops waiting. It is zero if a caller has no deadline.
+	// Deadline is the time at which the last operation stops waiting for the read. It is zero if an operation has no deadline.
 	Deadline time.Time
 	// Takes is the expected duration of the read. A read that would be sent later than Deadline minus Takes is refused.
 	Takes time.Duration
@@ -67,15 +68,15 @@ type Reservation interface {
 	// ReadyAt returns the earliest time at which the read can be admitted. The time depends on the recorded calls and on earlier
 	// reads in the queue. ReadyAt returns the zero time if the read does not wait.
 	ReadyAt() time.Time
-	// Join adds a caller to a read. The reservation gets the greater of both priorities and the later of both deadlines. If the read
-	// still waits, the rate limiter counts its calls for the caller that has used fewer calls.
+	// Join adds an operation to the read. The reservation gets the greater of both priorities and the later of both deadlines. If
+	// the read still waits, the rate limiter counts its calls for the client that has used fewer calls.
 	Join(r CallRequest)
-	// Release ends the read or its wait. The rate limiter no longer counts calls that were admitted but not made. accepted reports
-	// that the venue accepted the credentials.
+	// Release ends the read or its wait. The rate limiter no longer counts calls that were admitted but not made. The parameter
+	// accepted reports that the venue accepted the credentials.
 	Release(accepted bool)
 }
 
-// RateLimited returns the error of a read that would be admitted only after wait.
+// RateLimited returns the error of a read that would be admitted after the given wait. The error says at least 1 ms.
 func RateLimited(wait time.Duration) *market.Error {
 	wait = max(wait, time.Millisecond)
 	e := market.Errorf(market.CodeRateLimited, "the venue's request budget is used up; try again in %s", wait.Round(100*time.Millisecond))
@@ -85,7 +86,7 @@ func RateLimited(wait time.Duration) *market.Error {
 
 type permitKey struct{}
 
-// WithPermit returns a context whose HTTP calls p admits.
+// WithPermit returns a context in which p admits the HTTP calls.
 func WithPermit(ctx context.Context, p Permit) context.Context {
 	return context.WithValue(ctx, permitKey{}, p)
 }

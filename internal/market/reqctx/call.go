@@ -7,8 +7,8 @@ import (
 	"oddsgraph/internal/market"
 )
 
-// Call describes a call to the venue and the operations that wait for it. Priority and Deadline may increase while the call waits
-// for the rate limiter, because more operations can join.
+// Call describes a read of the venue, which may take several HTTP calls, and the operations that wait for the read. Priority and
+// Deadline may increase while the read waits for the rate limiter, because more operations can join.
 type Call interface {
 	// Priority returns the greatest priority of the operations.
 	Priority() Priority
@@ -16,18 +16,18 @@ type Call interface {
 	Deadline() (t time.Time, ok bool)
 	// Trace returns the trace context of the next HTTP call. It returns the zero value if no operation is traced.
 	Trace() TraceContext
-	// NoteCall records an HTTP call that has ended.
+	// NoteCall records an HTTP call of the read that has ended.
 	NoteCall(c UpstreamCall)
 }
 
 type callKey struct{}
 
-// WithCall returns a context for one upstream call.
+// WithCall returns a context for the HTTP calls of one read of the venue.
 func WithCall(ctx context.Context, c Call) context.Context {
 	return context.WithValue(ctx, callKey{}, c)
 }
 
-// CallFrom returns the upstream call of ctx. ok is false if ctx belongs to no call.
+// CallFrom returns the Call that WithCall has stored in ctx. ok is false if ctx has no Call.
 func CallFrom(ctx context.Context) (c Call, ok bool) {
 	c, ok = ctx.Value(callKey{}).(Call)
 	return c, ok
@@ -37,7 +37,7 @@ func CallFrom(ctx context.Context) (c Call, ok bool) {
 type UpstreamCall struct {
 	// Endpoint is the last segment of the path.
 	Endpoint string
-	// Keys is the number of requested ids.
+	// Keys is the number of ids in the request.
 	Keys int
 	// Status is 0 if there was no response. Outcome is OutcomeOK, an error code or CallCancelled.
 	Status  int
@@ -48,20 +48,21 @@ type UpstreamCall struct {
 	Waited, Elapsed time.Duration
 	// Trace is the trace context of the call. It is zero if the call is not traced.
 	Trace TraceContext
-	// Age is the greatest possible age of the response. It is zero for a failed call.
+	// Age is the age that the response had on arrival. It is zero for a failed call.
 	Age market.Age
 }
 
 // CallCancelled is the outcome of an HTTP call that was cancelled because no operation waited for it any more.
 const CallCancelled = "CANCELLED"
 
-// Batch describes one read of the venue. It fetches keys of one or several operations with one or more HTTP calls.
+// Batch describes one read of the venue for the Log of an operation. The read fetches keys, such as token ids, for one or several
+// operations with one or more HTTP calls.
 type Batch struct {
 	// Serial is unique.
 	Serial   uint64
 	Kind     Kind
 	Priority Priority
-	// Keys is the number of all keys. Own is the number of keys that the logged operation waits for.
+	// Keys is the number of all keys. Own is the number of keys that the operation with the Log waits for.
 	Keys, Own int
 	// Formed is the time at which the first key was requested, and Admitted the time at which the rate limiter admitted the batch.
 	// Left is the time at which the batch was sent, and Ended the time at which all keys had a result. A time is zero before its

@@ -47,15 +47,15 @@ func valuesFrom(ctx context.Context) *values {
 	return &noValues
 }
 
-// WithCaller returns a context with the caller's name: a verified identity, or else the client's IP address. The rate limiter
-// counts the calls of each name and limits them, so clients must not be able to choose their name.
+// WithCaller returns a context with the client's name: a verified identity, or else the client's IP address. The rate limiter
+// counts and limits the calls to the venue by this name, so clients must not be able to choose their name.
 func WithCaller(ctx context.Context, caller string) context.Context {
 	c := derive(ctx)
 	c.caller = caller
 	return &c
 }
 
-// CallerFrom returns the caller's name, or "" if ctx has none.
+// CallerFrom returns the client's name, or "" if ctx has none.
 func CallerFrom(ctx context.Context) string { return valuesFrom(ctx).caller }
 
 // WithCredentials returns a context whose reads of account data use the credentials.
@@ -65,8 +65,8 @@ func WithCredentials(ctx context.Context, credentials *market.Credentials) conte
 	return &c
 }
 
-// CredentialsFrom returns the caller's credentials, or nil for an anonymous caller. It sets Snapshot.Personal for the response of
-// ctx, because a response can depend on its caller only through the credentials.
+// CredentialsFrom returns the client's credentials, or nil for an anonymous client. It sets Snapshot.Personal for the response of
+// ctx, because the credentials are the only way in which a response can depend on the client.
 func CredentialsFrom(ctx context.Context) *market.Credentials {
 	v := valuesFrom(ctx)
 	v.dependencies.markPersonal()
@@ -87,7 +87,7 @@ func CountsAsPoll(ctx context.Context) bool { return !valuesFrom(ctx).noPoll }
 // polls is the number of the last poll.
 var polls atomic.Uint64
 
-// PollFrom returns the number of the poll that the reads of ctx belong to. It returns 0 if each read counts as a separate poll.
+// PollFrom returns the number of the poll to which the reads of ctx belong. It returns 0 if each read counts as a separate poll.
 func PollFrom(ctx context.Context) uint64 { return valuesFrom(ctx).poll }
 
 // WithFresh returns a context whose page reads ignore cached pages and calls in flight, and make a new call to the venue.

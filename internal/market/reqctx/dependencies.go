@@ -9,22 +9,22 @@ import (
 	"oddsgraph/internal/market"
 )
 
-// Dependencies collects everything that one response depends on: the handles of all cache entries that it read, the caller, and
-// the time. It is safe for concurrent use. A nil Dependencies ignores everything.
+// Dependencies collects everything on which one response depends: the handles of all cache entries that were read, the client, and
+// the time. Dependencies is safe for concurrent use. A nil Dependencies records nothing.
 type Dependencies struct {
 	mu sync.Mutex
 	// handles may contain duplicates. Up to 8 handles are stored in first, which saves an allocation.
 	handles []*market.Handle
 	first   [8]*market.Handle
 	until   time.Time
-	// personal reports that the response may depend on the caller. unknown reports that a value without a handle was read.
+	// personal reports that the response may depend on the client. unknown reports that a value without a handle was read.
 	personal, unknown bool
 	// account reports that the operation reads account data. answered reports that the venue has sent account data.
 	account, answered bool
 }
 
-// Record adds the handle of a cache entry that was read. h is nil if the read failed or the value has no cache entry. Such a value
-// may change at any time, so all later calls of Snapshot fail.
+// Record adds the handle of a cache entry that was read. It is nil if the read failed or the value has no cache entry. Such a value
+// may change at any time, so all later calls of Snapshot return false.
 func (d *Dependencies) Record(h *market.Handle) {
 	if d == nil {
 		return
@@ -48,7 +48,7 @@ func RecordAll[T any](d *Dependencies, results []market.Result[market.Read[T]]) 
 	}
 }
 
-// grow allocates memory for n more handles. The caller holds the lock.
+// grow allocates memory for n more handles. The calling function holds the lock.
 func (d *Dependencies) grow(n int) {
 	if d.handles == nil {
 		d.handles = d.first[:0]
@@ -56,7 +56,7 @@ func (d *Dependencies) grow(n int) {
 	d.handles = slices.Grow(d.handles, n)
 }
 
-// record adds a handle without allocating. The caller holds the lock and has called grow.
+// record adds a handle without allocating. The calling function holds the lock and has called grow.
 func (d *Dependencies) record(h *market.Handle) {
 	if h == nil {
 		d.unknown = true
@@ -65,7 +65,8 @@ func (d *Dependencies) record(h *market.Handle) {
 	d.handles = append(d.handles, h)
 }
 
-// Until records that the response changes at a time even if no cache entry is replaced. The earliest of all recorded times counts.
+// Until records that the response changes at the given time even if no cache entry is replaced. The earliest of all recorded times
+// counts.
 func (d *Dependencies) Until(at time.Time) {
 	if d == nil {
 		return
@@ -77,7 +78,7 @@ func (d *Dependencies) Until(at time.Time) {
 	}
 }
 
-// ReadAccount records that the operation reads account data with the caller's credentials.
+// ReadAccount records that the operation reads account data with the client's credentials.
 func (d *Dependencies) ReadAccount() {
 	if d != nil {
 		d.set(&d.account)
@@ -87,7 +88,7 @@ func (d *Dependencies) ReadAccount() {
 // ReadsAccount reports whether ReadAccount was called.
 func (d *Dependencies) ReadsAccount() bool { return d != nil && d.isSet(&d.account) }
 
-// AnswerAccount records that the venue has sent account data. So the venue accepts the caller's credentials.
+// AnswerAccount records that the venue has sent account data. So the venue accepts the client's credentials.
 func (d *Dependencies) AnswerAccount() {
 	if d != nil {
 		d.set(&d.answered)
@@ -97,7 +98,7 @@ func (d *Dependencies) AnswerAccount() {
 // AnsweredAccount reports whether AnswerAccount was called.
 func (d *Dependencies) AnsweredAccount() bool { return d != nil && d.isSet(&d.answered) }
 
-// markPersonal records that the caller's identity was read.
+// markPersonal records that the client's credentials, or their absence, were read.
 func (d *Dependencies) markPersonal() {
 	if d != nil {
 		d.set(&d.personal)
@@ -122,8 +123,8 @@ func (d *Dependencies) Handles() []*market.Handle {
 	return s.Handles
 }
 
-// Snapshot lists what a response depends on. The response to the same request of the same caller stays the same while all Handles
-// are valid and fresh and Until has not passed.
+// Snapshot lists what a response depends on. The response to the same request of the same client stays the same while all Handles
+// are valid and fresh and the time Until has not passed.
 type Snapshot struct {
 	// Handles contains each handle once, in no order.
 	Handles []*market.Handle

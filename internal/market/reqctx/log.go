@@ -147,8 +147,8 @@ func (l *Log) Counts(k Kind) CacheCounts {
 // maxBatches is the greatest number of batches that a Log stores.
 const maxBatches = 256
 
-// NoteBatch records a batch that the operation waits for. If a batch with the same Serial is recorded, b replaces that batch, and
-// Own becomes the sum of both batches.
+// NoteBatch records a batch that the operation waits for. If a batch with the same Serial is already recorded, the new batch
+// replaces it, and Own becomes the sum of both. NoteBatch ignores further batches when maxBatches are recorded.
 func (l *Log) NoteBatch(b Batch) {
 	if l == nil {
 		return
@@ -176,7 +176,7 @@ func (l *Log) Batches() []Batch {
 	return slices.Clone(l.batches)
 }
 
-// Calls returns the number of HTTP calls to the venue that the operation has waited for.
+// Calls returns the number of HTTP calls to the venue in the recorded batches.
 func (l *Log) Calls() (n int) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -186,7 +186,8 @@ func (l *Log) Calls() (n int) {
 	return n
 }
 
-// Serve records that the operation of another log got the response of this operation.
+// Serve records that the operation of another log got the response of this operation. It records nothing if the other operation is
+// not traced.
 func (l *Log) Serve(other *Log) {
 	if l == nil || other == nil || l == other || other.Span == nil {
 		return

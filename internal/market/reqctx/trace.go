@@ -17,7 +17,7 @@ type TraceContext struct {
 	Span  [8]byte
 }
 
-// IsZero reports whether c names no span.
+// IsZero reports whether c identifies no span.
 func (c TraceContext) IsZero() bool { return c == TraceContext{} }
 
 // Child returns the context of a child span: the same trace with a new random span id.

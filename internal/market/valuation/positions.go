@@ -59,8 +59,8 @@ func KeepRedeemable(from Reads, positions []*market.Position, wanted *bool) ([]*
 	return kept, nil
 }
 
-// ReadQuotes reads the quotes that are needed to price a position by a basis. It reads the price even if the read of the market
-// fails, so that market and price are fetched together.
+// ReadQuotes reads the quotes that are needed to price a position by a basis. If the token is known, ReadQuotes reads the price
+// even if the read of the market fails, so that market and price are fetched together.
 func ReadQuotes(from Reads, p *market.Position, basis market.PriceBasis) (q Quotes, err error) {
 	token := p.TokenID
 	if basis == "" || basis == market.BasisSettlement || basis != market.BasisPosition && token == "" {
@@ -103,8 +103,8 @@ func isClosed(m *market.Market) bool {
 	return false
 }
 
-// All returns the quotes and the valuation of each position. A valuation is nil if no price of the position is known. All returns
-// the error of the first failed read. After an error, callers must not sum the valuations.
+// All returns the quotes and the valuation of each position. A valuation is nil if no price of the position is known or one of its
+// reads failed. All returns the error of the first failed read. After an error, the valuations must not be summed.
 func All(from Reads, positions []*market.Position, held market.Meta, basis market.PriceBasis) ([]Quotes, []*Valuation, error) {
 	quotes, valuations, failed := make([]Quotes, len(positions)), make([]*Valuation, len(positions)), error(nil)
 	for i, p := range positions {
@@ -150,7 +150,8 @@ func SortPositions(from Reads, positions []*market.Position, held market.Meta, b
 	return err
 }
 
-// sortBy sorts positions by the figures at their indexes. Positions without a figure come last.
+// sortBy sorts positions by a figure. The function figure returns the figure of the position that has the index i before the sort.
+// Positions for which it returns nil come last.
 func sortBy[F any](positions []*market.Position, figure func(i int) *F, compare func(a, b F) int) {
 	figures := make(map[*market.Position]*F, len(positions))
 	for i, p := range positions {

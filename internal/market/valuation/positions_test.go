@@ -9,7 +9,7 @@ import (
 	"oddsgraph/internal/market"
 )
 
-// positionReads returns values from maps. The read of the market fails returns an error.
+// positionReads returns values from maps. A read of the market whose id is in the field fails returns errRead.
 type positionReads struct {
 	markets map[string]*market.Market
 	prices  map[string]string

@@ -21,7 +21,7 @@ type Valuation struct {
 	Value market.Decimal
 	// UnrealizedPnl is value − cost. It is nil if the position has no average price.
 	UnrealizedPnl *market.Decimal
-	// UnrealizedPnlPercent is 100 × UnrealizedPnl / cost, rounded half-even to 6 decimals. It is nil if the cost is 0.
+	// UnrealizedPnlPercent is 100 × UnrealizedPnl / cost, rounded half-even to 6 decimals. It is nil if the cost is unknown or 0.
 	UnrealizedPnlPercent *market.Decimal
 	Meta                 market.Meta
 }
