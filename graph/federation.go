@@ -49,7 +49,8 @@ func (ec *executionContext) __resolve__service(context.Context) (model.Subgraph,
 }
 
 // __resolve_entities resolves Query._entities. It finds each entity by its global id, like Query.nodes, so all entities of a type
-// are read in one batch. If a representation is invalid or its entity cannot be read, the entity is null and has an error.
+// are read in one batch. If a representation is invalid or its entity cannot be read, the entity is null and has an error. If there
+// are more than maxRepresentations representations, all entities are null and the field has one error.
 func (ec *executionContext) __resolve_entities(ctx context.Context, representations []any) []model.Node {
 	entities := make([]model.Node, len(representations))
 	if len(representations) > maxRepresentations {
@@ -69,7 +70,8 @@ func (ec *executionContext) __resolve_entities(ctx context.Context, representati
 	return entities
 }
 
-// entityID returns the global id in the representation of an entity.
+// entityID returns the global id in the representation of an entity. It returns an error if the id is missing, or if it is not the
+// id of an entity of the type __typename.
 func entityID(representation any) (string, error) {
 	fields, ok := representation.(map[string]any)
 	if !ok {

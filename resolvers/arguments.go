@@ -23,11 +23,11 @@ func badInput(format string, args ...any) error {
 	return market.Errorf(market.CodeBadUserInput, format, args...)
 }
 
-// pageSize checks the argument first and returns its value. It returns otherwise if the client sent null. If the client omits the
+// pageSize checks the argument first and returns its value. It returns fallback if the client sent null. If the client omits the
 // argument, the schema provides the default.
-func pageSize(first *int, otherwise, limit int) (int, error) {
+func pageSize(first *int, fallback, limit int) (int, error) {
 	if first == nil {
-		return otherwise, nil
+		return fallback, nil
 	}
 	if *first < 1 || *first > limit {
 		return 0, badInput("first is %d; it must be 1 to %d", *first, limit)
@@ -43,9 +43,10 @@ func checkNumber(argument string, ids []string) error {
 	return nil
 }
 
-// exactlyOne checks that the client sent exactly one of two values. The client can send them as two arguments (values), or as the
-// two fields of an input object (by). by is nil if the client did not send the input object. exactlyOne returns the two values, of
-// which one is nil. names are the names of the values, and input is the name of the argument with the input object.
+// exactlyOne checks that the client sent exactly one of two values. The client can send them as two arguments (the parameter
+// values) or as the two fields of an input object (the parameter by). The parameter by is nil if the client did not send the input
+// object. exactlyOne returns the two values, of which one is nil. The parameter names contains the names of the values, and the
+// parameter input is the name of the argument with the input object.
 func exactlyOne[T any](names [2]string, values [2]*T, input string, by *[2]*T) ([2]*T, error) {
 	set := 0
 	for _, value := range values {
@@ -69,7 +70,7 @@ func exactlyOne[T any](names [2]string, values [2]*T, input string, by *[2]*T) (
 }
 
 // reference returns a reference to an object by its id or its slug. It returns an error if exactlyOne returns an error, or if
-// market.CheckID rejects the id or slug. name is the name of the argument with the id.
+// market.CheckID rejects the id or slug. The parameter name is the name of the argument with the id.
 func reference[R any](name string, id, slug *string, by *[2]*string, byID, bySlug func(string) R) (ref R, err error) {
 	set, err := exactlyOne([2]string{name, "slug"}, [2]*string{id, slug}, "by", by)
 	if err != nil {
@@ -107,10 +108,10 @@ func addLeftOut(ctx context.Context, rows market.LeftOut) {
 	}
 }
 
-// valueOr returns *p, or otherwise if p is nil.
-func valueOr[T any](p *T, otherwise T) T {
+// valueOr returns *p, or fallback if p is nil.
+func valueOr[T any](p *T, fallback T) T {
 	if p == nil {
-		return otherwise
+		return fallback
 	}
 	return *p
 }

@@ -33,7 +33,8 @@ func parsePageArguments(list uint64, first *int, after *string) (c pageArguments
 	return c, err
 }
 
-// cutPage returns the page of items that c selects. items is the whole list.
+// cutPage returns the page that c selects of the whole list items. Cursors in the page's info are set only if the client selects
+// pageInfo.
 func cutPage[T any](ctx context.Context, items []T, key func(*T) string, c pageArguments) page[T] {
 	hashes := newKeyHashes(len(items), func(i int) string { return key(&items[i]) })
 	start := c.after.start(hashes)
@@ -69,8 +70,8 @@ type venuePage[T any] struct {
 }
 
 // readPages reads one page of a connection whose list the venue sends in pages. A page of the venue may contain fewer rows than
-// requested, so readPages reads up to maxPages pages of the venue. If they contain fewer rows than first and the venue has more
-// pages, readPages returns a short page with HasNextPage set.
+// requested, so readPages reads up to maxPages pages of the venue. If these contain fewer rows than the parameter first requests
+// and the venue has more pages, readPages returns a short page with HasNextPage set.
 func readPages[T any](ctx context.Context, read func(page string, limit int) (venuePage[T], error), key func(*T) string, list uint64, first int, after *string) (page[T], error) {
 	at, err := parsePageCursor(list, after, first, maxUpstreamPage)
 	if err != nil {
@@ -138,8 +139,8 @@ func edgesOf[N, E, T any](ctx context.Context, p page[T], nodes []N, edge func(c
 	return edges
 }
 
-// selects reports whether the client selects the field name of the object that the current field returns. It returns true if
-// exec.From finds no execution in ctx.
+// selects reports whether the client selects the field with the given name in the object that the current field returns. It returns
+// true if exec.From finds no execution in ctx.
 func selects(ctx context.Context, name string) bool {
 	x := exec.From(ctx)
 	return x == nil || x.Selects(name)

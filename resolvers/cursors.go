@@ -6,19 +6,19 @@ import (
 	"encoding/json"
 )
 
-// listHash returns the hash of a list. kind is the kind of its elements. The parameter of identifies the list among the lists of
-// this kind. For example, it is the wallet's address. Every cursor contains the hash of its list, so that a cursor of another list
-// is rejected.
-func listHash(kind, of string) uint64 { return keyHash(kind + "\n" + of) }
+// listHash returns the hash of a list. The parameter kind is the kind of the elements. The parameter owner identifies the list
+// among the lists of this kind; it is, for example, the wallet's address. Every cursor contains the hash of its list, so that a
+// cursor of another list is rejected.
+func listHash(kind, owner string) uint64 { return keyHash(kind + "\n" + owner) }
 
 // A cursor into a list that is read at once contains the hashes of an element and of some elements before it. If the element was
 // removed, the next page begins after the nearest of these elements that is still in the list. So the next page skips no element,
 // for example when positions close.
 
 const (
-	// near is the number of adjacent elements whose hashes a cursor contains. If one of these elements is still in the list, the next
-	// page repeats no element. The other hashes are those of earlier elements at doubling distances. So the cursor works even after
-	// many removals.
+	// near is the number of adjacent elements whose hashes a cursor contains: its element and those before it. If one of these
+	// elements is still in the list, the next page repeats no element. The other hashes are those of earlier elements at doubling
+	// distances. So the cursor works even after many removals.
 	near = 8
 	// maxNamed is the greatest number of hashes in a cursor. No list is long enough to need more.
 	maxNamed = 32
@@ -113,8 +113,8 @@ func (p listPosition) reached(hashes *keyHashes) bool {
 	return false
 }
 
-// pageCursor is a cursor into a list that the venue sends in pages. It identifies an element of one of the venue's pages. If
-// Element is 0, it means the beginning of the page.
+// pageCursor is a cursor into a list that the venue sends in pages. It identifies an element of one of the venue's pages. If the
+// field Element is 0, the cursor means the beginning of the page.
 type pageCursor struct {
 	List uint64 `json:"o"`
 	// Page and Limit are the arguments of the call to the venue that returned the page.

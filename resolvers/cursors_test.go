@@ -36,7 +36,7 @@ func behind(t *testing.T, keys []string, cursor string) int {
 	return p.start(hashesOf(keys))
 }
 
-// TestKeyHash checks that the hash function does not change, because clients keep cursors across releases.
+// TestKeyHash checks that keyHash is FNV-1a. The function must not change, because clients keep cursors across releases.
 func TestKeyHash(t *testing.T) {
 	for _, key := range []string{"", "a", "key 1", "ümläut\n\x00\xff"} {
 		h := fnv.New64a()
@@ -47,8 +47,8 @@ func TestKeyHash(t *testing.T) {
 	}
 }
 
-// TestACursorFindsItsPlaceAgain checks that the next page skips no element if elements were removed or added at the end. It may
-// repeat an element only if all near elements before the cursor were removed.
+// TestACursorFindsItsPlaceAgain checks that the next page skips no element if elements were removed, or added at the end. The next
+// page may repeat an element only if the element of the cursor and the near-1 elements before it were removed.
 func TestACursorFindsItsPlaceAgain(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 2))
 	for range 5000 {
@@ -113,12 +113,12 @@ func TestPlaces(t *testing.T) {
 	}
 }
 
-// paged is a venue that sends rows in pages, newest first. The start of a page is an offset if byOffset is set, or the key of the
-// row before it.
+// paged is a venue that sends rows in pages. The name of a page is its offset if byOffset is set. Otherwise it is the row before
+// the page.
 type paged struct {
 	rows     []string
 	byOffset bool
-	// drop reports whether the pages omit a row.
+	// drop reports whether the pages omit a row. If it is nil, they omit none.
 	drop  func(string) bool
 	calls int
 }
@@ -155,7 +155,8 @@ func (p *paged) page(t *testing.T, first int, after *string) page[string] {
 	return out
 }
 
-// TestVenuePages checks that a paged list can be continued after each of its elements, with several page sizes.
+// TestVenuePages checks that a paged list can be continued after each of its elements, with several page sizes. Each page of the
+// connection must take one call.
 func TestVenuePages(t *testing.T) {
 	for _, byOffset := range []bool{false, true} {
 		for _, n := range []int{0, 1, 9, 10, 11, 30} {
@@ -191,8 +192,8 @@ func TestVenuePages(t *testing.T) {
 	}
 }
 
-// TestVenuePagesOfFewMatches checks that a page of a connection reads at most five pages of the venue. If the venue omits most
-// rows, the page may be short or empty, but must have a cursor.
+// TestVenuePagesOfFewMatches checks that a page of a connection reads at most maxPages pages of the venue. If the venue omits most
+// rows, the page may be short or empty. It must have a cursor if there is a next page.
 func TestVenuePagesOfFewMatches(t *testing.T) {
 	all := numbered(300)
 	keep := []string{all[3], all[77], all[78], all[150], all[299]}

@@ -31,7 +31,8 @@ type fieldError interface {
 }
 
 // Presenter returns a function that converts errors for clients. Clients see the message of a market.Error, and the message of a
-// GraphQL library's error about the document. The function logs any other error, and clients see internalMessage and the id that
+// GraphQL library's error about the document. They see a fixed message if the request was cancelled or took too long. The function
+// logs any other error, and errors with CodeInternal or CodeNotFound. For these, clients see internalMessage and the id that
 // requestID returns. The log contains the names of fields in the schema, not the aliases that clients choose.
 func Presenter(log *slog.Logger, requestID func(context.Context) string) graphql.ErrorPresenterFunc {
 	return func(ctx context.Context, err error) (out *gqlerror.Error) {
@@ -65,8 +66,8 @@ func Presenter(log *slog.Logger, requestID func(context.Context) string) graphql
 	}
 }
 
-// describe sets the message and the extensions of out. It logs errors that clients do not see in full. located is the
-// gqlerror.Error in the chain of err, or nil. field returns the path of the failed field.
+// describe sets the message and the extensions of out. It logs causes and internal errors, which clients do not see. The parameter
+// located is the gqlerror.Error in the chain of err, or nil. The function field returns the path of the failed field.
 func describe(ctx context.Context, out *gqlerror.Error, err error, located *gqlerror.Error, log *slog.Logger, field func() string, requestID func(context.Context) string) {
 	var known *market.Error
 	switch {
@@ -109,7 +110,8 @@ func describe(ctx context.Context, out *gqlerror.Error, err error, located *gqle
 // client.
 const maxMessage = 1 << 10
 
-// Bounded truncates a message to maxMessage bytes of JSON. It counts every escaped character as six bytes.
+// Bounded truncates a message to maxMessage bytes of JSON and appends … to a truncated message. It counts every escaped character
+// as six bytes.
 func Bounded(message string) string {
 	if len(message) <= maxMessage/escaped {
 		return message
@@ -132,8 +134,8 @@ func Bounded(message string) string {
 // escaped is the maximum size in bytes of a character that JSON escapes.
 const escaped = 6
 
-// wrongValue matches the library's message for a number that is not an Int or Float. Presenter replaces the value in this message,
-// because it differs from the value that the client sent.
+// wrongValue matches the message of the GraphQL library for a number that is not an Int or Float. Presenter removes the value from
+// this message, because the value differs from the one that the client sent.
 var wrongValue = regexp.MustCompile(`^cannot use value \S+ as (Int|Float)$`)
 
 // documentCode returns the code of an error of the GraphQL library about the document or its variables.

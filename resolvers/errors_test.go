@@ -16,7 +16,7 @@ import (
 	"oddsgraph/internal/market"
 )
 
-// failure is an error of the field tokens.3.price, of an element of its list, or of one of its arguments.
+// failure is an error of the field price of tokens[3], whose alias is p, of an element of its list, or of one of its arguments.
 type failure struct {
 	error
 	more     ast.Path
@@ -108,7 +108,7 @@ func TestSortErrors(t *testing.T) {
 	}
 }
 
-// TestRecover checks that a panic is logged once with its stack, and that the client gets the request id.
+// TestRecover checks that Presenter logs a panic once with its stack, and that the client gets the request id.
 func TestRecover(t *testing.T) {
 	var log bytes.Buffer
 	err := Recover(t.Context(), "boom")

@@ -32,8 +32,8 @@ func (r *queryResolver) Event(ctx context.Context, eventID, slug *string, by *mo
 	return readEvent(loaders.From(ctx), ref)
 }
 
-// fullEvent returns the event with its markets. It reads the event if e has no markets. It returns nil if the venue no longer
-// knows the event.
+// fullEvent returns the event with its markets. It reads the event if e.Loaded is nil. It returns nil if the venue no longer knows
+// the event.
 func fullEvent(ctx context.Context, e *model.Event) (*model.Event, error) {
 	if e.Loaded != nil {
 		return e, nil
@@ -133,13 +133,13 @@ type foundEvents struct {
 	list    []queries.FoundEvent
 	leftOut market.LeftOut
 	meta    market.Meta
-	// ended reports that list contains the events of all pages of the venue. more reports that list contains events after the
-	// requested page of the connection.
+	// ended reports that the field list contains the events of all pages of the venue. more reports that the field list contains
+	// events after the requested page of the connection.
 	ended, more bool
 }
 
-// add adds the events of a page. For an event that was on an earlier page, it adds only the matches. at maps event ids to indexes
-// in list.
+// add adds the events of a page. For an event that was on an earlier page, it adds only the matches. The parameter at maps event
+// ids to indexes in f.list.
 func (f *foundEvents) add(page *queries.EventPage, at map[string]int) {
 	for _, e := range page.Events {
 		i, known := at[e.EventID]
@@ -168,8 +168,8 @@ func appendMissing(list, more []*market.Market) []*market.Market {
 	return out
 }
 
-// findEvents reads pages of a search until they contain the connection's page that part selects and at least one more event. It
-// reads at most maxPages pages.
+// findEvents reads pages of a search until they contain the connection's page that the parameter part selects and at least one more
+// event. It reads at most maxPages pages of the venue, so the result may lack events of the connection's page.
 func findEvents(set *loaders.Set, q queries.Search, part pageArguments) (f foundEvents, err error) {
 	at := make(map[string]int)
 	for range maxPages {
@@ -212,7 +212,7 @@ func (r *queryResolver) SearchEvents(ctx context.Context, query string, filter *
 	return eventConnection(ctx, found, part), nil
 }
 
-// eventConnection returns the page of found events that part selects.
+// eventConnection returns the page of found events that the parameter part selects.
 func eventConnection(ctx context.Context, found foundEvents, part pageArguments) *model.EventConnection {
 	addLeftOut(ctx, found.leftOut)
 	p := cutPage(ctx, found.list, func(e *queries.FoundEvent) string { return e.EventID }, part)

@@ -7,8 +7,8 @@ import (
 	"oddsgraph/internal/market"
 )
 
-// FuzzCursors checks that a valid cursor leads to an index of its list, and that another list rejects it. For any other text the
-// error must be BAD_USER_INPUT.
+// FuzzCursors checks that a valid cursor leads to a position in its list, and that another list rejects the cursor. For any other
+// text, the error must be BAD_USER_INPUT.
 func FuzzCursors(f *testing.F) {
 	keys := numbered(40)
 	for i := range keys {

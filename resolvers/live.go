@@ -30,8 +30,8 @@ func (r *Resolver) source(ctx context.Context) follow.Source {
 	return follow.Source{Feed: r.Feed, Group: g, Timeout: r.Timeout}
 }
 
-// subscribe sends the events of a stream to the returned channel. When the stream or ctx ends, it closes the channel. event
-// converts an event to its GraphQL type.
+// subscribe sends the events of a stream to the returned channel, and closes the channel when the stream or ctx ends. The function
+// event converts an event to its GraphQL type. The eventQueue of ctx gets the errors.
 func subscribe[E, M any](ctx context.Context, stream iter.Seq2[follow.Event[E], error], event func(reason model.UpdateReason, value E) M) <-chan M {
 	out, queue := make(chan M), queueOf(ctx)
 	queue.begin()
@@ -77,7 +77,7 @@ func readOne[T any](ctx context.Context, r *Resolver, f func(*loaders.Set) (mark
 	return read, err
 }
 
-// accountOf returns the topic, the credentials and the read function of an account, for the caller of ctx. The read function
+// accountOf returns the topic, the credentials and the read function of an account, for the client of ctx. The read function
 // returns a nil value if the venue has no value for the account.
 func accountOf[T any](ctx context.Context, r *Resolver, a market.Address, loader func(*loaders.Set) *loaders.Loader[market.Address, T]) follow.Account[T] {
 	return follow.Account[T]{Topic: r.accountTopic(ctx, a), Credentials: reqctx.CredentialsFrom(ctx), Read: func(ctx context.Context) (market.Read[*T], error) {
@@ -85,12 +85,13 @@ func accountOf[T any](ctx context.Context, r *Resolver, a market.Address, loader
 	}}
 }
 
-// accountTopic returns the topic of an account. Callers with different credentials have different topics.
+// accountTopic returns the topic of an account. Clients with different credentials have different topics.
 func (r *Resolver) accountTopic(ctx context.Context, a market.Address) messages.Topic {
 	return messages.Topic{Channel: messages.ChannelUser, ID: string(a), Scope: r.Scope(ctx, a)}
 }
 
-// interval returns the minimum time between two events for an argument maxPerSecond, or 0 if the argument is nil.
+// interval returns the minimum time between two events for an argument maxPerSecond, or 0 if the argument is nil. The parameter
+// limit is the greatest value that the argument may have.
 func interval(perSecond *int, limit int) (time.Duration, error) {
 	if perSecond == nil {
 		return 0, nil

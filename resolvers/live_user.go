@@ -80,7 +80,7 @@ func (r *subscriptionResolver) PortfolioChanged(ctx context.Context, a market.Ad
 	}), nil
 }
 
-// checkSubscription returns an error if the caller may not read the account. It also returns the error of the admit function of
+// checkSubscription returns an error if the client may not read the account. It also returns the error of the function admit of
 // WithEventQueue.
 func (r *Resolver) checkSubscription(ctx context.Context, a market.Address) error {
 	if err := r.checkAccess(ctx, a); err != nil {
@@ -92,7 +92,7 @@ func (r *Resolver) checkSubscription(ctx context.Context, a market.Address) erro
 	return nil
 }
 
-// positionFilter selects positions of a wallet by their global ids. If ids is nil, positionFilter selects all positions.
+// positionFilter selects positions of a wallet by the results of model.PositionID. If ids is nil, it selects all positions.
 type positionFilter struct {
 	address market.Address
 	ids     map[string]bool
@@ -142,7 +142,8 @@ func (f positionFilter) of(u follow.PortfolioUpdate) follow.PortfolioUpdate {
 
 func positionKey(p *market.Position) string { return p.Key().String() }
 
-// portfolioUpdate returns an event in which each position contains its valuation and the price from which it was valued.
+// portfolioUpdate returns an event in which each changed position contains its valuation and the price of its token, if they are
+// known.
 func portfolioUpdate(a market.Address, by market.PriceBasis, reason model.UpdateReason, p follow.PortfolioUpdate) model.PortfolioUpdate {
 	u := model.PortfolioUpdate{
 		Reason: reason, Changed: make([]model.Position, len(p.Changed)), ClosedPositionIds: make([]string, len(p.Closed)),

@@ -63,9 +63,10 @@ func (r *queryResolver) Markets(ctx context.Context, marketIDs []string) ([]*mod
 	})
 }
 
-// readList reads objects by id. The result is in the order of ids. It contains nil for an unknown id and for an id whose read
-// failed. If the value of a key is pending, pending returns a placeholder for the value. So the fields below the placeholder
-// request their values in the same pass. pending may be nil.
+// readList reads objects by id. The result is in the order of ids. It contains nil for an unknown id, and for an invalid id or an
+// id whose read failed, which also get an error. If a value is still being fetched, the parameter pending returns a placeholder for
+// it, so that the fields below the placeholder request their values in the same pass. If pending is nil, such an id gets nil and
+// ErrPending.
 func readList[K comparable, T, M any](ctx context.Context, argument string, ids []string, key func(string) K, from *loaders.Loader[K, T], pending func(K) *T, show func(market.Read[*T]) *M) ([]*M, error) {
 	if err := checkNumber(argument, ids); err != nil {
 		return nil, err
@@ -94,8 +95,8 @@ func readList[K comparable, T, M any](ctx context.Context, argument string, ids 
 	return out, nil
 }
 
-// fullMarket returns the market with the fields that lists of the venue omit. If the venue no longer knows the market, fullMarket
-// returns m unchanged.
+// fullMarket returns the market with the fields that lists of the venue omit. It reads the market if m is a summary. If the venue
+// no longer knows the market, fullMarket returns m unchanged.
 func fullMarket(ctx context.Context, m *model.Market) (model.Market, error) {
 	if !m.Summary {
 		return *m, nil
@@ -207,7 +208,7 @@ func searchOf(text string, filter *model.MarketSearchFilter, sort queries.Sort, 
 	return q, nil
 }
 
-// olderMeta returns the older of two Metas. The result is stale if either of them is stale.
+// olderMeta returns the older of two Metas. The result is stale if either of them is stale, with the more severe cause.
 func olderMeta(a, b market.Meta) market.Meta {
 	older := a
 	if a.ReceivedAt.IsZero() || b.ReceivedAt.Before(a.ReceivedAt) {

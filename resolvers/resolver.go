@@ -1,5 +1,6 @@
-// Package resolvers implements the fields of the GraphQL schema. A resolver checks its arguments, makes one call and returns. It
-// reads all data through the loaders of the response. Each schema type has a Go type with its resolvers, such as tokenResolver.
+// Package resolvers implements the fields of the GraphQL schema that need a read. A resolver checks its arguments and calls other
+// packages. It reads all data through the loaders of the response. A schema type with such fields has a Go type with the resolvers,
+// such as tokenResolver.
 package resolvers
 
 import (
@@ -25,8 +26,8 @@ type Resolver struct {
 	Sources loaders.Sources
 	// Timeout is the longest wait for the first event of a subscription.
 	Timeout time.Duration
-	// Scope returns the Scope of an account's topic, which depends on the caller's credentials. So callers with different credentials
-	// do not share a topic.
+	// Scope returns the Scope of an account's topic, which depends on the client's credentials. So clients with different
+	// credentials do not share a topic.
 	Scope func(ctx context.Context, a market.Address) string
 	// Can returns nil if the venue serves an endpoint, or an UNSUPPORTED error with the reason. If Can is nil, the venue serves all
 	// endpoints.
@@ -39,8 +40,8 @@ type Resolver struct {
 	PublicAccounts bool
 }
 
-// Each schema type with fields that need a resolver has one of these types. The methods of Resolver below do not compile if a type
-// lacks a method.
+// Each schema type with fields that need a resolver has one of these types. The methods of Resolver below do not compile if one of
+// these types lacks a resolver.
 type (
 	balanceResolver          struct{ *Resolver }
 	eventResolver            struct{ *Resolver }

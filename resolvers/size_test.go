@@ -9,8 +9,8 @@ import (
 	"testing"
 )
 
-// TestResolversAreShort checks that the methods of schema types have few lines. Longer code belongs into the packages that they
-// call.
+// TestResolversAreShort checks that the methods of types such as tokenResolver have few lines. Longer code belongs in the packages
+// that they call.
 func TestResolversAreShort(t *testing.T) {
 	const mean, most = 9, 25
 	files, err := filepath.Glob("*.go")

@@ -37,8 +37,8 @@ func (r *queryResolver) Tokens(ctx context.Context, tokenIDs []string) ([]*model
 
 func identity(id string) string { return id }
 
-// The following functions return placeholders for values that are pending. The output of a pass with a placeholder is discarded,
-// but the fields below the placeholder request their values in this pass.
+// The following functions return placeholders for values that are still being fetched. The output of a pass with a placeholder is
+// discarded, but the fields below the placeholder request their values in this pass.
 
 func pendingPrice(tokenID string) *market.Price { return &market.Price{TokenID: tokenID} }
 
@@ -86,7 +86,8 @@ func refOf(t *model.Token) market.MarketRef {
 	return byToken(t.TokenID)
 }
 
-// outcomeOf returns a token's market and its outcome in this market. They are nil if the venue does not know the token.
+// outcomeOf returns a token's market and its outcome in this market. Both are nil if the venue does not know the market. The
+// outcome is nil if no outcome of the market has the token.
 func (r *Resolver) outcomeOf(ctx context.Context, t *model.Token) (*market.Market, *market.Outcome, error) {
 	m := t.In
 	if m == nil {
@@ -178,7 +179,8 @@ func (r *tokenResolver) Orderbook(ctx context.Context, t *model.Token, depth *in
 	return object(ctx, model.Orderbook{Book: read.Value.Cut(d), Meta: read.Meta}), nil
 }
 
-// days checks a range of days and returns its first and last day. The default range is the last 7 days.
+// days checks a range of days and returns its first and last day. The default of the last day is today. The default of the first
+// day makes a range of defaultDays days.
 func (r *Resolver) days(ctx context.Context, from, to *market.Date) (first, last market.Date, err error) {
 	today := market.DateOf(r.Clock.Now())
 	if to == nil {

@@ -44,7 +44,7 @@ func (r *tokenResolver) Trades(ctx context.Context, t *model.Token, first *int, 
 // defaultTrades is the default size of a page of public trades.
 const defaultTrades = 20
 
-// readMarketTrades reads a page of the public trades that q selects. It ignores the page and the limit of q.
+// readMarketTrades reads a page of the public trades that q selects. It ignores the fields Page and Limit of q.
 func readMarketTrades(ctx context.Context, q queries.MarketTrades, first int, after *string) (*model.TradeConnection, error) {
 	set := loaders.From(ctx)
 	p, err := readPages(ctx, func(page string, limit int) (venuePage[market.Trade], error) {

@@ -25,7 +25,7 @@ func (r *queryResolver) Viewer(ctx context.Context) (*model.User, error) {
 	return nil, nil
 }
 
-// checkAccess returns an error if the caller is anonymous or may not read the account. If PublicAccounts is set, every caller may
+// checkAccess returns an error if the client is anonymous or may not read the account. If PublicAccounts is set, every client may
 // read every account.
 func (r *Resolver) checkAccess(ctx context.Context, a market.Address) error {
 	if r.PublicAccounts {
@@ -41,7 +41,7 @@ func (r *Resolver) checkAccess(ctx context.Context, a market.Address) error {
 	return nil
 }
 
-// readUser reads a value of an account with the caller's credentials.
+// readUser reads a value of an account with the client's credentials. It returns an error if the venue has no value.
 func readUser[T any](ctx context.Context, r *Resolver, from *loaders.Loader[market.Address, T], a market.Address) (market.Read[*T], error) {
 	if err := r.checkAccess(ctx, a); err != nil {
 		return market.Read[*T]{}, err

@@ -13,7 +13,7 @@ var escaped = func() (t [256]bool) {
 	return t
 }()
 
-// AppendString appends a JSON string in the form of graphql.MarshalString. Invalid UTF-8 is copied unchanged.
+// AppendString appends a JSON string exactly as graphql.MarshalString writes it. Invalid UTF-8 is copied unchanged.
 func AppendString(dst []byte, s string) []byte {
 	if !plain(s) {
 		return appendEscaped(dst, s)

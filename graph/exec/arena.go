@@ -5,7 +5,7 @@ import "context"
 // arena allocates values of one type in blocks, because one allocation for each object of a list would be slow. The values of the
 // last block are reused after the execution.
 type arena[T any] struct {
-	// values is the current block. The first used values of the block are in use.
+	// values is the current block. values[:used] are in use.
 	values []T
 	used   int
 }
@@ -14,7 +14,7 @@ const (
 	// A block has minBlock to maxBlock values, or more if one list needs more.
 	minBlock = 4
 	maxBlock = 64
-	// maxReused is the greatest number of values of a block that is reused for another execution.
+	// maxReused is the greatest size, in values, of a block that is reused for another execution.
 	maxReused = 512
 )
 

@@ -3,11 +3,12 @@
 // The selections of an operation are compiled once to a tree of numbered fields. The compilation encodes response keys, and
 // decodes arguments without variables. Generated code calls the resolvers and appends JSON to a buffer.
 //
-// Fields run one after the other on the caller's goroutine, so resolvers must not block. If a value is missing, the resolver
-// returns an error. The caller then fetches the value and executes the operation again. Each execution is called a pass.
+// The resolvers of all fields run one after the other on the goroutine that calls Execute, so they must not block. If a value is
+// missing, the resolver returns an error. The caller of Execute then fetches the value and executes the operation again. Each
+// execution is called a pass.
 //
-// Every pass executes all fields. It collects errors with paths and locations. If a non-null field is null, the nearest nullable
-// parent becomes null, as the GraphQL specification says.
+// Every pass executes all fields, unless the response becomes too large. It collects errors with paths and locations. If a non-null
+// field is null, the nearest nullable parent becomes null, as the GraphQL specification says.
 package exec
 
 import (
@@ -36,7 +37,7 @@ type FieldOf struct {
 	// New returns empty arguments for Set. New and Set are faster than Arguments, because they need no map. They are nil if the
 	// generated code can decode the arguments only with Arguments.
 	New func(x *Execution) any
-	// Set decodes one non-null argument into the result of New. If Set returns false, the caller must use Arguments.
+	// Set decodes one non-null argument into the result of New. If Set returns false, Arguments must decode all arguments instead.
 	Set func(to any, name string, value any) bool
 }
 
@@ -58,8 +59,9 @@ type Compiler struct {
 // operation.
 func (c *Compiler) SetIDPrefix(prefix string) { c.before = prefix }
 
-// NewCompiler returns a compiler for a schema. types describes the types of the generated code. query writes the root object of a
-// query and returns false if the object is null. subscribe starts the stream of a subscription's root field.
+// NewCompiler returns a compiler for a schema. The parameter types describes the types of the generated code. The function query
+// writes the root object of a query and returns false if the object is null. The function subscribe starts the stream of a
+// subscription's root field.
 func NewCompiler(schema *ast.Schema, types map[string]Type, query func(*Execution, *Selection) bool, subscribe func(*Execution, *Field) Events) *Compiler {
 	c := &Compiler{schema: schema, types: types, query: query, subscribe: subscribe, satisfies: make(map[string][]string, len(types))}
 	for name := range types {

@@ -153,8 +153,8 @@ func described(errs gqlerror.List) (texts []string) {
 }
 
 // compare executes the operation three times and compares the responses: with gqlgen, with package exec in one pass, and with
-// package exec in passes. fromMemory reports whether all values were in memory. If it is false, compare ignores the response of
-// the one pass.
+// package exec in passes. The result fromMemory reports whether all values were in memory. If it is false, compare ignores the
+// response of the one pass.
 func (o *operation) compare(document string) (fromMemory bool, resp *graphql.Response) {
 	o.t.Helper()
 	before := o.universe.fetched.Load()
@@ -206,7 +206,7 @@ func random(t testing.TB, seed uint64, documents int) (n tally) {
 		if len(resp.Errors) > 0 {
 			n.failed++
 		}
-		if ok && strings.Contains(document, "orderbook") { // package exec caches the text of a book's side at the third rendering
+		if ok && strings.Contains(document, "orderbook") { // package exec caches a book's texts only from the third text on
 			_, _ = o.compare(document)
 			_, _ = o.compare(document)
 		}

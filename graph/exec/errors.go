@@ -64,7 +64,7 @@ func (e *Error) path(name func(*ast.Field) string) (path ast.Path) {
 	return path
 }
 
-// Locations returns the position of the field in the document.
+// Locations returns the position of the field in the document. It returns nil if the whole operation failed.
 func (e *Error) Locations() []gqlerror.Location {
 	if e.field == nil || e.field.field.Position == nil {
 		return nil

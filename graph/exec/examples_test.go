@@ -17,7 +17,7 @@ import (
 	gql "github.com/vektah/gqlparser/v2/ast"
 )
 
-// TestWrittenDocuments checks that gqlgen and package exec give the same responses to the documents in examples/ and in the
+// TestWrittenDocuments checks that gqlgen and package exec give the same responses to the valid queries in examples/ and in the
 // end-to-end tests. It uses two universes: one has all values, and the other lacks many values.
 func TestWrittenDocuments(t *testing.T) {
 	documents := literals(t)

@@ -80,7 +80,7 @@ func TestErrors(t *testing.T) {
 		u         *universe
 		document  string
 		variables map[string]any
-		// wants contains the beginnings of the expected errors, in order.
+		// wants contains the beginnings of the expected errors, in order. If it is nil, any errors are expected.
 		wants []string
 	}{
 		"a literal that is bad":   {nil, `{ token(tokenId: "token-1") { orderbook(depth: 0) { hash } } }`, nil, []string{"token.orderbook [{1 31}] depth is 0"}},
@@ -425,7 +425,8 @@ func TestAppendIntAndBoolean(t *testing.T) {
 	}
 }
 
-// TestArgumentsOneByOne checks that arguments are decoded with FieldOf.Set, and with FieldOf.Arguments if Set returns false.
+// TestArgumentsOneByOne checks that arguments are decoded with FieldOf.Set. They are decoded with FieldOf.Arguments if Set returns
+// false, an argument is null, or an omitted argument has a default.
 func TestArgumentsOneByOne(t *testing.T) {
 	schema := gqlparser.MustLoadSchema(&ast.Source{Input: `type Query { a(n: Int, m: Int, d: Int = 7): Int }`})
 	type arguments struct{ n, m, d any }

@@ -74,7 +74,7 @@ func From(ctx context.Context) *Execution {
 	return x
 }
 
-// Selects reports whether the client selects the field at the end of path, below the field whose resolver is running. path
+// Selects reports whether the client selects the field at the end of the path, below the field whose resolver is running. The path
 // contains field names, not aliases. Types on the path must be object types.
 func (x *Execution) Selects(path ...string) bool {
 	return x.field != nil && x.field.Sub.selects(path)
@@ -85,7 +85,7 @@ func (x *Execution) SelectsAny(paths [][]string) bool {
 	return slices.ContainsFunc(paths, func(path []string) bool { return x.Selects(path...) })
 }
 
-// selects reports whether s contains the field at the end of path. It returns false for a nil Selection.
+// selects reports whether s contains the field at the end of the path. It returns false for a nil Selection.
 func (s *Selection) selects(path []string) bool {
 	if s == nil {
 		return false
@@ -120,7 +120,7 @@ func (x *Execution) ReportAt(index int, err error) {
 type Reporter interface {
 	// Report adds an error to the resolver's field.
 	Report(err error)
-	// ReportAt adds an error to the element at index in the field's list.
+	// ReportAt adds an error to the element at the given index in the field's list.
 	ReportAt(index int, err error)
 }
 
@@ -131,7 +131,7 @@ func WithReporter(ctx context.Context, r Reporter) context.Context {
 	return context.WithValue(ctx, reporterKey{}, r)
 }
 
-// reporter returns the reporter of a resolver's context.
+// reporter returns the Reporter of a resolver's context. It panics if the context has none.
 func reporter(ctx context.Context) Reporter {
 	if x := From(ctx); x != nil {
 		return x
@@ -142,7 +142,7 @@ func reporter(ctx context.Context) Reporter {
 // Report adds an error to the field of the resolver's context. The field keeps its value.
 func Report(ctx context.Context, err error) { reporter(ctx).Report(err) }
 
-// ReportAt is like Report, but adds the error to the element at index in the field's list.
+// ReportAt is like Report, but adds the error to the element at the given index in the field's list.
 func ReportAt(ctx context.Context, index int, err error) { reporter(ctx).ReportAt(index, err) }
 
 // Error adds an error to a field that has no value.
@@ -179,7 +179,7 @@ func (x *Execution) Missing(f *Field) {
 // Enlist begins a list of objects. Call Element before each object and Unlist after the last one.
 func (x *Execution) Enlist() { x.indexes = append(x.indexes, 0) }
 
-// Element begins the element at index.
+// Element begins the element at the given index.
 func (x *Execution) Element(index int) { x.indexes[len(x.indexes)-1] = index }
 
 // Unlist ends a list.
@@ -229,7 +229,7 @@ func (x *Execution) Field(o *Object, f *Field) {
 // Nullify makes the object null because a non-null field is null. The resolvers of the other fields still run.
 func (o *Object) Nullify() { o.null = true }
 
-// Close ends an object. If the object is null, Close returns false, and the caller must write null.
+// Close ends an object. If the object is null, Close removes its text and returns false. The calling function must then write null.
 func (x *Execution) Close(s *Selection, o *Object) bool {
 	if o.null {
 		x.Buf = x.Buf[:o.start]
@@ -264,7 +264,7 @@ func (x *Execution) Recover(s *Selection, o *Object) {
 // Null writes null.
 func (x *Execution) Null() { x.Buf = append(x.Buf, "null"...) }
 
-// Marshal writes a value with its own marshaler. For null, it writes nothing and returns false.
+// Marshal writes a value with its own marshaler. For graphql.Null, it writes nothing and returns false.
 func (x *Execution) Marshal(m graphql.Marshaler) bool {
 	if m == graphql.Null {
 		return false

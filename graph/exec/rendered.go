@@ -34,7 +34,7 @@ func lastRendered(r *market.Rendered) *rendered {
 	return last
 }
 
-// FindRendered returns the stored text of levels for a selection. It returns "" if no such text is stored. r may be nil.
+// FindRendered returns the stored text of the levels for a selection. It returns "" if no such text is stored. r may be nil.
 func FindRendered(r *market.Rendered, levels []market.Level, selection string) string {
 	if r == nil {
 		return ""
@@ -54,8 +54,9 @@ func (s *rendered) find(levels []market.Level, selection string) *rendered {
 	return nil
 }
 
-// KeepRendered stores a copy of the text of levels if the limits of the book allow another text. The text must depend only on the
-// levels and the selection. KeepRendered stores nothing if the selection is "" or there are no levels. r may be nil.
+// KeepRendered stores a copy of the text of the levels if the limits of the book allow another text. It does not store the first
+// unkept texts of a book. The text must depend only on the levels and the selection. KeepRendered stores nothing if the selection
+// is "" or there are no levels. r may be nil.
 func KeepRendered(r *market.Rendered, levels []market.Level, selection string, text []byte) {
 	if r == nil || len(levels) == 0 || selection == "" || r.Count.Load() < unkept && r.Count.Add(1) <= unkept {
 		return

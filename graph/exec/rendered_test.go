@@ -9,7 +9,7 @@ import (
 	"oddsgraph/internal/market"
 )
 
-// ladder returns a book with n levels a side that caches its texts.
+// ladder returns a book with n levels on each side. The book caches its texts.
 func ladder(n int) *market.Book {
 	var bids, asks []market.Level
 	for i := range n {
@@ -106,7 +106,7 @@ func TestRenderedIsBounded(t *testing.T) {
 	}
 }
 
-// TestRenderedConcurrently checks that many goroutines can read one book, with equal and different selections.
+// TestRenderedConcurrently checks that many goroutines can find and store texts of one book, with equal and different selections.
 func TestRenderedConcurrently(t *testing.T) {
 	for range 50 {
 		b := ladder(20)

@@ -5,13 +5,13 @@ const errorSize = 1 << 10
 
 // Room limits the size of a response while the response is written. Only one Execution may use a Room at a time.
 type Room interface {
-	// Grow is called when a response needs size bytes. It returns the new limit in bytes, or an error that replaces the response.
-	// Grow(0) must not return an error.
+	// Grow is called when a response needs the given number of bytes. It returns the new limit in bytes, or an error that replaces
+	// the response. Grow(0) must not return an error.
 	Grow(size int) (limit int, err error)
 }
 
-// enter sets the first limit of the response. It returns the initial size of the buffer, which is expected, or 0 if room returns
-// an error for this size.
+// enter sets the first limit of the response. It returns the initial size of the buffer. This is the value of the parameter
+// expected, or 0 if room returns an error for this size.
 func (x *Execution) enter(room Room, expected int) int {
 	x.room, x.start, x.Limit = room, len(x.Buf), maxInt
 	if room == nil {

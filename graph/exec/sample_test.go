@@ -24,7 +24,7 @@ import (
 // world resolves the fields of package sample. Some of its resolvers return null or an error, report an error, or panic.
 type world struct {
 	seed uint64
-	// trouble is the percentage of fields that do not resolve to a value without an error.
+	// trouble is the percentage of fields that are null, have an error or panic.
 	trouble int
 }
 
@@ -222,7 +222,7 @@ func (b worldBranch) Named(ctx context.Context, obj *sample.Branch) ([]sample.Na
 
 type worldSubscription struct{ w *world }
 
-// eventsOf returns some events, or an error.
+// eventsOf returns some events or an error, or panics.
 func eventsOf[T any](w *world, id string, of func(id string) T) (<-chan T, error) {
 	r := w.random("events ", id)
 	switch {

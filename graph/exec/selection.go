@@ -22,7 +22,7 @@ const (
 type Selection struct {
 	Fields []Field
 	// Text identifies the selection. Two selections on the same type are equal if they have the same non-empty Text, even in
-	// different documents. Text is "" if the selection has no fields, or if a field has arguments or a selection of its own.
+	// different documents. Text is "" if the selection has no fields, or if a field can have arguments or a selection of its own.
 	Text string
 }
 
@@ -54,7 +54,7 @@ type Field struct {
 	field   *ast.Field
 }
 
-// isBelow reports whether f is other or a descendant of other.
+// isBelow reports whether f is the same field as the parameter other, or a descendant of that field.
 func (f *Field) isBelow(other *Field) bool {
 	for ; f != nil; f = f.parent {
 		if f == other {
@@ -88,8 +88,8 @@ func compileOperation(c *Compiler, doc *ast.QueryDocument, op *ast.OperationDefi
 
 var errTooLarge = gqlerror.Errorf("the operation selects more than %d fields", maxFields)
 
-// selection compiles the selection on an object type. parent is nil for root fields. gqlgen collects the fields, so the result has
-// the same fields in the same order as in gqlgen's executor.
+// selection compiles the selection on an object type. The parameter parent is nil for root fields. gqlgen collects the fields, so
+// the result has the same fields in the same order as in gqlgen's executor.
 func (c *compilation) selection(set ast.SelectionSet, object string, parent *Field) (*Selection, error) {
 	typ, ok := c.types[object]
 	if !ok {

@@ -21,7 +21,7 @@ func levels(selection string, depth int) string {
 		further: orderbook(depth: $d) { hash } ...L2 } } fragment L on OrderbookLevel { size p: price } fragment L2 on Token { o: orderbook(depth: 1) { asks { ...L } } }`, depth, selection)
 }
 
-// deep is a universe in which the book of token-1 has at least 20 levels a side.
+// deep returns a universe in which the book of token-1 has at least 20 levels on each side.
 func deep() *universe {
 	for seed := uint64(0); ; seed++ {
 		u := &universe{seed: seed}

@@ -25,8 +25,8 @@ import (
 // universe and the key determine each value, so that all reads of a key return the same value.
 type universe struct {
 	seed uint64
-	// misses is the percentage of keys whose values must be fetched, failures of keys whose fetches fail, and absences of keys
-	// without a value.
+	// misses is the percentage of keys whose values must be fetched. failures is the percentage of keys whose fetches fail, and
+	// absences the percentage of keys without a value.
 	misses, failures, absences int
 	// damaged is the percentage of lists in which some rows could not be decoded.
 	damaged int
@@ -34,7 +34,7 @@ type universe struct {
 	hangs, panics int
 	// fetched counts the fetches with a context with fromMemoryKey. There should be none.
 	fetched atomic.Int64
-	// round is 0, or the number of reads so far. If it is not 0, every read returns a different value.
+	// round is 0, or a number that every read increases. If it is not 0, every read returns a different value.
 	round atomic.Int64
 	// handles maps keys to the handles of their cache entries.
 	handles sync.Map
@@ -472,7 +472,7 @@ func status(context.Context) model.ServiceStatus {
 	return model.ServiceStatus{Version: texts[6], Stream: model.StreamStatus{State: model.StreamStateLive, Since: now, Connections: 2}, ThrottledUntil: &now}
 }
 
-// ids are valid and invalid global ids.
+// ids returns valid and invalid global ids. The first four are invalid.
 func (u *universe) ids() []string {
 	ids := []string{"", "bad", model.EncodeID("Balance", "x"), model.EncodeID(model.KindUser, "0x1")}
 	for n := range 4 {

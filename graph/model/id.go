@@ -44,7 +44,8 @@ func AppendID(dst []byte, kind string, parts ...string) []byte {
 	return base64.RawURLEncoding.AppendEncode(dst, id)
 }
 
-// DecodeID returns the kind and the parts of an id that EncodeID has returned. ok is false if id is not such an id.
+// DecodeID returns the kind and the parts of an id that EncodeID has returned for one of the kinds above. ok is false for all other
+// texts, and for ids of more than 2,048 bytes.
 func DecodeID(id string) (kind string, parts []string, ok bool) {
 	if len(id) > 2048 {
 		return "", nil, false
@@ -89,7 +90,7 @@ func TypeOf(id string) (name string, ok bool) {
 	return kind, ok
 }
 
-// PositionID returns the global id of a wallet's position.
+// PositionID returns the id of a wallet's position within its venue, like EncodeID.
 func PositionID(a market.Address, p *market.Position) string {
 	var buf [256]byte
 	return string(appendPositionID(buf[:0], a, p))

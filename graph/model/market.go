@@ -18,10 +18,10 @@ type Market struct {
 // IsNode marks Market as a Node.
 func (Market) IsNode() {}
 
-// ID returns the global id.
+// ID returns the global id without its IDPrefix.
 func (m Market) ID() string { return EncodeID(KindMarket, m.MarketID) }
 
-// AppendID appends the global id.
+// AppendID appends the result of ID.
 func (m Market) AppendID(dst []byte) []byte { return AppendID(dst, KindMarket, m.MarketID) }
 
 // Slug returns the readable name, or nil if the venue does not send it.
@@ -92,7 +92,7 @@ func NewEvent(r market.Read[*market.Event]) *Event {
 	return &e
 }
 
-// FoundEvent returns an event of a search. whole reports that e has all its fields.
+// FoundEvent returns an event of a search. The parameter whole reports that e has all its fields.
 func FoundEvent(e *market.Event, whole bool, meta market.Meta) Event {
 	out := Event{EventID: e.EventID, EventSlug: e.Slug, EventTitle: e.Title, EventCategory: e.Category, Meta: meta}
 	if whole {
@@ -104,7 +104,7 @@ func FoundEvent(e *market.Event, whole bool, meta market.Meta) Event {
 // IsNode marks Event as a Node.
 func (Event) IsNode() {}
 
-// ID returns the global id.
+// ID returns the global id without its IDPrefix.
 func (e Event) ID() string { return EncodeID(KindEvent, e.EventID) }
 
 // Slug returns the readable name, or nil if the venue does not send it.
@@ -160,8 +160,8 @@ func (r Resolution) WinningToken() *Token {
 	return &t
 }
 
-// WinningOutcome returns the label of the winning outcome, or nil if the winner is unknown. If an outcome has a true winner flag
-// and the resolution has the label of another outcome, WinningOutcome returns the label of the outcome with the flag.
+// WinningOutcome returns the label in the resolution. It returns nil if the market is not resolved or the label is unknown. If an
+// outcome with another label has a true winner flag, WinningOutcome returns the label of that outcome.
 func (r Resolution) WinningOutcome() *string {
 	switch w := r.Market.Winner(); {
 	case r.Market.Status != market.StatusResolved:
@@ -193,10 +193,10 @@ type Token struct {
 // IsNode marks Token as a Node.
 func (Token) IsNode() {}
 
-// ID returns the global id.
+// ID returns the global id without its IDPrefix.
 func (t Token) ID() string { return EncodeID(KindToken, t.TokenID) }
 
-// AppendID appends the global id.
+// AppendID appends the result of ID.
 func (t Token) AppendID(dst []byte) []byte { return AppendID(dst, KindToken, t.TokenID) }
 
 // TokenPrice is the price of a token.
@@ -205,10 +205,10 @@ type TokenPrice struct {
 	Meta  market.Meta
 }
 
-// ID returns a cache key that is the same for every read of the price.
+// ID returns a key for the caches of clients. The key is the same for every read of the price.
 func (p TokenPrice) ID() string { return EncodeID("TokenPrice", p.Quote.TokenID) }
 
-// AppendID appends the global id.
+// AppendID appends the result of ID.
 func (p TokenPrice) AppendID(dst []byte) []byte { return AppendID(dst, "TokenPrice", p.Quote.TokenID) }
 
 // TokenID returns the priced token's id.
@@ -235,10 +235,10 @@ type Spread struct {
 	Meta market.Meta
 }
 
-// ID returns a cache key that is the same for every read of the spread.
+// ID returns a key for the caches of clients. The key is the same for every read of the spread.
 func (s Spread) ID() string { return EncodeID("Spread", s.Top.TokenID) }
 
-// AppendID appends the global id.
+// AppendID appends the result of ID.
 func (s Spread) AppendID(dst []byte) []byte { return AppendID(dst, "Spread", s.Top.TokenID) }
 
 // TokenID returns the token's id.

@@ -13,7 +13,7 @@ type User struct{ Address market.Address }
 // IsNode marks User as a Node.
 func (User) IsNode() {}
 
-// ID returns the global id.
+// ID returns the global id without its IDPrefix.
 func (u User) ID() string { return EncodeID(KindUser, string(u.Address)) }
 
 // Balance is the balance of a wallet.
@@ -23,7 +23,7 @@ type Balance struct {
 	Meta    market.Meta
 }
 
-// ID returns a cache key that is the same for every read of the balance.
+// ID returns a key for the caches of clients. The key is the same for every read of the balance.
 func (b Balance) ID() string { return EncodeID("Balance", string(b.Address)) }
 
 // Freshness returns the age of the balance.
@@ -33,11 +33,11 @@ func (b Balance) Freshness() Freshness { return freshness(b.Meta) }
 type PortfolioSummary struct {
 	*valuation.Portfolio
 	Address market.Address
-	// Basis is the requested price basis. If it is empty, each position is valued at its best known price.
+	// Basis is the requested price basis. If it is empty, each position is valued at its first known price; see valuation.Of.
 	Basis market.PriceBasis
 }
 
-// ID returns a cache key of the summary for this basis.
+// ID returns a key for the caches of clients. Each wallet and basis has its own key.
 func (p PortfolioSummary) ID() string {
 	return EncodeID("PortfolioSummary", string(p.Address), string(p.Basis))
 }
@@ -56,21 +56,21 @@ type Position struct {
 	*market.Position
 	Address market.Address
 	Meta    market.Meta
-	// Valued is the valuation by the price basis ValuedBy, if the position comes from a subscription's event. Otherwise it is nil. It
-	// is also nil if the position has no price.
+	// Valued is the valuation by the price basis ValuedBy that a subscription's event contains. Valued is nil if the position comes
+	// from elsewhere or has no known price.
 	Valued   *valuation.Valuation
 	ValuedBy market.PriceBasis
-	// Preloaded contains the token's values from the same event, or nil.
+	// Preloaded contains the token's values from the same event. It is nil if there is no event.
 	Preloaded *Preloaded
 }
 
 // IsNode marks Position as a Node.
 func (Position) IsNode() {}
 
-// ID returns the global id.
+// ID returns the global id without its IDPrefix.
 func (p Position) ID() string { return PositionID(p.Address, p.Position) }
 
-// AppendID appends the global id.
+// AppendID appends the result of ID.
 func (p Position) AppendID(dst []byte) []byte {
 	return appendPositionID(dst, p.Address, p.Position)
 }
@@ -92,13 +92,13 @@ type Valuation struct {
 	By market.PriceBasis
 }
 
-// ID returns a cache key of the valuation for this basis.
+// ID returns a key for the caches of clients. Each position and basis has its own key.
 func (v Valuation) ID() string { return EncodeID("Valuation", v.Of.ID(), string(v.By)) }
 
 // Freshness returns the age of the oldest value from which the valuation was computed.
 func (v Valuation) Freshness() Freshness { return freshness(v.Meta) }
 
-// Order is an open order of a wallet.
+// Order is an order of a wallet.
 type Order struct {
 	*market.Order
 	Address market.Address
@@ -107,10 +107,10 @@ type Order struct {
 // IsNode marks Order as a Node.
 func (Order) IsNode() {}
 
-// ID returns the global id.
+// ID returns the global id without its IDPrefix.
 func (o Order) ID() string { return EncodeID(KindOrder, string(o.Address), o.OrderID) }
 
-// AppendID appends the global id.
+// AppendID appends the result of ID.
 func (o Order) AppendID(dst []byte) []byte {
 	return AppendID(dst, KindOrder, string(o.Address), o.OrderID)
 }
@@ -130,7 +130,7 @@ func (o Order) CreatedAt() *time.Time { return instant(&o.Order.CreatedAt) }
 // Trade is one execution of an order.
 type Trade struct{ *market.Trade }
 
-// ID returns a cache key of the trade.
+// ID returns a key of the trade for the caches of clients.
 func (t Trade) ID() string { return EncodeID("Trade", t.Key()) }
 
 // TradeID returns the venue's id, or nil if the venue does not send it.
@@ -151,7 +151,7 @@ func (t Trade) TransactionHash() *string { return text(&t.Trade.TransactionHash)
 // HistoryRecord is one event of a wallet's history.
 type HistoryRecord struct{ *market.HistoryRecord }
 
-// ID returns a cache key of the record.
+// ID returns a key of the record for the caches of clients.
 func (h HistoryRecord) ID() string { return EncodeID("HistoryRecord", h.Key()) }
 
 // MarketID returns the market's id, or nil if the record has none.

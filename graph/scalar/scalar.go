@@ -13,7 +13,7 @@ import (
 	"oddsgraph/internal/market"
 )
 
-// The executor calls the functions AppendX. gqlgen requires the functions MarshalX, which write the same texts.
+// The executor calls the Append functions. gqlgen requires the Marshal functions, which write the same texts.
 
 // AppendDecimal appends an exact number as a JSON string without exponent.
 func AppendDecimal(dst []byte, d market.Decimal) []byte {
@@ -69,7 +69,7 @@ func MarshalDateTime(t time.Time) graphql.Marshaler {
 	})
 }
 
-// UnmarshalDateTime parses an RFC 3339 time with any offset.
+// UnmarshalDateTime parses an RFC 3339 time with any offset. It rejects the year 0.
 func UnmarshalDateTime(v any) (time.Time, error) {
 	if s, ok := v.(string); ok {
 		if t, err := time.Parse(time.RFC3339Nano, s); err == nil && t.Year() > 0 {

@@ -36,7 +36,7 @@ directive @listSize(assumedSize: Int, slicingArguments: [String!], sizedFields: 
 
 `
 
-// costs adds @cost and @listSize to all definitions.
+// costs adds @cost and @listSize to the fields of all object types, and @cost to the scalars and enums that such fields return.
 func (a *annotation) costs(of func(field string) Cost) {
 	for _, def := range a.doc.Definitions {
 		switch def.Kind {

@@ -23,7 +23,7 @@ type Options struct {
 	Federation bool
 }
 
-// Print parses the schema in text and returns the schema with directives. Without options it returns text unchanged.
+// Print adds the directives to the text of a schema. If no option is set, it returns the text unchanged.
 func Print(text string, o Options) (string, error) {
 	if !o.Semantic && o.Cost == nil && !o.Federation {
 		return text, nil
@@ -64,7 +64,7 @@ type annotation struct {
 	doc    *ast.SchemaDocument
 }
 
-// directive returns a directive. arguments contains alternating names and values.
+// directive returns a directive. The parameter arguments contains alternating names and values.
 func directive(name string, arguments ...any) *ast.Directive {
 	d := &ast.Directive{Name: name}
 	for i := 0; i < len(arguments); i += 2 {

@@ -12,7 +12,7 @@ import (
 	"oddsgraph/graph/sdl"
 )
 
-// printed prints the schema in text with directives and parses the result.
+// printed adds directives to the text of a schema and parses the result.
 func printed(t *testing.T, text string, o sdl.Options) *ast.Schema {
 	t.Helper()
 	out, err := sdl.Print(text, o)
@@ -33,8 +33,8 @@ func TestPlainSchemaIsUnchanged(t *testing.T) {
 	}
 }
 
-// TestNullableFieldsSayWhenTheyAreNull checks that the description of every nullable field says when the field is null. A field
-// that is @semanticNonNull at all of its levels needs no such description.
+// TestNullableFieldsSayWhenTheyAreNull checks that the description of every nullable field contains the word null. A level that
+// @semanticNonNull names needs no such description, but it must be nullable.
 func TestNullableFieldsSayWhenTheyAreNull(t *testing.T) {
 	schema := printed(t, graph.SDL(), sdl.Options{Semantic: true})
 	marked := 0

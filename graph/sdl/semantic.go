@@ -17,9 +17,8 @@ var (
 	fieldAndItems = []int{0, 1}
 )
 
-// nonNull contains the nullable fields that are null only if the field has failed. The value is the argument levels of
-// @semanticNonNull: 0 is the field itself, and 1 the items of its list. The description of any other nullable field says when the
-// field is null.
+// nonNull maps the nullable fields that are null only after an error to the levels argument of @semanticNonNull: 0 is the field
+// itself, and 1 the items of its list. The description of any other nullable field says when the field is null.
 var nonNull = map[string][]int{
 	"Query.user":          field,
 	"Query.markets":       field,
@@ -43,8 +42,8 @@ var nonNull = map[string][]int{
 	"ServiceStatus.venue": field,
 }
 
-// semantic adds @semanticNonNull to the fields in nonNull. It returns an error if the schema lacks such a field, or if the type of
-// such a field is already non-null.
+// semantic adds @semanticNonNull to the fields in nonNull. It returns an error if the schema lacks such a field, or if one of the
+// levels of its type does not exist or is already non-null.
 func (a *annotation) semantic() error {
 	known := maps.Clone(nonNull)
 	for _, def := range a.doc.Definitions {

@@ -76,7 +76,7 @@ type Reservation interface {
 	Release(accepted bool)
 }
 
-// RateLimited returns the error of a read that would be admitted after the given wait. The error says at least 1 ms.
+// RateLimited returns the error of a read that would be admitted after the given wait. Its RetryAfter is at least 1 ms.
 func RateLimited(wait time.Duration) *market.Error {
 	wait = max(wait, time.Millisecond)
 	e := market.Errorf(market.CodeRateLimited, "the venue's request budget is used up; try again in %s", wait.Round(100*time.Millisecond))
