@@ -17,7 +17,8 @@ type page[T any] struct {
 	total  *int
 }
 
-// pageArguments contains the checked arguments of a connection whose whole list is read at once. list is the listHash of the list.
+// pageArguments contains the checked arguments of a connection whose whole list is read at once. The field list is the listHash of
+// this list.
 type pageArguments struct {
 	list  uint64
 	first int
@@ -61,7 +62,7 @@ func (p *page[T]) setEndCursors(empty *string) {
 // maxPages is the greatest number of pages of the venue that are read for one page of a connection.
 const maxPages = 5
 
-// venuePage is one page of a list as the venue sends it. next is empty on the last page.
+// venuePage is one page of a list as the venue sends it. The field next is empty on the last page.
 type venuePage[T any] struct {
 	rows    []T
 	next    string

@@ -87,7 +87,8 @@ type Rendered struct {
 	Count atomic.Uint32
 }
 
-// RenderedBytes returns the greatest total size in bytes of the texts in a Rendered. levels is the number of levels on each side.
+// RenderedBytes returns the greatest total size in bytes of the texts in a Rendered. The parameter levels is the number of levels
+// on each side.
 func RenderedBytes(levels int) int { return min(1<<10+160*levels, 16<<10) }
 
 // Covers reports whether the book has all levels up to the given depth. If both sides have fewer than b.Depth levels, the book is

@@ -24,7 +24,7 @@ type Market struct {
 	Outcomes   []Outcome
 	Resolution *Resolution
 	UpdatedAt  time.Time
-	// Summary reports that the market comes from a list of the venue. Its description and resolution may be missing then.
+	// Summary reports that the market comes from a list of the venue, so Description and Resolution may be missing.
 	Summary bool
 }
 
@@ -175,8 +175,8 @@ type Event struct {
 	Volume, Volume24h *Decimal
 	// Markets are summaries in the venue's order.
 	Markets []*Market
-	// Exclusive reports whether exactly one of the markets can resolve to its first outcome. It is nil if the venue does not say
-	// so.
+	// Exclusive reports whether exactly one of the markets can resolve to its first outcome. It is nil if the venue sends no such
+	// flag.
 	Exclusive *bool
 	// LeftOut contains the errors of the markets that could not be read. The volumes do not include these markets.
 	LeftOut LeftOut

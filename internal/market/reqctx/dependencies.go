@@ -23,7 +23,7 @@ type Dependencies struct {
 	account, answered bool
 }
 
-// Record adds the handle of a cache entry that was read. It is nil if the read failed or the value has no cache entry. Such a value
+// Record adds the handle of a cache entry that was read. h is nil if the read failed or the value has no cache entry. Such a value
 // may change at any time, so all later calls of Snapshot return false.
 func (d *Dependencies) Record(h *market.Handle) {
 	if d == nil {
@@ -130,7 +130,7 @@ type Snapshot struct {
 	Handles []*market.Handle
 	// Until is the time at which the response changes even if no cache entry is replaced. It is zero if there is no such time.
 	Until time.Time
-	// Personal reports that the response may depend on the caller's credentials or their absence.
+	// Personal reports that the response may depend on the client's credentials or their absence.
 	Personal bool
 }
 

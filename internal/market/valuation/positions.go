@@ -118,8 +118,8 @@ func All(from Reads, positions []*market.Position, held market.Meta, basis marke
 	return quotes, valuations, failed
 }
 
-// SortPositions sorts positions in place. The sort is stable. Positions without the figure to sort by come last. held is the Meta
-// of the list.
+// SortPositions sorts positions in place. The sort is stable. Positions without the figure to sort by come last. The parameter held
+// is the Meta of the list.
 func SortPositions(from Reads, positions []*market.Position, held market.Meta, by Sort) error {
 	switch by {
 	case SortVenue:

@@ -27,8 +27,8 @@ type Valuation struct {
 }
 
 // Of computes the valuation of a position by a basis. If basis is empty, Of uses the first known price in this order: the
-// settlement price of a resolved market, the venue's price, MIDPOINT, BEST_BID, POSITION. Of returns nil if no price is known.
-// held is the Meta of the position.
+// settlement price of a resolved market, the venue's price, MIDPOINT, BEST_BID, POSITION. Of returns nil if no price is known. The
+// parameter held is the Meta of the position.
 func Of(p *market.Position, held market.Meta, q *Quotes, basis market.PriceBasis) *Valuation {
 	if basis != "" {
 		return valueBy(p, held, q, basis)
@@ -110,8 +110,8 @@ type Portfolio struct {
 	Meta               market.Meta
 }
 
-// Sum adds up positions and their valuations. The valuation of a position without a known price is nil. held is the Meta of the
-// list.
+// Sum adds up positions and their valuations. The valuation of a position without a known price is nil. The parameter held is the
+// Meta of the list.
 func Sum(positions []market.Position, valuations []*Valuation, held market.Meta) *Portfolio {
 	var total, cost, pnl market.Decimal
 	out := &Portfolio{Meta: market.Combine(held)}
