@@ -61,7 +61,7 @@ func (r *subscriptionResolver) PortfolioChanged(ctx context.Context, a market.Ad
 	if err != nil {
 		return nil, err
 	}
-	shown, err := positionsOf(a, positionIDs)
+	shown, err := r.positionsOf(a, positionIDs)
 	if err != nil {
 		return nil, err
 	}
@@ -99,7 +99,7 @@ type positionFilter struct {
 }
 
 // positionsOf returns the filter for the argument positionIds. It accepts ids of positions that the wallet does not hold.
-func positionsOf(a market.Address, ids []string) (positionFilter, error) {
+func (r *Resolver) positionsOf(a market.Address, ids []string) (positionFilter, error) {
 	f := positionFilter{address: a}
 	if ids == nil {
 		return f, nil
@@ -109,14 +109,14 @@ func positionsOf(a market.Address, ids []string) (positionFilter, error) {
 	}
 	f.ids = make(map[string]bool, len(ids))
 	for _, id := range ids {
-		kind, parts, ok := model.DecodeID(id)
-		if !ok || kind != model.KindPosition && kind != model.KindLot {
-			return f, badInput("positionIds: %q is not the id of a position", id)
+		local, kind, parts, err := r.decodeID(id)
+		if err != nil || kind != model.KindPosition && kind != model.KindLot {
+			return f, badInput("positionIds: %q is not the id of a position of this venue", id)
 		}
 		if parts[0] != string(a) {
 			return f, badInput("positionIds: %q is a position of another wallet", id)
 		}
-		f.ids[id] = true
+		f.ids[local] = true
 	}
 	return f, nil
 }

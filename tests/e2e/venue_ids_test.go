@@ -60,3 +60,16 @@ func TestGlobalIDsNameTheVenue(t *testing.T) {
 		t.Errorf("a market over the generic driver has the venue %q", venue)
 	}
 }
+
+// TestPositionIDsNameTheVenue subscribes to one position of a wallet at Polymarket by the id that a query returns.
+func TestPositionIDsNameTheVenue(t *testing.T) {
+	t.Parallel()
+	s := startPolymarket(t)
+	const page = `query($a: Address!) { user(address: $a) { positions(first: 1) { nodes { id } } } }`
+	id := text(s.ask(t, page, vars{"a": addressOf50}, anonymous), "user.positions.nodes.0.id")
+	const query = `subscription($a: Address!, $ids: [ID!]) { portfolioChanged(address: $a, positionIds: $ids) { reason changed { id } } }`
+	first := s.dial(t, anonymous).subscribe(t, query, vars{"a": addressOf50, "ids": []any{id}}).value(t)
+	if got := pluck(first, "changed", "id"); text(first, "reason") != "INITIAL" || !slices.Equal(got, []string{id}) || !strings.HasPrefix(id, "polymarket.") {
+		t.Errorf("the first event is %v, want INITIAL with the position %s", first, id)
+	}
+}
