@@ -157,8 +157,8 @@ func (o *Origin) Book(ctx context.Context, tokenID string, depth int) (market.Re
 // uncached returns a coalescer that makes the same calls as c without a cache. It shares the counters and bounds of c.
 func uncached[K comparable, T any](c *coalescer[K, T]) *coalescer[K, T] {
 	return &coalescer[K, T]{
-		kind: c.kind, observer: c.observer, fetch: c.fetch, cost: c.cost, admission: c.admission, clock: c.clock, batch: c.batch, priority: c.priority, unsupported: c.unsupported,
-		counters: c.counters, tasks: c.tasks, slots: c.slots, flights: make(map[K]*flight[K, T]),
+		kind: c.kind, observer: c.observer, fetch: c.fetch, cost: c.cost, admission: c.admission, clock: c.clock, batch: c.batch, priority: c.priority, endpoint: c.endpoint,
+		unsupported: c.unsupported, counters: c.counters, tasks: c.tasks, slots: c.slots, flights: make(map[K]*flight[K, T]),
 		accept: func(_ K, value *T, from origin) market.Read[*T] {
 			return market.Read[*T]{Value: value, Meta: market.Meta{Handle: market.NewHandleOfAge(time.Time{}, from.age)}}
 		},

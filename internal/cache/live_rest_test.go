@@ -320,3 +320,27 @@ func TestOriginBatches(t *testing.T) {
 		}
 	})
 }
+
+// TestOriginReservesItsEndpoint checks that a read of Origin counts against the limit of its endpoint.
+func TestOriginReservesItsEndpoint(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		a := newAdmission()
+		o := open(t, &venue{}, withAdmission(a)).Origin()
+		reads := []struct {
+			endpoint reqctx.Endpoint
+			read     func() error
+		}{
+			{reqctx.EndpointPrices, func() error { _, err := o.Price(t.Context(), "t"); return err }},
+			{reqctx.EndpointBook, func() error { _, err := o.Book(t.Context(), "t", 20); return err }},
+		}
+		for i, r := range reads {
+			go func() { a.verdict <- nil }()
+			if err := r.read(); err != nil {
+				t.Fatal(err)
+			}
+			if got := a.wants(i).Endpoint; got != r.endpoint {
+				t.Errorf("read %d: got endpoint %d, want %d", i, got, r.endpoint)
+			}
+		}
+	})
+}
