@@ -73,7 +73,7 @@ func (b *Bus) channel() string { return b.f.prefix + "relay:" + b.f.cfg.Version 
 
 // connect opens a client. rueidis.NewClient takes no context, so connect calls it in a separate goroutine.
 func (b *Bus) connect(ctx context.Context) (rueidis.Client, error) {
-	ctx, cancel := context.WithTimeout(ctx, connectTimeout)
+	limited, cancel := context.WithTimeout(ctx, connectTimeout)
 	defer cancel()
 	type opening struct {
 		client rueidis.Client
@@ -101,9 +101,9 @@ func (b *Bus) connect(ctx context.Context) (rueidis.Client, error) {
 			r.client.Close()
 		}
 		return r.client, r.err
-	case <-ctx.Done():
-		b.f.observe(commandConnect, result(ctx, ctx.Err()), time.Since(began))
-		return nil, ctx.Err()
+	case <-limited.Done():
+		b.f.observe(commandConnect, result(ctx, limited.Err()), time.Since(began))
+		return nil, limited.Err()
 	}
 }
 
