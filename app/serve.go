@@ -9,7 +9,8 @@ import (
 )
 
 // Serve serves until ctx ends or a part of the service fails. Then it stops in this order: readiness, requests and subscriptions,
-// the stream, the cache, the client of the venue. At last it stops the demo venue and the private address.
+// the stream, the cache, the client of the venue, the demo venue. Then it sends the remaining traces. The private address stops
+// last.
 func (s *App) Serve(ctx context.Context) error {
 	venueCtx, stopVenue := context.WithCancel(context.WithoutCancel(ctx))
 	defer stopVenue()
@@ -22,7 +23,7 @@ func (s *App) Serve(ctx context.Context) error {
 	defer stopLive()
 	g.Go(func() error { return s.Live.run(liveCtx) })
 	g.Go(func() error { s.Files.watch(liveCtx); return nil })
-	adminCtx, stopAdmin := context.WithCancel(venueCtx)
+	adminCtx, stopAdmin := context.WithCancel(context.WithoutCancel(ctx))
 	defer stopAdmin()
 	ready := []any{"url", s.URL(), "version", BuildVersion()}
 	if s.Admin != nil {
@@ -65,6 +66,7 @@ func (s *App) Serve(ctx context.Context) error {
 		s.Client.Close()
 		stopVenue()
 		s.SendTraces(max(s.shutdown-time.Since(began), time.Second))
+		stopAdmin()
 		return err
 	})
 	return g.Wait()

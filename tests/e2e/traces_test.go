@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"maps"
+	"net"
 	"net/http"
 	"net/http/httptest"
 	"slices"
@@ -405,6 +406,39 @@ func TestACollectorThatHangs(t *testing.T) {
 	}
 	if took := time.Since(start); took > patience { // the collector's timeout is ten minutes
 		t.Errorf("the shutdown took %s", took)
+	}
+}
+
+// TestMetricsWhileTracesAreSent checks that the private address serves the metrics until the remaining traces have been sent.
+func TestMetricsWhileTracesAreSent(t *testing.T) {
+	asked, release := make(chan struct{}, 1000), make(chan struct{})
+	slow := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+		_, _ = io.Copy(io.Discard, r.Body)
+		asked <- struct{}{}
+		<-release
+	}))
+	t.Cleanup(slow.Close)
+	goOn := sync.OnceFunc(func() { close(release) })
+	defer goOn()
+	t.Setenv("OTEL_EXPORTER_OTLP_ENDPOINT", slow.URL)
+	s, stop := startStoppable(t, "--shutdown-timeout=30s")
+	s.ask(t, "{ serviceStatus { version } }", nil, anonymous)
+	ended := make(chan error, 1)
+	go func() { ended <- stop() }()
+	<-asked
+	eventually(t, "the demo venue has stopped", func() bool {
+		conn, err := net.Dial("tcp", s.Demo.Addr().String())
+		if err == nil {
+			_ = conn.Close()
+		}
+		return err != nil
+	})
+	if got := s.askAdmin(t, http.MethodGet, "/metrics"); got.status != http.StatusOK {
+		t.Errorf("metrics: got %+v", got)
+	}
+	goOn()
+	if err := <-ended; err != nil {
+		t.Error(err)
 	}
 }
 
