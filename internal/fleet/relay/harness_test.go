@@ -27,13 +27,12 @@ func bookOf(i int) messages.Topic {
 
 // venue has a book for each token. The size of the bid at 0.01 is the version number of the book.
 type venue struct {
-	numbered   bool
-	mu         sync.Mutex
-	rand       *rand.Rand
-	books      map[messages.Topic]*version
-	history    map[messages.Topic]map[int64]string
-	clients    []*client
-	subscribed map[messages.Topic]int
+	numbered bool
+	mu       sync.Mutex
+	rand     *rand.Rand
+	books    map[messages.Topic]*version
+	history  map[messages.Topic]map[int64]string
+	clients  []*client
 }
 
 type version struct {
@@ -60,7 +59,7 @@ func show(levels []market.Level) (text string) {
 func newVenue(numbered bool) *venue {
 	return &venue{
 		numbered: numbered, rand: rand.New(rand.NewPCG(1, 2)), books: map[messages.Topic]*version{},
-		history: map[messages.Topic]map[int64]string{}, subscribed: map[messages.Topic]int{},
+		history: map[messages.Topic]map[int64]string{},
 	}
 }
 
