@@ -99,6 +99,7 @@ func (p *pass) leaseGranted(i int, fence uint64, until time.Time) bool {
 		return false
 	}
 	p.takeovers.Add(1)
+	p.second[i] = time.Time{}
 	if !s.local {
 		p.endAll(s, errMoved)
 	}

@@ -24,9 +24,9 @@ type pass struct {
 	// backAt is the time at which a replica that is alone will share the stream again; see Relay.alone. It is the zero time while the
 	// replica cannot reach the Bus.
 	backAt time.Time
-	// held, second and rest have an element for each shard. held reports whether this replica has the lease. second is the time at
-	// which another replica began to rank before this replica, or the zero time. rest is the time until which this replica does not
-	// request the lease, because it has handed over the shard.
+	// held, second and rest have an element for each shard. held reports whether this replica has the lease. second is the time since
+	// which another replica has ranked before this replica during the lease, or the zero time. rest is the time until which this
+	// replica does not request the lease, because it has handed over the shard.
 	held   [shardCount]bool
 	second [shardCount]time.Time
 	rest   [shardCount]time.Time

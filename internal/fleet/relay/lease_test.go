@@ -1,0 +1,24 @@
+package relay
+
+import (
+	"testing"
+	"time"
+)
+
+// TestHandOverOfNewLease checks that a replica keeps a shard for handOverAfter, even if it lost an earlier lease of the shard while
+// another replica ranked before it.
+func TestHandOverOfNewLease(t *testing.T) {
+	p := newPass(New(Config{Replica: "a"}, nil))
+	now := time.Now()
+	for fence := range uint64(2) {
+		p.leaseGranted(0, fence+1, now.Add(LeaseFor))
+		if p.handsOver(0, 1, now) || p.handsOver(0, 1, now.Add(handOverAfter)) {
+			t.Errorf("lease %d: the replica hands over the shard too early", fence+1)
+		}
+		now = now.Add(time.Hour)
+	}
+	p.leaseGranted(0, 3, now.Add(LeaseFor))
+	if p.handsOver(0, 1, now) || !p.handsOver(0, 1, now.Add(handOverAfter+passEvery)) {
+		t.Error("the replica does not hand over the shard after handOverAfter")
+	}
+}
