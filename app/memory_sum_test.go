@@ -53,7 +53,7 @@ func consumers(cfg config.Config, limit float64) []consumer {
 		each("Refused tokens and credentials, and accepted ones", auth.MaxRefusals, auth.RefusalBytes),
 		each("Credentials of clients", httpapi.MaxCredentials, httpapi.CredentialsBytes),
 		each("Sessions of JSON Web Tokens", jwt.MaxSessions, jwt.SessionBytes),
-		room("Log lines to be written", LogLines),
+		each("Log lines that wait, and that are being written", 2, LogLines),
 	}
 }
 

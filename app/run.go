@@ -25,7 +25,8 @@ import (
 // version is set by the build.
 var version = ""
 
-// LogLines is the maximum size in bytes of the log lines that wait to be written.
+// LogLines is the maximum size in bytes of the log lines that wait to be written. The lines that are being written have at most the
+// same size.
 const LogLines = 4 << 20
 
 // Main runs the command in the program's arguments until it ends, or until SIGINT or SIGTERM ends it. After an error Main prints
