@@ -40,10 +40,11 @@ type Record interface {
 	End()
 }
 
-// Inherit sets the standing of this process and adds the calls in the parameter spent to the public window. The standings Unsure,
-// Second and Third end at the time until, or with the next call of Inherit. Nobody records the calls that other processes made with
-// credentials. So a window for credentials that is opened before the time until may use only its reserve until then. Later calls of
-// Inherit do not change that window.
+// Inherit sets the standing of this process and adds the calls in spent to the public window. The standings Unsure, Second and
+// Third end at the time until, or with the next call of Inherit. But after Second and Third, the number of remaining calls in the
+// venue's headers is ignored until the next call of Inherit. Nobody records the calls that other processes made with credentials.
+// So a window for credentials that is opened before until may use only its reserve until then. Later calls of Inherit do not change
+// that window.
 func (b *Budget) Inherit(standing Standing, spent []Spent, until time.Time) {
 	b.mu.Lock()
 	defer b.mu.Unlock()

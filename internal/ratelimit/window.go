@@ -66,8 +66,8 @@ type window struct {
 	foreignUntil time.Time
 
 	// cold is the time until which the venue may count unknown calls of other processes. While withheld is true, foreign is set to
-	// limit minus reserve, so that only as many calls as reserve are allowed. guest reports that another process uses the limit. A
-	// guest ignores the number of remaining calls in the venue's headers.
+	// limit minus reserve, so that only reserve calls are free. guest reports that the last call of Budget.Inherit had the standing
+	// Second or Third. A guest ignores the number of remaining calls in the venue's headers.
 	cold            time.Time
 	withheld, guest bool
 	reserve         int
