@@ -8,6 +8,7 @@ import (
 	"net"
 	"net/http"
 	"os"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -31,6 +32,7 @@ func TestIdleConnectionsOfOneAddress(t *testing.T) {
 			_ = c.Close()
 		}
 	}()
+	replaced := 0
 	for range attempts {
 		c, err := from.DialContext(t.Context(), "tcp", p.Addr().String())
 		if err != nil {
@@ -40,15 +42,20 @@ func TestIdleConnectionsOfOneAddress(t *testing.T) {
 			open = append(open, c)
 			continue
 		}
-		_ = c.SetReadDeadline(time.Now().Add(5 * time.Second)) // before the program closes idle connections, after 10 s
-		if _, err := c.Read(make([]byte, 1)); errors.Is(err, os.ErrDeadlineExceeded) || err == nil {
-			t.Fatalf("a connection beyond %d stays open: %v", most, err)
+		if !staysOpen(c, 5*time.Second) {
+			_ = c.Close()
+			continue
 		}
-		_ = c.Close()
+		// The program closes idle connections after 10 s. On a busy machine, the loop takes longer.
+		open = slices.DeleteFunc(open, func(c net.Conn) bool { return !staysOpen(c, time.Millisecond) })
+		if open = append(open, c); len(open) > most {
+			t.Fatalf("%d connections are open, want at most %d", len(open), most)
+		}
+		replaced++
 	}
 	m := p.scrape(t)
-	if kept, refused := m.sum("oddsgraph_connections"), m.sum("oddsgraph_connections_refused_total"); kept < most || kept > most+10 || refused != attempts-most {
-		t.Errorf("%.0f connections are open, %.0f were refused", kept, refused)
+	if kept, refused := m.sum("oddsgraph_connections"), m.sum("oddsgraph_connections_refused_total"); kept > most+10 || int(refused) != attempts-most-replaced {
+		t.Errorf("%.0f connections are open, %.0f were refused, %d took the place of others", kept, refused, replaced)
 	}
 	for range 10 { // like health checks
 		w := p.connect(t)
@@ -58,6 +65,13 @@ func TestIdleConnectionsOfOneAddress(t *testing.T) {
 		}
 	}
 	other.end(t)
+}
+
+// staysOpen reports whether the program does not close a connection within a time.
+func staysOpen(c net.Conn, within time.Duration) bool {
+	_ = c.SetReadDeadline(time.Now().Add(within))
+	_, err := c.Read(make([]byte, 1))
+	return errors.Is(err, os.ErrDeadlineExceeded)
 }
 
 // TestClientsThatDoNotReadPages has 600 clients request a large file many times without reading it. During this time, the program

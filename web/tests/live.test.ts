@@ -260,8 +260,9 @@ test('credentials that were refused are sent once', async t => {
 
 test('of a market that nobody knows there is nothing but that', async t => {
   const { page } = await visit(t, '/live#/market/nothing/nothing')
-  await page.getByRole('alert').getByText(/^the venue does not know/).waitFor()
-  assert.equal(await page.locator('.panel, .headline').count(), 0)
+  const alerts = page.getByRole('alert').getByText(/^the venue does not know/)
+  await alerts.first().waitFor() // the subscriptions may fail before the query for the market
+  await eventually('nothing but the alert', async () => [await alerts.count(), await page.locator('.panel, .headline').count()], ([alerts, panels]) => alerts === 1 && panels === 0)
 })
 
 test('a search narrows the list, and there is more of it', async t => {
