@@ -25,7 +25,7 @@ import (
 	"oddsgraph/resolvers"
 )
 
-// memory is a source with every price.
+// memory is a source whose Lookup finds the same price for every token.
 type memory struct{ nothing }
 
 func (memory) price(id string) market.Read[*market.Price] {
@@ -44,7 +44,7 @@ func (m *memory) Lookup(_ context.Context, keys []string, into []market.Result[m
 	return missing
 }
 
-// boardQuery returns a query for nine fields of each of 50 prices. The response has more than 10 KB.
+// boardQuery returns the body of a request for nine fields of each of 50 prices. The response has more than 10 KB.
 func boardQuery(b testing.TB) []byte {
 	b.Helper()
 	ids := make([]string, 50)
@@ -113,7 +113,7 @@ func benchConfig(b testing.TB) Config {
 	return cfg
 }
 
-// TestOursCostsNoMore checks that a request needs at most 2% more allocations than with the transport of gqlgen.
+// TestOursCostsNoMore checks that a request to New needs at most 2% more allocations than the same request to libraryHandler.
 func TestOursCostsNoMore(t *testing.T) {
 	cfg, body := benchConfig(t), boardQuery(t)
 	header := http.Header{"Content-Type": {"application/json"}}
@@ -160,7 +160,7 @@ func BenchmarkHTTP(b *testing.B) {
 	}
 }
 
-// prepared returns a function that parses a request, prepares its operation with enter, and ends the operation's slot.
+// prepared returns a function that parses a request, prepares its operation with the function enter, and ends the operation's slot.
 func prepared(t testing.TB, body []byte, enter func(context.Context, *slot) error) func() {
 	cfg := benchConfig(t)
 	e := newEngine(cfg, &identities{refusals: noRefusals{}, client: cfg.Client})
@@ -177,8 +177,8 @@ func prepared(t testing.TB, body []byte, enter func(context.Context, *slot) erro
 	}
 }
 
-// TestASlotAllocatesNothing compares the allocations of operations with and without limiters. Under the race detector a sync.Pool
-// drops some items, so the test compares means.
+// TestASlotAllocatesNothing checks that an operation needs no more allocations with limiters than without them. Under the race
+// detector a sync.Pool drops some items, so the test compares means.
 func TestASlotAllocatesNothing(t *testing.T) {
 	mean := func(prepare func()) float64 {
 		return testing.AllocsPerRun(20, func() {

@@ -60,8 +60,8 @@ func (p *policy) add(name string) {
 	p.private, p.noStore, p.hinted = p.private || h.private, p.noStore || h.noStore, true
 }
 
-// policyOf returns the policy of an operation of a valid document. It also counts the fields that @skip or @include excludes,
-// because it does not know the variables.
+// policyOf returns the policy of an operation of a valid document. It also counts the fields that @skip or @include may exclude,
+// because it does not know the values of the variables.
 func policyOf(op *ast.OperationDefinition) policy {
 	p := &policy{}
 	seen := map[*ast.FragmentDefinition]bool{}

@@ -68,7 +68,7 @@ func TestCacheControl(t *testing.T) {
 	}
 }
 
-// parts are the types that need no hint, because their data is read together with that of their parent.
+// parts are the types that need no hint, because their data is read together with the data of the object that contains them.
 var parts = []string{
 	"PageInfo", "Freshness", "Balance", "PortfolioSummary", "Valuation", "Trade", "HistoryRecord", "Resolution", "OrderbookLevel", "PricePoint", "StreamStatus", "SharedStatus", "SharedLimit", "SharedStream", "VenueStatus",
 	"PositionConnection", "PositionEdge", "OrderConnection", "OrderEdge", "TradeConnection", "TradeEdge", "HistoryConnection", "HistoryEdge",
@@ -77,7 +77,7 @@ var parts = []string{
 }
 
 // TestEveryTypeHasAHint checks that every object type is either in hints or in parts, except Query, Subscription and the types of
-// events. It also checks that the schema has all types and fields in hints.
+// events. It also checks that every type and field in hints exists in the schema.
 func TestEveryTypeHasAHint(t *testing.T) {
 	schema := testConfig(t).Compiler.Schema()
 	for name, definition := range schema.Types {
@@ -136,7 +136,7 @@ func TestConditionalRequests(t *testing.T) {
 	if _, _, status, _ := get(many, "Accept-Encoding", "br", "If-None-Match", coded); status != 304 {
 		t.Errorf("%d", status)
 	}
-	// Private caches may store the data of an account. No cache may store an error.
+	// Only a private cache may store the response to a request with credentials. No cache may store an error.
 	credentials := []string{CredentialsHeader, "eyJhcGlLZXkiOiJrIn0"}
 	if _, control, _, _ := get(prices, credentials...); control != "private, max-age=1" {
 		t.Errorf("with credentials: %s", control)

@@ -13,7 +13,8 @@ const chunk = 16 << 10
 var chunks = sync.Pool{New: func() any { return new([chunk]byte) }}
 
 // chunked writes a response in chunks and yields the processor after each chunk. Otherwise each goroutine that serves a file would
-// fill the kernel buffer of its connection, often megabytes, in one go, and queries would wait for hundreds of such goroutines.
+// fill the kernel buffer of its connection, often megabytes, without a pause. Queries would then wait for hundreds of such
+// goroutines.
 type chunked struct{ http.ResponseWriter }
 
 // Write implements io.Writer.

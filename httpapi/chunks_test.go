@@ -15,7 +15,7 @@ type turns struct {
 	of []string
 }
 
-// recorded is a ResponseWriter that never blocks and records its writes.
+// recorded is a ResponseWriter that never blocks and records its writes in turns.
 type recorded struct {
 	http.ResponseWriter
 	client string
@@ -29,7 +29,7 @@ func (r recorded) Write(p []byte) (int, error) {
 	return r.ResponseWriter.Write(p)
 }
 
-// TestFilesTakeTurns checks that two clients that load a large file at the same time get their chunks in turns.
+// TestFilesTakeTurns checks that two clients that load a large file at the same time get their chunks alternately.
 func TestFilesTakeTurns(t *testing.T) {
 	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(1))
 	content := make([]byte, 1<<20)

@@ -49,8 +49,8 @@ func atOnce(ctx context.Context, t *slot) error {
 	return nil
 }
 
-// TestWaitingDocumentsTakeNoPlace checks that a client's unknown documents that wait for compileLimiter do not prevent its
-// operations with a known document.
+// TestWaitingDocumentsTakeNoPlace checks that a client can execute a known document while its unknown documents wait for
+// compileLimiter.
 func TestWaitingDocumentsTakeNoPlace(t *testing.T) {
 	cfg := testConfig(t)
 	cfg.Operations, cfg.Queue = 8, 8
@@ -93,7 +93,7 @@ func TestWaitingDocumentsTakeNoPlace(t *testing.T) {
 	}
 }
 
-// unknownNames returns a document whose operations spread a fragment with the maximum number of unknown names.
+// unknownNames returns a document whose operations spread a fragment with 97 long unknown names.
 func unknownNames(operations int) string {
 	var b strings.Builder
 	for i := range operations {

@@ -29,7 +29,7 @@ const (
 const (
 	maxDocuments = 1000          // cached documents
 	maxErrors    = 50            // different errors of one document
-	maxFound     = 2 * maxErrors // errors of one document with repetitions; each spread of a fragment repeats its errors
+	maxFound     = 2 * maxErrors // errors of one document with repetitions; each spread of a fragment repeats the fragment's errors
 )
 
 // document is a parsed and validated document, which requests share. Only its fields size and uses change.
@@ -55,7 +55,8 @@ type plan struct {
 	// list is the name of the variable with the ids of a subscription that can be executed separately for each id. It is "" for
 	// other operations.
 	list string
-	// fast decodes common forms of variables; nil if a variable has another type or the operation is not a query.
+	// fast decodes common forms of variables. It is nil if it does not support the type of a variable, or if the operation is not a
+	// query.
 	fast       fastVariables
 	executable *exec.Operation
 }
@@ -90,7 +91,7 @@ func newDocumentCache(cfg Config) *documentCache {
 	return d
 }
 
-// find returns the document with a text if the document is in cache or in used, or nil.
+// find returns the document with a text. It returns nil if the document is neither in cache nor in used.
 func (d *documentCache) find(text string) *document {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -117,8 +118,8 @@ func (d *documentCache) use(doc *document) (size int, done func()) {
 	}
 }
 
-// load returns the document with a text. A full cache stores a new document only if the document is trusted, or if it was loaded
-// before and the doorkeeper still remembers that.
+// load returns the document with a text, and compiles the document if it is unknown. A full cache stores a new document only if the
+// document is trusted, or if it was loaded before and the doorkeeper still remembers that.
 func (d *documentCache) load(text string, trusted bool) *document {
 	if doc := d.find(text); doc != nil {
 		return doc

@@ -78,7 +78,7 @@ type operation struct {
 	// the variables in memory; see fastVariables.
 	variables map[string]any
 	points    int64 // cost of the operation
-	calls     int   // calls to the venue during the execution
+	calls     int   // number of calls to the venue during the execution
 
 	// deadline ends the execution. If deadline is zero, the deadline of the context applies.
 	deadline time.Time
@@ -111,7 +111,7 @@ func (o *operation) canonicalVariables() []byte {
 
 // prepare returns the operation of a request, or an error response without data. It compiles the document before it calls enter, so
 // an operation that waits for the compilation does not count as running. prepare writes the operation's name, document and cost to
-// log. The caller must call op.slot.end.
+// log. If op is not nil, the caller must call op.slot.end.
 func (e *engine) prepare(ctx context.Context, log *reqctx.Log, p *params, enter func(context.Context, *slot) error) (op *operation, rejected *graphql.Response) {
 	op = &operation{}
 	named, doc, err := e.find(ctx, p)
@@ -245,8 +245,8 @@ func (e *engine) executeInTime(ctx context.Context, op *operation) (resp *graphq
 	return e.respond(ctx, op, into, data, errs)
 }
 
-// tooManyCalls returns the error response of a query that needs too many calls. The error has the path of the first field whose
-// error is cause, if there is such a field.
+// tooManyCalls returns the error response of a query that needs too many calls. The parameter cause is the error to return. If errs
+// contains the same error for a field, the response contains the first such error, which has the path of the field.
 func (e *engine) tooManyCalls(ctx context.Context, cause error, errs []exec.Error) *graphql.Response {
 	for i := range errs {
 		if errors.Is(&errs[i], cause) {
@@ -265,9 +265,10 @@ func (o *operation) prefix() []byte {
 	return append(o.buffer.AvailableBuffer(), `{"data":`...)
 }
 
-// respond returns the response with errs and data. data begins with the bytes of into, which respond removes. If op.buffer is not
-// nil, respond writes the response to this buffer, and the caller may only compare the field Data of the result with nil. If the
-// errors make the response larger than op.room allows, respond returns an error response without data.
+// respond returns the response with errs and data. The bytes of data begin with those of into. respond removes these first bytes.
+// If op.buffer is not nil, respond writes the response to this buffer. The calling function must then use the field Data of the
+// result only to compare it with nil. If errors make the response larger than op.room.limit, respond replaces it by one error with
+// null data. If too little memory is left for the response, respond returns an error response without data.
 func (e *engine) respond(ctx context.Context, op *operation, into, data []byte, errs []exec.Error) *graphql.Response {
 	if len(errs) == 0 {
 		if op.buffer != nil {
@@ -312,10 +313,10 @@ func (e *engine) presented(ctx context.Context, errs []exec.Error) gqlerror.List
 	return list
 }
 
-// runPasses executes an operation repeatedly until set has fetched all keys that the operation reads, or until the response exceeds
-// room. It calls begin before the first fetch. If begin returns an httpError, runPasses stores the error in room.err and ends.
-// After the deadline, a last pass returns errors for the missing keys. If the deadline passed before the first fetch, ok is false.
-// If deadline is zero, the deadline of ctx applies.
+// runPasses executes an operation repeatedly until the loaders in set have fetched all keys that the operation reads, or until
+// room.err is set. It calls the function begin before the first fetch. If begin returns an httpError, runPasses stores the error in
+// room.err and ends. After the deadline, a last pass returns errors for the missing keys. If the deadline passed before the first
+// fetch, ok is false. If deadline is zero, the deadline of ctx applies.
 func runPasses(ctx context.Context, deadline time.Time, set *loaders.Set, room *room, begin func(context.Context) error, execute func() ([]byte, []exec.Error)) (data []byte, errs []exec.Error, ok bool) {
 	if data, errs = execute(); !set.Pending() || room.err != nil {
 		return data, errs, true

@@ -16,9 +16,9 @@ import (
 // eventReadTimeout bounds the time that an event waits for the venue.
 const eventReadTimeout = 3 * time.Second
 
-// subscribe starts a subscription for the members of g. The subscription lasts until ctx ends. next waits for the next response and
-// returns nil after the last response. It is not safe for concurrent use. If the first response has no data, the subscription did
-// not start. unknown is true if the subscription has ended because the venue does not know an id.
+// subscribe starts a subscription for the members of g. The subscription lasts until ctx ends. The function next waits for a
+// response and returns it, or nil after the last response. next is not safe for concurrent use. If the first response has no data,
+// the subscription did not start. The result unknown is true if the subscription has ended because the venue does not know an id.
 func (e *engine) subscribe(ctx context.Context, op *operation, g *fanout.Group) (next func() (resp *graphql.Response, unknown bool)) {
 	ended := false
 	failed := func(v any) *graphql.Response {
@@ -81,7 +81,7 @@ func (e *engine) event(ctx context.Context, stream *exec.Stream, g *fanout.Group
 	data, errs, ok := runPasses(ctx, time.Time{}, set, &room, awaitVenue, func() ([]byte, []exec.Error) {
 		if release == nil { // the limiter did not count the event while values were fetched
 			if release, err = e.eventLimiter.acquire(ctx); err != nil {
-				release = func() {} // continue without the limiter, because after the end of ctx the pass only reports missing keys
+				release = func() {} // ctx has ended, so this pass only returns errors for missing keys and needs no limiter
 			}
 		}
 		defer func() { release(); release = nil }()
@@ -96,8 +96,8 @@ func (e *engine) event(ctx context.Context, stream *exec.Stream, g *fanout.Group
 	return &graphql.Response{Data: data, Errors: e.presented(ctx, errs)}
 }
 
-// acquireEvent waits until eventLimiter admits an event and a client of the group may receive bytes again; see fanout.Group.Debt.
-// The caller must call release once.
+// acquireEvent waits until eventLimiter admits an event and at least one client of the group may receive bytes again; see
+// fanout.Group.Debt. The caller must call release once.
 func (e *engine) acquireEvent(ctx context.Context, g *fanout.Group) (release func(), err error) {
 	for {
 		if release, err = e.eventLimiter.acquire(ctx); err != nil {

@@ -17,7 +17,7 @@ import (
 )
 
 // ExplainHeader requests an explanation of the operation in the extensions of the response. On a WebSocket, clients send a member
-// with the name of the header in connection_init, or the member explain in the extensions of an operation.
+// with this name in the payload of connection_init, or the member explain in the extensions of an operation.
 const ExplainHeader = "X-Oddsgraph-Explain"
 
 // explanation is the member explain of extensions. Times are in milliseconds.
@@ -47,7 +47,7 @@ type explainedReads struct {
 	Stale   uint32 `json:"stale"`
 	Absent  uint32 `json:"absent"`
 	Misses  uint32 `json:"misses"`
-	Joined  uint32 `json:"joined"`           // misses that another operation was already fetching
+	Joined  uint32 `json:"joined"`           // misses for keys that another operation was already fetching
 	Excused uint32 `json:"excused"`          // misses that got a stale value because the venue failed
 	Shared  uint32 `json:"shared,omitempty"` // misses that were found in the cache of all replicas
 	// From counts the same keys by the source of their values.
@@ -81,7 +81,7 @@ type explainedBatch struct {
 	// Outcome is ok or an error code.
 	Outcome    string  `json:"outcome"`
 	BudgetWait float64 `json:"budgetWaitMs"` // wait for the rate limit
-	QueueWait  float64 `json:"queueWaitMs"`  // wait for earlier batches after BudgetWait
+	QueueWait  float64 `json:"queueWaitMs"`  // wait for earlier batches, from the end of BudgetWait
 	// Upstream is the time from the start of the first call to the end of the batch.
 	Upstream float64         `json:"upstreamMs"`
 	Calls    []explainedCall `json:"calls"`
@@ -192,7 +192,7 @@ var hintNames = []string{"Traceparent", ExplainHeader}
 const maxHint = 512
 
 // readHints returns the hints in the headers of a connection and in the payload of connection_init, or nil if there are none. The
-// payload overrides the headers. readHints ignores the case of names, and hints longer than maxHint.
+// payload overrides the headers. The case of names does not matter. readHints drops hints longer than maxHint.
 func readHints(before Hints, payload map[string]any) connectionHints {
 	var out connectionHints
 	for _, name := range hintNames {
@@ -231,7 +231,7 @@ func operationHints(connection Hints, extensions json.RawMessage) Hints {
 		return connection
 	}
 	m := &messageHints{connection: connection}
-	if json.Unmarshal(extensions, m) != nil { // the members have another meaning
+	if json.Unmarshal(extensions, m) != nil { // the members have other types, so they are not hints
 		return connection
 	}
 	return m

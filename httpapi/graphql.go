@@ -27,7 +27,7 @@ const CostHeader = "X-Oddsgraph-Cost"
 
 const (
 	allowedMethods = "GET, HEAD, POST, OPTIONS"
-	// varies lists the headers that a response depends on.
+	// varies lists the request headers that a response depends on.
 	varies = "Accept, Accept-Encoding, Authorization, " + CredentialsHeader
 	// writeTimeout bounds the time in which a client reads a response.
 	writeTimeout = 30 * time.Second
@@ -263,7 +263,7 @@ func (g *graphQL) readBody(w http.ResponseWriter, r *request) (*quota.Body, erro
 	}
 }
 
-// checkContentType returns an error unless the body is JSON in UTF-8.
+// checkContentType returns an error if a Content-Type names another media type than JSON or another charset than UTF-8.
 func checkContentType(value string) error {
 	if value == typeJSON {
 		return nil

@@ -159,7 +159,7 @@ func TestALargeBodyIsNotRead(t *testing.T) {
 	if w.Code != 413 || w.Header().Get("Connection") != "close" {
 		t.Errorf("%d %v", w.Code, w.Header())
 	}
-	// The server reads a body without a Content-Length up to the limit.
+	// The service stops reading a body without a Content-Length soon after the limit.
 	read := &countingReader{}
 	r = httptest.NewRequestWithContext(t.Context(), "POST", PathGraphQL, read)
 	r.Header.Set("Content-Type", "application/json")
@@ -182,7 +182,7 @@ func (c *countingReader) Read(b []byte) (int, error) {
 	return len(b), nil
 }
 
-// broken returns cfg with status as the resolver of serviceStatus.
+// broken returns cfg with the function status as the resolver of serviceStatus.
 func broken(t testing.TB, cfg Config, status func(context.Context) model.ServiceStatus) Config {
 	t.Helper()
 	cfg.Compiler = graph.NewCompiler(graph.Config{Resolvers: &resolvers.Resolver{Clock: market.SystemClock{}, Status: status}})
@@ -226,7 +226,8 @@ func TestTheTimeOfARequest(t *testing.T) {
 	}
 }
 
-// TestCostOnRequest checks that a response contains the cost if the request has CostHeader, and that caches must not store it.
+// TestCostOnRequest checks that a response contains the cost only if the request has CostHeader. Caches must not store such a
+// response.
 func TestCostOnRequest(t *testing.T) {
 	h := New(testConfig(t))
 	const query = `{"query":"{ tokenPrices(tokenIds: [\"1\"]) { price } }"}`
@@ -296,7 +297,8 @@ func TestDeferIsUnknown(t *testing.T) {
 	}
 }
 
-// TestCompression checks the responses to many clients at once in every content coding. Short responses must not be compressed.
+// TestCompression sends concurrent requests for every content coding and checks the responses. Short responses must not be
+// compressed.
 func TestCompression(t *testing.T) {
 	version := strings.Repeat("0123456789 abcdefghij ", 200)
 	h := New(broken(t, testConfig(t), func(context.Context) model.ServiceStatus { return model.ServiceStatus{Version: version} }))
@@ -334,7 +336,7 @@ func TestCompression(t *testing.T) {
 	}
 }
 
-// stuck is a client that does not read.
+// stuck is a ResponseWriter whose Write blocks, as for a client that does not read, until the test closes the channel named read.
 type stuck struct {
 	*httptest.ResponseRecorder
 	writing, read chan struct{}

@@ -25,7 +25,7 @@ func guessKey(n int) string {
 	return base64.StdEncoding.EncodeToString(fmt.Appendf(nil, `{"apiKey":"guess-%d"}`, n))
 }
 
-// firstEvent posts a request with credentials for an event stream, and returns the first event.
+// firstEvent requests an event stream with credentials and returns the data of the first event.
 func firstEvent(t *testing.T, url, credentials, body string) string {
 	t.Helper()
 	r, err := http.NewRequestWithContext(t.Context(), http.MethodPost, url, strings.NewReader(body))
@@ -49,8 +49,8 @@ func firstEvent(t *testing.T, url, credentials, body string) string {
 	return ""
 }
 
-// TestGuessesOfSubscriptionsAreBounded checks that one address can subscribe with at most 20 unknown credentials at once. Further
-// credentials are accepted later only if the venue has accepted the first ones.
+// TestGuessesOfSubscriptionsAreBounded checks that one address can subscribe with at most 20 unknown credentials at once. Later,
+// other credentials must be accepted only if the venue has accepted the first 20.
 func TestGuessesOfSubscriptionsAreBounded(t *testing.T) {
 	const query = `subscription { balanceChanged(address: \"` + testAddress + `\") { reason } }`
 	for _, transport := range []string{transportWebSocket, transportEvents} {
@@ -98,8 +98,8 @@ func TestGuessesOfSubscriptionsAreBounded(t *testing.T) {
 	}
 }
 
-// TestAFieldThatFailsDoesNotMakeAGuess checks that the venue's acceptance of credentials counts although another field of the query
-// failed.
+// TestAFieldThatFailsDoesNotMakeAGuess sends a query with two fields. One field reads an account, and the other fails. If the venue
+// accepts the credentials for the first field, they must count as accepted.
 func TestAFieldThatFailsDoesNotMakeAGuess(t *testing.T) {
 	for _, accepted := range []bool{false, true} {
 		cfg := testConfig(t)

@@ -28,9 +28,9 @@ const (
 	PathReady   = "/readyz"
 )
 
-// MinIncoming is the lower bound of the limit on the memory in bytes for the bodies and messages of all clients. The limit is four
-// times the maximum size of a body or message if that is more. One client may use three quarters of the memory. A body may need
-// twice its size while the service reads it.
+// MinIncoming is the number of bytes of memory for the bodies and messages of all clients. If four times the maximum size of a body
+// or message is more than MinIncoming, the clients may use that much. One client may use three quarters of the memory. A body may
+// need twice its size while the service reads it.
 const MinIncoming = 32 << 20
 
 // Config configures an API.
@@ -52,11 +52,11 @@ type Config struct {
 	EventsPerSecond int
 	// A subscription to a list of ids is split into one execution for each id while all subscriptions together have at most
 	// SplitExecutions executions. If there are more executions, one execution serves the whole list. If SplitExecutions is 0, the
-	// number is 4,000.
+	// maximum is 4,000.
 	SplitExecutions int
 	// Operations bounds the number of operations that execute and, separately, the number of operations that wait for the venue.
-	// Operations beyond these numbers wait in one of two queues. Queue bounds the length of each queue, and QueueTimeout bounds the
-	// time in a queue.
+	// Each of the two limits has a queue for further operations. Queue bounds the length of each queue, and QueueTimeout bounds the
+	// time in it.
 	Operations, Queue int
 	QueueTimeout      time.Duration
 	// ResponseBytes bounds the size of the response cache in bytes; 0 disables the cache.
@@ -137,7 +137,7 @@ func (a *API) Flush() (responses int) {
 	return responses
 }
 
-// Forget removes the cached responses for these credentials.
+// Forget removes the cached responses to requests with the credentials c.
 func (a *API) Forget(c *market.Credentials) {
 	if cached := a.transports.engine.responses; cached != nil {
 		cached.Forget(c)

@@ -21,11 +21,11 @@ import (
 )
 
 const (
-	// CredentialsHeader contains a client's credentials for the venue: a JSON object in base64. Only the venue knows the meaning of
-	// the object's members.
+	// CredentialsHeader is the header with a client's credentials for the venue: a JSON object in base64. Only the venue knows the
+	// meaning of the object's members.
 	CredentialsHeader = "X-Venue-Credentials"
-	// authorization contains a bearer token, which a client may send instead of credentials. The token identifies an account that
-	// the service knows.
+	// authorization is the header with a bearer token, which a client may send instead of credentials. The token identifies an
+	// account that the service knows.
 	authorization = "Authorization"
 	maxBearer     = 8192 // maximum length of a bearer token in bytes
 )
@@ -42,8 +42,8 @@ type Refusals interface {
 	Check(client netip.Addr, key auth.Key) error
 	// Refused counts a request whose key was refused.
 	Refused(client netip.Addr, key auth.Key)
-	// Guess counts a read with credentials that the venue has not accepted yet. The caller must call end once and report whether
-	// the venue accepted the credentials.
+	// Guess counts a read with credentials that the venue has not accepted yet. It returns an error if there were too many such
+	// reads. Without an error, the caller must call end once and report whether the venue accepted the credentials.
 	Guess(client netip.Addr, key auth.Key) (end func(accepted bool), err error)
 }
 
@@ -175,7 +175,7 @@ func (i *identities) fromInit(ctx context.Context, payload map[string]any, clien
 }
 
 // identify returns a context with the identity of the credentials or of the bearer token. If both are empty, the identity contains
-// only the address client. With an error, identify returns a context without an identity.
+// only the client's address. With an error, identify returns a context without an identity.
 func (i *identities) identify(ctx context.Context, client netip.Addr, credentials, bearer []string) (requestContext, error) {
 	nobody, id := requestContext{Context: ctx}, identity{client: client}
 	switch {
@@ -294,7 +294,7 @@ type guess struct {
 	end  func(accepted bool)
 }
 
-// begin calls the method guess of identities and returns its error. If there is no error, begin calls settle(false) when ctx ends.
+// begin calls i.guess and returns its error. If there is no error, begin calls settle(false) when ctx ends.
 func (g *guess) begin(ctx context.Context, i *identities) (err error) {
 	if g.end, err = i.guess(ctx); err != nil {
 		return err

@@ -71,7 +71,7 @@ func newTestIdentities(t testing.TB) (who *identities, revoke func(), clock *hel
 // encodedCredentials are credentials for the venue that a client sends.
 var encodedCredentials = base64.StdEncoding.EncodeToString([]byte(`{"apiKey":"of-the-caller"}`))
 
-// says describes the identity in ctx, or an error.
+// says describes the identity in ctx, or err if it is not nil.
 func says(ctx context.Context, err error) string {
 	if err != nil {
 		return string(market.CodeOf(err))
@@ -305,7 +305,7 @@ func TestGuessesAreBounded(t *testing.T) {
 	}
 }
 
-// TestRevocation checks that the context of an operation ends when its account is revoked.
+// TestRevocation checks that the context of a request ends when its account is revoked.
 func TestRevocation(t *testing.T) {
 	who, revoke, _ := newTestIdentities(t)
 	r := httptest.NewRequestWithContext(t.Context(), "GET", "/", nil)

@@ -14,7 +14,7 @@ import (
 
 // limiter bounds the number of running operations and of operations that wait to run. quota.Fair decides whether another operation
 // of a client may run or wait. When an operation ends, the limiter admits an operation of the waiting client with the fewest
-// running operations. All addresses of a quota.Network are one client.
+// running operations. Addresses with the same quota.Network count as one client.
 type limiter struct {
 	operations, queue int
 	timeout           time.Duration

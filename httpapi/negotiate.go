@@ -122,7 +122,7 @@ var encodings = []string{"br", "zstd", "gzip"}
 
 // negotiateEncoding returns the content coding for the lines of an Accept-Encoding header. It chooses the offered coding with the
 // highest quality, and at equal quality the coding that is first in encodings. The result is "", no content coding, if the client
-// accepts no offered coding or gives identity a higher quality.
+// accepts no offered coding, or gives identity a higher quality than every offered coding.
 func negotiateEncoding(lines, offered []string) string {
 	const unset = -1
 	qs, all, identity := [3]float64{unset, unset, unset}, float64(unset), float64(unset)

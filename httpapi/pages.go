@@ -128,7 +128,8 @@ var (
 	noSniffing = []string{"nosniff"}
 	noReferrer = []string{"no-referrer"}
 	noContent  = []string{"default-src 'none'; frame-ancestors 'none'"}
-	// pagePolicy allows a page to load only from this service, and forbids frames.
+	// pagePolicy allows a page to load files only from this service, and images also from data: URLs. No site may show the page in
+	// a frame.
 	pagePolicy = []string{"default-src 'none'; script-src 'self'; style-src 'self'; font-src 'self'; img-src 'self' data:; " +
 		"connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"}
 )

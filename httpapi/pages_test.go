@@ -89,7 +89,7 @@ func TestThePlainPage(t *testing.T) {
 	}
 }
 
-// TestThePolicyOfPages checks that the Content-Security-Policy allows the service's own files and data: images only.
+// TestThePolicyOfPages checks that the Content-Security-Policy allows only the service's own files, and images from data: URLs.
 func TestThePolicyOfPages(t *testing.T) {
 	api := New(pagesConfig(t, true))
 	for _, path := range []string{"/", "/live", "/plain"} {

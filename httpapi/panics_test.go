@@ -66,7 +66,7 @@ func jumpyAt(n int64) func(cfg *Config) {
 	}
 }
 
-// journal is a concurrent log buffer.
+// journal collects log lines. It is safe for concurrent use.
 type journal struct {
 	mu sync.Mutex
 	b  bytes.Buffer
@@ -84,8 +84,8 @@ func (j *journal) String() string {
 	return j.b.String()
 }
 
-// converse sends messages on a WebSocket and collects the received messages. It returns their text as soon as the text contains
-// mark. If the WebSocket is closed before, the text ends with the error.
+// converse sends messages on a WebSocket and collects the received messages. It returns their text as soon as the text contains the
+// given mark. If the WebSocket is closed earlier, the text ends with the error.
 func converse(t *testing.T, url, mark string, messages ...string) string {
 	t.Helper()
 	return converseAs(t, url, encodedCredentials, mark, messages...)
@@ -117,8 +117,8 @@ func converseAs(t *testing.T, url, credentials, mark string, messages ...string)
 	return heard.String()
 }
 
-// TestPanics checks that a panic in any goroutine that runs operations gives the client an error without details, is logged once
-// with its stack, and does not affect the next operation.
+// TestPanics makes an operation panic in each goroutine that runs operations. The client must get an error without details, and the
+// next operation must succeed. The log must have one line for each panic, with the stack.
 func TestPanics(t *testing.T) {
 	const query, status = `{"query":"{ serviceStatus { version } }"}`, `{"query":"subscription { streamStatusChanged { state } }"}`
 	until := func(end string) func(body string) func(t *testing.T, url string) string {

@@ -58,7 +58,8 @@ func parseParams(body []byte) (*params, error) {
 	return p, nil
 }
 
-// read reads all members. wrong is the error of the first invalid member. ok is false if the text is not a JSON object.
+// read reads all members. The result wrong is the error of the first invalid member, or nil. ok is false if the text is not a JSON
+// object.
 func (p *params) read(r *jsonReader) (wrong error, ok bool) {
 	if start, err := r.ReadToken(); err != nil || start.Kind() != '{' {
 		return nil, false
@@ -87,7 +88,7 @@ func (p *params) read(r *jsonReader) (wrong error, ok bool) {
 	return wrong, err == io.EOF
 }
 
-// member is a member of a request.
+// member is a member of the JSON object of a request.
 type member uint8
 
 const (
@@ -101,7 +102,8 @@ const (
 
 var memberNames = [otherMember]string{"query", "operationName", "documentId", "variables", "extensions"}
 
-// memberOf returns the member with a name, which is a JSON string with its quotes. It returns otherMember for an unknown name.
+// memberOf returns the member with a name, or otherMember for an unknown name. The parameter quoted is the name as a JSON string
+// with its quotes.
 func memberOf(quoted jsontext.Value) member {
 	name := quoted[1 : len(quoted)-1]
 	if bytes.IndexByte(name, '\\') >= 0 {

@@ -16,7 +16,7 @@ func TestParams(t *testing.T) {
 	for _, test := range []struct {
 		body string
 		want params
-		says string // of an error
+		says string // part of the error
 	}{
 		{body: `{"query":"{a}"}`, want: params{Query: "{a}"}},
 		{body: " \r\n\t{ \"query\" : \"{a}\" , \"operationName\":\"A\" } ", want: params{Query: "{a}", OperationName: "A"}},

@@ -17,9 +17,9 @@ import (
 // because each part needs memory.
 const maxParts = 100
 
-// listVariable returns the name of the variable with the list of ids of a subscription whose events concern one id each. It returns
-// "" for other operations. It also returns "" if the document uses the variable twice, because the ids could then change the
-// content of an event.
+// listVariable returns the name of the variable that contains the ids of a subscription, if each event of the subscription concerns
+// one id. It returns "" for other operations. It also returns "" if the document uses the variable twice, because the ids could
+// then change the content of an event.
 func listVariable(doc *ast.QueryDocument, op *ast.OperationDefinition) string {
 	if op.Operation != ast.Subscription || len(op.SelectionSet) != 1 {
 		return ""
@@ -82,8 +82,8 @@ func usesOf(variable string, v *ast.Value) (n int) {
 }
 
 // parts splits a subscription to a list of ids into one part for each id. Subscriptions whose lists contain the same id share the
-// execution of its part. parts returns nil for a subscription that must be executed as a whole, because the client has credentials,
-// the list is empty, invalid or longer than maxParts, or an event may concern several ids.
+// execution of its part. parts returns nil if the subscription must be executed as a whole, because the client has credentials or
+// an event may concern several ids. It also returns nil if the list is empty, invalid or longer than maxParts.
 func (s *subscriptions) parts(ctx context.Context, op *operation) []fanout.Part {
 	name := op.plan.list
 	if name == "" || reqctx.CredentialsFrom(ctx) != nil {

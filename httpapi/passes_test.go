@@ -38,7 +38,8 @@ func (q carelessQuery) Token(ctx context.Context, id string) (*model.Token, erro
 	return q.QueryResolver.Token(ctx, id)
 }
 
-// shelf is a source with some prices in memory. Its Fetch returns all other prices, but an error for the token "bad".
+// shelf is a source with some prices in memory. Its Fetch returns a price for every token except "bad", for which it returns an
+// error.
 type shelf struct {
 	memory
 	held    []string

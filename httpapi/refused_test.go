@@ -23,7 +23,7 @@ var wrongArguments = func() string {
 	return string(body)
 }()
 
-// TestRefusalsAreShort checks that a response with the longest errors has at most quota.FreeBytes.
+// TestRefusalsAreShort checks that a response with many long errors has at most quota.FreeBytes.
 func TestRefusalsAreShort(t *testing.T) {
 	h := New(testConfig(t))
 	for _, accept := range []string{typeResponse, typeJSON, typeEvents} {

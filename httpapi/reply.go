@@ -61,7 +61,7 @@ type reply struct {
 	cacheable  bool          // true if caches may store the response to a GET
 }
 
-// write sends a response. op is nil if no operation was executed. The caller must settle room afterwards.
+// write sends a response. op is nil if no operation was executed. The caller must call room.settle(0) afterwards.
 func (g *graphQL) write(w http.ResponseWriter, r *request, log *reqctx.Log, media string, status int, resp *graphql.Response, op *operation, room *room) {
 	g.engine.setOutcome(r.Context(), log, resp.Errors)
 	var buf *bytes.Buffer
@@ -86,7 +86,7 @@ func (g *graphQL) write(w http.ResponseWriter, r *request, log *reqctx.Log, medi
 	putBuffer(out.buffer)
 }
 
-// writeCached sends a response from the response cache. The caller must settle room afterwards.
+// writeCached sends a response from the response cache. The caller must call room.settle(0) afterwards.
 func (g *graphQL) writeCached(w http.ResponseWriter, r *request, log *reqctx.Log, cached *respcache.Response, room *room) {
 	out := reply{responseMeta: metaOf(cached), body: cached.Body, cached: cached, cacheable: true}
 	var errs gqlerror.List
@@ -97,7 +97,7 @@ func (g *graphQL) writeCached(w http.ResponseWriter, r *request, log *reqctx.Log
 	g.send(w, r, log, &out, room)
 }
 
-// The values of headers that are the same in all responses. Nobody may change them.
+// The values of headers that many responses share. They must not be changed.
 var (
 	variesHeader  = []string{varies}
 	noStoreHeader = []string{noStore}
@@ -180,8 +180,8 @@ func (out *reply) notModified(h http.Header, r *request, encoding string) bool {
 	return true
 }
 
-// encode returns the body in a content coding, or unchanged if encoding is "", and sets room to the size of the result. It also
-// removes the body from the reply, so that an uncompressed body can be garbage collected.
+// encode returns the body in a content coding, or unchanged if encoding is "". It adjusts the reservation in room to the result. It
+// also removes the body from the reply, so that an uncompressed body can be garbage collected.
 func (out *reply) encode(encoding string, room *room) (body []byte) {
 	body = out.body
 	switch {

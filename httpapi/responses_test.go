@@ -240,7 +240,8 @@ func TestATextThatIsNoLongerTrusted(t *testing.T) {
 	}
 }
 
-// TestRepeatedRequestsKeepTheirDocument checks that cached responses to a persisted query keep the query registered.
+// TestRepeatedRequestsKeepTheirDocument checks that a persisted query stays registered while clients repeat it, even if their
+// responses come from the cache.
 func TestRepeatedRequestsKeepTheirDocument(t *testing.T) {
 	cfg, _ := keeping(t)
 	d, err := persisted.Open(persisted.Config{Mode: persisted.ModeOff, AutomaticBytes: 700})

@@ -33,7 +33,7 @@ type events struct {
 	open    atomic.Int64
 	streams sync.WaitGroup
 	closed  chan struct{}
-	// mu prevents new streams after closed is closed, so that streams.Wait waits for all streams.
+	// mu prevents new streams after a call of close, so that streams.Wait waits for all streams.
 	mu sync.Mutex
 }
 
@@ -48,7 +48,7 @@ func (e *events) close() {
 	close(e.closed)
 }
 
-// begin counts a stream. After close it returns an httpError.
+// begin counts a stream. After a call of close it returns an httpError.
 func (e *events) begin() error {
 	e.mu.Lock()
 	defer e.mu.Unlock()

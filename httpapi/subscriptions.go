@@ -51,8 +51,8 @@ func (s *subscriptions) chargeTo(ctx context.Context, m *fanout.Member) {
 	m.SetMemory(s.engine.outgoing, quota.Network(identityFrom(ctx).client))
 }
 
-// start starts an operation that sends its responses to m. For a query or mutation it returns the function once, which the caller
-// must run on a goroutine. rejected is an error response without data, or nil.
+// start starts an operation that sends its responses to m. For a query or mutation, the result once is a function that the caller
+// must run on a goroutine. For a subscription, once is nil. rejected is an error response without data, or nil.
 func (s *subscriptions) start(ctx context.Context, log *reqctx.Log, p *params, m *fanout.Member) (once func(ctx context.Context), rejected *graphql.Response) {
 	defer s.engine.catch(ctx, func(r *graphql.Response) { once, rejected = nil, r })
 	op, rejected := s.prepare(ctx, log, p)
@@ -249,6 +249,7 @@ type execution struct {
 	ctx    context.Context
 	next   func() (resp *graphql.Response, unknown bool)
 	// last contains the errors that ended the subscription. event is the response for members that remain subscribed to other ids.
+	// event is nil if the subscription ended for another reason than an unknown id.
 	last, event []byte
 }
 
@@ -267,7 +268,7 @@ func (x *execution) Next() (payload []byte, ok bool) {
 		payload, ok = nil, false
 	})
 	resp, unknown := x.next()
-	if resp == nil || x.ctx.Err() != nil { // all members have left
+	if resp == nil || x.ctx.Err() != nil { // the subscription has ended, or all members have left
 		return nil, false
 	}
 	if resp.Data == nil { // an error that ends the subscription

@@ -23,17 +23,17 @@ type Sockets struct {
 
 // Stats are figures of operations, subscriptions, connections and the response cache.
 type Stats struct {
-	// Executing is the number of running operations of all transports, including operations that wait for the venue. Waiting is
-	// the number of operations in the queue.
+	// Executing is the number of running operations of all transports, including operations that wait for the venue. Waiting is the
+	// number of operations in the two queues that Config.Queue bounds.
 	Executing, Waiting int
-	// Compiling is the number of documents that are being parsed, validated and compiled. CompilingLater is the number of
-	// documents in the queue.
+	// Compiling is the number of documents that are being parsed, validated and compiled. CompilingLater is the number of documents
+	// that wait to be compiled.
 	Compiling, CompilingLater int
 	Groups                    fanout.Stats
 	Sockets                   graphqlws.Stats
 	// Streams is the number of open event streams.
 	Streams int
-	// Refused counts connections and operations that were refused because of a client's quota.
+	// Refused counts connections and operations that were refused because a client had reached one of its limits.
 	Refused uint64
 	// Crowded counts bodies and messages that were refused because the memory that all clients share for them was used up.
 	Crowded uint64

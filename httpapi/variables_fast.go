@@ -8,8 +8,9 @@ import (
 	"github.com/vektah/gqlparser/v2/ast"
 )
 
-// fastVariables decodes the common forms of a query's variables: strings, lists of strings, booleans and integers. For these forms
-// it is equivalent to the function variables, which decodes all forms and reports errors. fastVariables is immutable.
+// fastVariables decodes the common forms of a query's variables: strings, lists of strings, booleans and integers. For all other
+// forms, engine.compile calls the general decoder in variables.go, which also reports errors. Both decoders return equal values,
+// but this one returns a list of strings as a []string, and the general decoder returns it as a []any. fastVariables is immutable.
 type fastVariables []fastVariable
 
 type fastVariable struct {
@@ -17,7 +18,8 @@ type fastVariable struct {
 	form fastKind
 	// words are the values of an enum; nil for other types.
 	words ast.EnumValueList
-	// needed is true if the variable is non-null or has a default value. If its value is missing, read returns false.
+	// needed is true if the variable is non-null or has a default value. If the value of a needed variable is missing,
+	// fastVariables.read returns false.
 	needed bool
 }
 
@@ -31,8 +33,9 @@ const (
 	intKind
 )
 
-// newFastVariables returns the decoder of a query, or nil if a variable has a type that the decoder does not support. It returns
-// nil for mutations and subscriptions. The decoded values of a subscription would keep the whole text in memory for long.
+// newFastVariables returns the decoder of a query, or nil if a variable has a type that the decoder does not support. It also
+// returns nil for a mutation or a subscription. A subscription lasts long, and its decoded values would keep the text of all its
+// variables in memory.
 func newFastVariables(schema *ast.Schema, op *ast.OperationDefinition) fastVariables {
 	if op.Operation != ast.Query {
 		return nil
@@ -61,9 +64,9 @@ func newFastVariables(schema *ast.Schema, op *ast.OperationDefinition) fastVaria
 	return s
 }
 
-// read reads the variables from a JSON object or "". ok is false if the decoder does not support the object: s is nil, the object
-// contains a backslash, a needed variable is missing, a name is unknown or repeated, or a value has another form. The strings in
-// values share the memory of object.
+// read reads the variables from a JSON object or "". ok is false if s is nil, if the object contains a backslash, or if a needed
+// variable is missing. ok is also false if a name is unknown or repeated, or if the decoder does not support a value. The strings
+// in values share the memory of object.
 func (s fastVariables) read(object string) (values map[string]any, ok bool) {
 	if s == nil || strings.IndexByte(object, '\\') >= 0 {
 		return nil, false
@@ -136,13 +139,13 @@ func (v *fastVariable) read(r *fastReader) any {
 	return nil
 }
 
-// texts reads a list of strings. ok is false if the value is not such a list, or if it contains a string that is no value of the
-// variable's enum.
+// texts reads a list of strings. ok is false if the value is not a list of strings, or if the variable does not allow one of the
+// strings.
 func (v *fastVariable) texts(r *fastReader) (list []string, ok bool) {
 	if !r.next('[') {
 		return nil, false
 	}
-	end := max(strings.IndexByte(string(*r), ']'), 0) // a string may contain a bracket, so the list may be longer
+	end := max(strings.IndexByte(string(*r), ']'), 0) // estimates the end of the list, because a string may contain a bracket
 	list = make([]string, 0, strings.Count(string((*r)[:end]), `"`)/2)
 	for !r.next(']') {
 		text, ok := r.text()
@@ -155,7 +158,7 @@ func (v *fastVariable) texts(r *fastReader) (list []string, ok bool) {
 	return list, true
 }
 
-// allows reports whether the variable may have a value.
+// allows reports whether a text is a valid value of the variable: one of the words of an enum, or any text for other types.
 func (v *fastVariable) allows(text string) bool {
 	return v.words == nil || v.words.ForName(text) != nil
 }
@@ -190,7 +193,7 @@ func (r *fastReader) text() (text string, ok bool) {
 	return text, true
 }
 
-// literal reads a number, true, false or null. For any other value it returns some other text.
+// literal reads a number, true, false or null. For any other value it returns a text that is none of these.
 func (r *fastReader) literal() string {
 	r.next(0)
 	end := max(strings.IndexAny(string(*r), ",]} \t\r\n"), 0)

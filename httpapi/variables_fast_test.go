@@ -36,7 +36,7 @@ func simpleOperation(t testing.TB, declared string) *ast.OperationDefinition {
 	return doc.Operations[0]
 }
 
-// alike converts a []string to []any, the type that the function variables returns.
+// alike converts a []string to []any, the type that the general decoder returns for a list.
 func alike(v any) any {
 	list, ok := v.([]string)
 	if !ok {
@@ -49,7 +49,7 @@ func alike(v any) any {
 	return out
 }
 
-// sameVariables fails if fastVariables and the function variables return different values. simple reports whether fastVariables
+// sameVariables fails the test if fastVariables and the general decoder return different values. simple is true if fastVariables
 // supports the values.
 func sameVariables(t *testing.T, op *ast.OperationDefinition, declared, raw string) (simple bool) {
 	t.Helper()
@@ -195,7 +195,7 @@ func randomDeclaration(r *rand.Rand) string {
 	return strings.Join(declared, ", ")
 }
 
-// TestFastVariablesEqualTheLibrarys compares fastVariables with the function variables for random declarations and values.
+// TestFastVariablesEqualTheLibrarys compares fastVariables with the general decoder for random declarations and values.
 func TestFastVariablesEqualTheLibrarys(t *testing.T) {
 	r, simple := rand.New(rand.NewPCG(1, 2)), 0
 	for range 60_000 {
@@ -212,7 +212,7 @@ func TestFastVariablesEqualTheLibrarys(t *testing.T) {
 	}
 }
 
-// FuzzFastVariables compares fastVariables with the function variables for any object.
+// FuzzFastVariables compares fastVariables with the general decoder for any JSON object.
 func FuzzFastVariables(f *testing.F) {
 	for _, seed := range []string{`{"a":"b","b":["c"],"c":1,"d":true,"e":"A"}`, `{"b":[" ","]"] , "c" : -0}`, `{"e":"a"}`, `{"d":null}`} {
 		f.Add(seed)

@@ -20,7 +20,7 @@ type listeners struct {
 	arrived chan struct{}
 }
 
-// listen connects n clients and starts one subscription for each. size is the size of the largest frame in bytes.
+// listen connects n clients and starts one subscription for each. The parameter size is the size of the largest frame in bytes.
 func listen(t testing.TB, address, query string, n, size int) *listeners {
 	l := &listeners{t: t, arrived: make(chan struct{}, 1)}
 	for range n {

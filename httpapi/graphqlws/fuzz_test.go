@@ -14,7 +14,7 @@ import (
 )
 
 // FuzzMessages sends each line of the input as a message, and then a ping. It checks that the client gets only messages of the
-// protocol until it gets the pong or is closed with an expected code.
+// protocol until it gets the pong, or until the server closes the connection with an expected code.
 func FuzzMessages(f *testing.F) {
 	for _, seed := range []string{
 		initialise, pinging, `{"type":"pong"}`, subscribing("1", "query"), subscribing("1", "refused"), subscribing("", "query"),

@@ -7,11 +7,11 @@ import (
 )
 
 const (
-	// readBuffer and writeBuffer are the sizes of a socket's buffers in bytes. A larger message needs another system call. The
-	// buffers of net/http have 4 KiB each and would be most of the memory of an idle socket.
+	// readBuffer and writeBuffer are the sizes of a socket's buffers in bytes. A message that is larger than a buffer needs more
+	// than one system call. The buffers of net/http have 4 KiB each and would be most of the memory of an idle socket.
 	readBuffer, writeBuffer = 512, 2 << 10
-	// sendBuffer limits the bytes in the kernel that a client has not acknowledged. Linux doubles the value. The listener limits
-	// only unsent bytes, and not the bytes that were sent to a client that acknowledges nothing.
+	// sendBuffer limits the bytes in the kernel that a client has not acknowledged. Linux doubles the value. The listener of
+	// package quota limits the bytes that were not sent. sendBuffer also limits the bytes that were sent but not acknowledged.
 	sendBuffer = 128 << 10
 )
 

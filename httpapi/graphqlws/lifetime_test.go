@@ -247,8 +247,8 @@ func TestEndlessFrame(t *testing.T) {
 	s.awaitSockets(0)
 }
 
-// TestSlowMessage checks that the server closes a client that sends an endless message, but not a client that is silent between
-// messages.
+// TestSlowMessage checks that the server disconnects a client that sends an endless message, but not a client that is silent
+// between messages.
 func TestSlowMessage(t *testing.T) {
 	s := serve(t, graphqlws.Config{WriteTimeout: 500 * time.Millisecond}, newOperator())
 	slow, idle := s.raw(), s.raw()
@@ -351,8 +351,8 @@ func TestDrainCompleted(t *testing.T) {
 	receive(t, drained)
 }
 
-// TestDrainEnds checks that Drain returns soon after its context ends, even if an operation is running, one client does not
-// answer, one does not read, and one sends an endless frame.
+// TestDrainEnds drains a server with a running operation and three bad clients: one does not answer, one does not read, and one
+// sends an endless frame. Drain must return soon after its context ends.
 func TestDrainEnds(t *testing.T) {
 	o := newOperator()
 	s := serve(t, graphqlws.Config{}, o)

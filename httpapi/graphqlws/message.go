@@ -18,9 +18,9 @@ import (
 const (
 	// maxID is the greatest length of an operation's id in bytes.
 	maxID = 128
-	// maxEcho is the size in bytes of a ping's payload above which the pong does not repeat the payload.
+	// maxEcho is the greatest size in bytes of a ping's payload that the pong repeats.
 	maxEcho = 1 << 10
-	// maxPooled is the capacity in bytes above which a buffer does not return to a pool.
+	// maxPooled is the greatest capacity in bytes of a buffer that returns to a pool.
 	maxPooled = 64 << 10
 )
 
@@ -146,7 +146,7 @@ func quote(id string) []byte {
 	return b
 }
 
-// failed returns the frame that ends an operation with errors. errors is a JSON list.
+// failed returns the frame that ends an operation with errors. The parameter errors is a JSON list.
 func failed(id string, errors []byte) []byte {
 	return fmt.Appendf(nil, `{"id":%s,"type":"error","payload":%s}`, quote(id), errors)
 }

@@ -85,8 +85,8 @@ type Config struct {
 // Stats are the present gauges of a server, and its counters since the start.
 type Stats struct {
 	Sockets, Operations int
-	// Accepted counts all sockets. Silent counts sockets that were closed because the client was silent. Slow counts sockets that
-	// were closed because the client did not read.
+	// Accepted counts all sockets that were opened. Silent counts sockets that were closed because the client was silent. Slow
+	// counts sockets that were closed because the client did not read.
 	Accepted, Silent, Slow uint64
 	// Crowded counts sockets that were closed because the client left too much output unread.
 	Crowded uint64

@@ -14,7 +14,7 @@ import (
 	"oddsgraph/internal/feed/follow"
 )
 
-// expect reads a frame and compares it.
+// expect reads a frame and checks that its payload equals want.
 func (r *raw) expect(want string) {
 	r.t.Helper()
 	if _, payload, err := r.hear(); err != nil || string(payload) != want {
@@ -81,8 +81,8 @@ func TestDrainOfSeveralOperations(t *testing.T) {
 	})
 }
 
-// TestWaitingResults checks that ten operations of a socket execute concurrently, and the eleventh when a result has been
-// written.
+// TestWaitingResults checks that ten operations of a socket execute concurrently. The eleventh must start when the result of one of
+// them has been written.
 func TestWaitingResults(t *testing.T) {
 	inBubble(t, graphqlws.Config{}, func(t *testing.T, _ *graphqlws.Server, o *operator, r *raw) {
 		begun := func(want int) {

@@ -134,7 +134,7 @@ func (k *socket) send(op *operation) bool {
 // put writes a frame. It returns false when the connection is broken.
 func (k *socket) put(frame []byte) bool {
 	k.writeStart.Store(monotonic())
-	// A write deadline would cost eleven allocations. Instead, check closes the connection if a write takes too long.
+	// A write deadline would cost eleven allocations. Instead, socket.check closes the connection if a write takes too long.
 	err := k.conn.Write(context.Background(), websocket.MessageText, frame)
 	k.writeStart.Store(0)
 	if err != nil {

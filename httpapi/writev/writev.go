@@ -42,7 +42,7 @@ func (l listener) Accept() (net.Conn, error) {
 }
 
 // Write writes the whole body of the response to w. ctx is the context of the request. Only the header may have been written
-// before. If the body fits into net/http's buffer, or if Listener has not accepted the connection of the request, Write only calls
+// before. If the body fits into net/http's buffer, or if no listener of this package accepted the connection, Write only calls
 // w.Write.
 func Write(ctx context.Context, w io.Writer, body []byte) (int, error) {
 	if len(body) < buffered {
