@@ -18,7 +18,7 @@ const adminShutdown = time.Second
 // responseKind is the kind that operators name to flush the cache of whole responses.
 const responseKind = "response"
 
-// openAdmin binds the private address. It returns a nil server if the address is "off".
+// openAdmin binds the private address. It returns a nil server if the address is config.Off.
 func (s *App) openAdmin(address string) (*Server, error) {
 	if address == config.Off {
 		return nil, nil
@@ -30,12 +30,12 @@ func (s *App) openAdmin(address string) (*Server, error) {
 	if err != nil {
 		return nil, err
 	}
-	l.HTTP.ReadTimeout = 0 // a profile takes as long as its parameter says
+	l.HTTP.ReadTimeout = 0 // a profile takes as long as the request says
 	return l, nil
 }
 
-// flush removes the cached entries of a kind, or only those of a key of this kind, and returns their number. It does not log the
-// key, because an operator may have pasted a secret by mistake.
+// flush removes the cached entries of a kind and returns their number. If key is not "", it removes only the entries of this key.
+// flush does not log the key, because an operator may have pasted a secret by mistake.
 func (s *App) flush(kind, key string) (entries int, err error) {
 	kinds := []string{responseKind}
 	for _, k := range s.Cache.Stats() {

@@ -27,7 +27,7 @@ type App struct {
 	log    *slog.Logger
 	Demo   *demoVenue // nil without an embedded demo venue
 	Client venue.Driver
-	driver string // the name of Client
+	driver string // name of the driver of Client
 	// currency is the unit of the venue's money; nil if the unit is unknown.
 	currency *string
 	// unsupported are the names of the endpoints that Client does not serve.
@@ -52,7 +52,7 @@ type App struct {
 	readiness      readiness
 	clock          market.Clock
 	started        time.Time
-	// draining is set when the shutdown begins. The service still accepts requests until delay has passed.
+	// draining is set when the shutdown begins. From then on, the service still accepts requests for the duration delay.
 	draining atomic.Bool
 	delay    time.Duration
 	Pause    func(time.Duration)
@@ -128,8 +128,8 @@ func (s *App) prepare(cfg *config.Config) (proxies auth.Proxies, err error) {
 	return proxies, nil
 }
 
-// openVenue opens the demo venue if embedded returns true. It also opens the rate limiter, the record of calls, and the connection
-// to Redis.
+// openVenue opens the demo venue if the service uses it. It also opens the rate limiter, the record of calls, and the connection to
+// Redis.
 func (s *App) openVenue(cfg *config.Config) (err error) {
 	limits := cfg.Venue
 	if embedded(cfg) {

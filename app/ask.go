@@ -74,8 +74,8 @@ type inquiry struct {
 	failed, printing error
 }
 
-// rest requests every kind of public data over REST. It returns the markets that its search found, at most askMarkets. If these
-// markets have no tokens, it requests nothing else and returns nil.
+// rest requests every kind of public data over REST. It begins with a search, and returns the first markets that the search found,
+// at most askMarkets. If the search finds no market with tokens, rest requests nothing else and returns nil.
 func (q *inquiry) rest(ctx context.Context) []*market.Market {
 	var found []*market.Market
 	open := queries.Search{Status: []market.Status{market.StatusOpen}, Limit: askMarkets}
@@ -169,7 +169,8 @@ func (q *inquiry) request(e reqctx.Endpoint, kind string, call func() (string, e
 	q.read(kind, call)
 }
 
-// read runs call. It prints the text and the error that call returned, and the parts of responses that could not be read.
+// read runs the function call. It prints the text and the error that the function returns, and the parts of responses that could
+// not be read.
 func (q *inquiry) read(kind string, call func() (string, error)) {
 	text, err := call()
 	if err != nil {

@@ -48,7 +48,7 @@ type firstMessages struct {
 	all chan struct{}
 
 	mu sync.Mutex
-	// answers maps a topic to its answer: nil for a message or a confirmation, an error for a refusal.
+	// answers maps a topic to its answer. The answer is nil for a message or a confirmation, and an error for a refusal.
 	answers map[messages.Topic]error
 	// down is the cause of the last lost connection.
 	down error

@@ -21,8 +21,8 @@ import (
 )
 
 // check checks everything that a start reads: the configuration, its files, and the trace settings in the environment. It returns
-// the errors that it found, or prints warnings and that the configuration is in order. It binds no port, and calls the venue only
-// with --ask.
+// the errors that it found. Without errors, it prints the warnings and a line that the configuration is in order. It binds no port,
+// and calls the venue only with --ask.
 func check(ctx context.Context, cfg *config.Config, log *slog.Logger, stdout io.Writer) error {
 	proxies, err := trustedProxies(cfg)
 	wrong := []error{validate(cfg), checkTraces(ctx, log), err}
@@ -126,8 +126,8 @@ func warnings(cfg *config.Config) (out []string) {
 	return out
 }
 
-// clash reports whether two addresses have the same port on the same host. A host that stands for all addresses, such as 0.0.0.0,
-// is the same as every host. An address with port 0 never clashes.
+// clash reports whether two addresses have the same port and overlapping hosts. A host that stands for all addresses, such as
+// 0.0.0.0, overlaps with every host. An address with port 0 never clashes.
 func clash(a, b string) bool {
 	host, port, _ := net.SplitHostPort(a)
 	other, same, _ := net.SplitHostPort(b)

@@ -15,7 +15,7 @@ import (
 // pages are allowed to control the venue.
 const demoControlPath = "/demo/control"
 
-// demoActions are the control endpoints of the demo venue that the service serves under demoControlPath.
+// demoActions are the names of the control endpoints that the service serves under demoControlPath.
 var demoActions = []string{"faults", "market", "reset", "restart"}
 
 // hasDemoControl reports whether the service serves the control endpoints. This requires --demo-control and the embedded venue of
@@ -47,8 +47,9 @@ func (s *App) withDemoControl(cfg *config.Config, next http.Handler) http.Handle
 	return mux
 }
 
-// control passes a request to the venue's control endpoint of the same name, which refuses pages of other origins. control also
-// requires JSON. Browsers send JSON to another origin only after a preflight request, and the service answers none for this path.
+// control passes a request to the venue's control endpoint for the action in the path. That endpoint refuses pages of other
+// origins. control also requires JSON. Browsers send JSON to another origin only after a preflight request, and the service answers
+// none for this path.
 func (d *demoVenue) control(w http.ResponseWriter, r *http.Request) {
 	action := r.PathValue("action")
 	if !slices.Contains(demoActions, action) {

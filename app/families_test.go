@@ -10,8 +10,8 @@ import (
 	"oddsgraph/internal/ratelimit"
 )
 
-// TestDocumentedLimits checks that the budget applies the limits that a driver's venue documents. The generic driver documents
-// none, so the configured limit of 20 calls applies to it.
+// TestDocumentedLimits checks that the budget applies the limits that the venue of a driver documents. The generic driver documents
+// no limit, so the configured limit of 20 calls a minute applies.
 func TestDocumentedLimits(t *testing.T) {
 	for driver, want := range map[string]int{"generic": 19, "polymarket": 475, "kalshi": 2} {
 		b := newBudget(config.Venue{Driver: driver, PublicPerMinute: 20}, market.SystemClock{}, nil, ratelimit.Sharing{})

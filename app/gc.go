@@ -22,8 +22,8 @@ func gcPercent(live uint64) int {
 	return max(leastPercent, int(min(100*headroom/max(live, 1), firstPercent)))
 }
 
-// tuneGC sets GOGC to firstPercent, and after each collection to the result of gcPercent. It skips changes of at most a twentieth.
-// If the environment sets GOGC, tuneGC does nothing.
+// tuneGC sets GOGC to firstPercent, and after each collection to the result of gcPercent. It skips changes of at most a twentieth
+// of the present GOGC. If the environment sets GOGC, tuneGC does nothing.
 func tuneGC() {
 	if _, set := os.LookupEnv("GOGC"); set {
 		return

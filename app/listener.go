@@ -57,10 +57,10 @@ func listen(flag, address string, limits quota.ConnectionLimits, h http.Handler,
 
 func (l *Server) URL() string { return "http://" + l.Addr().String() }
 
-// serve accepts connections until ctx ends. Then it waits for running requests, at most for the duration l.shutdown. After that it
-// closes the remaining connections. If a GraphQL operation was still running then, serve returns an error. If no operation was
-// running, the clients have only not read their responses, and serve returns nil. A server without operations never returns this
-// error. serve also returns an error if it cannot accept connections.
+// serve accepts connections until ctx ends. Then it waits for running requests, at most for the duration l.shutdown, and closes the
+// remaining connections. If a GraphQL operation still runs at this time, serve returns an error. If none runs, the remaining
+// connections have only unread responses, and serve returns nil. If l.executing is nil, serve never returns this error. serve also
+// returns an error if it cannot accept connections.
 func (l *Server) serve(ctx context.Context) error {
 	g, ctx := errgroup.WithContext(ctx)
 	g.Go(func() error {

@@ -26,8 +26,8 @@ func (s *App) openMetrics(cfg *config.Config) {
 	}
 }
 
-// registerMetrics adds the metrics of the API, cache, venue, rate limit, replicas, feed and stream. It skips the rate limit, the
-// replicas and the stream if they are nil. All other parts must be open.
+// registerMetrics adds the metrics of the API, cache, venue, rate limit, replicas, feed and stream. It skips each of the rate
+// limit, the replicas and the stream that is nil. All other parts must be open.
 func (s *App) registerMetrics(clock market.Clock) {
 	if s.Metrics == nil {
 		return
@@ -86,8 +86,8 @@ func whether[S any](name, help string, holds func(S) bool) telemetry.Family[S] {
 	})
 }
 
-// oneOf samples a series for each element of values. The sample is 1 for the element that equals current, and 0 for all other
-// elements. The labels of a series are labels and the element.
+// oneOf samples a series for each element of values. The sample is 1 for the element that equals the parameter current, and 0 for
+// all other elements. The labels of a series are those in the parameter labels, followed by the element.
 func oneOf[V ~string](sample func(float64, ...string), current V, values []V, labels ...string) {
 	for _, v := range values {
 		is := 0.
@@ -152,7 +152,7 @@ var apiFamilies = []telemetry.Family[api]{
 	present("oddsgraph_response_cache_bytes", "Size of the cached responses in bytes.", func(s api) int64 { return s.Responses.Bytes }),
 }
 
-// ofKinds returns family with a series for each kind of cached data.
+// ofKinds adds the label kind to a metric, and a series for each kind of cached data.
 func ofKinds[N int | uint64](family telemetry.Family[[]cache.Stats], value func(cache.Stats) N) telemetry.Family[[]cache.Stats] {
 	family.Labels = []string{"kind"}
 	family.Read = func(all []cache.Stats, sample func(float64, ...string)) {

@@ -27,7 +27,7 @@ func TestUnsentBytesOfOneConnection(t *testing.T) {
 	}
 }
 
-// unreadBytes writes to a client that does not read until a write times out. It returns how many bytes the kernel has not sent.
+// unreadBytes writes to a client that reads nothing. When a write times out, it returns how many bytes the kernel has not sent.
 func unreadBytes(t *testing.T, receive, chunk int) int {
 	t.Helper()
 	s, err := listen("--listen", "127.0.0.1:0", quota.ConnectionLimits{}, nil, slog.New(slog.DiscardHandler), time.Second)

@@ -16,8 +16,8 @@ import (
 	"oddsgraph/internal/venue/rest"
 )
 
-// coldStart returns how long after the start the venue may still count calls of an earlier process: a minute plus the time that
-// the earlier process may need to stop. It returns 0 for the embedded demo venue, because that venue starts with this process.
+// coldStart returns how long after the start the venue may still count calls of an earlier process. This is a minute plus the time
+// that the earlier process may need to stop. It returns 0 for the embedded demo venue, because that venue starts with this process.
 func (s *App) coldStart(cfg *config.Config) time.Duration {
 	if s.Demo != nil {
 		return 0
@@ -35,9 +35,9 @@ func (s *App) newRecord(cfg *config.Config, clock market.Clock) *spent.Record {
 	})
 }
 
-// startBudget tells the budget that for the duration cold the venue may still count calls of an earlier process. If calls are
-// recorded, startBudget opens the record, which passes the calls of earlier processes to the budget. It does nothing if there is no
-// budget, if the replicas share the budget, or if cold is 0.
+// startBudget tells the budget that the venue may still count calls of an earlier process. This lasts for the duration cold. If
+// calls are recorded, startBudget opens the record, which passes the calls of earlier processes to the budget. It does nothing if
+// there is no budget, if the replicas share the budget, or if cold is 0.
 func (s *App) startBudget(cold time.Duration, clock market.Clock) {
 	if s.budget == nil || s.fleet != nil || cold == 0 {
 		return
@@ -52,8 +52,8 @@ func (s *App) startBudget(cold time.Duration, clock market.Clock) {
 		"until", until.Round(time.Second))
 }
 
-// newBudget returns the rate limiter for a venue. It returns nil if the driver documents no limit and none is configured. The
-// parameter record may be nil.
+// newBudget returns the rate limiter for a venue. It returns nil if the driver documents no limit and the configuration sets none.
+// The parameter record may be nil.
 func newBudget(v config.Venue, clock market.Clock, record *spent.Record, sharing ratelimit.Sharing) *ratelimit.Budget {
 	documented := families(venue.Limits(v.Driver))
 	if v.PublicPerMinute == 0 && v.KeyPerMinute == 0 && len(documented) == 0 {

@@ -23,11 +23,12 @@ type Wiring struct {
 	Stream stream.Config
 	// Cold is how long after the start the venue may still count calls of an earlier process.
 	Cold time.Duration
-	// Linger is how long a topic of the stream stays open after its last watch has ended. Zero means the default of package feed.
+	// Linger is how long a topic of the stream stays open after its last feed.Watch was closed. Zero means the default of package
+	// feed.
 	Linger time.Duration
 }
 
-// wiring returns the configuration of the venue's clients and of the cache, changed by options.
+// wiring returns the configuration of the venue's clients and of the cache. The functions in options can change it.
 func (s *App) wiring(cfg *config.Config, options []func(*Wiring)) Wiring {
 	rest := cfg.Venue.URL
 	if s.Demo != nil {

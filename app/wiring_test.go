@@ -16,7 +16,7 @@ func TestSpread(t *testing.T) {
 	}
 }
 
-// TestCacheRemembersChanges checks that the cache remembers changes of as many markets as the stream can follow.
+// TestCacheRemembersChanges checks that the cache can remember as many changes of markets as the stream has topics.
 func TestCacheRemembersChanges(t *testing.T) {
 	cfg := config.Default()
 	cfg.StreamTopics = 3000

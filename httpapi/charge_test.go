@@ -30,8 +30,8 @@ func (hanging) Fetch(ctx context.Context, keys []string) []market.Result[market.
 	return out
 }
 
-// TestWaitingQueriesHaveRoom checks that the variables of one client's waiting queries take at most three quarters of the memory
-// for subscriptions, and that this memory is released when the queries end.
+// TestWaitingQueriesHaveRoom sends many queries with long variables from one client, and the queries wait for a source. Their
+// variables may take at most three quarters of the memory for subscriptions. This memory must be released when the queries end.
 func TestWaitingQueriesHaveRoom(t *testing.T) {
 	cfg := testConfig(t)
 	cfg.Operations, cfg.Queue, cfg.Sources.Prices = 1024, 1024, hanging{&nothing{}}

@@ -15,8 +15,8 @@ import (
 	"oddsgraph/httpapi/limits"
 )
 
-// TestUnknownDocumentsWait checks that an unknown document waits for compileLimiter and times out, and that a known document does
-// not wait.
+// TestUnknownDocumentsWait sends documents while compileLimiter is full. An unknown document must wait and time out. A known
+// document must not wait.
 func TestUnknownDocumentsWait(t *testing.T) {
 	cfg := testConfig(t)
 	cfg.QueueTimeout = 10 * time.Millisecond

@@ -245,7 +245,7 @@ func TestCostOnRequest(t *testing.T) {
 	}
 }
 
-// TestTooManyCalls checks that a query that needs too many calls gets an error with the path of a field whose value is missing.
+// TestTooManyCalls sends a query that needs too many calls to the venue. The error must have the path of a field without a value.
 func TestTooManyCalls(t *testing.T) {
 	for name, keep := range map[string]int64{"cached": 1 << 20, "not cached": 0} {
 		t.Run(name, func(t *testing.T) {

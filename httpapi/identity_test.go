@@ -210,8 +210,8 @@ func TestNoBearerTokensAreKnown(t *testing.T) {
 	}
 }
 
-// TestRefusalsAreCounted checks that an invalid token that was refused too often gets status 429 for a minute, and that other
-// tokens and credentials from the same address do not.
+// TestRefusalsAreCounted sends the same invalid token too often. From then on, this token must get status 429 for a minute. Other
+// tokens and credentials from the same address must not.
 func TestRefusalsAreCounted(t *testing.T) {
 	cfg := testConfig(t)
 	who, _, clock := newTestIdentities(t)

@@ -67,8 +67,8 @@ func parseAccept(lines []string) accepts {
 	return out
 }
 
-// of returns the quality of a media type, and how specific the matching range is: 2 for the type itself, 1 for type/*, 0 for */*,
-// -1 if no range matches.
+// of returns the quality of a media type, and how specific the matching range is. specific is 2 for the type itself, 1 for type/*,
+// 0 for */*, and -1 if no range matches.
 func (a accepts) of(media string) (q float64, specific int) {
 	if a == nil {
 		return 1, 0

@@ -200,7 +200,7 @@ func TestErrorsOfTheRequestAreKept(t *testing.T) {
 	}
 }
 
-// TestATextThatIsNoLongerTrusted checks that a document that is no longer trusted is rejected although its response is cached.
+// TestATextThatIsNoLongerTrusted checks that a document is rejected when it is no longer trusted, although its response is cached.
 func TestATextThatIsNoLongerTrusted(t *testing.T) {
 	cfg, source := keeping(t)
 	file := filepath.Join(t.TempDir(), "manifest.json")

@@ -71,8 +71,8 @@ func (failing) Lookup(_ context.Context, _ []string, into []market.Result[market
 	return missing
 }
 
-// TestUnreadResponses checks that a client with too many unread responses is refused until it has read them, and that other clients
-// still get responses.
+// TestUnreadResponses leaves responses to one client unread until the service refuses this client. Other clients must still get
+// responses. The client must get responses again after it has read the first ones.
 func TestUnreadResponses(t *testing.T) {
 	for name, body := range map[string]string{"of one request": largeBody, "cached": manyPrices} {
 		t.Run(name, func(t *testing.T) {

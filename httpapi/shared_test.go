@@ -58,8 +58,8 @@ func (refusing) Fetch(_ context.Context, keys []market.Address) []market.Result[
 
 type testID struct{}
 
-// TestSharedFailures checks that two clients that share a failed execution get the request id of the execution, and that refused
-// credentials are counted once.
+// TestSharedFailures lets two clients share an execution that fails. Both must get the error of the execution, with the request id
+// of the execution if it panicked. Refused credentials must be counted once.
 func TestSharedFailures(t *testing.T) {
 	for name, test := range map[string]struct {
 		end     func()

@@ -58,8 +58,8 @@ func (s *slot) end() {
 	}
 }
 
-// awaitVenue must be called before the operation of ctx waits for the venue. The first call moves the operation from the executing
-// limiter to the waiting limiter, which counts the operation until it ends. awaitVenue returns the same errors as acquire.
+// awaitVenue must be called before the operation in ctx waits for the venue. The first call moves the operation from the executing
+// limiter to the waiting limiter, which counts the operation until it ends. awaitVenue returns the same errors as limiters.acquire.
 func awaitVenue(ctx context.Context) error {
 	s, _ := ctx.Value(slotKey{}).(*slot)
 	if s == nil {

@@ -11,8 +11,8 @@ import (
 	"github.com/coder/websocket"
 )
 
-// TestSubscribePayload checks that a payload that violates the protocol closes the WebSocket with code 4400, and that all other
-// payloads get a response.
+// TestSubscribePayload sends a payload of subscribe. If the payload violates the protocol, the WebSocket must be closed with code
+// 4400. All other payloads must get a response.
 func TestSubscribePayload(t *testing.T) {
 	api := New(testConfig(t))
 	server := httptest.NewServer(api)

@@ -76,8 +76,8 @@ func longDocument(n int) string {
 	return fmt.Sprintf("subscription { streamStatusChanged { %s } } #%d %s", b.String(), n, strings.Repeat(".", 50<<10))
 }
 
-// TestDocumentsOfSubscriptionsAreBounded checks that the documents of one client's subscriptions take at most three quarters of the
-// memory for documents, and that the memory is released when the subscriptions end.
+// TestDocumentsOfSubscriptionsAreBounded starts many subscriptions with long documents from one client. Their documents may take at
+// most three quarters of MaxSubscribedBytes. This memory must be released when the subscriptions end.
 func TestDocumentsOfSubscriptionsAreBounded(t *testing.T) {
 	r := newReaders(t)
 	held, documents := r.api.transports.subscriptions.held, r.api.transports.engine.documents
@@ -107,8 +107,8 @@ func TestDocumentsOfSubscriptionsAreBounded(t *testing.T) {
 	})
 }
 
-// TestADocumentOfManySubscribersIsCountedOnce checks that many subscriptions with one document that does not fit into the cache
-// share one copy of the document.
+// TestADocumentOfManySubscribersIsCountedOnce fills the document cache and starts many subscriptions with the same document. They
+// must share one copy of the document.
 func TestADocumentOfManySubscribersIsCountedOnce(t *testing.T) {
 	r := newReaders(t)
 	documents := r.api.transports.engine.documents

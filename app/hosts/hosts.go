@@ -11,11 +11,12 @@ import (
 	"strings"
 )
 
-// Any is a name for Guard that allows all names.
+// Any is an element of the parameter names of Guard that allows all host names.
 const Any = "*"
 
 // Guard passes a request to next if its host is localhost, an IP address, one of names, or missing. The port does not matter. Guard
-// refuses other requests with status 403 and the text refusal. It passes a request to next unchecked if applies returns false.
+// refuses other requests with status 403 and the text refusal. If the function applies returns false for a request, or if names
+// contains Any, Guard does not check the host.
 func Guard(names []string, refusal string, applies func(*http.Request) bool, next http.Handler) http.Handler {
 	if slices.Contains(names, Any) {
 		return next

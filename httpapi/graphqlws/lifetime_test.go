@@ -65,7 +65,8 @@ func TestSigns(t *testing.T) {
 	}
 }
 
-// TestSlow checks that the server disconnects a client that does not read, and that other clients still get events.
+// TestSlow publishes events to a client that reads and to one that does not. The server must disconnect only the client that does
+// not read.
 func TestSlow(t *testing.T) {
 	for name, mode := range map[string]follow.Mode{"replaced": follow.Replace, "deltas": follow.Delta} {
 		t.Run(name, func(t *testing.T) {
@@ -247,8 +248,8 @@ func TestEndlessFrame(t *testing.T) {
 	s.awaitSockets(0)
 }
 
-// TestSlowMessage checks that the server disconnects a client that sends an endless message, but not a client that is silent
-// between messages.
+// TestSlowMessage connects a client that sends an endless message, and a client that is silent after connection_init. The server
+// must disconnect only the first client.
 func TestSlowMessage(t *testing.T) {
 	s := serve(t, graphqlws.Config{WriteTimeout: 500 * time.Millisecond}, newOperator())
 	slow, idle := s.raw(), s.raw()

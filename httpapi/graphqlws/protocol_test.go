@@ -174,7 +174,8 @@ func TestFrames(t *testing.T) {
 	})
 }
 
-// TestInit checks that the server closes a client that sends no connection_init in time, or that the operator refuses.
+// TestInit checks that the server disconnects a client if connection_init does not arrive in time, or if the operator refuses the
+// client or later revokes its access.
 func TestInit(t *testing.T) {
 	t.Run("none", func(t *testing.T) {
 		s := serve(t, graphqlws.Config{InitTimeout: 20 * time.Millisecond}, newOperator())
@@ -385,8 +386,8 @@ func TestLimits(t *testing.T) {
 	}
 }
 
-// TestMemoryForMessages checks that a message that does not fit into the memory closes its socket, and that a handled message
-// frees its memory.
+// TestMemoryForMessages gives a server little memory for messages. A message that does not fit must close its socket. A message
+// must free its memory when it has been handled.
 func TestMemoryForMessages(t *testing.T) {
 	const long = 100 << 10
 	memory := quota.NewMemory(2 * long)

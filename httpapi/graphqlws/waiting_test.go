@@ -22,8 +22,8 @@ func (r *raw) expect(want string) {
 	}
 }
 
-// TestEndOfACompletedOperation checks that a client that completes an operation and reuses its id gets only frames of the new
-// operation.
+// TestEndOfACompletedOperation completes an operation and uses its id for a new operation. The client must get only frames of the
+// new operation with this id.
 func TestEndOfACompletedOperation(t *testing.T) {
 	inBubble(t, graphqlws.Config{}, func(t *testing.T, _ *graphqlws.Server, o *operator, r *raw) {
 		r.say(initialise)
