@@ -12,7 +12,7 @@ import (
 )
 
 // stream subscribes to the market m, and to the price and the book of the first token of m. It waits for the first answer about
-// each of these topics, but not longer than timeout. Then it prints the answers.
+// each of these topics, but at most for the duration timeout. Then it prints the answers.
 func (q *inquiry) stream(ctx context.Context, cfg stream.Config, timeout time.Duration, m *market.Market) {
 	heard := newFirstMessages(m)
 	client, err := stream.New(cfg, heard)

@@ -90,7 +90,7 @@ func (l *live) run(ctx context.Context) error {
 	return err
 }
 
-// end closes the feed and calls stop, which cancels the context of run. It returns when run has returned.
+// end closes the feed and calls the function stop, which cancels the context of run. It returns when run has returned.
 func (l *live) end(stop context.CancelFunc) {
 	l.Feed.Close()
 	stop()

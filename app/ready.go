@@ -72,8 +72,8 @@ func (s *App) impaired() string {
 	return ""
 }
 
-// check calls probe if the venue has not answered within knownFor. After a failed probe it returns the same error until probeEvery
-// has passed. It ignores the error of probe if note has recorded an answer meanwhile.
+// check calls the function probe if the venue has not answered within knownFor. After a failed probe it returns the same error
+// until probeEvery has passed. It ignores the error of the function probe if readiness.note has recorded an answer meanwhile.
 func (r *readiness) check(clock market.Clock, probe func() error) error {
 	known := func(now time.Time) bool { return !r.answered.IsZero() && now.Sub(r.answered) < knownFor }
 	now := clock.Now()

@@ -56,8 +56,8 @@ func withProtocol(client venue.Driver, c stream.Config) stream.Config {
 	return c
 }
 
-// spread divides topics among as few connections as possible. perConnection is the maximum number of topics of one connection.
-// Because perConnection is rounded up, connections*perConnection may be slightly greater than topics.
+// spread divides a number of topics among as few connections as possible. perConnection is the maximum number of topics of one
+// connection. Because perConnection is rounded up, connections*perConnection may be slightly greater than the number of topics.
 func spread(topics int) (connections, perConnection int) {
 	connections = (topics + stream.DefaultTopicsPerConnection - 1) / stream.DefaultTopicsPerConnection
 	return connections, (topics + connections - 1) / connections

@@ -8,8 +8,8 @@ import (
 	"oddsgraph/internal/market"
 )
 
-// charge counts a subscription against the limits of a client until release is called. It counts the execution, the ids, the
-// document and the variables of the subscription. The parameter own is a number of further bytes that it counts.
+// charge counts a subscription against the limits of a client until the function release is called. It counts the execution, the
+// ids, the document and the variables of the subscription. The parameter own is a number of further bytes that it counts.
 func (s *subscriptions) charge(client netip.Addr, key fanout.Key, op *operation, own int) (release func(), err error) {
 	ids := op.watched()
 	if err := s.clients.Execute(client, ids); err != nil {
@@ -26,10 +26,10 @@ func (s *subscriptions) charge(client netip.Addr, key fanout.Key, op *operation,
 	}, nil
 }
 
-// hold counts the memory of an operation until release is called: the document, the variables, and as many further bytes as the
-// parameter own says. The document counts once for all operations with this document. The variables and the further bytes count
-// once for all operations with the same key. If clients share a document or a key, its memory counts against the limit of one of
-// these clients.
+// hold counts the memory of an operation until the function release is called: the document, the variables, and as many further
+// bytes as the parameter own says. The document counts once for all operations with this document. The variables and the further
+// bytes count once for all operations with the same key. If clients share a document or a key, its memory counts against the limit
+// of one of these clients.
 func (s *subscriptions) hold(client netip.Prefix, key any, op *operation, own int) (release func(), err error) {
 	size, unused := s.engine.documents.use(op.document)
 	if !s.held.Hold(client, op.document, size) {

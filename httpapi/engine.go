@@ -109,9 +109,9 @@ func (o *operation) canonicalVariables() []byte {
 	return o.canonical
 }
 
-// prepare returns the operation of a request, or an error response without data. It compiles the document before it calls enter, so
-// an operation that waits for the compilation does not count as running. prepare writes the operation's name, document and cost to
-// log. If op is not nil, the caller must call op.slot.end.
+// prepare returns the operation of a request, or an error response without data. It compiles the document before it calls the
+// function enter, so an operation that waits for the compilation does not count as running. prepare writes the operation's name,
+// document and cost to the log. If op is not nil, the caller must call op.slot.end.
 func (e *engine) prepare(ctx context.Context, log *reqctx.Log, p *params, enter func(context.Context, *slot) error) (op *operation, rejected *graphql.Response) {
 	op = &operation{}
 	named, doc, err := e.find(ctx, p)
@@ -265,10 +265,11 @@ func (o *operation) prefix() []byte {
 	return append(o.buffer.AvailableBuffer(), `{"data":`...)
 }
 
-// respond returns the response with errs and data. The bytes of data begin with those of into. respond removes these first bytes.
-// If op.buffer is not nil, respond writes the response to this buffer. The calling function must then use the field Data of the
-// result only to compare it with nil. If errors make the response larger than op.room.limit, respond replaces it by one error with
-// null data. If too little memory is left for the response, respond returns an error response without data.
+// respond returns the response to an executed operation, from its data and its errors. The parameter data begins with the bytes of
+// the parameter into. respond removes these first bytes. If op.buffer is not nil, respond writes the response to this buffer. The
+// calling function must then use the field Data of the result only to compare it with nil. If errors make the response larger than
+// op.room.limit, respond replaces it by one error with null data. If too little memory is left for the response, respond returns an
+// error response without data.
 func (e *engine) respond(ctx context.Context, op *operation, into, data []byte, errs []exec.Error) *graphql.Response {
 	if len(errs) == 0 {
 		if op.buffer != nil {
@@ -342,7 +343,7 @@ func runPasses(ctx context.Context, deadline time.Time, set *loaders.Set, room *
 	return data, errs, true
 }
 
-// catch recovers a panic and calls refuse with the error response for the panic. catch must be deferred.
+// catch recovers a panic and calls the function refuse with the error response for the panic. catch must be deferred.
 func (e *engine) catch(ctx context.Context, refuse func(*graphql.Response)) {
 	if v := recover(); v != nil {
 		refuse(e.errorResponse(ctx, e.recover(ctx, v)))

@@ -170,8 +170,8 @@ func New(cfg Config) *API {
 	return a
 }
 
-// direct serves requests for path with handler and all other requests with rest. Nearly all requests are for path, and without the
-// mux they take less time.
+// direct serves requests for the given path with one handler, and all other requests with the handler rest. Nearly all requests are
+// for this path, and without http.ServeMux they take less time.
 func direct(path string, handler, rest http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.URL.Path != path {

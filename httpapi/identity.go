@@ -312,8 +312,8 @@ func (g *guess) settle(accepted bool) {
 	})
 }
 
-// handler identifies the sender of a request. Then it calls next, with a request whose Header contains no credentials. If the
-// credentials or the bearer token are invalid, handler calls refuse.
+// handler identifies the sender of a request. Then it calls the function next with a request whose Header contains no credentials.
+// If the credentials or the bearer token are invalid, handler calls the function refuse instead.
 func (i *identities) handler(refuse func(w http.ResponseWriter, r *request, err error), next func(w http.ResponseWriter, r *request)) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, plain *http.Request) {
 		r := newRequest(plain)

@@ -63,7 +63,8 @@ func (e *engine) newLog(ctx context.Context, transport string, hints Hints) *req
 	return log
 }
 
-// withLog returns a context whose reads are counted in log. It returns ctx if no observer or explanation needs the counts.
+// withLog returns a context. The log counts the reads with this context. It returns ctx if no observer or explanation needs the
+// counts.
 func (e *engine) withLog(ctx context.Context, log *reqctx.Log) context.Context {
 	if e.cfg.Observer == nil && !log.Explained {
 		return ctx
@@ -71,7 +72,7 @@ func (e *engine) withLog(ctx context.Context, log *reqctx.Log) context.Context {
 	return reqctx.WithLog(ctx, log)
 }
 
-// setOutcome writes the result of an operation to log. ctx is the context of the client's request or connection, which shows
+// setOutcome writes the result of an operation to its log. ctx is the context of the client's request or connection, which shows
 // whether the client has left.
 func (e *engine) setOutcome(ctx context.Context, log *reqctx.Log, errs gqlerror.List) {
 	log.Elapsed = time.Since(log.Started)

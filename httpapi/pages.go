@@ -52,7 +52,7 @@ func (p pages) handle(mux *http.ServeMux) {
 	})
 }
 
-// page returns a handler for the first existing file of names.
+// page returns a handler for the first file in names that exists.
 func (p pages) page(names ...string) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		w.Header()["Content-Security-Policy"] = pagePolicy
@@ -60,8 +60,8 @@ func (p pages) page(names ...string) http.Handler {
 	})
 }
 
-// serve serves the first existing file of names. If the client accepts a content coding in which the file also exists, serve serves
-// the compressed file. Files with an extension that is not in typeOf are not served.
+// serve serves the first file in names that exists. If the client accepts a content coding in which the file also exists, serve
+// serves the compressed file. Files with an extension that is not in typeOf are not served.
 func (p pages) serve(w http.ResponseWriter, r *http.Request, names ...string) {
 	layer, name, file := p.find(names)
 	if file == nil || typeOf[path.Ext(name)] == "" {
@@ -90,7 +90,7 @@ func (p pages) serve(w http.ResponseWriter, r *http.Request, names ...string) {
 	http.ServeContent(chunked{w}, r, "", time.Time{}, file)
 }
 
-// find opens the first existing file of names. file is nil if none exists.
+// find opens the first file in names that exists. The result file is nil if none exists.
 func (p pages) find(names []string) (layer fs.FS, name string, file io.ReadSeekCloser) {
 	for _, name := range names {
 		for _, layer := range p {

@@ -25,8 +25,8 @@ import (
 	"oddsgraph/resolvers"
 )
 
-// streaming returns a compiler for a few fields. Its subscriptions send an event for each number of the channel from, or panic if
-// from is nil. Its queries panic outside of fields.
+// streaming returns a compiler for a few fields. Its subscriptions send an event for each number that arrives on the channel in the
+// parameter from. They panic if this channel is nil. Its queries panic outside of fields.
 func streaming(t testing.TB, from <-chan int, show func(n int) string) *exec.Compiler {
 	field := map[string]exec.FieldOf{"serviceStatus": {Number: 1}, "tokenPrices": {Number: 2}, "version": {Number: 1}, "price": {Number: 1}, "state": {Number: 1}}
 	types := map[string]exec.Type{

@@ -113,7 +113,8 @@ func contentType(media string) []string {
 	return contentResponse
 }
 
-// send logs and sends a response. While the client reads, only the encoded body is kept in memory and counted in room.
+// send logs and sends a response. While the client reads, only the encoded body is kept in memory and counted in the reservation
+// room.
 func (g *graphQL) send(w http.ResponseWriter, r *request, log *reqctx.Log, out *reply, room *room) {
 	h := w.Header()
 	out.setHeader(h)
@@ -158,8 +159,8 @@ func (out *reply) setHeader(h http.Header) {
 	}
 }
 
-// notModified sets the header fields for caches if out is cacheable and r is not a POST request. It reports whether the client
-// already has the response.
+// notModified sets the header fields for caches if the reply is cacheable and r is not a POST request. It reports whether the
+// client already has the response.
 func (out *reply) notModified(h http.Header, r *request, encoding string) bool {
 	if !out.cacheable || out.status != http.StatusOK || r.Method == http.MethodPost {
 		return false

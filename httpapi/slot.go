@@ -88,7 +88,7 @@ func awaitVenue(ctx context.Context) error {
 	return nil
 }
 
-// stats returns the numbers of running and of waiting operations of both limiters.
+// stats returns how many operations of both limiters are running, and how many are waiting.
 func (l limiters) stats() (running, waiting int) {
 	running, waiting = l.executing.stats()
 	away, more := l.waiting.stats()

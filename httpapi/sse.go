@@ -64,7 +64,8 @@ func (e *events) begin() error {
 }
 
 // serve serves a request for an event stream. It sends errors of the operation as events, because scripts in a page can read only
-// the events of the response. It calls started when the text of p may be released. If it returns an error, it has written nothing.
+// the events of the response. It calls the function started when the text of the request may be released. If it returns an error,
+// it has written nothing.
 func (e *events) serve(ctx context.Context, w http.ResponseWriter, log *reqctx.Log, p *params, started func()) error {
 	client := identityFrom(ctx).client
 	if err := e.clients.Connect(client); err != nil {
@@ -120,8 +121,8 @@ func (e *events) run(ctx context.Context, w http.ResponseWriter, log *reqctx.Log
 	e.write(ctx, s, m, woken, once == nil)
 }
 
-// write writes the events of a member until its operation or ctx ends. A subscription also ends when e is closed. woken is
-// signalled when the member has events.
+// write writes the events of a member until its operation or ctx ends. A subscription also ends when e is closed. The channel woken
+// receives a value when the member has events.
 func (e *events) write(ctx context.Context, s *eventStream, m *fanout.Member, woken <-chan struct{}, subscription bool) {
 	closed := e.closed
 	if !subscription {

@@ -104,7 +104,7 @@ func (s *subscriptions) reject(ctx context.Context, log *reqctx.Log, rejected *g
 }
 
 // onLeave returns a function that logs a subscription after its member has left. ctx is the context of the client's connection. The
-// function keeps only the parts of log that it needs, because a subscription may last long.
+// function keeps only the parts of the log that it needs, because a subscription may last long.
 func (s *subscriptions) onLeave(ctx context.Context, log *reqctx.Log) func(fanout.MemberStats) {
 	operation, span := log.Operation, log.Span
 	return func(had fanout.MemberStats) {

@@ -14,9 +14,9 @@ import (
 // Any is an element of the parameter names of Guard that allows all host names.
 const Any = "*"
 
-// Guard passes a request to next if its host is localhost, an IP address, one of names, or missing. The port does not matter. Guard
-// refuses other requests with status 403 and the text refusal. If the function applies returns false for a request, or if names
-// contains Any, Guard does not check the host.
+// Guard passes a request to the handler next if the host of the request is localhost, an IP address, an element of names, or
+// missing. The port does not matter. Guard refuses other requests with status 403 and the text refusal. If the function applies
+// returns false for a request, or if names contains Any, Guard does not check the host.
 func Guard(names []string, refusal string, applies func(*http.Request) bool, next http.Handler) http.Handler {
 	if slices.Contains(names, Any) {
 		return next
@@ -39,8 +39,8 @@ func OnLoopback(r *http.Request) bool {
 	return ok && local.IP.IsLoopback()
 }
 
-// served reports whether the host of a request is localhost, one of names, an IP address, or missing. DNS rebinding needs a host
-// name, so IP addresses are safe. served parses the host as an IP address last, because a failed parse allocates an error. A
+// served reports whether the host of a request is localhost, an element of names, an IP address, or missing. DNS rebinding needs a
+// host name, so IP addresses are safe. served parses the host as an IP address last, because a failed parse allocates an error. A
 // request without a host is safe, because browsers do not send such requests; HTTP/1.0 allows them.
 func served(host string, names []string) bool {
 	if host == "" {

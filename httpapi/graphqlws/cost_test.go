@@ -46,7 +46,7 @@ func (l *listeners) follow(in *bufio.Reader, buf []byte) {
 	}
 }
 
-// hear calls send and waits until the clients have received the given number of frames.
+// hear calls the function send and waits until the clients have received the given number of frames.
 func (l *listeners) hear(frames int, send func()) {
 	l.wanted.Store(int64(frames))
 	send()
