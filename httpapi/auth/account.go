@@ -8,7 +8,7 @@ import (
 	"oddsgraph/internal/market"
 )
 
-// Account is an account at the venue, which a bearer token gives access to. It is immutable and safe for concurrent use.
+// Account is an account at the venue. A client uses it with a bearer token. It is immutable and safe for concurrent use.
 type Account struct {
 	// Name identifies the account in logs. It may be empty.
 	Name    string
@@ -19,8 +19,8 @@ type Account struct {
 	// revoked ends when revoke is called.
 	revoked context.Context
 	revoke  context.CancelCauseFunc
-	// key ends when the issuer of the token withdraws its signing key. key and expiry are zero in an account that is not a
-	// session.
+	// key ends when the issuer withdraws the key that signed the session's token. expiry is the time at which the session ends.
+	// Both are zero in an account that is not a session.
 	key    context.Context
 	expiry time.Time
 }
@@ -44,8 +44,8 @@ func (a *Account) renamed(name string) *Account {
 // errExpired is the cause of a context that ends because its session expired.
 var errExpired = market.Errorf(market.CodeUnauthenticated, "the token has expired; send a new one")
 
-// Session returns a copy of the account for the holder of a token. The session ends when the account is revoked, when lifetime
-// has passed, or when the context withdrawn ends. The calling function need not release the session.
+// Session returns a copy of the account for the holder of a token. The session ends when lifetime has passed, when the account is
+// revoked, or when the context in the parameter withdrawn ends. The calling function need not release the session.
 func (a *Account) Session(lifetime time.Duration, withdrawn context.Context) *Account {
 	s := *a
 	s.key, s.expiry = withdrawn, time.Now().Add(lifetime)
@@ -53,8 +53,8 @@ func (a *Account) Session(lifetime time.Duration, withdrawn context.Context) *Ac
 }
 
 // Err returns nil while the account or session is valid. Otherwise it returns a market.Error with CodeUnauthenticated. An account
-// ends when it is removed from the accounts file, or when the file gives it a new address or new credentials. A session also ends
-// when its token expires, or when the issuer withdraws the key of the token.
+// ends when it is removed from the accounts file, or when its token, subject, address or credentials change in the file. A session
+// also ends when its token expires, or when the issuer withdraws the key of the token.
 func (a *Account) Err() error {
 	switch {
 	case a.revoked.Err() != nil:
@@ -68,7 +68,7 @@ func (a *Account) Err() error {
 }
 
 // Limit returns a context that ends when ctx ends or when the account is no longer valid. In the second case, the cause of the
-// context is the error of Err. The context holds a timer and other resources until it ends. So ctx must end at some time.
+// context is the error of Err. The context holds resources until it ends. So ctx must end at some time.
 func (a *Account) Limit(ctx context.Context) context.Context {
 	ctx, cancel := context.WithCancelCause(ctx)
 	end := func() { cancel(a.Err()) }

@@ -143,7 +143,7 @@ func parseDigest(value json.RawMessage) (d digest, err error) {
 	return d, nil
 }
 
-// parseCredentials parses the credentials of an entry with that address. The venue gets the credentials as they are written.
+// parseCredentials parses the credentials of an entry with an address. The venue gets the credentials as the file writes them.
 func parseCredentials(value json.RawMessage, address market.Address) (*market.Credentials, error) {
 	if len(value) == 0 || value[0] != '{' {
 		return nil, errors.New("credentials must be an object such as {\"apiKey\":…,\"secret\":…,\"passphrase\":…}")
@@ -163,7 +163,8 @@ func parseCredentials(value json.RawMessage, address market.Address) (*market.Cr
 	return c.Of(address), nil
 }
 
-// fields returns an object's members by name. A repeated name, or a name that is not in known, is an error.
+// fields returns an object's members by name. A repeated name is an error, and so is a name that the parameter known does not
+// contain.
 func fields(object []byte, known ...string) (map[string]json.RawMessage, error) {
 	out := make(map[string]json.RawMessage, len(known))
 	err := filewatch.Members(object, func(name string, value json.RawMessage) error {

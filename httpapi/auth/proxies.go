@@ -12,7 +12,7 @@ import (
 const (
 	// maxProxies is the largest number of configured networks.
 	maxProxies = 256
-	// maxHops is the number of entries of X-Forwarded-For that are checked.
+	// maxHops is the largest number of entries of X-Forwarded-For that are checked.
 	maxHops = 32
 	// maxHop is the greatest length of an address with a port, in bytes.
 	maxHop = 64

@@ -18,8 +18,8 @@ const (
 	// RefusalBytes is the approximate total size in bytes of three entries, one from each cache.
 	RefusalBytes = 1 << 10
 
-	// refusalLimit is the number of times that a key of an address may be refused within refusalWindow. After that, requests with
-	// the key are refused without a check.
+	// refusalLimit is the number of requests from an address with the same key that may be refused within refusalWindow. Further
+	// requests are refused without a check.
 	refusalLimit  = 5
 	refusalWindow = time.Minute
 	// guessLimit is the largest number of guesses of an address; see Refusals. Guesses that are running and guesses that were
@@ -62,8 +62,8 @@ type Refusals struct {
 // instant is a time in nanoseconds since 1970. 0 means that there was no such time.
 type instant int64
 
-// left returns the remaining time of the refusalWindow that began at i. If i is 0, or if the window has ended at the time now,
-// the result is 0 or less.
+// left returns the remaining time of the refusalWindow that began at i. If i is 0, or if the window has ended, the result is 0 or
+// less. The parameter now is the present time.
 func (i instant) left(now time.Time) time.Duration {
 	if i == 0 {
 		return 0
@@ -71,7 +71,7 @@ func (i instant) left(now time.Time) time.Duration {
 	return refusalWindow - time.Duration(now.UnixNano()-int64(i))
 }
 
-// push removes the first element of times, which is the oldest, and appends the time now.
+// push removes the first element of times, which is the oldest, and appends the present time.
 func push(times []instant, now time.Time) {
 	copy(times, times[1:])
 	times[len(times)-1] = instant(now.UnixNano())
@@ -132,7 +132,7 @@ func (r *Refusals) guessesOf(network netip.Prefix) *guesses {
 	return g
 }
 
-// Check returns an error with CodeRateLimited and RetryAfter if the key was refused too often from the address.
+// Check returns an error with CodeRateLimited and RetryAfter if too many requests with the key from the address were refused.
 func (r *Refusals) Check(addr netip.Addr, key Key) error {
 	now := r.clock.Now()
 	r.mu.Lock()
@@ -188,8 +188,9 @@ func (r *Refusals) Guess(addr netip.Addr, key Key) (end func(accepted bool), err
 	}, nil
 }
 
-// full reports whether the limit of guesses is reached at the time now. wait is the time after which the client should try
-// again: one second while guesses are running, otherwise the time until the oldest refusal is older than refusalWindow.
+// full reports whether the limit of guesses is reached. wait is the time after which the client should try again: one second
+// while guesses are running, otherwise the time until the oldest refusal is older than refusalWindow. The parameter now is the
+// present time.
 func (g *guesses) full(now time.Time) (wait time.Duration, full bool) {
 	taken, wait := len(g.underWay), time.Second
 	if taken == 0 {

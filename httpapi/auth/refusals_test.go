@@ -140,7 +140,8 @@ func TestGuesses(t *testing.T) {
 	guess(500)(false)
 }
 
-// TestRetryOfGuesses checks that RetryAfter is the time until the oldest refusal no longer counts, and that a guess is then accepted.
+// TestRetryOfGuesses checks that RetryAfter is the time until the oldest refusal no longer counts. After that time, another guess
+// must be accepted.
 func TestRetryOfGuesses(t *testing.T) {
 	c := newClock()
 	r := NewRefusals(c)

@@ -12,7 +12,7 @@ import (
 	"oddsgraph/internal/market"
 )
 
-// bucket is the first part of a digest. Accounts are looked up by bucket.
+// bucket is the first eight bytes of a digest. Accounts are looked up by bucket.
 type bucket [8]byte
 
 type assignment struct {
@@ -41,7 +41,7 @@ func (t *table) find(d digest) *Account {
 	return nil
 }
 
-// same returns the account whose token and subject are those of who. It returns nil if there is none.
+// same returns the account with the same token and subject as the parameter who. It returns nil if there is none.
 func (t *table) same(who holder) *Account {
 	if who.token {
 		for _, h := range t.tokens[bucket(who.digest[:])] {
@@ -153,8 +153,8 @@ func (s *Store) Subject(subject string) (*Account, bool) {
 	return h.account, ok
 }
 
-// OnRevoke registers f. Run and Reload call f for every account that is revoked, and wait for f. By then the account's sessions
-// have ended, and Lookup no longer finds the account. Another account may have the same credentials.
+// OnRevoke registers f. Run and Reload call f for every account that is revoked, and wait for f. Before they call f, the account's
+// sessions have ended, and Lookup no longer finds the account. Another account may have the same credentials.
 func (s *Store) OnRevoke(f func(*Account)) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -93,7 +93,7 @@ func TestLookup(t *testing.T) {
 	}
 }
 
-// TestLookupComparesAll checks that an unknown hash finds no account if its first bytes equal those of a known hash.
+// TestLookupComparesAll checks that an unknown hash finds no account if it differs from a known hash only in its last byte.
 func TestLookupComparesAll(t *testing.T) {
 	known := sha256.Sum256([]byte("token"))
 	other := digest(known)

@@ -9,13 +9,13 @@ import (
 // Tokens finds the accounts of bearer tokens. A token is in the accounts file or signed by an identity provider.
 type Tokens struct {
 	File *Store
-	// Signed returns the account of a token that is not in the file. The error is a market.Error, or the cause if ctx has
-	// ended. If there is no identity provider, Signed is nil.
+	// Signed returns the account of a token that is not in the file. The error is a market.Error, or the cause of ctx if ctx
+	// has ended. If there is no identity provider, Signed is nil.
 	Signed func(ctx context.Context, token string) (*Account, error)
 }
 
-// Lookup returns the account of a token. The error is a market.Error, or the cause if ctx has ended. If the token is invalid,
-// market.CodeOf(err) is CodeUnauthenticated.
+// Lookup returns the account of a token. The error is a market.Error, or the cause of ctx if ctx has ended. If the token is
+// invalid, market.CodeOf(err) is CodeUnauthenticated.
 func (t Tokens) Lookup(ctx context.Context, token string) (*Account, error) {
 	if a, ok := t.File.Lookup(token); ok {
 		return a, nil

@@ -5,7 +5,8 @@ import (
 	"sync"
 )
 
-// billing contains the clients that are charged for a group. A client is charged once for all its members in the group.
+// billing contains the clients that are charged for a group, or for a subscription made with JoinParts. A client is charged once
+// for all its members in the group or with the subscription.
 type billing map[netip.Prefix]*payer
 
 type payer struct {

@@ -19,8 +19,8 @@ type Source interface {
 	// Next waits for an event and returns its response, which must not be changed. ok is false after the last event.
 	Next() (payload []byte, ok bool)
 	// Last is called after Next has returned false. errors is a JSON list of the errors that ended the subscription, or nil if there
-	// were no errors. If event is not nil, a member of several groups gets event instead of errors, and stays in its other groups.
-	// If event is nil, errors end all memberships of the member.
+	// were no errors. If the result event is not nil, a member of several groups gets this event instead of the errors, and stays in
+	// its other groups. If it is nil, errors end all memberships of the member.
 	Last() (errors, event []byte)
 }
 
@@ -37,8 +37,8 @@ type Limits struct {
 	// Ahead is a number of unread bytes. The execution pauses while every member has at least that many. All changes during the
 	// pause become one event. The default is 64 KiB.
 	Ahead int
-	// Pace limits the rate of a client's events. If Pace is nil, there is no limit. An event costs its size in bytes plus perEvent.
-	// Each delivery costs a sixteenth of that.
+	// Pace limits the rate of a client's events. If Pace is nil, there is no limit. An event costs its size in bytes plus 512. Each
+	// delivery of the event costs a sixteenth of that.
 	Pace Pace
 	// Groups is the number of open groups above which JoinParts refuses a member. The default is 4,000.
 	Groups int

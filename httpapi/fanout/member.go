@@ -8,7 +8,8 @@ import (
 	"oddsgraph/internal/market"
 )
 
-// freeBytes is the number of unread bytes of each member that are not taken from Memory. It is less than the member itself needs.
+// freeBytes is the number of unread bytes that each member may have without taking them from Memory. The member itself needs more
+// memory than that.
 const freeBytes = 2 << 10
 
 // Memory is a number of bytes that clients share. Its methods must not wait.
@@ -203,7 +204,7 @@ func (m *Member) Written() {
 }
 
 // wantsAgain returns the member's seats if the number of its unread bytes has fallen below Limits.Ahead. Otherwise it returns
-// nil. before is the previous number of unread bytes. The calling function holds the lock.
+// nil. The parameter before is the previous number of unread bytes. The calling function holds the lock.
 func (m *Member) wantsAgain(before int) (seats []seat) {
 	if m.hub == nil || before < m.hub.limits.Ahead || m.bytes+m.writing >= m.hub.limits.Ahead {
 		return nil

@@ -178,7 +178,7 @@ func TestPause(t *testing.T) {
 	})
 }
 
-// debts is a Pace.
+// debts is a Pace whose debts the test sets.
 type debts struct {
 	mu    sync.Mutex
 	spent map[netip.Prefix]int
@@ -197,7 +197,7 @@ func (d *debts) Debt(client netip.Prefix) time.Duration {
 	return max(time.Until(d.until[client]), 0)
 }
 
-// TestPaceOfClients checks that the next event of two clients waits until the first of them is out of debt.
+// TestPaceOfClients makes both clients of a group get into debt. The next event must wait until one of them is out of debt.
 func TestPaceOfClients(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		one, other := netip.MustParsePrefix("192.0.2.1/32"), netip.MustParsePrefix("192.0.2.2/32")

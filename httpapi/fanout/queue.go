@@ -7,8 +7,8 @@ import (
 	"oddsgraph/internal/market"
 )
 
-// enqueue adds an event to the queue in the way that its envelope requires, and wakes the member. The calling function holds
-// the group's lock.
+// enqueue adds an event to the queue in the way that its envelope requires. It calls wake if add requires that. The calling
+// function holds the group's lock.
 func (m *Member) enqueue(s *seat, e *event) {
 	if m.add(s, e) {
 		m.wake(m)
@@ -26,8 +26,8 @@ func (m *Member) add(s *seat, e *event) bool {
 	return m.append(e)
 }
 
-// knows reports whether problem is equal to the last problem that the member got. It stores problem for the next call. If the
-// member has only one group, knows stores nothing and returns false. The calling function holds the lock.
+// knows reports whether a problem event is equal to the last one that the member got. It stores the event for the next call. If
+// the member has only one group, knows stores nothing and returns false. The calling function holds the lock.
 func (m *Member) knows(problem []byte) bool {
 	if len(m.seats) == 1 {
 		return false

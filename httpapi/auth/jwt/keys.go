@@ -36,7 +36,7 @@ const (
 	afterFailure = 5 * time.Second
 )
 
-// errWithdrawn is the cause of a session that ends because the issuer no longer publishes its key.
+// errWithdrawn is the error of a session that ends because the issuer no longer publishes the key of the token.
 var errWithdrawn = market.Errorf(market.CodeUnauthenticated, "the issuer has withdrawn the key that the token was signed with; send a new token")
 
 // key is a public key of the issuer. ctx ends when the issuer no longer publishes the key.
@@ -71,9 +71,9 @@ func newKeys(url string, clock market.Clock, log *slog.Logger) *keys {
 	return &keys{url: url, client: client, clock: clock, log: log}
 }
 
-// find returns the key with an id. If the id is empty because the token names no key, and only one key is known, find returns
-// that key. If the key is unknown, find reads the keys again, except soon after the last read. The error is a market.Error. If
-// ctx ends while find waits for another read, the error is the cause.
+// find returns the key with an id. The id is empty if the token names no key. In this case, find returns the known key if there
+// is only one. If find knows no suitable key, it reads the keys again, except soon after the last read. The error is a
+// market.Error. If ctx ends while find waits for the read of another call, the error is the cause of ctx.
 func (k *keys) find(ctx context.Context, id string) (*key, error) {
 	if found := k.named(id); found != nil {
 		return found, nil
@@ -107,8 +107,8 @@ func (k *keys) named(id string) *key {
 }
 
 // refresh reads the keys, or waits for a read that is already running. If force is false, refresh does nothing soon after the
-// last read. If the read fails, the known keys stay in use. If ctx ends while refresh waits for another read, refresh returns
-// the cause. All other results are nil.
+// last read. If the read fails, the known keys stay in use. If ctx ends while refresh waits for the read of another call, refresh
+// returns the cause of ctx. All other results are nil.
 func (k *keys) refresh(ctx context.Context, force bool) error {
 	k.mu.Lock()
 	if reading := k.reading; reading != nil {
@@ -203,8 +203,8 @@ func (k *keys) fetch(ctx context.Context) ([]jose.JSONWebKey, error) {
 	return parseKeys(body)
 }
 
-// parseKeys returns the first maxKeys keys of a set that can verify signatures. If there is no such key, it returns an error.
-// RFC 7517 recommends that other keys are ignored.
+// parseKeys parses a key set and returns the keys for which the function verifies returns true, but at most maxKeys. If there is
+// no such key, it returns an error. RFC 7517 recommends to ignore the other keys.
 func parseKeys(body []byte) (usable []jose.JSONWebKey, err error) {
 	var set struct{ Keys []json.RawMessage }
 	if json.Unmarshal(body, &set) != nil {

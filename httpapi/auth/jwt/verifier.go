@@ -24,7 +24,7 @@ const (
 	// SessionBytes is an upper bound for the memory of one remembered token in bytes.
 	SessionBytes = 1 << 9
 
-	// leeway is the accepted difference between this clock and the issuer's clock.
+	// leeway is the accepted difference between Config.Clock and the issuer's clock.
 	leeway = 30 * time.Second
 	// refreshEvery is the time between a successful read of the keys and the next read by Run.
 	refreshEvery = 10 * time.Minute
@@ -66,7 +66,7 @@ type session struct {
 	expiry  time.Time
 }
 
-// New returns a Verifier that has no keys yet. Run reads the keys, and so does Account if a key is unknown.
+// New returns a Verifier that has no keys yet. Run reads the keys. Account also reads them if a token has an unknown key.
 func New(cfg Config) *Verifier {
 	sessions, err := simplelru.NewLRU[[sha256.Size]byte, session](MaxSessions, nil)
 	if err != nil {
@@ -98,7 +98,7 @@ func (v *Verifier) Run(ctx context.Context) {
 
 // Account returns a session of the token's account. The session ends when the token has expired and leeway has passed, when the
 // issuer withdraws the token's key, or when the account is revoked. The error is a market.Error that contains no part of the
-// token. If ctx ends while Account waits for the keys, the error may be the cause.
+// token. If ctx ends while Account waits for the keys, the error may be the cause of ctx.
 func (v *Verifier) Account(ctx context.Context, token string) (*auth.Account, error) {
 	hash := sha256.Sum256([]byte(token))
 	v.mu.Lock()

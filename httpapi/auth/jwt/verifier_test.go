@@ -215,8 +215,8 @@ func (h hanging) RoundTrip(r *http.Request) (*http.Response, error) {
 	return nil, r.Context().Err()
 }
 
-// TestTheIssuerHangs checks that a read of the keys ends after fetchTimeout, and that a waiting caller returns when its context
-// ends.
+// TestTheIssuerHangs checks that a read of the keys ends after fetchTimeout. A second call that waits for this read must return
+// when its own context ends.
 func TestTheIssuerHangs(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		asked := make(chan struct{})
