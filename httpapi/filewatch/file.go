@@ -186,8 +186,8 @@ func (f *File) wrap(err error) error {
 	return fmt.Errorf("%s %s: %w", f.o.What, f.o.Path, err)
 }
 
-// report sets Status.Err. It logs an error if the error differs from the last one. If err is nil and the last one was not, it
-// logs that the file is valid again.
+// report sets Status.Err. It logs an error that differs from the error last reported. If err is nil and an error was reported
+// before, it logs that the file is valid again.
 func (f *File) report(err error) {
 	f.setStatus(f.Status().Since, err)
 	switch {

@@ -25,7 +25,7 @@ type Limits struct {
 	Depth int
 	// RootFields limits the fields at the root of an operation. Fields with the same response key count once. The default is 100.
 	RootFields int
-	// Aliases limits the fields in a document with an alias that differs from the name of the field. The default is 200.
+	// Aliases limits how many fields of a document have an alias that differs from the name of the field. The default is 200.
 	Aliases int
 	// Repeats limits how often one object selects the same response key, including selections in fragments. The default is 30.
 	Repeats int

@@ -46,7 +46,7 @@ type fragment struct {
 	entered, known bool
 }
 
-// size is the size of a selection set, including the fragments that it spreads. selections is at most math.MaxInt64.
+// size is the size of a selection set, including the fragments that it spreads. On overflow, selections is math.MaxInt64.
 type size struct {
 	selections int64
 	depth      int

@@ -18,7 +18,7 @@ import (
 )
 
 // TestPublishedCosts checks that the published directives alone give the cost that the service computes. If fields share reads,
-// they may give a higher cost.
+// the directives may give a higher cost.
 func TestPublishedCosts(t *testing.T) {
 	text, err := sdl.Print(schema().Types["Query"].Position.Src.Input, sdl.Options{Cost: Published})
 	if err != nil {
@@ -85,7 +85,8 @@ type estimator struct {
 	variables map[string]any
 }
 
-// selection returns the cost of a selection set. The fields named in sized return lists of size items.
+// selection returns the cost of a selection set. The parameter sized contains the names of the fields that return lists. The
+// parameter size is the length of these lists.
 func (e estimator) selection(set ast.SelectionSet, sized []string, size int64) (sum int64) {
 	for _, s := range set {
 		switch s := s.(type) {

@@ -20,8 +20,8 @@ type family struct {
 
 // families returns the known families. We found them by mutation and by reading the validation rules of gqlparser.
 func families(l Limits) []family {
-	// fragments returns documents with distinct fragments, which have size fields each. If chained is true, each fragment spreads
-	// the next one. If chained is false, the operation spreads all fragments.
+	// fragments returns a family.text for documents with distinct fragments. The parameter size is the number of fields in each
+	// fragment. If chained is true, each fragment spreads the next one. If chained is false, the operation spreads all fragments.
 	fragments := func(size int, chained bool) func(n int) string {
 		return func(n int) string {
 			f := l.Fragments

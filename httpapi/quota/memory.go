@@ -7,7 +7,7 @@ import (
 	"sync"
 )
 
-// FreeBytes is the number of bytes of each body that Read does not count. It is less than a connection needs anyway.
+// FreeBytes is the number of bytes of each body that Read does not count. A connection needs more memory than that anyway.
 const FreeBytes = 16 << 10
 
 // ErrNoRoom is the error of Read if there is not enough memory for a body.
@@ -20,7 +20,8 @@ type Memory struct {
 	bodies sync.Pool
 
 	mu sync.Mutex
-	// free is the number of unused bytes out of size. holders contains the number of bytes that each client uses.
+	// size is the number of all bytes, and free is the number of unused bytes. holders contains the number of bytes that each client
+	// uses.
 	size, free int
 	holders    map[netip.Prefix]int
 	refused    uint64

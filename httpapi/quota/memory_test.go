@@ -13,7 +13,7 @@ import (
 	"oddsgraph/httpapi/quota"
 )
 
-// TestBodies checks bodies of the sizes near which a body begins to take more memory. The readers return chunks of different
+// TestBodies checks bodies whose sizes are near those at which Read takes more memory. The readers return chunks of different
 // sizes.
 func TestBodies(t *testing.T) {
 	m := quota.NewMemory(1 << 20)

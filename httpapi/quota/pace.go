@@ -9,7 +9,7 @@ import (
 // Pace limits what each client may spend per second, in units that the calling code chooses. A client that has spent more than
 // it had is in debt until it has earned the difference. Pace is safe for concurrent use.
 type Pace struct {
-	// A client earns perSecond units per second and saves at most burst units.
+	// perSecond is the number of units that a client earns per second. burst is the largest number of units that a client can save.
 	perSecond, burst float64
 
 	mu      sync.Mutex
@@ -25,7 +25,8 @@ type balance struct {
 	at    time.Time
 }
 
-// NewPace returns a Pace. At the start, every client has saved burst units.
+// NewPace returns a Pace. The parameter perSecond is the number of units that a client earns per second. The parameter burst is the
+// largest number of units that a client can save. A new client has saved that many.
 func NewPace(perSecond, burst int) *Pace {
 	return &Pace{perSecond: float64(perSecond), burst: float64(burst), clients: make(map[netip.Prefix]*balance), swept: time.Now()}
 }
@@ -58,13 +59,13 @@ func (p *Pace) Debt(client netip.Prefix) time.Duration {
 	return 0
 }
 
-// present returns the units that a client has at the time now. The calling function holds the lock.
+// present returns the units that a client has. The parameter now is the present time. The calling function holds the lock.
 func (p *Pace) present(c *balance, now time.Time) float64 {
 	return min(c.saved+now.Sub(c.at).Seconds()*p.perSecond, p.burst)
 }
 
-// sweep removes clients that have saved burst units. It does nothing if less time has passed since the last sweep than a client
-// needs to earn burst units. The calling function holds the lock.
+// sweep removes the clients that have saved as many units as they can. It runs at most once in the time in which a client earns
+// that many units. The calling function holds the lock.
 func (p *Pace) sweep(now time.Time) {
 	if now.Sub(p.swept).Seconds()*p.perSecond < p.burst {
 		return

@@ -6,7 +6,7 @@ import (
 )
 
 // Shared counts the bytes of things that several clients use together. The bytes of a thing are charged to one of its clients,
-// the payer. When the payer releases the thing, another of its clients becomes the payer. Shared is safe for concurrent use.
+// the payer. When the payer no longer uses the thing, another of its clients becomes the payer. Shared is safe for concurrent use.
 type Shared struct {
 	memory *Memory
 
