@@ -1,9 +1,10 @@
-// Package respcache stores whole responses as long as another execution of the request would return the same bytes.
+// Package respcache stores whole responses as long as another execution of the request would return the same bytes, but for at
+// most five seconds.
 //
 // A response has dependencies: the market.Handle of each value that was read for it. The response is served while every handle
 // is valid and no handle has expired. A response that depends on the present date also has a deadline. A check needs one or two
-// atomic loads for each handle and no look-up. A hit is equal to the response of an execution at that moment. So no time to
-// live is configured.
+// atomic loads for each handle and no look-up. A hit is equal to the response of an execution at that moment. So there is no
+// setting for the time to live.
 //
 // These are the things that a response may depend on, and how the cache notices a change of each:
 //

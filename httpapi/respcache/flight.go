@@ -104,7 +104,8 @@ func (c *Cache) Do(ctx context.Context, key Key, run func(ctx context.Context) *
 	}
 }
 
-// late reports whether the time until the deadline of ctx is less than the time since came.
+// late reports whether the time until the deadline of ctx is less than the time that a caller has waited. The parameter came is the
+// time at which the caller arrived.
 func late(ctx context.Context, came time.Time) bool {
 	deadline, ok := ctx.Deadline()
 	return ok && time.Until(deadline) < time.Since(came)
@@ -190,7 +191,7 @@ func (c *Cache) unlist(f *flight) {
 }
 
 // fly executes run, stores the response if it is valid, and wakes the waiters. It unlists the flight before it checks the
-// response. Otherwise a caller could join after the check and get a value that had changed before.
+// response. Otherwise a caller could join after the check and get a value that had changed before the caller joined.
 func (c *Cache) fly(f *flight, run func(ctx context.Context) *Response) {
 	c.misses.Add(1)
 	defer f.cancel(nil)

@@ -62,7 +62,7 @@ func (r *Response) limit(at time.Time) {
 	}
 }
 
-// valid reports whether an execution at the time now would return the same response.
+// valid reports whether the response may be served at the time in the parameter now.
 func (r *Response) valid(now time.Time) bool {
 	if !r.known || !r.deadline.IsZero() && !now.Before(r.deadline) {
 		return false

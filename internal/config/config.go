@@ -42,7 +42,7 @@ var ErrHelp = errors.New("help was printed")
 type Config struct {
 	Command Command `kong:"-"`
 
-	// origins maps the name of a flag to the place where its value was set. It contains no flags with their default values.
+	// origins maps the name of a flag to the place where its value was set. It contains only flags that were set.
 	origins map[string]string
 
 	File string `name:"config" placeholder:"FILE" check:"file" group:"server" help:"File of these variables, one NAME=value on each line. The environment and flags override it. SIGHUP reads it again. Empty reads none."`
@@ -114,14 +114,14 @@ type Client struct {
 	Message     Bytes `default:"256KiB" min:"1KiB" max:"16MiB" help:"Maximum size of a client's message on a WebSocket. A longer one closes the WebSocket."`
 }
 
-// Documents configures trusted documents, which clients may send by name.
+// Documents configures persisted documents. Clients may send the id of such a document instead of its text.
 type Documents struct {
 	Automatic Bytes  `default:"8MiB" min:"0" max:"1GiB" help:"Memory for automatic persisted queries, which clients register themselves. 0 disables them."`
 	Trusted   string `default:"off" oneof:"off,allow,require" help:"Use of the documents in the manifest: off ignores them, allow executes them and any others, require executes no others."`
 	Manifest  string `placeholder:"FILE" check:"file" help:"Manifest of trusted documents, Apollo's format or a map of ids to texts. Changes take effect within a second."`
 }
 
-// Limit limits an operation before it is validated and executed.
+// Limit contains the limits of a single operation.
 type Limit struct {
 	Document   Bytes `default:"64KiB" min:"1KiB" max:"16MiB" help:"Maximum size of a document."`
 	Tokens     int   `default:"1500" min:"1" max:"100000" help:"Tokens of a document: names, values and punctuation."`
@@ -203,7 +203,7 @@ type Cache struct {
 	Search  Expiry     `kong:"embed,prefix='search-',set='kind=page of search results',set='fresh=15s',set='stale=5m',set='size=2000'"`
 	History Expiry     `kong:"embed,prefix='history-',set='kind=price history',set='fresh=1m',set='stale=1h',set='size=2000'"`
 	User    HardExpiry `kong:"embed,prefix='user-',set='kind=user read',set='fresh=2s',set='size=10000'"`
-	// Stretch is how long after its fresh time public data is served while the venue's rate limit is nearly used up.
+	// Stretch is how long public data is served after its fresh time while the venue's rate limit is nearly used up.
 	Stretch  time.Duration `default:"5m" min:"0s" max:"168h" help:"How long after its fresh time public data is still served while the venue's request budget is short."`
 	NotFound HardExpiry    `kong:"embed,prefix='not-found-',set='kind=missing id',set='fresh=5s',set='size=10000'"`
 	// Memory bounds the entries of all kinds in bytes. Responses bounds the cached responses in bytes.
@@ -222,7 +222,7 @@ type HardExpiry struct {
 // Expiry configures a kind of data that may be served stale.
 type Expiry struct {
 	HardExpiry
-	// Stale is how long after Fresh a value is served while the cache refreshes it in the background.
+	// Stale is how long a value is served after the time Fresh has passed, while the cache refreshes it in the background.
 	Stale time.Duration `default:"${stale}" min:"0s" max:"168h" help:"How long after its fresh time one ${kind} is still served while it is refreshed."`
 }
 
@@ -232,9 +232,10 @@ const Auto = "auto"
 // Off is a value of AdminListen and StateDir that disables them.
 const Off = "off"
 
-// Parse reads args, which do not contain the program's name, environ, which has the form of os.Environ, and the configuration file.
-// For --help it writes the help to out and returns ErrHelp. Any other error describes all problems, one on each line. An empty
-// variable counts as unset. CommandSchema, CommandVersion and CommandLicenses ignore environ and the file.
+// Parse reads the arguments, the environment and the configuration file. The parameter args does not contain the program's name.
+// The parameter environ has the form of os.Environ. For --help, Parse writes the help to out and returns ErrHelp. Any other error
+// describes all problems, one on each line. An empty variable counts as unset. CommandSchema, CommandVersion and CommandLicenses
+// ignore environ and the file.
 func Parse(args, environ []string, out io.Writer) (*Config, error) {
 	p := newParser(environ, out)
 	return p.parse(args)

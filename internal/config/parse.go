@@ -163,8 +163,8 @@ func (p *parser) kong(g *grammar) (*kong.Kong, error) {
 	)
 }
 
-// resolve looks up a flag in the environment, then in the configuration file. It returns nil for the flag help, and for all flags
-// of a command that ignores both.
+// resolve looks up a flag in the environment, then in the configuration file. It returns nil for the flag help. It also returns nil
+// if the command ignores the environment and the file.
 func (p *parser) resolve(ctx *kong.Context, _ *kong.Path, flag *kong.Flag) (any, error) {
 	if !Command(ctx.Command()).configured() {
 		return nil, nil
@@ -184,7 +184,7 @@ func (p *parser) resolve(ctx *kong.Context, _ *kong.Path, flag *kong.Flag) (any,
 	return nil, nil
 }
 
-// decoder is kong's mapper for one kind of value.
+// decoder is kong's mapper for the values of one Go type.
 type decoder struct {
 	p *parser
 	check

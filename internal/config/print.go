@@ -20,11 +20,12 @@ type setting struct {
 	text  string
 }
 
-// printed is reused by all calls of settings, because it takes long to build the flags.
+// printed is reused by all calls of settings, because building the flags takes long. A call stores its Config in grammar, and reads
+// the values through flags.
 var printed struct {
 	sync.Mutex
 	grammar grammar
-	flags   []*kong.Flag // flags of grammar, from which their values are read
+	flags   []*kong.Flag // one for each setting in grammar, and one for --help
 }
 
 // settings returns the settings of c in the order of their declaration. The texts of URLs are redacted.
@@ -95,7 +96,7 @@ func (c Config) Show(w io.Writer) error {
 	return table.Flush()
 }
 
-// Differences returns the flags whose values differ in other.
+// Differences returns the names of the flags that have different values in c and in other.
 func (c Config) Differences(other Config) []string {
 	var names []string
 	theirs := settings(other)

@@ -73,7 +73,8 @@ type check struct {
 	takes func(tag *kong.Tag) string // describes valid values in the cell of a table
 }
 
-// kind checks a text, or each element of a list. It describes valid texts like the functions want and takes of check.
+// kind checks a text, or each element of a list. The texts want and takes describe valid values. They are the results of the
+// functions check.want and check.takes.
 type kind struct {
 	check       func(s string) error // nil if every text is valid
 	want, takes string
@@ -117,7 +118,8 @@ func (k kind) verify(s string) error {
 	return k.check(s)
 }
 
-// ranged returns a check for values from the struct tag min to the struct tag max. read parses a value. noun is its name in errors.
+// ranged returns a check for values from the struct tag min to the struct tag max. The function read parses a value. The parameter
+// noun is the word for a value in errors.
 func ranged[T cmp.Ordered](noun string, read func(string) (T, error)) check {
 	return check{
 		read: func(tag *kong.Tag, s string) (any, error) {
@@ -177,8 +179,8 @@ func readLevel(tag *kong.Tag, s string) (any, error) {
 	return l, err
 }
 
-// readText checks a string by its tag check or oneof. If the field has neither tag, every string is valid. The empty string means
-// Off for the check admin.
+// readText checks a string by the struct tag check or oneof of its field. If the field has neither tag, every string is valid. If
+// the tag check is admin, the empty string means Off.
 func readText(tag *kong.Tag, s string) (any, error) {
 	if s == "" && tag.Get("check") == "admin" {
 		return Off, nil
@@ -186,7 +188,7 @@ func readText(tag *kong.Tag, s string) (any, error) {
 	return s, kindOf(tag, "").verify(s)
 }
 
-// readList parses a list and checks its elements by the tag check or oneof. It skips empty elements.
+// readList parses a list and checks its elements by the struct tag check or oneof of the field. It skips empty elements.
 func readList(tag *kong.Tag, s string) (any, error) {
 	var list List
 	for element := range strings.SplitSeq(s, ",") {

@@ -17,7 +17,8 @@ type requestKey struct{}
 type request struct {
 	context.Context
 	id string
-	// told is true if Operations has received an operation of the request, so that the handler of Requests logs no line.
+	// told is true after a call of Operations.Ended for the request. The handler of Requests then logs no line for the request. For
+	// the request of a WebSocket, told stays false.
 	told atomic.Bool
 }
 

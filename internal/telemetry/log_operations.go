@@ -22,8 +22,8 @@ type Operations struct {
 	sampling sampling
 }
 
-// NewOperations returns an Operations that writes to log, which must come from NewLogger. above is the number of successful
-// operations in a second after which it logs only a sample.
+// NewOperations returns an Operations that writes to log, which must come from NewLogger. The parameter above is the number of
+// successful operations in a second that are all logged. Of further ones in that second, only a sample is logged.
 func NewOperations(log *slog.Logger, above int) *Operations {
 	h, ok := log.Handler().(*idHandler)
 	if !ok {

@@ -9,13 +9,14 @@ import (
 // RequestIDHeader is the header with the id of a request, in the request and in its response.
 const RequestIDHeader = "X-Request-Id"
 
-// Requests returns a handler that assigns an id to every request before it calls next. RequestIDHeader of the response and every
-// log line contain the id. The handler uses the id that the client sends if it has 1 to 64 letters, digits, '-', '_' or '.'.
+// Requests returns a handler that gives every request an id and then calls the handler next. The header RequestIDHeader of the
+// response contains the id, and so does every log line of the request. If the client sends an id of 1 to 64 letters, digits, '-',
+// '_' or '.', the handler uses this id. Otherwise it uses a random id.
 //
-// The handler logs one line for each request without an operation that Operations has received. The parameter above is the number
-// of requests with a status below 500 that are logged in a second; of further ones, the handler logs only a sample. Apart from the
-// id, a line contains no input of clients, because it can be secret. So a line contains the pattern of the mux in place of the URL,
-// and OTHER in place of an unknown method.
+// Operations logs the requests that contain an operation. The handler logs one line for each other request, and for each WebSocket.
+// It logs all requests with a status of 500 or more. Of the requests with a lower status, it logs all until their number in a
+// second exceeds the parameter above, and after that only a sample. Apart from the id, a line contains no input of clients, because
+// the input can be secret. So a line contains the pattern of the mux in place of the URL, and OTHER in place of an unknown method.
 func Requests(log *slog.Logger, above int, next http.Handler) http.Handler {
 	some := sampling{lines: linesOf(log), above: int64(above)}
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

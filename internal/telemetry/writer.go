@@ -16,7 +16,7 @@ type Writer struct {
 	// done is closed when the goroutine has ended.
 	done chan struct{}
 
-	// mu protects the fields below.
+	// mu protects waiting, spare, busy and closed.
 	mu sync.Mutex
 	// waiting contains the buffered lines. spare is the memory of the previous write, for reuse.
 	waiting, spare []byte
@@ -34,7 +34,8 @@ type Writer struct {
 // than to format the line.
 const batchDelay = 2 * time.Millisecond
 
-// NewWriter returns a Writer for the destination to. The Writer buffers at most limit bytes, besides the lines that it is writing.
+// NewWriter returns a Writer for a destination. The parameter limit is the largest number of bytes that the Writer buffers, besides
+// the lines that it is writing.
 func NewWriter(to io.Writer, limit int) *Writer {
 	w := &Writer{to: to, limit: limit, done: make(chan struct{}), hurry: make(chan struct{}, 1)}
 	w.changed.L = &w.mu
