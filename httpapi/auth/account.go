@@ -8,7 +8,8 @@ import (
 	"oddsgraph/internal/market"
 )
 
-// Account is an account at the venue. A client uses it with a bearer token. It is immutable and safe for concurrent use.
+// Account is an account at the venue. A bearer token gives a client access to the account. An Account is immutable and safe for
+// concurrent use.
 type Account struct {
 	// Name identifies the account in logs. It may be empty.
 	Name    string

@@ -18,8 +18,8 @@ const (
 	// RefusalBytes is the approximate total size in bytes of three entries, one from each cache.
 	RefusalBytes = 1 << 10
 
-	// refusalLimit is the number of requests from an address with the same key that may be refused within refusalWindow. Further
-	// requests are refused without a check.
+	// If refusalLimit requests from one address with one key were refused within refusalWindow, further requests from this address
+	// with this key are refused without a check.
 	refusalLimit  = 5
 	refusalWindow = time.Minute
 	// guessLimit is the largest number of guesses of an address; see Refusals. Guesses that are running and guesses that were
