@@ -9,9 +9,9 @@ import (
 )
 
 const (
-	// After the first value has arrived, Fetch waits for more values: at least minPatience, and at least patienceOf times the
-	// duration of the last pass. With this wait, the passes use at most a fifth of the time of one processor. Fetch then returns even
-	// if values are missing, so that the next pass can read the fields below the values that have arrived.
+	// After the first value has arrived, Fetch waits for the others for minPatience, or for patienceOf times the duration of the last
+	// pass if that is longer. So a response whose values arrive one by one uses at most a fifth of the time of one processor. After
+	// this wait, Fetch may return without the missing values, so that the next pass can read the fields below the others.
 	minPatience = time.Millisecond
 	patienceOf  = 4
 	// maxArrivals is the number of batches whose results can wait while the Set's goroutine runs a pass.
@@ -35,7 +35,7 @@ type response struct {
 
 	// pending reports whether a read of the current pass has returned ErrPending.
 	pending bool
-	// failed is nil until Fail is called. Then it is the error of all reads of further missing keys.
+	// failed is nil until Fail is called. From then on, it is the error of all reads of missing keys.
 	failed error
 	// began is the start of the current pass.
 	began time.Time
@@ -48,11 +48,11 @@ type response struct {
 // Pending reports whether a read of the current pass has returned ErrPending. If so, discard the output of the pass.
 func (s *Set) Pending() bool { return s.pending }
 
-// Fetch ends a pending pass. It fetches the missing keys, as Loader.send does, and returns nil when another pass is useful: all
-// values have arrived, or some have arrived and the others are slow. If some keys of a kind that needs a call for each key have
-// arrived, Fetch waits longer for the others, up to half of the time that ctx has left, or without a limit if ctx has no
-// deadline. Then the reads below these keys share a batch. Fetch returns an error when ctx ends, or if the keys would exceed
-// the limit of upstream calls. Pass this error to Fail.
+// Fetch ends a pending pass. It fetches the missing keys, as Loader.send does. It returns nil when another pass is useful: all
+// values have arrived, or some have arrived and the others are slow. Some kinds need one call for each key. If some but not all
+// values of such a kind have arrived, Fetch waits longer: up to half of the time that ctx has left, or without a limit if ctx has
+// no deadline. So the reads below these values share a batch. Fetch returns an error when ctx ends, or if the response needs too
+// many upstream calls. Pass this error to Fail.
 func (s *Set) Fetch(ctx context.Context) error {
 	patience := max(minPatience, patienceOf*time.Since(s.began))
 	if ctx.Err() != nil {
@@ -137,7 +137,7 @@ func (s *Set) await(ctx context.Context, patience time.Duration) error {
 	}
 }
 
-// partial reports whether the partial method of a loader returns true.
+// partial reports whether Loader.partial returns true for any loader.
 func (s *Set) partial() bool {
 	for _, l := range s.loaders() {
 		if l.partial() {
@@ -167,8 +167,8 @@ func (s *Set) awaitAll() {
 	}
 }
 
-// Complete calls the function pass. While a read of the pass has returned ErrPending, Complete calls Fetch, and then pass
-// again. If Fetch fails, reads of missing keys in the last pass return the error of Fetch.
+// Complete calls the function pass until no read of the pass returns ErrPending. Between two passes it calls Fetch. If Fetch fails,
+// reads of missing keys in the last pass return the error of Fetch.
 func (s *Set) Complete(ctx context.Context, pass func()) {
 	for pass(); s.pending; pass() {
 		if err := s.Fetch(ctx); err != nil {
@@ -177,7 +177,7 @@ func (s *Set) Complete(ctx context.Context, pass func()) {
 	}
 }
 
-// Read makes a new Set and calls Complete with the function read.
+// Read makes a new Set and calls Complete. Each pass calls the function read with the Set.
 func Read(ctx context.Context, of Sources, read func(*Set)) {
 	ctx, set, _ := With(ctx, of)
 	defer set.Done()

@@ -27,7 +27,7 @@ const (
 	// never is the delay of the dataloader's timer. It is longer than any response takes, because batches are sent by Flush and not
 	// by the timer.
 	never = time.Hour
-	// maxKept is the greatest number of results of a Loader whose memory is reused for other responses.
+	// maxKept is the greatest number of results that a Loader may have if its memory is to be reused for other responses.
 	maxKept = 1000
 )
 
@@ -52,13 +52,13 @@ type Loader[K comparable, T any] struct {
 	// batched reports whether one upstream call can fetch several keys.
 	batched bool
 
-	// index maps each key to its index in results. The Err of a missing key is ErrPending.
+	// index maps each key to its index in results. The result of a missing key contains ErrPending.
 	index   map[K]int
 	results []market.Result[market.Read[*T]]
-	// missing contains the keys that the next Fetch fetches. stale contains the keys that done refreshes.
+	// missing contains the keys that the next Fetch fetches. stale contains the keys that the method done refreshes.
 	missing, stale []K
-	// sent is the number of keys that were passed to Source.Fetch, and back is the number of these keys that have a result. When all
-	// of them have a result, send sets both numbers to 0.
+	// sent is the number of keys that were passed to Source.Fetch, and back is the number of these keys that have a result. If all of
+	// them have a result, the next send first sets both numbers to 0.
 	sent, back int
 	batch      *dataloader.Loader[K, struct{}]
 
@@ -85,7 +85,7 @@ func (l *Loader[K, T]) Get(key K) (market.Read[*T], error) {
 	return r.Value, r.Err
 }
 
-// GetMany reads keys. It writes the results to out, in the order of keys. The Err of a missing key is ErrPending.
+// GetMany reads keys. It writes the results to out, in the order of keys. The result of a missing key contains ErrPending.
 func (l *Loader[K, T]) GetMany(keys []K, out []market.Result[market.Read[*T]]) {
 	l.enter(keys)
 	for i, key := range keys {
@@ -109,7 +109,7 @@ func (l *Loader[K, T]) Peek(key K) (read market.Read[*T], ok bool) {
 	return l.results[i].Value, true
 }
 
-// enter calls lookUp for those of keys that the response has not read yet.
+// enter calls lookUp for the keys that the response has not read yet.
 func (l *Loader[K, T]) enter(keys []K) {
 	if l.index == nil {
 		l.index = make(map[K]int, len(keys))
@@ -156,7 +156,8 @@ func (l *Loader[K, T]) lookUp(keys []K) {
 	l.note(keys, results)
 }
 
-// note processes the results of a lookup: it records their handles, counts hits and misses, and collects the stale keys.
+// note processes the results of a lookup: it records their handles in the dependencies, counts hits and misses, and collects the
+// stale keys.
 func (l *Loader[K, T]) note(keys []K, results []market.Result[market.Read[*T]]) {
 	n := reqctx.CacheCounts{Misses: uint32(len(l.absent))}
 	for i := range results {
@@ -280,7 +281,7 @@ func (l *Loader[K, T]) fail(err error) {
 	l.missing = l.missing[:0]
 }
 
-// forget removes a missing key that was not sent.
+// forget removes a key if it is missing and was not sent.
 func (l *Loader[K, T]) forget(key K) {
 	if i := slices.Index(l.missing, key); i >= 0 {
 		l.missing = slices.Delete(l.missing, i, i+1)
@@ -307,7 +308,7 @@ func (l *Loader[K, T]) empty() {
 	}
 	clear(l.index)
 	clear(l.results)
-	for _, keys := range [...][]K{l.missing, l.stale, l.fresh, l.one[:]} { // each uses at most len(l.results) elements
+	for _, keys := range [...][]K{l.missing, l.stale, l.fresh, l.one[:]} { // each slice uses at most len(l.results) elements
 		clear(keys[:min(cap(keys), len(l.results))])
 	}
 	l.results, l.missing, l.stale, l.fresh = l.results[:0], l.missing[:0], l.stale[:0], l.fresh[:0]

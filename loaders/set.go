@@ -59,7 +59,7 @@ type Set struct {
 	depths map[string]int
 }
 
-// loader is the part of Loader that does not depend on its types.
+// loader is the part of Loader that does not depend on the types K and T.
 type loader interface {
 	cost() (reqctx.Kind, int)
 	send()
@@ -113,7 +113,8 @@ func (r *reading) Value(key any) any {
 	return r.ResponseContext.Value(key)
 }
 
-// With returns a context for one response, which contains a new Set and new dependencies. Call Set.Done after the response.
+// With returns a context for one response, and the new Set and dependencies that the context contains. Call Set.Done after the
+// response.
 func With(ctx context.Context, of Sources) (context.Context, *Set, *reqctx.Dependencies) {
 	s := sets.Get().(*Set)
 	r := &reading{set: s}
@@ -162,8 +163,8 @@ func (s *Set) Done() {
 }
 
 // Book reads a token's book. The parameter depth is the least number of levels on each side. If the venue has fewer levels, the
-// book has all of them. All reads of a token in a response return the same book, which is as deep as the deepest read requires.
-// If a read requires a deeper book than the reads before it, the read makes the pass pending.
+// book has all of them. All reads of a token in a response return the same book, which is as deep as the deepest read requires. If
+// a read requires a deeper book than the one that earlier reads got, the read makes the pass pending.
 func (s *Set) Book(tokenID string, depth int) (market.Read[*market.Book], error) {
 	depth = queries.BookDepthStep(depth)
 	known := s.depths[tokenID]

@@ -83,7 +83,8 @@ func reference[R any](name string, id, slug *string, by *[2]*string, byID, bySlu
 	return byID(*value), market.CheckID(*value)
 }
 
-// fillAmount checks the arguments size, amount and for. It returns size and amount, of which one is nil.
+// fillAmount checks the arguments size and amount, and the input object by, which can contain them instead. It returns size and
+// amount, of which one is nil.
 func fillAmount(size, amount *market.Decimal, by *model.FillFor) (*market.Decimal, *market.Decimal, error) {
 	var input *[2]*market.Decimal
 	if by != nil {

@@ -34,8 +34,8 @@ func parsePageArguments(list uint64, first *int, after *string) (c pageArguments
 	return c, err
 }
 
-// cutPage returns the page that c selects of the whole list items. Cursors in the page's info are set only if the client selects
-// pageInfo.
+// cutPage returns the page that the arguments c select. The parameter items is the whole list. Cursors in the page's info are set
+// only if the client selects pageInfo.
 func cutPage[T any](ctx context.Context, items []T, key func(*T) string, c pageArguments) page[T] {
 	hashes := newKeyHashes(len(items), func(i int) string { return key(&items[i]) })
 	start := c.after.start(hashes)

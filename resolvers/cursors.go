@@ -88,7 +88,8 @@ func parseListCursor(list uint64, after *string) (listPosition, error) {
 	return p, nil
 }
 
-// start returns the index of the first element after the position. It returns 0 if all elements of the position were removed.
+// start returns the index of the first element after the position. It returns 0 if the position is empty, or if all its elements
+// were removed.
 func (p listPosition) start(hashes *keyHashes) int {
 	for _, named := range p {
 		for i := range hashes.made {
@@ -100,7 +101,8 @@ func (p listPosition) start(hashes *keyHashes) int {
 	return 0
 }
 
-// reached reports whether hashes contains the element of the cursor. hashes may contain only the first elements of the list.
+// reached reports whether hashes contains the element of the cursor. It returns true for an empty position. The parameter hashes
+// may contain only the first elements of the list.
 func (p listPosition) reached(hashes *keyHashes) bool {
 	if len(p) == 0 {
 		return true

@@ -10,7 +10,8 @@ import (
 )
 
 // eventQueue contains the events of a subscription that NextEvent has not returned yet. An event is a value, an error or the end.
-// The subscription adds an event to the queue before it sends the value on its channel. eventQueue is safe for concurrent use.
+// The subscription adds an event to the queue before it sends the event's value on its channel. eventQueue is safe for concurrent
+// use.
 type eventQueue struct {
 	mu    sync.Mutex
 	begun bool

@@ -63,10 +63,10 @@ func (r *queryResolver) Markets(ctx context.Context, marketIDs []string) ([]*mod
 	})
 }
 
-// readList reads objects by id. The result is in the order of ids. It contains nil for an unknown id, and for an invalid id or an
-// id whose read failed, which also get an error. If a value is still being fetched, the parameter pending returns a placeholder for
-// it, so that the fields below the placeholder request their values in the same pass. If pending is nil, such an id gets nil and
-// ErrPending.
+// readList reads objects by id. The result is in the order of ids. It contains nil for an id that is unknown or invalid, or whose
+// read failed. Invalid ids and failed reads are also reported as errors. If a value is still being fetched, the parameter pending
+// returns a placeholder for it, so that the fields below the placeholder request their values in the same pass. If pending is nil,
+// such an id gets nil and ErrPending.
 func readList[K comparable, T, M any](ctx context.Context, argument string, ids []string, key func(string) K, from *loaders.Loader[K, T], pending func(K) *T, show func(market.Read[*T]) *M) ([]*M, error) {
 	if err := checkNumber(argument, ids); err != nil {
 		return nil, err

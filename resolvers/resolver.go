@@ -26,8 +26,8 @@ type Resolver struct {
 	Sources loaders.Sources
 	// Timeout is the longest wait for the first event of a subscription.
 	Timeout time.Duration
-	// Scope returns the Scope of an account's topic, which depends on the client's credentials. So clients with different
-	// credentials do not share a topic.
+	// Scope returns the field Scope of an account's messages.Topic. It depends on the client's credentials, so that clients with
+	// different credentials do not share a topic.
 	Scope func(ctx context.Context, a market.Address) string
 	// Can returns nil if the venue serves an endpoint, or an UNSUPPORTED error with the reason. If Can is nil, the venue serves all
 	// endpoints.
