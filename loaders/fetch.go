@@ -11,7 +11,8 @@ import (
 const (
 	// After the first value has arrived, Fetch waits for the others for minPatience, or for patienceOf times the duration of the last
 	// pass if that is longer. So a response whose values arrive one by one uses at most a fifth of the time of one processor. After
-	// this wait, Fetch may return without the missing values, so that the next pass can read the fields below the others.
+	// this wait, Fetch may return without the missing values, so that the next pass can read the fields below the values that have
+	// arrived.
 	minPatience = time.Millisecond
 	patienceOf  = 4
 	// maxArrivals is the number of batches whose results can wait while the Set's goroutine runs a pass.

@@ -78,7 +78,7 @@ func (r *tokenResolver) Market(ctx context.Context, t *model.Token) (*model.Mark
 	return readMarket(ctx, refOf(t))
 }
 
-// refOf returns a reference to a token's market, by the market id if it is known.
+// refOf returns a reference to a token's market: by the market id if it is known, otherwise by the token id.
 func refOf(t *model.Token) market.MarketRef {
 	if t.MarketID != "" {
 		return byID(t.MarketID)
@@ -86,8 +86,8 @@ func refOf(t *model.Token) market.MarketRef {
 	return byToken(t.TokenID)
 }
 
-// outcomeOf returns a token's market and its outcome in this market. Both are nil if the venue does not know the market. The
-// outcome is nil if no outcome of the market has the token.
+// outcomeOf returns a token's market and the outcome of this market that has the token. Both are nil if the venue does not know the
+// market. The outcome is nil if no outcome of the market has the token.
 func (r *Resolver) outcomeOf(ctx context.Context, t *model.Token) (*market.Market, *market.Outcome, error) {
 	m := t.In
 	if m == nil {

@@ -25,8 +25,8 @@ func (r *queryResolver) Viewer(ctx context.Context) (*model.User, error) {
 	return nil, nil
 }
 
-// checkAccess returns an error if the client is anonymous or may not read the account. If PublicAccounts is set, every client may
-// read every account.
+// checkAccess returns an error if the client is anonymous or may not read the account. It returns nil for every client if
+// PublicAccounts is set.
 func (r *Resolver) checkAccess(ctx context.Context, a market.Address) error {
 	if r.PublicAccounts {
 		return nil
@@ -105,7 +105,7 @@ func filterByMarket(marketIDs []string) (func(string) bool, error) {
 	return func(id string) bool { return in[id] }, nil
 }
 
-// listArguments checks the arguments of an account's list that is read at once. It returns the page arguments and a filter for
+// listArguments checks the arguments of an account's list that is read as a whole. It returns the page arguments and a filter for
 // market ids.
 func listArguments(list string, a market.Address, first *int, after *string, marketIDs []string) (part pageArguments, in func(string) bool, err error) {
 	if part, err = parsePageArguments(listHash(list, string(a)), first, after); err == nil {

@@ -8,7 +8,7 @@ type Balance struct {
 	// PositionsValue is the value of all positions. It is nil if the venue does not send it.
 	PositionsValue *Decimal
 	// TotalValue is the total that the venue sent. If the venue sent no total, TotalValue is CashBalance + PositionsValue, or
-	// CashBalance + PortfolioValue if PositionsValue is nil. TotalValue is nil if one of the two summands is nil.
+	// CashBalance + PortfolioValue if PositionsValue is nil. If a summand of this sum is nil, so is TotalValue.
 	TotalValue *Decimal
 	// UpdatedAt is the venue's timestamp. It is zero if the venue sent no timestamp.
 	UpdatedAt time.Time
@@ -88,7 +88,8 @@ type HistoryRecord struct {
 	Ordinal int
 }
 
-// HeldByBuys returns the money that the BUY orders among open orders reserve: the sum of price × remaining size.
+// HeldByBuys returns the money that BUY orders reserve: the sum of price × remaining size. The parameter orders contains open
+// orders of both sides.
 func HeldByBuys(orders []Order) Decimal {
 	var held Decimal
 	for i := range orders {

@@ -97,8 +97,8 @@ func (b *Book) Covers(depth int) bool {
 	return depth <= b.Depth || b.Bids.Len() < b.Depth && b.Asks.Len() < b.Depth
 }
 
-// Cut returns the book with only the best levels of each side. The parameter depth is their greatest number on each side. Cut
-// returns b itself if both sides are short enough. Otherwise the result shares the levels of b.
+// Cut returns the book with only the best levels of each side. The parameter depth is the greatest number of levels on each side.
+// Cut returns b itself if both sides are short enough. Otherwise the result shares the levels of b.
 func (b *Book) Cut(depth int) *Book {
 	if b.Bids.Len() <= depth && b.Asks.Len() <= depth {
 		return b

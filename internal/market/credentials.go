@@ -88,7 +88,7 @@ func depthOf(b []byte) (deepest int) {
 	return deepest
 }
 
-// Of returns credentials for the account with the given address. They are not confined to this account.
+// Of returns a copy of the credentials for the account with the given address. The copy is not confined to this account.
 func (c *Credentials) Of(a Address) *Credentials { return &Credentials{wire: c.wire, address: a} }
 
 // Confined returns a copy of the credentials that may read only their own account.
@@ -99,8 +99,8 @@ func (c *Credentials) Confined() *Credentials {
 // MayRead reports whether the credentials may be used to read the account with the given address.
 func (c *Credentials) MayRead(a Address) bool { return !c.confined || a == c.address }
 
-// Wire returns the JSON object exactly as the client wrote it. Use the text only for requests to the venue and for hashes. The text
-// must not reach a log, an error or a cache key.
+// Wire returns the JSON object exactly as the client wrote it, without white space around it. Use the text only for requests to the
+// venue and for hashes. The text must not reach a log, an error or a cache key.
 func (c *Credentials) Wire() string { return *c.wire }
 
 // Address returns the account of the credentials. ok is false if the credentials have no account.

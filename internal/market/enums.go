@@ -12,7 +12,7 @@ const (
 	SideUnknown OrderSide = "UNKNOWN"
 )
 
-// ParseSide maps the venue's text, ignoring case.
+// ParseSide maps the venue's text to a side, ignoring case.
 func ParseSide(raw string) OrderSide {
 	return known(raw, SideUnknown, SideBuy, SideSell)
 }
@@ -31,8 +31,8 @@ const (
 	OrderUnknown         OrderStatus = "UNKNOWN"
 )
 
-// ParseOrderStatus maps the venue's text, ignoring case. LIVE means OPEN and CANCELED means CANCELLED. If the filled size is
-// positive, OPEN becomes PARTIALLY_FILLED, because some venues report partially filled orders as open.
+// ParseOrderStatus maps the venue's text to a state, ignoring case. LIVE means OPEN and CANCELED means CANCELLED. If the filled
+// size is positive, OPEN becomes PARTIALLY_FILLED, because some venues report partially filled orders as open.
 func ParseOrderStatus(raw string, filled Decimal) OrderStatus {
 	status := known(raw, OrderUnknown, OrderOpen, OrderPartiallyFilled, OrderFilled, OrderCancelled, OrderExpired, OrderRejected)
 	switch {
@@ -57,7 +57,7 @@ const (
 	OutcomeOther OutcomeKind = "OTHER"
 )
 
-// KindOfOutcome maps an outcome's label, ignoring case.
+// KindOfOutcome maps an outcome's label to its kind, ignoring case.
 func KindOfOutcome(label string) OutcomeKind {
 	return known(label, OutcomeOther, OutcomeYes, OutcomeNo)
 }
@@ -76,7 +76,7 @@ const (
 	StatusUnknown   Status = "UNKNOWN"
 )
 
-// ParseStatus maps the venue's text, ignoring case. ACTIVE means OPEN and CANCELED means CANCELLED.
+// ParseStatus maps the venue's text to a state, ignoring case. ACTIVE means OPEN and CANCELED means CANCELLED.
 func ParseStatus(raw string) Status {
 	switch strings.ToUpper(raw) {
 	case "ACTIVE":
@@ -104,7 +104,7 @@ const (
 	HistoryUnknown    HistoryKind = "UNKNOWN"
 )
 
-// ParseHistoryKind maps the venue's text, ignoring case.
+// ParseHistoryKind maps the venue's text to a kind, ignoring case.
 func ParseHistoryKind(raw string) HistoryKind {
 	return known(raw, HistoryUnknown, HistoryTrade, HistoryDeposit, HistoryWithdrawal, HistorySplit, HistoryMerge,
 		HistoryRedeem, HistoryFee, HistoryReward, HistoryTransfer)

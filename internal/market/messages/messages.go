@@ -71,8 +71,8 @@ type Message struct {
 	// Merged reports that this service made the snapshot from all messages up to the number in Internal. The venue did not send the
 	// snapshot.
 	Merged bool
-	// Seq is the venue's number of the message, and PrevSeq is the number of the message before. They are 0 if the venue does not
-	// send them. Numbers of different Epochs cannot be compared.
+	// Seq is the venue's number of the message, and PrevSeq is its number of the topic's previous message. They are 0 if the venue
+	// does not send them. Numbers of different Epochs cannot be compared.
 	Epoch        string
 	Seq, PrevSeq uint64
 	// Time is the venue's timestamp, or zero if the venue sends no timestamp. ReceivedAt is the local time of arrival.

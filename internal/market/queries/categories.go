@@ -61,8 +61,8 @@ func count(in map[string]*Category, name string, isTag bool) {
 	in[key].OpenMarkets++
 }
 
-// result returns the first maxCategories categories, or tags if no market has a category. The parameter complete reports that all
-// open markets were added.
+// result returns the maxCategories categories with the most open markets. If no market has a category, it returns tags instead. The
+// parameter complete reports that all open markets were added.
 func (c *categoryCount) result(complete bool) []Category {
 	counted := c.categories
 	if len(counted) == 0 {
