@@ -32,8 +32,8 @@ func (f *Field) decodeAll(ctx context.Context, variables map[string]any) (decode
 	return f.known.Arguments(ctx, f.field.ArgumentMap(variables))
 }
 
-// given decodes the arguments one by one with FieldOf.Set. It returns nil if Set is nil, if an argument is null or Set cannot
-// decode it, or if an omitted argument has a default. In these cases, decodeAll must decode the arguments.
+// given decodes the arguments one by one with FieldOf.Set. It returns nil in these cases, in which decodeAll must decode the
+// arguments: New and Set are nil, an argument is null, Set cannot decode an argument, or an omitted argument has a default.
 func (f *Field) given(x *Execution) any {
 	if f.known.New == nil {
 		return nil

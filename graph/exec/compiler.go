@@ -78,5 +78,5 @@ func NewCompiler(schema *ast.Schema, types map[string]Type, query func(*Executio
 	return c
 }
 
-// Schema returns the schema of the operations. The caller must not change it.
+// Schema returns the schema of the operations. It must not be changed.
 func (c *Compiler) Schema() *ast.Schema { return c.schema }

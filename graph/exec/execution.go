@@ -22,7 +22,7 @@ type Execution struct {
 	room Room
 	// errorsInSize is the assumed size of the errors, in bytes.
 	start, errorsInSize int
-	// full reports that the response is too large. Nothing more is written to a full response.
+	// full reports that the response is too large. If it is set, the data is replaced by null, and no further errors are added.
 	full bool
 
 	// before is the prefix of every value of type ID.
@@ -35,7 +35,7 @@ type Execution struct {
 	// indexes contains the indexes of the list elements in which the current object is, outermost first.
 	indexes []int
 	errs    []Error
-	// taken contains the indexes of all errors. Error.indexes is a part of this slice.
+	// taken contains, for each error, a copy of the field indexes at that time. Each Error.indexes is a part of taken.
 	taken []int
 	// arenas contains an *arena for each type that Make or MakeList has allocated.
 	arenas []interface{ empty() }
@@ -162,8 +162,8 @@ func (x *Execution) add(f *Field, err error) {
 // errNull is the error of a non-null field whose value is null.
 var errNull = errors.New("must not be null")
 
-// Missing adds an error to a non-null field whose value is null. It does nothing if the field, or a field below the field, already
-// has an error.
+// Missing adds an error to a non-null field whose value is null. It does nothing if the field, or a field below it, already has an
+// error.
 func (x *Execution) Missing(f *Field) {
 	if x.full {
 		return

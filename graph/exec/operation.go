@@ -21,7 +21,7 @@ type Operation struct {
 	compiler   *Compiler
 	document   *ast.QueryDocument
 	definition *ast.OperationDefinition
-	// grown is called with the size of each new variant, in bytes.
+	// grown is called with the size in bytes of each variant that is stored.
 	grown func(bytes int)
 	// conditions contains the names of the variables in @skip and @include, sorted.
 	conditions []string

@@ -93,7 +93,8 @@ func (s Side) Levels() []Level {
 	return s.levels.flat[:s.count:s.count]
 }
 
-// Cut returns the best levels of the side. The parameter depth is their greatest number. Both sides share their memory.
+// Cut returns the best levels of the side. The parameter depth is the greatest number of levels. The result shares its memory with
+// s.
 func (s Side) Cut(depth int) Side {
 	if depth <= 0 {
 		return Side{}
@@ -190,7 +191,8 @@ func (s Side) without(chunks []*chunk, at, i int) Side {
 	return join(s.count-1, chunks[:at], after)
 }
 
-// split returns chunks that contain exactly the levels of the side. It makes new chunks for a side that Cut or NewSide returned.
+// split returns chunks that contain exactly the levels of the side. It makes new chunks for a side that NewSide has made or Cut has
+// shortened.
 func (s Side) split() []*chunk {
 	if s.count == 0 {
 		return nil

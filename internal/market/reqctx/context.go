@@ -90,7 +90,8 @@ var polls atomic.Uint64
 // PollFrom returns the number of the poll to which the reads of ctx belong. It returns 0 if each read counts as a separate poll.
 func PollFrom(ctx context.Context) uint64 { return valuesFrom(ctx).poll }
 
-// WithFresh returns a context whose page reads ignore cached pages and calls in flight, and make a new call to the venue.
+// WithFresh returns a context for reads of pages. These reads ignore cached pages and calls in flight, and make a new call to the
+// venue.
 func WithFresh(ctx context.Context) context.Context {
 	c := derive(ctx)
 	c.fresh = true
