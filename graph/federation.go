@@ -30,7 +30,7 @@ func init() {
 }
 
 // Schema returns the schema of schema.graphqls. If federation is true, the schema also has the fields of a Federation 2 subgraph.
-// The caller must not change the schema.
+// The schema must not be changed.
 func Schema(federation bool) *ast.Schema {
 	if federation {
 		return subgraph
@@ -70,8 +70,8 @@ func (ec *executionContext) __resolve_entities(ctx context.Context, representati
 	return entities
 }
 
-// entityID returns the global id in the representation of an entity. It returns an error if the id is missing, or if it is not the
-// id of an entity of the type __typename.
+// entityID returns the global id in the representation of an entity. It returns an error if the representation is invalid, or if
+// its id is not the global id of an entity of the type __typename.
 func entityID(representation any) (string, error) {
 	fields, ok := representation.(map[string]any)
 	if !ok {

@@ -32,10 +32,10 @@ type Field struct {
 	Number int
 	// Key is the JSON before the value: "{" or a comma, the encoded response key, and a colon.
 	Key string
-	// Sub is the selection on the field's type if this is an object type.
+	// Sub is the selection on the field's type if that is an object type. Otherwise it is nil.
 	Sub *Selection
-	// Of contains a selection for each object type of the field's type, in the order of Type.Possible, if this is an interface or
-	// union type.
+	// Of is set if the field's type is an interface or union type. It contains a selection for each possible object type, in the order
+	// of Type.Possible.
 	Of []*Selection
 
 	name string

@@ -11,7 +11,7 @@ import (
 type Events interface {
 	// next waits for an event. It returns false when the stream or ctx ends.
 	next(ctx context.Context) bool
-	// write writes the current event as the value of the field. It returns false if a non-null field is null.
+	// write writes the current event as the value of the field. It returns false if the field is non-null and its value is null.
 	write(x *Execution, f *Field) bool
 }
 

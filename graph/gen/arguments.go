@@ -19,8 +19,8 @@ func listsStrings(ref *config.TypeReference) bool {
 	return ref.Unmarshaler.Name() == "UnmarshalString" || ref.Unmarshaler.Name() == "UnmarshalID"
 }
 
-// argument returns the case clause of FieldOf.Set that decodes one argument. It returns "" if only gqlgen's code can decode the
-// argument, for example because the decoder needs a context.
+// argument returns the case clause of exec.FieldOf.Set that decodes one argument. It returns "" if only gqlgen's code can decode
+// the argument, for example because the decoder needs a context.
 func argument(a *codegen.FieldArgument) string {
 	ref := a.TypeReference
 	if len(a.Directives) > 0 {
@@ -97,8 +97,9 @@ func (f *file) argumentsType(field *codegen.Field) {
 	f.line("}\n")
 }
 
-// arguments generates the code that decodes the arguments of a field. It returns the arguments of the Go call that reads the
-// field. ctx is the expression of the context. refused is the generated code that runs if the arguments are invalid.
+// arguments generates the code that decodes the arguments of a field. It returns the arguments of the Go call that reads the field.
+// The parameter ctx is the Go expression of the context. The parameter refused is the generated code that runs if the arguments are
+// invalid.
 func (f *file) arguments(field *codegen.Field, ctx, refused string) (args []string) {
 	if field.IsResolver || field.MethodHasContext {
 		args = append(args, ctx)

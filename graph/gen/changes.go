@@ -80,7 +80,7 @@ func (c *comparison) remove(at string, deprecated bool) {
 	c.add(breaks, at, "is removed and was not deprecated in the last release")
 }
 
-// deprecation adds a change if only one of the lists of directives contains @deprecated.
+// deprecation adds a change if exactly one of the two lists of directives contains @deprecated.
 func (c *comparison) deprecation(at string, old, new ast.DirectiveList) {
 	switch before, after := isDeprecated(old), isDeprecated(new); {
 	case !before && after:
@@ -96,7 +96,7 @@ func (c *comparison) deprecation(at string, old, new ast.DirectiveList) {
 
 func isDeprecated(list ast.DirectiveList) bool { return list.ForName("deprecated") != nil }
 
-// definition adds the changes of a type. old is nil for a new type, and new is nil for a removed type.
+// definition adds the changes of a type. The parameter old is nil for a new type, and the parameter new is nil for a removed type.
 func (c *comparison) definition(name string, old, new *ast.Definition) {
 	switch {
 	case new == nil:
@@ -202,7 +202,7 @@ func (c *comparison) values(name string, old, new *ast.Definition) {
 	}
 }
 
-// field adds the changes of a field of a type. kind is the kind of the type.
+// field adds the changes of a field of a type. The parameter kind is the kind of the type.
 func (c *comparison) field(at string, kind ast.DefinitionKind, old, new *ast.FieldDefinition) {
 	switch {
 	case kind == ast.InputObject:

@@ -127,7 +127,7 @@ func (f *file) check() error {
 	return nil
 }
 
-// possible returns the names of the possible types of an interface or union, in the order of Field.Of.
+// possible returns the names of the possible types of an interface or union, in the order of exec.Field.Of.
 func possible(i *codegen.Interface) []string {
 	var names []string
 	for _, p := range i.Implementors {

@@ -27,7 +27,7 @@ const separator = "\n"
 // venueEnd separates the name of the venue from the rest of a global id. The rest is base64, which does not use this character.
 const venueEnd = "."
 
-// EncodeID returns the opaque id of an object within its venue. Package exec writes IDPrefix before this id.
+// EncodeID returns the opaque id of an object within its venue. Package exec writes the result of IDPrefix before this id.
 func EncodeID(kind string, parts ...string) string {
 	var buf [256]byte
 	return string(AppendID(buf[:0], kind, parts...))

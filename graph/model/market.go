@@ -9,7 +9,8 @@ import (
 	"oddsgraph/internal/market/queries"
 )
 
-// Market is a market of the venue: a question with outcomes that are traded.
+// Market is a market of the venue: a question with outcomes that are traded. Its methods return nil for values that the venue does
+// not send.
 type Market struct {
 	*market.Market
 	Meta market.Meta
@@ -18,7 +19,7 @@ type Market struct {
 // IsNode marks Market as a Node.
 func (Market) IsNode() {}
 
-// ID returns the global id without its IDPrefix.
+// ID returns the global id without the prefix that IDPrefix returns.
 func (m Market) ID() string { return EncodeID(KindMarket, m.MarketID) }
 
 // AppendID appends the result of ID.
@@ -104,7 +105,7 @@ func FoundEvent(e *market.Event, whole bool, meta market.Meta) Event {
 // IsNode marks Event as a Node.
 func (Event) IsNode() {}
 
-// ID returns the global id without its IDPrefix.
+// ID returns the global id without the prefix that IDPrefix returns.
 func (e Event) ID() string { return EncodeID(KindEvent, e.EventID) }
 
 // Slug returns the readable name, or nil if the venue does not send it.
@@ -113,7 +114,8 @@ func (e Event) Slug() *string { return text(&e.EventSlug) }
 // Title returns the event's title, or nil if the venue does not send it.
 func (e Event) Title() *string { return text(&e.EventTitle) }
 
-// Category returns the topic of the event or of its market, or nil if the venue does not send it.
+// Category returns the topic of the event, or nil if the venue does not send it. An event that comes from a market has the topic of
+// this market.
 func (e Event) Category() *string { return text(&e.EventCategory) }
 
 // Category is a topic of the venue: a category or a tag.
@@ -193,7 +195,7 @@ type Token struct {
 // IsNode marks Token as a Node.
 func (Token) IsNode() {}
 
-// ID returns the global id without its IDPrefix.
+// ID returns the global id without the prefix that IDPrefix returns.
 func (t Token) ID() string { return EncodeID(KindToken, t.TokenID) }
 
 // AppendID appends the result of ID.
@@ -220,7 +222,7 @@ func (p TokenPrice) Price() market.Decimal { return p.Quote.Price }
 // Basis says how the price was made.
 func (p TokenPrice) Basis() market.PriceBasis { return p.Quote.Basis }
 
-// Timestamp returns the venue's time.
+// Timestamp returns the venue's timestamp, or nil if the venue sends none.
 func (p TokenPrice) Timestamp() *time.Time { return instant(&p.Quote.Timestamp) }
 
 // Token returns the priced token.

@@ -13,7 +13,7 @@ type User struct{ Address market.Address }
 // IsNode marks User as a Node.
 func (User) IsNode() {}
 
-// ID returns the global id without its IDPrefix.
+// ID returns the global id without the prefix that IDPrefix returns.
 func (u User) ID() string { return EncodeID(KindUser, string(u.Address)) }
 
 // Balance is the balance of a wallet.
@@ -33,7 +33,8 @@ func (b Balance) Freshness() Freshness { return freshness(b.Meta) }
 type PortfolioSummary struct {
 	*valuation.Portfolio
 	Address market.Address
-	// Basis is the requested price basis. If it is empty, each position is valued at its first known price; see valuation.Of.
+	// Basis is the requested price basis. If it is empty, each position is valued at the first known price in the order of
+	// valuation.Of.
 	Basis market.PriceBasis
 }
 
@@ -56,18 +57,19 @@ type Position struct {
 	*market.Position
 	Address market.Address
 	Meta    market.Meta
-	// Valued is the valuation by the price basis ValuedBy that a subscription's event contains. Valued is nil if the position comes
-	// from elsewhere or has no known price.
+	// Valued is the valuation that a subscription's event contains for the position. It is nil if the position does not come from an
+	// event or has no known price. ValuedBy is the price basis that the subscription requested.
 	Valued   *valuation.Valuation
 	ValuedBy market.PriceBasis
-	// Preloaded contains the token's values from the same event. It is nil if there is no event.
+	// Preloaded contains the token's price from the same event. It is nil if the position does not come from an event or the event
+	// contains no price for it.
 	Preloaded *Preloaded
 }
 
 // IsNode marks Position as a Node.
 func (Position) IsNode() {}
 
-// ID returns the global id without its IDPrefix.
+// ID returns the global id without the prefix that IDPrefix returns.
 func (p Position) ID() string { return PositionID(p.Address, p.Position) }
 
 // AppendID appends the result of ID.
@@ -107,7 +109,7 @@ type Order struct {
 // IsNode marks Order as a Node.
 func (Order) IsNode() {}
 
-// ID returns the global id without its IDPrefix.
+// ID returns the global id without the prefix that IDPrefix returns.
 func (o Order) ID() string { return EncodeID(KindOrder, string(o.Address), o.OrderID) }
 
 // AppendID appends the result of ID.

@@ -15,12 +15,12 @@ import (
 
 // The executor calls the Append functions. gqlgen requires the Marshal functions, which write the same texts.
 
-// AppendDecimal appends an exact number as a JSON string without exponent.
+// AppendDecimal appends an exact number as a JSON string without an exponent.
 func AppendDecimal(dst []byte, d market.Decimal) []byte {
 	return append(d.Append(append(dst, '"')), '"')
 }
 
-// MarshalDecimal writes an exact number as a JSON string without exponent.
+// MarshalDecimal writes an exact number as a JSON string without an exponent.
 func MarshalDecimal(d market.Decimal) graphql.Marshaler {
 	return graphql.WriterFunc(func(w io.Writer) {
 		var buf [48]byte

@@ -91,7 +91,7 @@ func (a *annotation) cost(f *ast.FieldDefinition, c Cost) {
 	}
 }
 
-// sized returns the names of the fields of a type that are lists of objects.
+// sized returns the names of a type's fields whose values are lists of objects.
 func (a *annotation) sized(of *ast.Definition) (fields []string) {
 	for _, f := range of.Fields {
 		if f.Type.Elem != nil && a.schema.Types[f.Type.Name()].Kind == ast.Object {
