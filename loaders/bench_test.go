@@ -8,7 +8,7 @@ import (
 	"oddsgraph/internal/market"
 )
 
-// ready is a Source that returns values at once.
+// ready is a Source that answers at once. If hit is true, all keys are cached.
 type ready struct {
 	hit    bool
 	price  market.Price

@@ -16,7 +16,7 @@ import (
 )
 
 // TestFetchDoesNotWaitForTheSlowest checks that Fetch returns shortly after the first value. For kinds with one call for each key,
-// it must wait for more values, up to half of the remaining time.
+// it must wait for more values, up to half of the time that ctx has left.
 func TestFetchDoesNotWaitForTheSlowest(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		release := make(chan struct{}, 1)
@@ -39,8 +39,8 @@ func TestFetchDoesNotWaitForTheSlowest(t *testing.T) {
 		ctx, set, _ := With(ctx, Sources{Events: events, Prices: prices()})
 		defer set.Done()
 		start := time.Now()
-		// pass reads the events with ids and a price, and compares the missing keys with the parameter pending. It then calls
-		// Fetch. The parameter then is the time from start to the return of Fetch.
+		// pass reads the events with the given ids, and a price. The missing keys must be those in the parameter pending. After that,
+		// pass calls Fetch. The parameter then is the expected time from start to the return of Fetch.
 		pass := func(then time.Duration, pending string, ids ...string) {
 			t.Helper()
 			got := ""
@@ -345,7 +345,8 @@ func TestDoneForgets(t *testing.T) {
 	}
 }
 
-// TestRead checks that Read repeats its function until no value is missing, and once more with errors when ctx ends.
+// TestRead checks that Read repeats its function until no value is missing. If ctx has ended, the last call of the function must
+// get errors.
 func TestRead(t *testing.T) {
 	s := prices()
 	var rs results

@@ -36,7 +36,7 @@ type source[K comparable, T any] struct {
 	value func(key K) *T
 }
 
-// prices returns a source of prices with cached keys.
+// prices returns a source of prices in which the given keys are cached.
 func prices(cached ...string) *source[string, market.Price] {
 	s := &source[string, market.Price]{value: func(key string) *market.Price { return &market.Price{TokenID: key} }}
 	return s.cache(cached...)
@@ -283,7 +283,8 @@ func TestReadsAreCountedOnce(t *testing.T) {
 	}
 }
 
-// TestErrorsEndWithTheResponse checks that Snapshot fails after a failed read, and that the next response fetches the key again.
+// TestErrorsEndWithTheResponse checks that Dependencies.Snapshot returns false after a failed read, and that the next response
+// fetches the key again.
 func TestErrorsEndWithTheResponse(t *testing.T) {
 	s := prices()
 	s.fetch = func(_ context.Context, keys []string) results {

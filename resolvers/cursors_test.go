@@ -193,7 +193,7 @@ func TestVenuePages(t *testing.T) {
 }
 
 // TestVenuePagesOfFewMatches checks that a page of a connection reads at most maxPages pages of the venue. If the venue omits most
-// rows, the page may be short or empty. It must have a cursor if there is a next page.
+// rows, the page may be short or empty. Every page must have an EndCursor if there is a next page.
 func TestVenuePagesOfFewMatches(t *testing.T) {
 	all := numbered(300)
 	keep := []string{all[3], all[77], all[78], all[150], all[299]}
@@ -219,7 +219,7 @@ func TestVenuePagesOfFewMatches(t *testing.T) {
 	}
 }
 
-// TestARowThatCursorsNameMayGo checks that the next page begins at the former index of a row if the row of the cursor was removed.
+// TestARowThatCursorsNameMayGo removes the row of a cursor. The next page must begin at the former index of this row.
 func TestARowThatCursorsNameMayGo(t *testing.T) {
 	p := &paged{rows: numbered(30), byOffset: true}
 	out := p.page(t, 10, nil)

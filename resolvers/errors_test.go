@@ -16,7 +16,8 @@ import (
 	"oddsgraph/internal/market"
 )
 
-// failure is an error of the field price of tokens[3], whose alias is p, of an element of its list, or of one of its arguments.
+// failure is an error of the field price of tokens[3], which has the alias p. The field more continues the path of the error, for
+// example with a list index. The field argument names the invalid argument, or is empty.
 type failure struct {
 	error
 	more     ast.Path

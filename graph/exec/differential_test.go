@@ -114,7 +114,7 @@ func (b *both) mustParse(document string, variables map[string]any) *operation {
 	return o
 }
 
-// fromMemoryKey is the key of contexts in which no value may be fetched.
+// fromMemoryKey marks the contexts in which no value may be fetched.
 type fromMemoryKey struct{}
 
 // fromMemory executes the operation in one pass. ok is false if a value must be fetched.
@@ -152,9 +152,9 @@ func described(errs gqlerror.List) (texts []string) {
 	return texts
 }
 
-// compare executes the operation three times and compares the responses: with gqlgen, with package exec in one pass, and with
-// package exec in passes. The result fromMemory reports whether all values were in memory. If it is false, compare ignores the
-// response of the one pass.
+// compare executes the operation with gqlgen, with package exec in one pass, and with package exec in passes. It compares the three
+// responses. The result fromMemory reports whether all values were in memory. If it is false, compare ignores the response of the
+// single pass.
 func (o *operation) compare(document string) (fromMemory bool, resp *graphql.Response) {
 	o.t.Helper()
 	before := o.universe.fetched.Load()

@@ -167,7 +167,7 @@ func TestIntrospection(t *testing.T) {
 	}
 }
 
-// TestConditions checks that an operation with 70 conditions stores only the first 16 compiled variants of 32.
+// TestConditions checks that an operation with 70 conditions stores only the first 16 of 32 compiled variants.
 func TestConditions(t *testing.T) {
 	const conditions = 70
 	var declared, fields string
@@ -254,7 +254,7 @@ func TestManyAtOnce(t *testing.T) {
 	g.Wait()
 }
 
-// TestMake checks that Make returns distinct zero values, which it allocates in blocks during an execution of package exec.
+// TestMake checks that Make returns distinct zero values. During an execution of package exec, Make must allocate them in blocks.
 func TestMake(t *testing.T) {
 	seen := map[*int]bool{}
 	check := func(ctx context.Context) {
@@ -425,8 +425,8 @@ func TestAppendIntAndBoolean(t *testing.T) {
 	}
 }
 
-// TestArgumentsOneByOne checks that arguments are decoded with FieldOf.Set. They are decoded with FieldOf.Arguments if Set returns
-// false, an argument is null, or an omitted argument has a default.
+// TestArgumentsOneByOne checks that arguments are decoded with FieldOf.Set. They must be decoded with FieldOf.Arguments instead if
+// Set returns false, an argument is null, or an omitted argument has a default.
 func TestArgumentsOneByOne(t *testing.T) {
 	schema := gqlparser.MustLoadSchema(&ast.Source{Input: `type Query { a(n: Int, m: Int, d: Int = 7): Int }`})
 	type arguments struct{ n, m, d any }

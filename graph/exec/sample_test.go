@@ -256,7 +256,7 @@ func (s worldSubscription) Things(_ context.Context, id string) (<-chan []sample
 	})
 }
 
-// nobody is a reporter that drops errors.
+// nobody is an exec.Reporter that drops errors.
 type nobody struct{}
 
 func (nobody) Report(error)        {}

@@ -32,7 +32,7 @@ type universe struct {
 	damaged int
 	// hangs is the percentage of keys whose values never arrive. panics is the percentage of resolver calls that panic.
 	hangs, panics int
-	// fetched counts the fetches with a context with fromMemoryKey. There should be none.
+	// fetched counts the fetches in contexts with fromMemoryKey. There should be none.
 	fetched atomic.Int64
 	// round is 0, or a number that every read increases. If it is not 0, every read returns a different value.
 	round atomic.Int64

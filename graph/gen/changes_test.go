@@ -75,7 +75,7 @@ func broken(changes []change) (lines []string) {
 	return lines
 }
 
-// before is a schema with every form that can change.
+// before is the schema that the tests change. It contains every kind of definition.
 const before = `
 type Query {
   a(x: Int = 1, y: [String!]!, old: Int @deprecated): A
@@ -184,7 +184,8 @@ func parsed(t *testing.T, text string) *ast.Schema {
 	return schema
 }
 
-// TestRelease checks that the changelog keeps the section of a release, and then compares the schema with the released schema.
+// TestRelease checks that the changelog keeps the section of a release. After the release, it must compare the schema with the
+// released schema.
 func TestRelease(t *testing.T) {
 	t.Chdir(t.TempDir())
 	write := func(name, text string) {

@@ -83,7 +83,7 @@ func levelsOf(f *ast.FieldDefinition) (levels []int) {
 	return levels
 }
 
-// TestSemanticListFitsTheSchema checks that Print returns an error if nonNull contradicts the schema.
+// TestSemanticListFitsTheSchema checks that Print returns an error if the map nonNull of package sdl contradicts the schema.
 func TestSemanticListFitsTheSchema(t *testing.T) {
 	for _, test := range []struct{ old, changed, says string }{
 		{"): MarketConnection\n", "): MarketConnection!\n", "is never null at level 0"},

@@ -32,7 +32,8 @@ func collect(s Side) (list []Level) {
 	return list
 }
 
-// wholeChunks reports whether no chunk of a side is empty or too long, and the counts of the chunks add up.
+// wholeChunks reports whether the chunks of a side have as many levels as the storage counts, and none of them is empty or too
+// long.
 func wholeChunks(s Side) bool {
 	if s.count == 0 {
 		return s.levels == nil

@@ -9,7 +9,7 @@ import (
 	"oddsgraph/internal/market"
 )
 
-// positionReads returns values from maps. A read of the market whose id is in the field fails returns errRead.
+// positionReads is a Reads over maps. The field fails is the id of the market whose read returns errRead.
 type positionReads struct {
 	markets map[string]*market.Market
 	prices  map[string]string
@@ -70,7 +70,7 @@ func TestSortPositions(t *testing.T) {
 	}
 }
 
-// TestPositionReadsGoOn checks that all other reads are made after the read of a market failed.
+// TestPositionReadsGoOn checks that all other reads are still made if the read of one market fails.
 func TestPositionReadsGoOn(t *testing.T) {
 	for name, do := range map[string]func(from Reads, positions []*market.Position) error{
 		"ends": func(from Reads, p []*market.Position) error {
