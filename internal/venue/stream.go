@@ -26,7 +26,7 @@ type StreamConfig struct {
 	Clock market.Clock
 }
 
-// streams contains functions by name of the driver. Each returns the results of OpenStream for its driver. A driver that is not in
+// streams maps the name of a driver to a function that returns the results of OpenStream for this driver. A driver that is not in
 // the map has no stream.
 var streams = map[string]func(StreamConfig) (address string, p *stream.Protocol, err error){
 	Generic:  func(c StreamConfig) (string, *stream.Protocol, error) { return c.URL, nil, noKey(c) },
@@ -37,9 +37,9 @@ var streams = map[string]func(StreamConfig) (address string, p *stream.Protocol,
 	},
 }
 
-// OpenStream returns the address and the protocol of a driver's stream. An empty address means that there is no stream. A nil
-// protocol means that a Streamer provides the protocol itself, and that any other driver uses stream.Documented. Errors contain no
-// part of the key.
+// OpenStream returns the address and the protocol of a driver's stream. An empty address means that there is no stream. If the
+// protocol is nil, a driver that is a Streamer provides the protocol, and any other driver uses stream.Documented. Errors contain
+// no part of the key.
 func OpenStream(cfg StreamConfig) (address string, p *stream.Protocol, err error) {
 	open, ok := streams[cmp.Or(cfg.Driver, Generic)]
 	if !ok {
@@ -55,7 +55,8 @@ func noKey(c StreamConfig) error {
 	return nil
 }
 
-// openKalshi signs each handshake. Kalshi refuses unsigned handshakes, so there is no stream without a key.
+// openKalshi returns a protocol that signs each handshake. Without a key there is no stream, because Kalshi refuses unsigned
+// handshakes.
 func openKalshi(c StreamConfig) (string, *stream.Protocol, error) {
 	if len(c.Key) == 0 {
 		return "", nil, nil

@@ -54,7 +54,7 @@ type Driver interface {
 	History(ctx context.Context, a market.Address, q queries.History) (*queries.HistoryPage, error)
 
 	// Cost returns the number of HTTP calls that a read of several ids would make at this time. The parameter keys is the number of
-	// different ids, and the parameter bytes is their length in a URL.
+	// different ids, and the parameter bytes is the sum of their lengths in a URL.
 	Cost(endpoint reqctx.Endpoint, keys, bytes int) int
 	// Circuits returns the states of the circuit breakers, in a fixed order.
 	Circuits() []rest.Circuit
@@ -68,7 +68,7 @@ type Streamer interface {
 	Stream() (address string, protocol *stream.Protocol)
 }
 
-// DetailNames are the names of parameters of the generic driver.
+// DetailNames are the names of the query parameters of market-details, an endpoint of the generic driver.
 type DetailNames = generic.DetailNames
 
 // Generic is the name of the driver of the documented API, which is the default.

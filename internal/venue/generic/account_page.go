@@ -76,7 +76,7 @@ func (c *Client) readPage(ctx context.Context, e reqctx.Endpoint, a market.Addre
 	}
 	size := limit
 	if n := len(list.Rows); !sized && n%roundCount == 0 {
-		size = min(size, n) // without a page size in the request, the venue may use a smaller one
+		size = min(size, n) // the request had no page size, so the venue's page size may be less than limit
 	}
 	t, err := pageInfoOf(e, list, at, size)
 	if err != nil {

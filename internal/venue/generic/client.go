@@ -41,7 +41,7 @@ type Client struct {
 
 	urlLimits [reqctx.Endpoints]urlLimit
 
-	// These fields record whether the venue supports the list parameters that are not in its documentation.
+	// These fields record whether the venue supports the list parameters that are not in the venue's documentation.
 	marketIDsSupport, marketTokensSupport, spreadTokensSupport support
 	// spreadsSupport records whether the venue has the spreads endpoint.
 	spreadsSupport                                   support
@@ -64,8 +64,8 @@ func New(cfg Config) (*Client, error) {
 	return c, nil
 }
 
-// paths are the URL paths of the endpoints. market-details is three endpoints, one for each kind of id, because a venue may not
-// support every kind.
+// paths are the URL paths of the endpoints. market-details counts as three endpoints, one for each kind of id, because a venue may
+// not support every kind.
 var paths = rest.Paths{
 	reqctx.EndpointPrices:         "/api/exchange/prices",
 	reqctx.EndpointSpreads:        "/api/exchange/spreads",
@@ -83,8 +83,9 @@ var paths = rest.Paths{
 }
 
 // Cost returns the number of HTTP calls that a read of several ids would make at this time. The parameter keys is the number of
-// different ids, and the parameter bytes is their length in a URL. If the venue does not support the list parameter, each id needs
-// a call. Cost does not count further pages of positions and orders, or the calls that read the halves of a refused list.
+// different ids, and the parameter bytes is the sum of their lengths in a URL. If the venue does not support the list parameter,
+// each id needs a call. Cost does not count further pages of positions and orders, or the calls that read the halves of a refused
+// list.
 func (c *Client) Cost(endpoint reqctx.Endpoint, keys, bytes int) int {
 	switch endpoint {
 	case reqctx.EndpointPrices:
@@ -120,8 +121,8 @@ func (c *Client) MarketTrades(context.Context, queries.MarketTrades) (*queries.T
 	return nil, c.Can(reqctx.EndpointMarketTrades)
 }
 
-// MaxKeys returns the greatest number of ids in one call of an endpoint. If the venue has refused a list for its length, the client
-// sends shorter lists. Cost counts the calls with these shorter lists.
+// MaxKeys returns the greatest number of ids in one call of an endpoint. The client may send shorter lists, for example after the
+// venue has refused a list for its length. Cost counts the calls with these shorter lists.
 func (c *Client) MaxKeys(e reqctx.Endpoint) int {
 	switch e {
 	case reqctx.EndpointPrices, reqctx.EndpointSpreads, reqctx.EndpointMarketsByID, reqctx.EndpointMarketsByToken:

@@ -11,8 +11,8 @@ type listTraits struct {
 	mu sync.Mutex
 	// isPaged reports that the list once had several pages. refusesLimit reports that the venue refuses a page size.
 	isPaged, refusesLimit bool
-	// countIsTotal reports that the field count contains the number of rows on all pages. With some venues, the field contains the
-	// number of rows on the page.
+	// countIsTotal reports that the venue's JSON field "count" contains the number of rows on all pages. Other venues send the
+	// number of rows on the page in this field.
 	countIsTotal bool
 	// Until wholeUntil, the first page counts as the whole list, because the venue has refused or ignored an offset.
 	wholeUntil time.Time
@@ -74,7 +74,8 @@ func (h *listTraits) mayBeCut(now time.Time, t pageInfo, at pageStart, n int, li
 	return !t.countsPage || !at.isStart() || !h.countIsTotal
 }
 
-// observe learns from a page of n rows.
+// observe records the length n of a page, and calls learnCount. The parameter limited reports whether the page was requested with a
+// page size.
 func (h *listTraits) observe(now time.Time, t pageInfo, n int, limited bool) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -85,7 +86,8 @@ func (h *listTraits) observe(now time.Time, t pageInfo, n int, limited bool) {
 	h.learnCount(t)
 }
 
-// learnCount learns whether the field count contains the number of rows on all pages. The calling function holds mu.
+// learnCount learns from a page whether the venue's JSON field "count" contains the number of rows on all pages. The calling
+// function holds mu.
 func (h *listTraits) learnCount(t pageInfo) {
 	switch {
 	case t.countIsTotal:
@@ -95,9 +97,8 @@ func (h *listTraits) learnCount(t pageInfo) {
 	}
 }
 
-// trustCount learns from the field count as learnCount does, and then removes a guessed next page if the first page contains all
-// rows. The first page contains all rows if the field count equals the number of rows on the page, and is known to contain the
-// number of rows on all pages.
+// trustCount calls learnCount. After this, it removes a guessed next page if the page is the first page, and the venue's JSON field
+// "count" shows that the page contains all rows.
 func (h *listTraits) trustCount(t *pageInfo, at pageStart) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -113,7 +114,7 @@ func (h *listTraits) setPaged() {
 	h.isPaged = true
 }
 
-// ignoresOffset records that the venue has refused an offset or responded with the same rows.
+// ignoresOffset records that the venue has refused an offset, or has responded to an offset with rows of an earlier page.
 func (h *listTraits) ignoresOffset(now time.Time) {
 	h.mu.Lock()
 	defer h.mu.Unlock()

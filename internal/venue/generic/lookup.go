@@ -102,8 +102,8 @@ func (l *lookup[T]) read(ctx context.Context, c *Client, ids []string) ([]market
 }
 
 // recordOutcomes starts the backoff of the keys that failed, and ends the backoff of all other keys. All keys of a failed call wait
-// for the same time. If every call failed, err is not nil, and recordOutcomes returns the error of the first key. RetryAfter of
-// this error is the wait.
+// for the same time. If the parameter err is not nil, every call failed, and recordOutcomes returns the error of the first key. The
+// RetryAfter of this error is the wait.
 func (l *lookup[T]) recordOutcomes(c *Client, err error, keys []string, results []market.Result[*T]) error {
 	failed := make(map[error][]int)
 	for i := range results {
@@ -170,15 +170,15 @@ func (l *lookup[T]) readBatch(ctx context.Context, c *Client, keys []string, out
 	return l.probe(ctx, c, keys, out, got.err)
 }
 
-// usesSingle reports whether a read of one id tries the single parameter first. Even if preferSingle is true, the read tries the
-// list parameter first if the venue is known to support the list parameter and the name of the single parameter is unknown.
+// usesSingle reports whether a read of one id tries the single parameter first. If the venue is known to support the list
+// parameter, and the name of the single parameter is unknown, the read tries the list parameter first even if preferSingle is true.
 func (l *lookup[T]) usesSingle() bool {
 	return l.preferSingle && (l.support == nil || !l.support.confirmed.Load() || len(l.single.candidates()) == 1)
 }
 
 // readOne reads one key, the only element of keys. It tries each name of the single parameter until the venue finds the key, or
-// until a call fails for another reason than the name. If the venue finds the key with no name, a response is better than a
-// refusal.
+// until a call fails for another reason than the name. If the venue does not find the key with any name, readOne returns a response
+// rather than a refusal.
 func (l *lookup[T]) readOne(ctx context.Context, c *Client, keys []string, out []market.Result[*T]) (best callResult) {
 	names := l.single.candidates()
 	for i, name := range names {

@@ -168,8 +168,8 @@ func tags(r *wire.Row) []string {
 	return tags
 }
 
-// status reads the status. If the row has no status, status derives one from the fields active and closed, the winner and the
-// resolution.
+// status reads the status of a market. If the row r has no status, it is derived from the fields active and closed, the winner and
+// the resolution.
 func status(r *wire.Row, m *market.Market) (market.Status, string) {
 	if !r.Of(wire.FieldStatus).IsNull() {
 		raw := r.Text(wire.FieldStatus)
@@ -294,7 +294,7 @@ func outcomesFromLists(r *wire.Row) []market.Outcome {
 	return out
 }
 
-// outcome reads one outcome, from the row x, of the market with the row r. A bad outcome makes the market bad.
+// outcome reads one outcome from the row x. r is the row of the market. A bad outcome makes r bad.
 func outcome(r, x *wire.Row) (o market.Outcome, ok bool) {
 	o = market.Outcome{
 		TokenID: x.RequireID(fieldOutcomeToken), Label: x.RequireText(fieldOutcome),

@@ -7,7 +7,8 @@ import (
 
 // DetailNames are the names of the parameters of market-details. For an empty name, the client tries the names that venues use.
 type DetailNames struct {
-	// ID, Slug and TokenID are parameters for one market. IDs and TokenIDs are parameters for several ids, separated by commas.
+	// ID, Slug and TokenID name the parameters for one market. IDs and TokenIDs name the parameters for several ids, separated by
+	// commas.
 	ID, IDs, Slug, TokenID, TokenIDs string
 }
 

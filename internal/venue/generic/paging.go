@@ -147,11 +147,11 @@ type pageInfo struct {
 	next pageStart
 	// total is the number of rows on all pages. It is nil if the venue does not send this number.
 	total *int
-	// guessed reports that only the length of the page suggests that there is a next page, and that the response has no field
-	// offset.
+	// guessed reports that only the length of the page suggests that there is a next page. It is false if the response has a JSON
+	// field "offset".
 	guessed bool
-	// countsPage reports that the field count equals the number of rows on this page. countIsTotal reports that the field count
-	// contains the number of rows on all pages, because it is greater than the number of rows on this page.
+	// countsPage reports that the JSON field "count" equals the number of rows on this page. countIsTotal reports that this field
+	// is greater than that, so it contains the number of rows on all pages.
 	countsPage, countIsTotal bool
 	// numbering gives different numbers to rows that look the same. Only lists of accounts use it.
 	numbering market.Numbering
@@ -165,8 +165,8 @@ func (t *pageInfo) nextToken() string {
 
 // pageInfoOf reads the paging information of a page. p is the start of the page. If p is a cursor and the response has no cursor,
 // the page is the last one. If p is an offset or the start of the list, and the response does not say whether there is a next page,
-// pageInfoOf assumes that there is one if the page has at least limit rows. If the response has a field offset, the venue supports
-// offsets, and this assumption is not a guess.
+// pageInfoOf assumes that there is one if the page has at least limit rows. If the response has a JSON field "offset", the venue
+// supports offsets, and this assumption is not a guess.
 func pageInfoOf(e reqctx.Endpoint, list rest.RowList, p pageStart, limit int) (pageInfo, error) {
 	page := pagingOf(list.Object)
 	n := len(list.Rows)
@@ -221,7 +221,7 @@ func (p pageStart) isRepeated(rows []wire.Value) bool {
 	return p.lastPage != "" && len(rows) > 0 && p.lastPage == fingerprint(rows)
 }
 
-// identity contains the names of the members that identify a row: ids, and members of a row that never change.
+// identity contains the names of the members that identify a row: ids, and other members that never change.
 var identity = wire.NewField(slices.Concat([]string{"id", "orderId", "tradeId", "marketId", "conditionId", "tokenId", "slug", "outcome",
 	"transactionHash", "type", "side", "price", "size", "quantity", "currentSize", "shares", "amount", "usdcSize", "avgPrice", "averagePrice"},
 	wire.FieldTradeAt.Names())...).Names()

@@ -42,7 +42,8 @@ func (c *Client) Spreads(ctx context.Context, tokenIDs []string) ([]market.Resul
 }
 
 // fillFromBooks reads the order books of the tokens for which the spreads endpoint failed. If the endpoint has never returned a
-// spread, fillFromBooks reads the order books of all tokens without a spread. err is the error of the endpoint. If no order book
+// spread, or every call failed, fillFromBooks also reads the order books of two kinds of tokens: those that the endpoint did not
+// know, and those with an error that may mean that the endpoint is missing. err is the error of the endpoint. If no order book
 // gives a result, fillFromBooks returns err. If the endpoint returned no spread and did not fail, but the venue has a book, the
 // client assumes that the venue has no spreads endpoint.
 func (c *Client) fillFromBooks(ctx context.Context, tokenIDs []string, results []market.Result[*market.Spread], err error) error {
