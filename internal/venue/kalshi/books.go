@@ -24,7 +24,7 @@ func (d *Driver) Books(ctx context.Context, list []queries.Book) ([]market.Resul
 }
 
 // readBooks reads the bids of several markets. Kalshi sends an empty book for an unknown ticker. So readBooks looks up the markets
-// of empty books to find out whether they exist.
+// of empty books to find out whether these markets exist.
 func (d *Driver) readBooks(ctx context.Context, tickers []string, note func(string)) (rest.Values[bids], error) {
 	const e = reqctx.EndpointBook
 	rq := &rest.Request{Endpoint: e, Keys: len(tickers)}

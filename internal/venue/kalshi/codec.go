@@ -12,7 +12,7 @@ import (
 	"oddsgraph/internal/venue/stream"
 )
 
-// channels are the venue's names of the channels.
+// channels maps each channel that Kalshi streams to the venue's name of this channel.
 var channels = map[messages.Channel]string{
 	messages.ChannelOrderbook: "orderbook_delta",
 	messages.ChannelPrices:    "ticker",
@@ -21,8 +21,8 @@ var channels = map[messages.Channel]string{
 }
 
 // codec translates the topics of one socket into Kalshi's subscriptions. Kalshi streams markets, so the topics of both tokens of a
-// market need only one subject. A subscription covers many subjects, and its messages share one sequence of numbers. The codec
-// checks these numbers. It gives the messages of each topic a sequence of their own. It is safe for concurrent use.
+// market share one subject. A subscription covers many subjects, and its messages share one sequence of numbers. The codec checks
+// these numbers. It gives the messages of each topic a sequence of their own. It is safe for concurrent use.
 type codec struct {
 	// epoch identifies the socket. The message numbers of different sockets cannot be compared.
 	epoch    string
@@ -141,8 +141,8 @@ func (s *subjectState) topics() (out []messages.Topic) {
 	return out
 }
 
-// open returns the id of a subscription of a channel to which the venue can add markets. If there is no such subscription, ok is
-// false.
+// open returns the id of a subscription to a channel. The venue can add markets to this subscription. If there is no such
+// subscription, ok is false.
 func (c *codec) open(channel messages.Channel) (sid uint64, ok bool) {
 	for id, s := range c.sids {
 		if s.channel == channel && !s.full && (!ok || id < sid) {
@@ -173,7 +173,7 @@ func (c *codec) of(sid uint64) (subs []subject) {
 	return subs
 }
 
-// lifecycles maps the types of lifecycle messages to the states that a market then has in the REST API.
+// lifecycles maps the type of a lifecycle message to the state that the market has in the REST API after the message.
 var lifecycles = map[string]string{"activated": "active", "deactivated": "inactive", "determined": "determined", "settled": "finalized"}
 
 // kindOf returns the market.MarketChange.Kind of a lifecycle message.

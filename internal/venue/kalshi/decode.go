@@ -64,9 +64,9 @@ type received struct {
 	msg          *wire.Row
 }
 
-// check compares the number of a frame with the last number of its subscription. After a gap, check marks the state of all topics
-// of the subscription as lost, because the lost message may have been about any market. If the number is not greater than the last
-// number, fresh is false.
+// check compares the number of a frame with the last number of its subscription. After a gap, check calls breakAll, because the
+// lost message may have been about any market of the subscription. If the number is not greater than the last number, fresh is
+// false.
 func (c *codec) check(f received, note func(string)) (events []stream.Event, fresh bool) {
 	s := c.sids[f.sid]
 	if s == nil || f.seq == 0 {
@@ -85,8 +85,8 @@ func (c *codec) check(f received, note func(string)) (events []stream.Event, fre
 	return events, true
 }
 
-// breakAll marks the state of all topics of a subscription as lost. It does nothing for prices, because the next frame contains all
-// prices of the market again.
+// breakAll marks the state of all subjects of a subscription as lost. It skips subjects on the channel of prices, because the next
+// frame contains all prices of the market again.
 func (c *codec) breakAll(sid uint64) (events []stream.Event) {
 	for _, sub := range c.of(sid) {
 		if sub.channel != messages.ChannelPrices {
@@ -121,7 +121,7 @@ func (c *codec) handle(kind string, f received) []stream.Event {
 	return read(c, f)
 }
 
-// frames contains the function for each type of frame.
+// frames maps the type of a frame to the function that handles the frame.
 var frames = map[string]func(*codec, received) []stream.Event{
 	"orderbook_snapshot":  (*codec).snapshot,
 	"orderbook_delta":     (*codec).delta,
@@ -181,7 +181,7 @@ func (c *codec) snapshot(f received) (events []stream.Event) {
 	})...)
 }
 
-// unusable returns the events for a frame that cannot be read.
+// unusable is called for an unreadable frame. It marks the state of the subject as lost.
 func (c *codec) unusable(state *subjectState, f received) []stream.Event {
 	f.msg.Note("bad frame")
 	return c.breakOne(state)

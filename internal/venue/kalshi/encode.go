@@ -10,7 +10,8 @@ import (
 	"oddsgraph/internal/venue/stream"
 )
 
-// These are the commands, and the actions of the command update_subscription.
+// These are the commands, and the actions of the command update_subscription. A command that requests snapshots or removes markets
+// has at most maxCommandTicker markets.
 const (
 	cmdSubscribe     = "subscribe"
 	cmdUnsubscribe   = "unsubscribe"
@@ -58,7 +59,8 @@ func (c *codec) Encode(r *stream.Request) [][]byte {
 	return nil
 }
 
-// send returns the frame of a command and remembers the command until the venue has responded.
+// send returns the frame of a command and remembers the command until the venue has responded. If there are already maxUnanswered
+// commands, send forgets the oldest one.
 func (c *codec) send(cmd string, p *params, about command) []byte {
 	c.commands++
 	if len(c.unanswered) == maxUnanswered {
@@ -67,7 +69,7 @@ func (c *codec) send(cmd string, p *params, about command) []byte {
 	c.unanswered[c.commands] = about
 	b, err := json.Marshal(frame{c.commands, cmd, p})
 	if err != nil {
-		panic(err) // all types that this package encodes have JSON
+		panic(err) // the fields of frame can always be encoded
 	}
 	return b
 }
@@ -105,7 +107,7 @@ func (c *codec) subscribe(r *stream.Request, now time.Time) (out [][]byte) {
 	return out
 }
 
-// add returns the command that subscribes markets.
+// add returns the command that subscribes to the markets in the parameter fresh.
 func (c *codec) add(channel messages.Channel, fresh []subject, about command) []byte {
 	sid, open := c.open(channel)
 	prices := channel == messages.ChannelPrices

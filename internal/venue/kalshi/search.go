@@ -29,8 +29,8 @@ var filters = map[market.Status]string{
 // although there is a next page. Unreadable rows are reported in LeftOut.
 //
 // Kalshi has no search. So the error is UNSUPPORTED if q has a text, a category, a tag, a sort other than relevance, several
-// states, or a state by which Kalshi cannot filter. If q has an event, q may also have several states, any state, and a sort by end
-// time.
+// states, or a state by which Kalshi cannot filter. If q has an event, several states, any state and a sort by end time are
+// supported.
 func (d *Driver) Search(ctx context.Context, q queries.Search) (*queries.SearchPage, error) {
 	const e = reqctx.EndpointSearch
 	if q.Limit == 0 {
