@@ -122,7 +122,7 @@ func (d *Driver) rows(ctx context.Context, rq *rest.Request) (rows []wire.Value,
 	return rows, next, form(rq.Endpoint, err)
 }
 
-// pageToken is the start of a page of records.
+// pageToken is the start of a page of records. numbering is that of the rows on all previous pages.
 type pageToken struct {
 	cursor    string
 	numbering market.Numbering
@@ -233,8 +233,8 @@ func (d *Driver) Trades(ctx context.Context, a market.Address, q queries.Trades)
 }
 
 // History returns one page of an account's activity, newest first. Unreadable rows are reported in LeftOut. If q.Kinds is empty,
-// the page has no records of the kind market.HistoryTransfer, because Polymarket sends them only if the request asks for them. If
-// Polymarket has no records of the kinds in q.Kinds, the page is empty.
+// the page has no records of the kind market.HistoryTransfer, because Polymarket sends these records only if the request contains
+// their types. If Polymarket has no records of the kinds in q.Kinds, the page is empty.
 func (d *Driver) History(ctx context.Context, a market.Address, q queries.History) (*queries.HistoryPage, error) {
 	const e = reqctx.EndpointHistory
 	var types []string

@@ -44,7 +44,8 @@ func readMidpoints(payload wire.Value, asked []string, note func(string)) (rest.
 	return out, nil
 }
 
-// readLastTrades reads [{token_id,price,side}]. If a token never traded, its side is "" and its price is meaningless.
+// readLastTrades reads [{token_id,price,side}]. If a token never traded, its side is "" and its price is meaningless, so the token
+// has no result.
 func readLastTrades(payload wire.Value, asked []string, note func(string)) (rest.Values[market.Price], error) {
 	return readTokens(payload, asked, note, func(r *wire.Row, id string) *market.Price {
 		p := &market.Price{TokenID: id, Price: r.Price(wire.FieldPrice), Basis: market.BasisLast}

@@ -36,11 +36,11 @@ func tokens[T any](d *Driver, e reqctx.Endpoint, path string, read tokenReader[T
 		})
 }
 
-// body returns the JSON of a request.
+// body returns the JSON body of a request.
 func body(v any) []byte {
 	b, err := json.Marshal(v)
 	if err != nil {
-		panic(err) // all types that this package encodes have JSON
+		panic(err) // the types of this package can always be encoded
 	}
 	return b
 }

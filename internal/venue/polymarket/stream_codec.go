@@ -64,7 +64,7 @@ func (d *Driver) wholeBooks(ctx context.Context, ids []string) ([]market.Result[
 	return tokens(d, reqctx.EndpointBook, "", readBooks).Read(ctx, ids)
 }
 
-// assetOf returns the asset of a topic. ok is false for a topic that the socket does not serve.
+// assetOf returns the asset of a topic. If the socket does not serve the topic, or the tokens of a market are unknown, ok is false.
 func (c *codec) assetOf(t messages.Topic) (id string, ok bool) {
 	switch t.Channel {
 	case messages.ChannelOrderbook, messages.ChannelPrices, messages.ChannelTrades:
@@ -102,8 +102,8 @@ func (c *codec) Encode(r *stream.Request) [][]byte {
 	return nil
 }
 
-// subscribe subscribes to the assets of the topics. If the socket already has the asset of a topic, the next call of tick delivers
-// the current state to the topic.
+// subscribe subscribes to the assets of the topics. The next call of codec.tick delivers the current state to the topics whose
+// assets the socket already has.
 func (c *codec) subscribe(topics []messages.Topic) [][]byte {
 	var fresh []string
 	for _, t := range topics {
@@ -158,9 +158,9 @@ func (c *codec) unsubscribe(topics []messages.Topic) [][]byte {
 	return [][]byte{body(subscription{Assets: ended, Operation: "unsubscribe"})}
 }
 
-// resync makes the next call of tick deliver the state of a topic again. If the book is lost, the codec first repairs the book over
-// REST. After maxRepairs failed repairs, resync subscribes to the asset again, because the venue sends the book after a new
-// subscription.
+// resync makes the next call of codec.tick deliver the state of a topic again. If the book is lost, the codec first repairs the
+// book over REST. After maxRepairs failed repairs, resync subscribes to the asset again, because the venue sends the book after a
+// new subscription.
 func (c *codec) resync(t messages.Topic) [][]byte {
 	id, ok := c.assetOf(t)
 	a := c.assets[id]

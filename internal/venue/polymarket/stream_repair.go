@@ -25,8 +25,8 @@ const (
 	// retryEvery is the time between two reads of lost books.
 	retryEvery = time.Second
 	// A book is frozen if the socket no longer sends the changes of the book. The socket is replaced if one comparison finds more
-	// than maxFrozen frozen books, and these are more than 1/frozenShare of the books that the socket has changed since the
-	// previous comparison.
+	// than maxFrozen frozen books, and these are more than 1/frozenShare of the books that the socket changed between the previous
+	// comparison and this one.
 	maxFrozen   = 3
 	frozenShare = 10
 	// If the venue does not send the first book of an asset within firstBookWithin, the codec reads the book over REST.
