@@ -22,8 +22,8 @@ type rateLimits struct {
 }
 
 const (
-	// Venues write three kinds of numbers in X-RateLimit-Reset. A number below minResetTime is the seconds until the reset. Another
-	// number below minResetMillis is the seconds since 1970. Any other number is the milliseconds since 1970.
+	// Venues write three kinds of numbers in X-RateLimit-Reset. A number below minResetTime is in seconds from now. A number from
+	// minResetTime to minResetMillis is in seconds since 1970. A greater number is in milliseconds since 1970.
 	minResetTime   = 1_000_000_000
 	minResetMillis = 1_000_000_000_000
 	// maxLimitValue is the greatest number that is accepted in X-RateLimit-Limit and X-RateLimit-Remaining.

@@ -14,12 +14,12 @@ import (
 // maxMessage is the greatest length in bytes of a venue's text in a log line.
 const maxMessage = 200
 
-// minRedacted is the length in bytes of the shortest values of the client that are redacted. Shorter values occur in any text by
-// chance.
+// minRedacted is the length in bytes of the shortest values from a client of the graph that are redacted. Shorter values occur in
+// any text by chance.
 const minRedacted = 8
 
-// newRedactor returns a function that removes the credentials, and the client's values in the query of rq, from a text of the venue.
-// The function also shortens the text to maxMessage, and replaces control characters by spaces.
+// newRedactor returns a function that removes the credentials, and the values from clientValues, from a text of the venue. The
+// function also shortens the text to maxMessage, and replaces control characters by spaces.
 func newRedactor(credentials *market.Credentials, rq *Request) func(string) string {
 	return func(s string) string {
 		var pairs []string

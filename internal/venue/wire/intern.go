@@ -9,8 +9,8 @@ import (
 // maxInterned is the length in bytes of the longest text that is interned.
 const maxInterned = 128
 
-// interned contains the interned texts. The hash of a text selects its index. A text stays there until another text with the same
-// index replaces it.
+// interned contains the interned texts. The hash of a text selects its index. A text stays at its index until another text with the
+// same index replaces it.
 var (
 	interned [1 << 14]atomic.Pointer[string]
 	seed     = maphash.MakeSeed()

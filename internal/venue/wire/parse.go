@@ -27,8 +27,8 @@ var (
 // Parse accepts several members with the same name, and bytes that are not UTF-8. It reads such bytes as U+FFFD.
 var duplicateNames, invalidUTF8 = jsontext.AllowDuplicateNames(true), jsontext.AllowInvalidUTF8(true)
 
-// Parse reads b as one JSON value. A byte order mark at the start is ignored. If b has more than MaxValues commas and opening
-// brackets and braces, Parse returns ErrTooMany. The result shares memory with b, so the calling function must not change b
+// Parse reads b as one JSON value. A byte order mark at the start is ignored. If b has more than MaxValues commas, opening brackets
+// and opening braces in total, Parse returns ErrTooMany. The result shares memory with b, so the calling function must not change b
 // afterwards. The error is one of the errors above.
 func Parse(b []byte) (Value, error) {
 	b = bytes.TrimPrefix(b, []byte("\xef\xbb\xbf"))
