@@ -15,8 +15,8 @@ import (
 	"oddsgraph/internal/venue/rest"
 )
 
-// TestFailedKeysAreNotReadDuringBackoff checks that the client makes no call for a failed key during the backoff, for every read
-// and every temporary failure.
+// TestFailedKeysAreNotReadDuringBackoff makes every read fail with every temporary failure. During the backoff, the client must
+// make no further call for the failed key.
 func TestFailedKeysAreNotReadDuringBackoff(t *testing.T) {
 	for name, tt := range map[string]struct {
 		answer func(*http.Request) (*http.Response, error)

@@ -76,7 +76,8 @@ func TestCallsInFlightAreBounded(t *testing.T) {
 // must delay these calls, but must not affect the circuit breaker, the backoff or the rate limit.
 func TestSlowCallsOnlyWait(t *testing.T) {
 	const latency, timeout = 6 * time.Second, 10 * time.Second
-	// The function at reads n balances at once. It returns how often each code occurred, and the longest duration of a read.
+	// at(ctx, c, n) reads n balances with the client c, all at the same time. It returns how often each code occurred, and the
+	// longest duration of a read.
 	at := func(ctx context.Context, c *Client, n int) (codes map[market.Code]int, longest time.Duration) {
 		codes = make(map[market.Code]int)
 		var mu sync.Mutex
@@ -168,7 +169,7 @@ func (b *blankBody) Read(p []byte) (int, error) {
 
 func (b *blankBody) Close() error { return nil }
 
-// TestLargeBodyUsesLittleMemory checks how many bytes the client reads, and how much memory it allocates, for a body of 64 MiB.
+// TestLargeBodyUsesLittleMemory sends bodies of 64 MiB. The client must read and allocate only a few times Config.MaxBody.
 func TestLargeBodyUsesLittleMemory(t *testing.T) {
 	const limit = 1 << 20
 	for _, status := range []int{200, 400, 500} {

@@ -138,8 +138,8 @@ func TestHalfOpenCircuitAdmitsOneCall(t *testing.T) {
 	})
 }
 
-// TestProbeWithoutVerdictIsReleased checks that another probe can start after the deadline of a probe has passed, or the venue's
-// rate limit has refused a probe.
+// TestProbeWithoutVerdictIsReleased ends a probe by the deadline of its context, and another probe by the venue's rate limit. After
+// each of them, the circuit must admit the next probe.
 func TestProbeWithoutVerdictIsReleased(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		v := &scripted{answer: respond(500, "")}

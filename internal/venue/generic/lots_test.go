@@ -12,7 +12,7 @@ import (
 )
 
 // TestWholeListsWhoseRowsMove checks that the client returns a row once if the row moves to a later page between two calls. The
-// client recognizes an order by its id. It reads the positions again.
+// client recognizes an order by its id. A position has no id, so the client reads the list of positions again.
 func TestWholeListsWhoseRowsMove(t *testing.T) {
 	for _, name := range []string{"positions", "orders"} {
 		t.Run(name, func(t *testing.T) {
@@ -123,7 +123,8 @@ func TestLotsOnEveryPageSize(t *testing.T) {
 	}
 }
 
-// TestPagesOfAlikeRows checks that the client returns each of several rows that look the same once, with every page size.
+// TestPagesOfAlikeRows reads trades and history of one transaction, with different and with equal prices, in pages of every size.
+// Each row must have its own key.
 func TestPagesOfAlikeRows(t *testing.T) {
 	const total = 4
 	for name, price := range map[string]string{"fills of one transaction": `0.5%d`, "fills that are all alike": `0.5`} {

@@ -40,7 +40,7 @@ type wholeList[T any, K comparable] struct {
 //
 // The venue may repeat an earlier page. If the client had guessed that there is one more page, the list ends before the repeated
 // page. If the venue had announced one more page, readAll fails. If unique is false, a page may also equal an earlier page because
-// its rows are further lots that look the same. readAll keeps these rows.
+// its rows are further lots of an outcome that look the same. readAll keeps these rows.
 func (l wholeList[T, K]) readAll(ctx context.Context, c *Client, a market.Address) (all []T, moved bool, err error) {
 	all = []T{}
 	seen, pages := make(map[K]int), make(map[string]bool) // seen maps a key to the number of the first page with this key

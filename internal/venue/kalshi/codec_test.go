@@ -125,8 +125,8 @@ func TestSession(t *testing.T) {
 	g.compare()
 }
 
-// open subscribes the books of topics. It passes the codec a snapshot of each market with a bid of 10 at 0.40 for each outcome, and
-// returns the number of the last snapshot.
+// open subscribes to the topics of books. It passes the codec a snapshot of each market with a bid of 10 at 0.40 for each outcome,
+// and returns the number of the last snapshot.
 func (r *rig) open(topics ...messages.Topic) (seq int) {
 	r.t.Helper()
 	r.request(stream.VerbSubscribe, topics...)
@@ -197,8 +197,8 @@ func TestGapOfSubscription(t *testing.T) {
 	}
 }
 
-// TestAnswersAreNumbered checks that a response to a command has a number in the sequence of the subscription. It also checks that
-// the codec drops a frame with a repeated number.
+// TestAnswersAreNumbered checks that the codec counts the venue's response to a command as a message of the subscription. It also
+// checks that the codec drops a frame with a repeated number.
 func TestAnswersAreNumbered(t *testing.T) {
 	r := newRig(t)
 	seq := r.open(book("A:yes"))

@@ -61,7 +61,7 @@ func text(body string) func(url.Values) (int, string) {
 	return func(url.Values) (int, string) { return http.StatusOK, body }
 }
 
-// newDriver returns a driver, and the stub with the given answers that is its transport.
+// newDriver returns a driver and its transport, a stub with the given answers.
 func newDriver(t *testing.T, answers map[string]func(url.Values) (int, string)) (*Driver, *stub) {
 	t.Helper()
 	s := &stub{answers: answers}
@@ -325,8 +325,8 @@ func TestUnsupported(t *testing.T) {
 	}
 }
 
-// TestDriverOnSimulator reads all markets, and the books and spreads of 60 tokens, from the simulator. It checks that the books and
-// spreads agree, and the number of calls.
+// TestDriverOnSimulator reads all markets, and the books and spreads of 60 tokens, from the simulator. The best prices of both must
+// agree. The test also checks the number of calls.
 func TestDriverOnSimulator(t *testing.T) {
 	clock := tool.NewClock(start)
 	sim := simulator.New(simulator.Config{Demo: demo.Config{Markets: 200, Seed: 5, Clock: clock}, Keys: map[string]*rsa.PublicKey{}, TokensPerSecond: 1 << 20})
