@@ -105,8 +105,8 @@ func TestURLLimitIsLearned(t *testing.T) {
 	}
 }
 
-// TestParameterNamesAreLearned reads markets from venues that accept only one parameter. The client must remember the accepted
-// parameter for later reads.
+// TestParameterNamesAreLearned reads markets from venues that accept only one parameter. The field calls says which parameters the
+// client must try.
 func TestParameterNamesAreLearned(t *testing.T) {
 	for _, tt := range []struct {
 		knows string

@@ -100,7 +100,7 @@ func TestABadTokenDoesNotSpoilTheList(t *testing.T) {
 			t.Errorf("%s: %+v", list[i].TokenID, r)
 		}
 	}
-	check(t, len(s.calls), 7) // 8, 4+4, 2+2, 1+1
+	check(t, len(s.calls), 7) // the lists have 8, 4+4, 2+2 and 1+1 ids
 }
 
 func TestNoOrderBookIsAbsent(t *testing.T) {
