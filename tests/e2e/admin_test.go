@@ -8,7 +8,7 @@ import (
 	"oddsgraph/app"
 )
 
-// askAdmin sends a request to the admin address. The list headers holds each name before its value.
+// askAdmin sends a request to the admin address. The parameter headers lists names and values in turn.
 func (s *service) askAdmin(t testing.TB, method, path string, headers ...string) response {
 	t.Helper()
 	r, err := http.NewRequestWithContext(t.Context(), method, s.Admin.URL()+path, nil)

@@ -20,7 +20,7 @@ import (
 	"oddsgraph/loaders"
 )
 
-// recordingSource is a loader source that records the lists of keys that are fetched, and counts the keys that are looked up.
+// recordingSource is a loaders.Source that records the lists of keys that are fetched, and counts the keys that are looked up.
 type recordingSource[K comparable, T any] struct {
 	loaders.Source[K, T]
 	mu    sync.Mutex
@@ -103,8 +103,8 @@ func TestPricesAreFetchedTogether(t *testing.T) {
 	}
 }
 
-// TestPricesBelowEventsAreFetchedTogether delays the event "late". When that event arrives, all prices below the events that are
-// not yet fetched must be fetched in one list. If the event never arrives, the other events must still get their prices.
+// TestPricesBelowEventsAreFetchedTogether delays the event "late". When that event arrives, the prices that are still missing must
+// be fetched in one list. If the event never arrives, the other events must still get their prices.
 func TestPricesBelowEventsAreFetchedTogether(t *testing.T) {
 	t.Parallel() // the test mostly waits
 	rows, found, prices := map[string][]object{}, []object{}, map[string]object{}
@@ -191,7 +191,7 @@ func TestPricesBelowEventsAreFewCalls(t *testing.T) {
 			}
 		}
 	}
-	const most = 98 // ids of 19 digits that fit into a URL of 2 KB
+	const most = 98 // the most ids of 19 digits that fit into a URL of 2 KB
 	wantCalls(t, got, calls{
 		"market-search": {int64(1 + len(events)), int64(1 + len(events))},
 		"prices":        {int64((len(tokens) + most - 1) / most), int64(len(tokens))},
@@ -212,8 +212,8 @@ func TestOneBookAnswersForAllDepths(t *testing.T) {
 	}
 }
 
-// TestRefusedFieldsAreNotLookedUp checks that the loaders look up and fetch nothing for fields with invalid arguments, or for
-// positions without credentials.
+// TestRefusedFieldsAreNotLookedUp checks that the loaders look up no key for fields with invalid arguments, or for positions
+// without credentials.
 func TestRefusedFieldsAreNotLookedUp(t *testing.T) {
 	s := start(t)
 	of := app.Sources(s.Cache, 0)
@@ -236,7 +236,7 @@ func TestRefusedFieldsAreNotLookedUp(t *testing.T) {
 	}
 }
 
-// positionIDs returns the global ids of positions in the given markets, as a GraphQL list.
+// positionIDs returns the global ids of the positions of addressOfAny in the given markets, quoted and separated by commas.
 func positionIDs(markets ...string) string {
 	var ids []string
 	for _, m := range markets {

@@ -9,7 +9,7 @@ import (
 )
 
 const (
-	// fewestAnswers is how many answers a bystander must get before an attack, and again during the attack.
+	// fewestAnswers is how many answers a bystander gets before an attack. It must get at least as many during the attack.
 	fewestAnswers = 50
 	// slowestShare limits the slowdown. Before the attack, a bystander gets n answers a second. During the attack, it must
 	// get at least n/slowestShare answers a second.

@@ -28,8 +28,8 @@ func startInBubble(t *testing.T, now time.Time, args ...string) *service {
 	return s
 }
 
-// startPiped is like startInBubble, but rig may change the wiring. The service calls the venue over in-memory connections, so
-// the venue's responses can hang or break off.
+// startPiped is like startInBubble, but calls the function rig to change the wiring. The service calls the venue over in-memory
+// connections, so the venue's responses can hang or break off.
 func startPiped(t testing.TB, now time.Time, rig func(*app.Wiring), args ...string) *service {
 	t.Helper()
 	var venue *pipes
@@ -44,8 +44,8 @@ func startPiped(t testing.TB, now time.Time, rig func(*app.Wiring), args ...stri
 	return s
 }
 
-// startOverVenue is like startInBubble, but the service calls the venue w and uses the bubble's clock. The service cannot open
-// the venue's stream.
+// startOverVenue is like startInBubble, but the service calls the recorded venue w and uses the bubble's clock. The service cannot
+// open the venue's stream.
 func startOverVenue(t *testing.T, w *recordedVenue, args ...string) *service {
 	t.Helper()
 	args = append([]string{"--listen=127.0.0.1:0", "--admin-listen=127.0.0.1:0"}, w.args(args...)...)

@@ -9,8 +9,8 @@ import (
 	"testing"
 )
 
-// TestCanaryOnDisk sends secrets in every place of a request to the program in its own process. The program must write no file.
-// Only a request id and the name of an operation may be in the log or the metrics.
+// TestCanaryOnDisk runs the program in its own process, and sends it secrets in every place of a request. The program must write no
+// file. Of the secrets, only request ids and operation names may be in the log or the metrics.
 func TestCanaryOnDisk(t *testing.T) {
 	t.Parallel()
 	p := runProgram(t, "--demo-markets=20", "--log-level=debug")

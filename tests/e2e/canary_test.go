@@ -295,7 +295,8 @@ type canaryPlace struct {
 	own bool
 	// named is true if the secret is the name of an operation. The service logs this name.
 	named bool
-	// parameter is the only parameter in which a request to the venue may contain the secret. It is empty if no parameter may.
+	// parameter is the only parameter in which a request to the venue may contain the secret. It is empty if no parameter may
+	// contain it.
 	parameter string
 }
 

@@ -41,7 +41,7 @@ func TestConfigCheck(t *testing.T) {
 	}
 	for _, test := range []struct {
 		more []string
-		want []string // parts of the output; if the configuration is valid, want[0] is the whole output
+		want []string // parts of the output or of the error; if the configuration is valid, want[0] is the whole output
 	}{
 		{nil, []string{"The configuration is in order: 0 accounts, 1 trusted documents\n"}},
 		{[]string{"--accounts-file=" + exposed}, []string{"--accounts-file", exposed, "chmod 600"}},

@@ -13,13 +13,12 @@ import (
 	"oddsgraph/internal/demo"
 )
 
-// waves is a venue that expects concurrent calls. Each element of the field waves is a set of paths. The venue responds to calls of
-// a path only when every path of the same set has been called. A service that called these paths one after the other would get no
-// response.
+// waves is a venue that expects concurrent calls. Each element of the field waves is a set of paths. A call of a path gets its
+// response when every path of the same set has been called, or after 20 seconds.
 type waves struct {
 	venue http.Handler
 	waves [][]string
-	// late is closed when a call has waited too long.
+	// late is closed when a call has waited for 20 seconds.
 	late chan struct{}
 
 	mu    sync.Mutex

@@ -10,7 +10,7 @@ import (
 
 const dayQuery = `query ($ids: [String!]!) { tokens(tokenIds: $ids) { tokenId price { price } change24h sparkline(points: 48) short: sparkline(points: 2) } }`
 
-// TestLastDay compares the fields about the last 24 hours of 25 tokens with their price history, and counts the calls.
+// TestLastDay compares the change and the sparkline of 25 tokens with their price histories, and counts the calls.
 func TestLastDay(t *testing.T) {
 	s := start(t)
 	ids := s.openTokens(25)

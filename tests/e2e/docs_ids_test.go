@@ -88,7 +88,7 @@ func TestShownDocumentsSelectIDs(t *testing.T) {
 	}
 }
 
-// withoutID returns the paths of the selection sets in a document that do not select the id although their type has one.
+// withoutID returns the paths of the selection sets in a document that do not select the field id although their type has it.
 func withoutID(t *testing.T, schema *ast.Schema, shown shownDocument) (paths []string) {
 	t.Helper()
 	doc, err := parser.ParseQuery(&ast.Source{Name: shown.place, Input: shown.text})

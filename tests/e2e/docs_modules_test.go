@@ -116,7 +116,7 @@ func (d *docs) runOnNewestNode(t *testing.T) {
 	}
 }
 
-// importConfig checks that a block is a module that exports an object by default.
+// importConfig checks that a block is a module whose default export is an object.
 func (d *docs) importConfig(t *testing.T, b block) {
 	requireNode(t)
 	d.write(t, "config.mjs", b.text)

@@ -43,9 +43,9 @@ type block struct {
 
 func (b block) String() string { return fmt.Sprintf("%s:%d", b.file, b.line) }
 
-// docsRules say how to execute a block, by language and kind. A block without a rule fails.
-// All blocks use the program with its demo venue. The program listens on free ports. In the blocks, the test replaces
-// 127.0.0.1:8080, 127.0.0.1:8091 and 127.0.0.1:9091 by these addresses, and /etc/oddsgraph/ by a directory of the test.
+// docsRules say how to execute a block, by language and kind. A block without a rule fails. All blocks use the program with its
+// demo venue. The program listens on free ports. In the blocks, the test replaces 127.0.0.1:8080, 127.0.0.1:8091 and 127.0.0.1:9091
+// by the program's addresses, and /etc/oddsgraph/ by a directory of the test.
 var docsRules = map[string]func(*docs, *testing.T, block){
 	"sh":              (*docs).runShell,     // each line must succeed; docs_commands_test.go replaces make and others
 	"graphql":         (*docs).runGraphQL,   // executed, with variables if the next block has them; fragments are only validated
