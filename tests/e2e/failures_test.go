@@ -265,7 +265,7 @@ func TestUnreadableRows(t *testing.T) {
 			s.setFaults(t, demo.Fault{Path: test.endpoint, Kind: demo.FaultHalfBroken})
 			data, errors := s.query(t, test.query, nil, keyOf50)
 			s.setFaults(t)
-			got := pluck(data, test.rows, test.id) // may have rows from behind those in all
+			got := pluck(data, test.rows, test.id) // may also have rows that come after those in all
 			if len(got) == 0 || !slices.ContainsFunc(all, func(id string) bool { return !slices.Contains(got, id) }) {
 				t.Errorf("no row is there, or none is missing: %v of %v", got, all)
 			}

@@ -64,13 +64,13 @@ func newFrontendLoad(t testing.TB, s *service, w *recordedVenue, boards, pages i
 
 func client(n int) netip.Addr { return netip.AddrFrom4([4]byte{10, 200, byte(n >> 8), byte(n)}) }
 
-// runFor runs the load for d.
+// runFor runs the load for the duration d.
 func (a *frontendLoad) runFor(d time.Duration) {
 	a.run(func() time.Time { return time.Now().Add(d) }, nil)
 }
 
-// runSettled runs the load until settled is true, and after that for d. The test fails if settled does not become true within the
-// given time. When settled becomes true, runSettled calls the parameter then, which may be nil.
+// runSettled runs the load until the field settled is true, and after that for the duration d. The test fails if this takes longer
+// than the duration within. When settled becomes true, runSettled calls the function then, which may be nil.
 func (a *frontendLoad) runSettled(t testing.TB, within, d time.Duration, then func()) {
 	t.Helper()
 	began := time.Now()
@@ -294,7 +294,8 @@ func TestPollingWithinTheBudget(t *testing.T) {
 	w.wantNoRefusal(t)
 }
 
-// TestPollingWithoutTheStream is like TestPollingWithinTheBudget, but without a stream and with shorter stale times.
+// TestPollingWithoutTheStream is like TestPollingWithinTheBudget, but without a stream. The service may serve stale values for a
+// few seconds only.
 func TestPollingWithoutTheStream(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, pollWithoutTheStream) // in real time, a slow machine would send too few queries to exceed the rate limit

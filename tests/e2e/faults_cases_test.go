@@ -82,7 +82,7 @@ func (f *fault) attempts(b *branch) (least, most int64) {
 	return 1, 1
 }
 
-// drifts returns the test cases in which the endpoint of b responds in another format.
+// drifts returns the test cases in which the endpoint of b responds in another format, or with an unreadable element.
 func drifts(b *branch) (rows []row) {
 	for _, kind := range []demo.FaultKind{demo.FaultUnknownFields, demo.FaultText, demo.FaultNested} {
 		rows = append(rows, row{name: fmt.Sprintf("%s, %s", b.endpoint, kind), run: func(l *lane) error { return l.drift(b, kind) }})
@@ -110,7 +110,7 @@ func (f *fault) rows(b *branch) []row {
 // hangs reports whether a call with the fault times out.
 func (f *fault) hangs() bool { return f.code == "UPSTREAM_TIMEOUT" }
 
-// within returns the time limit for an operation with the fault. If f is nil, the operation has no fault. All limits are far below
+// within returns the time limit for an operation with the fault. If f is nil, the operation has no fault. All limits are below
 // operationTimeout.
 func (f *fault) within() time.Duration {
 	if f != nil && f.hangs() {
@@ -206,7 +206,7 @@ func (l *lane) coldFromBooks(b *branch, f *fault) error {
 }
 
 // warmFromBooks tests expired spreads while their endpoint fails. The first response must still have the spreads of the endpoint.
-// This response starts a refresh, so a later one must have spreads from order books.
+// This response starts a refresh, so a later response must have spreads from order books.
 func (l *lane) warmFromBooks(b *branch, f *fault) error {
 	var r report
 	l.prepare(&r)

@@ -245,8 +245,8 @@ type reply struct {
 	calls  calls
 }
 
-// try sends a query and counts the venue's calls until the response has arrived. It returns errors instead of failing the test, so
-// any goroutine may call it.
+// try sends a query and counts the calls to the venue until the response has arrived. It returns errors instead of failing the
+// test, so any goroutine may call it.
 func (l *lane) try(query string, variables vars, credentials string) (r reply, err error) {
 	var out struct {
 		Data   any          `json:"data"`

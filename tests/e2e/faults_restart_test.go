@@ -23,10 +23,9 @@ func (c *checkedLoad) wantStale(t testing.TB, tokens []string) {
 }
 
 // TestTheVenueIsKilledUnderLoad kills the venue twice while clients subscribe and poll, and restarts it with a new epoch. While the
-// venue is down, every query must get a response, the prices and books in the responses must be marked as stale, and a subscriber
-// must receive an event with the reason FRESHNESS. After the
-// restart, the first fresh response must come within five seconds after the service's longest backoff. The subscribers must catch
-// up with the venue.
+// venue is down, every query must get a response. The prices and books in the responses must be marked as stale, and a subscriber
+// must receive an event with the reason FRESHNESS. After the restart, the first fresh response must come within the service's
+// longest backoff plus five seconds. The subscribers must catch up with the venue.
 func TestTheVenueIsKilledUnderLoad(t *testing.T) {
 	t.Parallel()
 	w := newRecordedVenue(t, 1, 8, [2]int{})

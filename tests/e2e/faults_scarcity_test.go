@@ -47,8 +47,8 @@ const (
 	pricesQuery = `query ($ids: [String!]!) { tokenPrices(tokenIds: $ids) { tokenId price freshness { stale } } }`
 )
 
-// queryFrom queries tokens with a client's address. A second query for a token may make no call, because the values of tokens are
-// cached.
+// queryFrom sends a query for tokens from the given client address. A second query for a token may make no call, because the values
+// of tokens are cached.
 func (l *lane) queryFrom(ctx context.Context, from netip.Addr, query string, ids ...string) (r reply, err error) {
 	var out struct {
 		Data   any          `json:"data"`
@@ -135,8 +135,8 @@ var greedyClientRow = row{name: "orderbook, a greedy client", open: openBudget, 
 	return r.err()
 }}
 
-// priorityRow requests a chart and then a price, when the rate limit leaves one call. The service must make the call for the price
-// first, although the call for the chart has waited longer.
+// priorityRow requests a chart and then a price while the rate limit allows no call. When one call is allowed again, the service
+// must make the call for the price first, although the call for the chart has waited longer.
 var priorityRow = row{name: "prices, after a chart at the end of the budget", open: openPatient, run: func(l *lane) error {
 	const chartQuery = `query ($ids: [String!]!) { tokens(tokenIds: $ids) { history { points { price } } } }`
 	var r report
@@ -317,8 +317,8 @@ var fullQueueRow = row{name: "orderbook, more than may wait", open: func(t testi
 // budgetRows are the test cases in which the venue accepts few calls.
 var budgetRows = []row{overBudgetRow, greedyClientRow, priorityRow, throttledRow, keyBudgetRow, fullQueueRow}
 
-// changedAdmission is an Admission that lacks a defence. The function change modifies each request before the embedded Admission
-// gets the request.
+// changedAdmission is a cache.Admission that lacks a defence. The function change modifies each request before the embedded
+// Admission gets the request.
 type changedAdmission struct {
 	cache.Admission
 	change func(*reqctx.CallRequest)
@@ -339,7 +339,8 @@ func (c changedTicket) Join(w reqctx.CallRequest) {
 	c.Reservation.Join(w)
 }
 
-// withAdmission returns a rig that puts a changedAdmission in front of the service's Admission.
+// withAdmission returns a function for the parameter rig of newLane. It puts a changedAdmission in front of the service's
+// Admission.
 func withAdmission(change func(*reqctx.CallRequest)) func(*app.Wiring) {
 	return func(w *app.Wiring) { w.Reads.Admission = changedAdmission{w.Reads.Admission, change} }
 }

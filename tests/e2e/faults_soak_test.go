@@ -113,7 +113,7 @@ const (
 	soakIdle = 32
 	// soakMore is the number of other files and other goroutines that may be added.
 	soakMore = 16
-	// soakHeap limits the growth of the heap in bytes. When the caches are full, the heap may grow by half its size and soakHeap.
+	// soakHeap limits the growth of the heap in bytes. When the caches are full, the heap may grow by half its size plus soakHeap.
 	// In the whole test, it may grow by four times soakHeap.
 	soakHeap = 8 << 20
 )

@@ -116,7 +116,7 @@ const (
 	laneLeft = 512 << 10
 )
 
-// checkMemory runs f and reports memory that f left in use or allocated beyond the limits.
+// checkMemory runs f and returns its error. It adds an error if f allocates too much memory, or leaves too much of it in use.
 func checkMemory(allocated, left uint64, f func() error) error {
 	var before, after runtime.MemStats
 	runtime.GC()

@@ -20,7 +20,7 @@ import (
 	"oddsgraph/internal/demo"
 )
 
-// newRequest returns a request from a new client address. The list header holds each name before its value.
+// newRequest returns a request from a new client address. The parameter header lists names and values in turn.
 func (s *service) newRequest(t testing.TB, method, path, body string, header ...string) *http.Request {
 	t.Helper()
 	r := s.request(t, body, anonymous).Clone(t.Context())
@@ -277,7 +277,7 @@ func TestCookiesChangeNothing(t *testing.T) {
 	<-k.done
 }
 
-// TestSecurityHeaders checks the security headers of responses of each path, also of refused requests.
+// TestSecurityHeaders checks the security headers of the responses on each path, and of the responses to refused requests.
 func TestSecurityHeaders(t *testing.T) {
 	s := start(t)
 	for _, r := range []*http.Request{

@@ -23,7 +23,7 @@ const (
 	guideKind = "guide"
 	// guideSection is the heading of the chapter in docs/frontend.md.
 	guideSection = "From an empty folder to a live portfolio"
-	// guideChecks is the file in web/tests that opens the finished page.
+	// guideChecks is the file in web/tests that opens the finished page, without the suffix .test.ts.
 	guideChecks = "guide"
 	// guideTime limits the whole chapter, from the first command to the last check in the browser, so that no command hangs. It is
 	// long, because other tests may keep the processor busy.

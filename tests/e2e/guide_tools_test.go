@@ -19,8 +19,8 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// newestNode is the newest version of Node.js. The tests run the code of the documentation on this version and on the installed
-// version.
+// newestNode is the newest supported version of Node.js. The tests run the code of the documentation on this version and on the
+// installed version.
 const newestNode = "26.10.0"
 
 // installNode installs a version of Node.js from a package of npm, and returns the directory of its program.

@@ -179,7 +179,7 @@ func (s *service) serveUntilEnd(t testing.TB) {
 	})
 }
 
-// defaultWiring is a rig that changes nothing.
+// defaultWiring is the default of the parameter rig. It changes nothing.
 func defaultWiring(*app.Wiring) {}
 
 // withUnusedLimit makes the service assume that nobody called the venue before it, so the rate limit is unused.
@@ -362,8 +362,8 @@ func wantErrors(t testing.TB, got []graphError, want ...string) {
 	}
 }
 
-// calls counts the requests that the venue received. The keys are the last segments of the paths. A value is the number of
-// requests and the number of keys in these requests.
+// calls counts the requests that the venue received, by the last segment of their path. A value is the number of requests and the
+// number of keys in these requests.
 type calls map[string][2]int64
 
 // String lists the calls, sorted by name.

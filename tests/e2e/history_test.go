@@ -79,7 +79,7 @@ func TestHistoryAndCandles(t *testing.T) {
 	}
 }
 
-// wantCandles compares candles with ones computed from the points. Weeks begin on Monday.
+// wantCandles compares candles with the candles that it computes from the points. Weeks begin on Monday.
 func wantCandles(t *testing.T, what string, got, points []any, length time.Duration) {
 	t.Helper()
 	monday := time.Date(2020, 1, 6, 0, 0, 0, 0, time.UTC)

@@ -21,7 +21,7 @@ type dialogue struct {
 	bytes             int
 }
 
-// talk connects to a server, sends the request and reads the response. The list header holds each name before its value.
+// talk connects to a server, sends the request and reads the response. The parameter header lists names and values in turn.
 func talk(t testing.TB, addr, body string, header ...string) *dialogue {
 	t.Helper()
 	c, err := net.Dial("tcp", addr)
@@ -109,7 +109,7 @@ func bare(t testing.TB, size int) string {
 }
 
 // TestHitAllocations compares the allocations for a hit in the response cache with the allocations of a bare net/http handler. The
-// hit may take at most 14 more.
+// hit may take at most 14 allocations more.
 func TestHitAllocations(t *testing.T) {
 	if tool.Unraced(t) {
 		return

@@ -53,7 +53,7 @@ func say(text string) string {
 
 const sayInit = `{"type":"connection_init"}`
 
-// upgrade opens a WebSocket for the client address client, and sends each text of the list said in a text frame.
+// upgrade opens a WebSocket with the client address client, and sends each text of the parameter said in a text frame.
 func (p *target) upgrade(t testing.TB, client string, said ...string) *wire {
 	t.Helper()
 	w := p.connect(t)

@@ -118,7 +118,8 @@ func (p *target) runAttack(t *testing.T, a attack) {
 	}
 }
 
-// maxGrowth is how many bytes the heap may grow by all attacks together. The program caches documents and responses.
+// maxGrowth limits the growth of the heap during all attacks, in bytes. The heap grows because the program caches documents and
+// responses.
 const maxGrowth = 24 << 20
 
 // wantRest waits until the program's goroutines, open files and heap are down to about their earlier numbers.
@@ -158,7 +159,7 @@ func (p *target) send(t testing.TB, r *http.Request) response {
 	return got
 }
 
-// post sends a body. The list more holds further headers, each name before its value.
+// post sends a body. The parameter more lists the names and values of further headers in turn.
 func (p *target) post(t testing.TB, body string, more ...string) response {
 	t.Helper()
 	r := p.request(t, body, anonymous)

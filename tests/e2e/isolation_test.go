@@ -48,8 +48,8 @@ func wantRefused(t *testing.T, data any, errors []graphError, code string) {
 	wantErrors(t, errors, want...)
 }
 
-// TestCallersAreKeptApart has many clients query the same accounts at once. Some clients may read the account, and all others must
-// be refused. The clock stands still, so all data that a client reads stay fresh in the cache.
+// TestCallersAreKeptApart has many clients query the same accounts at once. Some of them may read the account that they query, and
+// all others must be refused. The clock stands still, so all data that a client reads stay fresh in the cache.
 func TestCallersAreKeptApart(t *testing.T) {
 	s := start(t, "--demo-latency=1ms")
 	wrong := base64.StdEncoding.EncodeToString([]byte(`{"apiKey":"demo-50","secret":"wrong","passphrase":"demo"}`))

@@ -20,8 +20,8 @@ func startKalshi(t *testing.T, args ...string) *service {
 		append([]string{"--venue-driver=kalshi", "--demo-driver=kalshi", "--demo-control=false", "--demo-markets=120"}, args...)...)
 }
 
-// kalshiCalls returns the number of calls to the simulator by path. The result since has only the calls that are not in before,
-// which is the result calls of an earlier call of kalshiCalls.
+// kalshiCalls returns the calls to the simulator by path, and the calls since an earlier call of kalshiCalls. The parameter before
+// is the first result of that earlier call.
 func kalshiCalls(t *testing.T, a *app.App, before map[string]int) (calls map[string]int, since map[string]int) {
 	t.Helper()
 	calls, _ = a.Demo.Kalshi.Calls()

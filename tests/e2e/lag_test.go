@@ -102,7 +102,8 @@ func TestTradesUnderLag(t *testing.T) {
 	second.until(t, "the trade", shows)
 }
 
-// sell sells the given size of the first position of addressOf50 that allows this, and returns the position's token.
+// sell sells the given size from the first position of addressOf50 for which the venue accepts this sale. It returns the position's
+// token.
 func (s *service) sell(t *testing.T, size demo.Size) string {
 	t.Helper()
 	for _, x := range s.venue.Positions(addressOf50) {

@@ -240,7 +240,7 @@ func TestReplayedBooksEqualTheVenuesBooks(t *testing.T) {
 	rounds := []struct {
 		name  string
 		fault demo.Fault
-		// resync is true if the fault forces a new state on clients.
+		// resync is true if the fault makes the service send a RESYNC event.
 		resync bool
 	}{
 		{"nothing", demo.Fault{}, false},
