@@ -373,7 +373,7 @@ func (s *service) stream(t testing.TB, name string, r *http.Request) *events {
 	return e
 }
 
-// eventually waits until a condition holds, and fails the test after patience.
+// eventually waits until a condition holds. It fails the test if this takes longer than the duration patience.
 func eventually(t testing.TB, what string, so func() bool) {
 	t.Helper()
 	if !until(patience, so) {
@@ -381,7 +381,7 @@ func eventually(t testing.TB, what string, so func() bool) {
 	}
 }
 
-// until waits until a condition holds, at most for d, and reports whether it holds.
+// until waits until a condition holds, for at most the duration d. It reports whether the condition holds.
 func until(d time.Duration, so func() bool) bool {
 	for deadline := time.Now().Add(d); !so(); time.Sleep(5 * time.Millisecond) {
 		if time.Now().After(deadline) {

@@ -153,7 +153,7 @@ func TestQueriesThatAskAgainAreStreamed(t *testing.T) {
 	}
 }
 
-// TestManySubscribersShareATopic checks that 1,000 subscriptions to one token share one topic.
+// TestManySubscribersShareATopic checks that 1,000 subscriptions to one token share one topic of the venue's stream.
 func TestManySubscribersShareATopic(t *testing.T) {
 	s := startLive(t)
 	s.streaming(t)

@@ -7,9 +7,9 @@ import (
 	"oddsgraph/internal/demo"
 )
 
-// TestEachReadOfASubscriptionFails makes the endpoints that a subscription reads fail or hang. The first event must be an error. If
-// the service gets the data from another endpoint, the first event must have them. After an error, the data must come when the
-// endpoint works again.
+// TestEachReadOfASubscriptionFails makes one or two endpoints fail or hang, and then subscribes. If the service can do without
+// these endpoints, the first event must be INITIAL. Otherwise, the first event must be an error. When the endpoints work again, an
+// INITIAL event must follow.
 func TestEachReadOfASubscriptionFails(t *testing.T) {
 	const (
 		initial   = "INITIAL"

@@ -7,7 +7,8 @@ import (
 	"oddsgraph/tests/tool"
 )
 
-// relayMetrics compares the metrics of a stream that two replicas share with the topics that they use. It adds the metrics to m.
+// relayMetrics compares the metrics of a stream that two replicas share with the topics that they use. It records in m that the
+// test has compared these metrics.
 func relayMetrics(t *testing.T, m *scraped) {
 	t.Helper()
 	server := tool.StartRedis(t)

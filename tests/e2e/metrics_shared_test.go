@@ -15,7 +15,7 @@ import (
 )
 
 // sharedMetrics compares the metrics about the data that replicas share with the commands that Redis executes and with the venue's
-// calls. It adds the metrics to m.
+// calls. It records in m that the test has compared these metrics.
 func sharedMetrics(t *testing.T, m *scraped) {
 	t.Helper()
 	server := tool.StartRedis(t)

@@ -23,8 +23,8 @@ import (
 	"oddsgraph/tests/tool"
 )
 
-// observed returns another HTTP handler that uses the service's cache. If the parameter metrics is true, the handler has metrics
-// and logs requests. The parameter lines limits the lines of the log in a second.
+// observed returns another HTTP handler that uses the service's cache. The handler counts metrics and logs requests if the
+// parameter metrics is true. It logs at most as many lines in a second as the parameter lines says.
 func (s *service) observed(t testing.TB, lines int, metrics bool, args ...string) http.Handler {
 	t.Helper()
 	cfg, err := config.Parse(args, nil, io.Discard)
@@ -52,7 +52,7 @@ func (s *service) observed(t testing.TB, lines int, metrics bool, args ...string
 	return telemetry.Requests(log, lines, api)
 }
 
-// repeated returns a function that sends the same request to h each time.
+// repeated returns a function that sends the same request to the handler h each time.
 func repeated(t testing.TB, h http.Handler, body, credentials string) func() {
 	r := httptest.NewRequestWithContext(t.Context(), http.MethodPost, httpapi.PathGraphQL, nil)
 	r.Header.Set("Content-Type", "application/json")
