@@ -36,9 +36,9 @@ func installNode(t *testing.T, version string) string {
 	return g.bin
 }
 
-// runCodegen runs GraphQL Code Generator with the configurations of the documentation. With the configuration of docs/frontend.md, the
-// generator reads the schema once as text and once by introspection, and runs once more on newestNode. All runs with one configuration
-// must write the same file. The file must compile with the page of docs/frontend.md.
+// runCodegen runs GraphQL Code Generator with the configurations of the documentation. With the configuration of docs/frontend.md,
+// the generator reads the schema once as text and once by introspection. It also runs once on newestNode. All runs with one
+// configuration must write the same file. The file must compile with the page of docs/frontend.md.
 func (g *guide) runCodegen(t *testing.T, origin string) {
 	g.ctx = t.Context()
 	generated := filepath.Join(g.dir, "src/operations.ts")

@@ -81,8 +81,8 @@ func (w *bookWitness) behind(watches []*feed.Watch, whole bool) (late []string) 
 	return late
 }
 
-// sameLevels compares the best levels of a side. The service keeps queries.MaxBookDepth levels of a snapshot, so deeper levels may
-// be missing after later changes.
+// sameLevels compares the best levels of a side, at most queries.MaxBookDepth / 2 of them. The service keeps queries.MaxBookDepth
+// levels of a snapshot. When a change removes one of them, the service may lack the next level after the last one.
 func sameLevels(got []market.Level, want []demo.Level) bool {
 	const compared = queries.MaxBookDepth / 2
 	got, want = got[:min(len(got), compared)], want[:min(len(want), compared)]

@@ -27,7 +27,7 @@ import (
 	"oddsgraph/internal/demo"
 )
 
-// asProgram is an environment variable that makes the test binary run as the program.
+// asProgram is the name of an environment variable that makes the test binary run as the program.
 const asProgram = "RUN_AS_PROGRAM"
 
 func init() {
@@ -256,7 +256,7 @@ var slowness = func() time.Duration {
 	return 1
 }()
 
-// witness is the demo venue. It records the requests that it receives.
+// witness is a demo venue that records the requests that it receives.
 type witness struct {
 	*httptest.Server
 	venue *demo.Venue

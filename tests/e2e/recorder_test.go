@@ -68,7 +68,7 @@ func record(t *testing.T, s *service, ctx context.Context, of loaders.Sources, q
 }
 
 // take looks up keys in the cache and removes the handles of their entries from the map recorded. It fails the test if a key is not
-// cached, if recorded lacks a handle, or if an entry was replaced.
+// cached, if the map does not have the handle of an entry, or if an entry was replaced.
 func take[K comparable, T any](t *testing.T, ctx context.Context, what string, recorded map[*market.Handle]bool, from loaders.Source[K, T], keys ...K) {
 	t.Helper()
 	out := make([]market.Result[market.Read[*T]], len(keys))

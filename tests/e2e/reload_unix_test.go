@@ -8,8 +8,8 @@ import (
 	"testing"
 )
 
-// TestHangup sends SIGHUP to the program. The log level must change without a restart. The program must log an error in the
-// configuration file, keep its log level, and continue to run.
+// TestHangup changes the program's configuration file and sends SIGHUP. The log level must change without a restart. If the file is
+// invalid, the program must log the error, keep its log level, and continue to run.
 func TestHangup(t *testing.T) {
 	dir := t.TempDir()
 	file := write(t, dir, "oddsgraph.env", "ODDSGRAPH_LOG_LEVEL=info\nODDSGRAPH_DEMO_MARKETS=20")

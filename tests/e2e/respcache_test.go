@@ -131,7 +131,7 @@ func (w *twins) sendAsClient(t testing.TB, a twinRequest) (body string, hit bool
 	return body, w.API.Stats().Responses.Hits > before
 }
 
-// names returns the sorted names of all queries except the names in the list but.
+// names returns the sorted names of all queries except those in the parameter but.
 func names(but ...string) []string {
 	var out []string
 	for _, name := range slices.Sorted(maps.Keys(twinQueries)) {
@@ -314,7 +314,7 @@ func (w *twins) compare(t testing.TB, names []string) (stale int) {
 	return stale
 }
 
-// TestStaleResponsesAreNotCached checks that the service does not cache a response with stale values, although it has no errors.
+// TestStaleResponsesAreNotCached checks that the service does not cache a response with stale values, even if it has no errors.
 func TestStaleResponsesAreNotCached(t *testing.T) {
 	s := start(t)
 	w := newTwins(s, 1)

@@ -77,8 +77,8 @@ func (b *balancer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		in.sockets.Add(1)
 		defer in.sockets.Add(-1)
 	} else {
-		// The server closes the request's body when the response begins. If the proxy had not read the whole body by then, it could
-		// not reuse the connection. So read the body first.
+		// Read the whole body first. Otherwise, the server might close the body before the proxy has read it, and the proxy could
+		// not reuse its connection to the instance.
 		body, err := io.ReadAll(r.Body)
 		if err != nil {
 			http.Error(w, err.Error(), http.StatusBadRequest)

@@ -8,8 +8,8 @@ import (
 	"oddsgraph/internal/demo"
 )
 
-// TestStaleReason repeats a query for a price while the venue fails and recovers. Each response must have the current reason for
-// which the price is stale.
+// TestStaleReason repeats a query for a price while the venue fails and recovers. Each response must say whether the price is
+// stale, and why.
 func TestStaleReason(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := startInBubble(t, time.Date(2026, 3, 14, 15, 9, 26, 0, time.UTC))

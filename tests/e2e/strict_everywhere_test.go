@@ -81,7 +81,7 @@ func TestBarestVenue(t *testing.T) {
 }
 
 // TestOneEndpointIsMissing queries all kinds of data from venues that lack one endpoint each. Only the data of this endpoint may be
-// missing. If another endpoint has the same data, no data may be missing.
+// missing. If the endpoint for spreads is missing, the spreads must come from order books.
 func TestOneEndpointIsMissing(t *testing.T) {
 	read := func(t *testing.T, flags ...string) (data any, errors []graphError) {
 		s := start(t, append(flags, "--demo-markets=60")...)

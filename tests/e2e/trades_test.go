@@ -30,7 +30,7 @@ type tradedMarket struct {
 	byToken [2][]string
 }
 
-// findTraded returns a market of the simulator, with the trades that the demo venue below the simulator recorded.
+// findTraded returns a market with at least 60 trades. The trades are those that the demo venue below the simulator recorded.
 func (s *service) findTraded(t *testing.T) (m tradedMarket) {
 	t.Helper()
 	engine := s.Demo.Venue
