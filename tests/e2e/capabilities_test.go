@@ -6,7 +6,7 @@ import (
 )
 
 // capabilities lists what the simulators of Polymarket and Kalshi serve. The tests in TypeScript that runOverSimulators starts get
-// an element as JSON in the environment variable SERVES. TestExamplesByDriver runs the examples.
+// one element of the list as JSON in the environment variable SERVES. TestExamplesByDriver runs the examples.
 var capabilities = []struct {
 	Driver   string `json:"driver"`
 	Sort     bool   `json:"sort"`     // sorted lists of markets

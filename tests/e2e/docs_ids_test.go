@@ -95,7 +95,7 @@ func withoutID(t *testing.T, schema *ast.Schema, shown shownDocument) (paths []s
 	if err != nil {
 		t.Fatalf("%s: %v in %s", shown.place, err, shown.text)
 	}
-	// selects reports whether a selection set contains the id, directly or through a fragment of the same document.
+	// selects reports whether a selection set selects the field id, directly or through a fragment of the same document.
 	var selects func(parent *ast.Definition, set ast.SelectionSet) bool
 	selects = func(parent *ast.Definition, set ast.SelectionSet) bool {
 		return slices.ContainsFunc(set, func(s ast.Selection) bool {

@@ -99,8 +99,8 @@ func (p *program) wholeAnswer(t testing.TB, body, accept, begins string) <-chan 
 	return out
 }
 
-// TestTerminationLosesNothing stops the program while queries wait for the venue and subscriptions are open, over every
-// transport. The queries must get complete responses. Subscriptions must end in a way that makes their clients reconnect.
+// TestTerminationLosesNothing stops the program while clients have open queries and subscriptions over every transport. The queries
+// wait for the venue, and must get complete responses. Subscriptions must end in a way that makes their clients reconnect.
 func TestTerminationLosesNothing(t *testing.T) {
 	venue := newSlowVenue(t)
 	p := runProgram(t, venue.args()...)

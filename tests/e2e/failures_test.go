@@ -247,7 +247,7 @@ func TestUnreachableVenue(t *testing.T) {
 	}
 }
 
-// TestUnreadableRows makes every second row of a list unreadable. The service must return some of these rows, but not all, and
+// TestUnreadableRows makes every second row of a list unreadable. The service must return some rows of the list, but not all, and
 // at least one error. All errors must be at the field of the list.
 func TestUnreadableRows(t *testing.T) {
 	s := start(t)

@@ -334,8 +334,8 @@ func (l *lane) warm(b *branch, f *fault) error {
 	return r.err()
 }
 
-// freshness returns the paths of the freshness.stale fields of b, joined by spaces. Of a search, it returns only the path of the
-// first market.
+// freshness returns the paths of the freshness.stale fields of b, joined by spaces. For a search, it returns the path of the first
+// market only.
 func (b *branch) freshness(data any) string {
 	switch b.endpoint {
 	case "prices", "spreads":

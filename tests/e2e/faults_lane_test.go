@@ -18,7 +18,7 @@ import (
 	"oddsgraph/internal/ratelimit"
 )
 
-// branch is a part of the response whose data come from one endpoint.
+// branch is a part of the response to wholeQuery. Its data come from one endpoint.
 type branch struct {
 	// path is the URL path of the endpoint, and endpoint is the last element of this path. The field at is the branch's path in the
 	// data of the response.

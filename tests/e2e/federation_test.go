@@ -92,7 +92,7 @@ func TestServiceSDL(t *testing.T) {
 	}
 }
 
-// TestEntitiesAreOneBatch counts the venue's calls for 50 entities of a type.
+// TestEntitiesAreOneBatch counts the calls to the venue for 50 entities of a type.
 func TestEntitiesAreOneBatch(t *testing.T) {
 	t.Parallel()
 	s := start(t, "--federation")

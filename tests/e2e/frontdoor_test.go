@@ -304,9 +304,9 @@ func TestSecurityHeaders(t *testing.T) {
 	}
 }
 
-// TestRefusedCredentials sends the same invalid credentials over every transport, with several values of X-Forwarded-For. After
-// five refusals to requests that count as one client, the service must no longer send these credentials to the venue. Other
-// credentials of the same client must still work.
+// TestRefusedCredentials sends the same invalid credentials over every transport, with several values of X-Forwarded-For. When the
+// venue has refused them in five requests that count as one client's, the service must no longer send these credentials to the
+// venue. Other credentials of the same client must still work.
 func TestRefusedCredentials(t *testing.T) {
 	t.Parallel()
 	f := newAccountsFile(t)

@@ -183,7 +183,7 @@ type slowly map[string]*slowConnection
 type slowConnection struct {
 	*wire
 	p *target
-	// status is the expected status of the response. It is 0 if no response or any 4xx status is expected.
+	// status is the expected status of the response. If it is 0, the response may be missing or have any 4xx status.
 	status  int
 	stop    chan struct{}
 	dripped sync.WaitGroup

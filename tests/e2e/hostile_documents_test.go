@@ -97,7 +97,7 @@ func doubling(n int) string {
 	return b.String()
 }
 
-// circle returns n fragments. Each spreads the next one, and the last spreads the first one.
+// circle returns n fragments. Each fragment spreads the next one, and the last fragment spreads the first one.
 func circle(n int) string {
 	var b strings.Builder
 	for i := range n {

@@ -209,7 +209,8 @@ func TestIntrospection(t *testing.T) {
 	wantJSON(t, "typename", s.ask(t, `{ __typename }`, nil, anonymous), `{"__typename":"Query"}`)
 }
 
-// TestBadCredentialHeaders checks that the error about an invalid header says what is wrong, and does not show the header's value.
+// TestBadCredentialHeaders checks that the error about an invalid credentials header says what is wrong, and does not show the
+// header's value.
 func TestBadCredentialHeaders(t *testing.T) {
 	s := start(t)
 	const canary = "canary"

@@ -70,7 +70,7 @@ func (r *route) open(t *testing.T, to string) string {
 	return l.Addr().String()
 }
 
-// forward copies bytes from the reader in to the writer out, as the fields delay and held say, until in is closed.
+// forward copies bytes from the reader in to the writer out until in is closed. It waits as the fields delay and held require.
 func (r *route) forward(in io.Reader, out io.WriteCloser) {
 	type part struct {
 		b  []byte

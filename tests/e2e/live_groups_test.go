@@ -34,7 +34,7 @@ func TestAJoinerReplaysFromTheMiddle(t *testing.T) {
 				moved <- err
 				return
 			}
-			time.Sleep(20 * time.Millisecond) // the venue merges changes that follow each other faster
+			time.Sleep(20 * time.Millisecond) // the venue merges changes that follow each other in less time
 		}
 	}()
 

@@ -70,7 +70,7 @@ type event struct {
 	ended, refused bool
 }
 
-// events holds the events of a subscription that the test has not taken yet.
+// events holds those events of a subscription that the test has not taken yet.
 type events struct {
 	name string
 	came chan event

@@ -34,7 +34,7 @@ func (s *service) rawSubscribe(t testing.TB, ids []string, whole bool) *rawSubsc
 	return &rawSubscription{k, ids, map[string][]string{}}
 }
 
-// read reads from the socket until each token has at least the given number of events.
+// read reads from the socket until each of the given tokens has at least the given number of events.
 func (r *rawSubscription) read(t testing.TB, tokens []string, events int) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), patience)

@@ -154,7 +154,7 @@ func TestTheStreamDropsUnderSubscribers(t *testing.T) {
 	status.until(t, "the return", func(v any) bool { return text(v, "state") == "LIVE" })
 }
 
-// noteStale adds the ids of the positions in an event that have a stale valuation to the map stale.
+// noteStale reads the positions in an event. It adds the ids of those with a stale valuation to the map stale.
 func noteStale(v any, stale map[string]bool) {
 	for _, p := range list(v, "changed") {
 		if at(p, "valuation.freshness.stale") == true {

@@ -9,8 +9,8 @@ import (
 	"oddsgraph/internal/demo"
 )
 
-// TestExecutionsPerClient checks the limits --client-executions and --client-watched. Equal subscriptions share an execution, which
-// counts for each client that has such a subscription. It counts until the client's last such subscription ends.
+// TestExecutionsPerClient checks the limits --client-executions and --client-watched. Equal subscriptions share an execution. The
+// execution counts for each client that has such a subscription, until the client's last such subscription ends.
 func TestExecutionsPerClient(t *testing.T) {
 	s := startLive(t, "--client-executions=3", "--client-watched=10")
 	s.streaming(t)

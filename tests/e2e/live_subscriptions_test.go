@@ -39,8 +39,8 @@ const (
 // busy.
 const within = 10 * time.Second
 
-// move changes a token's price to one of two fixed values and returns the new price. The change is at least one tick of any tick
-// size.
+// move changes a token's price to one of two fixed values and returns the new price. The change is at least one tick, whatever the
+// tick size is.
 func (s *service) move(t testing.TB, token string) demo.Price {
 	t.Helper()
 	q, _ := s.venue.Quote(token)

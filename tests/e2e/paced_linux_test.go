@@ -25,7 +25,7 @@ func (p *target) subscribeBooks(t *testing.T, w *wire, client string, tokens []s
 	}
 }
 
-// openBooks returns n tokens of open markets with at least 30 levels.
+// openBooks returns n tokens of open markets whose books have at least 30 levels.
 func (p *target) openBooks(n int) (ids []string) {
 	for _, tk := range p.venue.venue.Tokens() {
 		if book, ok := p.venue.venue.Book(tk.TokenID); ok && tk.Status == "OPEN" && len(book.Bids)+len(book.Asks) >= 30 && len(ids) < n {

@@ -66,8 +66,8 @@ func (w *bookWitness) check(r *feed.Reader) {
 	}
 }
 
-// behind returns the tokens of watches whose book is not live or differs from the simulator's current book. If whole is false,
-// behind compares only the best prices.
+// behind returns the watched tokens whose book is not live, or differs from the simulator's current book. If whole is false, behind
+// compares only the best prices.
 func (w *bookWitness) behind(watches []*feed.Watch, whole bool) (late []string) {
 	for _, watch := range watches {
 		id := watch.Topic().ID

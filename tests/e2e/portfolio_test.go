@@ -291,8 +291,7 @@ func testPortfolioOfManyPositions(t *testing.T, strict bool, flags ...string) {
 	}
 	want := calls{"positions": {1, 1}, "prices": {21, 2000}, "market-details": {int64(len(markets)+49) / 50, int64(len(markets))}}
 	if strict {
-		// The service reads each position's market to find its token. It then knows that the token is settled, and reads no
-		// price.
+		// The service reads each position's market to find its token. It reads no price for a token whose market is settled.
 		n := int64(len(markets))
 		want = calls{"positions": {2, 2}, "prices": {(open + 97) / 98, open}, "market-details": {n, n}}
 	}

@@ -76,8 +76,8 @@ func measure(rest bool) figures {
 	return figures{time.Duration(u.Utime.Nano() + u.Stime.Nano()), peak, m.HeapAlloc, runtime.NumGoroutine(), len(open)}
 }
 
-// program is the whole program in its own process. Its resource usage is therefore separate from the test's. The methods of service
-// that do not use the network do not work.
+// program is the whole program in its own process. Its resource usage is therefore separate from the test's. Only those methods of
+// service work that use the network.
 type program struct {
 	*service
 	process *os.Process

@@ -99,7 +99,7 @@ func TestTheRecorderHoldsWhatWasRead(t *testing.T) {
 		t.Fatal(err)
 	}
 	ctx := reqctx.WithCredentials(t.Context(), c)
-	// These queries read other cache entries. record must not return them.
+	// These queries read other cache entries. record must not return the handles of these entries.
 	s.ask(t, `query ($ids: [String!]!) { tokens(tokenIds: $ids) { price { price } spread { spread } market { slug } } }`, vars{"ids": s.openTokens(100)}, anonymous)
 	s.ask(t, portfolioQuery, vars{"address": addressOf50}, keyOfAny)
 
