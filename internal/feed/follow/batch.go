@@ -6,14 +6,14 @@ import (
 	"oddsgraph/internal/feed"
 )
 
-// batch is a body that wraps states. It sends one event for the updates of all keys. The field every is the minimum time between
-// two events. The event contains the last update of each key that has an update.
+// batch is a body that wraps states. It sends one event for the updates of all keys. Each event contains the last update of each
+// key that has changed since the event before. The field every is the minimum time between two events.
 type batch[T any] struct {
 	*states[T]
 	out   *publisher[[]Event[update[T]]]
 	every time.Duration
-	// waiting contains the updates to send, in the order in which they arrived. index maps a key to the index of its update in
-	// waiting.
+	// waiting contains one update for each key with updates to send, in the order of the first updates of the keys. index maps a
+	// key to the index of its update in waiting.
 	waiting []Event[update[T]]
 	index   map[string]int
 	// sent reports whether flush has sent an event. next is the earliest time of the next event. It is zero until the first update
@@ -89,7 +89,8 @@ func (b *batch[T]) complete() bool {
 	return true
 }
 
-// resend sends the last values of all keys to publisher.audience, as one event. The waiting updates stay until flush sends them.
+// resend sends the last values of all keys that have one to publisher.audience, as one event. The waiting updates stay until flush
+// sends them.
 func (b *batch[T]) resend(reason Reason) error {
 	waiting, index := b.waiting, b.index
 	b.waiting, b.index = nil, make(map[string]int)

@@ -1,4 +1,5 @@
-// Package follow turns topics of package feed into typed streams of events, one for each subscription of the graph.
+// Package follow turns topics of package feed into typed streams of events for the subscriptions of the graph. Equal subscriptions
+// can share one stream.
 //
 // A [Stream] yields [Event] values: first the present state, then its changes. A Stream ends when its context ends or when its
 // reader stops. It may also end with an error, which it yields last. An event with a Problem reports a failure that does not end
@@ -26,7 +27,7 @@
 //
 //   - A successful read settles what was pending when the read started. What was added during the read stays pending and causes
 //     another read.
-//   - After a failure or a stale result, everything stays pending, and the next read is delayed. The delay is random. Its maximum
+//   - After a failed read or a stale result, everything stays pending, and the next read is delayed. The delay is random. Its maximum
 //     starts at retryAfter and doubles with each such read, up to maxRetryAfter. The delay is longer if the venue's rate limit or
 //     the age of the venue's response requires a longer delay.
 //   - If the venue's stream sends a newer value during the read, the body drops the result of the read or reads again.
@@ -35,17 +36,17 @@
 //
 // # The first event
 //
-// Each Stream sends an INITIAL event or a Problem within [Source].Timeout. A key is the id of a token or a market. If reads fail
-// before the first event of a key, the Stream sends at most one Problem for the key and continues to read. If the state in the feed
-// is not live, the Stream does not send this state as INITIAL but reads over REST, like a query. Only public trades are not read
-// over REST: their INITIAL event contains the trades that the feed has.
+// Each Stream sends an INITIAL event or a Problem within [Source].Timeout. A key is the id of a token or a market. The key of an
+// account is empty. If reads fail before the first event of a key, the Stream sends at most one Problem for the key and continues
+// to read. If the state in the feed is not live, the Stream does not send this state as INITIAL but reads over REST, like a query.
+// Only public trades are not read over REST: their INITIAL event contains the trades that the feed has.
 //
 // # Readers that join
 //
-// Equal subscriptions share one Stream ([Group]). The first event for a reader that joins is the present state. If the venue's
-// stream is live and nothing is pending, the reader gets the state at once. If not, the reader gets the state after the next read.
-// The reader waits at most for pollInterval, and at most for half of [Source].Timeout. If the wait ends before this limit, the
-// state is not older than the response to a query.
+// A [Group] contains the readers of a Stream that equal subscriptions share. The first event for a reader that joins is the present
+// state. If the venue's stream is live and nothing is pending, the reader gets this state at once. If not, the reader waits for the
+// next read, but at most for pollInterval, and at most for half of [Source].Timeout. If the read succeeds in this time, the state
+// is not older than the response to a query. If not, the reader gets the state in the last event.
 //
 // # Boundaries
 //

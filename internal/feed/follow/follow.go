@@ -78,12 +78,12 @@ type publisher[T any] struct {
 	sent int
 }
 
-// send publishes an event. mode has no effect if reason is Initial or Resync.
+// send publishes an event for the readers in o.audience.
 func (o *publisher[T]) send(reason Reason, topic string, mode Mode, value T) error {
 	return o.post(Event[T]{Reason: reason, Value: value}, Envelope{Topic: topic, Mode: mode, State: reason.isState(), To: o.audience})
 }
 
-// problem publishes a failure that does not end the stream.
+// problem publishes a failure that does not end the stream, for the readers in o.audience.
 func (o *publisher[T]) problem(err error) error {
 	return o.post(Event[T]{Problem: err}, Envelope{Mode: Append, Problem: true, To: o.audience})
 }
@@ -98,7 +98,7 @@ func (o *publisher[T]) reportUnknown(u *unknowns, id string) error {
 	return o.problem(problem)
 }
 
-// repeatUnknown publishes the unknown ids again, for readers that join.
+// repeatUnknown publishes the problems of the unknown ids again, for readers that join.
 func (o *publisher[T]) repeatUnknown(u *unknowns) error {
 	for _, id := range slices.Sorted(maps.Keys(u.reported)) {
 		if err := o.problem(u.problem(id)); err != nil {
@@ -119,7 +119,7 @@ func (o *publisher[T]) post(e Event[T], envelope Envelope) error {
 	return nil
 }
 
-// sentCount returns the number of events and problems.
+// sentCount returns the number of events and problems that were sent.
 func (o *publisher[T]) sentCount() int { return o.sent }
 
 // setAudience sets the cohort of the next events.
@@ -182,7 +182,7 @@ func isRefused(err error) bool {
 	return code == market.CodeUnauthenticated || code == market.CodeForbidden
 }
 
-// errFirstEventLate is the problem that a loop sends if it has sent nothing within the timeout.
+// errFirstEventLate is the problem that a loop sends if it has sent nothing within nine tenths of Source.Timeout.
 var errFirstEventLate error = market.Errorf(market.CodeUpstreamTimeout, "the venue did not answer in time")
 
 // readPanic carries the value and the stack of a panic from the goroutine of a read to the goroutine of the loop.

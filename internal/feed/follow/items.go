@@ -10,12 +10,12 @@ import (
 // item is the state of one key of a subscription. A key is the id of a token or a market, or empty for an account.
 type item struct {
 	key string
-	// sent reports whether the subscription has sent an event for the key. live and resyncs are Live and Resyncs of the feed.State
-	// that the subscription used last. In states, live is false after an event with a value from REST.
+	// sent reports whether the subscription has sent an event for the key. live and resyncs are the fields Live and Resyncs of the
+	// feed.State that the subscription used last. The type states sets live to false when it sends a value from REST.
 	sent, live bool
 	resyncs    uint64
 	meta       market.Meta
-	// problem is the last error. It is nil after the first event for the key.
+	// problem is the error of the last failed read. It is nil after the first event for the key.
 	problem error
 }
 
@@ -23,9 +23,9 @@ func (i *item) common() *item { return i }
 
 type keyed interface{ common() *item }
 
-// readItems returns a read that fetches the values of the items. After the fetch, the loop's goroutine calls apply for each item
-// and its result, until apply returns an error. If apply has set item.problem of items that had no problem before, the loop's
-// goroutine then calls report once, for the first of these problems.
+// readItems returns a read that calls fetch with the keys of the items. The function that the read returns calls apply for each
+// item with its result, and stops if apply returns an error. If apply has set the problem of items that had none, the function then
+// calls report once, with the first of these problems.
 func readItems[I keyed, V any](items []I, fetch func(context.Context, []string) []market.Result[market.Read[V]],
 	apply func(I, market.Result[market.Read[V]]) error, report func(error) error) read {
 	return func(ctx context.Context) func() error {

@@ -12,7 +12,7 @@ const (
 	// streamHeadStart is the maximum time that a new subscription waits for the venue's stream before it reads over REST.
 	streamHeadStart = 500 * time.Millisecond
 	// pollInterval is the time between REST reads of values that the venue's stream does not send. It is also the timeout of reads
-	// after the first event of a subscription.
+	// after the first event or problem of a subscription.
 	pollInterval = 5 * time.Second
 )
 
@@ -32,13 +32,13 @@ type body interface {
 	resend(reason Reason) error
 }
 
-// flusher is a body that collects updates and sends them later. The loop calls flush after each step. next is the time of the next
-// step. flush returns next, or an earlier time at which the loop must call flush again.
+// flusher is a body that collects updates and sends them later. The loop calls flush after each call of loop.step. The parameter
+// next is the result of loop.step. flush returns next, or an earlier time at which the loop must call flush again.
 type flusher interface {
 	flush(now, next time.Time) (time.Time, error)
 }
 
-// read reads over REST. It runs on its own goroutine. The loop then calls apply, which handles the result.
+// read reads over REST. It runs on its own goroutine. The loop then calls the returned function apply, which handles the result.
 type read func(ctx context.Context) (apply func() error)
 
 // sender is the part of a publisher that the loop uses.

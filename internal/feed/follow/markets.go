@@ -174,9 +174,9 @@ func (b *markets) apply(m *marketItem, r market.Result[market.Read[*market.Marke
 	return b.sendChanges(m, now.Value, changes, before, stale)
 }
 
-// sendChanges sends an event for each change that was not sent yet. If there is no such change, but the market differs from before
-// or is no longer stale, sendChanges sends one event. The parameter before is the market in the last event, and stale reports
-// whether this market was stale.
+// sendChanges sends an event for each change that was not sent yet. The parameter before is the market in the last event, and the
+// parameter stale reports whether that market was stale. If all changes were sent, but the market has changed or is no longer
+// stale, sendChanges sends one event.
 func (b *markets) sendChanges(m *marketItem, now *market.Market, changes []*pendingChange, before *market.Market, stale bool) error {
 	sent := false
 	m.market = now
@@ -200,8 +200,8 @@ func (b *markets) sendChanges(m *marketItem, now *market.Market, changes []*pend
 	return nil
 }
 
-// sendStale sends the market of a stale read if the market differs from the last event. If not, it calls sendAnnounced. The changes
-// stay pending, because the market may be older than some of them.
+// sendStale sends the market of a stale read if it differs from the market in the last event. If not, sendStale calls
+// sendAnnounced. The changes stay pending, because the market may be older than some of them.
 func (b *markets) sendStale(m *marketItem, now market.Read[*market.Market]) error {
 	if m.market == nil || reflect.DeepEqual(m.market, now.Value) {
 		return b.sendAnnounced(m, now.Cause)

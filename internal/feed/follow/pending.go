@@ -9,8 +9,8 @@ import (
 )
 
 const (
-	// retryAfter is the maximum delay after a read that failed or returned a stale value. The maximum doubles with each such read
-	// in a row, up to maxRetryAfter. The delay is random, and at least half of the maximum.
+	// retryAfter is the maximum delay after the first read that failed or returned a stale value. The maximum doubles with each
+	// further such read in a row, up to maxRetryAfter. The delay is random, and at least half of the maximum.
 	retryAfter    = 500 * time.Millisecond
 	maxRetryAfter = 30 * time.Second
 	// maxPending is the maximum number of changes that wait for a read. If there are more, one RESYNC event replaces them.
@@ -36,9 +36,9 @@ type pending[C any] struct {
 	retry    time.Time
 }
 
-// add adds changes, and a reason if the reason is not empty. If there would be more than maxPending changes, add drops all changes
-// and sets the reason Resync. Only a read that starts after the call settles them. add ends the delay after a failed read, because
-// a read after the change may succeed.
+// add adds changes, and a reason if the reason is not empty. Only a read that starts after the call settles them. If there would be
+// more than maxPending changes, add drops all changes and sets the reason Resync. add also ends the delay after a failed read,
+// because a read after the change may succeed.
 func (p *pending[C]) add(reason Reason, changes ...C) {
 	p.version++
 	p.wanted, p.retry = true, time.Time{}
@@ -90,8 +90,7 @@ func (p *pending[C]) awaitRenewal(now time.Time, stale market.Meta) {
 	p.delay(now, renewal(now, stale))
 }
 
-// delay delays the next read by a random backoff, or by the time in the parameter least if that is longer. Everything stays
-// pending.
+// delay delays the next read by a random backoff, but at least by the time in the parameter least. Everything stays pending.
 func (p *pending[C]) delay(now time.Time, least time.Duration) {
 	wait := min(retryAfter<<min(p.failures, 10), maxRetryAfter)
 	wait = wait/2 + rand.N(wait/2)

@@ -32,8 +32,8 @@ type Holding struct {
 // PortfolioSource reads an account's positions and computes their values.
 type PortfolioSource struct {
 	Account[[]market.Position]
-	// Value returns the quotes and valuations of the positions, in the same order. The parameter held describes the read of the
-	// positions. If a price cannot be read, Value fails, because the sum of the values would lack a position.
+	// Value returns the quotes and valuations of positions in the order of the positions. The parameter held describes the read of
+	// the positions. If a price cannot be read, Value fails, because the sum of the values would lack a position.
 	Value func(ctx context.Context, positions []market.Position, held market.Meta) ([]valuation.Quotes, []*valuation.Valuation, error)
 	// Key returns a unique key for a position.
 	Key func(*market.Position) string
@@ -271,7 +271,7 @@ func (b *portfolio) watchPrices(v valuedPositions) {
 		}
 		held[token] = true
 		if w := b.prices[token]; w != nil {
-			if _, err := w.State(); market.CodeOf(err) == market.CodeRateLimited { // the feed needs the topic for other callers
+			if _, err := w.State(); market.CodeOf(err) == market.CodeRateLimited { // the feed needs the topic for other clients
 				w.Close()
 				delete(b.prices, token)
 			}

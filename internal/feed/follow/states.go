@@ -16,7 +16,7 @@ type stateSpec[T any] struct {
 	// or the venue refuses the credentials.
 	personal    bool
 	credentials *market.Credentials
-	// companion returns another topic of the key that the subscription keeps live for queries. companion may be nil.
+	// companion returns a second topic of the key. The subscription keeps the second topic live for queries. companion may be nil.
 	companion func(key string) messages.Topic
 	// state returns the value in s. ok is false if the value is unknown.
 	state func(s feed.State) (value T, ok bool)
@@ -36,8 +36,8 @@ type update[T any] struct {
 	Key   string
 	Value T
 	Meta  market.Meta
-	// Continues reports whether the readers got an earlier event of the key. If so, Previous is the value in that event. Continues is
-	// false in the first event of a key and in events for readers that join.
+	// Continues reports whether the readers got an earlier event of the key. If so, Previous is the value in the last such event.
+	// Continues is false in the first event of a key and in events for readers that join.
 	Previous  T
 	Continues bool
 }
@@ -95,7 +95,7 @@ func (b *states[T]) changed(w *feed.Watch) error {
 	case err != nil && !b.personal && IsUnknown(err):
 		delete(b.watched, w)
 		return b.reportUnknown(it)
-	case err != nil && !b.personal && market.CodeOf(err) == market.CodeRateLimited: // the feed needs the topic for other callers
+	case err != nil && !b.personal && market.CodeOf(err) == market.CodeRateLimited: // the feed needs the topic for other clients
 		delete(b.watched, w)
 		w.Close()
 		it.onStream = false
@@ -124,8 +124,8 @@ func (b *states[T]) changed(w *feed.Watch) error {
 const overtakenFor = time.Minute
 
 // sendStreamed sends a value of a live topic. It sends nothing if the last event has an equal value of the live topic and no resync
-// has happened since. For overtakenFor, it also sends no value that is older than the last value from REST, because the venue's
-// stream will send newer values.
+// has happened since. If the last event has a value from REST, sendStreamed drops older values for the time overtakenFor, because
+// the venue's stream will send newer ones.
 func (b *states[T]) sendStreamed(it *state[T], s feed.State, value T) error {
 	it.pending.invalidate()
 	if it.sent && !it.streamed && b.older != nil && b.older(value, it.value) && time.Since(it.meta.ReceivedAt) < overtakenFor {
@@ -215,7 +215,7 @@ func (b *states[T]) apply(it *state[T], r market.Result[market.Read[T]]) error {
 		return b.reportUnknown(it)
 	}
 	if meta.Stale {
-		it.pending.awaitRenewal(time.Now(), meta) // a stale value is refreshed soon
+		it.pending.awaitRenewal(time.Now(), meta) // the venue may soon return a newer value
 	} else {
 		it.pending.settle()
 	}

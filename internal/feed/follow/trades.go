@@ -42,7 +42,7 @@ type tapes struct {
 	sent    bool
 }
 
-// tape is the state of one token's trades that the subscription used last.
+// tape contains the parts of a token's feed.State that the subscription used last.
 type tape struct {
 	sent, live bool
 	resyncs    uint64
@@ -68,7 +68,8 @@ func (b *tapes) send(reason Reason, trades []market.Trade, gap bool) error {
 	return b.out.send(reason, "", Append, TradesUpdate{Trades: trades, Gap: gap})
 }
 
-// sendFirst sends the first event with the trades of all tokens whose trades are known.
+// sendFirst sends the first event with the trades of all tokens whose trades are known. It does nothing if this event was sent
+// before.
 func (b *tapes) sendFirst() error {
 	if b.sent {
 		return nil
@@ -98,7 +99,7 @@ func (b *tapes) changed(w *feed.Watch) error {
 	case err != nil || !s.Known:
 		return err
 	case !t.sent:
-		items.Trades = s.Trades // the first trades of a token that was unknown at the first event
+		items.Trades = s.Trades // the first trades of a token whose trades were unknown at the first event
 	}
 	reason := Changed
 	switch {

@@ -108,8 +108,8 @@ func Book(ctx context.Context, s Source, tokenID string, depth int, deltas bool,
 	})
 }
 
-// Account contains the topic of an account and a function that reads one part of the account. Read takes the caller and the
-// credentials from its context (see package reqctx).
+// Account contains the topic of an account and a function that reads one part of the account. Read takes the client
+// (reqctx.Caller) and the credentials from its context.
 type Account[T any] struct {
 	Topic       messages.Topic
 	Credentials *market.Credentials
@@ -204,7 +204,7 @@ func sameOrder(a, b *market.Order) bool {
 	return a.Status == b.Status && a.StatusRaw == b.StatusRaw && a.Price.Cmp(b.Price) == 0 && a.Size.Cmp(b.Size) == 0 && a.FilledSize.Cmp(b.FilledSize) == 0
 }
 
-// readOne converts a read of one value into a read of a list of keys with one key.
+// readOne converts a read of one value into a read for a list that contains one key.
 func readOne[T any](read func(ctx context.Context) (market.Read[T], error)) func(context.Context, []string) []market.Result[market.Read[T]] {
 	return func(ctx context.Context, _ []string) []market.Result[market.Read[T]] {
 		value, err := read(ctx)

@@ -19,8 +19,8 @@ import (
 // connections that are read too slowly.
 type Handler interface {
 	// Up reports that the client has subscribed to the topics. The venue then sends a snapshot of each topic, which replaces the
-	// topic's state. epoch is the epoch in the venue's hello, or empty. Each Message contains its own epoch. Up may be called again
-	// for a topic that is already up.
+	// topic's state. epoch is the epoch in the venue's hello, or empty. Each messages.Message contains its own epoch. Up may be
+	// called again for a topic that is already up.
 	Up(epoch string, topics []messages.Topic)
 	// Acknowledged reports that the venue has confirmed the subscriptions of the topics. From then on, the venue sends all changes
 	// of these topics. Some venues never confirm.
@@ -160,7 +160,7 @@ type Client struct {
 	log     *slog.Logger
 	count   counters
 
-	// mu protects the fields below and some fields of connection. It must not be held during calls of the Handler.
+	// mu protects the fields from pool to since, and some fields of connection. It must not be held during calls of the Handler.
 	mu   sync.Mutex
 	pool pool
 	// ctx is the context of Run. It is nil before Run is called.

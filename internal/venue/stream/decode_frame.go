@@ -33,8 +33,8 @@ var (
 	fieldAddress = wire.NewField("address")
 )
 
-// decoder is the codec of the documented stream. It also accepts all known deviations from the documentation. Decode is not safe
-// for concurrent calls.
+// decoder is the codec of the protocol that Documented returns. It also accepts all known deviations from the documentation. Decode
+// is not safe for concurrent calls.
 type decoder struct {
 	env Env
 	// identity is the user topic of the socket. It is the zero topic on public sockets.
@@ -48,7 +48,7 @@ func newDecoder(identity messages.Topic, env Env) *decoder {
 	return &decoder{env: env, identity: identity, depth: assumedDepth}
 }
 
-// Documented returns the protocol of the documented stream, which generic venues use.
+// Documented returns the protocol in the venue's documentation. Generic venues use this protocol.
 func Documented() *Protocol {
 	return &Protocol{
 		NewCodec: func(identity messages.Topic, env Env) Codec { return newDecoder(identity, env) },
@@ -174,7 +174,7 @@ func (d *decoder) hello(r *wire.Row, _ time.Time) []Event {
 	return []Event{{Kind: EventHello, Epoch: d.epoch, Hello: h}}
 }
 
-// count decodes an optional positive number. It returns 0 if the number is missing or implausible.
+// count decodes an optional positive number. It returns 0 if the number is missing, unreadable or greater than 2^30.
 func count(r *wire.Row, f wire.Field) int {
 	n, ok := r.Of(f).Uint()
 	if !ok || n > 1<<30 || n == 0 && !r.Of(f).IsNull() {
@@ -229,7 +229,7 @@ func (d *decoder) heartbeat(r *wire.Row, _ time.Time) []Event {
 }
 
 // topic returns the topic of a channel and an id. If the channel is ChannelUser and the id is empty or the address of the
-// connection's account, topic returns d.identity, because only d.identity has the Scope.
+// connection's account, topic returns d.identity, because only d.identity contains the Scope of the account.
 func (d *decoder) topic(c messages.Channel, id string) messages.Topic {
 	if c == messages.ChannelUser {
 		if id = strings.ToLower(id); id == d.identity.ID || id == "" {

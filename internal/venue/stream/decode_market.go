@@ -164,7 +164,7 @@ func (d *decoder) bookSnapshot(r *wire.Row, at time.Time) []Event {
 	return deliver(r, m)
 }
 
-// bookUpdate decodes the changes of a book. If the frame has no member changes, its bids and asks are a snapshot. If such a frame
+// bookUpdate decodes the changes of a book. If the JSON field "changes" is missing, bids and asks are a snapshot. If such a frame
 // has a previous sequence number, it is bad, because its bids and asks could also be changes.
 func (d *decoder) bookUpdate(r *wire.Row, at time.Time) []Event {
 	t, _, by := d.token(r, messages.ChannelOrderbook)
@@ -191,7 +191,7 @@ func (d *decoder) bookUpdate(r *wire.Row, at time.Time) []Event {
 	return deliver(r, m)
 }
 
-// change decodes one element of changes. If the element is bad, the whole frame is bad.
+// change decodes one element of the JSON field "changes". If the element is bad, the whole frame is bad.
 func change(r *wire.Row, v wire.Value) market.LevelChange {
 	in := r.Child(v)
 	var change market.LevelChange
@@ -344,8 +344,8 @@ func resolve(r *wire.Row, m *market.MarketChange) {
 	m.WinningTokenID = r.ID(fieldWinningToken)
 }
 
-// marketSnapshot decodes an older type of frame. Such a frame contains the prices, the book or both of a market, or of each market
-// in a list.
+// marketSnapshot decodes a market_snapshot frame, which is an older type of frame. Such a frame contains the prices, the book or
+// both of a market, or of each market in a list.
 func (d *decoder) marketSnapshot(r *wire.Row, at time.Time) []Event {
 	list, ok := r.Of(fieldMarkets).List()
 	if !ok {

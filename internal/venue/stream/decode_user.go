@@ -43,7 +43,7 @@ func (d *decoder) userSnapshot(r *wire.Row, at time.Time) []Event {
 	return deliver(r, m)
 }
 
-// rows decodes a required list in the member f. If the list is missing or an element is bad, the frame is bad.
+// rows decodes a required list in the JSON field f. If the list is missing or an element is bad, the frame is bad.
 func rows[T any](r *wire.Row, f wire.Field, read func(*wire.Row) T) []T {
 	list, ok := r.Of(f).List()
 	if !ok {
@@ -56,7 +56,7 @@ func rows[T any](r *wire.Row, f wire.Field, read func(*wire.Row) T) []T {
 	return out
 }
 
-// element decodes an object v in the member f of a frame. If the object is bad, the frame is bad.
+// element decodes an object v in the JSON field f of a frame. If the object is bad, the frame is bad.
 func element[T any](r *wire.Row, f wire.Field, v wire.Value, read func(*wire.Row) T) T {
 	in := r.Child(v)
 	out := read(in)
@@ -66,7 +66,7 @@ func element[T any](r *wire.Row, f wire.Field, v wire.Value, read func(*wire.Row
 	return out
 }
 
-// within decodes the object in the member f of a frame. If the frame has no such member, within decodes the frame.
+// within decodes the object in the JSON field f of a frame. If the frame has no such field, within decodes the frame itself.
 func within[T any](r *wire.Row, f wire.Field, read func(*wire.Row) T) T {
 	if v := r.Of(f); !v.IsNull() {
 		return element(r, f, v, read)

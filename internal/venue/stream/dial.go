@@ -16,16 +16,16 @@ import (
 
 // Dialer opens connections.
 type Dialer interface {
-	// Dial opens a connection. ctx applies only to the opening. Dial sends header with the handshake. Errors must contain no part of
-	// header and no part of the URL except the host.
+	// Dial opens a connection. ctx applies only to the opening. Dial sends the header with the handshake. Errors must contain no
+	// part of the header, and no part of the URL except the host.
 	Dial(ctx context.Context, url string, header http.Header) (Conn, error)
 }
 
 // Conn is an open connection. Read, Write and Close may be called concurrently, but no method may be called concurrently with
 // itself.
 type Conn interface {
-	// Read returns the next frame. If the venue has closed the connection with a code, Read returns a *CloseError. The caller owns the
-	// slice.
+	// Read returns the next frame. If the venue has closed the connection with a code, Read returns a *CloseError. The calling
+	// function owns the slice.
 	Read(ctx context.Context) ([]byte, error)
 	// Write sends a frame. It must not retain the slice.
 	Write(ctx context.Context, frame []byte) error

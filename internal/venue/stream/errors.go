@@ -35,7 +35,7 @@ func (e *HandshakeError) Error() string {
 	return fmt.Sprintf("the venue answered with status %d", e.Status)
 }
 
-// Close codes of the documented stream with a special meaning.
+// Close codes of the protocol that Documented returns. The client handles each of them in its own way.
 const (
 	closeCredentials = 4001
 	closeSlow        = 4002

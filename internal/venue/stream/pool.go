@@ -95,7 +95,7 @@ func (c *Client) Watch(t messages.Topic, creds *market.Credentials) error {
 	return nil
 }
 
-// Unwatch ends the subscription of a topic. The Handler may still get messages that arrived before the call.
+// Unwatch ends the subscription of a topic. The Handler may still get a few messages after the call.
 func (c *Client) Unwatch(t messages.Topic) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -160,9 +160,9 @@ func (c *Client) assign(t messages.Topic) *connection {
 	return c.add(messages.Topic{})
 }
 
-// hasRoom reports whether the limits allow t to be watched if it joins one of connections. A topic that was unwatched stays with its
-// connection until the connection has released it. So a connection can have more than perConnection subjects, and then another one
-// must have fewer. The caller holds c.mu.
+// hasRoom reports whether the limits allow topic t to be watched on one of the given connections. A topic that is unwatched and
+// soon watched again stays with its connection, so this connection can have more than perConnection subjects. For this reason,
+// hasRoom limits the number of subjects on all public connections together. The caller holds c.mu.
 func (c *Client) hasRoom(t messages.Topic, connections ...*connection) bool {
 	if t.Channel == messages.ChannelUser {
 		return c.pool.identities < maxIdentities

@@ -26,8 +26,8 @@ type Protocol struct {
 	// Subject returns the subject of a topic. A subject is what the venue counts as one subscription, such as a market. Topics of the
 	// same subject share a connection. If Subject is nil, each topic is a subject.
 	Subject func(messages.Topic) string
-	// PingEvery is the time between pings. The default is 20 s. If no frame arrives for Silence, the connection is closed. The default
-	// of Silence is 2.5 times the heartbeat interval in the venue's hello.
+	// PingEvery is the time between pings. The default is 20 s. Silence is the time without frames after which the client closes
+	// the connection. The default is 2.5 times the heartbeat interval in the venue's hello.
 	PingEvery, Silence time.Duration
 	// Header returns the header of a handshake. Header may be nil. It is called for each handshake, so the header may contain a
 	// signature of the current time.
@@ -129,8 +129,8 @@ type Event struct {
 	RetryAfter time.Duration
 }
 
-// Hello contains the venue's heartbeat interval and limits. A value is 0 if the venue has not sent it. Topics is the maximum number
-// of topics on a connection. Depth is the maximum number of levels on each side of a book.
+// Hello contains the venue's heartbeat interval and limits. A value is 0 if the venue has sent no usable value. Topics is the
+// maximum number of topics on a connection. Depth is the maximum number of levels on each side of a book.
 type Hello struct {
 	Heartbeat       time.Duration
 	Topics, Depth   int

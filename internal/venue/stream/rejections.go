@@ -14,7 +14,7 @@ import (
 type class uint8
 
 const (
-	// classRefused is for all codes that are not listed in classes.
+	// classRefused is for all codes to which classify assigns no other class.
 	classRefused class = iota
 	classUnknown
 	classUnauthenticated
@@ -49,8 +49,8 @@ type rejection struct {
 	err   *market.Error
 }
 
-// rejected handles an error frame. down contains the topics that the queue subscribes again later. The result rejected contains the
-// topics that the venue has refused.
+// rejected handles an error frame. down contains the topics that are down until the queue subscribes them again. The result
+// rejected contains the topics that the venue has refused.
 func (q *sendQueue) rejected(e *Event, class class) (down []messages.Topic, rejected []rejection) {
 	r := q.awaited[e.Rid]
 	if r == nil && e.Rid == "" && class != classLater {
@@ -143,7 +143,7 @@ func (q *sendQueue) exclude(subs []*sub, e *Event, class class) (down []messages
 	return down, nil
 }
 
-// requeue queues another subscription of a topic for the time at. Until then, the topic is down.
+// requeue queues another subscription of a topic for a later time. Until then, the topic is down.
 func (q *sendQueue) requeue(s *sub, at time.Time) messages.Topic {
 	s.subscribed, s.answered, s.up, s.notBefore = false, false, false, at
 	s.resyncAt, s.resyncSent = time.Time{}, time.Time{}
@@ -151,8 +151,8 @@ func (q *sendQueue) requeue(s *sub, at time.Time) messages.Topic {
 	return s.topic
 }
 
-// retryDelay returns the wait before a postponed request. The wait is a random backoff, but at least asked, which is the wait that
-// the venue has requested.
+// retryDelay returns the wait before a postponed request. The wait is a random backoff, but at least the wait that the venue has
+// requested, which is the parameter asked.
 func (q *sendQueue) retryDelay(s *sub, asked time.Duration) time.Duration {
 	c := &q.k.client.cfg
 	bound := min(time.Duration(math.Ldexp(float64(backoffMin), min(s.attempts, 10))), c.BackoffMax)
@@ -160,7 +160,7 @@ func (q *sendQueue) retryDelay(s *sub, asked time.Duration) time.Duration {
 	return max(asked, bound/2+time.Duration(c.Rand()*float64(bound/2)))
 }
 
-// pauseFor makes the queue send nothing for the time asked, but at least for a second.
+// pauseFor makes the queue send nothing for the time that the venue has requested, but at least for a second.
 func (q *sendQueue) pauseFor(now time.Time, asked time.Duration) {
 	until := now.Add(max(asked, time.Second))
 	for i := range q.window.times {

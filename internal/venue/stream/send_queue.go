@@ -18,7 +18,7 @@ const (
 	assumedFrames = 20
 	assumedBytes  = 64 << 10
 	// In any period of length frameSpan, the client sends at most as many frames as the venue accepts in a second. The period is
-	// longer than a second, because the network may deliver frames at shorter intervals than the client sent them.
+	// longer than a second, because the network may deliver frames in less time than the client took to send them.
 	frameSpan = 1100 * time.Millisecond
 	// resyncJitter is the maximum random wait before a resync. resyncEvery is the minimum time between two resyncs of a topic.
 	// resyncWithin is the time for which the client waits for a requested snapshot.

@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-// handle handles the events of one frame.
+// handle handles the events of one frame, or the events that Maintainer.Maintain has emitted in one call.
 func (s *session) handle(events []Event) error {
 	for i := range events {
 		e := &events[i]
