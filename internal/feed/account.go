@@ -8,8 +8,8 @@ import (
 	"oddsgraph/internal/market/messages"
 )
 
-// accountInterval is the minimum time between two calls of Sink for an account. It exists because venues send a message for each
-// new price of a position. If a reader takes the state of the account, the feed calls Sink at once.
+// accountInterval is the minimum time between two calls of Sink for an account whose state no reader takes. Without this minimum,
+// the feed would call Sink for each new price of a position. If a reader takes the state, the feed calls Sink at once.
 const accountInterval = 50 * time.Millisecond
 
 // mutableAccount is an account to which changes are applied. Readers get an Account that shares the lists of the mutableAccount. A
@@ -36,7 +36,7 @@ type keyedList[K comparable, T any] struct {
 }
 
 // newMutableAccount returns the account in a snapshot. A nil list in the snapshot is unknown. before is the account that the
-// snapshot replaces, or nil. The new account keeps the fills of before.
+// snapshot replaces, or nil. The new account keeps the fills of the replaced account.
 func newMutableAccount(m *messages.Message, before *mutableAccount) *mutableAccount {
 	positions := slices.Clone(m.Positions)
 	market.NumberPositions(positions)
@@ -122,8 +122,8 @@ func (a *mutableAccount) snapshot() *Account {
 	return a.current
 }
 
-// newKeyedList returns a list of the rows for which stays returns true. A later row replaces an earlier row with the same key. If
-// rows is nil, the list is unknown.
+// newKeyedList returns a list of the rows for which the function stays returns true. A later row replaces an earlier row with the
+// same key. If rows is nil, the list is unknown.
 func newKeyedList[K comparable, T any](rows []T, key func(*T) K, stays func(*T) bool) (l keyedList[K, T]) {
 	if rows == nil {
 		return l
@@ -144,8 +144,8 @@ func newKeyedList[K comparable, T any](rows []T, key func(*T) K, stays func(*T) 
 	return l
 }
 
-// put stores a row under a key. It replaces the row that has the key, or appends the new row. If stays is false, put instead
-// removes the row that has the key. put does not change an unknown list.
+// put stores a row under a key. It replaces the row that has the key, or appends the new row. If the parameter stays is false, put
+// instead removes the row that has the key. put does not change an unknown list.
 func (l *keyedList[K, T]) put(key K, row T, stays bool) {
 	i, known := l.at[key]
 	if l.at == nil || !known && !stays {

@@ -32,8 +32,8 @@ func setBookPosition(b *market.Book, m *messages.Message) {
 	}
 }
 
-// limitDepth cuts a book to the number of levels on each side for which the venue sends changes. Deeper levels would become wrong.
-// If the parameter depth is 0, this number is unknown, and limitDepth returns the whole book.
+// limitDepth cuts each side of a book to the number of levels in the parameter depth. The venue sends no changes of the other
+// levels, so they would become wrong. If depth is 0, the venue's limit is unknown, and limitDepth returns the whole book.
 func limitDepth(b *market.Book, depth int) *market.Book {
 	if depth == 0 || depth >= b.Depth {
 		return b
@@ -43,7 +43,7 @@ func limitDepth(b *market.Book, depth int) *market.Book {
 	return &c
 }
 
-// applyChanges returns a new book with changes applied to b. The new book shares unchanged levels with b.
+// applyChanges returns a copy of b with the changes applied. The copy shares unchanged levels with b.
 func applyChanges(b *market.Book, changes []market.LevelChange) *market.Book {
 	next := *b
 	for _, c := range changes {

@@ -11,7 +11,7 @@
 // a watch is full, the watch ends with an error. Readers compute differences between two states themselves, for example the changed
 // levels of a book.
 //
-// The feed passes each live state to Sink, so that queries return the same values as subscriptions.
+// The feed passes each live state to Config.Sink, so that queries return the same values as subscriptions.
 //
 // # Limits of public topics
 //

@@ -220,7 +220,7 @@ func (f *Feed) RecordPoll(poll uint64, caller string, c messages.Channel, tokenI
 }
 
 // AutoWatch watches existing tokens whose REST responses a caller waits for, because the stream may send their values earlier. Like
-// RecordPoll, AutoWatch does not watch a token if there are too many such watches. See the package comment.
+// RecordPoll, AutoWatch does not watch a token if there are too many auto-watches. See the package comment.
 func (f *Feed) AutoWatch(caller string, c messages.Channel, tokenIDs []string) {
 	f.auto.recordPolls(0, caller, c, tokenIDs, 1)
 }

@@ -2,9 +2,9 @@ package feed
 
 import "oddsgraph/internal/market/messages"
 
-// arrive stores the internal number of a message. lost reports whether the internal numbers show that this service lost earlier
-// messages. lost is false if the venue's own numbers are enough to detect a loss. The result again reports whether the message must
-// be ignored because the topic already contains it. t.mu must be locked.
+// arrive stores the internal number of a message (see messages.Internal). lost reports whether the internal numbers show that this
+// service lost earlier messages. lost is false if the venue's own numbers are enough to detect a loss. The result again reports
+// whether the message must be ignored because the topic already contains it. t.mu must be locked.
 func (t *topic) arrive(m *messages.Message) (lost, again bool) {
 	number, before := m.Internal, t.arrived
 	if number.Seq == 0 {
@@ -61,7 +61,8 @@ func (f *Feed) Sent(epoch uint64, last map[messages.Topic]uint64) {
 	}
 }
 
-// sent handles a gap if the topic is live and the message whose number is in the parameter last has not arrived.
+// sent handles a gap if the topic is live and the message whose number is in the parameter last has not arrived. If a topic waits
+// for its first message, sent only stores this number.
 func (t *topic) sent(last messages.Internal) {
 	t.mu.Lock()
 	defer t.mu.Unlock()

@@ -60,7 +60,8 @@ func (t *topic) applyPrice(m *messages.Message, lost bool) {
 	t.commit(next, Items{})
 }
 
-// applySnapshot replaces the state with a snapshot and applies the buffered changes that the snapshot does not contain.
+// applySnapshot replaces the state with a snapshot and applies the buffered changes that the snapshot does not contain. If the
+// result would be wrong, applySnapshot requests another snapshot instead.
 func (t *topic) applySnapshot(m *messages.Message, lost bool) {
 	if t.isOld(m) {
 		return

@@ -50,8 +50,8 @@ func (t *topic) confirm() {
 	t.publish()
 }
 
-// handleGap marks the topic as stale and requests a snapshot. A market stays live, because it has no snapshots. handleGap then
-// counts a resync and tells Sink that earlier reads of the market may be out of date. t.mu must be locked.
+// handleGap marks the topic as stale and requests a snapshot. A market has no snapshots and stays live. For a market, handleGap
+// instead counts a resync and tells Sink that earlier reads of the market may be out of date. t.mu must be locked.
 func (t *topic) handleGap() {
 	t.feed.counts.gaps.Add(1)
 	if t.state.Known && !t.incomplete {

@@ -44,8 +44,8 @@ func mergeTape(before, latest []market.Trade, known bool) (after []market.Trade,
 
 // appendNew appends the new trades of a message to a tape. The parameter before is the tape, and more contains the trades of the
 // message. appendNew returns the new tape and the new trades. A trade without an id may equal an earlier trade. If numbered is
-// true, the message has a sequence number. The trade is then new and gets the next free Ordinal. If numbered is false, the message
-// may be a repetition, and appendNew drops the trade.
+// true, the message has a sequence number, so such a trade is new and gets the next free Ordinal. If numbered is false, the message
+// may be a repetition, so appendNew drops such a trade.
 func appendNew(before, more []market.Trade, numbered bool) (after, fresh []market.Trade) {
 	seen := keysOf(before)
 	fresh = make([]market.Trade, 0, len(more))

@@ -255,7 +255,8 @@ func (t *topic) down() {
 	t.publish()
 }
 
-// markStale marks the state as stale, drops the buffered messages, and cancels the waits and the REST read. t.mu must be locked.
+// markStale marks the state as stale, drops the buffered messages, and cancels the waits, the REST read and the flush. t.mu must be
+// locked.
 func (t *topic) markStale() {
 	t.state.Live = false
 	t.state.Meta.MarkStale(market.CauseStreamDown)

@@ -74,10 +74,10 @@ type Reader struct {
 	caller  string
 	limited bool
 
-	// taken is the last result of Take.
+	// watches contains the open watches. taken is the last result of Take.
 	watches map[*Watch]struct{}
 	taken   []*Watch
-	// mu protects changed. mu may be locked while topic.mu is held.
+	// mu protects changed and the field queued of the watches. mu may be locked while topic.mu is held.
 	mu      sync.Mutex
 	changed []*Watch
 }
