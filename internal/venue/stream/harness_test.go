@@ -50,7 +50,7 @@ type sentFrame struct {
 	Credentials                                    map[string]string
 }
 
-// venue is a scripted venue. By default, it accepts connections and responds to frames like the documented stream.
+// venue is a scripted venue. By default, it accepts connections and has the protocol that Documented returns.
 type venue struct {
 	t     *testing.T
 	start time.Time
@@ -170,7 +170,7 @@ func (c *fakeConn) drop(code int) { c.end(&CloseError{Code: code}) }
 
 func (c *fakeConn) send(format string, args ...any) { c.toClient <- fmt.Sprintf(format, args...) }
 
-// answer responds to a frame like the documented stream.
+// answer responds to a frame as a venue with the protocol that Documented returns.
 func (c *fakeConn) answer(f sentFrame) {
 	switch f.Type {
 	case "ping":
@@ -336,7 +336,8 @@ func (r *record) expect(t *testing.T, want ...string) {
 	}
 }
 
-// bench contains a client with its venue and handler.
+// bench contains the client of a test, its venue, its metrics and its log. calls records the calls of the Handler, unless
+// venue.handler is another Handler.
 type bench struct {
 	*testing.T
 	*Client

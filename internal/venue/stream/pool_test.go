@@ -48,8 +48,8 @@ func TestUnwatch(t *testing.T) {
 	})
 }
 
-// TestFullPool checks that a full pool takes no further topic if one connection has three topics and the other has one. After a
-// reconnect, the first connection gives a topic to the second one.
+// TestFullPool checks that a full pool takes no further topic if one connection has three topics and the other has one. The pool
+// must still have all four topics after a reconnect of the first connection.
 func TestFullPool(t *testing.T) {
 	inBubble(t, func(c *Config, _ *venue) { c.TopicsPerConnection, c.Connections = 2, 2 }, func(b *bench) {
 		all := books(4)

@@ -114,8 +114,7 @@ func TestSharedSubjects(t *testing.T) {
 	})
 }
 
-// TestHandshakeHeader checks that each handshake has the protocol's header, and that a failure of Protocol.Header prevents the
-// handshake.
+// TestHandshakeHeader checks that the client calls Protocol.Header for each handshake and sends the header.
 func TestHandshakeHeader(t *testing.T) {
 	n := 0
 	header := func() (http.Header, error) {

@@ -59,7 +59,8 @@ func TestWaitEnds(t *testing.T) {
 	})
 }
 
-// TestCloseCodes checks the wait and the reason after each close code of the documented stream, and after other losses.
+// TestCloseCodes checks the wait and the reason after each close code of the protocol that Documented returns, and after other
+// losses.
 func TestCloseCodes(t *testing.T) {
 	for _, test := range []struct {
 		err    error

@@ -102,7 +102,8 @@ func TestResync(t *testing.T) {
 	})
 }
 
-// TestResyncLimit checks that resyncs use at most half of the frames per second that the venue accepts.
+// TestResyncLimit checks that resyncs use at most half of the frames per second that the venue accepts, and do not delay a new
+// topic.
 func TestResyncLimit(t *testing.T) {
 	inBubble(t, nil, func(b *bench) {
 		b.watch(books(200)...)

@@ -79,7 +79,8 @@ func TestUserLeavesEarly(t *testing.T) {
 	})
 }
 
-// TestUserLeavesInOutage checks that the client stops dialling for a user topic that is unwatched in an outage.
+// TestUserLeavesInOutage checks that the client stops dialling for a user topic that is unwatched in an outage. The public
+// connection still dials every 15 s.
 func TestUserLeavesInOutage(t *testing.T) {
 	inBubble(t, func(_ *Config, v *venue) { v.refuse = errors.New("away") }, func(b *bench) {
 		b.watch(user("s1"))
@@ -195,7 +196,8 @@ func TestAuthPutOff(t *testing.T) {
 	})
 }
 
-// TestSecrets checks that only auth frames contain credentials. The harness checks logs and errors.
+// TestSecrets checks that only auth frames contain credentials, and that errors of New do not quote the URL. inBubble checks the
+// log and the other errors.
 func TestSecrets(t *testing.T) {
 	inBubble(t, nil, func(b *bench) {
 		b.settle()
