@@ -28,7 +28,7 @@ func (s *sink) flushes() int {
 }
 
 // TestQueriesSeeAccountBursts checks that queries return the last of many changes after accountInterval, or as soon as a reader has
-// taken it. The feed must not copy the account for each change.
+// taken it. The feed must not call Sink for each change.
 func TestQueriesSeeAccountBursts(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newTestFeed(t)

@@ -19,8 +19,8 @@ func TestPolledTokensAreWatched(t *testing.T) {
 		name string
 		// polls are the times of the polls in seconds.
 		polls []float64
-		// opens and closes are the times in seconds at which the token's watch opens and closes; -1 means never. The upstream loses the
-		// topic Config.Linger later.
+		// opens and closes are the times in seconds at which the token's watch opens and closes; -1 means never. The feed
+		// unsubscribes from the topic Config.Linger after closes.
 		opens, closes float64
 	}{
 		{"twice", []float64{0, 1}, -1, -1},

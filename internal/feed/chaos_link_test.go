@@ -216,8 +216,8 @@ func (c *chaos) sendFaulty(m *messages.Message) {
 	}
 }
 
-// subscribe connects the link and subscribes to topics at their time upAt. It passes these topics to feed.Up in one call and sends
-// a snapshot of each topic.
+// subscribe connects a link at link.upAt and subscribes to each of its topics at linkTopic.upAt. It passes the new topics to
+// Feed.Up in one call and sends a snapshot of each of them.
 func (c *chaos) subscribe(l *link) {
 	if l.socket != nil {
 		return

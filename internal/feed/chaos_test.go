@@ -26,7 +26,7 @@ const (
 	chaosTick    = 10 * time.Millisecond
 	chaosBurst   = 12 * time.Second // the length of a burst, which is a period with faults
 	chaosCalm    = 12 * time.Second // the length of a calm, which is a period without faults
-	wireCalm     = 25 * time.Second // chaosCalm for TestChaosOnTheWire; longer, because the venue may demand a delay of 10 s
+	wireCalm     = 25 * time.Second // chaosCalm for TestChaosOnTheWire; longer, because the client waits up to 10 s after a restart
 	chaosQuiet   = time.Second      // the part at the end of a calm without updates, so that all frames arrive
 	chaosTail    = 3 * time.Second  // the time from the start of a calm to loseLastFrames
 	chaosBeat    = 3 * time.Second
@@ -52,7 +52,7 @@ var decimals, ticks = func() (map[[2]int32]market.Decimal, map[string]int32) {
 	return d, back
 }()
 
-// chaos is a venue, faulty links, a feed, readers and a cache. Only the upstream's methods are safe for concurrent use.
+// chaos is a venue, faulty links, a feed, readers and a cache. Only the methods of Upstream are safe for concurrent use.
 type chaos struct {
 	cache.Venue // nil, because the cache calls only methods that chaos has
 

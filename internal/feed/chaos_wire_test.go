@@ -129,7 +129,7 @@ func (s *socket) end(code int) {
 	})
 }
 
-// fields are the members of a JSON frame.
+// fields contains the fields of a JSON frame.
 type fields map[string]any
 
 func (l *link) send(o fields) {

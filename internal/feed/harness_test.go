@@ -358,13 +358,14 @@ func showTrades(trades []market.Trade) string {
 	return strings.Join(out, " ")
 }
 
-// RecordPoll and AutoWatch call the method of Feed that has the same name twice: for the prices and for the books of the tokens.
+// RecordPoll calls Feed.RecordPoll twice: for the prices and for the books of the tokens.
 func (r *testFeed) RecordPoll(poll uint64, tokenIDs []string) {
 	for _, c := range []messages.Channel{messages.ChannelPrices, messages.ChannelOrderbook} {
 		r.Feed.RecordPoll(poll, "", c, tokenIDs)
 	}
 }
 
+// AutoWatch calls Feed.AutoWatch twice: for the prices and for the books of the tokens.
 func (r *testFeed) AutoWatch(tokenIDs []string) {
 	for _, c := range []messages.Channel{messages.ChannelPrices, messages.ChannelOrderbook} {
 		r.Feed.AutoWatch("", c, tokenIDs)

@@ -15,7 +15,7 @@ import (
 	"oddsgraph/internal/venue/stream"
 )
 
-// lossy is a feed that loses the next messages.
+// lossy is a feed that loses as many of the next messages as the field lose says.
 type lossy struct {
 	*Feed
 	lose atomic.Int32

@@ -95,8 +95,8 @@ func TestAttackerCannotTakeTheStream(t *testing.T) {
 	})
 }
 
-// TestLoneCallerYields checks that a caller that uses all topics loses topics down to a quarter when other callers or queries need
-// them.
+// TestLoneCallerYields checks that a caller that uses all topics loses topics when other callers or queries need them. It must keep
+// a quarter of Config.Topics.
 func TestLoneCallerYields(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newTestFeed(t, func(c *Config) { c.Topics = 40 })

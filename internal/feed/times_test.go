@@ -42,7 +42,7 @@ func TestTimeOfALiveBook(t *testing.T) {
 	})
 }
 
-// TestLag checks that Config.Lag gets only changes of live topics, and only if they have a venue's time.
+// TestLag checks that Config.Lag is called for changes of live topics that have the venue's time, and for no other messages.
 func TestLag(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var lags []time.Duration

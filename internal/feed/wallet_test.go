@@ -10,7 +10,7 @@ import (
 	"oddsgraph/tests/tool"
 )
 
-// wallet returns a watched account with a number of positions.
+// wallet returns a feed, and the watch and the topic of an account with the given number of positions.
 func wallet(b testing.TB, positions int) (f *Feed, w *Watch, key messages.Topic) {
 	f = New(Config{Sink: tool.Discard{}})
 	f.Connect(newUpstream())

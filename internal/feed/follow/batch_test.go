@@ -24,7 +24,8 @@ func showPrices(list []follow.Event[follow.PriceUpdate]) string {
 	return out
 }
 
-// TestPriceLists checks that one event after each interval contains the last price of each token that has changed.
+// TestPriceLists checks that there is at most one event in each interval. It must contain the last price of each token that has
+// changed.
 func TestPriceLists(t *testing.T) {
 	bubble(t, func(t *testing.T, s *testVenue) {
 		r := &restSource[*market.Price]{err: errDown}

@@ -12,7 +12,7 @@ import (
 	"oddsgraph/internal/market/reqctx"
 )
 
-// outcome describes the first event of a stream. after is the time from the start of the stream.
+// outcome describes the first event of a stream. after is the time from the start of the stream to the event.
 type outcome struct {
 	initial bool
 	problem error
@@ -70,7 +70,7 @@ func TestFirstEventIsInTime(t *testing.T) {
 			return first(s.ctx, follow.StreamStatus(s.ctx, s.source(), func() int { return 1 }, func(a, b *int) bool { return *a == *b }))
 		},
 	}
-	// Each function makes one read of a subscription fail.
+	// Each function sets the error and the duration of one kind of reads of a subscription.
 	type spoil = func(r *reads, err error, takes time.Duration)
 	failing := map[string]map[string]spoil{
 		"priceChanged":     {"prices": func(r *reads, err error, d time.Duration) { r.prices.err, r.prices.takes = err, d }},

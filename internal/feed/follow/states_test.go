@@ -171,7 +171,7 @@ func TestStaleRead(t *testing.T) {
 		f.want(showPrice, "CHANGE 0.5 REST")
 		r.edit(func() { r.meta = staleMeta })
 		time.Sleep(3600 * time.Millisecond)
-		f.want(showPrice) // the venue refreshes the value soon
+		f.want(showPrice) // the venue may soon return a newer value
 		r.edit(func() { r.meta = nil })
 		time.Sleep(time.Minute)
 		f.want(showPrice)
@@ -181,7 +181,7 @@ func TestStaleRead(t *testing.T) {
 	})
 }
 
-// TestReclaimedRoom checks that a topic is polled after the feed has closed it for other callers.
+// TestReclaimedRoom checks that a topic is polled after the feed has closed it for other clients.
 func TestReclaimedRoom(t *testing.T) {
 	bubble(t, func(t *testing.T, s *testVenue) {
 		r := &restSource[*market.Price]{value: priceOf("T", "0.4")}
@@ -299,7 +299,7 @@ func TestStreamCatchesUp(t *testing.T) {
 		snapshot(19)
 		f.want(show, "RESYNC 19 STREAM")
 
-		// After a minute, lower numbers are sent, because the venue may have restarted its sequence numbers.
+		// After a minute, books with lower numbers are sent, because the venue may have restarted its sequence numbers.
 		s.down(key)
 		r.set(book(1000))
 		time.Sleep(6 * time.Second)

@@ -288,7 +288,7 @@ func label(topics []messages.Topic) string {
 
 func (r *record) Up(epoch string, topics []messages.Topic) { r.add("up %s %s", epoch, label(topics)) }
 
-// Acknowledged records its calls only in acks, because most tests compare calls without confirmations.
+// Acknowledged adds its topics to acks instead of calls, because most tests compare calls and ignore confirmations.
 func (r *record) Acknowledged(topics []messages.Topic) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
