@@ -31,7 +31,7 @@ func orderKey(o *market.Order) string { return o.OrderID }
 type keyedList[K comparable, T any] struct {
 	rows []T
 	at   map[K]int
-	// shared reports whether readers use rows. put then copies rows before it changes them.
+	// shared reports whether readers use rows. If so, put copies rows before it changes them.
 	shared bool
 }
 

@@ -61,9 +61,9 @@ type autoCaller struct {
 	count int // the number of auto-watches
 }
 
-// searchFailure describes a failed search for an auto-watch that a new auto-watch may replace. A search for any caller that has at
-// least the number of auto-watches in the field count would fail as well. Such searches are skipped until an auto-watch is added or
-// removed, or until the time in the field until has passed.
+// searchFailure describes a failed search for an auto-watch that a new auto-watch may replace. The field count is
+// the number of auto-watches of the caller for which the search failed. A search for a caller with as many or more auto-watches
+// would also fail. Such searches are skipped until an auto-watch is added or removed, or until the time in the field until.
 type searchFailure struct {
 	count   int
 	changes uint64
@@ -88,8 +88,8 @@ func newAutoWatcher(f *Feed) *autoWatcher {
 	}
 }
 
-// recordPolls counts a poll of each token by a caller. If the number of polls of a token within pollWindow is then at least the
-// number in the parameter enough, recordPolls opens an auto-watch.
+// recordPolls counts a poll of each token by a caller. It opens an auto-watch for each token that was polled within
+// pollWindow at least as often as the parameter enough says.
 func (aw *autoWatcher) recordPolls(poll uint64, caller string, c messages.Channel, tokenIDs []string, enough int) {
 	if aw.feed.upstream == nil {
 		return // there is no stream
@@ -175,8 +175,8 @@ func (aw *autoWatcher) makeRoom(caller string, now time.Time) bool {
 	return true
 }
 
-// isFull reports whether there are aw.size auto-watches and the last failed search shows that a caller cannot replace one of them.
-// The parameter count is the number of this caller's auto-watches. aw.mu must be locked.
+// isFull reports whether there are aw.size auto-watches and a new search for a caller would fail like the last failed search. The
+// parameter count is the number of this caller's auto-watches. aw.mu must be locked.
 func (aw *autoWatcher) isFull(count int, now time.Time) bool {
 	return len(aw.watches) >= aw.size && aw.failed.changes == aw.changes && count >= aw.failed.count && !now.After(aw.failed.until)
 }

@@ -190,7 +190,7 @@ func (f *Feed) Hold(key messages.Topic) (*Watch, error) {
 
 // KeepLive watches a public topic until the reader is closed, so that queries find its live value. Changes of the topic do not
 // signal the reader. KeepLive does nothing if the stream cannot take the topic. If Config.Topics/2 or more public topics are open,
-// KeepLive opens no further topic. It then watches the topic only if the topic is already open and withinShare allows the watch.
+// KeepLive opens no further topic. It can still watch an open topic if withinShare allows the watch.
 func (r *Reader) KeepLive(key messages.Topic) {
 	f := r.feed
 	f.mu.Lock()

@@ -21,8 +21,8 @@ func (f *Feed) Acknowledged(topics []messages.Topic) {
 	}
 }
 
-// Down reports that topics have lost their connection. If a session has no topics left, Down ends the session. One write then makes
-// all its values stale.
+// Down reports that topics have lost their connection. Down ends a session that has no topics left. This makes all values of the
+// session stale with one write.
 func (f *Feed) Down(topics []messages.Topic, _ error) {
 	lost := make([]*topic, 0, len(topics))
 	leaving := make(map[*session]int32)

@@ -77,8 +77,8 @@ func (t *topic) sent(last messages.Internal) {
 }
 
 // Snapshot returns the state of a live topic as a merged message. See messages.Message. It returns nil if the topic is not live or
-// belongs to a market or an account. After a REST read, the state may contain changes whose messages have not arrived yet. Snapshot
-// then returns nil too, except for a price, because each message replaces the whole price.
+// belongs to a market or an account. It also returns nil after a REST read, because the state may contain changes whose messages
+// have not arrived yet. A price is an exception, because each message replaces the whole price.
 func (f *Feed) Snapshot(key messages.Topic) *messages.Message {
 	t := f.find(key)
 	if t == nil {

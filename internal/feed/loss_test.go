@@ -63,8 +63,8 @@ func (v *bareVenue) wrote(kind string) (found bool) {
 	return found
 }
 
-// TestLossBetweenParts checks that the book is stale until the next snapshot if a message is lost after the stream client has
-// received it, or if the stream client cannot use a message.
+// TestLossBetweenParts loses a message between stream.Client and the feed, and sends a message that stream.Client cannot use. After
+// each of them, the book must be stale until the next snapshot.
 func TestLossBetweenParts(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		v := &bareVenue{toClient: make(chan string, 10), fromClient: make(chan string, 100), done: make(chan struct{})}

@@ -46,7 +46,7 @@ func (t *topic) observeLag(m *messages.Message) {
 }
 
 // applyPrice applies a price. A price message contains the complete state, so it is also applied if messages before it were lost.
-// The price then counts as a resync.
+// In this case, the price counts as a resync.
 func (t *topic) applyPrice(m *messages.Message, lost bool) {
 	if t.isOld(m) || t.inBase(m) {
 		return

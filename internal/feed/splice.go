@@ -150,7 +150,7 @@ func (t *topic) readStarted(x *originRead) bool {
 }
 
 // readDone handles the result of a read. If the response may be from before bufferingSince, changes between the response and the
-// first buffered change may be missing. readDone then drops the response, and allows the next read when the venue may have a newer
+// first buffered change may be missing, so readDone drops the response. It allows the next read when the venue may have a newer
 // response.
 func (t *topic) readDone(x *originRead, m *messages.Message, age market.Age, err error) {
 	t.mu.Lock()
@@ -219,8 +219,8 @@ func (b *base) includes(m *messages.Message) bool {
 }
 
 // splice replaces the topic's state with m, a state that was read over REST, and applies the buffered changes to m. began is the
-// start of the read. splice changes nothing and returns false if m is older than the topic's state, if a change between m and the
-// buffered changes is missing, or if a book would be crossed. t.mu must be locked.
+// start of the read. splice changes nothing and returns false if m is older than the topic's state. It does the same if a change
+// between m and the buffered changes is missing, or if a book would be crossed. t.mu must be locked.
 func (t *topic) splice(m *messages.Message, began time.Time) bool {
 	b := &base{m.Epoch, m.Seq, m.Time, began, m.ReceivedAt}
 	if t.isBehind(m) || t.discarded != nil && !b.includes(t.discarded) {

@@ -92,8 +92,8 @@ func newTopic(f *Feed, key messages.Topic) *topic {
 	return &topic{feed: f, key: key}
 }
 
-// join adds a watch. Changes of the topic signal reader r. If the topic counts for no caller yet, it then counts for the caller of
-// the reader owner. Both readers may be nil.
+// join adds a watch. Changes of the topic signal reader r. If the topic counts for no caller yet and the reader owner is limited,
+// the topic now counts for the caller of owner. Both readers may be nil.
 func (t *topic) join(r, owner *Reader) *Watch {
 	t.mu.Lock()
 	defer t.mu.Unlock()

@@ -18,7 +18,7 @@ type State struct {
 	// them.
 	Epoch string
 	Seq   uint64
-	// Meta describes the value. Meta.Stale is the opposite of Live.
+	// Meta describes the value. If Known is true, Meta.Stale is the opposite of Live.
 	Meta market.Meta
 
 	Price  *market.Price
@@ -50,8 +50,8 @@ type Items struct {
 
 func (i *Items) empty() bool { return len(i.Trades) == 0 && len(i.Changes) == 0 && !i.Gap }
 
-// add appends the items of the parameter more to i. The slices of i may then share elements with the slices of more, but add never
-// writes to these elements.
+// add appends the items of the parameter more to i. After the call, the slices of i may share elements with the slices of more. add
+// never writes to these elements.
 func (i *Items) add(more Items) {
 	if len(i.Trades) == 0 {
 		i.Trades = slices.Clip(more.Trades)
@@ -180,7 +180,7 @@ func (w *Watch) Take() (s State, items Items, err error) {
 	return w.topic.visibleState(), items, w.err
 }
 
-// Close closes the watch. A second Close does nothing. Only the reader's goroutine may call Close.
+// Close closes the watch. A second Close does nothing. If the watch has a reader, only the reader's goroutine may call Close.
 func (w *Watch) Close() {
 	w.closed = true
 	if w.reader != nil {
@@ -218,8 +218,8 @@ func (w *Watch) fail(err error) {
 	}
 }
 
-// queue queues items for the reader. It does nothing if the watch has ended or has no reader. If the queue would then have more
-// than maxQueued items, it ends the watch instead. topic.mu must be locked.
+// queue queues items for the reader. It does nothing if the watch has ended or has no reader. If more than maxQueued items would
+// wait in the queue, the method ends the watch instead. topic.mu must be locked.
 func (w *Watch) queue(add Items) {
 	if w.err != nil || w.reader == nil {
 		return

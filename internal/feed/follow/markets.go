@@ -215,8 +215,8 @@ func (b *markets) sendStale(m *marketItem, now market.Read[*market.Market]) erro
 	return b.send(m, Changed, kind)
 }
 
-// sendAnnounced sends the statuses and winners of announced changes before REST returns them. The market is then stale. If there is
-// nothing to announce, sendAnnounced only calls markStale. All changes stay pending.
+// sendAnnounced sends the statuses and winners of announced changes before REST returns them. It marks the market as stale. If
+// there is nothing to announce, sendAnnounced only calls markStale. All changes stay pending.
 func (b *markets) sendAnnounced(m *marketItem, cause market.StaleCause) error {
 	for _, change := range m.pending.changes {
 		if change.applied {

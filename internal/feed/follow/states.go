@@ -57,7 +57,7 @@ type state[T any] struct {
 	// value is the value in the last event. streamed reports whether this value came from the venue's stream.
 	value    T
 	streamed bool
-	// onStream reports whether the topic is live and has the value. No REST read is needed then.
+	// onStream reports whether the topic is live and has the value. If so, no REST read is needed.
 	onStream bool
 	pending  pending[struct{}]
 }

@@ -66,8 +66,8 @@ func TestInitialInAnOutage(t *testing.T) {
 	})
 }
 
-// TestJoiners checks that readers that join get a state that is at least as new as the response to a query, or the last state if no
-// read ends within pollInterval.
+// TestJoiners checks that readers that join get a state that is at least as new as the response to a query. If no read ends within
+// pollInterval, they must get the last state.
 func TestJoiners(t *testing.T) {
 	bubble(t, func(t *testing.T, s *testVenue) {
 		r, g := &restSource[*market.Price]{value: priceOf("T", "0.4")}, newReaders()

@@ -68,7 +68,7 @@ func newConnection(c *Client, number int, identity messages.Topic) *connection {
 
 func (k *connection) user() bool { return k.identity.Channel == messages.ChannelUser }
 
-// addLoad counts that t was watched (by is 1) or unwatched (by is -1). The caller holds Client.mu.
+// addLoad adds topic t to the load if the parameter by is 1, and removes it if by is -1. The caller holds Client.mu.
 func (k *connection) addLoad(t messages.Topic, by int) {
 	of := k.client.cfg.Protocol.Subject
 	if of == nil || k.user() {
@@ -82,7 +82,8 @@ func (k *connection) addLoad(t messages.Topic, by int) {
 	k.load = len(k.subjects)
 }
 
-// carries reports whether the connection has a watched topic with the same subject as t. The caller holds Client.mu.
+// carries reports whether the connection has a watched topic with the same subject as t. It returns false if
+// Protocol.Subject is nil. The caller holds Client.mu.
 func (k *connection) carries(t messages.Topic) bool {
 	of := k.client.cfg.Protocol.Subject
 	return of != nil && k.subjects[of(t)] > 0

@@ -128,7 +128,7 @@ func (d *decoder) one(v wire.Value, at time.Time) []Event {
 	return events
 }
 
-// acknowledged decodes a frame of which only the rid is used.
+// acknowledged decodes only the rid of a frame.
 func (d *decoder) acknowledged(r *wire.Row, at time.Time) []Event {
 	return []Event{{Kind: EventAck, At: at, Rid: ridOf(r)}}
 }

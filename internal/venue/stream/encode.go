@@ -11,7 +11,7 @@ var verbs = [...]string{
 	VerbSubscribe: "subscribe", VerbUnsubscribe: "unsubscribe", VerbResync: "resync", VerbAuth: "auth", VerbPing: "ping",
 }
 
-// encode returns the frame of a request. The members have the order of the venue's documentation.
+// encode returns the frame of a request. The JSON fields have the order of the venue's documentation.
 func encode(r *Request) []byte {
 	b := []byte(`{"type":"`)
 	b = append(b, verbs[r.Verb]...)

@@ -336,8 +336,8 @@ func (r *record) expect(t *testing.T, want ...string) {
 	}
 }
 
-// bench contains the client of a test, its venue, its metrics and its log. calls records the calls of the Handler, unless
-// venue.handler is another Handler.
+// bench contains the client of a test, its venue, its metrics and its log. calls is the client's Handler if the test
+// sets no venue.handler.
 type bench struct {
 	*testing.T
 	*Client

@@ -311,8 +311,8 @@ func (s *session) sync(now time.Time) error {
 	return s.checkIdle(now)
 }
 
-// checkIdle ends the connection if it has no topics. The connection of a user topic ends at once. A public connection ends after
-// idleFor if it is not the last public connection.
+// checkIdle retires a user connection without topics at once. If a public connection has no topics, checkIdle sets idleBy. Before
+// phaseOpen, it also releases the unwatched topics of a user connection.
 func (s *session) checkIdle(now time.Time) error {
 	s.client.mu.Lock()
 	if s.phase != phaseOpen && s.k.user() {
