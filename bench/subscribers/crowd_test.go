@@ -58,9 +58,9 @@ func (s *stage) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		case text == `{"type":"pong"}`:
 			s.pongs <- struct{}{}
 		case strings.HasPrefix(text, `{"id":"1","type":"subscribe","payload":{"query":"subscription `):
-			_ = c.Write(r.Context(), websocket.MessageText, []byte(`{"id":"1","type":"next","payload":{"data":{}}}`))
 			s.mu.Lock()
-			s.conns = append(s.conns, c)
+			s.conns = append(s.conns, c) // before the first event, after which Serve posts messages for all subscribers
+			_ = c.Write(r.Context(), websocket.MessageText, []byte(`{"id":"1","type":"next","payload":{"data":{}}}`))
 			s.mu.Unlock()
 		default:
 			s.t.Errorf("a subscriber says %s", text)

@@ -109,8 +109,12 @@ test('an operation is copied as code that runs', async t => {
   assert.match(await copy('urql'), /from 'urql'[\s\S]*query PriceBoard/)
   assert.match(await copy('curl'), /^curl http:[\s\S]*X-Venue-Credentials: e[\s\S]*PriceBoard/)
   await headers(page)
-  await page.getByRole('textbox', { name: 'Headers' }).press('Control+a')
-  await page.keyboard.insertText('{"Authorization": "Bearer canary"}')
+  const secret = '{"Authorization": "Bearer canary"}'
+  await eventually('the headers', async () => {
+    await page.getByRole('textbox', { name: 'Headers' }).press('Control+a')
+    await page.keyboard.insertText(secret)
+    return headers(page)
+  }, text => text === secret)
   const shared = await copy('curl')
   assert.ok(shared.includes('Authorization: ...') && !shared.includes('canary'), shared)
 })

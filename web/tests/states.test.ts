@@ -123,7 +123,7 @@ for (const [state, reach] of Object.entries(states)) {
         await page.emulateMedia({ colorScheme })
         await eventually('a page that fits', () => page.evaluate(() => document.documentElement.scrollWidth - innerWidth), more => more <= 0)
         await screenshot(page, `state-${state}-${width}-${colorScheme}`)
-        await wantAccessible(page)
+        if (width !== 1280) await wantAccessible(page) // 1440 has the same layout as 1280
       }
     }
   })
