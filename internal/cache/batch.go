@@ -26,7 +26,7 @@ type batch[K comparable, T any] struct {
 	// that time.
 	change       uint64
 	startedClock time.Time
-	// fresh reports that a caller needs a new response of the venue, so that the second cache must not be read.
+	// fresh reports that a caller needs a new response of the venue. The second cache is not read for such a batch.
 	fresh bool
 	// wanted is the number of keys that have waiters. It is set when the batch starts.
 	wanted int
@@ -78,13 +78,13 @@ func (c *coalescer[K, T]) addKey(key K, share int, req reqctx.CallRequest, crede
 
 // accepts reports whether a key of a request may join a batch that has not started. The scopes of the request and the batch must be
 // equal. A key for which a caller waits must not join a batch of refreshes: the key would raise the priority of the whole batch.
-// Then a client could request unknown ids to give refreshes a higher priority.
+// Otherwise, a client could give refreshes a higher priority by requesting unknown ids.
 func (b *batch[K, T]) accepts(req reqctx.CallRequest) bool {
 	return b.request.Scope == req.Scope && (b.request.Priority > reqctx.PriorityRefresh || req.Priority == reqctx.PriorityRefresh)
 }
 
-// fits reports whether a batch may get one more key: with the key, one HTTP request must still be enough. A batch without keys may
-// always get a key.
+// fits reports whether a batch may get one more key. The batch must not be cancelled, and one HTTP request must still be enough for
+// all its keys. A batch without keys may always get a key.
 func (c *coalescer[K, T]) fits(b *batch[K, T], key K) bool {
 	keys := len(b.flights) + 1
 	return keys <= 1 || keys <= c.batch && b.ctx.Err() == nil && c.cost(keys, b.bytes+bytesOf(key)) <= 1
@@ -168,8 +168,8 @@ func (c *coalescer[K, T]) resolve(key K, read market.Read[*T]) {
 }
 
 // detach prevents later callers from joining flights that started before a streamed change of a market. The parameter change is the
-// number of the change. detach removes the flight of key from c.flights. It also removes the flights of all keys that may mean the
-// same market: mayMean, which may be nil, reports these keys.
+// number of the change. detach removes such flights from c.flights: the flight of the parameter key, and the flights of all keys
+// for which mayMean returns true, because these keys may mean the same market. mayMean may be nil.
 func (c *coalescer[K, T]) detach(key K, change uint64, mayMean func(K) bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

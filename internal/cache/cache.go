@@ -18,8 +18,8 @@ type Venue interface {
 	Can(endpoint reqctx.Endpoint) error
 	// MaxKeys returns the greatest number of keys in one call of an endpoint. The number never changes.
 	MaxKeys(endpoint reqctx.Endpoint) int
-	// Cost returns the number of HTTP requests that fetch a number of keys from an endpoint. The result may change over time. The
-	// parameter bytes is the total length of the keys' ids in a URL.
+	// Cost returns the number of HTTP requests that the venue needs to fetch the given number of keys from an endpoint. The result
+	// may change over time. The parameter bytes is the total length of the keys' ids in a URL.
 	Cost(endpoint reqctx.Endpoint, keys, bytes int) int
 
 	Prices(ctx context.Context, tokenIDs []string) ([]market.Result[*market.Price], error)
@@ -32,9 +32,9 @@ type Venue interface {
 	MarketBySlug(ctx context.Context, slug string) (*market.Market, error)
 	// Event returns an event with all its markets.
 	Event(ctx context.Context, ref market.EventRef) (*market.Event, error)
-	// SearchEvents returns one page of the events that have a market that matches a search.
+	// SearchEvents returns one page of the events with at least one market that matches a search.
 	SearchEvents(ctx context.Context, q queries.Search) (*queries.EventPage, error)
-	// Categories returns the topics of the venue's open markets.
+	// Categories returns the categories of the venue's open markets.
 	Categories(ctx context.Context) (*queries.Categories, error)
 	// MarketTrades returns one page of the public trades of a market or of one of its tokens.
 	MarketTrades(ctx context.Context, q queries.MarketTrades) (*queries.TradePage, error)
@@ -52,9 +52,9 @@ type Kind struct {
 	Size int
 }
 
-// Config configures a Cache. If NotFoundSize, Changes, Memory or InFlight is 0, New uses the value of DefaultConfig. Times have no
-// default. If the TTL of a Kind is 0, its values are not cached. If NotFound is 0, absences are not cached. If Stretch is 0, the
-// rate limit never extends the stale time.
+// Config configures a Cache. If NotFoundSize, Changes, Memory or InFlight is 0 or negative, New uses the value of DefaultConfig
+// instead. The times have no default. If both times of a Kind are 0, values from the venue's REST API are not cached for this Kind.
+// If NotFound is 0, absences are not cached. If Stretch is 0, the rate limit never extends the stale time.
 type Config struct {
 	Price, Book, Spread, Market, Search, History, User Kind
 	// NotFound is the time for which the cache remembers that the venue does not know a key.
@@ -66,8 +66,8 @@ type Config struct {
 	Changes int
 	// Memory bounds the size of all entries together, in bytes. Each kind gets a fixed part of it.
 	Memory int
-	// InFlight bounds the concurrent calls to each endpoint that can return several keys in one call. The bound is 4 times InFlight
-	// for an endpoint that returns only one key, and 16 times InFlight for an endpoint with user data.
+	// InFlight bounds the concurrent calls to each endpoint that can return several keys in one call. The bound is 16 times
+	// InFlight for an endpoint with user data, and 4 times InFlight for any other endpoint that returns only one key in a call.
 	InFlight int
 	// Stretch replaces a shorter stale time while less than a quarter of the rate limit is free, or while the venue refuses calls. It
 	// does not apply to a kind whose stale time is 0.
@@ -189,7 +189,7 @@ func (c *Cache) Events() Source[market.EventRef, market.Event] { return c.events
 // Source reads values of one kind by key, from the cache or the venue.
 type Source[K comparable, T any] interface {
 	// Lookup writes the values of cached keys to out and appends the indexes of the other keys to missing. It returns the extended
-	// missing. It never calls the venue.
+	// slice. Lookup never calls the venue.
 	Lookup(ctx context.Context, keys []K, out []market.Result[market.Read[*T]], missing []int) []int
 	// Refresh fetches the stale entries of keys in the background.
 	Refresh(ctx context.Context, keys []K)
@@ -203,11 +203,13 @@ type Source[K comparable, T any] interface {
 type Stats struct {
 	Kind string
 	// Hits, Stale, Misses and NotFound count keys by the result of the look-up. NotFound counts keys that the cache remembers as
-	// unknown to the venue. Stale also counts misses for which Fetch served a cached value because the call failed.
+	// unknown to the venue. Stale also counts the keys for which Fetch returned a cached value because the call to the venue
+	// failed.
 	Hits, Stale, Misses, NotFound uint64
 	// Coalesced counts keys that joined a queued or running call.
 	Coalesced uint64
-	// Shared contains the counters of the second cache. It is nil if the second cache does not store this kind.
+	// Shared contains the counters of the second cache. It is nil if there is no second cache, or if the second cache does not
+	// store this kind.
 	Shared *SharedStats
 	// Calls counts calls to the venue, and Keys counts the keys in these calls. Late counts responses that were, or may have been,
 	// older than a value or change from the stream.
@@ -219,14 +221,15 @@ type Stats struct {
 
 // SharedStats counts keys of the second cache.
 type SharedStats struct {
-	// Hits and Misses count keys that were looked up before a call.
+	// Before Fetch queues a call, it looks its keys up in the second cache. Hits counts the keys that have a value there, and
+	// Misses counts the other keys.
 	Hits, Misses uint64
-	// Right before a call, the keys are looked up again. Found counts the keys that now have a value. The second cache lets only one
-	// process fetch a key without a value. Ours counts the keys that this process had to fetch, and Theirs counts the keys that
-	// another process had to fetch.
+	// When the queued call may be sent, its keys are looked up again. Found counts the keys that have a value by then. The second
+	// cache lets only one process fetch each of the other keys. Ours counts the keys that this process had to fetch, and Theirs
+	// counts the keys that another process had to fetch.
 	Found, Ours, Theirs uint64
-	// Arrived and Overdue split the keys in Theirs. Arrived counts keys whose values came in time. Overdue counts keys that this
-	// process had to fetch after all.
+	// Arrived and Overdue split the keys in Theirs. Arrived counts the keys whose values the other process stored in time. Overdue
+	// counts the keys whose values it did not store in time.
 	Arrived, Overdue uint64
 }
 
@@ -273,8 +276,8 @@ func (admitAll) AdmitCall(context.Context) error               { return nil }
 func (admitAll) Observe(int, int, time.Time)                   {}
 func (admitAll) Throttled(time.Time)                           {}
 
-// newScope returns a scope with a random key. The parameter shared is the HMAC key for the names of credentials in the rate limit.
-// If shared is empty, the random key is used instead.
+// newScope returns a scope with a random key. The parameter shared is the HMAC key of scope.credentials. If shared is empty,
+// newScope uses the random key instead.
 func newScope(shared []byte, public bool) (s scope) {
 	s.public = public
 	_, _ = rand.Read(s.key[:]) // never fails, see crypto/rand

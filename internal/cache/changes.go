@@ -50,9 +50,10 @@ func newChanges[K comparable](size int) *lru.Cache[K, *change] {
 }
 
 // hold reports whether the streamed changes override a response that contradicts them. The parameter later reports that the
-// response shows a later step of the market's life than the changes, which the stream may have skipped. The changes override such a
-// response only until they are restLag old. They override any other response while the stream is open, because the stream would
-// have sent a later change. After the stream has ended or may have missed a change, they still override it for restLag.
+// response shows a later step of the market's life than the changes do. The stream may have skipped this step, so the changes
+// override such a response only until they are restLag old. While the stream is open, they override any other response, because the
+// stream would have sent a later change. If the stream has ended or may have missed a change, they override such a response until
+// restLag after that time.
 func (w *announced) hold(now time.Time, later bool) bool {
 	if later {
 		return now.Before(w.at.Add(restLag))
@@ -153,10 +154,10 @@ func (s *store[K, T]) markMissed(slot K) {
 }
 
 // storeUnsettled handles a response that may be older than the last streamed change of its key. That is so if the call started
-// before the change, if the response may come from an HTTP cache, or if the response contradicts the stream. storeUnsettled applies
-// the streamed changes to the value and stores the result as an outdated entry, so that the key is fetched again. It stores no
-// absence, and the response to a call from before the change replaces no entry. For any other response, ok is false and nothing is
-// stored. The caller holds the lock.
+// before the change, if an HTTP cache may have stored the response before the change, or if the response contradicts the stream.
+// storeUnsettled applies the streamed changes to the value and stores the result as an outdated entry, so that the key is fetched
+// again. It stores no absence, and the response to a call from before the change replaces no entry. For any other response, ok is
+// false and nothing is stored. The caller holds the lock.
 func (s *store[K, T]) storeUnsettled(slot K, e *entry[T], from origin) (read market.Read[*T], ok bool) {
 	if s.changed == nil {
 		return read, false

@@ -37,8 +37,8 @@ type coalescer[K comparable, T any] struct {
 	cached func(key K) (market.Read[*T], bool)
 	// changes is the number of the last streamed change of any key. It is nil in a coalescer without a cache.
 	changes *atomic.Uint64
-	// scope returns the name of credentials for the rate limit. It is nil if the calls count as public calls: for public data, and if
-	// Config.PublicAccounts is set.
+	// scope returns the name by which the rate limit identifies credentials. It is nil if the rate limit counts the calls as public
+	// calls: for public data, and if Config.PublicAccounts is set.
 	scope func(*market.Credentials) string
 	// unsupported is the error of every read if the venue does not serve the endpoint. It is nil if the venue serves the endpoint.
 	unsupported error

@@ -42,13 +42,13 @@ type entry[T any] struct {
 	answersUntil time.Time
 	// bytes is the size of the entry with its key.
 	bytes int
-	// holdsUntil is set if the entry has a streamed value because the last REST value was older. Until then, older REST values do not
-	// replace the streamed value.
+	// holdsUntil is set if the entry has a streamed value because the last REST value was older. Until this time, older REST values
+	// do not replace the streamed value.
 	holdsUntil time.Time
 }
 
 // times returns the ends of the entry's fresh and stale times. A streamed entry is fresh while its session is open and has no gap.
-// Its fresh time then ends a second from now.
+// For such an entry, times returns a fresh time that ends a second after the parameter now.
 func (e *entry[T]) times(now time.Time, ttl TTL) (freshUntil, staleUntil time.Time) {
 	if e.session == nil {
 		return e.freshUntil, e.staleUntil

@@ -219,7 +219,7 @@ func (o *origin) before(now, at time.Time) bool {
 	return o.age.Least > 0 && now.Add(-o.age.Least).Before(at)
 }
 
-// origin returns the origin of a batch's responses. Its age covers only the calls that have ended so far.
+// origin returns the origin of a batch's responses. Its age covers only the successful calls so far.
 func (c *coalescer[K, T]) origin(b *batch[K, T]) origin {
 	c.mu.Lock()
 	defer c.mu.Unlock()

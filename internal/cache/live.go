@@ -55,7 +55,7 @@ func (c *Cache) StreamBook(s *market.Session, b *market.Book, m market.Meta) {
 }
 
 // StreamStale makes the streamed entries of a topic stale. It is called when the stream may have missed a message. For a market,
-// streamed changes then override REST values only for restLag more.
+// the streamed changes override REST values only until restLag after this call.
 func (c *Cache) StreamStale(t messages.Topic) {
 	switch t.Channel {
 	case messages.ChannelMarket:
@@ -75,8 +75,8 @@ func (c *Cache) StreamStale(t messages.Topic) {
 }
 
 // StreamMarket records a streamed change of a market. The next reader fetches the market again. If this fetch fails, values of
-// earlier calls are served. A status or winner in the change overrides older REST values, and the result is marked stale. The
-// parameter change is nil if the stream sent no values.
+// earlier calls are served. A status or winner in the change overrides older REST values. A market with such an override is marked
+// stale. The parameter change is nil if the stream sent no values.
 func (c *Cache) StreamMarket(s *market.Session, marketID string, change *market.MarketChange) {
 	c.markets.markChanged(market.MarketRef{By: market.ByMarketID, Value: marketID}, s, change)
 }
@@ -119,7 +119,8 @@ func (c *Cache) StreamAccount(s *market.Session, t messages.Topic, orders []mark
 	}
 }
 
-// keyOfTopic returns the key of a topic's account and caller. It returns false if the topic's scope is not a result of Cache.Scope.
+// keyOfTopic returns the key of a topic's account and caller. It returns false if the topic's scope cannot be a result of
+// Cache.Scope.
 func keyOfTopic(t messages.Topic) (userKey, bool) {
 	key := userKey{address: market.Address(t.ID)}
 	if len(t.Scope) != hex.EncodedLen(len(key.caller)) {
@@ -170,7 +171,8 @@ func uncached[K comparable, T any](c *coalescer[K, T]) *coalescer[K, T] {
 // until restLag after the end of its session. Without this bound, a value with a wrong timestamp in the future would stay forever.
 const restLag = time.Minute
 
-// holds returns the time until which a streamed value overrides older REST values.
+// holds returns the time until which a streamed value overrides older REST values. It returns the zero time if the entry has no
+// streamed value.
 func (e *entry[T]) holds(now time.Time, ttl TTL) time.Time {
 	if e.session == nil {
 		return e.holdsUntil

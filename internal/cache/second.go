@@ -17,20 +17,20 @@ import (
 // Second is a second-level cache of public data that several processes share. It may lose its content at any time. All times in its
 // methods are times of this process's clock. A Second must be safe for concurrent use.
 type Second interface {
-	// Get calls found for each key that has a record.
+	// Get calls the function found for each key that has a record.
 	Get(ctx context.Context, kind string, keys []string, found Found)
-	// Claim calls found like Get, and tries to claim each key that has no record. A claimed key is fetched only by the process that
-	// has claimed it. ours reports for each key whether this process has claimed the key and must fetch it. If a key has neither a
-	// record nor a true value in ours, an earlier claim of the key has not ended. A claim ends after the time hold at the latest. If
-	// the second cache does not answer, this process gets all claims.
+	// Like Get, Claim calls the function found for each key that has a record. It tries to claim each of the other keys. Only the
+	// process that has claimed a key fetches this key. The result ours reports for each key whether this process has claimed the
+	// key and must fetch it. If a key has neither a record nor a true value in ours, an earlier claim of the key has not ended. A
+	// claim lasts at most for the duration hold. If the second cache does not answer, this process gets all claims.
 	Claim(ctx context.Context, kind string, keys []string, hold time.Duration, found Found) (ours []bool)
 	// Put ends this process's claims of the records' keys, and stores each record whose Keep is not 0. asked and came are the times of
 	// the call to the venue and of the venue's response. Put does not wait.
 	Put(kind string, records []Record, asked, came time.Time)
 	// Drop removes the record of a key. After Drop, Put rejects records of calls that started earlier. Drop does not wait.
 	Drop(kind, key string)
-	// Flush removes all records of a kind. The other processes flush the key from their own caches. They flush the whole kind if key
-	// is empty. Flush does not wait.
+	// Flush removes the records of all keys of a kind, whatever the parameter key is. It also tells the other processes to flush
+	// the entries of key from their own caches, or all entries of the kind if key is empty. Flush does not wait.
 	Flush(kind, key string)
 }
 
@@ -167,8 +167,9 @@ func (s *second[K, T]) claim(ctx context.Context, keys []K, hold time.Duration, 
 	return ours, theirs
 }
 
-// await waits until another process has stored the values of the keys at the indexes in theirs. It gives up at the time until, or
-// when ctx ends, and returns the indexes of the keys that then have no value.
+// The slice theirs contains the indexes of keys that other processes fetch. await waits until these processes have stored the
+// values in the second cache, and writes the values to out. It gives up when ctx ends or when the parameter until is reached. It
+// returns the indexes of the keys that have no value by then.
 func (s *second[K, T]) await(ctx context.Context, keys []K, theirs []int, until time.Time, out []market.Result[market.Read[*T]]) (overdue []int) {
 	defer func() { s.store.counters.shared.overdue.Add(uint64(len(overdue))) }()
 	for len(theirs) > 0 {
@@ -198,7 +199,7 @@ func (s *second[K, T]) await(ctx context.Context, keys []K, theirs []int, until 
 }
 
 // put stores results, which belong to the keys at the indexes in selected, in the second cache. It ends the claims of all these
-// keys. It skips failures, partial values, and values that may be older than a change.
+// keys. It does not store failures, partial values, or values that may be older than a change of the key.
 func (s *second[K, T]) put(keys []K, selected []int, results []market.Result[*T], reads []market.Result[market.Read[*T]], from origin) {
 	var records []Record
 	for n, i := range selected {
@@ -217,7 +218,7 @@ func (s *second[K, T]) put(keys []K, selected []int, results []market.Result[*T]
 	}
 }
 
-// encode returns the encoded value and its lifetime in the second cache.
+// encode returns the encoded value and its lifetime in the second cache. The encoded form of an absence is empty.
 func (s *second[K, T]) encode(value *T, age market.Age) ([]byte, time.Duration) {
 	if value == nil {
 		return nil, s.store.notFound
@@ -299,9 +300,9 @@ func (s *store[K, T]) fetchSecond(ctx context.Context, keys []K, refresh bool) [
 	return out
 }
 
-// askShared returns the values of a batch's keys. It takes the values that are in the second cache, and fetches the keys that this
-// process can claim from the venue. It waits for keys that another process has claimed. If their values do not arrive in time,
-// askShared fetches these keys, too.
+// askShared returns the values of a batch's keys. It first takes the values that are in the second cache, and tries to claim the
+// other keys. It fetches the claimed keys from the venue. It waits for the values of the keys that other processes have claimed. If
+// some of these values do not arrive in time, askShared fetches their keys, too.
 func (c *coalescer[K, T]) askShared(ctx context.Context, b *batch[K, T], keys []K) ([]market.Result[market.Read[*T]], error) {
 	reads := make([]market.Result[market.Read[*T]], len(keys))
 	hold := c.hold()
