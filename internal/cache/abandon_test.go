@@ -79,8 +79,8 @@ func TestDeadlineWithKeysInEveryState(t *testing.T) {
 	})
 }
 
-// TestDeadlineWithoutATurn checks that a caller whose deadline passes before its call is admitted gets a timeout if ReadyAt returns
-// the zero time.
+// TestDeadlineWithoutATurn lets a caller's deadline pass before its call is admitted. If ReadyAt returns the zero time, the caller
+// must get a timeout.
 func TestDeadlineWithoutATurn(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := open(t, &venue{}, withAdmission(newAdmission()))
@@ -192,7 +192,7 @@ func TestCallIsCancelledWhenNobodyWaits(t *testing.T) {
 	})
 }
 
-// uncancellable is a venue whose price calls ignore cancellation. Each call ends when the test sends a price to answer.
+// uncancellable is a venue whose price calls ignore cancellation. Each call ends when the test sends a price to the channel answer.
 type uncancellable struct {
 	venue
 	answer chan string

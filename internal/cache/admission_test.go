@@ -37,7 +37,7 @@ type ticket struct {
 	err     error
 }
 
-// Left returns 1 - spent.
+// Left returns 1 minus the spent fraction.
 func (a *admission) Left() float64 {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -336,7 +336,7 @@ func TestAdmissionEndsWithWaiters(t *testing.T) {
 	})
 }
 
-// TestEmptyBatchStopsWaiting checks that a batch gives up its reservation when its last caller leaves, so that another batch gets
+// TestEmptyBatchStopsWaiting checks that a batch gives up its reservation when its last caller leaves. Another batch must then get
 // the next admission.
 func TestEmptyBatchStopsWaiting(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

@@ -61,8 +61,8 @@ func retryAfter(t *testing.T, err error) time.Duration {
 
 const window = time.Minute + time.Millisecond
 
-// TestOnlyLateCallerIsRefused checks that, of two callers of a key, only the caller whose deadline is before the admission of the
-// call is refused.
+// TestOnlyLateCallerIsRefused lets two callers wait for the same key. Only the caller whose deadline is before the admission of the
+// call must be refused.
 func TestOnlyLateCallerIsRefused(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		v := &venue{}
@@ -224,7 +224,8 @@ func TestAbandonedBatch(t *testing.T) {
 	})
 }
 
-// TestRefreshPriority checks that refreshes have the lowest priority, until a caller waits for the key.
+// TestRefreshPriority checks that a refresh waits while less than a quarter of the limit is left. The call for a miss must also
+// read the key of the waiting refresh.
 func TestRefreshPriority(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		v := &venue{}
@@ -306,7 +307,8 @@ func TestStaleTimeStretches(t *testing.T) {
 	})
 }
 
-// TestStaleTimeWithEnoughLeft checks that the stale time is not stretched while enough of the rate limit is free.
+// TestStaleTimeWithEnoughLeft checks that the stale time is not stretched while enough of the rate limit is free. For a caller that
+// has used up its share, the stale time must be stretched.
 func TestStaleTimeWithEnoughLeft(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		v := &venue{}
@@ -380,7 +382,8 @@ func TestShortBudgetServesNothingWrong(t *testing.T) {
 	})
 }
 
-// TestFailedCallServesStaleEntry checks that Fetch serves a stale entry if the call fails, except with FORBIDDEN.
+// TestFailedCallServesStaleEntry checks that Fetch serves a stale entry if the call fails because of the venue or the rate limit,
+// but not if it fails with FORBIDDEN.
 func TestFailedCallServesStaleEntry(t *testing.T) {
 	for _, code := range []market.Code{market.CodeUpstreamUnavailable, market.CodeUpstreamTimeout, market.CodeUpstreamBadResponse, market.CodeRateLimited, market.CodeForbidden} {
 		synctest.Test(t, func(t *testing.T) {

@@ -22,8 +22,8 @@ func saying(v *venue) (says func(status market.Status, words string)) {
 	}
 }
 
-// TestResponseOlderThanChange checks that a response from an HTTP cache is stale if it is older than a change, and is fetched again
-// when it can be newer.
+// TestResponseOlderThanChange checks that a response from an HTTP cache is stale if it is older than a change. The market must be
+// fetched again when the HTTP cache can have a newer response.
 func TestResponseOlderThanChange(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		v := &venue{}
@@ -162,8 +162,8 @@ func TestChangesOfManyMarkets(t *testing.T) {
 	}
 }
 
-// TestStatusAfterGap checks that, after the stream may have missed a message, a REST response replaces the streamed status, but not
-// at once.
+// TestStatusAfterGap reports that the stream may have missed a message. A REST response must not replace the streamed status at
+// once, but two minutes later.
 func TestStatusAfterGap(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		v := &venue{}
@@ -260,7 +260,7 @@ func TestCallBeforeChangeIsNotFresh(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				v, hold := &venue{}, make(chan struct{})
 				c := open(t, v)
-				// The first call read the market while it was open. The call returns when the test closes hold.
+				// The first call returns when the test closes the channel hold. Its response says that the market is open.
 				v.fail = func(ask) error {
 					if len(v.calls()) == 1 {
 						<-hold

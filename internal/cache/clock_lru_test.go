@@ -30,7 +30,7 @@ func newEntry(value string) *entry[string] {
 	return e
 }
 
-// TestClockLRUBehavesLikeMap checks a clockLRU against a map, and that the handle of each removed entry changes once.
+// TestClockLRUBehavesLikeMap compares a clockLRU with a map. The handle of each removed entry must change once.
 func TestClockLRUBehavesLikeMap(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 1))
 	s, want := newClockLRU[string, string](1<<20, 1<<30), map[string]*entry[string]{}
@@ -108,7 +108,7 @@ func TestClockLRUEvicts(t *testing.T) {
 		}
 	}
 	put("a", "b", "c", "d", "a")
-	want("b", "c", "d", "a") // replacing a has moved it to the front
+	want("b", "c", "d", "a") // the second put of the key a has made it the newest
 	s.get("b").markUsed()
 	s.get("d").markUsed()
 	put("e")

@@ -46,7 +46,7 @@ func TestFlushForgetsNames(t *testing.T) {
 	}
 }
 
-// TestFlushOfOneMarket checks that a flush by the id, the slug or a token removes only this market.
+// TestFlushOfOneMarket checks that a flush by the id, the slug or a token of a market removes only this market.
 func TestFlushOfOneMarket(t *testing.T) {
 	for _, key := range []string{"m1", "election", "yes", "no"} {
 		synctest.Test(t, func(t *testing.T) {
@@ -90,8 +90,8 @@ func TestFlushOfAbsences(t *testing.T) {
 	}
 }
 
-// TestFlushOfEachKind checks that a value of each kind of public data is read again after a flush of its key and after a flush of
-// its kind.
+// TestFlushOfEachKind checks that a value of each kind of public data is read again after a flush of its kind and, if the kind has
+// keys, after a flush of its key.
 func TestFlushOfEachKind(t *testing.T) {
 	const token, address = "t1", "0x1111111111111111111111111111111111111111"
 	for _, test := range []struct {

@@ -124,7 +124,8 @@ func TestOlderValues(t *testing.T) {
 	}
 }
 
-// TestStreamStartsWithOlderValue checks that streamed values replace a REST value only from the first one that is not older.
+// TestStreamStartsWithOlderValue streams values after a REST value was read. A streamed value that is older than the REST value
+// must not replace it. The first other value, and each value after that, must replace it.
 func TestStreamStartsWithOlderValue(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		q := &quoting{price: newPrice(".6", 5), spread: newSpread(".5", ".7", 5), book: newBook("A", 8, 5, 200, 1)}

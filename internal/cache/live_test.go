@@ -72,8 +72,8 @@ func TestStreamedValueReplacesAbsence(t *testing.T) {
 	})
 }
 
-// TestReadDeeperThanStreamedBook checks that a read deeper than the streamed book uses REST and is cached apart from the streamed
-// book.
+// TestReadDeeperThanStreamedBook reads a book deeper than the streamed book. The result must come from REST and must be cached
+// apart from the streamed book.
 func TestReadDeeperThanStreamedBook(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		v := &venue{}
@@ -143,7 +143,7 @@ func (w *watcher) RecordPoll(_ uint64, caller string, c messages.Channel, tokens
 }
 
 // TestRecordPoll checks that each read by a client passes each token that exists to RecordPoll once. Background reads and reads of
-// markets pass none.
+// markets must pass no token.
 func TestRecordPoll(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		v := &venue{}

@@ -99,8 +99,8 @@ func pair(t *testing.T, v *venue) (a, b *Cache, m *sharedMemory) {
 	return open(t, v, with), open(t, v, with), m
 }
 
-// TestSecondOfEveryKind checks that two processes share one call for each kind of public data, with equal times. They share neither
-// private data nor markets that are read by a slug or token.
+// TestSecondOfEveryKind checks that two processes share one call for each kind of public data, and report the same times of its
+// value. They share neither private data nor markets that are read by a slug or token.
 func TestSecondOfEveryKind(t *testing.T) {
 	for _, k := range kinds {
 		for _, absent := range []bool{false, true} {
@@ -180,7 +180,7 @@ func TestSecondRound(t *testing.T) {
 	}
 }
 
-// emptyLike returns an empty value of the same type.
+// emptyLike returns an empty value of the same type as the given value.
 func emptyLike(value any) any {
 	switch value.(type) {
 	case *market.Market:
@@ -231,8 +231,8 @@ func TestSecondFlight(t *testing.T) {
 	})
 }
 
-// TestSecondCounts checks SharedStats for four keys: one is stored, one is claimed and then stored, one is claimed and never
-// stored, and one is neither stored nor claimed.
+// TestSecondCounts checks SharedStats for four keys: one is already stored in the second cache, one is claimed and then stored, one
+// is claimed and never stored, and one is neither stored nor claimed.
 func TestSecondCounts(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		v := &venue{latency: 100 * time.Millisecond}
@@ -333,7 +333,8 @@ func TestSecondInvalidation(t *testing.T) {
 		if r := mustRead(t, b.Markets(), byID("m1")); r.Value.Status != market.StatusClosed {
 			t.Errorf("with Drop: got %s, want closed", r.Value.Status)
 		}
-		// Without its drops, the second cache returns the old record. Process b must reject the record by the time of the change.
+		// Without its drops, the second cache returns the old record. Process b must reject the record because the call started before
+		// the change.
 		m.forgetDrops()
 		status = market.StatusOpen
 		g.Go(func() { mustRead(t, a.Markets(), byID("m2")) })
@@ -348,7 +349,8 @@ func TestSecondInvalidation(t *testing.T) {
 	})
 }
 
-// TestSecondFresh checks that a read with WithFresh calls the venue although the second cache has the value.
+// TestSecondFresh checks that a read with WithFresh calls the venue although the second cache has the value. Any read must call the
+// venue if the second cache does not answer.
 func TestSecondFresh(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		v := &venue{}

@@ -203,8 +203,8 @@ func TestRefreshFindsAbsence(t *testing.T) {
 	})
 }
 
-// TestStaleKeysAreRefreshedOnce checks that Lookup makes no call, and that several calls of Refresh read all stale keys in one
-// call.
+// TestStaleKeysAreRefreshedOnce checks that Lookup makes no call, and that several calls of Refresh together make one call for all
+// stale keys.
 func TestStaleKeysAreRefreshedOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		v := &venue{}
@@ -270,7 +270,7 @@ func TestRefreshIsNotPersonal(t *testing.T) {
 	})
 }
 
-// TestFailedRefreshIsRetried checks that a failed refresh keeps the stale value, and is repeated once in each refreshPause.
+// TestFailedRefreshIsRetried checks that a failed refresh keeps the stale value, and is repeated once after each refreshPause.
 func TestFailedRefreshIsRetried(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		v := &venue{}

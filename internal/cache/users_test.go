@@ -349,7 +349,7 @@ func TestScope(t *testing.T) {
 }
 
 // TestPublicAccounts checks that all callers share the entries of accounts and the limit of public calls if accounts need no
-// credentials, and only then.
+// credentials. Otherwise, each caller must have its own entries and limit.
 func TestPublicAccounts(t *testing.T) {
 	for _, public := range []bool{false, true} {
 		synctest.Test(t, func(t *testing.T) {

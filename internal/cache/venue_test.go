@@ -47,7 +47,7 @@ type venue struct {
 	book   func(token string, depth int) *market.Book
 	search func(q queries.Search) *queries.SearchPage
 	age    market.Age // the age of every response
-	short  bool       // lists lack one result
+	short  bool       // lists lack the result of the first key
 }
 
 // ask is a call that the venue got.

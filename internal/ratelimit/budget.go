@@ -29,15 +29,15 @@ func Usable(limit int) int { return max(limit-max(int(float64(limit)*margin), 1)
 // Config configures a Budget. If a number is 0, New uses its default.
 type Config struct {
 	// Public is the number of calls without credentials that the venue accepts from one IP address in any 60 seconds. Key is the
-	// number of calls that it accepts with one set of credentials in the same time. The budget never uses the last twentieth of each
-	// number.
+	// number of calls that it accepts with one set of credentials in the same time. The budget uses only the part of each number that
+	// Usable returns.
 	Public, Key int
 	// Families are separate limits for some endpoints. Calls to these endpoints do not count against Public.
 	Families []Family
 	// Queue bounds the number of reservations that wait in one window.
 	Queue int
 	// Scopes bounds the number of windows for credentials. If all windows are in use, calls with further credentials count in the
-	// public window.
+	// public window or in the window of a family.
 	Scopes int
 	// Record records public calls for the next process. It may be nil.
 	Record Record
@@ -65,8 +65,8 @@ type Budget struct {
 	// keys contains the windows of accepted credentials by scope. recent lists the same windows, the most recently used first.
 	keys   map[string]*window
 	recent list.List
-	// heldUntil contains scopes without a window whose calls the venue has refused, with the time at which the venue accepts calls
-	// again.
+	// heldUntil contains the scopes that have no window and for which the venue has refused calls. Its values are the times at which
+	// the venue accepts calls of these scopes again.
 	heldUntil map[string]time.Time
 	// admitted counts calls, and refused counts reservations, in all windows, including closed windows.
 	admitted, refused uint64
@@ -156,7 +156,7 @@ func (b *Budget) windowFor(t *reservation) *window {
 	return b.keys[t.scope]
 }
 
-// hold records that the venue refuses calls of a scope without a window until a time.
+// hold records until when the venue refuses calls of a scope that has no window.
 func (b *Budget) hold(scope string, until, now time.Time) {
 	if len(b.heldUntil) >= maxHeld {
 		maps.DeleteFunc(b.heldUntil, func(_ string, until time.Time) bool { return !until.After(now) })
@@ -167,7 +167,7 @@ func (b *Budget) hold(scope string, until, now time.Time) {
 	}
 }
 
-// heldError returns an error while the venue refuses calls of a scope without a window.
+// heldError returns an error while the venue refuses calls of a scope that has no window, and nil otherwise.
 func (b *Budget) heldError(scope string, now time.Time) error {
 	until, known := b.heldUntil[scope]
 	if wait := until.Sub(now); known && wait > 0 {

@@ -12,7 +12,7 @@ import (
 type Family struct {
 	// Endpoints are the endpoints that share the limit. No other family contains them.
 	Endpoints []reqctx.Endpoint
-	// Limit is the number of calls that the venue accepts in any Span. The budget never uses the last twentieth of it.
+	// Limit is the number of calls that the venue accepts in any Span. The budget uses only the part of it that Usable returns.
 	Limit int
 	Span  time.Duration
 }

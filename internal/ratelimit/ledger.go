@@ -6,7 +6,7 @@ import "time"
 // concurrent use.
 type Ledger interface {
 	// Ask requests n calls of a scope. The ledger grants all processes together at most limit calls in any 60 seconds. Another
-	// goroutine calls answered later, at most once; a closed ledger may never call it. The arguments of answered are:
+	// goroutine calls the function answered later, at most once; a closed ledger may never call it. The arguments of answered are:
 	//   - calls contains the names of the granted calls. It is empty if the ledger fails.
 	//   - left is the number of calls that the ledger could still grant.
 	//   - again is the time to wait before the next Ask.
@@ -15,7 +15,7 @@ type Ledger interface {
 	// End returns granted calls to the ledger. The parameter ended names the calls that have just ended, and the parameter unused
 	// names the calls that were not made.
 	End(scope string, ended, unused []string)
-	// Hold tells the ledger that the venue refuses calls of a scope until a time.
+	// Hold tells the ledger until when the venue refuses calls of a scope.
 	Hold(scope string, until time.Time)
 }
 
@@ -48,7 +48,8 @@ const (
 	unlimited = 1 << 30
 )
 
-// credit is a granted call. If no reservation has taken the credit by the time until, the window returns it to the ledger.
+// credit is a granted call. If no reservation has taken the credit when the time in the field until is reached, the window returns
+// the credit to the ledger.
 type credit struct {
 	call  string
 	until time.Time
@@ -67,14 +68,15 @@ type pool struct {
 	own   int
 	opens time.Time
 	open  bool
-	// left is the estimated number of calls that the ledger can still grant, and answered is the time of its last response. If left is
-	// 0, refill is the time of the ledger's next grant, or the zero time if that time is unknown.
+	// left is the estimated number of calls that the ledger can still grant, and answered is the time of the ledger's last response.
+	// If left is 0, refill is the time of the ledger's next grant, or the zero time if that time is unknown.
 	left             int
 	answered, refill time.Time
 	asking           bool
 }
 
-// newPool returns the pool of a new window with a usable limit. It returns nil if processes do not share the window.
+// newPool returns the pool of a new window. The parameter limit is the usable limit of the window. It returns nil if processes do
+// not share the window.
 func (b *Budget) newPool(scope string, limit int) *pool {
 	s := b.cfg.Sharing
 	if s.Ledger == nil || scope != "" && !s.Keys || limit >= unlimited {
@@ -106,7 +108,7 @@ func (p *pool) status(used int) *SharedStatus {
 	return s
 }
 
-// divide sets p.reserve for a usable limit and returns the number of calls that the ledger may grant.
+// divide sets p.reserve for the given usable limit and returns the number of calls that the ledger may grant.
 func (p *pool) divide(limit int) int {
 	p.reserve = min(p.Reserve, limit/p.Replicas)
 	return limit - p.Replicas*p.reserve
@@ -264,7 +266,7 @@ func (w *window) retire() {
 	}
 }
 
-// pause blocks all calls of the window until a time.
+// pause blocks all calls of the window at least until the given time.
 func (w *window) pause(until, now time.Time) {
 	if !w.throttled.After(now) {
 		w.before, w.since = w.throttledFor(now), now

@@ -116,7 +116,7 @@ func sharedBy(l *sharedLedger) Config {
 	return Config{Sharing: Sharing{Ledger: l, Replicas: 5, Reserve: 5, Use: sharedUse}}
 }
 
-// mostWithin returns the greatest number of times within any period d.
+// mostWithin returns the greatest number of the given times that lie within any period of length d.
 func mostWithin(times []time.Time, d time.Duration) (most int) {
 	slices.SortFunc(times, time.Time.Compare)
 	for i, first := 0, 0; i < len(times); i++ {
@@ -136,7 +136,8 @@ func TestSharedLimit(t *testing.T) {
 		var made []time.Time
 		var running sync.WaitGroup
 		start := time.Now()
-		// process runs a process that tries to make three calls a second from one time to another.
+		// process runs a process that tries to make three calls a second. The parameters from and to are the period, counted from the
+		// start of the test.
 		process := func(name string, from, to time.Duration) {
 			running.Go(func() {
 				time.Sleep(from)

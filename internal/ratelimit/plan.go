@@ -7,8 +7,8 @@ import (
 	"oddsgraph/internal/market/reqctx"
 )
 
-// A forecast covers horizons spans, which is the duration horizon for a window with the default span. If a reservation gets no turn
-// within the forecast, its turn is the end of the forecast.
+// The constant horizons is the number of a window's spans that a forecast covers. For a window with the default span, a forecast
+// covers the duration horizon. If a reservation gets no turn within the forecast, its turn is the end of the forecast.
 const (
 	horizons = 5
 	horizon  = horizons * span
@@ -88,7 +88,7 @@ type forecast struct {
 	// landing is the earliest time at which a call that is now in flight can leave the window.
 	landing time.Time
 	// ended contains the calls that have already ended, and planned contains the calls that the forecast expects. Both contain only
-	// calls that are in the window at the time at, oldest first.
+	// calls that are in the window at this future time, oldest first.
 	ended, planned  []callRecord
 	foreign, flying int
 	// refill is the next time at which the ledger or the reserve allows a call, or the zero time if that is unknown.
@@ -125,8 +125,8 @@ func (w *window) planTurns(now time.Time) {
 	}
 }
 
-// update removes the calls that have left the window by the time at. It also adds the calls that the ledger or the reserve allows
-// by then.
+// update removes the calls that have left the window by the time f.at. It also adds the calls that the ledger or the reserve allows
+// by this time.
 func (f *forecast) update() {
 	f.ended = f.expire(f.ended)
 	if f.foreign > 0 && !f.w.foreignUntil.After(f.at) {
@@ -147,7 +147,7 @@ func (f *forecast) update() {
 	}
 }
 
-// expire removes the calls that have left the window by the time at, and returns the remaining calls.
+// expire removes the calls that have left the window by the time f.at, and returns the remaining calls.
 func (f *forecast) expire(calls []callRecord) []callRecord {
 	for len(calls) > 0 && !calls[0].until.After(f.at) {
 		f.free++
@@ -158,7 +158,7 @@ func (f *forecast) expire(calls []callRecord) []callRecord {
 	return calls
 }
 
-// admit sets the turn of a reservation to the time at. If this turn is not too late, admit also counts the call.
+// admit sets the turn of a reservation to the time f.at. If this turn is not too late, admit also counts the call.
 func (f *forecast) admit(t *reservation) {
 	t.turn, t.round = f.at, f.round
 	queue, from := f.w.queue[t.priority], &f.from[t.priority]
@@ -174,7 +174,7 @@ func (f *forecast) admit(t *reservation) {
 	f.planned = append(f.planned, callRecord{until: f.at.Add(f.w.span), caller: t.caller, priority: t.priority})
 }
 
-// change returns the next time at which the forecast changes, but no later than the time last.
+// change returns the next time at which the forecast changes, but at the latest the parameter last.
 func (f *forecast) change(last time.Time) time.Time {
 	next := last
 	for _, calls := range [2][]callRecord{f.ended, f.planned} {

@@ -22,7 +22,8 @@ func (w *window) enter(t *reservation, req reqctx.CallRequest) {
 // refuses it:
 //   - A refresh is refused if the queue is full or if refreshes fill half of the queue.
 //   - Any other reservation is refused if the queue is full. While at least half of the queue is in use, a reservation is also
-//     refused if its caller fills a quarter of the queue. To make room, add first refuses the last refresh in the queue.
+//     refused if its caller fills a quarter of the queue. Before add refuses such a reservation, it refuses the last refresh in
+//     the queue and checks again.
 func (w *window) add(t *reservation, now time.Time) {
 	if w.waiting == 0 && !w.throttled.After(now) && w.canLeave(t, now) && w.funded() {
 		t.admit(now)
@@ -64,7 +65,8 @@ func (w *window) canLeave(t *reservation, now time.Time) bool {
 //   - If at least half of the window is free, it returns the present time.
 //   - If at most a quarter is free, it returns the time at which the oldest ended call leaves the window, or one span from now if
 //     no call has ended.
-//   - Otherwise, refreshes may use the free calls above a quarter, spread evenly over the time until then.
+//   - Otherwise, refreshes may use the free calls above a quarter. These calls are spread evenly over the time until the oldest
+//     ended call leaves the window.
 func (w *window) refreshAt(now time.Time) time.Time {
 	free := w.free()
 	if 2*free >= w.limit {
@@ -133,7 +135,8 @@ func (w *window) refuseLate(now time.Time) {
 	}
 }
 
-// refuse removes a reservation from the queue and refuses it. The error contains the wait until the time turn.
+// refuse removes a reservation from the queue and refuses it. The error contains the wait from the parameter now to the parameter
+// turn.
 func (w *window) refuse(t *reservation, now, turn time.Time) {
 	w.remove(t)
 	w.budget.refused++

@@ -43,8 +43,8 @@ type Record interface {
 // Inherit sets the standing of this process and adds the calls in spent to the public window. The standings Unsure, Second and
 // Third end at the time until, or with the next call of Inherit. But after Second and Third, the number of remaining calls in the
 // venue's headers is ignored until the next call of Inherit. Nobody records the calls that other processes made with credentials.
-// So a window for credentials that is opened before until may use only its reserve until then. Later calls of Inherit do not change
-// that window.
+// So a window for credentials that is opened before the time until may use only its reserve up to that time. Later calls of Inherit
+// do not change that window.
 func (b *Budget) Inherit(standing Standing, spent []Spent, until time.Time) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -80,14 +80,15 @@ func (w *window) inherit(standing Standing, until, now time.Time) {
 	}
 }
 
-// withhold limits the window until a time. The parameter reserve is the number of calls that the window may contain until then.
+// withhold limits the window until the given time. Up to this time, the window may contain at most as many calls as the parameter
+// reserve says.
 func (w *window) withhold(reserve int, until time.Time) {
 	w.withheld, w.reserve, w.cold, w.foreignUntil = true, reserve, until, until
 	w.relimit()
 }
 
 // load adds calls of other processes to the log. These calls have no caller. They count as refreshes, because calls of other
-// priorities would lower the rank of their priority; see floor.
+// priorities would lower the rank of their priority; see window.floor.
 func (w *window) load(spent []Spent) {
 	for _, s := range spent {
 		for range min(s.Calls, w.ceiling+w.margin) {
@@ -99,10 +100,10 @@ func (w *window) load(spent []Spent) {
 	w.stale = true
 }
 
-// settleCold computes foreign while the venue may count unknown calls of other processes: the calls that the venue has counted
-// minus the calls of this process. Responses may overtake each other, so settleCold uses the smallest number of remaining calls
-// that the venue has reported. It subtracts only the calls of this process that have a response, because the venue may not have
-// counted the calls in flight yet. It always leaves the reserve free.
+// settleCold computes the field foreign while the venue may count unknown calls of other processes: the calls that the venue has
+// counted minus the calls of this process. Responses may overtake each other, so settleCold uses the smallest number of remaining
+// calls that the venue has reported. It subtracts only the calls of this process that have a response, because the venue may not
+// have counted the calls in flight yet. It always leaves the reserve free.
 func (w *window) settleCold(limit, remaining int, reset, now time.Time) {
 	w.lowest = min(w.lowest, remaining)
 	unanswered := max(w.flying-1, 0)
