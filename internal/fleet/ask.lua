@@ -7,7 +7,7 @@
 -- ARGV: the limit, the number of requested calls, the ms for which a granted call counts at most, the prefix of the calls' names.
 -- Returns the number of granted calls, the number of further calls that could be granted, the ms until the next call leaves the
 -- window, and 0. If the window has no calls, the ms are 0. While no calls can be granted because of "hold" or "born", it returns 0,
--- 0, the ms until they end, and the ms until "hold" ends.
+-- 0, the ms until both have ended, and the ms until "hold" ends.
 local key, public, limit, wanted, keep = KEYS[1], KEYS[2], tonumber(ARGV[1]), tonumber(ARGV[2]), tonumber(ARGV[3])
 local t = redis.call('TIME')
 local now = t[1] * 1000 + math.floor(t[2] / 1000)

@@ -21,8 +21,8 @@ const (
 	slack = 10 * time.Millisecond
 	// askAgain is the time to wait before the next Ask if Redis has not answered the last one.
 	askAgain = time.Second
-	// maxEnds bounds the number of notes that wait for Redis. If there are more, the first ones are lost. If the note of an ended call
-	// is lost, the call counts for longer than necessary.
+	// maxEnds bounds the number of notes that wait for Redis. If there are more notes, the oldest ones are lost. If the note of an
+	// ended call is lost, the call counts for longer than necessary.
 	maxEnds = 4096
 	// maxNotes bounds the number of notes in one call of end.lua.
 	maxNotes = 256
@@ -51,8 +51,8 @@ func (f *Fleet) keepGranted() time.Duration {
 }
 
 // Ask requests n calls of a scope; see ratelimit.Ledger. Redis grants all replicas together at most limit calls of the scope in any
-// Config.Span. Ask does not wait. Another goroutine calls answered once; if the fleet is closed, answered may never be called. If
-// Redis does not answer, answered gets no calls, and its argument left is 0.
+// Config.Span. Ask does not wait. Another goroutine calls the function answered once; if the fleet is closed, the function may
+// never be called. If Redis does not answer, the function gets no calls, and its argument left is 0.
 func (f *Fleet) Ask(scope string, limit, n int, answered func(calls []string, left int, again, hold time.Duration)) {
 	prefix := f.replica + "." + strconv.FormatUint(f.asks.Add(1), 36) + "."
 	asked := func() {
@@ -105,7 +105,7 @@ func (f *Fleet) End(scope string, ended, unused []string) {
 	f.note(notes...)
 }
 
-// Hold tells Redis that the venue refuses calls of a scope until a time. It does not wait.
+// Hold tells Redis until when the venue refuses calls of a scope. It does not wait.
 func (f *Fleet) Hold(scope string, until time.Time) {
 	f.setHold(scope, until)
 	f.note(note{scope, "hold", "hold", until})

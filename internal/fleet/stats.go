@@ -140,8 +140,8 @@ func (f *Fleet) setLastError(err error) {
 	f.lastError = reason(err)
 }
 
-// setHold stores that the venue refuses calls of a scope until a time. Only the scope of the public calls, which is empty, has an
-// effect.
+// setHold stores until when the venue refuses public calls. It ignores all scopes other than the scope of the public calls, which
+// is empty.
 func (f *Fleet) setHold(scope string, until time.Time) {
 	f.mu.Lock()
 	defer f.mu.Unlock()

@@ -21,12 +21,12 @@ var putText string
 var claimScript, putScript = rueidis.NewLuaScript(claimText), rueidis.NewLuaScript(putText)
 
 const (
-	// A record in Redis consists of recordMark, the times asked and came, and the value. Each time is a server time with stampLen
-	// digits. Drop replaces a record by dropMark and the present time plus clockError. Redis then rejects the records of calls that
-	// started earlier.
+	// A record in Redis consists of recordMark, the arguments asked and came of Fleet.Put, and the value. Each time is a server time
+	// with stampLen digits. Drop replaces a record by dropMark and the present time plus clockError. Redis then rejects the records of
+	// calls that started earlier.
 	recordMark, dropMark = 'R', 'D'
 	stampLen             = 16
-	// dropFor is the lifetime of a dropMark: the greatest time for which a response to an earlier call may still arrive.
+	// dropFor is the lifetime of a dropMark. A response to a call that started before Drop is expected to arrive within this time.
 	dropFor = time.Minute
 	// clockError is the greatest expected difference between the server times that two replicas compute at the same moment.
 	clockError = 50 * time.Millisecond
@@ -60,7 +60,7 @@ func (f *Fleet) valueKeys(kind string, keys []string) []string {
 	return out
 }
 
-// Get calls found for each key that has a record. If Redis does not answer, Get does not call found.
+// Get calls the function found for each key that has a record. If Redis does not answer, Get does not call this function.
 func (f *Fleet) Get(ctx context.Context, kind string, keys []string, found Found) {
 	names := f.valueKeys(kind, keys)
 	records, err := call(f, ctx, commandGet, func(ctx context.Context, client rueidis.Client) ([]string, error) {
@@ -89,9 +89,10 @@ func (f *Fleet) pass(records []string, found Found) {
 	}
 }
 
-// Claim calls found for each key that has a record, and tries to claim the other keys. ours reports for each key whether this
-// replica has claimed the key and must fetch it. If a key has no record and its element of ours is false, an earlier claim of the
-// key has not ended. A claim ends after the time hold at the latest. If Redis does not answer, ours is true for all keys.
+// Claim calls the function found for each key that has a record, and tries to claim the other keys. The result ours reports for
+// each key whether this replica has claimed the key and must fetch it. If a key has no record and its element of ours is false, an
+// earlier claim of the key has not ended. A claim lasts at most for the duration hold. If Redis does not answer, ours is true for
+// all keys.
 func (f *Fleet) Claim(ctx context.Context, kind string, keys []string, hold time.Duration, found Found) (ours []bool) {
 	ours = make([]bool, len(keys))
 	names := f.valueKeys(kind, keys)
@@ -165,8 +166,8 @@ type flush struct {
 	key        string
 }
 
-// Flush removes all records of a kind. Within about a second, the other replicas flush the key from their own caches. They flush
-// the whole kind if key is empty. Flush does not wait.
+// Flush removes the records of all keys of a kind, whatever the parameter key is. Within about a second, the other replicas flush
+// the entries of key from their own caches, or all entries of the kind if key is empty. Flush does not wait.
 func (f *Fleet) Flush(kind, key string) {
 	f.mu.Lock()
 	last := f.flushes[kind]

@@ -52,7 +52,7 @@ func TestColdStart(t *testing.T) {
 	}
 }
 
-// TestColdStartAdmitsWaiting checks that a call that waits during the cold start is admitted at its end.
+// TestColdStartAdmitsWaiting checks that a call that waits during the cold start is admitted when the cold start ends.
 func TestColdStartAdmitsWaiting(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := openCold(t, Config{})

@@ -18,8 +18,8 @@ func (w *window) observe(limit, remaining int, reset, now time.Time) {
 	switch {
 	case limit <= 0 || remaining < 0 || w.guest:
 	case w.pool != nil:
-		// The venue counts the calls of all our processes together, and they always leave the margin unused. If fewer calls than the
-		// margin remain, somebody else also uses the IP address.
+		// The venue counts the calls of all processes that share the limit. Together, these processes always leave the margin unused. If
+		// fewer calls than the margin remain, somebody else also uses the IP address.
 		if remaining < w.margin {
 			w.pause(now.Add(askEvery), now)
 		}
@@ -39,9 +39,9 @@ func (w *window) observe(limit, remaining int, reset, now time.Time) {
 	w.settle(now)
 }
 
-// throttle blocks the window until a time, but for at most patience, because the venue has answered 429. The venue allows fewer
-// calls than expected. So throttle also lowers the limit by a tenth, if the window is not blocked yet. Two spans after the last
-// 429, expire begins to halve this cut once in each span.
+// throttle blocks the window because the venue has answered 429. The block ends at the time until, but lasts at most for the
+// duration patience. The venue allows fewer calls than expected. So throttle also lowers the limit by a tenth, if the window is not
+// blocked yet. Two spans after the last 429, expire begins to halve this cut once in each span.
 func (w *window) throttle(until, now time.Time) {
 	w.expire(now)
 	if !w.throttled.After(now) {

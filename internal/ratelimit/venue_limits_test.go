@@ -153,7 +153,8 @@ func TestScopes(t *testing.T) {
 		spent("carol", 17) // carol gets no window, because the windows of alice and bob still contain calls
 		time.Sleep(span)
 		spent("carol", 38)
-		if s := b.Status(); s.Scopes != 2 || b.keys["alice"] != nil || s.Admitted != 19+38+38+17+38 || s.Refused != 81+4 { // including alice's calls
+		// The window of alice is gone, but Admitted and Refused still count her calls.
+		if s := b.Status(); s.Scopes != 2 || b.keys["alice"] != nil || s.Admitted != 19+38+38+17+38 || s.Refused != 81+4 {
 			t.Errorf("got %+v, want 2 scopes without alice", s)
 		}
 	})
@@ -175,7 +176,7 @@ func TestCallsBeforeAcceptance(t *testing.T) {
 		for _, k := range first {
 			call(k)
 		}
-		call(first[0]) // a second page
+		call(first[0]) // a further call of the first read
 		for _, k := range first {
 			k.Release(true)
 		}
@@ -190,7 +191,8 @@ func TestCallsBeforeAcceptance(t *testing.T) {
 	})
 }
 
-// TestKeyResponsesDoNotLimitPublic checks that a response to a call with credentials without a window does not limit other callers.
+// TestKeyResponsesDoNotLimitPublic makes calls with credentials that have no window yet. The responses to these calls must not
+// limit other callers.
 func TestKeyResponsesDoNotLimitPublic(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := open(t, Config{})
@@ -217,7 +219,7 @@ func TestKeyResponsesDoNotLimitPublic(t *testing.T) {
 		}
 		k.Release(true)
 
-		// The venue refuses the calls of one set of credentials repeatedly, and those of many other sets once.
+		// The venue refuses each call with the credentials named empty, and one call with each of 20 other sets of credentials.
 		for i := range 20 {
 			for _, scope := range []string{"empty", fmt.Sprint("empty", i)} {
 				k := b.Reserve(key(scope))

@@ -39,7 +39,8 @@ func TestConcurrentFurtherCallsEnd(t *testing.T) {
 	})
 }
 
-// TestPlanningStopsAtHorizon checks that a reservation that gets no call within horizon has the end of the forecast as its turn.
+// TestPlanningStopsAtHorizon checks that a reservation that gets no call within the duration horizon has the end of the forecast as
+// its turn.
 func TestPlanningStopsAtHorizon(t *testing.T) {
 	watchdog := time.AfterFunc(2*time.Minute, func() { panic("planning does not end") })
 	defer watchdog.Stop()
@@ -62,8 +63,8 @@ func TestPlanningStopsAtHorizon(t *testing.T) {
 	})
 }
 
-// TestLapsedShareAdmitsWaiting checks that calls that wait because of the share of an idle caller are admitted when that caller is
-// forgotten.
+// TestLapsedShareAdmitsWaiting lets a call wait because of the share of an idle caller. The call must be admitted when the window
+// forgets the idle caller.
 func TestLapsedShareAdmitsWaiting(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := open(t, Config{})
@@ -86,7 +87,8 @@ func TestLapsedShareAdmitsWaiting(t *testing.T) {
 	})
 }
 
-// TestRaisedLimitAdmitsWaiting checks that waiting calls are admitted when a lowered limit rises again, even if no call ends then.
+// TestRaisedLimitAdmitsWaiting checks that waiting calls are admitted when a lowered limit rises again, even if no call ends at
+// that time.
 func TestRaisedLimitAdmitsWaiting(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := open(t, Config{Public: 10}) // 9 calls are usable

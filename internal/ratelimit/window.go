@@ -128,8 +128,8 @@ func (w *window) free() int {
 // share returns the number of calls that each caller may make before it must leave calls for other callers.
 func (w *window) share() int { return max(w.limit/4, 1) }
 
-// floor returns a number of calls. A priority with fewer calls in the window goes before the priorities that have at least as many.
-// This does not apply to refreshes.
+// floor returns a number of calls. A priority that has fewer calls than this in the window goes before the priorities that have at
+// least this number of calls. This does not apply to refreshes.
 func (w *window) floor() int { return max(w.limit/20, 1) }
 
 func (w *window) left(now time.Time) float64 {
@@ -187,12 +187,12 @@ func (w *window) expire(now time.Time) {
 const (
 	// maxCallers bounds the number of callers in a window, because each forecast may visit all of them.
 	maxCallers = 4096
-	// others is the name under which all further callers are counted together. No client can have this name.
+	// others is the name under which all callers beyond maxCallers are counted together. No client can have this name.
 	others = "\x00others"
 )
 
-// callerOf returns the caller with a name and records a request of the caller. If the window already has maxCallers-1 callers, the
-// name of any other caller is replaced by others.
+// callerOf returns the caller with the given name and records a request of the caller. If the window already has maxCallers-1
+// callers, callerOf replaces the name of any other caller by the constant others.
 func (w *window) callerOf(name string, now time.Time) *caller {
 	c := w.callers[name]
 	if c == nil && len(w.callers) >= maxCallers-1 {

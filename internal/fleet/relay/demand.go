@@ -58,7 +58,7 @@ func (p *pass) demand(ctx context.Context, now time.Time) {
 	}
 }
 
-// readDemand reads which topics of some shards any replica wants, and stores them in remote.
+// readDemand reads which topics of the given shards any replica wants, and stores them in Relay.remote.
 func (p *pass) readDemand(ctx context.Context, shards []int) {
 	members, err := p.bus.Wanted(ctx, shards)
 	if err != nil {
@@ -74,8 +74,9 @@ func (p *pass) readDemand(ctx context.Context, shards []int) {
 	}
 }
 
-// syncHolds opens a Hold for each topic in remote and closes all other Holds. From remote, it first removes the topics that no
-// replica wants any more, and the topics of shards that this replica does not own.
+// syncHolds first removes the topics that no replica wants any more from Relay.remote, and the topics of shards that this replica
+// does not own. It opens a Hold for each of the other topics and closes all other Holds. If the feed has closed a topic or has no
+// room for it, syncHolds forgets the topic.
 func (p *pass) syncHolds(now time.Time) {
 	open := make(map[messages.Topic]bool)
 	p.mu.Lock()
@@ -112,7 +113,7 @@ func (p *pass) syncHolds(now time.Time) {
 	}
 }
 
-// forget removes a topic from remote. The other replicas can request the topic again.
+// forget removes a topic from Relay.remote. The other replicas can request the topic again.
 func (p *pass) forget(t messages.Topic) {
 	p.mu.Lock()
 	defer p.mu.Unlock()

@@ -51,8 +51,8 @@ type frame struct {
 	Text    string            `json:"x,omitempty"`
 }
 
-// position is the last number N that the owner has used for a topic; see Relay.Up. Hash is the topic's hashOf. Acknowledged reports
-// whether the venue has confirmed the subscription.
+// position is the last number N that the owner has used for a topic; see Relay.Up. Hash is the result of hashOf for the topic.
+// Acknowledged reports whether the venue has confirmed the subscription.
 type position struct {
 	Hash         uint64 `json:"h"`
 	N            uint64 `json:"n"`

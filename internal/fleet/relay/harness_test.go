@@ -284,7 +284,7 @@ func (f *fleet) end() {
 	}
 }
 
-// run changes books for a time and checks each book that a replica publishes meanwhile.
+// run changes books for the duration d and checks each book that a replica publishes meanwhile.
 func (f *fleet) run(d time.Duration) {
 	for range d / (10 * time.Millisecond) {
 		f.venue.change(f.anyTopic())

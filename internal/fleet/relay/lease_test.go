@@ -5,8 +5,8 @@ import (
 	"time"
 )
 
-// TestHandOverOfNewLease checks that a replica keeps a shard for handOverAfter, even if it lost an earlier lease of the shard while
-// another replica ranked before it.
+// TestHandOverOfNewLease grants a replica several leases of a shard, one after another, while another replica ranks before this
+// replica. Under each new lease, the replica must keep the shard for handOverAfter.
 func TestHandOverOfNewLease(t *testing.T) {
 	p := newPass(New(Config{Replica: "a"}, nil))
 	now := time.Now()

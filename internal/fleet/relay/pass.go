@@ -235,8 +235,8 @@ func (p *pass) remove(t messages.Topic) {
 	}
 }
 
-// add adds a topic to its shard, unless the shard already contains the topic. If the shard is local, add subscribes to the topic,
-// or subscribes again. If another replica owns the shard, the next beat of that replica brings the topic up.
+// add adds a topic to its shard if the shard does not contain the topic yet. If the shard is local, add subscribes to the topic,
+// even if it is already subscribed. If another replica owns the shard, the next beat of that replica brings the topic up.
 func (p *pass) add(t messages.Topic) {
 	s := &p.shards[shardOf(t)]
 	s.mu.Lock()

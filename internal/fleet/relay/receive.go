@@ -22,7 +22,7 @@ func refusal(shard int, fence uint64, t messages.Topic, err error) *frame {
 	return f
 }
 
-// handle handles a text from the Bus. Only the goroutine of receive calls it.
+// handle handles a text from the Bus. Only the goroutine of Relay.receive calls handle.
 func (r *Relay) handle(text string) {
 	kind, i, err := header(text)
 	if err != nil {
@@ -89,7 +89,8 @@ func (r *Relay) wantedByOther(f *frame, s *shard) {
 	r.signal()
 }
 
-// keep records in remote a public topic that a replica wants, if remote has room. The caller holds mu.
+// keep adds a topic that a replica wants to Relay.remote for WantFor. It ignores the topic if it is not public or there is no room.
+// The caller holds Relay.mu.
 func (r *Relay) keep(t messages.Topic) {
 	if _, known := r.remote[t]; public(t) && (known || len(r.remote) < r.cfg.Topics) {
 		r.remote[t] = time.Now().Add(WantFor)

@@ -17,13 +17,14 @@ import (
 
 // The times of the protocol.
 const (
-	// LeaseFor is the duration of a lease in the Bus. By its own clock, an owner stops sending leaseMargin before the end of its
-	// lease.
+	// LeaseFor is the duration of a lease in the Bus. An owner stops sending when only the time leaseMargin is left of its lease, by
+	// its own clock.
 	LeaseFor    = 600 * time.Millisecond
 	leaseMargin = 100 * time.Millisecond
 	// passEvery is the time between two passes. A pass renews the leases and sends beats.
 	passEvery = 150 * time.Millisecond
-	// helloEvery is the time between two hellos of a replica. A replica is forgotten liveFor after its last hello.
+	// helloEvery is the time between two hellos of a replica. The other replicas forget a replica when its last hello is older than
+	// liveFor.
 	helloEvery = 500 * time.Millisecond
 	liveFor    = 2 * time.Second
 	// staleAfter is the time without a frame of the owner after which the topics of a shard are down.
@@ -39,10 +40,11 @@ const (
 	aloneAfter = 10 * time.Second
 	backWithin = 30 * time.Second
 	// handOverAfter is the time for which an owner keeps a shard although another replica ranks before it. After that, the owner
-	// releases the lease and does not request it for restFor.
+	// releases the lease and does not request it again during the time restFor.
 	handOverAfter = 10 * time.Second
 	restFor       = 3 * time.Second
-	// wantEvery is the time between two calls of Bus.Want for the same topics. The Bus forgets a topic WantFor after the last call.
+	// wantEvery is the time between two calls of Bus.Want for the same topics. The Bus forgets a topic when the last call for it is
+	// older than WantFor.
 	wantEvery = 10 * time.Second
 	WantFor   = 25 * time.Second
 	// A request for a snapshot may be lost. askAgain is the time after which it is repeated; the time doubles with each repetition.
@@ -72,8 +74,8 @@ type Bus interface {
 	Lease(ctx context.Context, replica string, shards map[int]uint64) (map[int]uint64, error)
 	// Release ends the leases of shards that a replica has.
 	Release(ctx context.Context, replica string, shards []int) error
-	// Want stores the wanted topics of each shard, as texts, for WantFor. Wanted returns the topics that any replica wants in some
-	// shards.
+	// Want stores the wanted topics of each shard, as texts, for WantFor. Wanted returns the topics that any replica wants in the
+	// given shards.
 	Want(ctx context.Context, members map[int][]string) error
 	Wanted(ctx context.Context, shards []int) ([]string, error)
 	// Publish sends texts to all replicas, including the sender. Some texts may be lost. The texts that arrive are in order.
@@ -172,7 +174,7 @@ type Relay struct {
 	live   map[string]time.Time
 }
 
-// outgoing is a frame that must not be sent at or after until. If until is the zero time, the frame may always be sent.
+// outgoing is a frame that must not be sent at or after the time until. If until is the zero time, the frame may always be sent.
 type outgoing struct {
 	text  string
 	until time.Time
@@ -211,7 +213,7 @@ func (r *Relay) Run(ctx context.Context) {
 
 var errFull error = market.Errorf(market.CodeRateLimited, "the stream has no room for another topic")
 
-// Watch subscribes to a topic until Unwatch. The feed calls Watch.
+// Watch subscribes to a topic until Unwatch is called. The feed calls Watch.
 func (r *Relay) Watch(t messages.Topic, c *market.Credentials) error {
 	if t.Channel == messages.ChannelUser {
 		return r.client.Watch(t, c)

@@ -181,7 +181,7 @@ func TestNothingAfterTheLease(t *testing.T) {
 		close(blocked)
 		f.run(time.Second)
 		f.server.set(func() {
-			for _, text := range owner.port.kept[owner.port.waited:] { // the first waited texts were already passed to Publish
+			for _, text := range owner.port.kept[owner.port.waited:] { // as many texts as waited says were already passed to Publish
 				if text[0] == 'm' || text[0] == 'b' {
 					f.Errorf("the owner has sent %.100s after its lease", text)
 					break

@@ -15,7 +15,7 @@ type shard struct {
 	// stays true after the end of a lease, until another replica sends frames as the owner or until the shard has no topics.
 	local bool
 	// fence is the highest fence of the shard that this replica has seen. until is the time at which this replica stops sending frames
-	// as the owner: leaseMargin before the end of its lease.
+	// as the owner; see LeaseFor.
 	fence uint64
 	until time.Time
 	// heard is the time of the owner's last frame, or the time at which this replica began to wait for the owner's frames.
@@ -154,8 +154,8 @@ func (r *Relay) Message(m *messages.Message) {
 	}
 }
 
-// Heartbeat passes the venue's sequence numbers to the feed. It skips the public topics of shards that are not local. It sends
-// nothing to the other replicas, because they get the last number of each topic in beats.
+// Heartbeat passes the venue's sequence numbers to the feed. It skips the public topics of shards that are not local. Heartbeat
+// sends nothing to the other replicas, because beats tell them the last number of each topic.
 func (r *Relay) Heartbeat(epoch string, seqs map[messages.Topic]uint64) {
 	groups := make(map[int]map[messages.Topic]uint64)
 	for t, seq := range seqs {

@@ -55,8 +55,8 @@ func (c *content) encode() []byte {
 	return binary.LittleEndian.AppendUint32(b, crc32.ChecksumIEEE(b))
 }
 
-// decode is the inverse of encode. It fails if the content is empty, damaged, too old or from the future. The caller must check
-// Whole.
+// decode is the inverse of encode. It fails if the content is empty, damaged, too old or from the future. The calling function must
+// check content.Whole.
 func decode(b []byte, now time.Time) (*content, error) {
 	c := &content{}
 	size := binary.Size(c)
@@ -87,7 +87,8 @@ func decode(b []byte, now time.Time) (*content, error) {
 	return c, nil
 }
 
-// add counts calls that ended in the second of t. Ended is a ring, so these calls replace calls that ended slots seconds earlier.
+// add counts calls that ended in the second of t. Ended is a ring of as many seconds as the constant slots says. So these calls
+// replace the calls that ended one round earlier.
 func (c *content) add(t time.Time, calls int64) {
 	s := &c.Ended[t.Unix()%slots]
 	if s.At != t.Unix() {

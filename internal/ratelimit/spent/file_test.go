@@ -205,7 +205,7 @@ func TestFailedWrite(t *testing.T) {
 	})
 }
 
-// TestOpenLocked checks that openLocked fails while another process has locked the file, but not if that file was removed.
+// TestOpenLocked checks that openLocked fails while the file is locked. It must succeed again after the locked file was removed.
 func TestOpenLocked(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "calls")
 	f, err := openLocked(path)

@@ -199,8 +199,8 @@ func TestIdle(t *testing.T) {
 	})
 }
 
-// TestThreeProcesses checks the standings of three processes, and that a process that ends is replaced by the next one, which
-// inherits its calls.
+// TestThreeProcesses checks the standings of three processes. When a process ends, the next one must take its place and inherit its
+// calls.
 func TestThreeProcesses(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		dir := t.TempDir()
