@@ -23,8 +23,8 @@ type Admission interface {
 }
 
 // coalescer fetches a key once for all callers that request it, and puts different keys into one call. The first key of a batch
-// reserves a call. The batch starts when the reservation is admitted and fewer than cap(slots) calls are in flight; until then
-// further keys join the batch. A batch never waits for more keys, so batching adds no latency.
+// reserves a call. The batch starts when the reservation is admitted and fewer than cap(slots) calls are in flight. Until the batch
+// starts, further keys join it. A batch never waits for more keys, so batching adds no latency.
 //
 // A call does not depend on the context of any one caller. The coalescer counts the callers that wait for each key. A call whose
 // keys have all lost their waiters is cancelled. If it has not started, its reservation is released.

@@ -91,7 +91,7 @@ func (b *batch[K, T]) logs() (all []*reqctx.Log) {
 	return all
 }
 
-// start removes a batch from the queue. If the parameter leaves is true, the batch is about to be sent. start then moves keys from
+// start removes a batch from the queue. If the parameter leaves is true, the batch is about to be sent, and start moves keys from
 // the other queued batches with the same scope into b, as many as fit.
 func (c *coalescer[K, T]) start(b *batch[K, T], leaves bool, admitted time.Time) {
 	c.mu.Lock()

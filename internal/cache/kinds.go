@@ -193,8 +193,8 @@ func (c *Cache) learn(markets ...*market.Market) {
 	}
 }
 
-// buildUsers builds the stores of user data. The keys contain an HMAC of the caller's credentials, so callers never share an entry,
-// unless Config.PublicAccounts is set.
+// buildUsers builds the stores of user data. The keys contain an HMAC of the caller's credentials, so callers with different
+// credentials never share an entry. If Config.PublicAccounts is set, all callers share the entries.
 func (c *Cache) buildUsers(b *builder) {
 	v, cfg := c.venue, b.cfg
 	b.notFound = min(cfg.NotFound, cfg.User.Fresh)

@@ -37,8 +37,8 @@ func tokensOf(queries []queries.Book) []string {
 	return tokens
 }
 
-// StreamPrice stores a streamed price, unless the cached REST price is newer. The price is fresh until its session ends or
-// StreamStale is called.
+// StreamPrice stores a streamed price. It ignores the price if the cached REST price is newer. The stored price is fresh until its
+// session ends or StreamStale is called.
 func (c *Cache) StreamPrice(s *market.Session, p *market.Price, m market.Meta) {
 	c.prices.stream(p.TokenID, p, s, m)
 }
@@ -181,7 +181,8 @@ func (e *entry[T]) holds(now time.Time, ttl TTL) time.Time {
 	return end.Add(restLag)
 }
 
-// stream stores a streamed value, unless the cached REST value is newer. It must be called in the order of the streamed values.
+// stream stores a streamed value. It ignores the value if the cached REST value is newer. It must be called in the order of the
+// streamed values.
 func (s *store[K, T]) stream(slot K, value *T, session *market.Session, m market.Meta) {
 	e := &entry[T]{session: session}
 	e.read.Value = value

@@ -23,8 +23,8 @@ type serverClock struct {
 	at           time.Time
 }
 
-// measure takes the measurement of a call that returned the server's time. It keeps the earlier measurement if that one is more
-// exact and younger than measuredFor.
+// measure takes the measurement of a call that returned the server's time. It keeps the last measurement if the last measurement is
+// more exact and younger than measuredFor.
 func (c *serverClock) measure(sent, received, server time.Time) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

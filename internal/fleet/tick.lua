@@ -1,5 +1,6 @@
 -- Registers a replica.
--- KEYS: the set of the replicas, the hash of the flushes. ARGV: the name of the replica, the microseconds until Redis forgets the replica.
+-- KEYS: the set of the replicas, the hash of the flushes.
+-- ARGV: the name of the replica, the microseconds until Redis forgets the replica.
 -- Returns strings: the server's time in microseconds since 1970, the number of replicas, and the fields and values of the hash.
 local t = redis.call('TIME')
 local now = t[1] * 1000000 + t[2]

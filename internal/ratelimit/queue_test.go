@@ -238,7 +238,7 @@ func TestRefreshesAreLast(t *testing.T) {
 		for call(b, reqctx.CallRequest{Priority: reqctx.PriorityRefresh}) {
 			n++
 		}
-		if n != 48 { // then 47 calls are left, which is less than half
+		if n != 48 { // 48 refreshes leave 47 calls, which is less than half of the window
 			t.Errorf("got %d refreshes at once, want 48", n)
 		}
 		start := time.Now()
