@@ -67,8 +67,9 @@ func newInstrument(tick, price Price, reach, depth int, now millis, r *rng) *ins
 	return in
 }
 
-// quote sets the price in ticks, puts the levels around it, and appends the changed levels to changes. A level keeps its size if it
-// is within in.reach before and after the move and stays a bid or stays an ask. A best level is never empty.
+// quote sets the price in ticks, puts the levels around it, and appends the changed levels to changes. A level keeps its size if
+// it stays on its side and its distance from the best price of the side is at most in.reach before and after the move. A best
+// level is never empty.
 func (in *instrument) quote(price int, r *rng, changes []levelChange) []levelChange {
 	oldBid, oldAsk, fresh := in.bid, in.ask, in.bid == 0 && in.ask == in.ticks
 	below, above := r.intn(2), r.intn(2)
@@ -209,7 +210,7 @@ type view struct {
 	mirrored bool
 }
 
-// stated returns the token's price from the book, even if the market is resolved.
+// stated returns the token's last market price, even if the market is resolved.
 func (w view) stated() Price { return w.at(w.price) }
 
 // at returns the token's price at tick i of the instrument.

@@ -17,7 +17,7 @@ type account struct {
 	positions int
 }
 
-// accounts are the demo accounts. Step lets them trade but keeps the number of their positions. The secret and the passphrase of
+// accounts are the demo accounts. Their trades in Venue.Step neither open nor close positions. The secret and the passphrase of
 // every key are "demo".
 var accounts = []account{
 	{"demo-3", "0x1111111111111111111111111111111111111111", 3},

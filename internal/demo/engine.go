@@ -65,8 +65,8 @@ func (v *Venue) Step() {
 	})
 }
 
-// change holds the venue's lock, runs f, streams the changes of wallets, and runs a restart that is due. Every method that changes
-// markets, books or wallets uses change.
+// change runs f while it holds the venue's lock. It then streams the changes of wallets and runs a restart that is due. Every
+// method that changes markets, books or wallets uses change.
 func (v *Venue) change(f func(now millis) error) error {
 	now := v.now()
 	v.mu.Lock()
@@ -106,7 +106,7 @@ func (v *Venue) move(t *token, price int, now millis) {
 	}
 }
 
-// moved assigns sequence numbers to changes of an instrument and streams the changes. book and price tell what changed.
+// moved assigns sequence numbers to changes of an instrument and streams them. book and price tell whether each of these changed.
 func (v *Venue) moved(t *token, book, price bool, now millis) {
 	in := t.instrument
 	if book {
@@ -248,7 +248,7 @@ func (w *wallet) fill(t *token, side Side, price Price, size Size, now millis) {
 	}
 }
 
-// fold replaces the oldest count records by one record with the sum of their amounts.
+// fold replaces the oldest records by one record with the sum of their amounts. count is the number of replaced records.
 func (w *wallet) fold(count int) {
 	sum := Money(0)
 	for _, r := range w.records[:count] {
@@ -307,9 +307,9 @@ func (o *order) reached() bool {
 	return ok && bid >= o.price
 }
 
-// fillOrder fills half or all of the unfilled size of the order at index k, or cancels the order if the cash or the position is too
-// small. It reports whether the order has ended. If so, it adds an order in the other direction on the same position, if there is
-// one.
+// fillOrder fills half or all of the unfilled size of the order at index k, or cancels the order if the cash or the position is
+// too small. It reports whether the order has ended. If so, and if the wallet has the position, fillOrder adds an order in the
+// other direction on it.
 func (v *Venue) fillOrder(w *wallet, k int, now millis, r *rng) bool {
 	o := w.orders[k]
 	p := w.held(o.token)
@@ -359,8 +359,8 @@ func (w *wallet) place(p *position, sell bool, now millis, r *rng) {
 	w.orders = append(w.orders, o)
 }
 
-// requote replaces an order by a new order on the same position. If the wallet has fewer orders than usual because a market has
-// closed, requote tries to add an order instead.
+// requote replaces a random order by a new order on the same position. If the wallet has fewer orders than usual because a market
+// has closed, requote tries to add an order instead.
 func (w *wallet) requote(now millis, r *rng) {
 	if len(w.orders) < w.usual {
 		for range 8 {

@@ -42,7 +42,7 @@ func (v *Venue) serveFault(w http.ResponseWriter, r *http.Request, a *answer, f 
 	a.send(w, r, v.config.Gzip)
 }
 
-// delay returns the time of DelayMs.
+// delay returns DelayMs as a duration.
 func (f *Fault) delay() time.Duration { return time.Duration(f.DelayMs) * time.Millisecond }
 
 // spoil changes the status, the header or the body of the answer if the kind of fault requires it.

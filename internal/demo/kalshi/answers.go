@@ -119,7 +119,8 @@ func (v *Venue) event(e *event) (out object, rows []object) {
 // maxEvents is the greatest number of events on a page.
 const maxEvents = 200
 
-// answerEvents answers a page of the events with a market that is not archived and has the requested status, if any.
+// answerEvents answers a page of the events that have a market which is not archived. If the request names a status, this market
+// must have it.
 func (v *Venue) answerEvents(_ *http.Request, query url.Values) (any, *refusal) {
 	status := query.Get("status")
 	if !slices.Contains([]string{"", "unopened", "open", "closed", "settled"}, status) {
@@ -215,7 +216,7 @@ func best(bids map[demo.Price]demo.Size) (p demo.Price) {
 	return p
 }
 
-// levels returns at most depth bids of a side: the best ones, worst first. If depth is 0, it returns all bids.
+// levels returns the best bids of a side, worst first: at most depth of them, or all if depth is 0.
 func levels(bids map[demo.Price]demo.Size, depth int) [][2]string {
 	prices := slices.Sorted(maps.Keys(bids))
 	if depth > 0 && len(prices) > depth {

@@ -27,7 +27,8 @@ func refuse(status int, code, message string) *refusal {
 
 var notFound = refuse(http.StatusNotFound, "not_found", "not found")
 
-// endpoint is a call of the API. list is the parameter whose values are billed one by one. If list is empty, a call is billed once.
+// endpoint is a call of the API. The field list names the parameter whose values are billed one by one. If list is empty, a call
+// is billed once.
 type endpoint struct {
 	pattern, list string
 	answer        func(*Venue, *http.Request, url.Values) (any, *refusal)
@@ -48,7 +49,7 @@ var endpoints = []endpoint{
 	{"GET " + Path + "/series/{ticker}", "", (*Venue).answerSeries},
 }
 
-// The bounds of a request: its URL in bytes, and the items of a list.
+// The bounds of a request: the bytes of its URL, and the values of a list parameter.
 const (
 	maxURL  = 8 << 10
 	maxList = 100
@@ -75,7 +76,7 @@ func (v *Venue) serve(e *endpoint, w http.ResponseWriter, r *http.Request) {
 		items = len(list(query, e.list))
 	}
 	if e.list == "tickers" {
-		items = min(items, len(query[e.list])) // this parameter of a billed list must be repeated; a value with commas is one ticker
+		items = min(items, len(query[e.list])) // answerBooks takes a value with commas for one ticker
 	}
 	if latency := v.config.Demo.Latency; latency > 0 && !demo.Pause(r.Context(), latency) {
 		return

@@ -90,8 +90,8 @@ func (v *Venue) Disconnect() {
 
 func (c *conn) push(message object) { c.Push(demo.Encode(message)) }
 
-// numbered sends a message of a subscription with the next sequence number. It loses LostFrames percent of the orderbook_delta and
-// trade messages. A lost message also uses up a number.
+// numbered sends a message of a subscription with the next sequence number. It loses Config.LostFrames percent of the
+// orderbook_delta and trade messages. A lost message also uses up a number.
 func (v *Venue) numbered(c *conn, s *subscription, message object) {
 	s.seq++
 	message["sid"], message["seq"] = s.sid, s.seq
@@ -102,7 +102,7 @@ func (v *Venue) numbered(c *conn, s *subscription, message object) {
 	c.push(message)
 }
 
-// each calls send for each subscription to a channel that includes the market.
+// each calls the function send for each subscription to the channel that includes the market with the ticker.
 func (v *Venue) each(channel, ticker string, send func(*conn, *subscription)) {
 	for c := range v.conns {
 		for _, s := range c.subs {

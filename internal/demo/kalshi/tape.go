@@ -15,7 +15,7 @@ type execution struct {
 	taker int
 }
 
-// executionOf converts a trade of the token at the demo venue.
+// executionOf converts a trade of the demo venue's token t.
 func (t demoToken) executionOf(trade demo.Trade) execution {
 	p := execution{Trade: trade}
 	if trade.Side == demo.Sell {
@@ -27,7 +27,8 @@ func (t demoToken) executionOf(trade demo.Trade) execution {
 	return p
 }
 
-// tape returns the last trades of a market, newest first. For a silent market it omits trades before the simulator was created.
+// tape returns the last trades of a market, newest first. For a silent market it omits trades from before the simulator was
+// created.
 func (v *Venue) tape(m *market) (all []execution) {
 	tokens := []string{m.demoToken}
 	if m.binary {

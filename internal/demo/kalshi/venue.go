@@ -47,13 +47,14 @@ type Venue struct {
 	bucket  bucket
 	events  []*event
 	markets []*market
-	// The maps below never change. The keys of byDemoToken and byDemoMarket are the demo venue's identifiers.
+	// The four maps in this group never change after New. The keys of byDemoToken and byDemoMarket are the demo venue's
+	// identifiers.
 	byTicker      map[string]*market
 	eventByTicker map[string]*event
 	byDemoToken   map[string]demoToken
 	byDemoMarket  map[string][]*market
 
-	mu      sync.Mutex // guards all fields below and the changing fields of markets; locked after the engine's lock
+	mu      sync.Mutex // guards the fields in this group, config.LostFrames and the changing fields of markets; locked after the engine's lock
 	random  *rand.Rand
 	calls   map[string]int
 	spent   int
@@ -221,9 +222,9 @@ func (v *Venue) DemoTokenID(ticker string) (id string, ok bool) {
 	return m.demoToken, true
 }
 
-// ID translates an identifier of the demo venue. For a market or an event it returns the ticker, for a token TICKER:yes or
-// TICKER:no, and for an unknown identifier "". For a market with several outcomes it returns the ticker of the first outcome's
-// market.
+// ID translates an identifier of the demo venue. A token becomes TICKER:yes or TICKER:no. A market becomes a market's ticker; if
+// it has several outcomes, the ticker of the first outcome's market. An event becomes an event's ticker. An unknown identifier
+// becomes the empty string.
 func (v *Venue) ID(demoID string) string {
 	if t, ok := v.byDemoToken[demoID]; ok {
 		if t.no {

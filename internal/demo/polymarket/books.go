@@ -6,7 +6,8 @@ import (
 	"oddsgraph/internal/demo"
 )
 
-// maxBurst is the greatest number of changes that the stream sends as changes. For more changes it sends the whole book.
+// maxBurst is the greatest number of changes that the stream sends in price_change messages. For more changes it sends the whole
+// book.
 const maxBurst = 40
 
 // book is an order book: bids from the highest price, asks from the lowest.
@@ -18,7 +19,7 @@ type change struct {
 	demo.Level
 }
 
-// of returns the book of the token at index. b is the book of the token at index 0.
+// of returns the book of one of the market's two tokens. b is the book of the token with the index 0.
 func (b book) of(index int) book {
 	if index == 0 {
 		return b
@@ -34,7 +35,7 @@ func mirrored(levels []demo.Level) []demo.Level {
 	return out
 }
 
-// of returns the change in the book of the token at index. c is the change in the book of the token at index 0.
+// of returns the change in the book of one of the market's two tokens. c is the change in the book of the token with the index 0.
 func (c change) of(index int) change {
 	if index == 0 {
 		return c
@@ -46,7 +47,7 @@ func (c change) of(index int) change {
 	return change{side, demo.Level{Price: payout - c.Price, Size: c.Size}}
 }
 
-// top returns the best prices. bid is 0 if there are no bids, and ask is 1 if there are no asks.
+// top returns the best prices. bid is 0 if there are no bids, and ask is the payout if there are no asks.
 func (b book) top() (bid, ask demo.Price) {
 	ask = payout
 	if len(b.bids) > 0 {
@@ -164,9 +165,9 @@ func (v *Venue) Changed(state demo.Market, kind string) {
 	}
 }
 
-// publish streams the changes of a book. With CrossingBursts, a change of the best prices counts as a marketable order: each level
-// gets a separate message. All these messages have the same time, hash and final best prices. More than maxBurst changes are sent
-// as whole books instead.
+// publish streams the changes of a book. With Behaviour.CrossingBursts, a change of the best prices counts as a marketable order:
+// each level gets a separate message. All these messages have the same time, hash and final best prices. If there are more than
+// maxBurst changes, publish sends whole books instead.
 func (v *Venue) publish(m *market, changes []change, topMoved bool) {
 	if len(m.subs) == 0 {
 		return

@@ -38,7 +38,7 @@ type wanted struct {
 	side demo.Side
 }
 
-// wanted reads a request for several tokens. Unknown tokens and those without an order book are left out.
+// wanted reads a request for several tokens. It leaves out unknown tokens and tokens without an order book.
 func (v *Venue) wanted(r *request) ([]wanted, *refusal) {
 	var in []struct {
 		TokenID string    `json:"token_id"`
@@ -62,8 +62,8 @@ func (v *Venue) wanted(r *request) ([]wanted, *refusal) {
 	return out, nil
 }
 
-// answerTokens returns a member for each token of a request that has an order book. The function member returns nil to leave a
-// token out.
+// answerTokens answers an object with a member for each requested token that has an order book. The function member returns the
+// value. If the value is nil, the token is left out.
 func (v *Venue) answerTokens(r *request, member func(wanted) any) (any, *refusal) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
@@ -80,7 +80,8 @@ func (v *Venue) answerTokens(r *request, member func(wanted) any) (any, *refusal
 	return out, nil
 }
 
-// answerRows returns a row for each token of a request that has an order book. The function row returns nil to leave a token out.
+// answerRows answers a list with a row for each requested token that has an order book. The function row returns nil to leave a
+// token out.
 func (v *Venue) answerRows(r *request, row func(wanted) object) (any, *refusal) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
@@ -120,7 +121,7 @@ func (v *Venue) answerSpreads(r *request) (any, *refusal) {
 	})
 }
 
-// answerPrices answers the best bid for BUY and the best ask for SELL, or the reverse with SwapPriceSides. Polymarket's
+// answerPrices answers the best bid for BUY and the best ask for SELL, or the reverse with Behaviour.SwapPriceSides. Polymarket's
 // documentation describes both ways.
 func (v *Venue) answerPrices(r *request) (any, *refusal) {
 	out := map[string]map[demo.Side]string{}

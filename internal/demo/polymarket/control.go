@@ -34,7 +34,8 @@ type Behaviour struct {
 	IgnoreFilters bool `json:"ignoreFilters"`
 	// ShuffledIDs answers requests for several ids in another order.
 	ShuffledIDs bool `json:"shuffledIds"`
-	// DefaultHalf answers 0.5 and an empty side as the last trade of tokens that never traded. If false, answers omit such tokens.
+	// DefaultHalf answers a last trade of 0.5 with an empty side for tokens that never traded. If it is false, answers omit these
+	// tokens.
 	DefaultHalf bool `json:"defaultHalf"`
 	// SwapPriceSides lets /prices answer the best ask for BUY and the best bid for SELL, instead of the reverse.
 	SwapPriceSides bool `json:"swapPriceSides"`
@@ -42,7 +43,7 @@ type Behaviour struct {
 	EmptySide string `json:"emptySide"`
 	// RefuseAll answers every REST request with status 429 and an HTML page.
 	RefuseAll bool `json:"refuseAll"`
-	// DelayOverLimit delays requests beyond the limit of their path. If false, such requests are refused as with RefuseAll.
+	// DelayOverLimit delays requests beyond the limit of their path. If it is false, such requests are refused as with RefuseAll.
 	DelayOverLimit bool `json:"delayOverLimit"`
 	// PerTenSeconds replaces the documented limits of all paths. 0 keeps them.
 	PerTenSeconds int `json:"perTenSeconds"`
@@ -78,8 +79,8 @@ func (v *Venue) SetBehaviour(b Behaviour) error {
 	return nil
 }
 
-// Stats counts requests since the simulator opened or was reset. The keys of Requests and Keys are path patterns such as
-// "POST /books". The keys of Statuses are texts such as "OK".
+// Stats counts requests since the simulator opened or was reset. The maps Requests and Keys are indexed by path patterns such as
+// "POST /books". The map Statuses is indexed by texts such as "OK".
 type Stats struct {
 	Requests map[string]int64 `json:"requests"`
 	// Keys counts the identifiers in the requests. A request without a list of identifiers counts as 1.
@@ -126,7 +127,7 @@ func (v *Venue) Reset() {
 	v.opened, v.behaviour = 0, Documented()
 }
 
-// controlPrefix is the path prefix of the control endpoints. The endpoints are the same as those of the demo venue, but also accept
+// controlPrefix is the path prefix of the control endpoints. They are the control endpoints of the demo venue, but also accept
 // identifiers of the simulator. Only the following endpoints differ:
 //
 //	GET  /__control/stats   the [Stats]
@@ -232,8 +233,8 @@ type limiter struct {
 	log map[string][]time.Time // by path: times at which the limiter admits the last requests, oldest first
 }
 
-// wait returns the time that a request must wait, so that no more than limit requests are answered in a window. If delay is
-// true or the time is 0, wait admits and logs the request.
+// wait returns the time that a request must wait, so that no more than limit requests are answered in a window. If delay is true
+// or the result is 0, wait admits and logs the request.
 func (l *limiter) wait(path string, limit int, now time.Time, delay bool) time.Duration {
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -247,8 +247,8 @@ func (e *event) placeholder() object {
 	return m.gamma()
 }
 
-// answerSearch answers a page of the events in which some market has all words. events_status=active omits closed events, and
-// events_status=resolved omits open events. keep_closed_markets=1 includes the closed markets of open events.
+// answerSearch answers a page of the events that have a market with all words of the query. events_status=active omits closed
+// events, and events_status=resolved omits open events. keep_closed_markets=1 includes the closed markets of open events.
 func (v *Venue) answerSearch(r *request) (any, *refusal) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
@@ -283,7 +283,7 @@ func (v *Venue) answerSearch(r *request) (any, *refusal) {
 	return object{"events": rows, "pagination": object{"hasMore": first+limit < total, "totalResults": total}}, nil
 }
 
-// has reports whether each of words is the beginning of some word in the texts of the market.
+// has reports whether each element of words begins some word in the texts of the market.
 func (m *market) has(words []string) bool {
 	text := " " + strings.ReplaceAll(slugOf(m.question+" "+m.group+" "+m.event.title+" "+strings.Join(m.state.Tags, " ")), "-", " ")
 	return !slices.ContainsFunc(words, func(w string) bool { return !strings.Contains(text, " "+strings.ReplaceAll(slugOf(w), "-", " ")) })

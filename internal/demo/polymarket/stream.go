@@ -171,8 +171,8 @@ func (v *Venue) deliver(c *conn, frame []byte) {
 	c.Push(frame)
 }
 
-// sendResolved streams the result of a market to clients with custom features. With ResolutionByPolling or without a winner it does
-// nothing.
+// sendResolved streams the result of a market to clients with custom features. It does nothing with Behaviour.ResolutionByPolling,
+// or if the market has no winner.
 func (v *Venue) sendResolved(m *market) {
 	w := m.winner()
 	if v.behaviour.ResolutionByPolling || w < 0 {

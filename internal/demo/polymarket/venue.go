@@ -36,14 +36,14 @@ type Venue struct {
 
 	events  []*event
 	markets []*market
-	// The maps below never change. The keys of byDemoToken and byDemoMarket are the demo venue's identifiers.
+	// The maps in this group never change after New. The keys of byDemoToken and byDemoMarket are the demo venue's identifiers.
 	byCondition         map[string]*market
 	eventBySlug         map[string]*event
 	tokens, byDemoToken map[string]token
 	byDemoMarket        map[string][]*market
 	tags                map[string]object // by slug
 
-	mu        sync.Mutex // guards all fields below and the changing fields of markets; locked after the engine's lock
+	mu        sync.Mutex // guards the fields in this group and the changing fields of markets; locked after the engine's lock
 	behaviour Behaviour
 	random    *rand.Rand
 	requests  map[string]int64
