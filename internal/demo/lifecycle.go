@@ -60,8 +60,8 @@ func (v *Venue) Reword(marketID, description string) error {
 	})
 }
 
-// SetTickSize changes the tick size of an open market. Its books get new levels, and orders whose prices don't fit are
-// cancelled.
+// SetTickSize changes the tick size of an open market. Its books get new levels. Orders whose prices do not fit the new tick size
+// are cancelled.
 func (v *Venue) SetTickSize(marketID string, tick Price) error {
 	m := v.listing.marketByID[marketID]
 	if m == nil {
@@ -170,7 +170,7 @@ func (v *Venue) closeBooks(m *market, settled bool, now millis) {
 	v.derived.each(func(w *wallet) { w.cancelOrders(now, here) })
 }
 
-// cancelOrders cancels matching orders.
+// cancelOrders cancels the orders for which the function which returns true.
 func (w *wallet) cancelOrders(now millis, which func(*order) bool) {
 	for k := 0; k < len(w.orders); {
 		if !which(w.orders[k]) {

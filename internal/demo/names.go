@@ -31,7 +31,7 @@ type marketPlan struct {
 	outcomes            []string
 }
 
-// chance returns the mean price of YES of market k.
+// chance returns the mean price of YES in the market at index k.
 func (p *plan) chance(k int, r *rng) Price {
 	if p.chances == nil {
 		switch n := len(p.markets); {
@@ -65,7 +65,7 @@ func yearOf(t millis) string  { return t.Time().Format("2006") }
 // pick returns the element of list at index n modulo the length of list.
 func pick(list []string, n int) string { return list[n%len(list)] }
 
-// several returns count different elements of list.
+// several returns different elements of list. count is their number.
 func several(list []string, count int, r *rng) []string {
 	from := r.intn(len(list))
 	picked := make([]string, count)
@@ -245,7 +245,7 @@ func planTechnology(n int, s shape, end millis, r *rng) plan {
 	}
 }
 
-// people returns count different invented names.
+// people returns different invented names. count is their number.
 func people(count int, r *rng) []string {
 	first, last := several(firstNames, count, r), several(lastNames, count, r)
 	for i := range first {
@@ -254,7 +254,7 @@ func people(count int, r *rng) []string {
 	return first
 }
 
-// titles returns count different invented film titles.
+// titles returns different invented film titles. count is their number.
 func titles(count int) []string {
 	list := make([]string, count)
 	for i := range list {

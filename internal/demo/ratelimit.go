@@ -21,9 +21,9 @@ type limiter struct {
 	log map[string][]millis // oldest first, at most perMinute each
 }
 
-// allow counts a request of a client. ok tells whether the request is admitted, remaining how many more requests the client may
-// send now. wait is the time until the client's oldest request leaves the window, or a whole window if the limiter remembers too
-// many clients.
+// allow counts a request of a client. ok tells whether the request is admitted, and remaining tells how many more requests the
+// client may send now. wait is the time until the client's oldest request leaves the window, or a whole window if the limiter
+// remembers too many clients.
 func (l *limiter) allow(client string, now millis) (ok bool, remaining int, wait millis) {
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -40,8 +40,8 @@ func (s *Socket) Push(frame []byte) {
 	}
 }
 
-// Serve accepts the WebSocket, passes its messages to receive and sends the queued frames until the socket ends. If pingEvery is
-// positive, Serve pings the client.
+// Serve accepts the WebSocket, passes its messages to the function receive and sends the queued frames until the socket ends. If
+// pingEvery is positive, Serve pings the client.
 func (s *Socket) Serve(w http.ResponseWriter, r *http.Request, pingEvery time.Duration, receive func(message []byte)) {
 	defer s.Close()
 	ws, err := websocket.Accept(w, r, nil)

@@ -218,8 +218,8 @@ func (c *streamConn) userRequest(r *request) {
 	}
 }
 
-// act runs a request for known identifiers. It first queues the answer to a subscribe or unsubscribe request. Then it queues
-// errors; the function others queues those for unknown identifiers. Last it queues the snapshots that the request causes.
+// act runs a request for known identifiers. It queues, in this order, the answer to a subscribe or unsubscribe request, errors,
+// and the snapshots that the request causes. The function others queues the errors for the request's unknown identifiers.
 func (c *streamConn) act(r *request, ch channel, ids []string, depth int, others func()) {
 	switch r.Type {
 	case "subscribe":
@@ -262,7 +262,7 @@ func (c *streamConn) act(r *request, ch channel, ids []string, depth int, others
 	}
 }
 
-// admit splits the identifiers of a subscribe request. It returns the identifiers beyond the connection's limit of topics in
+// admit splits the identifiers of a subscribe request. The connection's limit of topics allows those in taken, but not those in
 // refused.
 func (c *streamConn) admit(ch channel, ids []string) (taken, refused []string) {
 	room := c.v.stream.limits.topics - len(c.subs)

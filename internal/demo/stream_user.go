@@ -6,7 +6,7 @@ package demo
 // walletStream is the last sent state of a wallet. The last sent states of its positions and orders are in position.shown and
 // order.shown.
 type walletStream struct {
-	records uint64      // number of records already sent, including those that fold has removed
+	records uint64      // number of records already sent, including those that wallet.fold has removed
 	ended   []*order    // orders that ended since the last frame
 	closed  []*position // positions closed since the last frame
 	balance shownBalance

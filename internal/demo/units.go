@@ -59,7 +59,8 @@ func appendFixed(b []byte, n int64, scale int) []byte {
 	return b
 }
 
-// parseFixed reads a plain decimal number (no exponent) that has at most scale decimals.
+// parseFixed returns s times 10^scale. It returns false if s is not a plain decimal number (no exponent), has more than scale
+// decimals or is too long.
 func parseFixed(s string, scale int) (int64, bool) {
 	whole, fraction, _ := strings.Cut(s, ".")
 	if whole == "" || len(fraction) > scale || len(whole) > 12 || whole[0] == '+' {

@@ -29,9 +29,9 @@ func newPools(u *universe) *pools {
 	return p
 }
 
-// choose returns count different tokens: most from open binary markets, some from categorical markets and some from ended markets.
-// If a pool is too small, the other pools supply the rest. choose returns fewer tokens if all pools together are too small. It
-// skips the tokens in taken, and adds the chosen tokens to taken.
+// choose returns different tokens: most from open binary markets, some from categorical markets and some from ended markets. If a
+// pool is too small, the other pools supply the rest. The result has count tokens, or fewer if all pools together are too small.
+// choose skips the tokens in taken, and adds the chosen tokens to taken.
 func (p *pools) choose(count int, taken map[*token]bool, r *rng) []*token {
 	var chosen []*token
 	take := func(pool []*token, quota int) {
@@ -68,9 +68,9 @@ const (
 	roundTrips = 60  // number of positions that the wallet has closed
 )
 
-// newWallet makes the wallet of an address with count positions. If trader is true, its orders are near the present prices, so
-// that they fill. If trader is false, the market never reaches the prices of its orders. Such a wallet depends only on the seed,
-// the address and the time at which the venue opened.
+// newWallet makes the wallet of an address. The wallet has count positions, or fewer if there are too few tokens. If trader is
+// true, its orders are near the present prices, so that they fill. If trader is false, the market never reaches the prices of its
+// orders. Such a wallet depends only on the seed, the address and the time at which the venue opened.
 func (v *Venue) newWallet(address string, count int, trader bool) *wallet {
 	w := &wallet{address: address, seed: hashString(v.config.Seed, address), changedAt: v.opened}
 	b := walletBuilder{w: w, r: rng(w.seed), opened: v.opened}
@@ -107,7 +107,7 @@ func (b *walletBuilder) lot() Size {
 	return size
 }
 
-// times returns count random instants at which the token could be traded, oldest first.
+// times returns random instants at which the token could be traded, oldest first. count is their number.
 func (b *walletBuilder) times(t *token, count int) []millis {
 	from, until := max(t.market.startAt, b.opened-walletAge), b.opened-quietTime
 	if closedAt := t.market.born.closedAt; closedAt > 0 {
@@ -160,8 +160,8 @@ func (b *walletBuilder) roundTrip(t *token) {
 	b.record(at[1], t, true, t.market.priceAt(t.outcome, at[1]), size)
 }
 
-// placeOrders adds up to count orders, alternately to buy and to sell, each on a different held token. Some orders are partly
-// filled.
+// placeOrders adds orders on different held tokens of open markets, alternately to buy and to sell. It adds at most count orders.
+// Some of them are partly filled.
 func (b *walletBuilder) placeOrders(count int, trader bool) {
 	for _, p := range b.w.positions {
 		p.usual = p.size

@@ -22,7 +22,7 @@ type walletCache struct {
 	mu     sync.Mutex
 	recent list.List // of *wallet, the most recently used first
 	byAddr map[string]*list.Element
-	kept   int // wallets that have traded
+	kept   int // number of wallets that may trade
 }
 
 // find returns a cached wallet, or nil. If pin is true, it pins the wallet, so that add does not evict the wallet.
@@ -41,7 +41,8 @@ func (c *walletCache) find(address string, pin bool) *wallet {
 	return w
 }
 
-// add caches a wallet. If there are more than maxDerived, it evicts the least recently used wallets that are not pinned or kept.
+// add caches a wallet. If there are more than maxDerived wallets, it evicts the least recently used ones that are not pinned or
+// kept.
 func (c *walletCache) add(w *wallet) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

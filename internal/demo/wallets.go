@@ -81,7 +81,7 @@ type wallet struct {
 	positions []*position // in the order in which they were opened
 	orders    []*order    // oldest first
 	records   []record    // oldest first
-	dropped   uint64      // number of records that fold has removed, minus the number that fold has added
+	dropped   uint64      // index of records[0] among all records that the wallet ever had; wallet.fold increases it
 	numbers   uint64      // last number that a position or order got
 	cash      Money
 	changedAt millis
