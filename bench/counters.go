@@ -96,8 +96,9 @@ func (c counters) sum(metric string, labels ...string) (n float64) {
 	return n
 }
 
-// hits returns the fraction of the requests between the readings before and c that the response cache answered. It returns 0 if
-// there were no such requests or the server has no metrics of a response cache.
+// hits returns the fraction of the requests that the response cache answered between two readings of the metrics. The parameter
+// before is the first reading, and c is the second. hits returns 0 if there were no such requests or the server has no metrics of
+// a response cache.
 func (c counters) hits(before counters) float64 {
 	all := c.sum(metricResponses) - before.sum(metricResponses)
 	if all == 0 {
@@ -107,8 +108,8 @@ func (c counters) hits(before counters) float64 {
 	return (c.sum(metricResponses, hit) - before.sum(metricResponses, hit)) / all
 }
 
-// executed returns the number of operations that the server executed between the readings before and c. With a response cache, the
-// server executes only the misses. executed returns 0 if the server has no metrics.
+// executed returns the number of operations that the server executed between the same two readings as in hits. With a response
+// cache, the server executes only the misses. executed returns 0 if the server has no metrics.
 func (c counters) executed(before counters) float64 {
 	if c.sum(metricResponses) > before.sum(metricResponses) {
 		const miss = `verdict="miss"`

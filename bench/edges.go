@@ -193,7 +193,7 @@ func atRest(ctx context.Context, b *builds, o options) (string, error) {
 }
 
 // contributors returns a table of the ten parts of a program with the most code and constants; see moduleOf. It attributes the
-// remainder of size to variables and to tables that the linker adds, such as the tables of functions and lines.
+// remainder of the program's size to variables and to tables that the linker adds, such as the tables of functions and lines.
 func contributors(ctx context.Context, program string, size int64) (string, error) {
 	text, err := exec.CommandContext(ctx, "go", "tool", "nm", "-size", program).Output()
 	if err != nil {

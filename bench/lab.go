@@ -224,7 +224,7 @@ const (
 	// to the stream after it has received several requests for the tokens. Warm-up runs repeat until the server keeps up with
 	// the venue.
 	settling    = 500 * time.Millisecond
-	keepsUp     = 250 * time.Millisecond // the warm-up ends when no price in a response is older
+	keepsUp     = 250 * time.Millisecond // the warm-up ends when no price in a response is older than this
 	maxSettling = 10 * time.Second       // maximum duration of the warm-up
 )
 

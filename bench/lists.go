@@ -17,8 +17,8 @@ const (
 )
 
 // subscribeLists has n clients subscribe to different lists of tokens at oddsgraph, and n clients listen to the program broadcast.
-// In each round the prices of some tokens move once. Afterwards broadcast sends about as many messages to its clients. These
-// messages are copies of one message from oddsgraph, with different prices.
+// In each round the prices of some tokens move once. Afterwards broadcast sends its clients about as many messages as oddsgraph
+// sent. These are copies of one message from oddsgraph, with different prices.
 func subscribeLists(ctx context.Context, b *builds, o options, n int) (*crowd, error) {
 	t, err := newTheatre(ctx, b, o)
 	defer t.stop()

@@ -164,7 +164,7 @@ type task struct {
 	keep func(n int, answer []byte) error
 }
 
-// run has one client per connection do a task. Each client waits for a response before it sends its next request. A client
+// run does a task with one client per connection. Each client waits for a response before it sends its next request. A client
 // stops at a wrong response, and run then returns an error.
 func run(ctx context.Context, connections []*connection, t task) (*load, error) {
 	var (

@@ -92,8 +92,8 @@ func fixed(literal string) (int, error) {
 	return int(math.Round(f * 10_000)), err
 }
 
-// start starts to move the prices. They move until ctx ends or the function still is called. still waits until the prices have
-// stopped, and may be called several times.
+// start starts to move the prices. They move until ctx ends or the returned function is called. That function waits until the
+// prices have stopped, and may be called several times.
 func (m *mover) start(ctx context.Context) (still func() error) {
 	ctx, cancel := context.WithCancel(ctx)
 	ended := make(chan error, 1)
@@ -154,7 +154,7 @@ func (m *mover) note(token string, price int) {
 	}
 }
 
-// judge checks a response and records its age. It fails if the response is older than patience, or has a price or book that the
+// judge checks a response and records its age. It fails if the response is older than m.patience, or has a price or book that the
 // venue did not have recently.
 func (m *mover) judge(answer []byte, sent time.Time) error {
 	var data any

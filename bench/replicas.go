@@ -154,7 +154,8 @@ func startFleet(ctx context.Context, b *builds, o options, v venue, n int, share
 		if err := tool.OpenLedger(v.url, f.redis.Run); err != nil {
 			return nil, err
 		}
-		// The ledger counts calls only if the venue has a limit. The processors may be busy, so the timeout is longer than the default.
+		// The replicas' shared ledger counts calls only if the venue has a limit. The processors may be busy, so the timeout is
+		// longer than the default.
 		flags = append(flags, "--venue-public-per-minute=1000000", "--shared-url="+f.redis.URL(), "--shared-timeout=1s", "--shared-replicas="+strconv.Itoa(n))
 	}
 	for i := range n {

@@ -189,8 +189,8 @@ func freeAddresses(n int) (out []string, err error) {
 }
 
 // environment returns the environment variables of the measured programs. All programs have the same GOGC, so that no server may
-// leave more garbage on its heap than another. If the environment of bench does not set GOGC, it is 400, which suits servers with
-// small live heaps.
+// leave more garbage on its heap than another. If the environment of bench does not set GOGC, the programs get 400, which suits
+// servers with small live heaps.
 func environment(more ...string) []string {
 	env := append([]string{"GOGC=400"}, more...) // a later variable overrides an earlier variable with the same name
 	for _, v := range os.Environ() {

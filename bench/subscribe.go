@@ -37,8 +37,8 @@ type delivering struct {
 
 // delivery is one round. deliveries is the number of messages that arrived, share is that number divided by the number of expected
 // messages. load is the server's CPU time divided by the duration of the round. cpu is the CPU time of the server per message,
-// clientCPU that of the subscribers, in nanoseconds. allocs is the number of allocations per message. p50 and p99 are the
-// nanoseconds from the cause of an event to the arrival of its message. resident is in bytes.
+// clientCPU that of the subscribers, in nanoseconds. allocs is the number of allocations per message. p50 and p99 are percentiles
+// of the nanoseconds from the cause of an event to the arrival of its message. resident is the server's resident memory in bytes.
 type delivery struct{ deliveries, share, load, cpu, allocs, clientCPU, p50, p99, resident float64 }
 
 // audience is a server and the separate process of its subscribers.

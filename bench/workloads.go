@@ -57,7 +57,8 @@ type question struct {
 	address, credentials string
 	market               string
 	tokens               []string
-	// fails is true if the response must have one error. besides is true if the request has the additional failing field.
+	// fails is true if the response must have one error. besides is true if the request has failingField in addition to its own
+	// fields.
 	fails, besides bool
 }
 

@@ -144,7 +144,7 @@ type (
 	}
 )
 
-// fixed reads a JSON number as an integer with scale decimals.
+// fixed returns a JSON number times 10^scale.
 func fixed(t *testing.T, n json.Number, scale int) int64 {
 	t.Helper()
 	x, ok := parseFixed(n.String(), scale)

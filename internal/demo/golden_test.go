@@ -144,7 +144,7 @@ func TestGolden(t *testing.T) {
 	}
 }
 
-// write writes a golden file. The numbers and the order of the body stay unchanged.
+// write writes a golden file. It keeps the numbers of the body as they are, and the order of its members.
 func write(t *testing.T, path string, g golden) {
 	t.Helper()
 	var out bytes.Buffer

@@ -228,7 +228,7 @@ func number(t testing.TB, f object, name string) uint64 {
 	return u
 }
 
-// bookCopy is a client's copy of a book. It maps prices to sizes, as the texts in the frames.
+// bookCopy is a client's copy of a book. It maps prices to sizes. Both are the texts in the frames.
 type bookCopy struct {
 	seq        uint64
 	bids, asks map[string]string

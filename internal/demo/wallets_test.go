@@ -148,8 +148,8 @@ func TestWalletsAddUp(t *testing.T) {
 	}
 }
 
-// TestAccountsTrade checks that Step lets the demo accounts trade and keeps the number of their positions and orders. A derived
-// wallet without a subscriber must not trade.
+// TestAccountsTrade checks that Venue.Step lets the demo accounts trade and keeps the numbers of their positions and orders. A
+// derived wallet without a subscriber must not trade.
 func TestAccountsTrade(t *testing.T) {
 	v := New(Config{Markets: 300, Clock: newClock(), Seed: 9})
 	derived, _ := parseAddress(other)
