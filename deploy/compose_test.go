@@ -91,8 +91,8 @@ func readCompose(t testing.TB, path string) (c composeFile) {
 	return c
 }
 
-// variables returns the environment of a service that runs this image: the variables of the image and of the compose file. It uses
-// the compose file's defaults for variables that a shell could set.
+// variables returns the environment of a service that runs the image of the Dockerfile. It contains the variables of the image and
+// of the compose file. For variables that a shell could set, it has the compose file's defaults.
 func (s composeService) variables(t testing.TB) map[string]string {
 	t.Helper()
 	image := dockerfile(t)

@@ -112,7 +112,7 @@ func owner(dir string) string {
 	return dir
 }
 
-// TestArchitecture checks that brokenArrows reports no import of the module's files, except test files.
+// TestArchitecture checks that brokenArrows reports no import of the module's files. It skips test files.
 func TestArchitecture(t *testing.T) {
 	imports := map[string][]string{}
 	err := filepath.WalkDir(root, func(file string, d fs.DirEntry, err error) error {

@@ -16,7 +16,7 @@ import (
 // The maximum number of lines of each kind of file and of a function, and the maximum number of packages directly in internal.
 const maxServer, maxFile, maxTestFile, maxFunction, maxInternal = 150, 400, 600, 60, 9
 
-// productFiles returns the Go files that match accepts and that are not generated, with their text.
+// productFiles returns the Go files for which the function match returns true, with their text. It omits generated files.
 func productFiles(t *testing.T, match func(name string) bool) map[string][]byte {
 	t.Helper()
 	files := map[string][]byte{}
@@ -45,7 +45,7 @@ func productFiles(t *testing.T, match func(name string) bool) map[string][]byte 
 	return files
 }
 
-// TestSizes checks that no file is longer than its limit, and no function outside test files.
+// TestSizes checks that no file is longer than its limit, and that no function outside test files is longer than maxFunction.
 func TestSizes(t *testing.T) {
 	check := func(what string, lines, most int) {
 		if lines > most {

@@ -135,7 +135,7 @@ func (v *venue) log() []request {
 	return slices.Clone(v.requests)
 }
 
-// most returns the greatest number of calls in any minute, and how many were refused.
+// most returns the greatest number of calls in any minute, and how many of all calls were refused.
 func (v *venue) most() (most, refused int) {
 	calls := v.log()
 	slices.SortFunc(calls, func(a, b request) int { return a.at.Compare(b.at) })
@@ -159,7 +159,7 @@ type replica struct {
 	ended      chan struct{}
 }
 
-// logs is the log of a replica.
+// logs is the log of a replica or of HAProxy.
 type logs struct {
 	mu    sync.Mutex
 	text  bytes.Buffer

@@ -235,7 +235,7 @@ func (w *watchers) behind() (n int) {
 	for _, readers := range w.of {
 		for _, f := range readers {
 			b, _ := w.venue.demo.Book(f.token)
-			if e := f.last(); e.stale || e.book != side(b.Bids)+"|"+side(b.Asks) { // a change of deeper levels causes no event
+			if e := f.last(); e.stale || e.book != side(b.Bids)+"|"+side(b.Asks) { // a change below the compared levels causes no event
 				n++
 			}
 		}
