@@ -106,7 +106,7 @@ func (v *Venue) move(t *token, price int, now millis) {
 	}
 }
 
-// moved assigns sequence numbers to changes of an instrument and streams them. book and price tell whether each of these changed.
+// moved assigns sequence numbers to changes of an instrument and streams them. The parameters book and price tell what changed.
 func (v *Venue) moved(t *token, book, price bool, now millis) {
 	in := t.instrument
 	if book {
