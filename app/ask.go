@@ -133,7 +133,7 @@ func (q *inquiry) rest(ctx context.Context) []*market.Market {
 	return found
 }
 
-// events requests a search for events and the venue's categories. If id is not empty, it also requests the event with this id.
+// events searches for events, and requests the list of categories. If id is not empty, it also requests the event with this id.
 func (q *inquiry) events(ctx context.Context, search queries.Search, id string) {
 	q.request(reqctx.EndpointEventSearch, "events", func() (string, error) {
 		page, err := q.client.SearchEvents(ctx, search)
@@ -169,8 +169,8 @@ func (q *inquiry) request(e reqctx.Endpoint, kind string, call func() (string, e
 	q.read(kind, call)
 }
 
-// read runs the function call. It prints the text and the error that the function returns, and the parts of responses that could
-// not be read.
+// read calls its parameter call. It prints the text and the error that call returns, and the parts of responses that could not be
+// read.
 func (q *inquiry) read(kind string, call func() (string, error)) {
 	text, err := call()
 	if err != nil {

@@ -88,7 +88,8 @@ func awaitVenue(ctx context.Context) error {
 	return nil
 }
 
-// stats returns how many operations of both limiters are running, and how many are waiting.
+// stats returns two sums over both limiters: running is the number of operations that hold a place, and waiting is the number of
+// operations that are queued for a place. An operation that waits for the venue holds a place.
 func (l limiters) stats() (running, waiting int) {
 	running, waiting = l.executing.stats()
 	away, more := l.waiting.stats()

@@ -154,7 +154,8 @@ func (s *Store) Subject(subject string) (*Account, bool) {
 }
 
 // OnRevoke registers f. Run and Reload call f for every account that is revoked, and wait for f. Before they call f, the account's
-// sessions have ended, and Lookup no longer finds the account. Another account may have the same credentials.
+// sessions have ended, and Lookup no longer finds the account. Another valid account may have the same credentials, so f must
+// tolerate that the credentials are still in use.
 func (s *Store) OnRevoke(f func(*Account)) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

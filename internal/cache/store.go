@@ -29,7 +29,7 @@ const (
 	short, scarce = 0.25, 0.5
 	// pollInterval is the least time in nanoseconds between two reports to the Watcher that a streamed entry was read.
 	pollInterval = int64(time.Second)
-	// The constant never is later than any time.
+	// never is a time, in Unix nanoseconds, after all others.
 	never = math.MaxInt64
 )
 
@@ -76,9 +76,9 @@ type store[K comparable, T any] struct {
 	asOf func(*T) time.Time
 	// older reports whether a is an older state than b. It is nil if streamed values have no order, or if the kind is not streamed.
 	older func(a, b *T) bool
-	// recordPoll tells the Watcher which keys with a value were read. The parameter demand is the number of the poll; see
-	// Watcher.RecordPoll. recordPoll must not retain keys. It may be nil.
-	recordPoll func(demand uint64, caller string, keys []K)
+	// recordPoll tells the Watcher which keys with a value were read. poll identifies the poll to which the read belongs; 0 means
+	// that each call is a separate poll. recordPoll must not retain keys. It may be nil.
+	recordPoll func(poll uint64, caller string, keys []K)
 	// requestStream asks the Streamer to stream missing keys; it may be nil.
 	requestStream func(caller string, keys []K)
 	// queries returns all canonical keys that share a slot. If queries is nil, the slot is the only canonical key.

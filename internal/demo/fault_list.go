@@ -7,8 +7,9 @@ import (
 )
 
 type faultList struct {
-	// The field any is true if there are rules for responses. The field streaming is true if there are rules for frames. While a
-	// field is false, these responses or frames need not take the lock.
+	// The field any is true if there are rules for responses. The field streaming is true if there are rules for frames. While any
+	// is false, the code that answers a request does not lock mu. While streaming is false, the code that sends a frame does not
+	// lock mu.
 	any, streaming atomic.Bool
 
 	mu    sync.Mutex

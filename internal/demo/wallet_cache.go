@@ -66,7 +66,8 @@ func (c *walletCache) unpin(w *wallet) {
 	w.pins--
 }
 
-// keep protects a wallet from eviction, for at most maxGuests wallets. It reports whether the wallet is protected and so may trade.
+// keep protects a wallet from eviction, unless maxGuests other wallets are already protected. It reports whether the wallet is
+// protected and so may trade.
 func (c *walletCache) keep(w *wallet) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -28,8 +28,9 @@ const (
 	maxReadDelay = 2 * time.Minute
 	// minRenewal is the minimum delay after a read that returned a state from before the topic began to buffer changes.
 	minRenewal = time.Second
-	// The feed compares the venue's timestamps of REST responses and of the stream only for maxSkew. After that, a wrong timestamp no
-	// longer blocks the changes or the state of a topic.
+	// A message that arrives maxSkew or more after a REST response is not dropped because of its venue timestamp. The same applies
+	// to a REST response that arrives maxSkew or more after the topic's state. So a wrong timestamp does not block a topic for
+	// long.
 	maxSkew = time.Minute
 )
 
@@ -206,7 +207,7 @@ type base struct {
 // includes reports whether the state already contains the change in a message. It compares, in this order:
 //   - the sequence numbers, if both are of the same epoch
 //   - the venue's times; a message with the same time as the state counts as newer
-//   - the arrival of the message with the start of the read; this needs a state or a message without a sequence number
+//   - the arrival of the message and the start of the read, but only if the state or the message has no sequence number
 func (b *base) includes(m *messages.Message) bool {
 	switch {
 	case b.seq != 0 && m.Seq != 0 && b.epoch == m.Epoch:
@@ -214,7 +215,8 @@ func (b *base) includes(m *messages.Message) bool {
 	case !b.at.IsZero() && !m.Time.IsZero():
 		return m.Time.Before(b.at)
 	default:
-		return m.ReceivedAt.Before(b.began) && (b.seq == 0 || m.Seq == 0) // numbers of different epochs cannot be compared
+		// If both have sequence numbers, their epochs differ. Then the message counts as newer.
+		return m.ReceivedAt.Before(b.began) && (b.seq == 0 || m.Seq == 0)
 	}
 }
 

@@ -97,7 +97,8 @@ func (f *Feed) NewReader() *Reader {
 
 // Watch watches a topic until the watch or the reader is closed. c contains the credentials of a user topic. If the topic's state
 // is known or live, Watch signals the reader at once. Watch fails with RATE_LIMITED if the stream or the caller cannot have more
-// topics. A watch ends with RATE_LIMITED if other callers need the topic. After both errors, the client can poll instead.
+// topics. A watch of a price or book may end with RATE_LIMITED if its caller has more topics than its share, and the room is needed
+// for another topic. After either error, the client can poll instead.
 func (r *Reader) Watch(key messages.Topic, c *market.Credentials) (*Watch, error) {
 	w, err := r.feed.watch(key, c, r)
 	if err == nil {
@@ -149,7 +150,7 @@ func (r *Reader) markChanged(w *Watch) {
 type Watch struct {
 	topic  *topic
 	reader *Reader
-	owner  *Reader // the topic may count for the caller of this reader (see shares); may be nil
+	owner  *Reader // the reader that opened the watch, or nil; the topic may count for its caller, see shares
 	closed bool    // only the reader's goroutine uses this field
 	queued bool    // Reader.changed contains the watch; Reader.mu protects this field
 

@@ -72,7 +72,8 @@ type Budget struct {
 	admitted, refused uint64
 }
 
-// maxHeld bounds the size of Budget.heldUntil. Under usual limits, a process makes fewer than maxHeld calls within patience.
+// maxHeld bounds the size of Budget.heldUntil. Each entry applies for at most the duration of the constant patience. Under usual
+// limits, a process makes fewer than maxHeld calls in this duration.
 const maxHeld = 1024
 
 // New returns a budget whose windows are empty. Inherit adds the calls of earlier processes.
@@ -219,8 +220,8 @@ type Status struct {
 	// Limit is the number of public calls that are presently allowed in any 60 seconds. Left is the number of calls that can be made
 	// now.
 	Limit, Left int
-	// ThrottledUntil is the earliest time at which the next public call can be sent. If a call can be sent at once, it is the zero
-	// time. If the venue refuses calls to a family for longer, it is the time at which the venue accepts them again.
+	// ThrottledUntil is the earliest time at which a public call can be sent, or the zero time if one can be sent at once. If the
+	// venue refuses calls to a family until a later time, ThrottledUntil is that later time.
 	ThrottledUntil time.Time
 	// Throttled is the total time since the start for which public calls were blocked after a 429. It includes the time for which
 	// processes that share the limit made no calls because the venue reported too few remaining calls.

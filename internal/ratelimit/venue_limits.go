@@ -27,8 +27,8 @@ func (w *window) observe(limit, remaining int, reset, now time.Time) {
 		w.settleCold(limit, remaining, reset, now)
 	default:
 		w.probe = time.Time{}
-		// The venue has counted the foreign calls, but this window does not contain them. While calls are in flight, foreign may be too
-		// small, because the window already contains these calls.
+		// foreign is the number of calls that the venue has counted but that this window does not contain. While calls are in
+		// flight, foreign may be too small: the window already contains these calls, but the venue may not have counted them yet.
 		w.foreign = max(limit-remaining-w.used(), 0)
 		w.foreignUntil = now.Add(w.span)
 		if !reset.IsZero() && reset.Before(w.foreignUntil) {
@@ -39,9 +39,9 @@ func (w *window) observe(limit, remaining int, reset, now time.Time) {
 	w.settle(now)
 }
 
-// throttle blocks the window because the venue has answered 429. The block ends at the time until, but lasts at most for the
-// duration patience. The venue allows fewer calls than expected. So throttle also lowers the limit by a tenth, if the window is not
-// blocked yet. Two spans after the last 429, expire begins to halve this cut once in each span.
+// throttle blocks the window because the venue has answered 429. The window is blocked until the time in the parameter until, but
+// for at most the duration of the constant patience. The venue allows fewer calls than expected. So throttle also lowers the limit
+// by a tenth, if the window is not blocked yet. Two spans after the last 429, expire begins to halve this cut once in each span.
 func (w *window) throttle(until, now time.Time) {
 	w.expire(now)
 	if !w.throttled.After(now) {

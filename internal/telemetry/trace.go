@@ -97,8 +97,9 @@ func tracesWanted() (bool, error) {
 
 // Close sends the remaining spans until ctx ends. It returns nil if the deadline of ctx has passed before all spans were sent.
 func (t *Tracer) Close(ctx context.Context) error {
+	// An expired deadline is no error here: the tracer logs failures to send, for example if it cannot reach the collector.
 	if err := t.provider.Shutdown(ctx); err != nil && !errors.Is(err, context.DeadlineExceeded) {
-		return err // the tracer has already logged that the collector is not reachable
+		return err
 	}
 	return nil
 }

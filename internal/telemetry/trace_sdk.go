@@ -20,7 +20,7 @@ type otelErrorHandler struct {
 
 	mu     sync.Mutex
 	opened bool
-	// variables are the beginnings of the names of the variables that OpenTelemetry reads now.
+	// variables contains prefixes. OpenTelemetry is now reading the environment variables whose names have one of these prefixes.
 	variables []string
 	wrong     []string
 }
@@ -33,7 +33,7 @@ func listenToSDK(log *slog.Logger) *otelErrorHandler {
 	return e
 }
 
-// reading sets the beginnings of the names of the variables that OpenTelemetry reads next.
+// reading sets the name prefixes of the environment variables that OpenTelemetry reads next.
 func (e *otelErrorHandler) reading(variables ...string) {
 	e.mu.Lock()
 	defer e.mu.Unlock()

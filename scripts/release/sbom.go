@@ -13,7 +13,8 @@ import (
 	cdx "github.com/CycloneDX/cyclonedx-go"
 )
 
-// writeSBOM writes an SBOM with Go, the modules in the build information of the programs, and the npm packages in the pages.
+// writeSBOM writes an SBOM. Its components are Go's standard library, the modules in the build information of the programs, and the
+// npm packages in the pages.
 func writeSBOM(name, version string, programs []string) (err error) {
 	components, err := npmPackages("web/dist/packages.json")
 	if err != nil {

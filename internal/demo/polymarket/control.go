@@ -34,8 +34,8 @@ type Behaviour struct {
 	IgnoreFilters bool `json:"ignoreFilters"`
 	// ShuffledIDs answers requests for several ids in another order.
 	ShuffledIDs bool `json:"shuffledIds"`
-	// DefaultHalf answers a last trade of 0.5 with an empty side for tokens that never traded. If it is false, answers omit these
-	// tokens.
+	// DefaultHalf reports a last trade with the price 0.5 and the side "" for a token that has never traded. If it is false,
+	// answers omit this token.
 	DefaultHalf bool `json:"defaultHalf"`
 	// SwapPriceSides lets /prices answer the best ask for BUY and the best bid for SELL, instead of the reverse.
 	SwapPriceSides bool `json:"swapPriceSides"`
@@ -127,8 +127,8 @@ func (v *Venue) Reset() {
 	v.opened, v.behaviour = 0, Documented()
 }
 
-// controlPrefix is the path prefix of the control endpoints. They are the control endpoints of the demo venue, but also accept
-// identifiers of the simulator. Only the following endpoints differ:
+// controlPrefix is the path prefix of control requests. The simulator passes most of them to the demo venue, after it has replaced
+// its own identifiers by those of the demo venue. It answers only the following control requests itself:
 //
 //	GET  /__control/stats   the [Stats]
 //	POST /__control/reset   see [Venue.Reset]

@@ -74,9 +74,9 @@ func (p *pass) readDemand(ctx context.Context, shards []int) {
 	}
 }
 
-// syncHolds first removes the topics that no replica wants any more from Relay.remote, and the topics of shards that this replica
-// does not own. It opens a Hold for each of the other topics and closes all other Holds. If the feed has closed a topic or has no
-// room for it, syncHolds forgets the topic.
+// syncHolds removes two kinds of topics from Relay.remote: topics that no replica wants any more, and topics of shards that this
+// replica does not own. Then it opens and closes Holds, so that each topic that remains in Relay.remote has a Hold, and no other
+// topic has one. If the feed has closed a topic or has no room for it, syncHolds forgets the topic.
 func (p *pass) syncHolds(now time.Time) {
 	open := make(map[messages.Topic]bool)
 	p.mu.Lock()

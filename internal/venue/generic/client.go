@@ -36,7 +36,7 @@ type Client struct {
 	*rest.Client
 	cfg Config
 
-	// traits contains what the client has learned about the list of each endpoint.
+	// traits contains, for each endpoint, what the client has learned about the list that the venue returns, such as its paging.
 	traits [reqctx.Endpoints]listTraits
 
 	urlLimits [reqctx.Endpoints]urlLimit

@@ -172,9 +172,10 @@ func (c *codec) unsubscribe(r *stream.Request) [][]byte {
 	return c.removeUnwanted(r.Rid)
 }
 
-// removeUnwanted removes the markets without wanted topics from their subscriptions. A market without a confirmed subscription
-// stays until a call after the confirmation. If a subscription has no markets, removeUnwanted ends the subscription, because on a
-// subscription without markets Kalshi would send all markets of the venue.
+// removeUnwanted removes the markets without wanted topics from their subscriptions. If the venue has not confirmed the
+// subscription of a market yet, the market stays. The first call of removeUnwanted after the confirmation removes it. If a
+// subscription has no markets, removeUnwanted ends the subscription, because on a subscription without markets Kalshi would send
+// all markets of the venue.
 func (c *codec) removeUnwanted(rid string) (out [][]byte) {
 	unwanted := make(map[uint64][]subject)
 	for sub, state := range c.subjects {
@@ -213,8 +214,9 @@ func (c *codec) carries(sid uint64) bool {
 	return false
 }
 
-// resync requests the current state of a topic. After a gap, all books of the subscription are lost. So the first resync requests
-// all these books with one command. If the subscription of the topic has ended, resync subscribes the topic again.
+// resync requests the current state of a topic. After a gap, all books of the subscription are lost. So the first call of resync
+// after the gap requests all lost books of the subscription, with at most maxCommandTicker books in a command. It skips books that
+// were requested less than snapshotWithin ago. If the subscription of the topic has ended, resync subscribes the topic again.
 func (c *codec) resync(r *stream.Request, now time.Time) [][]byte {
 	sub, _, ok := subjectOf(r.Topics[0])
 	state := c.subjects[sub]

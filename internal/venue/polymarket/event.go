@@ -28,7 +28,7 @@ var (
 type marketRow struct {
 	row    *wire.Row
 	market *market.Market
-	// undecided is the second result of readMarket.
+	// undecided reports that the market is closed but its row does not state the result; see readMarket.
 	undecided bool
 }
 

@@ -163,9 +163,8 @@ func (d *Driver) readFound(payload wire.Value, q queries.Search) (*queries.Event
 	return page, nil
 }
 
-// checkEventOrder checks that the events are sorted by the requested field. It skips events without this field. If at least two
-// pairs of neighbouring events, and more than 1/rest.OutOfOrderShare of all pairs, are out of order, Gamma has ignored the sort, and
-// checkEventOrder returns an error.
+// checkEventOrder returns an error if more than 1/rest.OutOfOrderShare of the neighbouring pairs are out of order. Gamma has then
+// probably ignored the sort. A single pair never causes the error. checkEventOrder skips events without the requested field.
 func checkEventOrder(payload wire.Value, order string, direction queries.Direction) error {
 	list, _ := readEvents(payload)
 	field, pairs, wrong := wire.NewField(order), 0, 0

@@ -14,8 +14,8 @@ import (
 // maxMessage is the greatest length in bytes of a venue's text in a log line.
 const maxMessage = 200
 
-// minRedacted is the length in bytes of the shortest values from a client of the graph that are redacted. Shorter values occur in
-// any text by chance.
+// minRedacted is the minimum length in bytes of a redacted value, for values that a GraphQL client has chosen. Shorter values occur
+// in any text by chance.
 const minRedacted = 8
 
 // newRedactor returns a function that removes the credentials, and the values from clientValues, from a text of the venue. The
@@ -43,8 +43,8 @@ func newRedactor(credentials *market.Credentials, rq *Request) func(string) stri
 	}
 }
 
-// minRedactedName is the length in bytes of the shortest names of members of the credentials that are redacted. The length includes
-// the quotes. A shorter name, for example passphrase, usually describes the value and is not secret.
+// minRedactedName is the minimum length in bytes of a redacted member name, with its quotes. The credentials are a JSON object, and
+// its shorter names are not redacted. A shorter name, for example passphrase, usually describes the value and is not secret.
 const minRedactedName = 20
 
 // secretsOf returns every spelling of the credentials that a venue could echo, the longest first. The result includes the whole
@@ -83,9 +83,9 @@ func secretsOf(credentials *market.Credentials) []string {
 // ownParameters are the parameters whose values are not redacted: addresses, numbers, times, and words from a fixed set.
 var ownParameters = []string{"address", "depth", "endDate", "endsAfter", "endsBefore", "from", "limit", "offset", "order", "sort", "startDate", "status", "to", "type"}
 
-// clientValues returns, in every spelling, the values in the query of a request that the client of the graph has chosen. It leaves
-// out the values of ownParameters and values shorter than minRedacted. It does not read Request.Body, which contains only ids and
-// times of public data.
+// clientValues returns the values that a GraphQL client has chosen, from the URL query of a call to the venue. It returns every
+// spelling of each value. It leaves out the values of ownParameters and values shorter than minRedacted. It does not read
+// Request.Body, which contains only ids and times of public data.
 func clientValues(rq *Request) (words []string) {
 	values, _ := url.ParseQuery(rq.Query.String()) // the query is valid, because this package has built it
 	for name, value := range values {
