@@ -29,7 +29,8 @@ func (t *tape) Write(b []byte) (int, error) {
 func (*tape) SetWriteDeadline(time.Time) error { return nil }
 func (*tape) SetReadDeadline(time.Time) error  { return nil }
 
-// TestKeepAlive checks that an event stream sends a comment at once and then every 15 seconds, even after an event.
+// TestKeepAlive checks that an event stream sends a comment at once and then every 15 seconds. An event does not restart the 15
+// seconds.
 func TestKeepAlive(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		cfg := testConfig(t)

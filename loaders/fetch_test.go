@@ -15,8 +15,8 @@ import (
 	"oddsgraph/internal/market/reqctx"
 )
 
-// TestFetchDoesNotWaitForTheSlowest checks that Fetch returns shortly after the first value. For kinds with one call for each key,
-// it must wait for more values, up to half of the time that ctx has left.
+// TestFetchDoesNotWaitForTheSlowest checks that Fetch returns shortly after the first value. If some but not all values of a kind
+// with one call for each key have arrived, Fetch must wait longer: up to half of the time that ctx has left.
 func TestFetchDoesNotWaitForTheSlowest(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		release := make(chan struct{}, 1)
@@ -39,9 +39,9 @@ func TestFetchDoesNotWaitForTheSlowest(t *testing.T) {
 		ctx, set, _ := With(ctx, Sources{Events: events, Prices: prices()})
 		defer set.Done()
 		start := time.Now()
-		// pass reads the events with the given ids, and a price. The missing keys must be those in the parameter pending. After that,
-		// pass calls Fetch. The parameter then is the expected time from start to the return of Fetch.
-		pass := func(then time.Duration, pending string, ids ...string) {
+		// pass reads the events with the given ids, and a price. The missing keys must be those in the parameter pending. After
+		// that, pass calls Fetch. returns is the expected time from start to the return of Fetch.
+		pass := func(returns time.Duration, pending string, ids ...string) {
 			t.Helper()
 			got := ""
 			for _, id := range ids {
@@ -55,8 +55,8 @@ func TestFetchDoesNotWaitForTheSlowest(t *testing.T) {
 			if got != pending {
 				t.Errorf("pending: %q, want %q", got, pending)
 			}
-			if err := set.Fetch(ctx); err != nil || time.Since(start) != then {
-				t.Errorf("Fetch returned %v after %s, want it after %s", err, time.Since(start), then)
+			if err := set.Fetch(ctx); err != nil || time.Since(start) != returns {
+				t.Errorf("Fetch returned %v after %s, want it after %s", err, time.Since(start), returns)
 			}
 		}
 		time.Sleep(time.Second / 2) // makes this the duration of the first pass
@@ -377,7 +377,7 @@ func TestFromPanicsWithoutASet(t *testing.T) {
 func TestTooManyCalls(t *testing.T) {
 	s, events := prices("hit", "known"), &source[market.EventRef, market.Event]{}
 	set, _ := with(t, Sources{Prices: s, Events: events, MaxCalls: 3})
-	getMany(set, "hit", "a", "b", "c") // three missing keys need two calls, because two keys share a call
+	getMany(set, "hit", "a", "b", "c") // a, b and c are missing: two calls, because a call has at most two keys
 	if err := set.Fetch(t.Context()); err != nil || set.Calls() != 2 {
 		t.Fatalf("%v after %d calls", err, set.Calls())
 	}

@@ -33,7 +33,7 @@ func TestLimits(t *testing.T) {
 }
 
 // TestNeverMoreThanTheLimit checks that the venue never gets more than the usable number of calls in 60 seconds, however long calls
-// take, and not much fewer on average.
+// take. In five minutes, the venue must get at least four times that number.
 func TestNeverMoreThanTheLimit(t *testing.T) {
 	for seed := range uint64(8) {
 		synctest.Test(t, func(t *testing.T) {
@@ -194,7 +194,7 @@ func TestRefusalIsTrueForAnyQueue(t *testing.T) {
 	}
 }
 
-// TestUnusedCallsAreGivenBack checks that the call of an admitted read that makes no call goes to the next read in the queue.
+// TestUnusedCallsAreGivenBack checks that the next read in the queue is admitted when an admitted read is released without a call.
 func TestUnusedCallsAreGivenBack(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := open(t, Config{Public: 10})
@@ -228,7 +228,8 @@ func TestUnusedCallsAreGivenBack(t *testing.T) {
 	})
 }
 
-// TestFurtherCalls checks that a further call of a read waits before later reads, and is refused if its turn is after the deadline.
+// TestFurtherCalls checks that a further call of a read is admitted before reads that were reserved later, and is refused if its
+// turn is after the deadline.
 func TestFurtherCalls(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := open(t, Config{Public: 4}) // 3 calls are usable
@@ -252,7 +253,8 @@ func TestFurtherCalls(t *testing.T) {
 		}
 		waits(t, other)
 
-		// The deadline of the read is in 29 seconds. A call leaves the window before that, but another read takes the free call.
+		// The deadline of the read is in 29 seconds. Two calls leave the window before that: other takes the first, and k takes the
+		// second. The next call would come after the deadline.
 		time.Sleep(time.Second)
 		if synctest.Wait(); !admitted(other) || other.AdmitCall(t.Context()) != nil {
 			t.Fatal(other.Err())

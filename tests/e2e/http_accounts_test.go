@@ -95,9 +95,10 @@ func TestBearerTokens(t *testing.T) {
 	}
 }
 
-// TestRefusedByTheVenue checks that the service refuses a client's credentials without a call after the venue has refused them five
-// times. A minute later, valid credentials from the same address must work. Refusals of credentials from the accounts file must not
-// count, because the client did not send these credentials.
+// TestRefusedByTheVenue checks the limit of refused credentials. If the venue has refused credentials from one address five times,
+// the service must refuse the next credentials from this address without a call to the venue. A minute later, valid credentials
+// from the same address must work. Refusals of credentials from the accounts file must not count, because the client did not send
+// these credentials.
 func TestRefusedByTheVenue(t *testing.T) {
 	f := newAccountsFile(t)
 	s := start(t, "--accounts-file="+f.path)

@@ -14,8 +14,8 @@ import (
 	"oddsgraph/tests/tool"
 )
 
-// sharedMetrics compares the metrics about the data that replicas share with the commands that Redis executes and with the venue's
-// calls. It records in m that the test has compared these metrics.
+// sharedMetrics checks the metrics whose names begin with oddsgraph_shared_, and marks them in m as checked. It compares them with
+// the commands that Redis executes and with the calls to the venue.
 func sharedMetrics(t *testing.T, m *scraped) {
 	t.Helper()
 	server := tool.StartRedis(t)
@@ -71,7 +71,7 @@ func sharedMetrics(t *testing.T, m *scraped) {
 		s.want("oddsgraph_shared_replicas_max", 2)
 		s.want("oddsgraph_shared_disconnects_total", 0)
 		s.want("oddsgraph_shared_hold_seconds", 0)
-		s.want("oddsgraph_shared_reserve_left", 0) // a new process may not use its reserve yet
+		s.want("oddsgraph_shared_reserve_left", 0) // a new replica may not use its --shared-reserve yet
 		s.want(`oddsgraph_shared_cache_claims_total{kind="price",result="found"}`, 0)
 		for _, command := range []string{"tick", "ask", "get", "claim"} {
 			s.want(fmt.Sprintf("oddsgraph_shared_call_duration_seconds_count{command=%q}", command), s.sum("oddsgraph_shared_calls_total", fmt.Sprintf("command=%q", command)))
@@ -117,7 +117,7 @@ func sharedMetrics(t *testing.T, m *scraped) {
 	m.add(sa, "oddsgraph_shared_")
 }
 
-// add takes over from another scrape which families of metrics the test has compared. It considers only families with the prefix.
+// add marks a family of metrics in m as checked if it is checked in other and its name has the prefix.
 func (m *scraped) add(other *scraped, prefix string) {
 	for family, checked := range other.checked {
 		if strings.HasPrefix(family, prefix) {

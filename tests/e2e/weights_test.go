@@ -43,8 +43,8 @@ func fieldPaths(schema *ast.Schema, arguments map[string]string) map[string]fiel
 	return paths
 }
 
-// TestFieldsWithoutAWeightMakeNoCalls queries every field of the schema alone, with an empty cache. If the weight of a field in the
-// cost of a query includes no calls, the field may make no calls except the calls for its object.
+// TestFieldsWithoutAWeightMakeNoCalls queries every field of the schema alone, with an empty cache. A field whose weight includes
+// no calls must cause the same calls as a query that selects only __typename of the parent object.
 func TestFieldsWithoutAWeightMakeNoCalls(t *testing.T) {
 	t.Parallel()
 	s := start(t)

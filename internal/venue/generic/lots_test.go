@@ -72,9 +72,9 @@ func TestPositionsThatKeepMoving(t *testing.T) {
 	refusedWhole("changes while it is read")(t, v, len(list), err)
 }
 
-// TestLotsOnEveryPageSize reads different lots, equal lots, and lots of two markets in turn, with every page size. The client must
-// return all lots. There is one exception: if a page of different rows looks like an earlier page and has another cursor, the
-// client must return an error.
+// TestLotsOnEveryPageSize reads different lots, equal lots, and lots of two markets in turn, with every page size. A lot is one of
+// several rows of positions in the same outcome. The client must return all lots. There is one exception: the rows of a page differ
+// from each other, and the page equals an earlier page except for the cursor. Then the client must return an error.
 func TestLotsOnEveryPageSize(t *testing.T) {
 	const total = 7
 	lots := map[string]func(i int) string{
