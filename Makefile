@@ -2,7 +2,7 @@
 GO      ?= go
 VERSION ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo devel)
 BINARY  ?= bin/oddsgraph
-TIMEOUT ?= 30m
+TIMEOUT ?= 45m
 NPM      = $(shell command -v npm)
 # The example apps, which the tests build.
 EXAMPLES = $(patsubst %/package-lock.json,%/node_modules/.installed.json,$(wildcard examples/*/package-lock.json))
@@ -60,8 +60,8 @@ certificates:
 # The prerequisite tools may install npm, so the recipe builds the pages only then.
 test: tools ## run every test; tests of a missing tool are skipped
 	@$(if $(NPM),$(MAKE) --no-print-directory web clients/node_modules/.installed.json $(EXAMPLES),:)
-	@# The slowest package is first, so that the others run at the same time. Many tests wait, so four packages run at once.
-	$(if $(DETECTOR),$(RACED)) $(GO) test $(DETECTOR) $(if $(VET),-vet=$(VET)) -p 4 -parallel 6 -timeout $(TIMEOUT) ./tests/e2e ./...
+	@# The slowest package is first, so that the others run at the same time.
+	$(if $(DETECTOR),$(RACED)) $(GO) test $(DETECTOR) $(if $(VET),-vet=$(VET)) -parallel 6 -timeout $(TIMEOUT) ./tests/e2e ./...
 	@scripts/tools -n # what was not tested
 
 clients: web clients/node_modules/.installed.json ## run the checks with real GraphQL clients alone, showing each; the first time installs them with npm
