@@ -259,7 +259,7 @@ func TestThePortfolioOfManyPositions(t *testing.T) {
 }
 
 func testPortfolioOfManyPositions(t *testing.T, strict bool, flags ...string) {
-	h := start(t).holdings(t, addressOf2000, keyOf2000) // the strict venue omits some of these data
+	h := start(t).holdings(t, addressOf2000, keyOf2000)                                                 // the strict venue omits some of these data
 	s := start(t, append(flags, "--limit-calls=2000", "--venue-timeout=1m", "--request-timeout=2m")...) // a busy machine takes long for 700 calls
 	total := new(big.Rat)
 	markets := map[string]bool{}
