@@ -15,7 +15,7 @@ import (
 const (
 	// changesPerSecond is the number of price changes of each token per second.
 	changesPerSecond = 10
-	// walk is the number of different prices that a token has in turn. The price in a response tells how old the response is.
+	// walk is the number of different prices that a token has in turn. The price in a response shows how old the response is.
 	walk = 16
 	// remembered is the number of prices that a mover remembers for each token.
 	remembered = 10 * walk

@@ -13,7 +13,7 @@ import (
 	"oddsgraph/httpapi/quota"
 )
 
-// wrongArguments is a request with 50 errors, each of which quotes a text that JSON must escape.
+// wrongArguments is a request with 50 errors. Each error quotes a text that JSON must escape.
 var wrongArguments = func() string {
 	var b strings.Builder
 	for i := range 50 {

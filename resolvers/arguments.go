@@ -45,7 +45,7 @@ func checkNumber(argument string, ids []string) error {
 
 // exactlyOne checks that the client sent exactly one of two values. The client can send them as two arguments (the parameter
 // values) or as the two fields of an input object (the parameter by). The parameter by is nil if the client did not send the input
-// object. exactlyOne returns the two values, of which one is nil. The parameter names contains the names of the values, and the
+// object. exactlyOne returns the two values. One of them is nil. The parameter names contains the names of the values, and the
 // parameter input is the name of the argument with the input object.
 func exactlyOne[T any](names [2]string, values [2]*T, input string, by *[2]*T) ([2]*T, error) {
 	set := 0
@@ -84,7 +84,7 @@ func reference[R any](name string, id, slug *string, by *[2]*string, byID, bySlu
 }
 
 // fillAmount checks the arguments size and amount, and the input object by, which can contain them instead. It returns size and
-// amount, of which one is nil.
+// amount. One of them is nil.
 func fillAmount(size, amount *market.Decimal, by *model.FillFor) (*market.Decimal, *market.Decimal, error) {
 	var input *[2]*market.Decimal
 	if by != nil {

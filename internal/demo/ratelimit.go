@@ -21,7 +21,7 @@ type limiter struct {
 	log map[string][]millis // oldest first, at most perMinute each
 }
 
-// allow counts a request of a client. ok tells whether the request is admitted, and remaining tells how many more requests the
+// allow counts a request of a client. ok reports whether the request is admitted, and remaining is the number of further requests the
 // client may send now. wait is the time until the client's oldest request leaves the window, or a whole window if the limiter
 // remembers too many clients.
 func (l *limiter) allow(client string, now millis) (ok bool, remaining int, wait millis) {

@@ -91,7 +91,7 @@ func TestTapeIsBounded(t *testing.T) {
 	}
 	long := make([]market.Trade, 120)
 	for i := range long {
-		long[i] = tradeOf(fmt.Sprintf("t%d", 3*maxTape-118+i)) // more than maxTape trades, of which the last two are new
+		long[i] = tradeOf(fmt.Sprintf("t%d", 3*maxTape-118+i)) // more than maxTape trades; the last two are new
 	}
 	if after, items := mergeTape(s.Trades, long, true); showTrades(items.Trades) != "t150 t151" || items.Gap || len(after) != maxTape {
 		t.Errorf("of a long snapshot %q is new, gap %t", showTrades(items.Trades), items.Gap)

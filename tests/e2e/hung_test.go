@@ -19,8 +19,8 @@ func TestHungEndpointLeavesRoomForOtherRequests(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			venue := newSlowVenue(t)
-			// Of 32 operations that execute, 24 may belong to one client. Another 32 operations may wait for the venue, of which 24
-			// may belong to one client.
+			// Of 32 operations that execute, 24 may belong to one client. Another 32 operations may wait for the venue, and 24 of
+			// these may belong to one client.
 			s := startLive(t, append(venue.args(), "--max-operations=32", "--max-queue=64", "--trusted-proxies=127.0.0.1", "--venue-timeout=5m", "--request-timeout=10m")...)
 			s.streaming(t)
 			s.venue = venue.demo

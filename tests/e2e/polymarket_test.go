@@ -63,7 +63,7 @@ func TestPortfolioOfPolymarket(t *testing.T) {
 	most := map[string]int64{"GET /v2/positions": 1, "GET /v2/value": 1, "GET /markets/keyset": 2, "POST /midpoints": 1, "POST /last-trades-prices": 1}
 	if closed {
 		most["GET /markets/keyset"] = 4
-		most["GET /markets/{condition}"] = 50 // one for each closed market of which the Gamma API has no result
+		most["GET /markets/{condition}"] = 50 // one for each closed market whose result the Gamma API does not have
 	}
 	for _, path := range slices.Sorted(maps.Keys(made)) {
 		if made[path] > most[path] {

@@ -142,7 +142,7 @@ func dateText(t time.Time) string {
 	return t.UTC().Format(time.RFC3339)
 }
 
-// mergeLists merges two pages, both sorted as q requests. It stops after q.Limit rows, of which some may be unreadable. It also
+// mergeLists merges two pages, both sorted as q requests. It stops after q.Limit rows. Some of these rows may be unreadable. It also
 // stops at the end of a page that has a next page, because the next row of the result may be on the next page. If all merged rows
 // are unreadable, mergeLists returns an error.
 func mergeLists(q queries.Search, at [2]listing, pages [2]listed) (*queries.SearchPage, error) {
