@@ -21,8 +21,8 @@ type limiter struct {
 	log map[string][]millis // oldest first, at most perMinute each
 }
 
-// allow counts a request of a client. ok reports whether the request is admitted, and remaining is the number of further requests the
-// client may send now. wait is the time until the client's oldest request leaves the window, or a whole window if the limiter
+// allow counts a request of a client. ok reports whether the request is admitted. remaining is the number of further requests that
+// the client may send now. wait is the time until the client's oldest request leaves the window, or a whole window if the limiter
 // remembers too many clients.
 func (l *limiter) allow(client string, now millis) (ok bool, remaining int, wait millis) {
 	l.mu.Lock()
