@@ -71,39 +71,45 @@ func (n *responseMeta) tagOf(body []byte) string {
 // is running, or from an execution. log.Response records which of these it was.
 func (e *engine) cachedOrExecuted(ctx context.Context, log *reqctx.Log, op *operation, media string) (*respcache.Response, error) {
 	r, outcome, err := e.responses.Do(ctx, e.key(ctx, op, media), func(ctx context.Context) *respcache.Response {
-		op.buffer = getBuffer()
-		defer putBuffer(op.buffer)
-		defer op.room.settle(0) // the code that sends the response reserves its own room
-		resp := e.executeInTime(ctx, op)
-		if resp == nil {
-			return nil
-		}
-		var body []byte
-		if op.ready {
-			body = bytes.Clone(op.buffer.Bytes())
-		} else {
-			body = appendResponse(nil, resp) // the execution panicked, so the buffer has no complete response
-		}
-		n := &responseMeta{
-			status: statusOf(resp), media: media, policy: op.plan.policy,
-			contentType: contentType(media), contentLength: [1]string{strconv.Itoa(len(body))},
-			info: log.Info, trusted: log.Trusted, points: log.Points,
-		}
-		if len(resp.Errors) > 0 {
-			n.errors = &graphql.Response{Errors: resp.Errors}
-			if !cacheableErrors(resp.Errors) {
-				op.recorder = nil
-			}
-		}
-		cached := respcache.NewResponse(body, n, op.recorder)
-		cached.NoteBytes = errorBytes(resp.Errors, op.document)
-		return cached
+		return e.executeForCache(ctx, log, op, media)
 	})
 	log.Response = verdicts[outcome]
 	if err == nil && outcome != respcache.Executed {
 		e.countRefused(ctx, r)
 	}
 	return r, err
+}
+
+// executeForCache executes an operation and returns its response, or nil if ctx ended before the first fetch. The execution may
+// outlast the request that started it, so it has its own room and does not change the parameter op.
+func (e *engine) executeForCache(ctx context.Context, log *reqctx.Log, op *operation, media string) *respcache.Response {
+	run := &operation{plan: op.plan, variables: op.variables, room: e.newRoom(identityFrom(ctx).client, log.Transport), buffer: getBuffer()}
+	defer putBuffer(run.buffer)
+	defer run.room.settle(0) // the code that sends the response reserves its own room
+	resp := e.executeInTime(ctx, run)
+	if resp == nil {
+		return nil
+	}
+	var body []byte
+	if run.ready {
+		body = bytes.Clone(run.buffer.Bytes())
+	} else {
+		body = appendResponse(nil, resp) // the execution panicked, so the buffer has no complete response
+	}
+	n := &responseMeta{
+		status: statusOf(resp), media: media, policy: op.plan.policy,
+		contentType: contentType(media), contentLength: [1]string{strconv.Itoa(len(body))},
+		info: log.Info, trusted: log.Trusted, points: log.Points,
+	}
+	if len(resp.Errors) > 0 {
+		n.errors = &graphql.Response{Errors: resp.Errors}
+		if !cacheableErrors(resp.Errors) {
+			run.recorder = nil
+		}
+	}
+	cached := respcache.NewResponse(body, n, run.recorder)
+	cached.NoteBytes = errorBytes(resp.Errors, op.document)
+	return cached
 }
 
 // maxCachedErrors bounds the number of errors of a cached response, because errors need memory in addition to the body.

@@ -1,0 +1,86 @@
+package httpapi
+
+import (
+	"context"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+
+	"oddsgraph/internal/market"
+	"oddsgraph/internal/market/reqctx"
+	"oddsgraph/loaders"
+)
+
+// heldPrices is a source of prices that must be fetched once. Its Fetch waits until released is closed.
+type heldPrices struct {
+	*standing
+	released chan struct{}
+	fetches  atomic.Int64
+}
+
+// Lookup implements loaders.Source.
+func (s *heldPrices) Lookup(ctx context.Context, keys []string, into []market.Result[market.Read[*market.Price]], missing []int) []int {
+	if s.fetches.Load() > 0 {
+		return s.standing.Lookup(ctx, keys, into, missing)
+	}
+	for i := range keys {
+		missing = append(missing, i)
+	}
+	return missing
+}
+
+func (s *heldPrices) Fetch(ctx context.Context, keys []string) []market.Result[market.Read[*market.Price]] {
+	<-s.released
+	s.fetches.Add(1)
+	results := make([]market.Result[market.Read[*market.Price]], len(keys))
+	s.standing.Lookup(ctx, keys, results, nil)
+	return results
+}
+
+// TestLeavingASharedExecution lets two clients wait for one execution. The client that started it leaves. The other client must
+// get the whole response of that execution, without a second one.
+func TestLeavingASharedExecution(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		cfg, prices := keeping(t)
+		source := &heldPrices{standing: prices, released: make(chan struct{})}
+		cfg.Sources = loaders.Sources{Prices: source}
+		var mu sync.Mutex
+		responses := map[string]int{}
+		cfg.Observer = ended(func(log *reqctx.Log) {
+			mu.Lock()
+			defer mu.Unlock()
+			responses[log.Response]++
+		})
+		h := New(cfg)
+		defer h.Drain(t.Context())
+		var clients sync.WaitGroup
+		start := func(ctx context.Context) *httptest.ResponseRecorder {
+			w := httptest.NewRecorder()
+			r := httptest.NewRequestWithContext(ctx, http.MethodPost, PathGraphQL, strings.NewReader(manyPrices))
+			r.Header.Set("Content-Type", typeJSON)
+			clients.Go(func() { h.ServeHTTP(w, r) })
+			synctest.Wait() // until the client waits for the response
+			return w
+		}
+		first, leave := context.WithCancel(t.Context())
+		start(first)
+		second := start(t.Context())
+		leave()
+		synctest.Wait() // until the service has ended the first request
+		close(source.released)
+		clients.Wait()
+		if body := second.Body.String(); second.Code != http.StatusOK || strings.Contains(body, "errors") || strings.Count(body, `"0.5"`) != 4000 {
+			t.Errorf("status %d, body %.200s", second.Code, body)
+		}
+		if n := source.fetches.Load(); n != 1 || responses[verdictMiss] != 1 || responses[verdictShared] != 1 {
+			t.Errorf("there were %d fetches, the responses were %v", n, responses)
+		}
+		if held := h.Stats().Output; held != 0 {
+			t.Errorf("%d bytes are reserved afterwards", held)
+		}
+	})
+}
