@@ -79,10 +79,7 @@ func (d *Driver) events(ctx context.Context, q queries.Search, status string, li
 		var n rest.Drift
 		defer func() { d.client.Report(e, n) }()
 		rows, bad := rest.ReadRows(list, n.Add, func(r *wire.Row) *market.Event { return wholeEvent(r, &n) })
-		page := &queries.EventPage{LeftOut: bad.LeftOut(e), Next: payload.Member("cursor").Text()}
-		if page.Next == q.Page {
-			page.Next = "" // a repeated cursor means that there is no next page
-		}
+		page := &queries.EventPage{LeftOut: bad.LeftOut(e), Next: nextCursor(payload, q.Page)}
 		for _, ev := range rows {
 			if found := findMatches(ev, q); len(found.Matches) > 0 {
 				page.Events = append(page.Events, found)

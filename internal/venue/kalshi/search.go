@@ -97,16 +97,23 @@ func (d *Driver) search(ctx context.Context, q queries.Search, rq *rest.Request)
 	var n rest.Drift
 	defer func() { d.client.Report(e, n) }()
 	rows, bad := rest.ReadRows(list, n.Add, marketOf)
-	page := &queries.SearchPage{LeftOut: bad.LeftOut(e), Next: payload.Member("cursor").Text()}
-	if page.Next == q.Page {
-		page.Next = "" // a repeated cursor means that there is no next page
-	}
+	page := &queries.SearchPage{LeftOut: bad.LeftOut(e), Next: nextCursor(payload, q.Page)}
 	for _, m := range rows {
 		if matches(m, q) {
 			page.Markets = append(page.Markets, m)
 		}
 	}
 	return page, nil
+}
+
+// nextCursor returns the cursor of the page after the page with the cursor current, or "" if there is none. A repeated cursor means
+// that there is no next page.
+func nextCursor(payload wire.Value, current string) string {
+	next := payload.Member("cursor").Text()
+	if next == current {
+		return ""
+	}
+	return next
 }
 
 // matches reports whether a market meets the state and time conditions of a search.

@@ -65,10 +65,7 @@ func (d *Driver) trades(ctx context.Context, rq *rest.Request, q queries.MarketT
 	if len(rows) == 0 && len(bad) > 0 {
 		return nil, nil, rest.UnknownForm(rq.Endpoint, bad.WhyEmpty())
 	}
-	page := &queries.TradePage{LeftOut: bad.LeftOut(rq.Endpoint), Next: payload.Member("cursor").Text()}
-	if page.Next == q.Page {
-		page.Next = "" // a repeated cursor means that there is no next page
-	}
+	page := &queries.TradePage{LeftOut: bad.LeftOut(rq.Endpoint), Next: nextCursor(payload, q.Page)}
 	return page, rows, nil
 }
 
