@@ -78,7 +78,7 @@ func (c *Client) listCost(e reqctx.Endpoint, learned *support, keys, bytes int) 
 	if keys <= 0 || learned != nil && !learned.usable(c.Now()) {
 		return max(keys, 0)
 	}
-	return min(max(ceilDiv(keys, c.maxListIDs(learned)), ceilDiv(bytes+keys, max(c.idBytes(e), 1))), keys)
+	return min(max(rest.CeilDiv(keys, c.maxListIDs(learned)), rest.CeilDiv(bytes+keys, max(c.idBytes(e), 1))), keys)
 }
 
 // splitEnds splits keys into lists that each fit into one call. List i is keys[ends[i-1]:ends[i]], and the first list is

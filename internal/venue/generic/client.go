@@ -130,6 +130,3 @@ func (c *Client) MaxKeys(e reqctx.Endpoint) int {
 	}
 	return 1
 }
-
-// ceilDiv returns keys/size, rounded up.
-func ceilDiv(keys, size int) int { return (max(keys, 0) + size - 1) / size }

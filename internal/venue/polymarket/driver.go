@@ -104,8 +104,7 @@ func (d *Driver) MaxKeys(e reqctx.Endpoint) int {
 // Cost returns the least number of calls that a read of several ids needs. The parameter keys is the number of ids. Prices of
 // tokens without a midpoint, closed markets and further pages need further calls.
 func (d *Driver) Cost(e reqctx.Endpoint, keys, _ int) int {
-	size := d.MaxKeys(e)
-	return (max(keys, 0) + size - 1) / size
+	return rest.CeilDiv(keys, d.MaxKeys(e))
 }
 
 // Circuits returns the states of the circuit breakers of all three APIs.

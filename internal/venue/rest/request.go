@@ -73,6 +73,10 @@ func (q *Query) List(name string, values []string) *Query {
 	return q
 }
 
+// CeilDiv returns n/size, rounded up. It is the number of calls for n keys if one call has at most size keys. A negative n counts
+// as 0.
+func CeilDiv(n, size int) int { return (max(n, 0) + size - 1) / size }
+
 // Instant adds a time if the time is not zero.
 func (q *Query) Instant(name string, t time.Time) *Query {
 	if t.IsZero() {
