@@ -12,20 +12,20 @@ import (
 
 // Watcher learns which tokens clients read, so that it can subscribe to tokens that clients read repeatedly.
 type Watcher interface {
-	// RecordPoll counts a caller's read of the prices or books of existing tokens. The parameter demand is the number of the poll to
-	// which the read belongs. Each token counts only once in a poll. If demand is 0, each call is a separate poll. RecordPoll must not
+	// RecordPoll counts a caller's read of the prices or books of existing tokens. The parameter poll is the number of the poll to
+	// which the read belongs. Each token counts only once in a poll. If poll is 0, each call is a separate poll. RecordPoll must not
 	// wait.
-	RecordPoll(demand uint64, caller string, c messages.Channel, tokenIDs []string)
+	RecordPoll(poll uint64, caller string, c messages.Channel, tokenIDs []string)
 }
 
 // SetWatcher sets the watcher. Reads of spreads are reported as reads of prices. SetWatcher must be called before the first read.
 func (c *Cache) SetWatcher(w Watcher) {
-	prices := func(demand uint64, caller string, tokens []string) {
-		w.RecordPoll(demand, caller, messages.ChannelPrices, tokens)
+	prices := func(poll uint64, caller string, tokens []string) {
+		w.RecordPoll(poll, caller, messages.ChannelPrices, tokens)
 	}
 	c.prices.recordPoll, c.spreads.recordPoll = prices, prices
-	c.books.recordPoll = func(demand uint64, caller string, queries []queries.Book) {
-		w.RecordPoll(demand, caller, messages.ChannelOrderbook, tokensOf(queries))
+	c.books.recordPoll = func(poll uint64, caller string, queries []queries.Book) {
+		w.RecordPoll(poll, caller, messages.ChannelOrderbook, tokensOf(queries))
 	}
 }
 
