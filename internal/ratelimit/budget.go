@@ -56,7 +56,7 @@ type Budget struct {
 
 	mu     sync.Mutex
 	closed bool
-	// cold is the time before which a new window may use only its reserve; see Inherit.
+	// cold is the time before which a new window may use only its margin; see Inherit.
 	cold   time.Time
 	timers sync.WaitGroup
 	public *window

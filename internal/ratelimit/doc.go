@@ -26,7 +26,7 @@
 // # Start
 //
 // A new process does not know which calls an earlier process made in the last minute. Until those calls have left the window, the
-// new process uses only the reserve: the last twentieth of the limit, which no process uses at other times. So it can make calls at
+// new process uses only the margin: the last twentieth of the limit, which no process uses at other times. So it can make calls at
 // once even if the earlier process used up the limit. If the earlier process has recorded its calls, or if the venue reports how
 // many calls remain, the new process uses all remaining calls; see Inherit.
 package ratelimit

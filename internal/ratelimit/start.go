@@ -15,12 +15,12 @@ type Standing int
 const (
 	// Alone is the standing of a process that knows all calls of the last minute. It may use the whole limit.
 	Alone Standing = iota
-	// Unsure is the standing of a process that may not know all calls of the last minute. It uses only the reserve until the
+	// Unsure is the standing of a process that may not know all calls of the last minute. It uses only the margin until the
 	// unknown calls have left the window, or until the venue reports how many calls remain.
 	Unsure
-	// Second is the standing of a process while one other process uses the limit. The second process uses only the reserve.
+	// Second is the standing of a process while one other process uses the limit. The second process uses only the margin.
 	Second
-	// Third is the standing of a process while one other process uses the limit and another one uses the reserve. The third process
+	// Third is the standing of a process while one other process uses the limit and another one uses the margin. The third process
 	// makes no calls.
 	Third
 )
@@ -43,7 +43,7 @@ type Record interface {
 // Inherit sets the standing of this process and adds the calls in spent to the public window. The standings Unsure, Second and
 // Third end at the time until, or with the next call of Inherit. But after Second and Third, the number of remaining calls in the
 // venue's headers is ignored until the next call of Inherit. Nobody records the calls that other processes made with credentials.
-// So a window for credentials that is opened before the time until may use only its reserve up to that time. Later calls of Inherit
+// So a window for credentials that is opened before the time until may use only its margin up to that time. Later calls of Inherit
 // do not change that window.
 func (b *Budget) Inherit(standing Standing, spent []Spent, until time.Time) {
 	b.mu.Lock()
@@ -80,10 +80,9 @@ func (w *window) inherit(standing Standing, until, now time.Time) {
 	}
 }
 
-// withhold limits the window until the given time. Up to this time, the window may contain at most as many calls as the parameter
-// reserve says.
-func (w *window) withhold(reserve int, until time.Time) {
-	w.withheld, w.reserve, w.cold, w.foreignUntil = true, reserve, until, until
+// withhold limits the window to the allowed number of calls until the given time.
+func (w *window) withhold(allowed int, until time.Time) {
+	w.withheld, w.allowed, w.cold, w.foreignUntil = true, allowed, until, until
 	w.relimit()
 }
 
@@ -103,7 +102,7 @@ func (w *window) load(spent []Spent) {
 // settleCold computes the field foreign while the venue may count unknown calls of other processes: the calls that the venue has
 // counted minus the calls of this process. Responses may overtake each other, so settleCold uses the smallest number of remaining
 // calls that the venue has reported. It subtracts only the calls of this process that have a response, because the venue may not
-// have counted the calls in flight yet. It always leaves the reserve free.
+// have counted the calls in flight yet. It always leaves the margin free.
 func (w *window) settleCold(limit, remaining int, reset, now time.Time) {
 	w.lowest = min(w.lowest, remaining)
 	unanswered := max(w.flying-1, 0)

@@ -66,11 +66,11 @@ type window struct {
 	foreignUntil time.Time
 
 	// cold is the time until which the venue may count unknown calls of other processes. While withheld is true, foreign is set to
-	// limit minus reserve, so that only reserve calls are free. guest reports that the last call of Budget.Inherit had the standing
+	// limit minus allowed, so that only this number of calls is free. guest reports that the last call of Budget.Inherit had the standing
 	// Second or Third. A guest ignores the number of remaining calls in the venue's headers.
 	cold            time.Time
 	withheld, guest bool
-	reserve         int
+	allowed         int
 	// margin is the number of calls of the limit that are normally not used. lowest is the smallest number of remaining calls that the
 	// venue has reported since the window last had no calls in flight. probe is the reset time that the venue reported: from then on,
 	// the venue counts at least one call less.
@@ -232,7 +232,7 @@ func (w *window) relimit() {
 	}
 	w.limit = max(limit-w.cut, 1)
 	if w.withheld {
-		w.foreign = max(w.limit-min(w.reserve, w.margin), 0)
+		w.foreign = max(w.limit-min(w.allowed, w.margin), 0)
 	}
 	w.reserved = 0
 	for _, c := range w.callers {
