@@ -2,7 +2,7 @@ package respcache
 
 import "testing"
 
-// TestAgain checks that a Doorkeeper remembers the last hashes and forgets older hashes.
+// TestAgain checks that a Doorkeeper remembers the last hashes, forgets older hashes, and holds at most 2*generation hashes.
 func TestAgain(t *testing.T) {
 	var d Doorkeeper
 	for i := range uint64(generation) {

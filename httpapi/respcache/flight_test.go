@@ -26,7 +26,7 @@ type asker struct {
 	running chan *execution
 }
 
-// execution is a call of run that has not returned.
+// execution is a running call of the function that start passes to Do.
 type execution struct {
 	ctx      context.Context
 	recorder *reqctx.Dependencies
@@ -41,7 +41,7 @@ func newAsker() *asker {
 	return a
 }
 
-// start calls Do on a new goroutine. It returns when that goroutine waits.
+// start calls Do on a new goroutine. It returns when that goroutine waits or has ended.
 func (a *asker) start(ctx context.Context) chan answer {
 	out := make(chan answer, 1)
 	go func() {
@@ -94,8 +94,8 @@ func TestEqualRequestsAreExecutedOnce(t *testing.T) {
 	})
 }
 
-// TestChangedResponsesAreForEarlierCallers checks that only the caller that executes gets a response that became invalid during
-// the execution. All later callers share one new execution.
+// TestChangedResponsesAreForEarlierCallers checks that a response that is invalid at the end of its execution goes only to the
+// caller that executed. The callers that waited must share one new execution.
 func TestChangedResponsesAreForEarlierCallers(t *testing.T) {
 	for name, spoil := range map[string]func(a *asker, r *reqctx.Dependencies){
 		"a change": func(a *asker, r *reqctx.Dependencies) { h := a.fresh(time.Second); r.Record(h); h.Invalidate() },
@@ -112,7 +112,7 @@ func TestChangedResponsesAreForEarlierCallers(t *testing.T) {
 				close(x.finish)
 				wantAnswer(t, "the caller that executed", first, answer{"execution 1", Executed, nil})
 				synctest.Wait()
-				x = <-a.running // all later callers share this execution
+				x = <-a.running // all callers that waited share this execution
 				spoil(a, x.recorder)
 				close(x.finish)
 				synctest.Wait()
@@ -182,7 +182,8 @@ func TestExecutionEndsWithoutCallers(t *testing.T) {
 	})
 }
 
-// TestADeadlineIsItsOwners checks that callers with more time do not get a response that the first caller's deadline cut short.
+// TestADeadlineIsItsOwners checks that callers with more time do not get a response that the first caller's deadline cut short. A
+// caller with less time than the first must get a timeout at its own deadline.
 func TestADeadlineIsItsOwners(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		a := newAsker()
@@ -222,7 +223,7 @@ func TestCallersOutOfTime(t *testing.T) {
 	cut := answer{"cut: context deadline exceeded", Shared, nil}
 	for _, test := range []struct {
 		name string
-		// has is the time until the second caller's deadline. The first caller has one second.
+		// The second caller's deadline is after this time. The first caller's deadline is after one second.
 		has    time.Duration
 		forget bool
 		// again is true if the cache must execute again for the second caller.
@@ -263,7 +264,7 @@ func TestCallersOutOfTime(t *testing.T) {
 	}
 }
 
-// TestCutResponsesAreNotShared checks that callers with more time do not get a response that a deadline cut short, even if they
+// TestCutResponsesAreNotShared checks that a caller does not get a response that another caller's deadline cut short, even if both
 // arrived before the execution began. Which caller executes is random. So the test repeats until the caller with the least time
 // executes.
 func TestCutResponsesAreNotShared(t *testing.T) {
@@ -350,7 +351,8 @@ type span byte
 
 func (s span) Context() reqctx.TraceContext { return reqctx.TraceContext{Span: [8]byte{byte(s)}} }
 
-// TestSpansOfSharingCallers checks that the log of an execution lists the spans of all callers that get its response.
+// TestSpansOfSharingCallers checks that the log of an execution lists the spans of all callers that have one. The log of each later
+// caller must say that the span of the first caller served it.
 func TestSpansOfSharingCallers(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		a := newAsker()

@@ -46,7 +46,7 @@ func (g *rig) executed(recorder *reqctx.Dependencies) *Response {
 	return NewResponse(fmt.Appendf(nil, "execution %d", g.executions), nil, recorder)
 }
 
-// ask calls Do for a key. record records the dependencies of the response.
+// ask calls Do for a key. The function record records the dependencies of the response.
 func (g *rig) ask(t testing.TB, key Key, record func(ctx context.Context, r *reqctx.Dependencies)) (body string, outcome Outcome) {
 	t.Helper()
 	r, outcome, err := g.Do(t.Context(), key, func(ctx context.Context) *Response {
@@ -77,7 +77,7 @@ func personally(handles ...*market.Handle) func(context.Context, *reqctx.Depende
 	}
 }
 
-// want calls Do again and checks the outcome.
+// want calls Do for a key and checks the outcome.
 func (g *rig) want(t testing.TB, what string, key Key, outcome Outcome) {
 	t.Helper()
 	if _, got := g.ask(t, key, on()); got != outcome {
@@ -85,7 +85,7 @@ func (g *rig) want(t testing.TB, what string, key Key, outcome Outcome) {
 	}
 }
 
-// question returns a key for an identity.
+// question returns the key of an operation for an identity.
 func (g *rig) question(text string, identity Identity) Key {
 	return Key{Operation: OperationHash([32]byte{}, text, nil, "application/json"), Identity: identity}
 }

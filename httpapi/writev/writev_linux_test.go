@@ -13,7 +13,7 @@ import (
 	"oddsgraph/httpapi/writev"
 )
 
-// segments returns how many segments with data a connection has sent.
+// segments returns the number of TCP segments with data that a connection has sent.
 func segments(t *testing.T, c net.Conn) (n uint32) {
 	t.Helper()
 	raw, err := c.(interface{ NetConn() net.Conn }).NetConn().(*net.TCPConn).SyscallConn()

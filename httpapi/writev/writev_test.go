@@ -20,7 +20,7 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// serve serves h with Server and Listener. It returns the address.
+// serve starts an HTTP server with writev.Server and writev.Listener. It returns the address of the server.
 func serve(t *testing.T, h http.HandlerFunc) string {
 	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
@@ -126,7 +126,7 @@ func TestAPanicLosesNothing(t *testing.T) {
 	http.DefaultClient.CloseIdleConnections()
 }
 
-// TestOtherWriters checks Write without a connection of a Listener.
+// TestOtherWriters checks that Write also works without a connection from a Listener.
 func TestOtherWriters(t *testing.T) {
 	var b bytes.Buffer
 	if n, err := writev.Write(context.Background(), &b, text(5000)); n != 5000 || err != nil || !bytes.Equal(b.Bytes(), text(5000)) {

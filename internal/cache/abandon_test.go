@@ -14,8 +14,8 @@ import (
 	"oddsgraph/internal/market/reqctx"
 )
 
-// TestDeadlineWithKeysInEveryState checks that, at its deadline, a caller gets for each key the result or error that fits the state
-// of the key's call.
+// TestDeadlineWithKeysInEveryState checks what a caller gets at its deadline. For each key, the caller must get the result or error
+// that fits the state of the key's call.
 func TestDeadlineWithKeysInEveryState(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		answer := make(chan struct{})
@@ -79,8 +79,8 @@ func TestDeadlineWithKeysInEveryState(t *testing.T) {
 	})
 }
 
-// TestDeadlineWithoutATurn lets a caller's deadline pass before its call is admitted. If ReadyAt returns the zero time, the caller
-// must get a timeout.
+// TestDeadlineWithoutATurn lets a caller's deadline pass before the call is admitted, while ReadyAt returns the zero time. The
+// caller must get a timeout.
 func TestDeadlineWithoutATurn(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := open(t, &venue{}, withAdmission(newAdmission()))
@@ -170,7 +170,7 @@ func TestCallIsCancelledWhenNobodyWaits(t *testing.T) {
 		if call.ctx.Err() != nil {
 			t.Fatal("cancelled, although a caller waits for one of its keys")
 		}
-		// Nobody waits for b now, but the call still reads b. A caller that now asks for b gets its value from this call.
+		// Nobody waits for b now, but the call still reads b. A caller that now asks for b gets the price from this call.
 		third := fetch(t.Context(), c, "b")
 		leave()
 		receive(t, second)

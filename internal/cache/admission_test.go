@@ -14,7 +14,7 @@ import (
 	"oddsgraph/internal/market/reqctx"
 )
 
-// admission is an Admission that lets every reservation wait until the test sends a verdict.
+// admission is an Admission. Each reservation waits until the test sends a verdict or the cache releases the reservation.
 type admission struct {
 	mu       sync.Mutex
 	entered  []*ticket
@@ -108,7 +108,7 @@ func (t *ticket) Release(bool) {
 	}
 }
 
-// wants returns the request of the n-th reservation, with the priority and the deadline of the requests that have joined.
+// wants returns the request of reservation n, counted from 0. Join may have raised its priority and its deadline.
 func (a *admission) wants(n int) reqctx.CallRequest {
 	synctest.Wait()
 	a.mu.Lock()

@@ -37,7 +37,7 @@ func callerContext(t testing.TB, caller string, d time.Duration) context.Context
 	return ctx
 }
 
-// spend makes calls until the number of calls that b still permits is the parameter left.
+// spend makes calls until b.Status().Left is at most the parameter left.
 func spend(t *testing.T, b *ratelimit.Budget, left int) {
 	t.Helper()
 	for i := 0; b.Status().Left > left; i++ {
@@ -144,7 +144,7 @@ func TestTooLateResultIsRefused(t *testing.T) {
 }
 
 // TestDeadlineSoonAfterTurn checks that a caller gets RATE_LIMITED, not a timeout, if it waited longer for the admission than for
-// the response.
+// the response. Otherwise the caller must get a timeout.
 func TestDeadlineSoonAfterTurn(t *testing.T) {
 	for name, at := range map[string]time.Duration{"late turn": 900 * time.Millisecond, "early turn": 400 * time.Millisecond} {
 		t.Run(name, func(t *testing.T) {
@@ -262,8 +262,8 @@ func TestRefreshPriority(t *testing.T) {
 	})
 }
 
-// TestStaleTimeStretches checks that a short rate limit extends the stale time of public data to Config.Stretch, but not of user
-// data.
+// TestStaleTimeStretches checks that a short rate limit extends the stale time of public data to Config.Stretch, but not the stale
+// time of user data.
 func TestStaleTimeStretches(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		v := &venue{}

@@ -22,8 +22,8 @@ func saying(v *venue) (says func(status market.Status, words string)) {
 	}
 }
 
-// TestResponseOlderThanChange checks that a response from an HTTP cache is stale if it is older than a change. The market must be
-// fetched again when the HTTP cache can have a newer response.
+// TestResponseOlderThanChange checks that a response from an HTTP cache is stale if it is older than a change of the market. The
+// cache must fetch the market again when the HTTP cache can have a newer response.
 func TestResponseOlderThanChange(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		v := &venue{}
@@ -142,8 +142,8 @@ func TestRESTContradictsStream(t *testing.T) {
 	})
 }
 
-// TestChangesOfManyMarkets checks that the first of many changes still overrides REST if Config.Changes is large enough, but not
-// under the default.
+// TestChangesOfManyMarkets checks that the first of many changes still overrides REST if Config.Changes is large enough. With the
+// default it must not.
 func TestChangesOfManyMarkets(t *testing.T) {
 	const markets = 2500
 	for changes, want := range map[int]market.Status{0: market.StatusOpen, markets: market.StatusClosed} {
@@ -162,8 +162,8 @@ func TestChangesOfManyMarkets(t *testing.T) {
 	}
 }
 
-// TestStatusAfterGap reports that the stream may have missed a message. A REST response must not replace the streamed status at
-// once, but two minutes later.
+// TestStatusAfterGap calls StreamStale after a streamed status. A REST response must not replace the status right after that, but
+// must replace it two minutes later.
 func TestStatusAfterGap(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		v := &venue{}

@@ -277,7 +277,7 @@ func TestClose(t *testing.T) {
 		v, a := &venue{gate: make(chan struct{})}, newAdmission()
 		c := New(v, func() Config { cfg := DefaultConfig(); cfg.Admission = a; return cfg }())
 		go func() {
-			for range 2 { // admit the calls for the keys cached and flying
+			for range 2 { // admit the calls for "cached" and "flying"
 				a.verdict <- nil
 			}
 		}()

@@ -10,8 +10,8 @@ import (
 	"oddsgraph/internal/market/reqctx"
 )
 
-// TestUsersExpireApart checks that data of different users expires at different times, and that all data of one user expires
-// together.
+// TestUsersExpireApart checks that data of different users expires at different times, and that the balance and the positions of
+// one user expire together.
 func TestUsersExpireApart(t *testing.T) {
 	const users, fresh, step = 1000, 2 * time.Second, 20 * time.Millisecond
 	synctest.Test(t, func(t *testing.T) {
@@ -30,7 +30,7 @@ func TestUsersExpireApart(t *testing.T) {
 			t.Fatalf("%d first calls", n)
 		}
 		begun, seen := time.Now(), 2*users
-		var times []time.Duration // the times of the calls for balances
+		var times []time.Duration // the times from the first reads to the next calls for balances
 		for len(times) < users {
 			time.Sleep(step)
 			age := time.Since(begun)

@@ -9,7 +9,7 @@ import (
 	"oddsgraph/internal/market/messages"
 )
 
-// TestStreamedAccountIsPrivate checks that only the caller of the topic gets a streamed account.
+// TestStreamedAccountIsPrivate checks that only a caller with the credentials of the topic's scope gets a streamed account.
 func TestStreamedAccountIsPrivate(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		v := &venue{}
@@ -40,7 +40,8 @@ func TestStreamedAccountIsPrivate(t *testing.T) {
 	})
 }
 
-// TestScopeOfTopic checks that a topic with the result of Scope has the same cache key as the caller's reads.
+// TestScopeOfTopic checks that a topic with the result of Scope has the same cache key as reads with the same context. Each caller
+// and address must have its own scope.
 func TestScopeOfTopic(t *testing.T) {
 	c := open(t, &venue{})
 	seen := make(map[string]bool)

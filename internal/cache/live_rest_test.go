@@ -124,8 +124,9 @@ func TestOlderValues(t *testing.T) {
 	}
 }
 
-// TestStreamStartsWithOlderValue streams values after a REST value was read. A streamed value that is older than the REST value
-// must not replace it. The first other value, and each value after that, must replace it.
+// TestStreamStartsWithOlderValue streams values after REST values were read. Streamed values that are older than the REST values
+// must not replace them. The first streamed values that are not older must replace them. After that, each streamed value must
+// replace the value before it.
 func TestStreamStartsWithOlderValue(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		q := &quoting{price: newPrice(".6", 5), spread: newSpread(".5", ".7", 5), book: newBook("A", 8, 5, 200, 1)}
@@ -141,7 +142,7 @@ func TestStreamStartsWithOlderValue(t *testing.T) {
 			s.Source != market.SourceREST || b.Source != market.SourceREST || p.Handle.Version()+s.Handle.Version()+b.Handle.Version() != 0 {
 			t.Errorf("got %v %v %v, want the newer values of REST", p, s, b)
 		}
-		// A streamed value replaces the REST value if both have the same time or sequence number, or if both are equal.
+		// A streamed value replaces the REST value if both are equal. Here the two books also have the same sequence number.
 		price, spread, book := newPrice(".60", 1), newSpread(".50", ".70", 1), newBook("A", 8, 1, 200, 1)
 		c.StreamPrice(session, price, streamed(at(1)))
 		c.StreamSpread(session, spread, streamed(at(1)))
@@ -149,7 +150,7 @@ func TestStreamStartsWithOlderValue(t *testing.T) {
 		if p, s, b := mustRead(t, c.Prices(), "t"), mustRead(t, c.Spreads(), "t"), mustRead(t, c.Books(), depth(20)); p.Value != price || s.Value != spread || b.Value != book {
 			t.Errorf("got %v %v %v, want the values of the stream", p, s, b)
 		}
-		// Each later value of the stream replaces the value before, whatever its timestamp.
+		// Each later value of the stream replaces the value before it, whatever the timestamps.
 		price, spread, book = newPrice(".4", 0), newSpread(".3", ".5", 0), newBook("A", 3, 0, 200, 4)
 		for range 2 {
 			c.StreamPrice(session, price, streamed(at(1)))
@@ -198,8 +199,8 @@ func TestFlightBeforeStream(t *testing.T) {
 	}
 }
 
-// TestRESTBehindStream checks that, after the session, a streamed value is kept until REST returns a newer value or restLag has
-// passed.
+// TestRESTBehindStream checks that the cache keeps a streamed value after the end of the session, until REST returns a newer value
+// or restLag has passed.
 func TestRESTBehindStream(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		q := &quoting{price: newPrice(".4", 3), book: newBook("A", 6, 3, 200, 6)}

@@ -142,7 +142,7 @@ func (w *watcher) RecordPoll(_ uint64, caller string, c messages.Channel, tokens
 	}
 }
 
-// TestRecordPoll checks that each read by a client passes each token that exists to RecordPoll once. Background reads and reads of
+// TestRecordPoll checks that each read by a client passes the tokens that exist to RecordPoll. Background reads and reads of
 // markets must pass no token.
 func TestRecordPoll(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
@@ -171,8 +171,8 @@ func TestRecordPoll(t *testing.T) {
 	})
 }
 
-// TestRecordPollOfStreamedTokens checks that RecordPoll gets a streamed token at most once a second, and any other token at each
-// read.
+// TestRecordPollOfStreamedTokens checks that RecordPoll gets a streamed token at most once a second. It must get any other token
+// each time that a read asks for the token.
 func TestRecordPollOfStreamedTokens(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c, w := open(t, &venue{}), &watcher{}

@@ -62,7 +62,7 @@ func TestRandomCallers(t *testing.T) {
 	}
 }
 
-// randomVenue is a Venue and an Admission that fail at random.
+// randomVenue is a Venue and an Admission. Both fail at random.
 type randomVenue struct {
 	venue
 	seed     uint64
