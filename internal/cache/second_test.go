@@ -99,8 +99,8 @@ func pair(t *testing.T, v *venue) (a, b *Cache, m *sharedMemory) {
 	return open(t, v, with), open(t, v, with), m
 }
 
-// TestSecondOfEveryKind checks that two processes share one call for each kind of public data, and report the same times of its
-// value. They share neither private data nor markets that are read by a slug or token.
+// TestSecondOfEveryKind checks that two processes share one call for each kind of public data except categories, and that both
+// report the same times for the value. They must share neither private data nor markets that are read by a slug or token.
 func TestSecondOfEveryKind(t *testing.T) {
 	for _, k := range kinds {
 		for _, absent := range []bool{false, true} {
@@ -201,7 +201,8 @@ func emptyLike(value any) any {
 	return &queries.SearchPage{}
 }
 
-// TestSecondFlight checks that, of two processes that read the same keys at once, only one reads each key from the venue.
+// TestSecondFlight lets two processes read lists with common keys at once. The venue must get each key once, and the second process
+// must count the common keys as shared.
 func TestSecondFlight(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		v := &venue{latency: 100 * time.Millisecond}
@@ -317,7 +318,8 @@ func TestSecondPart(t *testing.T) {
 	}
 }
 
-// TestSecondInvalidation checks that a process does not serve the result of another process's call that started before a change.
+// TestSecondInvalidation checks that a process does not serve the result of another process's call, if the call started before a
+// change of the market.
 func TestSecondInvalidation(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		v := &venue{latency: time.Second}
@@ -328,7 +330,7 @@ func TestSecondInvalidation(t *testing.T) {
 		g.Go(func() { mustRead(t, a.Markets(), byID("m1")) })
 		time.Sleep(500 * time.Millisecond)
 		b.StreamMarket(new(market.Session), "m1", nil)
-		g.Wait() // process a has stored the result of the call that started before the change
+		g.Wait() // the second cache rejects the result of process a, because Drop came after the start of the call
 		status = market.StatusClosed
 		if r := mustRead(t, b.Markets(), byID("m1")); r.Value.Status != market.StatusClosed {
 			t.Errorf("with Drop: got %s, want closed", r.Value.Status)
@@ -389,7 +391,7 @@ func TestSecondOutage(t *testing.T) {
 	})
 }
 
-// TestSecondFlush checks which flushes reach the second cache.
+// TestSecondFlush checks that flushes of public data reach the second cache, and that FlushLocal empties the local cache.
 func TestSecondFlush(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		a, b, m := pair(t, &venue{})

@@ -20,7 +20,7 @@ func present[T any](r market.Read[*T], err error) (market.Meta, bool, error) {
 	return r.Meta, r.Value != nil, err
 }
 
-// kinds lists one read of each kind, except categories, with the documented fresh and stale times.
+// kinds lists reads of all kinds except categories, with the documented fresh and stale times.
 var kinds = []struct {
 	name         string
 	key          string
@@ -270,7 +270,8 @@ func TestRefreshIsNotPersonal(t *testing.T) {
 	})
 }
 
-// TestFailedRefreshIsRetried checks that a failed refresh keeps the stale value, and is repeated once after each refreshPause.
+// TestFailedRefreshIsRetried checks that a failed refresh keeps the stale value, and that many reads repeat the refresh only once
+// in each refreshPause.
 func TestFailedRefreshIsRetried(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		v := &venue{}
@@ -400,7 +401,7 @@ func TestEntriesAreBounded(t *testing.T) {
 	})
 }
 
-// TestHitKeepsAnEntry checks that an eviction prefers an entry that was not read.
+// TestHitKeepsAnEntry checks that the cache evicts an entry that was not read again, and keeps an entry that was.
 func TestHitKeepsAnEntry(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := open(t, &venue{}, func(cfg *Config) { cfg.Price.Size = 2 })
@@ -426,7 +427,7 @@ func TestHitsDoNotAllocate(t *testing.T) {
 	}
 }
 
-// TestLongList checks that each key of a long list gets the same result as a single read.
+// TestLongList checks that Lookup returns the right result for each key of a long list.
 func TestLongList(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		v := &venue{}
@@ -467,7 +468,7 @@ func TestCounters(t *testing.T) {
 			t.Helper()
 			synctest.Wait()
 			got := statsOf(c, "price")
-			got.Bytes = 0 // TestWeights checks it
+			got.Bytes = 0 // TestWeights checks Bytes
 			if want.Kind = "price"; got != want {
 				t.Errorf("%s: got %+v, want %+v", when, got, want)
 			}

@@ -10,7 +10,7 @@ import (
 	"oddsgraph/internal/market/reqctx"
 )
 
-// TestUnsupported checks that reads that the venue does not support fail with the venue's reason, without a call or a reservation.
+// TestUnsupported checks that reads that the venue does not support fail with UNSUPPORTED, without a call or a reservation.
 func TestUnsupported(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		v, a := &venue{unsupported: map[reqctx.Endpoint]bool{}}, newAdmission()
@@ -52,7 +52,7 @@ func TestUnsupported(t *testing.T) {
 	})
 }
 
-// TestBatchedBooks checks that several books are read in one call if the venue supports it.
+// TestBatchedBooks checks that one call reads several books if the venue's MaxKeys permits it.
 func TestBatchedBooks(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		v := &bookLists{venue: &venue{}}

@@ -19,7 +19,8 @@ import (
 	"oddsgraph/internal/ratelimit"
 )
 
-// withCredentials returns a context with credentials that contain secret. If secret is empty, the context has no credentials.
+// withCredentials returns a context with credentials that contain the given secret. With an empty secret, the context has no
+// credentials.
 func withCredentials(t testing.TB, secret string) context.Context {
 	t.Helper()
 	ctx := t.Context()
@@ -326,7 +327,7 @@ func keysOf(c *Cache) (out []reflect.Value) {
 }
 
 // TestScope checks that equal credentials and addresses have equal scopes in one process and different scopes in different
-// processes.
+// processes. In one process, different credentials or addresses must have different scopes.
 func TestScope(t *testing.T) {
 	a, b := newScope(nil, false), newScope(nil, false)
 	ctx := withCredentials(t, "alice")

@@ -334,7 +334,7 @@ func (v *venue) History(ctx context.Context, a market.Address, q queries.History
 	})
 }
 
-// open returns a cache in front of v that is closed at the end of the test. Call open in a synctest bubble.
+// open returns a cache in front of v. The cache is closed at the end of the test. Call open in a synctest bubble.
 func open(t *testing.T, v *venue, change ...func(*Config)) *Cache {
 	t.Helper()
 	cfg := DefaultConfig()
@@ -346,7 +346,7 @@ func open(t *testing.T, v *venue, change ...func(*Config)) *Cache {
 	return c
 }
 
-// readAll reads keys in the way of package loaders.
+// readAll reads keys as package loaders does: it looks up all keys, refreshes the stale ones and fetches the missing ones.
 func readAll[K comparable, T any](ctx context.Context, s Source[K, T], keys ...K) []market.Result[market.Read[*T]] {
 	out := make([]market.Result[market.Read[*T]], len(keys))
 	missing := s.Lookup(ctx, keys, out, nil)

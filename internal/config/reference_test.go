@@ -26,7 +26,8 @@ oddsgraph [command] [flags]
 |---|---|
 `
 
-// Reference writes docs/configuration.md: every command, and every flag with its variable, default, values and meaning.
+// Reference writes the text of docs/configuration.md: all commands, and all flags except --help with their variables, defaults,
+// values and meanings.
 func Reference(w io.Writer) error {
 	p := newParser(nil, io.Discard)
 	k, err := p.kong(&grammar{})

@@ -27,7 +27,7 @@ const (
 	other  = "0xAbCdEf0123456789abcdef0123456789ABCDEF01"
 )
 
-// credentials returns the query parameter for a key.
+// credentials returns the query parameter with the credentials of an API key.
 func credentials(key string) string {
 	return "&credentials=" + url.QueryEscape(`{"apiKey":"`+key+`","secret":"demo","passphrase":"demo"}`)
 }
@@ -63,7 +63,7 @@ func decode[T any](t testing.TB, body string) T {
 // object is a decoded JSON object.
 type object = map[string]any
 
-// These types have the members of the responses that the tests read.
+// These types have only those members of the responses that the tests read.
 type (
 	levelAnswer struct{ Price, Size json.Number }
 	bookAnswer  struct {

@@ -374,7 +374,7 @@ func TestSearchOrder(t *testing.T) {
 			t.Errorf("%s: the order is not ascending", sort)
 		}
 	}
-	// A search for a whole question finds its market first. A market matches only if it has every word.
+	// A search for a whole question finds its market first. A market matches only if it has every word of the search.
 	m := v.listing.markets[2]
 	found := all(t, v, "q="+url.QueryEscape(m.question))
 	if len(found) == 0 || found[0].MarketID != m.id {
@@ -448,7 +448,7 @@ func TestCredentials(t *testing.T) {
 	}
 }
 
-// TestConcurrentUse runs steps, trades and requests concurrently for the race detector.
+// TestConcurrentUse runs steps and requests concurrently for the race detector. No book may be crossed.
 func TestConcurrentUse(t *testing.T) {
 	v := New(Config{Markets: 60, Clock: newClock()})
 	ctx, cancel := context.WithCancel(t.Context())

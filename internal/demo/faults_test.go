@@ -17,7 +17,7 @@ import (
 	"time"
 )
 
-// serve starts an HTTP server for the venue. The client follows no redirects and does not decompress.
+// serve starts an HTTP server for the venue. It returns the URL and a client that follows no redirects and does not decompress.
 func serve(t *testing.T, v *Venue) (string, *http.Client) {
 	t.Helper()
 	s := httptest.NewServer(v)
@@ -192,7 +192,7 @@ func TestRefused(t *testing.T) {
 	}
 }
 
-// TestHang checks that a hanging response ends with its request. TestMain checks that it leaves no goroutine.
+// TestHang checks that a hanging response ends with its request. TestMain checks that the response leaves no goroutine.
 func TestHang(t *testing.T) {
 	v := New(Config{Markets: 40, Clock: newClock()})
 	url, client := serve(t, v)

@@ -22,7 +22,7 @@ type golden struct {
 	Request string            `json:"request"`
 	Header  map[string]string `json:"header,omitempty"`
 	Status  int               `json:"status"`
-	// ResponseHeader contains the relevant header fields other than Content-Type.
+	// ResponseHeader contains Retry-After and the X-Ratelimit fields, if the response has them.
 	ResponseHeader map[string]string `json:"responseHeader,omitempty"`
 	Body           json.RawMessage   `json:"body"`
 }
@@ -47,7 +47,7 @@ func TestGolden(t *testing.T) {
 	settled := first(t, v, func(tok *token) bool { return tok.market.status == statusResolved })
 	upcoming := first(t, v, func(tok *token) bool { return tok.market.status == statusUpcoming })
 	no := yes.market.tokens[1]
-	paged := func(path string) string { // returns the second page
+	paged := func(path string) string { // returns the request for the second page
 		base := path + "?limit=2&address=" + medium + credentials("demo-50")
 		page := get[struct{ NextCursor string }](t, v, base)
 		return base + "&cursor=" + page.NextCursor
@@ -144,7 +144,7 @@ func TestGolden(t *testing.T) {
 	}
 }
 
-// write writes a golden file. It keeps the numbers of the body as they are, and the order of its members.
+// write writes a golden file. It keeps the numbers and the order of the members in the body.
 func write(t *testing.T, path string, g golden) {
 	t.Helper()
 	var out bytes.Buffer

@@ -47,8 +47,8 @@ func TestLag(t *testing.T) {
 	want("0.6", "0")
 }
 
-// TestLagOfAccounts checks that only a request with the account's key gets the account's cached response, and that the venue caches
-// no refusal.
+// TestLagOfAccounts checks that a request with another key does not get the cached response of an account, and that the venue
+// caches no refusal.
 func TestLagOfAccounts(t *testing.T) {
 	c := newClock()
 	v := New(Config{Markets: 40, Clock: c, Lag: time.Minute})

@@ -9,7 +9,7 @@ import (
 	"time"
 )
 
-// details returns a market from REST.
+// details returns the details of a market over REST.
 func details(t testing.TB, v *Venue, m *market) marketAnswer {
 	t.Helper()
 	return get[marketAnswer](t, v, "/api/exchange/market-details?id="+m.id)
@@ -41,8 +41,8 @@ func TestMarketChanges(t *testing.T) {
 	l.take("price_update")
 	account := newStreamedAccount(t, l.subscribeUser(medium, "demo"))
 	seqs := map[string]uint64{}
-	// event returns the price frames since its last call. It checks that the only market frame since then is the one that want
-	// describes, and that REST shows the change.
+	// event returns the price frames since its last call. It checks that the only market frame since then is the one that the
+	// parameter want describes. REST must show the change.
 	event := func(m *market, want string) (frames []object) {
 		t.Helper()
 		found := ""
@@ -296,8 +296,9 @@ func TestTickSizes(t *testing.T) {
 	}
 }
 
-// TestMarketsLive checks that markets change if MarketEvery is set. Most markets must stay open. The accounts' sums must be right,
-// and the two smaller accounts must keep their number of positions. Equal seeds must cause equal changes.
+// TestMarketsLive checks that markets change if MarketEvery is set. The number of open markets must not fall below 80 % of the
+// first number. The accounts' sums must be right, and the two smaller accounts must keep their number of positions. Equal seeds
+// must cause equal changes.
 func TestMarketsLive(t *testing.T) {
 	c := newClock()
 	config := Config{Markets: 400, Clock: c, Seed: 6, MarketEvery: 3 * pace}

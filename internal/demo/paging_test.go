@@ -6,8 +6,8 @@ import (
 	"time"
 )
 
-// TestPagingWhilePositionsClose checks that paging returns each remaining position once while other positions close. The positions
-// in the cursors may be among those that close.
+// TestPagingWhilePositionsClose reads pages and closes the first and the last position of each page, so cursors may name closed
+// positions. The pages must contain each position once.
 func TestPagingWhilePositionsClose(t *testing.T) {
 	v := New(Config{Markets: 400, Clock: newClock()})
 	want := v.Positions(medium)

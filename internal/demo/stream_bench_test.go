@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-// BenchmarkFanOut moves a token with 1,000 subscribers and waits until all of them have read the change.
+// BenchmarkFanOut changes the price of a token with 1,000 subscribers and waits until all of them have read the change.
 func BenchmarkFanOut(b *testing.B) {
 	const clients = 1000
 	s := open(b, Config{Markets: 40}, func(l *streamLimits) { *l = standardLimits })

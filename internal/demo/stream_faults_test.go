@@ -11,7 +11,7 @@ import (
 	"github.com/coder/websocket"
 )
 
-// spoil sets faults over the control endpoint.
+// spoil sets faults of the stream over the control endpoint.
 func (s *testVenue) spoil(t testing.TB, faults ...Fault) {
 	t.Helper()
 	for i := range faults {
@@ -28,7 +28,7 @@ func (s *testVenue) spoil(t testing.TB, faults ...Fault) {
 	}
 }
 
-// seqsOf returns the sequence numbers of a topic's frames.
+// seqsOf returns the sequence numbers of the frames of one type for one token.
 func seqsOf(t testing.TB, frames []object, kind, id string) (seqs []uint64) {
 	t.Helper()
 	for _, f := range frames {
@@ -412,7 +412,7 @@ func TestOpeningFaults(t *testing.T) {
 	s.dial(t)
 }
 
-// TestFaultProbability checks that equal seeds spoil the same frames.
+// TestFaultProbability checks that equal seeds drop the same frames, and that another seed drops others.
 func TestFaultProbability(t *testing.T) {
 	s := open(t, Config{Markets: 40})
 	tok := openTokens(t, s.Venue, 1)[0]

@@ -13,7 +13,8 @@ import (
 // goldenFrames is the directory of the golden files that the client's tests also read.
 const goldenFrames = "../../tests/testdata/venue/stream/frames"
 
-// TestFramesHaveTheGoldenShapes checks that the venue sends each golden frame: the same members with the same types.
+// TestFramesHaveTheGoldenShapes checks that the venue sends, for each golden frame, a frame that has the same members with the same
+// types.
 func TestFramesHaveTheGoldenShapes(t *testing.T) {
 	s := open(t, Config{Heartbeat: 5 * time.Millisecond}, func(l *streamLimits) { l.framesPerSecond = 60 })
 	var sent []object
@@ -22,7 +23,7 @@ func TestFramesHaveTheGoldenShapes(t *testing.T) {
 
 	l := s.dial(t)
 	note(l.hello)
-	note(object{"type": "subscribed", "rid": "1", "channel": "orderbook", "tokenIds": []any{"T1"}}) // see listener.subscribe
+	note(object{"type": "subscribed", "rid": "1", "channel": "orderbook", "tokenIds": []any{"T1"}}) // listener.subscribe checks the real frame
 	l.send("subscribe", `"channel":"orderbook","tokenIds":["`+tok.id+`","nobody"]`)
 	l.send("subscribe", `"channel":"prices","tokenIds":["`+tok.id+`"]`)
 	l.send("subscribe", `"channel":"trades","tokenIds":["`+tok.id+`"]`)

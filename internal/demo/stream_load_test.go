@@ -27,8 +27,8 @@ func (n narrow) Accept() (net.Conn, error) {
 	return c, err
 }
 
-// TestSlowReader checks that a client that stops reading is closed with 4002 when too many frames wait. Other clients still
-// get all frames.
+// TestSlowReader stops reading on one connection. The venue must close this connection with 4002 when too many frames wait. Another
+// client must still get all frames.
 func TestSlowReader(t *testing.T) {
 	v := New(Config{Markets: 40, Clock: newClock()})
 	v.stream.limits.framesPerSecond, v.stream.limits.queue = 1000, 100
@@ -105,7 +105,7 @@ func (s *testVenue) ending() bool {
 	})
 }
 
-// TestDeadReader checks that a client that reads nothing is disconnected when a frame can't be written in time.
+// TestDeadReader checks that a client that reads nothing is disconnected when the venue cannot write a frame in time.
 func TestDeadReader(t *testing.T) {
 	s := open(t, Config{}, func(l *streamLimits) {
 		l.write, l.queue, l.queueBytes = 20*time.Millisecond, 1<<30, 1<<40

@@ -48,8 +48,9 @@ func TestStreamedPrices(t *testing.T) {
 	}
 }
 
-// TestTape checks the public trades of a token. Their sequence numbers must have no gaps, their prices must be between the best
-// prices, and the trades of accounts must be among them. A snapshot ends at the present sequence number.
+// TestTape checks the public trades of all open tokens. Their sequence numbers must have no gaps. While no account trades, their
+// prices must be within the best prices. The trades of accounts must be among them. A late snapshot must have the last trades and
+// the present sequence number.
 func TestTape(t *testing.T) {
 	c := newClock()
 	s := open(t, Config{Markets: 40, Clock: c, Seed: 2})
@@ -148,7 +149,7 @@ func TestTape(t *testing.T) {
 	}
 }
 
-// TestHeartbeat checks that heartbeats have the sequence numbers of all topics, at most 100 of a channel in one frame.
+// TestHeartbeat checks that heartbeats have the sequence numbers of all topics, at most 100 numbers of a channel in one frame.
 func TestHeartbeat(t *testing.T) {
 	c := newClock()
 	s := open(t, Config{Markets: 300, Clock: c, Heartbeat: 2 * time.Millisecond})

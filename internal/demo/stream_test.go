@@ -26,7 +26,7 @@ type testVenue struct {
 	client *http.Client
 }
 
-// open serves a venue until the test ends. By default clients may send any number of frames.
+// open serves a venue until the test ends. By default a client may send 100,000 frames a second.
 func open(t testing.TB, config Config, change ...func(*streamLimits)) *testVenue {
 	t.Helper()
 	if config.Markets == 0 {
@@ -81,7 +81,7 @@ func (s *testVenue) connect(t testing.TB) *listener {
 
 func (l *listener) greeted(hello object) { l.hello, l.epoch = hello, hello["epoch"].(string) }
 
-// send sends a request of the type kind with further members, and returns the request's rid.
+// send sends a request of the given type with further members, and returns the rid of the request.
 func (l *listener) send(kind, members string) string {
 	l.t.Helper()
 	l.rid++
@@ -102,7 +102,7 @@ func (l *listener) raw(text string) {
 	}
 }
 
-// bytes reads a frame, or the error that ended the stream.
+// bytes returns the next frame, or the error that ended the stream.
 func (l *listener) bytes() ([]byte, error) {
 	ctx, cancel := context.WithTimeout(context.Background(), patience)
 	defer cancel()
@@ -126,7 +126,7 @@ func (l *listener) next() object {
 	return f
 }
 
-// take reads a frame of the type kind. Heartbeats may come before it.
+// take returns the next frame, which must have the given type. It skips heartbeats before that frame.
 func (l *listener) take(kind string) object {
 	l.t.Helper()
 	f := l.next()
@@ -139,7 +139,7 @@ func (l *listener) take(kind string) object {
 	return f
 }
 
-// until discards frames until it reads one of the type kind.
+// until discards frames up to the first frame of the given type, and returns that frame.
 func (l *listener) until(kind string) object {
 	l.t.Helper()
 	for {
@@ -149,7 +149,7 @@ func (l *listener) until(kind string) object {
 	}
 }
 
-// settle returns all frames except heartbeats that the venue has sent since the last read.
+// settle returns the frames that the venue has sent since the last read, except heartbeats.
 func (l *listener) settle() []object {
 	l.t.Helper()
 	rid := l.send("ping", "")
@@ -166,7 +166,7 @@ func (l *listener) settle() []object {
 }
 
 // closed reads to the end of the stream and returns the close code, or -1 if the stream ended without a close frame. It returns 0
-// if the stream does not end.
+// if frames still arrive after the time in patience.
 func (l *listener) closed() int {
 	for end := time.Now().Add(patience); time.Now().Before(end); {
 		if _, err := l.bytes(); err != nil {
@@ -194,7 +194,7 @@ func (l *listener) subscribe(channel string, depth int, ids ...string) {
 	}
 }
 
-// authorize opens the user channel for an address.
+// authorize sends the credentials for an address, and reads the response.
 func (l *listener) authorize(address, key string) {
 	l.t.Helper()
 	rid := l.send("auth", `"address":"`+address+`","credentials":{"apiKey":"`+key+`","secret":"demo","passphrase":"demo"}`)

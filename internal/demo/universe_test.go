@@ -91,8 +91,8 @@ func TestDefaultUniverse(t *testing.T) {
 	}
 }
 
-// TestResolvedEvents checks that a resolved event of several binary markets has a market that is YES. If several markets are YES,
-// they must be the first ones.
+// TestResolvedEvents checks that, in a resolved event of several binary markets, at least one market is resolved to YES. If several
+// are, they must be the first markets of the event.
 func TestResolvedEvents(t *testing.T) {
 	v := New(Config{Clock: newClock()})
 	checked := 0

@@ -6,8 +6,8 @@ import (
 	"testing"
 )
 
-// checkWallet checks that a wallet's cash is the sum of its records and that, if no records were dropped, its positions follow from
-// its trades. The responses must have the same numbers.
+// checkWallet checks that a wallet's cash is the sum of its records. If no records were dropped, the positions must follow from the
+// trades and redemptions. The responses must have the same numbers.
 func checkWallet(t *testing.T, v *Venue, address string) {
 	t.Helper()
 	w := v.walletOf(address)
@@ -164,7 +164,7 @@ func TestAccountsTrade(t *testing.T) {
 		for range 100 {
 			v.Step()
 			partly = partly || slices.ContainsFunc(v.accounts[large].orders, func(o *order) bool {
-				return o.filled > 0 && o.createdAt == v.opened // placed after the start
+				return o.filled > 0 && o.createdAt == v.opened // placed after the start, because the clock does not move
 			})
 		}
 		for address, w := range v.accounts {
