@@ -23,7 +23,8 @@ func TestFramesHaveTheGoldenShapes(t *testing.T) {
 
 	l := s.dial(t)
 	note(l.hello)
-	note(object{"type": "subscribed", "rid": "1", "channel": "orderbook", "tokenIds": []any{"T1"}}) // listener.subscribe checks the real frame
+	// listener.subscribe compares all members of this frame.
+	note(object{"type": "subscribed", "rid": "1", "channel": "orderbook", "tokenIds": []any{"T1"}})
 	l.send("subscribe", `"channel":"orderbook","tokenIds":["`+tok.id+`","nobody"]`)
 	l.send("subscribe", `"channel":"prices","tokenIds":["`+tok.id+`"]`)
 	l.send("subscribe", `"channel":"trades","tokenIds":["`+tok.id+`"]`)

@@ -28,7 +28,7 @@ func (s *sink) flushes() int {
 }
 
 // TestQueriesSeeAccountBursts checks that queries return the last of many changes after accountInterval, or as soon as a reader has
-// taken it. The feed must not call Sink for each change.
+// read the state. The feed must not call Sink for each change.
 func TestQueriesSeeAccountBursts(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newTestFeed(t)
@@ -58,7 +58,7 @@ func TestQueriesSeeAccountBursts(t *testing.T) {
 		if s, _ := w.State(); queried() != showAccount(s.Account) || showAccount(s.Account) != fmt.Sprintf(" | p1x1 p2x%d  | 100", seq) {
 			t.Errorf("queries find %q and the reader %q", queried(), showAccount(s.Account))
 		}
-		// If a change was not flushed before a gap, it is not flushed later either.
+		// If the feed has not passed a change to Sink before a gap, it does not pass the change later either.
 		burst(1)
 		flushes := r.sink.flushes()
 		seq++
@@ -90,7 +90,7 @@ func TestPositionUpdatesCopyNothing(t *testing.T) {
 	}
 }
 
-// TestLists checks the order of the rows after rows were removed.
+// TestLists checks the order of the positions after positions were changed, removed and added.
 func TestLists(t *testing.T) {
 	l := newMutableAccount(messageOf("acct", "| p1x1 p2x2 p3x3 p4x4 p5x0 | 1"), nil)
 	for _, step := range [][2]string{

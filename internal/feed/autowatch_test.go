@@ -19,8 +19,8 @@ func TestPolledTokensAreWatched(t *testing.T) {
 		name string
 		// polls are the times of the polls in seconds.
 		polls []float64
-		// opens and closes are the times in seconds at which the token's watch opens and closes; -1 means never. The feed
-		// unsubscribes from the topic Config.Linger after closes.
+		// The token's watch must open and close at these times in seconds; -1 means never. When Config.Linger has passed after that, the
+		// feed unsubscribes from the topic.
 		opens, closes float64
 	}{
 		{"twice", []float64{0, 1}, -1, -1},
@@ -290,8 +290,8 @@ func TestPricesAndBooksAreWatchedSeparately(t *testing.T) {
 	})
 }
 
-// TestAutoWatchesAreShared checks that a caller replaces auto-watches of a caller that has more of them. If both callers have
-// equally many, it may replace only auto-watches that were not polled recently.
+// TestAutoWatchesAreShared checks that a caller replaces auto-watches of a caller that has more of them. If two callers have
+// equally many, each may replace only auto-watches of the other that were not polled recently.
 func TestAutoWatchesAreShared(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newTestFeed(t, func(c *Config) { c.Topics = 200 })
@@ -435,7 +435,7 @@ func TestAutoWatchesWaitForRoom(t *testing.T) {
 	})
 }
 
-// TestPolledIDsAreCopied checks that the feed copies an id, so that a longer string with the id does not stay in memory.
+// TestPolledIDsAreCopied checks that the feed copies an id, so that a longer string that contains the id does not stay in memory.
 func TestPolledIDsAreCopied(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newTestFeed(t)

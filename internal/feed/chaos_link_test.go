@@ -88,8 +88,8 @@ func (c *chaos) Resync(t messages.Topic) { c.record("resync", t) }
 
 func (c *chaos) Reconnect(t messages.Topic) { c.record("reconnect", t) }
 
-// listen executes the feed's requests like stream.Client. It delays each resync by up to 250 ms at random, and at least until one
-// second after the last resync of the topic.
+// listen executes the feed's requests as stream.Client does. It delays each resync by up to 250 ms at random, and at least until
+// one second after the last snapshot that a resync of the topic caused.
 func (c *chaos) listen() {
 	if c.wire != nil {
 		c.wire.listen()
@@ -168,7 +168,7 @@ func (l *link) sorted() []messages.Topic {
 	return topics
 }
 
-// send queues a frame for delivery after all earlier frames. If late is not 0, later frames may overtake the frame.
+// send queues a frame for delivery after all earlier frames. If the parameter late is not 0, later frames may overtake the frame.
 func (c *chaos) send(l *link, late time.Duration, deliver func()) {
 	at := time.Now().Add(10*time.Millisecond + time.Duration(c.rand.IntN(20))*time.Millisecond)
 	if at.Before(l.last) {
@@ -217,7 +217,7 @@ func (c *chaos) sendFaulty(m *messages.Message) {
 }
 
 // subscribe connects a link at link.upAt and subscribes to each of its topics at linkTopic.upAt. It passes the new topics to
-// Feed.Up in one call and sends a snapshot of each of them.
+// Feed.Up in one call and sends a snapshot of each of them. It does nothing for a link with a socket.
 func (c *chaos) subscribe(l *link) {
 	if l.socket != nil {
 		return
@@ -282,7 +282,7 @@ func (c *chaos) loseLastFrames() {
 	}
 }
 
-// breakConnections injects faults of whole connections and restarts of the venue.
+// breakConnections injects faults of connections and of their topics, and restarts the venue.
 func (c *chaos) breakConnections() {
 	now := time.Now()
 	for _, l := range slices.Clone(c.links) {

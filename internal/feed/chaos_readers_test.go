@@ -29,7 +29,7 @@ type replayer struct {
 	settled    map[string]int
 }
 
-// read takes the state like a subscription, and applies the resulting event in the client.
+// read takes the state as a subscription does, and applies the resulting event in the client.
 func (r *replayer) read() error {
 	select {
 	case <-r.reader.Changed():
@@ -129,7 +129,8 @@ func (c *chaos) checkBook(b *market.Book, depth int) error {
 	return nil
 }
 
-// checkQuery reads a token's book from the cache like a query. If the cache has no book, checkQuery fetches it from the venue.
+// checkQuery reads a token's book from the cache as a query does, and checks the book. If the cache has no book, checkQuery fetches
+// and checks the venue's book later. The cache must have a book while the token is live.
 func (c *chaos) checkQuery(ctx context.Context, k *token, depth int, live State) error {
 	keys, out := []queries.Book{{TokenID: k.id, Depth: depth}}, make([]market.Result[market.Read[*market.Book]], 1)
 	if missing := c.cache.Books().Lookup(ctx, keys, out, nil); len(missing) > 0 {

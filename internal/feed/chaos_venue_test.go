@@ -172,7 +172,7 @@ func (c *chaos) resetBook(k *token) {
 	}
 }
 
-// move changes a book at random. through reports whether a bid is now at the old best ask, or an ask at the old best bid.
+// move changes a book at random. It returns true if a bid is now at the old best ask, or an ask at the old best bid.
 func (c *chaos) move(k *token) (through bool) {
 	bid, ask := k.best()
 	if c.chance(15) && bid > 150 && ask < chaosTicks-150 {

@@ -32,7 +32,7 @@ type wire struct {
 	drifts   map[string]int
 }
 
-// clientFrame is a frame from the client. If closed is true, it stands for the closing of the socket.
+// clientFrame is a frame from the client. If closed is true, there is no frame, and the client has closed the socket.
 type clientFrame struct {
 	by    *socket
 	frame struct {
@@ -278,8 +278,8 @@ func (w *wire) sendGarbage(l *link) {
 	}
 }
 
-// breakLinks makes the client close the busiest link. At some ticks of a burst it sends garbage, and later in the burst it stalls
-// the link.
+// breakLinks makes the client close the busiest link. At some ticks of a burst, breakLinks sends garbage on this link. Later in the
+// burst, it stalls the link.
 func (w *wire) breakLinks(tick int) {
 	var busiest *link
 	for _, l := range w.chaos.links {

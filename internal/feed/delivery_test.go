@@ -84,7 +84,8 @@ func TestStuckReaderDelaysNobody(t *testing.T) {
 	}
 }
 
-// TestDeliveryAllocatesNothingPerReader compares the allocations of one message for one reader and for many readers.
+// TestDeliveryAllocatesNothingPerReader checks that a message for 1,000 readers causes at most ten allocations more than a message
+// for one reader.
 func TestDeliveryAllocatesNothingPerReader(t *testing.T) {
 	count := func(key messages.Topic, readers int, next func(seq uint64) *messages.Message) float64 {
 		r := newTestFeed(t)

@@ -271,7 +271,7 @@ func TestRefused(t *testing.T) {
 		if open := r.up.open(); !slices.Equal(open, []string{"orderbook U"}) {
 			t.Errorf("upstream, %q are open", open)
 		}
-		// A new watch opens a new topic. The old watch does not affect it.
+		// A new watch opens a new topic. The old watch does not affect the new topic.
 		_, again := r.watch(t, bookOf("T"))
 		reader.Close()
 		r.lingerOver(w.topic) // as if the timer of the old topic had just fired

@@ -57,7 +57,7 @@ func newRig(t *testing.T) *rig {
 	return &rig{v, t, clock, s}
 }
 
-// step moves the market n times.
+// step advances the clock by 150 ms and the markets by one step, n times.
 func (r *rig) step(n int) {
 	for range n {
 		r.clock.Advance(150 * time.Millisecond)
@@ -144,7 +144,7 @@ func (s *socket) send(cmd string, params object) {
 	}
 }
 
-// drain sends a command that fails and returns all messages before its answer.
+// drain sends a command that fails. It returns all messages that arrive before the answer to this command.
 func (s *socket) drain() (messages []object) {
 	s.t.Helper()
 	s.send("nothing", object{})
@@ -189,7 +189,7 @@ func TestREST(t *testing.T) {
 	if _, spent := r.Calls(); spent != 50 {
 		t.Errorf("one more book cost %d tokens; want 10", spent-40)
 	}
-	// Read all pages of each list.
+	// Read all pages of the open markets.
 	r.clock.Advance(time.Second)
 	seen, path := 0, "/markets?limit=90&status=open"
 	for next := path; next != ""; {
@@ -207,7 +207,7 @@ func TestREST(t *testing.T) {
 	}
 }
 
-// TestCursors checks that a cursor that no page contains is refused.
+// TestCursors checks that the simulator refuses a cursor that it never issues.
 func TestCursors(t *testing.T) {
 	r := newRig(t)
 	for _, text := range []string{"c-5", "c99999999999999999999", "c"} {

@@ -172,7 +172,7 @@ type form struct {
 	extra   []string // simulated members that were not recorded
 }
 
-// listed reports whether the list contains the member or a member that encloses it.
+// listed reports whether a list contains the path of a member, or the path of a member that encloses it.
 func listed(list []string, at string) bool {
 	return slices.ContainsFunc(list, func(prefix string) bool {
 		return at == prefix || strings.HasPrefix(at, prefix+".") || strings.HasPrefix(at, prefix+"[]")

@@ -43,7 +43,7 @@ func newRig(t *testing.T) *rig {
 	return &rig{v, t, clock, s}
 }
 
-// step moves the market n times.
+// step advances the clock by 150 ms and the markets by one step, n times.
 func (r *rig) step(n int) {
 	for range n {
 		r.clock.Advance(150 * time.Millisecond)

@@ -212,7 +212,7 @@ func TestTheAssetBeyondTheLimitGetsNothing(t *testing.T) {
 	}
 }
 
-// resolveOne resolves a market and returns its messages. The client is subscribed to no other market.
+// resolveOne resolves a market. It returns the messages to a client that subscribes only to a token of this market.
 func resolveOne(t *testing.T, r *rig) []object {
 	t.Helper()
 	m := r.markets("limit=1")[0]
