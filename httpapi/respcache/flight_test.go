@@ -351,8 +351,8 @@ type span byte
 
 func (s span) Context() reqctx.TraceContext { return reqctx.TraceContext{Span: [8]byte{byte(s)}} }
 
-// TestSpansOfSharingCallers checks that the log of an execution lists the spans of all callers that have one. The log of each later
-// caller must say that the span of the first caller served it.
+// TestSpansOfSharingCallers checks that the log of an execution lists the spans of all callers that have one. The log of a later
+// caller must name the span of the first caller as the one that served it.
 func TestSpansOfSharingCallers(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		a := newAsker()

@@ -15,7 +15,7 @@ import (
 	"oddsgraph/internal/venue/stream"
 )
 
-// lossy is a feed that loses as many of the next messages as the field lose says.
+// lossy is a feed that loses messages. The field lose is the number of the next messages that it loses.
 type lossy struct {
 	*Feed
 	lose atomic.Int32
@@ -55,7 +55,7 @@ func (v *bareVenue) Close(int) error {
 	return nil
 }
 
-// wrote reports whether the client has sent a frame of the type kind since the last call.
+// wrote reports whether the client has sent a frame of the given type since the last call.
 func (v *bareVenue) wrote(kind string) (found bool) {
 	for len(v.fromClient) > 0 {
 		found = strings.Contains(<-v.fromClient, `"type":"`+kind+`"`) || found
@@ -64,7 +64,7 @@ func (v *bareVenue) wrote(kind string) (found bool) {
 }
 
 // TestLossBetweenParts loses a message between stream.Client and the feed, and sends a message that stream.Client cannot use. After
-// each of them, the book must be stale until the next snapshot.
+// each of these two losses, the book must be stale until the next snapshot.
 func TestLossBetweenParts(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		v := &bareVenue{toClient: make(chan string, 10), fromClient: make(chan string, 100), done: make(chan struct{})}

@@ -140,7 +140,7 @@ func TestLoneCallerYields(t *testing.T) {
 		if n := closeEnded(); n != 12 || len(alone.watches) != 28 {
 			t.Errorf("%d watches have ended, %d are left", n, len(alone.watches))
 		}
-		// A caller with a quarter of the topics takes no topics from other callers.
+		// A caller with a quarter of the topics or more takes no topics from other callers.
 		watch("alone", 5, 0)
 		watch("second", 5, 0)
 		watch("third", 12, 10)
@@ -191,8 +191,8 @@ func TestShares(t *testing.T) {
 		if got := holdings(t, r); got["alone"] != 0 || got["second"] != 30 {
 			t.Errorf("after the first has left, held are %v", got)
 		}
-		// A topic of a reader without a caller does not count for any caller. If a caller then watches it too, the topic counts for that
-		// caller.
+		// A topic of a reader without a caller does not count for any caller. If a caller then also watches the topic, the topic counts
+		// for that caller.
 		own := r.NewReader()
 		if n := watchBooks(t, own, "o", 10); n != 10 {
 			t.Errorf("the reader without a caller watches %d topics", n)
@@ -229,8 +229,8 @@ func TestShares(t *testing.T) {
 	})
 }
 
-// TestAccountsDoNotCountAgainstTheShare checks that topics of accounts do not count for a caller, and that a caller can watch them
-// if it cannot watch more public topics.
+// TestAccountsDoNotCountAgainstTheShare checks that topics of accounts do not count for a caller. A caller that watches five
+// accounts must still be able to watch as many public topics as the upstream has room for.
 func TestAccountsDoNotCountAgainstTheShare(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newTestFeed(t, func(c *Config) { c.Topics = 8 })

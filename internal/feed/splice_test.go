@@ -315,7 +315,7 @@ func TestCloseWaitsForReads(t *testing.T) {
 		if synctest.Wait(); o.running() != 2 {
 			t.Fatalf("%d reads are under way", o.running())
 		}
-		reader.Close() // the topic of T closes Config.Linger later, which cancels the read
+		reader.Close() // after Config.Linger, the feed closes the topic of T and cancels the read
 		time.Sleep(1100 * time.Millisecond)
 		if synctest.Wait(); o.running() != 1 || strings.Join(r.up.open(), " ") != "orderbook U" {
 			t.Fatalf("%d reads are under way, %q open", o.running(), r.up.open())

@@ -42,7 +42,8 @@ func TestTimeOfALiveBook(t *testing.T) {
 	})
 }
 
-// TestLag checks that Config.Lag is called for changes of live topics that have the venue's time, and for no other messages.
+// TestLag checks that the feed calls Config.Lag for each change of a live topic, if the change has the venue's time. It must not
+// call Config.Lag for any other message.
 func TestLag(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var lags []time.Duration

@@ -69,7 +69,8 @@ func connected(t *testing.T, f *Fleet) {
 	eventually(t, "the replica is connected", func() bool { return f.Stats().Connected })
 }
 
-// TestOpenWithoutRedis checks that a replica works while Redis does not run yet, and connects when Redis has started.
+// TestOpenWithoutRedis checks that a replica opens before Redis runs, grants no calls meanwhile, and connects when Redis has
+// started.
 func TestOpenWithoutRedis(t *testing.T) {
 	t.Parallel()
 	server := tool.StartRedis(t)

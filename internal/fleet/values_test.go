@@ -14,7 +14,7 @@ type skewed time.Duration
 
 func (s skewed) Now() time.Time { return time.Now().Add(time.Duration(s)) }
 
-// read returns what a replica finds for a key. ok is false if it finds no record.
+// read returns what a replica finds for a key. The result ok is false if the replica finds no record.
 func read(t *testing.T, f *Fleet, key string) (value string, asked, came time.Time, ok bool) {
 	t.Helper()
 	f.Get(t.Context(), "price", []string{"another", key}, func(i int, v []byte, a, c time.Time) {
@@ -111,7 +111,7 @@ func TestClaim(t *testing.T) {
 		t.Error("a claim does not hold")
 	}
 	eventually(t, "the claim ends by itself", func() bool { return claims(all[1], "short", time.Minute) })
-	all[0].Put("market", []Record{{Key: "short"}}, time.Now(), time.Now()) // the claim of this key has ended
+	all[0].Put("market", []Record{{Key: "short"}}, time.Now(), time.Now()) // the claim of this replica has ended
 	all[1].Put("market", []Record{{Key: "k0"}}, time.Now(), time.Now())
 	put(t, all[0], "after", "x", time.Now(), time.Now())
 	put(t, all[1], "after1", "x", time.Now(), time.Now())
@@ -140,7 +140,7 @@ func TestDrop(t *testing.T) {
 	put(t, a, "k", "new", after, after)
 }
 
-// TestFlush checks that a flush reaches the other replicas, but not replicas that start later.
+// TestFlush checks that a flush reaches the other replicas, but neither the replica that flushes nor replicas that start later.
 func TestFlush(t *testing.T) {
 	t.Parallel()
 	server := tool.StartRedis(t)

@@ -12,7 +12,7 @@ import (
 	"oddsgraph/internal/market/reqctx"
 )
 
-// outcome describes the first event of a stream. after is the time from the start of the stream to the event.
+// outcome describes the first event of a stream. The field after is the time from the start of the stream to the event.
 type outcome struct {
 	initial bool
 	problem error

@@ -133,7 +133,7 @@ type received[T any] struct {
 	ended  bool
 }
 
-// run ranges over a stream on its own goroutine and collects the events.
+// run ranges over a stream on a new goroutine and collects the events.
 func run[T any](t *testing.T, stream follow.Stream[T]) *received[T] {
 	f := &received[T]{t: t}
 	go func() {
@@ -180,7 +180,7 @@ func (f *received[T]) want(show func(T) string, want ...string) {
 	}
 }
 
-// restSource is a REST read whose result and duration the test sets. A read returns the value from its start.
+// restSource is a REST read whose result and duration the test sets. A read returns the value that was set when the read started.
 type restSource[T any] struct {
 	mu    sync.Mutex
 	value T

@@ -56,7 +56,7 @@ func showPortfolio(u follow.PortfolioUpdate) string {
 	return out
 }
 
-// TestPortfolio follows an account while its topic is live, and after the topic has gone down while reads fail and then succeed.
+// TestPortfolio follows an account while its topic is live. Then the topic goes down. The reads fail at first and succeed later.
 func TestPortfolio(t *testing.T) {
 	bubble(t, func(t *testing.T, s *testVenue) {
 		r, p := &restSource[*[]market.Position]{value: positionsOf("T", "U")}, newPriced("0.5")

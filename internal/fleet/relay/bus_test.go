@@ -138,7 +138,7 @@ func (p *port) Publish(_ context.Context, texts []string) error {
 	return nil
 }
 
-// spread sends texts to all replicas. The caller holds the lock.
+// spread sends texts to all replicas. The calling function holds the lock.
 func (s *server) spread(texts []string) {
 	for p, sub := range s.subs {
 		for _, text := range texts {

@@ -63,7 +63,7 @@ func newVenue(numbered bool) *venue {
 	}
 }
 
-// book returns a topic's book. The caller holds the lock.
+// book returns a topic's book. The calling function holds the lock.
 func (v *venue) book(t messages.Topic) *version {
 	b := v.books[t]
 	if b == nil {
@@ -73,7 +73,7 @@ func (v *venue) book(t messages.Topic) *version {
 	return b
 }
 
-// message returns a message about a topic. The caller holds the lock.
+// message returns a message about a topic. The calling function holds the lock.
 func (v *venue) message(t messages.Topic, kind messages.Kind, number int64) *messages.Message {
 	m := &messages.Message{Topic: t, Kind: kind, Time: time.Now(), ReceivedAt: time.Now()}
 	if v.numbered {
@@ -238,7 +238,7 @@ func newFleet(t *testing.T, numbered bool, replicas, tokens int) *fleet {
 	return f
 }
 
-// join adds a replica that watches the books of tokens.
+// join adds a replica that watches the books of the given number of tokens.
 func (f *fleet) join(name string, tokens int) *replica {
 	r := &replica{port: &port{server: f.server}, watches: map[messages.Topic]*feed.Watch{}}
 	r.client = &client{venue: f.venue, calls: make(chan func(), 1_000_000), topics: map[messages.Topic]bool{}, sent: map[messages.Topic]int64{}}
@@ -357,7 +357,8 @@ func (f *fleet) live() (live, all int) {
 	return live, all
 }
 
-// mustLive waits for 400 ms without changes of books. It fails the test if a topic is not live afterwards.
+// mustLive waits for 400 ms without changes of books. It fails the test if a book is then not live or differs from the venue's
+// book.
 func (f *fleet) mustLive() {
 	f.Helper()
 	time.Sleep(400 * time.Millisecond)

@@ -28,8 +28,8 @@ func inBothVenues(t *testing.T, replicas, tokens int, test func(f *fleet)) {
 	}
 }
 
-// TestOneSubscription checks that the replicas together have one subscription to each topic, even if a replica joins or if only one
-// replica has readers.
+// TestOneSubscription checks that the replicas together have one subscription to each topic, even after a replica has joined with
+// more topics. When the readers of that replica leave, the subscriptions to its own topics must end.
 func TestOneSubscription(t *testing.T) {
 	inBothVenues(t, 3, 12, func(f *fleet) {
 		if n := f.subscriptions(); n != 12 {
@@ -68,7 +68,7 @@ func TestLostFrames(t *testing.T) {
 		f.server.set(func() { f.server.lose = func(string) bool { return random.IntN(50) == 0 } })
 		f.run(20 * time.Second)
 		f.server.set(func() { f.server.lose = nil })
-		time.Sleep(2 * time.Second) // so that beats reveal the loss of the last frames
+		time.Sleep(2 * time.Second) // so that heartbeats reveal the loss of the last frames
 		f.mustLive()
 		gaps := uint64(0)
 		for _, r := range f.replicas {
@@ -181,7 +181,7 @@ func TestNothingAfterTheLease(t *testing.T) {
 		close(blocked)
 		f.run(time.Second)
 		f.server.set(func() {
-			for _, text := range owner.port.kept[owner.port.waited:] { // as many texts as waited says were already passed to Publish
+			for _, text := range owner.port.kept[owner.port.waited:] { // the texts before these were passed to Publish during the lease
 				if text[0] == 'm' || text[0] == 'b' {
 					f.Errorf("the owner has sent %.100s after its lease", text)
 					break
