@@ -225,7 +225,7 @@ func TestCallersOutOfTime(t *testing.T) {
 		name string
 		// The second caller's deadline is after this time. The first caller's deadline is after one second.
 		has    time.Duration
-		forget bool
+		forget bool // calls Forget during the execution
 		// again is true if the cache must execute again for the second caller.
 		again bool
 		want  answer

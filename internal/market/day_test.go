@@ -13,7 +13,7 @@ func TestSamples(t *testing.T) {
 		h.Points = append(h.Points, PricePoint{Timestamp: at(hour), Price: MustDecimal(fmt.Sprintf("0.%d", i+1))})
 	}
 	for _, test := range []struct {
-		end, n int
+		end, n int // end and until are hours
 		want   string
 		until  int
 	}{
