@@ -13,7 +13,7 @@ import (
 // level is a level of an order book, with the price and the size as the service formats them.
 type level struct{ price, size string }
 
-// ladder is an order book as a client holds it.
+// ladder holds the two sides of an order book. The best level of a side comes first.
 type ladder struct{ bids, asks []level }
 
 func levelsOf(levels []demo.Level, depth int) []level {
@@ -24,7 +24,7 @@ func levelsOf(levels []demo.Level, depth int) []level {
 	return out
 }
 
-// bookOf returns the venue's book of a token, cut to a depth.
+// bookOf returns the venue's book of a token, with at most depth levels a side.
 func (s *service) bookOf(t testing.TB, token string, depth int) ladder {
 	t.Helper()
 	b, ok := s.venue.Book(token)
@@ -174,7 +174,7 @@ func TestReplayedBooksEqualTheVenuesBooks(t *testing.T) {
 		}
 	}
 
-	// history maps a token, and then an epoch with a sequence number, to the venue's book.
+	// history has the venue's books of each token. The key of a book is its epoch, a space and its sequence number.
 	history := map[string]map[string]demo.Book{ids[0]: {}, ids[1]: {}}
 	record := func() {
 		for _, id := range ids {
@@ -205,7 +205,7 @@ func TestReplayedBooksEqualTheVenuesBooks(t *testing.T) {
 			record()
 			for _, id := range ids {
 				before := s.bookOf(t, id, 3)
-				for to := range demo.Price(10) { // until the three best levels have changed
+				for to := range demo.Price(10) { // until one of the three best levels of a side has changed
 					q, _ := s.venue.Quote(id)
 					if err := s.venue.SetPrice(id, (q.Price/100+2+to)%80*100+1000); err != nil {
 						t.Fatal(err)

@@ -43,8 +43,8 @@ func (r *route) hold(t *testing.T) (release func()) {
 	return release
 }
 
-// open starts the proxy. The parameter to is the address to which the proxy forwards connections. It returns the address that the
-// proxy listens on.
+// open starts the proxy and returns the address that the proxy listens on. The parameter to is the address to which the proxy
+// forwards connections.
 func (r *route) open(t *testing.T, to string) string {
 	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
@@ -99,7 +99,7 @@ func (r *route) forward(in io.Reader, out io.WriteCloser) {
 	}
 }
 
-// untilStatus waits until a subscription shows a market's status.
+// untilStatus waits until an event of a subscription shows a market with the wanted status.
 func untilStatus(t *testing.T, sub *events, want string) {
 	t.Helper()
 	sub.until(t, "status "+want, func(v any) bool { return text(v, "market.status") == want })
@@ -131,8 +131,8 @@ func TestAMarketChangesBeforeItIsSubscribed(t *testing.T) {
 	untilStatus(t, sub, "OPEN")
 }
 
-// TestASubscriptionIsIgnored uses a venue that does not confirm the subscription to a market. The service must poll the market
-// until the venue confirms the subscription, and must then get changes over the stream.
+// TestASubscriptionIsIgnored holds back the subscription to a market, so the venue does not confirm the subscription. The service
+// must poll the market until the venue confirms the subscription. After that, the service must get changes over the stream.
 func TestASubscriptionIsIgnored(t *testing.T) {
 	t.Parallel()
 	s, route := startByRoute(t, 0, "--cache-market-fresh=1s", "--cache-market-stale=0s")
@@ -153,7 +153,7 @@ func TestASubscriptionIsIgnored(t *testing.T) {
 	sub.until(t, "the new words", func(v any) bool { return text(v, "market.description") == "other words" })
 }
 
-// delayed replaces the faults of the venue by a delay of calls to an endpoint.
+// delayed replaces all faults of the venue with one fault: calls to the given endpoint are delayed by ms milliseconds.
 func (s *service) delayed(t *testing.T, path string, ms int) {
 	t.Helper()
 	s.setFaults(t, demo.Fault{Path: path, Kind: demo.FaultDelay, DelayMs: ms})
@@ -248,8 +248,8 @@ func TestATradeWhileTheStreamOpens(t *testing.T) {
 	})
 }
 
-// TestAnOutageIsPolled closes the stream. The service must then poll the venue's REST API. The first event of a new subscriber must
-// not be older than the result of a query.
+// TestAnOutageIsPolled closes the stream. The service must then poll the venue's REST API. When a query has returned the new price,
+// the first event of a new subscriber must have this price.
 func TestAnOutageIsPolled(t *testing.T) {
 	t.Parallel()
 	s := startLive(t)

@@ -12,7 +12,7 @@ import (
 func (s *service) executions() uint64 { return s.API.Stats().Groups.Executions }
 
 // TestAJoinerReplaysFromTheMiddle lets clients join the execution of a busy order book subscription at different times. After each
-// event, each client must have the venue's book of the event's sequence number.
+// event, the book that a client has replayed must equal the field book of the event.
 func TestAJoinerReplaysFromTheMiddle(t *testing.T) {
 	s := startLive(t)
 	s.streaming(t)
@@ -86,7 +86,7 @@ func TestEverySubscriptionShowsAJoinerThePresentState(t *testing.T) {
 	for _, test := range []struct {
 		name, query string
 		variables   vars
-		state       string // path of the value that must be equal
+		state       string // path of the value that must be equal in both events
 	}{
 		{"priceChanged", subPrices, vars{"ids": []string{token}}, "price.price"},
 		{"pricesChanged", subPriceLists, vars{"ids": []string{token}}, "prices"},

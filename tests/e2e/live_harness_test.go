@@ -29,7 +29,7 @@ func startLive(t testing.TB, args ...string) *service {
 	return s
 }
 
-// startStoppable is like startLive, but has a second result. The function stop stops the service and waits for its end.
+// startStoppable is like startLive, but also returns the function stop, which stops the service and waits until it has ended.
 func startStoppable(t testing.TB, args ...string) (s *service, stop func() error) {
 	t.Helper()
 	return startLiveRigged(t, defaultWiring, args...)
@@ -143,7 +143,7 @@ func (e *events) change(t testing.TB) any {
 	return e.until(t, "a change", func(v any) bool { return text(v, "reason") == "CHANGE" })
 }
 
-// until waits for the first event for which fits returns true, and drops all events before this event.
+// until waits for the first event for which the function fits returns true, and drops all events before this event.
 func (e *events) until(t testing.TB, what string, fits func(v any) bool) any {
 	t.Helper()
 	deadline := time.Now().Add(patience)
@@ -241,7 +241,7 @@ func (s *service) dialWithPayload(t testing.TB, payload vars) *socket {
 	return k
 }
 
-// dial opens a socket with these credentials and starts to read from it.
+// dial opens a socket with the given credentials and starts to read from it.
 func (s *service) dial(t testing.TB, credentials string) *socket {
 	t.Helper()
 	k := s.dialUnread(t, credentials)
@@ -257,7 +257,7 @@ func (k *socket) read(ctx context.Context) (f frame, err error) {
 	return f, err
 }
 
-// listen reads messages and passes them to their subscriptions until the socket is closed.
+// listen answers pings and passes all other messages to their subscriptions, until the socket is closed.
 func (k *socket) listen() {
 	defer close(k.done)
 	for {

@@ -199,8 +199,8 @@ func TestListsWithUnknownIDs(t *testing.T) {
 	}
 }
 
-// TestListsThatAreNotSplit checks that the service does not split a list in the document, a list of a request with credentials, or
-// a list of another field than priceChanged.
+// TestListsThatAreNotSplit counts executions. The service must split the list of priceChanged if the list is in a variable and the
+// request has no credentials. It must not split a list in the document, with credentials, or of another field.
 func TestListsThatAreNotSplit(t *testing.T) {
 	s := startLive(t)
 	s.streaming(t)

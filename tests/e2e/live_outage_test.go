@@ -12,7 +12,7 @@ import (
 
 const queryStatus = `{ serviceStatus { stream { state connections reconnects watchedTokens } } }`
 
-// firstEvents starts each subscription that works without the stream, and takes its first event.
+// firstEvents starts seven subscriptions that work without the stream, and takes the first event of each.
 func (s *service) firstEvents(t testing.TB, k *socket, token, marketID, address string) map[string]*events {
 	t.Helper()
 	all := map[string]*events{
@@ -31,10 +31,10 @@ func (s *service) firstEvents(t testing.TB, k *socket, token, marketID, address 
 }
 
 func TestTheStreamIsRefusedAltogether(t *testing.T) {
-	t.Parallel() // it mostly waits
+	t.Parallel() // the test mostly waits
 	s := startLive(t, "--demo-stream=true")
 	s.setFaults(t, demo.Fault{Path: demo.StreamPath, Kind: demo.FaultStatus, Status: http.StatusServiceUnavailable})
-	s.venue.Restart(demo.CloseSlow) // ends streams that were opened before the fault
+	s.venue.Restart(demo.CloseSlow) // closes the connections that were opened before the fault
 	id, marketID := s.openTokens(1)[0], s.openMarkets(1)[0]
 	eventually(t, "the status says so", func() bool {
 		return text(s.ask(t, queryStatus, nil, anonymous), "serviceStatus.stream.state") == "DISCONNECTED"
@@ -79,7 +79,7 @@ func TestTheStreamIsRefusedAltogether(t *testing.T) {
 }
 
 func TestTheStreamIsSwitchedOff(t *testing.T) {
-	t.Parallel() // it mostly waits
+	t.Parallel() // the test mostly waits
 	s := startLive(t, "--demo-stream=false")
 	wantText(t, s.ask(t, queryStatus, nil, anonymous), "serviceStatus.stream.state", "DISCONNECTED")
 	id, marketID := s.openTokens(1)[0], s.openMarkets(1)[0]
@@ -154,7 +154,7 @@ func TestTheStreamDropsUnderSubscribers(t *testing.T) {
 	status.until(t, "the return", func(v any) bool { return text(v, "state") == "LIVE" })
 }
 
-// noteStale reads the positions in an event. It adds the ids of those with a stale valuation to the map stale.
+// noteStale adds the ids of those positions in an event that have a stale valuation to the map stale.
 func noteStale(v any, stale map[string]bool) {
 	for _, p := range list(v, "changed") {
 		if at(p, "valuation.freshness.stale") == true {

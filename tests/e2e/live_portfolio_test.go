@@ -13,14 +13,14 @@ import (
 type held struct{ size, avg, price *big.Rat }
 
 // TestTheLivePortfolioOfManyPositions subscribes to 2,000 positions while prices move and a trade closes a position. The sums in
-// each event must be those of the positions that the events so far describe.
+// each event must equal the sums that a client computes from all events so far.
 func TestTheLivePortfolioOfManyPositions(t *testing.T) {
 	t.Parallel()
 	s := startLive(t, "--demo-markets=1200", "--venue-timeout=1m", "--request-timeout=2m") // a busy machine takes seconds for the first event
 	s.streaming(t)
 	portfolio := s.dial(t, keyOf2000).subscribe(t, subPortfolio, vars{"a": addressOf2000})
 	positions := map[string]held{}
-	// take applies an event as a client does, and computes the sums itself.
+	// take applies an event as a client does, and compares the sums in the event with the sums over all positions.
 	take := func() (v any, changed int) {
 		v = portfolio.value(t)
 		if reason := text(v, "reason"); reason == "INITIAL" || reason == "RESYNC" {

@@ -16,7 +16,8 @@ const queryLive = `query($id: String!) { token(tokenId: $id) {
 	fillEstimate(side: BUY, size: "500") { filledSize cost freshness { source } }
 } }`
 
-// wantLive compares the data of queryLive with the venue's own state. All data must come from the stream.
+// wantLive compares the data of queryLive with the venue's own state. The price, the spread and both books must come from the
+// stream.
 func (s *service) wantLive(t testing.TB, id string, v any) {
 	t.Helper()
 	q, _ := s.venue.Quote(id)
@@ -116,7 +117,7 @@ func TestRecentPricesAreThoseOfTheStream(t *testing.T) {
 	}
 }
 
-// isLive reports whether all parts of queryLive come from the stream.
+// isLive reports whether the price, the spread and both books in the data of queryLive come from the stream.
 func (s *service) isLive(t testing.TB, id string) bool {
 	t.Helper()
 	v := s.ask(t, queryLive, vars{"id": id}, anonymous)
@@ -181,7 +182,7 @@ func TestManySubscribersShareATopic(t *testing.T) {
 		}
 	}
 	for i, k := range sockets {
-		if i%2 == 0 { // half of the clients send a close frame, the other half only disconnects
+		if i%2 == 0 { // half of the clients first end their subscriptions, the other half only disconnects
 			for n := range 100 {
 				subs[100*i+n].stop()
 			}
@@ -193,8 +194,8 @@ func TestManySubscribersShareATopic(t *testing.T) {
 	eventually(t, fmt.Sprintf("goroutines are down to %d", before), func() bool { return goroutines(t) <= before+2 })
 }
 
-// TestASlowSubscriberDelaysNobody has one of several clients stop reading. All other clients must still get every trade. The
-// service must disconnect the slow client.
+// TestASlowSubscriberDelaysNobody has three clients subscribe. One of them never reads. The other clients must still get every
+// trade, and the service must disconnect the client that does not read.
 func TestASlowSubscriberDelaysNobody(t *testing.T) {
 	t.Parallel()
 	s := startLive(t)

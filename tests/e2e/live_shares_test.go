@@ -23,7 +23,7 @@ func TestExecutionsPerClient(t *testing.T) {
 	six := `subscription { ...on Subscription { priceChanged(tokenIds: [` + literal + `]) { reason } } }`
 	first := socket()
 	first.subscribe(t, six, nil).value(t)
-	four := socket().subscribe(t, subTrades, vars{"ids": ids[:4]}) // it has no event yet
+	four := socket().subscribe(t, subTrades, vars{"ids": ids[:4]}) // the test does not wait for its first event
 	eventually(t, "a second execution", func() bool { return s.executions() == 2 })
 
 	// The client watches as many ids as it may. It cannot start another execution, but it can join an existing execution.
