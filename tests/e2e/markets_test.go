@@ -12,7 +12,7 @@ import (
 	"oddsgraph/internal/demo"
 )
 
-// marketFields maps fields of a market to the names that the venue uses. It has only fields that are part of the venue's market.
+// marketFields maps a field of a market to the venue's name of the field. The two fields must have the same JSON value.
 var marketFields = map[string]string{
 	"marketId": "marketId", "slug": "slug", "question": "question", "groupItemTitle": "groupItemTitle", "image": "image",
 	"category": "category", "tags": "tags", "status": "status", "statusRaw": "status", "acceptingOrders": "acceptingOrders",
@@ -72,7 +72,7 @@ func wantMarket(t *testing.T, got, venue any) {
 	}
 }
 
-// oneOfEachStatus returns a token of a market in each status.
+// oneOfEachStatus maps each market status to one token of a market with this status.
 func (s *service) oneOfEachStatus() map[string]demo.Token {
 	out := map[string]demo.Token{}
 	for _, t := range s.venue.Tokens() {

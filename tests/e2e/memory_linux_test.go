@@ -44,9 +44,9 @@ func liveBytes(t testing.TB, p *program) int {
 }
 
 // TestMemoryOfSubscriptions measures the memory of idle subscriptions in the shipped program, with pings and after a burst of
-// events. The program is built without the race detector. With it, the program would take several times as much memory.
+// events. The program is built without the race detector, because with the detector it would take several times as much memory.
 func TestMemoryOfSubscriptions(t *testing.T) {
-	t.Parallel() // it mostly waits for pings
+	t.Parallel() // the test mostly waits for pings
 	exe := buildProgram(t)
 	for _, test := range []struct {
 		sockets, each int
@@ -176,7 +176,7 @@ func (l *listeners) warm() {
 	}
 }
 
-// burst changes all prices n times. After each change, it waits until all clients have received the events.
+// burst changes the price of every token n times. After each change, burst waits until all clients have received the events.
 func (l *listeners) burst(n int) {
 	for range n {
 		l.moves++
@@ -190,7 +190,7 @@ func (l *listeners) burst(n int) {
 	}
 }
 
-// awaitPings waits until the service has sent a ping to most clients.
+// awaitPings waits until the clients have received at least nine pings for every ten clients.
 func (l *listeners) awaitPings() { l.await("pings", &l.pings, int64(l.size*9/10)) }
 
 func (l *listeners) await(what string, count *atomic.Int64, want int64) {

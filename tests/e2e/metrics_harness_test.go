@@ -108,16 +108,16 @@ func (m *scraped) sum(metric string, labels ...string) (n float64) {
 	return n
 }
 
-// ledger is a proxy in front of the demo venue. It counts the calls.
+// ledger is a proxy in front of the demo venue. The ledger counts REST calls.
 type ledger struct {
 	*httptest.Server
 	venue *demo.Venue
 
 	mu sync.Mutex
-	// calls maps an endpoint with a status to the number of calls. keys maps an endpoint to the number of requested keys.
+	// calls maps an endpoint, a space and a status to the number of calls. keys maps an endpoint to the number of requested keys.
 	calls, keys map[string]float64
-	held        map[string]chan struct{}
-	waiting     chan string
+	held        map[string]chan struct{} // maps an endpoint to the channel whose closing lets its calls continue
+	waiting     chan string              // gets the endpoint of each call that hold keeps waiting
 }
 
 func newLedger(t testing.TB) *ledger {

@@ -7,8 +7,8 @@ import (
 	"oddsgraph/tests/tool"
 )
 
-// relayMetrics compares the metrics of a stream that two replicas share with the topics that they use. It records in m that the
-// test has compared these metrics.
+// relayMetrics starts two replicas that share a stream. It checks the metrics whose names begin with oddsgraph_relay_, and marks
+// these metrics in m as checked.
 func relayMetrics(t *testing.T, m *scraped) {
 	t.Helper()
 	server := tool.StartRedis(t)

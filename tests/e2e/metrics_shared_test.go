@@ -34,8 +34,8 @@ func sharedMetrics(t *testing.T, m *scraped) {
 	const prices = `query($t: [String!]!) { tokenPrices(tokenIds: $t) { price } }`
 	ask := func(s *service, tokens ...string) { s.query(t, prices, vars{"t": tokens}, anonymous) }
 
-	// Replica a fetches three tokens from the venue, and replica b gets their prices from Redis. Then replica b requests a token
-	// for which replica a has a call in flight.
+	// Replica a reads three prices from the venue. Replica b gets these three prices from Redis, and reads a fourth from the venue.
+	// Then replica b requests a price for which replica a has a call in flight.
 	ask(a, ids[:3]...)
 	eventually(t, "the prices are shared", func() bool { return strings.Count(server.CLI(t, "KEYS", "*:price:*"), "\n") == 2 })
 	ask(b, ids[:4]...)
@@ -117,7 +117,7 @@ func sharedMetrics(t *testing.T, m *scraped) {
 	m.add(sa, "oddsgraph_shared_")
 }
 
-// add marks a family of metrics in m as checked if it is checked in other and its name has the prefix.
+// add marks those families of metrics in m as checked that are checked in the scrape other and whose names have the prefix.
 func (m *scraped) add(other *scraped, prefix string) {
 	for family, checked := range other.checked {
 		if strings.HasPrefix(family, prefix) {
@@ -138,7 +138,7 @@ func callsToRedis(t *testing.T, monitor string) map[string]float64 {
 	return calls
 }
 
-// grantedCalls counts the calls to the venue that the scripts in Redis allowed.
+// grantedCalls counts the public calls to the venue that the scripts in Redis have allowed.
 func grantedCalls(monitor string) float64 {
 	calls := map[string]bool{}
 	for _, found := range regexp.MustCompile(`lua\] "ZADD" "[^"]+:window:public" "\d+" "(\w+\.\w+\.\d+)"`).FindAllStringSubmatch(monitor, -1) {

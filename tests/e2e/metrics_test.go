@@ -21,7 +21,7 @@ import (
 // TestMetricsAreTrue uses every part of a service and compares each metric with an independent count or range. Most counts come
 // from the client, from a proxy in front of the venue, or from the venue.
 func TestMetricsAreTrue(t *testing.T) {
-	t.Parallel() // it mostly waits
+	t.Parallel() // the test mostly waits
 	books := newLedger(t)
 	manifest := filepath.Join(t.TempDir(), "manifest.json")
 	const trusted = `query Prices($t: [String!]!) { tokenPrices(tokenIds: $t) { price timestamp } }`
@@ -77,7 +77,7 @@ func TestMetricsAreTrue(t *testing.T) {
 	s.do(t, s.request(t, asJSON(vars{"documentId": "prices-1", "variables": vars{"t": ids[9:10]}}), anonymous))
 	operations.add("query", "Prices", "ok")
 	responses[`verdict="miss"`]++
-	// A query with credentials, for which the venue has a separate rate limit.
+	// Send a query with credentials. The venue has a separate rate limit for the call of this query.
 	s.ask(t, `query($a: Address!) { user(address: $a) { balance { cashBalance } } }`, vars{"a": addressOf3}, keyOf3)
 	operations.add("query", "", "ok")
 	responses[`verdict="miss"`]++
@@ -91,7 +91,7 @@ func TestMetricsAreTrue(t *testing.T) {
 	ask(book, vars{"t": ids[3]}, "ok", "miss")
 	eventually(t, "it is refreshed", func() bool { return books.total("orderbook") == 2 })
 
-	// Two queries for one key share a call. Five equal queries share an execution.
+	// Two queries for one key share a call. Six equal queries share an execution.
 	release := books.hold("prices")
 	var all sync.WaitGroup
 	meanwhile := func(query string, token int) {
@@ -209,7 +209,7 @@ func TestMetricsAreTrue(t *testing.T) {
 	}
 	before.want("oddsgraph_budget_throttled_seconds_total", 0)
 	before.want("oddsgraph_budget_wait_seconds", 0)
-	// The venue throttles all calls. The service then refuses the next query without a call.
+	// The venue answers a call with 429. The service then refuses the next query without a call.
 	s.setFaults(t, demo.Fault{Path: "/api/exchange/spreads", Kind: demo.FaultStatus, Status: 429, RetryAfter: "60"})
 	const spread = `query($t: [String!]!) { spreads(tokenIds: $t) { bestAsk } }`
 	ask(spread, vars{"t": ids[23:24]}, "rate_limited", "miss")

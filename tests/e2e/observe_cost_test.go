@@ -23,8 +23,8 @@ import (
 	"oddsgraph/tests/tool"
 )
 
-// observed returns another HTTP handler that uses the service's cache. The handler counts metrics and logs requests if the
-// parameter metrics is true. It logs at most as many lines in a second as the parameter lines says.
+// observed returns another HTTP handler that uses the service's cache. If the parameter metrics is true, the handler counts metrics
+// and logs requests. The parameter lines is the largest number of lines that the handler logs in a second.
 func (s *service) observed(t testing.TB, lines int, metrics bool, args ...string) http.Handler {
 	t.Helper()
 	cfg, err := config.Parse(args, nil, io.Discard)
@@ -70,7 +70,7 @@ func repeated(t testing.TB, h http.Handler, body, credentials string) func() {
 	return once
 }
 
-// nowhere is a response writer that discards the body and counts its bytes.
+// nowhere is a response writer that discards bodies and counts the bytes of all bodies.
 type nowhere struct {
 	header        http.Header
 	status, bytes int

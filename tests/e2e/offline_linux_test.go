@@ -87,7 +87,7 @@ func runOffline(t *testing.T, env ...string) bool {
 	return true
 }
 
-// wantOffline fails if the process has a network interface besides the loopback.
+// wantOffline fails the test if a network interface other than the loopback interface is up.
 func wantOffline(t *testing.T) {
 	t.Helper()
 	interfaces, err := net.Interfaces()

@@ -6,7 +6,7 @@ import (
 )
 
 // TestOneOfInputs queries a market, an event and a fill estimate with @oneOf input objects. The service must refuse an input object
-// that does not have exactly one member.
+// with no member or with two, and an input object beside the older arguments.
 func TestOneOfInputs(t *testing.T) {
 	t.Parallel()
 	s := start(t)
