@@ -25,7 +25,7 @@ func (p *target) subscribeBooks(t *testing.T, w *wire, client string, tokens []s
 	}
 }
 
-// openBooks returns n tokens of open markets whose books have at least 30 levels.
+// openBooks returns at most n tokens of open markets. The book of each token has at least 30 levels.
 func (p *target) openBooks(n int) (ids []string) {
 	for _, tk := range p.venue.venue.Tokens() {
 		if book, ok := p.venue.venue.Book(tk.TokenID); ok && tk.Status == "OPEN" && len(book.Bids)+len(book.Asks) >= 30 && len(ids) < n {
@@ -116,8 +116,8 @@ func (p *target) moveBooks(t *testing.T, tokens []string) {
 	}
 }
 
-// TestEventsAreExecutedAtTheirPace has a client subscribe to 40 books and read everything. The service must not execute more events
-// than --client-events allows.
+// TestEventsAreExecutedAtTheirPace has a client subscribe to 40 books and read everything. The events that the service executes must
+// not have more bytes than --client-events allows.
 func TestEventsAreExecutedAtTheirPace(t *testing.T) {
 	venue := newWitness(t)
 	const rate = 64 << 10
@@ -137,7 +137,7 @@ func TestEventsAreExecutedAtTheirPace(t *testing.T) {
 	}()
 	p.move(t, tokens, 5*time.Second)
 	executed, taken := p.events(t), bytes.Load()
-	// The limit allows two more events of each subscription, because the service may execute several events at the same time.
+	// The value most includes two more events for each subscription, because the service may execute several events at the same time.
 	each := taken / max(int64(executed), 1)
 	if most := int64(2*rate) + int64(time.Since(began).Seconds()*rate) + int64(len(tokens))*2*each; taken > most || taken < rate {
 		t.Errorf("%.0f events of %d bytes, %d together, were executed in %v; want %d to %d", executed, each, taken, time.Since(began), rate, most)

@@ -149,7 +149,8 @@ func TestAPageCostsOneCall(t *testing.T) {
 }
 
 // TestPositionsThatCloseSkipNothing closes positions between the reads of two pages: positions of the page already read, the
-// position at the cursor, and positions of later pages. Each position that stays must appear exactly once.
+// position at the cursor, and positions of later pages. Each position that stays open must appear exactly once. A closed position
+// must appear only if it was on the page already read.
 func TestPositionsThatCloseSkipNothing(t *testing.T) {
 	t.Parallel()
 	const query = `query ($after: String, $sort: PositionSort) { user(address: "` + addressOf50 + `") { positions(first: 20, after: $after, sort: $sort) { nodes { tokenId } ` + pageFields + ` } } }`
@@ -201,8 +202,8 @@ func TestPositionsThatCloseSkipNothing(t *testing.T) {
 	}
 }
 
-// TestTradesThatArriveRepeatNothing makes trades between the reads of two pages. The pages must have the elements from before the
-// new trades, in the same order and the newest first.
+// TestTradesThatArriveRepeatNothing makes a trade after the read of each page. The first 100 elements of the pages must be the first
+// 100 elements from before the new trades. All elements must be in order, the newest first.
 func TestTradesThatArriveRepeatNothing(t *testing.T) {
 	s := start(t)
 	for _, field := range []struct{ name, of string }{{"trades", "tradeId"}, {"history", "id"}} {

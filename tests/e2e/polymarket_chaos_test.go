@@ -21,7 +21,7 @@ const pace = 150 * time.Millisecond
 type bookWitness struct {
 	t   *testing.T
 	sim *polymarket.Venue
-	// tops maps a token, and then the time of a state of its book in Unix milliseconds, to the best prices of this state.
+	// tops has the best prices of each token's book at different times. The second key is a time in Unix milliseconds.
 	tops      map[string]map[int64]bestPrices
 	published int
 	wrong     int
@@ -39,7 +39,7 @@ func (w *bookWitness) note(ids []string) {
 	}
 }
 
-// check reads the states of the topics that have changed, and compares these states with the recorded states.
+// check reads the topics that have changed. It compares the best prices of the live books with the recorded best prices.
 func (w *bookWitness) check(r *feed.Reader) {
 	select {
 	case <-r.Changed():
@@ -82,7 +82,7 @@ func (w *bookWitness) behind(watches []*feed.Watch, whole bool) (late []string) 
 }
 
 // sameLevels compares the best levels of a side, at most queries.MaxBookDepth / 2 of them. The service keeps queries.MaxBookDepth
-// levels of a snapshot. When a change removes one of them, the service may lack the next level after the last one.
+// levels of a snapshot. When a change removes one of these levels, the service does not know the level after the last one.
 func sameLevels(got []market.Level, want []demo.Level) bool {
 	const compared = queries.MaxBookDepth / 2
 	got, want = got[:min(len(got), compared)], want[:min(len(want), compared)]

@@ -22,7 +22,7 @@ func startPolymarket(t *testing.T, args ...string) polymarketService {
 	return polymarketService{s, s.Demo.Polymarket}
 }
 
-// requestsDuring returns the requests that the simulator received while f ran, by method and path.
+// requestsDuring counts the requests, by method and path, that the simulator received while the function f ran.
 func (s polymarketService) requestsDuring(f func()) map[string]int64 {
 	before := s.sim.Stats().Requests
 	f()
@@ -36,7 +36,7 @@ func (s polymarketService) requestsDuring(f func()) map[string]int64 {
 }
 
 // TestPortfolioOfPolymarket reads a portfolio of 50 positions with their markets and prices, without credentials and with cold
-// caches. It limits the number of requests of each kind. A second query must make no request.
+// caches. The test limits the number of requests of each kind. A second query must make no request.
 func TestPortfolioOfPolymarket(t *testing.T) {
 	s := startPolymarket(t)
 	const address = "0x2222222222222222222222222222222222222222"
@@ -75,7 +75,8 @@ func TestPortfolioOfPolymarket(t *testing.T) {
 	}
 }
 
-// TestPricesOfPolymarket reads the prices of 500 tokens with one call for midpoints and at most one call for last trades.
+// TestPricesOfPolymarket queries the prices of 500 tokens. The service must make one call for midpoints and at most one for last
+// trades.
 func TestPricesOfPolymarket(t *testing.T) {
 	s := startPolymarket(t)
 	var ids []string

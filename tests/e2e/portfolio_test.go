@@ -55,7 +55,8 @@ func number(t testing.TB, v any) *big.Rat {
 	return r
 }
 
-// wantNumber compares a number in a response of the service with an exact value. The number must be a JSON string.
+// wantNumber compares a number in a response of the service with an exact value. The number must be a JSON string, or null if want
+// is nil.
 func wantNumber(t testing.TB, what string, got any, want *big.Rat) {
 	t.Helper()
 	if _, isText := got.(string); got != nil && !isText {
@@ -87,7 +88,7 @@ func roundHalfEven(r *big.Rat, places int) *big.Rat {
 	scale := new(big.Int).Exp(big.NewInt(10), big.NewInt(int64(places)), nil)
 	scaled := mul(r, new(big.Rat).SetInt(scale))
 	twice := new(big.Int).Mul(scaled.Num(), big.NewInt(2))
-	// compute floor(x + 1/2), and subtract 1 if x is halfway and the result is odd
+	// n is floor(scaled + 1/2), minus 1 if scaled is halfway between two integers and the result is odd
 	n := new(big.Int).Div(twice.Add(twice, scaled.Denom()), new(big.Int).Mul(scaled.Denom(), big.NewInt(2)))
 	tie := sub(new(big.Rat).SetInt(n), scaled).Cmp(big.NewRat(1, 2)) == 0
 	if tie && n.Bit(0) == 1 {
@@ -272,7 +273,7 @@ func testPortfolioOfManyPositions(t *testing.T, strict bool, flags ...string) {
 		total = add(total, mul(number(t, at(p, "size")), price))
 		markets[text(p, "marketId")] = true
 	}
-	if strict { // by a query for two other markets, the service finds out that this venue accepts only one market in a call
+	if strict { // with a query for two other markets, the service finds out that this venue accepts one market in a call
 		var others []string
 		for _, token := range s.venue.Tokens() {
 			if id := token.MarketID; !markets[id] && !slices.Contains(others, id) && len(others) < 2 {
@@ -291,7 +292,7 @@ func testPortfolioOfManyPositions(t *testing.T, strict bool, flags ...string) {
 	}
 	want := calls{"positions": {1, 1}, "prices": {21, 2000}, "market-details": {int64(len(markets)+49) / 50, int64(len(markets))}}
 	if strict {
-		// The service reads each position's market to find its token. It reads no price for a token whose market is settled.
+		// The service reads each position's market to find the position's token. It reads no price of a token in a settled market.
 		n := int64(len(markets))
 		want = calls{"positions": {2, 2}, "prices": {(open + 97) / 98, open}, "market-details": {n, n}}
 	}
@@ -340,7 +341,7 @@ func TestSortsOfPositions(t *testing.T) {
 	h := s.holdings(t, addressOf50, keyOf50)
 	type row struct {
 		token                     string
-		value, pnl, percent, ends *big.Rat // sort keys, largest first
+		value, pnl, percent, ends *big.Rat // sort keys: the row with the largest key comes first
 	}
 	rows := make([]row, len(h.positions))
 	for i, p := range h.positions {

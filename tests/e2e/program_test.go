@@ -100,7 +100,7 @@ type elsewhere struct {
 
 func (e elsewhere) Addr() net.Addr { return e.addr }
 
-// runProgram runs the test binary as the program, in an empty directory and with these flags. The process is killed when the test
+// runProgram runs the test binary as the program, in an empty directory and with the given flags. The process is killed when the test
 // ends.
 func runProgram(t testing.TB, args ...string) *program {
 	t.Helper()
@@ -209,7 +209,7 @@ func (p *program) venueURL(t testing.TB) string {
 	return ""
 }
 
-// addressFinder reads the program's log and finds the addresses of its public and its admin listener.
+// addressFinder reads the program's log, and finds the addresses of the public listener and of the admin listener.
 type addressFinder struct {
 	line  []byte
 	found chan<- [2]string
@@ -248,7 +248,7 @@ func (p *program) figures(t testing.TB, rest bool) (f figures) {
 	return f
 }
 
-// slowness is the factor by which the test binary is slower than the shipped program.
+// slowness is the factor by which a time limit for the test binary must exceed the limit for the shipped program.
 var slowness = func() time.Duration {
 	if info, ok := debug.ReadBuildInfo(); ok && slices.Contains(info.Settings, debug.BuildSetting{Key: "-race", Value: "true"}) {
 		return 10

@@ -9,7 +9,7 @@ import (
 	"time"
 )
 
-// TestStaleValuesAreRefreshedTogether repeats a query when its values are stale. The background refreshes must not make more calls
+// TestStaleValuesAreRefreshedTogether repeats a query when the cached values are stale. The background refreshes must not make more calls
 // than the first query. A third query must make no call.
 func TestStaleValuesAreRefreshedTogether(t *testing.T) {
 	t.Parallel()
