@@ -116,8 +116,8 @@ func (p *target) moveBooks(t *testing.T, tokens []string) {
 	}
 }
 
-// TestEventsAreExecutedAtTheirPace has a client subscribe to 40 books and read everything. The events that the service executes must
-// not have more bytes than --client-events allows.
+// TestEventsAreExecutedAtTheirPace has a client subscribe to 40 books and read everything. The events that the service executes
+// must not have more bytes than --client-events allows.
 func TestEventsAreExecutedAtTheirPace(t *testing.T) {
 	venue := newWitness(t)
 	const rate = 64 << 10
@@ -137,7 +137,7 @@ func TestEventsAreExecutedAtTheirPace(t *testing.T) {
 	}()
 	p.move(t, tokens, 5*time.Second)
 	executed, taken := p.events(t), bytes.Load()
-	// The value most includes two more events for each subscription, because the service may execute several events at the same time.
+	// The value most includes two more events for each subscription, because the service may execute several events at once.
 	each := taken / max(int64(executed), 1)
 	if most := int64(2*rate) + int64(time.Since(began).Seconds()*rate) + int64(len(tokens))*2*each; taken > most || taken < rate {
 		t.Errorf("%.0f events of %d bytes, %d together, were executed in %v; want %d to %d", executed, each, taken, time.Since(began), rate, most)

@@ -202,8 +202,8 @@ func TestPositionsThatCloseSkipNothing(t *testing.T) {
 	}
 }
 
-// TestTradesThatArriveRepeatNothing makes a trade after the read of each page. The first 100 elements of the pages must be the first
-// 100 elements from before the new trades. All elements must be in order, the newest first.
+// TestTradesThatArriveRepeatNothing makes a trade after the read of each page. The first 100 elements of the pages must be the
+// first 100 elements from before the new trades. All elements must be in order, the newest first.
 func TestTradesThatArriveRepeatNothing(t *testing.T) {
 	s := start(t)
 	for _, field := range []struct{ name, of string }{{"trades", "tradeId"}, {"history", "id"}} {

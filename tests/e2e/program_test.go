@@ -100,8 +100,8 @@ type elsewhere struct {
 
 func (e elsewhere) Addr() net.Addr { return e.addr }
 
-// runProgram runs the test binary as the program, in an empty directory and with the given flags. The process is killed when the test
-// ends.
+// runProgram runs the test binary as the program, in an empty directory and with the given flags. The process is killed when the
+// test ends.
 func runProgram(t testing.TB, args ...string) *program {
 	t.Helper()
 	exe, err := os.Executable()
@@ -248,7 +248,7 @@ func (p *program) figures(t testing.TB, rest bool) (f figures) {
 	return f
 }
 
-// slowness is the factor by which a time limit for the test binary must exceed the limit for the shipped program.
+// slowness is the factor for time and memory limits of the test binary. With the race detector, it is slower than the program.
 var slowness = func() time.Duration {
 	if info, ok := debug.ReadBuildInfo(); ok && slices.Contains(info.Settings, debug.BuildSetting{Key: "-race", Value: "true"}) {
 		return 10

@@ -19,8 +19,8 @@ import (
 	"oddsgraph/resolvers"
 )
 
-// execute executes a query with the given sources, as the HTTP API does. It stores the dependencies of the response in each variable
-// to which the list recorders points.
+// execute executes a query with the given sources, as the HTTP API does. It stores the dependencies of the response in each
+// variable to which the list recorders points.
 func execute(t *testing.T, s *service, ctx context.Context, of loaders.Sources, query string, variables vars, recorders ...**reqctx.Dependencies) *graphql.Response {
 	t.Helper()
 	compiler := graph.NewCompiler(graph.Config{Resolvers: &resolvers.Resolver{Status: s.Status, Clock: s.clock}})

@@ -279,7 +279,7 @@ func TestCachedResponsesOfALiveMarket(t *testing.T) {
 	}
 }
 
-// happen changes something at the venue at random.
+// happen changes something at the venue at random, or changes nothing.
 func (w *twins) happen(random *rand.Rand) {
 	token := w.tokens[random.IntN(len(w.tokens))]
 	switch random.IntN(8) {
@@ -429,7 +429,7 @@ func TestEqualRequestsAreExecutedOnce(t *testing.T) {
 }
 
 // TestResponseCacheSwitchedOff checks that the service executes every request if the response cache is off. By default, the cache
-// is on and has 32 MiB.
+// must be on with a limit of 32 MiB.
 func TestResponseCacheSwitchedOff(t *testing.T) {
 	s := start(t, "--cache-responses=0")
 	w := newTwins(s, 1)

@@ -79,9 +79,9 @@ func (v *strictVenue) program(t *testing.T, args ...string) *program {
 	return runProgram(t, append([]string{"--venue-url=" + v.URL, "--request-timeout=10s", "--venue-retries=0"}, args...)...)
 }
 
-// wantWithinTheLimit checks that the venue received the number of calls in the parameter most, and refused no call. The parameter
-// burst has the books of the last burst before the process was killed. The process may have recorded calls of this burst without
-// sending them. For each book of the burst for which the venue got no call, one call may therefore be missing.
+// wantWithinTheLimit checks that the venue refused no call, and received as many calls as the parameter most says. Calls of the
+// last burst before the process was killed may be missing, because the process may have recorded a call without sending it. The
+// parameter burst has the books of this burst.
 func (v *strictVenue) wantWithinTheLimit(t *testing.T, most int64, burst []string) {
 	t.Helper()
 	eventually(t, "all calls have reached the venue", func() bool { return v.arrived.Load() == v.sent.Load() })
@@ -228,7 +228,7 @@ func TestKilledUnderLoad(t *testing.T) {
 }
 
 // TestRestartAfterAServiceWithoutARecord starts the service without a record of calls. Another process has just made 95 of the 100
-// calls that the venue accepts in a minute. The service must make only the other five calls, which are its reserve.
+// calls that the venue accepts in a minute. The service must make only five calls, which are its reserve.
 func TestRestartAfterAServiceWithoutARecord(t *testing.T) {
 	t.Parallel()
 	for name, reportsLimit := range map[string]bool{"silent": false, "telling": true} {
@@ -265,10 +265,10 @@ func TestRestartAfterAServiceWithoutARecord(t *testing.T) {
 }
 
 // TestRollingRestartWithinTheLimit starts a new service beside an old service with load on both, and then ends the old service. The
-// venue must never refuse a call. While the old service runs, the new service may make only five calls. After that, the new service
-// must use all remaining calls of the rate limit.
+// venue must never refuse a call. While the old service runs, the new service may make only five calls. When the old service has
+// ended, the new service must use all remaining calls of the rate limit.
 func TestRollingRestartWithinTheLimit(t *testing.T) {
-	t.Parallel() // it mostly waits
+	t.Parallel() // the test mostly waits
 	for name, killed := range map[string]bool{"told to stop": false, "killed": true} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

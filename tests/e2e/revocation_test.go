@@ -50,7 +50,7 @@ type slowVenue struct {
 	demo *demo.Venue
 	mu   sync.Mutex
 	held map[string]chan struct{}
-	// waiting receives a value for each held request.
+	// waiting receives the path of each held request.
 	waiting chan string
 }
 
@@ -125,7 +125,7 @@ func TestRevocation(t *testing.T) {
 	other := s.dialBearer(t, "other")
 	otherBalance := other.subscribe(t, subBalance, vars{"a": addressOf3})
 	otherBalance.reason(t, "INITIAL")
-	keptPortfolio := s.sseBearer(t, "kept", subPortfolio, vars{"a": addressOf50}) // joins the revoked client's execution
+	keptPortfolio := s.sseBearer(t, "kept", subPortfolio, vars{"a": addressOf50}) // joins the execution of the client lost
 	keptPortfolio.reason(t, "INITIAL")
 	groups := s.API.Stats().Groups.Groups
 	eventually(t, "the accounts are watched", func() bool { return topics() == before+2 })
@@ -163,7 +163,7 @@ func TestRevocation(t *testing.T) {
 		t.Errorf("%+v", got)
 	}
 
-	// After the last client has left, the service no longer reads the account.
+	// When the last token of the account is revoked, the service must stop reading the account.
 	f.write(t, map[string]string{"other": "demo-3"})
 	if err := s.Files.Accounts.Reload(); err != nil {
 		t.Fatal(err)

@@ -202,7 +202,7 @@ func (f *follower) current(w *recordedVenue) bool {
 	return demo.Price(units(f.last, 4)) == q.Price
 }
 
-// follow subscribes until the load is stopped.
+// follow subscribes, and subscribes again after each restart of the service, until the load is stopped or an error occurs.
 func (f *follower) follow(t testing.TB, c *checkedLoad) {
 	for c.ctx.Err() == nil {
 		err := f.connect(t, c)
@@ -322,7 +322,7 @@ func queryInTurns(c *checkedLoad, turns <-chan struct{}, tokens []string) {
 // market moves. No query may fail. Every subscription must continue with a complete state, and no client may get a value that the
 // venue never had.
 func TestRollingRestart(t *testing.T) {
-	t.Parallel() // it mostly waits
+	t.Parallel() // the test mostly waits
 	w, b := newRecordedVenue(t, 1, rollingTokens, [2]int{}), newBalancer(t)
 	begin := func() *instance { return b.add(t, runProgram(t, w.args("--log-level=info", "--drain-delay=2s")...)) }
 	first, second := begin(), begin()

@@ -30,8 +30,8 @@ func barest() map[string]strictEndpoint {
 	}
 }
 
-// TestBarestVenue reads each endpoint of barest twice. The second read must not send the parameters that the venue refused with
-// status 400 at the first read.
+// TestBarestVenue reads the data of each endpoint of the function barest twice. The second read must not repeat the calls that the
+// venue refused with status 400 at the first read.
 func TestBarestVenue(t *testing.T) {
 	user := func(selection string) string { return `{ user(address: "` + addressOf3 + `") { ` + selection + ` } }` }
 	for name, test := range map[string]struct {

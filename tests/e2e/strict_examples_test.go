@@ -14,7 +14,7 @@ func TestExamplesOnStrictVenue(t *testing.T) {
 	for name, want := range map[string]struct {
 		// calls counts the calls to each endpoint. A refused call for a list of markets or tokens counts too.
 		calls map[string]int64
-		// absent holds the paths, without list indexes, of values that are null. The books of this venue have no time and no
+		// absent holds the paths, without list indexes, of values that may be null. The books of this venue have no time and no
 		// sequence number. An open market has no resolution.
 		absent []string
 	}{

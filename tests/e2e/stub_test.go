@@ -54,7 +54,7 @@ func newStub(t *testing.T, answers map[string]func(q url.Values) (int, any)) *st
 	return s
 }
 
-// asked returns the calls since the last call of asked.
+// asked counts the calls to the stub since the method was called before.
 func (s *stub) asked() calls {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -85,7 +85,8 @@ func pick(name, list, single string, rows map[string]object) func(q url.Values) 
 	}
 }
 
-// TestPositionsWithoutTokens uses a venue whose positions and orders name a market and an outcome, but no token.
+// TestPositionsWithoutTokens uses a venue whose positions and orders name a market and an outcome, but no token. The service must
+// find the tokens in the markets, if the outcome is that of one token only.
 func TestPositionsWithoutTokens(t *testing.T) {
 	market := func(id, status string, outcomes ...object) object {
 		return object{"marketId": id, "question": "Q " + id, "status": status, "outcomes": outcomes}
@@ -114,7 +115,7 @@ func TestPositionsWithoutTokens(t *testing.T) {
 				position("m2", "team c", "5", n("0"), nil),            // there is no price
 				position("m3", "Yes", "6", n("0.9"), n("0.5")),        // the outcome has won
 				position("m3", "No", "7", n("0.8"), n("0.5")),         // the outcome has lost
-				position("m4", "same", "8", n("0.1"), n("0.6")),       // the outcome is that of two tokens
+				position("m4", "same", "8", n("0.1"), n("0.6")),       // two tokens have this outcome
 				position("gone", "YES", "9", n("0.2"), n("0.7")),      // the market is unknown
 				position("m5", "YES", "1", n("0.000"), n("0.123456")), // the cost is 0, and the market's status is unknown
 			}}
@@ -240,7 +241,8 @@ func TestPricesOfUnnamedTokensTravelTogether(t *testing.T) {
 	}
 }
 
-// TestPricesOfTwoSides uses a venue that sends bid and ask instead of a price.
+// TestPricesOfTwoSides uses a venue that sends bid and ask instead of a price. The price must be the midpoint, or the bid or the
+// ask if the venue sends only one of them.
 func TestPricesOfTwoSides(t *testing.T) {
 	v := newStub(t, map[string]func(q url.Values) (int, any){
 		"prices": func(url.Values) (int, any) {
@@ -260,7 +262,7 @@ func TestPricesOfTwoSides(t *testing.T) {
 }
 
 // TestTradesByOffset reads lists from a venue that supports only limit and offset. Without a limit, a page of the venue has 8 rows.
-// The rows have no ids, and one row has an unknown kind.
+// The rows have no ids, and one row has an unknown kind. Each row must appear once and in order, with an id.
 func TestTradesByOffset(t *testing.T) {
 	var rows []object
 	for i := range 23 {

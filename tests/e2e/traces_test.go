@@ -80,7 +80,7 @@ func (c *traceCollector) all(t *testing.T, n int) map[string]*otlp.Span {
 	return have()
 }
 
-// text returns everything that was received, undecoded.
+// text returns all bytes that the collector has received.
 func (c *traceCollector) text() string {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -30,7 +30,7 @@ type tradedMarket struct {
 	byToken [2][]string
 }
 
-// findTraded returns a market with at least 60 trades. The trades are those that the demo venue below the simulator recorded.
+// findTraded returns a market with at least 60 trades. The result has the trades that the demo venue below the simulator recorded.
 func (s *service) findTraded(t *testing.T) (m tradedMarket) {
 	t.Helper()
 	engine := s.Demo.Venue
@@ -47,7 +47,7 @@ func (s *service) findTraded(t *testing.T) (m tradedMarket) {
 				}
 				row := as(own, trade.Side, trade.Price)
 				m.byToken[i] = append(m.byToken[i], row)
-				if s.Demo.Kalshi != nil { // a sale of one outcome is a purchase of the other
+				if s.Demo.Kalshi != nil { // at Kalshi, a sale of one outcome is a purchase of the other
 					opposite := map[demo.Side]demo.Side{demo.Buy: demo.Sell, demo.Sell: demo.Buy}[trade.Side]
 					mirrored := as(other, opposite, 10_000-trade.Price)
 					m.byToken[1-i] = append(m.byToken[1-i], mirrored)
@@ -115,7 +115,7 @@ func eachTape(t *testing.T, test func(t *testing.T, s *service)) {
 	}
 }
 
-// simulatorCalls returns the calls that the simulator received while f ran, by path.
+// simulatorCalls counts the calls, by method and path, that the simulator received while the function f ran.
 func (s *service) simulatorCalls(t *testing.T, f func()) map[string]int64 {
 	t.Helper()
 	if s.Demo.Polymarket != nil {
@@ -131,7 +131,7 @@ func (s *service) simulatorCalls(t *testing.T, f func()) map[string]int64 {
 	return made
 }
 
-// TestPublicTrades reads the trades of a market and of its tokens in pages. They must be the trades that the demo venue recorded.
+// TestPublicTrades reads the trades of a market and of its tokens in pages. The trades must be those that the demo venue recorded.
 func TestPublicTrades(t *testing.T) {
 	eachTape(t, func(t *testing.T, s *service) {
 		for range 40 {

@@ -13,7 +13,7 @@ import (
 	"oddsgraph/graph/model"
 )
 
-// accountFields returns queries for all data of an account, by field and by global id.
+// accountFields returns queries and subscriptions for all data of an account. The keys name the fields and the kinds of objects.
 func accountFields(address string) map[string]string {
 	fields := map[string]string{}
 	for _, field := range []string{

@@ -42,7 +42,7 @@ func peak(t testing.TB, process *os.Process) int {
 // TestClientsThatDoNotRead has one client send as many queries and subscriptions as it can over each transport, and read little
 // or nothing. The shipped program must stay within its memory limit and respond to another client.
 func TestClientsThatDoNotRead(t *testing.T) {
-	t.Parallel() // it mostly waits
+	t.Parallel() // the test mostly waits
 	venue := newWitness(t)
 	p := &target{program: runBinaryIn(t, []string{"GOMEMLIMIT=" + shippedMemory}, buildProgram(t), append(venue.args(), "--hosts=a")...), venue: venue}
 	p.begin(t)
@@ -63,8 +63,8 @@ func TestClientsThatDoNotRead(t *testing.T) {
 	}
 }
 
-// unread is an attack by a client that reads little or nothing. The function run returns the connections that are still open, which
-// withstand closes. If the result refused is not empty, it names the transport over which the program must have refused output.
+// unread is an attack by a client that reads little or nothing. The function run returns the connections that are still open. The
+// method withstand closes them. If the result refused is not empty, it names the transport over which the program must have refused output.
 type unread struct {
 	name string
 	run  func(t *testing.T, p *target) (open []io.Closer, refused string)
@@ -186,7 +186,7 @@ func unreadStreams(t *testing.T, p *target) ([]io.Closer, string) {
 	return open, "sse"
 }
 
-// unreadText queries a description of 500 KB under 198 aliases. The response would have 99 MB.
+// unreadText queries a description of 512 KB under 198 aliases. The response would have about 100 MB.
 func unreadText(t *testing.T, p *target) ([]io.Closer, string) {
 	market := p.venue.venue.Tokens()[0].MarketID
 	if err := p.venue.venue.Reword(market, strings.Repeat("long ", 100<<10)); err != nil {
@@ -202,8 +202,8 @@ func unreadText(t *testing.T, p *target) ([]io.Closer, string) {
 	return open, ""
 }
 
-// books opens several sockets. The parameter each is the number of books to which it subscribes on each socket. An event contains
-// its book 78 times, under aliases.
+// books opens several sockets, and subscribes to books on each socket. The parameter each is the number of books for a socket. An
+// event contains its book 78 times, under aliases.
 func (p *target) books(t *testing.T, sockets, each int) (open []io.Closer) {
 	query := `subscription ($id: String!) { orderbookChanged(tokenId: $id, depth: 200) {` + numbered(78, "a#:bids{price size} b#:asks{price size} ") + `} }`
 	tokens := p.openBooks(200)

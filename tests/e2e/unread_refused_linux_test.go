@@ -35,8 +35,8 @@ func TestUnreadOutputBesidesResponses(t *testing.T) {
 	}
 }
 
-// overSockets opens several WebSockets. On each WebSocket, it sends ten queries with large responses, and then the parameter body
-// ninety times.
+// overSockets opens several WebSockets. It sends ten queries with large responses on each WebSocket, and then sends the parameter
+// body ninety times.
 func (p *target) overSockets(t *testing.T, sockets int, body string) (open []io.Closer) {
 	first := echoed(3)
 	return p.each(t, sockets, func(w *wire) {

@@ -61,7 +61,8 @@ func TestGlobalIDsNameTheVenue(t *testing.T) {
 	}
 }
 
-// TestPositionIDsNameTheVenue subscribes to one position of a wallet at Polymarket by the id that a query returns.
+// TestPositionIDsNameTheVenue subscribes to one position of a wallet at Polymarket by the id that a query returns. The id must name
+// the venue, and the first event must have this position.
 func TestPositionIDsNameTheVenue(t *testing.T) {
 	t.Parallel()
 	s := startPolymarket(t)

@@ -71,7 +71,8 @@ func replace(t *testing.T, text []byte, part, by string) []byte {
 	return bytes.Replace(text, []byte(part), []byte(by), 1)
 }
 
-// startValkey makes secrets and starts a Redis with the settings and users of the compose file. It returns the flags of a replica.
+// startValkey makes secrets, and starts a Redis server with the settings and users that the folder compose has for Valkey. It
+// returns the flags of a replica.
 func startValkey(t *testing.T, compose string, v *venue) []string {
 	t.Helper()
 	tool.Require(t, "openssl")
@@ -133,7 +134,7 @@ func (b *balanced) start(t *testing.T, haproxy string, text []byte) {
 	}
 	defer inherited.Close()
 	cmd := exec.Command(haproxy, "-db", "-f", file)
-	cmd.ExtraFiles = []*os.File{inherited} // as file 3
+	cmd.ExtraFiles = []*os.File{inherited} // file descriptor 3 of HAProxy
 	cmd.Stdout, cmd.Stderr = b.log, b.log
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)
@@ -174,7 +175,7 @@ type follower struct {
 	came chan string
 }
 
-// wait returns the next price. alive is false if the subscription has ended.
+// wait returns the next price. The result alive is false if the subscription has ended.
 func (f *follower) wait(t *testing.T) (price string, alive bool) {
 	t.Helper()
 	select {
@@ -186,7 +187,8 @@ func (f *follower) wait(t *testing.T) (price string, alive bool) {
 	}
 }
 
-// follow calls next and extracts the prices from the texts, until next fails or returns the error RATE_LIMITED.
+// follow calls the function next again and again, and delivers the prices in the texts that next returns. It stops when next fails,
+// or when a text has the error RATE_LIMITED.
 func follow(next func() (string, error)) *follower {
 	f := &follower{came: make(chan string, 100)}
 	go func() {
@@ -284,8 +286,8 @@ func (r *replica) followers(t *testing.T) (n int) {
 	return n
 }
 
-// setPrice changes a price and waits until each subscription has the price or has ended. It returns the subscriptions of both
-// kinds.
+// setPrice changes a price and waits until each subscription has the price or has ended. It returns the
+// subscriptions that have the price, and the subscriptions that have ended.
 func (b *balanced) setPrice(t *testing.T, token string, to demo.Price, want string, open []*follower) (alive, ended []*follower) {
 	t.Helper()
 	if err := b.venue.demo.SetPrice(token, to); err != nil {

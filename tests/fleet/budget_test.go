@@ -22,7 +22,7 @@ const (
 	runs = 82 * time.Second
 )
 
-// budget runs three replicas over a venue with a rate limit while the function faults causes faults. It checks that the venue
+// budget runs three replicas that use a venue with a rate limit, while the function faults causes faults. It checks that the venue
 // refused no call, and returns the greatest number of calls in a minute.
 func budget(t *testing.T, faults func(t *testing.T, start time.Time, server *tool.Redis, replicas []*replica, replace func(i int, old func(*os.Process)))) (most int) {
 	t.Helper()

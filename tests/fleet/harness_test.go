@@ -58,13 +58,14 @@ type venue struct {
 
 	mu       sync.Mutex
 	requests []request
-	// held is the end of a path. The next response for such a path waits until release is closed. arrived is closed when this
-	// response is ready.
+	// held is the end of a path. The next response for a path with this end waits until release is closed. arrived is closed when
+	// this response is ready.
 	held             string
 	arrived, release chan struct{}
 }
 
-// hold delays the venue's next response for a path until release is called. arrived is closed when this response is ready.
+// hold delays the venue's next response for a path with the given end, until release is called. The result arrived is closed when
+// this response is ready.
 func (v *venue) hold(path string) (arrived <-chan struct{}, release func()) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
@@ -185,13 +186,13 @@ func (l *logs) String() string {
 	return l.text.String()
 }
 
-// start starts a replica over a venue. The replica is ended when the test ends.
+// start starts a replica that uses a venue. The replica is killed when the test ends.
 func start(t *testing.T, v *venue, args ...string) *replica {
 	t.Helper()
 	return startIn(t, nil, v, args...)
 }
 
-// startIn is start with additional variables of the environment.
+// startIn is like start, but adds environment variables.
 func startIn(t *testing.T, env []string, v *venue, args ...string) *replica {
 	t.Helper()
 	exe, err := os.Executable()
@@ -239,7 +240,7 @@ func (r *replica) kill() {
 	<-r.ended
 }
 
-// signal sends a replica or a server a signal.
+// signal sends a signal to the process of a replica or of a server.
 func signal(t *testing.T, p *os.Process, s os.Signal) {
 	t.Helper()
 	if err := p.Signal(s); err != nil {
