@@ -280,7 +280,7 @@ func newWitness(t testing.TB) *witness {
 	return w
 }
 
-// take returns the requests since the last call of take.
+// take returns the requests since the previous call of this method.
 func (w *witness) take() []*http.Request {
 	w.mu.Lock()
 	defer w.mu.Unlock()

@@ -54,7 +54,7 @@ func newStub(t *testing.T, answers map[string]func(q url.Values) (int, any)) *st
 	return s
 }
 
-// asked counts the calls to the stub since the method was called before.
+// asked counts the calls to the stub since the previous call of this method.
 func (s *stub) asked() calls {
 	s.mu.Lock()
 	defer s.mu.Unlock()

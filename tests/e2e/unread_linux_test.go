@@ -64,7 +64,8 @@ func TestClientsThatDoNotRead(t *testing.T) {
 }
 
 // unread is an attack by a client that reads little or nothing. The function run returns the connections that are still open. The
-// method withstand closes them. If the result refused is not empty, it names the transport over which the program must have refused output.
+// method withstand closes them. If the result refused is not empty, it names the transport over which the program must have refused
+// output.
 type unread struct {
 	name string
 	run  func(t *testing.T, p *target) (open []io.Closer, refused string)

@@ -28,8 +28,8 @@ type moving struct {
 	*venue
 	tokens  []string
 	mu      sync.Mutex
-	still   bool
-	history map[string]map[uint64]string
+	still   bool                         // the venue makes no steps
+	history map[string]map[uint64]string // books as texts, by token and sequence number
 }
 
 func openMoving(t *testing.T, tokens int) *moving {
@@ -214,13 +214,13 @@ func (w *watchers) join(t *testing.T, r *replica) {
 	}
 }
 
-// leave ends the clients of a replica that was killed.
+// leave moves the clients of a killed replica to the field ended, so that settle no longer waits for these clients.
 func (w *watchers) leave(r *replica) {
 	w.ended = append(w.ended, w.of[r]...)
 	delete(w.of, r)
 }
 
-// settle stops the changes until all clients have the venue's books, and then resumes the changes.
+// settle stops the changes at the venue until all clients have the venue's books, and then resumes the changes.
 func (w *watchers) settle(t *testing.T, when string) {
 	t.Helper()
 	w.venue.rest(true)
@@ -277,7 +277,7 @@ func (w *watchers) subscribedOnce() bool {
 	return s.Topics["orderbook"] == int64(len(w.venue.tokens)) && s.Subscriptions["orderbook"] == s.Topics["orderbook"]
 }
 
-// streamFlags are the flags of a replica that shares the stream.
+// streamFlags returns the flags of a replica that shares the stream.
 func (v *moving) streamFlags(server *tool.Redis) []string {
 	return shared(server, "--shared-stream", "--shared-replicas=4", "--venue-public-per-minute=0", "--venue-key-per-minute=0",
 		"--stream-url=ws"+strings.TrimPrefix(v.URL, "http")+demo.StreamPath)
@@ -342,8 +342,8 @@ func TestStream(t *testing.T) {
 	}
 }
 
-// TestStreamWithoutRedis checks that each replica subscribes to its topics itself after Redis has stopped for ten seconds. It may
-// use only its part of the connections to the venue: a fourth for 4 replicas.
+// TestStreamWithoutRedis checks that each replica subscribes to its topics itself when Redis has been dead for ten seconds. Each
+// replica may use only its part of the connections to the venue: a fourth for 4 replicas.
 func TestStreamWithoutRedis(t *testing.T) {
 	t.Parallel()
 	v := openMoving(t, 12)

@@ -24,8 +24,8 @@ import (
 	"oddsgraph/tests/tool"
 )
 
-// freePort returns a port of 127.0.0.1 on which nothing listens. It is below the range from which Linux chooses ports itself, so no
-// other connection gets this port before the server starts.
+// freePort returns a port of 127.0.0.1 on which nothing listens. The port is below the range from which Linux chooses ports itself,
+// so no other connection gets this port before the server starts.
 func freePort(t *testing.T) string {
 	t.Helper()
 	for range 100 {
@@ -39,8 +39,8 @@ func freePort(t *testing.T) string {
 	return ""
 }
 
-// certificates creates an authority that signs a certificate for 127.0.0.1. It returns the files of the authority's certificate, of
-// the signed certificate and of its key.
+// certificates creates an authority that signs a certificate for 127.0.0.1. It returns the names of three files: the certificate of
+// the authority, the signed certificate, and the key of the signed certificate.
 func certificates(t *testing.T) (authority, certificate, key string) {
 	t.Helper()
 	dir := t.TempDir()
@@ -159,7 +159,7 @@ func TestTLSAndUser(t *testing.T) {
 	if denied := server.CLI(t, "ACL", "LOG"); denied != "" {
 		t.Errorf("Redis denied what a replica does:\n%s", denied)
 	}
-	if clients := server.CLI(t, "CLIENT", "LIST"); strings.Count(clients, "user=oddsgraph") != 4 { // two for each replica
+	if clients := server.CLI(t, "CLIENT", "LIST"); strings.Count(clients, "user=oddsgraph") != 4 { // two connections for each replica
 		t.Errorf("the replicas are not connected as the user:\n%s", clients)
 	}
 

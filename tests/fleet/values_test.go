@@ -24,7 +24,7 @@ import (
 	"oddsgraph/tests/tool"
 )
 
-// three starts a Redis server and three replicas that share it, over a venue without rate limits.
+// three starts a Redis server and three replicas that share it. The replicas use a venue without rate limits.
 func three(t *testing.T, v *venue, args ...string) (server *tool.Redis, replicas []*replica) {
 	t.Helper()
 	server = tool.StartRedis(t)
@@ -34,7 +34,7 @@ func three(t *testing.T, v *venue, args ...string) (server *tool.Redis, replicas
 	return server, replicas
 }
 
-// markets returns the first markets of a venue.
+// markets returns the ids of the first n markets of a venue.
 func (v *venue) markets(n int) (ids []string) {
 	for _, token := range v.demo.Tokens() {
 		if !slices.Contains(ids, token.MarketID) && len(ids) < n {
@@ -102,7 +102,7 @@ func TestFlights(t *testing.T) {
 func TestFlightOfDeadReplica(t *testing.T) {
 	t.Parallel()
 	v := openVenue(t, demo.Config{Markets: 50, Seed: 1})
-	server, replicas := three(t, v, "--shared-timeout=1s") // after a timeout, a replica would call the venue
+	server, replicas := three(t, v, "--shared-timeout=1s") // after a timeout of Redis, a replica would call the venue
 	if err := v.demo.SetFaults([]demo.Fault{{Path: "/api/exchange/market-details", Kind: demo.FaultHang, Count: 1}}); err != nil {
 		t.Fatal(err)
 	}
@@ -208,7 +208,7 @@ func TestFlushReachesReplicas(t *testing.T) {
 	}
 }
 
-// follow subscribes to a market at a replica.
+// follow subscribes to a market as subscribe does.
 func (r *replica) follow(t *testing.T, id string) (events func() int64) {
 	t.Helper()
 	return r.subscribe(t, fmt.Sprintf(`subscription { marketChanged(marketIds: [%q]) { __typename } }`, id))
@@ -252,7 +252,7 @@ func (r *replica) subscribe(t *testing.T, query string, header ...string) (event
 	return n.Load
 }
 
-// streamed returns the flag of the venue's stream, and an open market.
+// streamed returns the flag that names the venue's stream, and the id of an open market.
 func (v *venue) streamed() (flag, id string) {
 	for _, token := range v.demo.Tokens() {
 		if token.Status == "OPEN" {
@@ -336,7 +336,7 @@ func TestChangeDuringCall(t *testing.T) {
 func TestSecrets(t *testing.T) {
 	t.Parallel()
 	v := openVenue(t, demo.Config{Markets: 50, Seed: 1})
-	server := tool.StartRedis(t, "--rdbcompression", "no") // DUMP would hide texts
+	server := tool.StartRedis(t, "--rdbcompression", "no") // compression would hide texts from the test
 	server.OpenLedger(t, v.URL)
 	const canary, fleetSecret = "canary7f3a9c51e2", "fleetsecretd41d8cd98f00b204e9800998ecf8427e"
 	secret := filepath.Join(t.TempDir(), "secret")

@@ -141,7 +141,7 @@ func TestDefencesAreInTheSource(t *testing.T) {
 // dir returns the folder of the mutation's test.
 func (m *mutation) dir() string { return cmp.Or(m.tests, path.Dir(m.file)) }
 
-// hasTest reports whether a directory has a test function of that name.
+// hasTest reports whether a directory has a test function with the given name.
 func hasTest(t *testing.T, dir, name string) bool {
 	t.Helper()
 	files, err := filepath.Glob(filepath.Join(dir, "*_test.go"))
@@ -154,7 +154,7 @@ func hasTest(t *testing.T, dir, name string) bool {
 	})
 }
 
-// TestMutations runs a test of the package for each mutation and requires that the test fails.
+// TestMutations runs the test of each mutation and requires that the test fails.
 func TestMutations(t *testing.T) {
 	if os.Getenv("MUTATIONS") == "" {
 		t.Skip("make mutations and make check run this test, because it compiles the code once for each mutation")
@@ -178,7 +178,7 @@ func (m *mutation) mustFail(t *testing.T, root string) {
 		tool.Require(t, m.needs)
 	}
 	dir := m.dir()
-	// go test caches the result of this test until a file changes in a directory that the test has read.
+	// Read the directory: go test then reuses a cached result of this test only while no file in the directory has changed.
 	if _, err := os.ReadDir(filepath.Join(root, filepath.FromSlash(dir))); err != nil {
 		t.Fatal(err)
 	}

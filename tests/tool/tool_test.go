@@ -45,7 +45,7 @@ func require(t *testing.T, name string) (path string, p *probe) {
 	return path, p
 }
 
-// onlyIn sets PATH to a directory with these programs of the machine.
+// onlyIn sets PATH to a directory that has only the given programs of the machine. It returns the directory.
 func onlyIn(t *testing.T, names ...string) string {
 	t.Helper()
 	dir := t.TempDir()

@@ -19,7 +19,7 @@ import (
 	"oddsgraph/tests/tool"
 )
 
-// TestAddAField checks that the steps in CONTRIBUTING.md add a field to the schema. It applies them to a copy of the module,
+// TestAddAField checks that the steps in CONTRIBUTING.md add a field to the schema. It applies the steps to a copy of the module,
 // builds the program and queries the field.
 func TestAddAField(t *testing.T) {
 	root, err := tool.ModuleRoot()
@@ -115,7 +115,8 @@ func insertLines(t *testing.T, work, block string) (files []string) {
 // generated are the files that the generator writes.
 var generated = regexp.MustCompile(`^(graph/.*generated.*|graph/model/models_gen\.go|resolvers/.*generated.*|web/kit/.*|docs/schema(-changelog)?\.md)$`)
 
-// changedFiles returns the files of work that root lacks or has with other content, without generated files.
+// changedFiles returns the files in the directory work that the directory root lacks or has with other content. It omits generated
+// files.
 func changedFiles(t *testing.T, root, work string) (changed []string) {
 	t.Helper()
 	err := filepath.WalkDir(work, func(file string, d fs.DirEntry, err error) error {
@@ -143,7 +144,7 @@ func changedFiles(t *testing.T, root, work string) (changed []string) {
 	return changed
 }
 
-// command runs a command in the copy.
+// command runs a command in a directory, and fails the test if the command fails.
 func command(t *testing.T, dir, name string, args ...string) {
 	t.Helper()
 	cmd := exec.CommandContext(t.Context(), name, args...)
