@@ -248,7 +248,7 @@ func (p *program) figures(t testing.TB, rest bool) (f figures) {
 	return f
 }
 
-// slowness is the factor for time and memory limits of the test binary. With the race detector, it is slower than the program.
+// slowness is the factor for time and memory limits of the test binary. The race detector needs more of both.
 var slowness = func() time.Duration {
 	if info, ok := debug.ReadBuildInfo(); ok && slices.Contains(info.Settings, debug.BuildSetting{Key: "-race", Value: "true"}) {
 		return 10

@@ -262,7 +262,7 @@ func TestPricesOfTwoSides(t *testing.T) {
 }
 
 // TestTradesByOffset reads lists from a venue that supports only limit and offset. Without a limit, a page of the venue has 8 rows.
-// The rows have no ids, and one row has an unknown kind. Each row must appear once and in order, with an id.
+// The rows have no ids, and one row has an unknown kind. Each row must appear once, in order, and with a separate id.
 func TestTradesByOffset(t *testing.T) {
 	var rows []object
 	for i := range 23 {

@@ -71,7 +71,7 @@ type unread struct {
 	run  func(t *testing.T, p *target) (open []io.Closer, refused string)
 }
 
-// withstand runs an attack and checks the program's unread output, and that another client still gets cached values.
+// withstand runs an attack. It checks the program's memory and its unread output, and that another client still gets cached values.
 func (p *target) withstand(t *testing.T, a unread) {
 	before := p.scrape(t)
 	other := p.startBystander(t)

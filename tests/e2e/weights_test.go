@@ -43,8 +43,8 @@ func fieldPaths(schema *ast.Schema, arguments map[string]string) map[string]fiel
 	return paths
 }
 
-// TestFieldsWithoutAWeightMakeNoCalls sends a separate query for each field that the demo venue serves, with an empty cache. A field
-// whose weight includes no calls must cause the same calls as a query that selects only __typename of the parent object.
+// TestFieldsWithoutAWeightMakeNoCalls sends a query for each field that the demo venue serves, with an empty cache. A field whose
+// weight includes no calls must cause the same calls as a query that selects only __typename of the parent object.
 func TestFieldsWithoutAWeightMakeNoCalls(t *testing.T) {
 	t.Parallel()
 	s := start(t)
