@@ -77,7 +77,7 @@ func TestAJoinerReplaysFromTheMiddle(t *testing.T) {
 }
 
 // TestEverySubscriptionShowsAJoinerThePresentState lets clients join the execution of a subscription, over a WebSocket and over
-// SSE. The first event of such a client must have the same state as the last event of the first client.
+// SSE. The first event of each of these clients must have the state in the last event of the client that subscribed first.
 func TestEverySubscriptionShowsAJoinerThePresentState(t *testing.T) {
 	s := startLive(t)
 	s.streaming(t)

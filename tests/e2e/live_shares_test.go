@@ -10,7 +10,7 @@ import (
 )
 
 // TestExecutionsPerClient checks the limits --client-executions and --client-watched. Equal subscriptions share an execution. The
-// execution counts for each client that has such a subscription, until the client's last such subscription ends.
+// execution counts for each client with a subscription to it, until the last of these subscriptions of the client ends.
 func TestExecutionsPerClient(t *testing.T) {
 	s := startLive(t, "--client-executions=3", "--client-watched=10")
 	s.streaming(t)

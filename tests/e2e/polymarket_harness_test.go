@@ -15,8 +15,8 @@ import (
 )
 
 // startOverSimulator starts a service with a simulator in a synctest bubble, with the bubble's clock and in-memory connections. By
-// default, the simulator is that of Polymarket, but the flags in args may select another simulator. The market moves only when the
-// test moves it.
+// default, this is the simulator of Polymarket. The flags in args may select another simulator. The market moves only when the test
+// moves it.
 func startOverSimulator(t testing.TB, args ...string) *service {
 	t.Helper()
 	// The bubble's clock starts in 2000. The service would read times of that year in milliseconds as times in seconds.

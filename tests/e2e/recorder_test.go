@@ -90,8 +90,8 @@ func take[K comparable, T any](t *testing.T, ctx context.Context, what string, r
 	}
 }
 
-// TestTheRecorderHoldsWhatWasRead queries 50 positions. The recorded handles must be exactly those of the cache entries that the
-// query needs.
+// TestTheRecorderHoldsWhatWasRead queries 50 positions. The recorded handles must be exactly the handles of the cache entries
+// that the query needs.
 func TestTheRecorderHoldsWhatWasRead(t *testing.T) {
 	s := start(t)
 	c, err := market.ParseCredentials([]byte(`{"apiKey":"demo-50","secret":"demo","passphrase":"demo"}`))

@@ -7,7 +7,8 @@ import (
 	"testing"
 )
 
-// TestGraphOnStrictVenues queries venues that each lack something that the demo venue supports, and checks the calls.
+// TestGraphOnStrictVenues queries several venues. Each venue lacks something that the demo venue supports. The test checks the
+// responses and the calls.
 func TestGraphOnStrictVenues(t *testing.T) {
 	const details = `{"marketId":"M1","question":"Will it?","tokens":[{"tokenId":"7","outcome":"YES"},{"tokenId":"8","outcome":"NO"}]}`
 	book := strictEndpoint{"tokenId depth", always(`{"bids":[{"price":0.4,"size":1}],"asks":[{"price":0.43,"size":2}],"spread":0.03}`)}

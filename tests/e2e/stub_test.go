@@ -86,7 +86,7 @@ func pick(name, list, single string, rows map[string]object) func(q url.Values) 
 }
 
 // TestPositionsWithoutTokens uses a venue whose positions and orders name a market and an outcome, but no token. The service must
-// find the tokens in the markets, if the outcome is that of one token only.
+// find the tokens in the markets, if only one token of the market has the outcome.
 func TestPositionsWithoutTokens(t *testing.T) {
 	market := func(id, status string, outcomes ...object) object {
 		return object{"marketId": id, "question": "Q " + id, "status": status, "outcomes": outcomes}

@@ -283,8 +283,8 @@ func (v *moving) streamFlags(server *tool.Redis) []string {
 		"--stream-url=ws"+strings.TrimPrefix(v.URL, "http")+demo.StreamPath)
 }
 
-// TestStream checks that clients of three replicas that share the venue's stream see only books that the venue had. Meanwhile a
-// replica that subscribes to topics for all replicas is killed, another one is paused, and Redis is killed.
+// TestStream checks that clients of three replicas that share the venue's stream see only books that the venue had. The test
+// kills a replica that subscribes to topics for all replicas, pauses another such replica, and kills Redis.
 func TestStream(t *testing.T) {
 	t.Parallel()
 	v := openMoving(t, 12)
