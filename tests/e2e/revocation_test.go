@@ -125,7 +125,7 @@ func TestRevocation(t *testing.T) {
 	other := s.dialBearer(t, "other")
 	otherBalance := other.subscribe(t, subBalance, vars{"a": addressOf3})
 	otherBalance.reason(t, "INITIAL")
-	keptPortfolio := s.sseBearer(t, "kept", subPortfolio, vars{"a": addressOf50}) // joins the execution that the client lost has started
+	keptPortfolio := s.sseBearer(t, "kept", subPortfolio, vars{"a": addressOf50}) // joins an execution of the client lost
 	keptPortfolio.reason(t, "INITIAL")
 	groups := s.API.Stats().Groups.Groups
 	eventually(t, "the accounts are watched", func() bool { return topics() == before+2 })
