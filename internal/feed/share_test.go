@@ -246,5 +246,9 @@ func TestAccountsDoNotCountAgainstTheShare(t *testing.T) {
 		if n := watchBooks(t, reader, "a", 9); n != 8 || holdings(t, r)["caller"] != 8 {
 			t.Errorf("beside accounts the caller watches %d topics, held are %v", n, holdings(t, r))
 		}
+		last := messages.Topic{Channel: messages.ChannelUser, ID: "0xf", Scope: "s"}
+		if _, err := reader.Watch(last, nil); err != nil {
+			t.Errorf("an account beside the greatest number of public topics: %v", err)
+		}
 	})
 }
