@@ -66,7 +66,7 @@ func size(bytes float64) string {
 	return strings.TrimSuffix(fmt.Sprintf("%.1f", bytes/unit), ".0") + name
 }
 
-// thousands formats a number below a million with a comma.
+// thousands formats a number below a million. A number of 1,000 or more gets a comma.
 func thousands(n int) string {
 	if n < 1000 {
 		return fmt.Sprint(n)

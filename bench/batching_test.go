@@ -25,7 +25,7 @@ import (
 // to its query.
 type call struct {
 	path       string
-	keys       int
+	keys       int // number of requested ids
 	start, end time.Time
 }
 
@@ -59,7 +59,7 @@ func newWatchedVenue(t testing.TB, latency time.Duration) *watchedVenue {
 	return w
 }
 
-// take returns the calls since the previous take, in order of arrival.
+// take removes the recorded calls and returns them in order of arrival.
 func (w *watchedVenue) take() []call {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -188,7 +188,7 @@ func describe(calls []call) string {
 	return b.String()
 }
 
-// cold are flags of oddsgraph that switch off all caching for a portfolio.
+// cold are flags of oddsgraph that switch off the rate limits and, for a portfolio, all caching.
 var cold = []string{
 	"--log-level=warn", "--venue-public-per-minute=0", "--venue-key-per-minute=0",
 	"--cache-price-fresh=0s", "--cache-price-stale=0s", "--cache-market-fresh=0s", "--cache-market-stale=0s", "--cache-user-fresh=0s",
@@ -239,7 +239,7 @@ func TestBatchingAddsLittle(t *testing.T) {
 // medians in milliseconds:
 //
 //	added-ms/op     how much longer the whole query takes than the same calls by hand
-//	batching-ms/op  the time from the venue's first response to the last call of the second level, minus that time by hand
+//	batching-ms/op  the time from the venue's first response to the last call of the second level, minus the same time of the calls by hand
 //	upstream-ms/op  the time of the calls by hand
 //	empty-ms/op     the time of the query { __typename }, which needs no call, after a pause as long as the calls by hand
 //

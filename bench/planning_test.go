@@ -81,7 +81,7 @@ func TestPlanningFigures(t *testing.T) {
 		}
 		row["number"] = number
 		n := figure(t, row, "number")
-		// The memory of the program itself is negligible only for 10,000 sockets or more.
+		// With fewer than 10,000 sockets, the memory of the program itself is not negligible.
 		if n >= 10_000 && 1000*figure(t, row, "RSS MB")/n > float64(socket) {
 			t.Errorf("%s sockets take %s MB, planned are %d KB each", row["subscribers"], row["RSS MB"], socket)
 		}

@@ -9,7 +9,7 @@ import (
 	"oddsgraph/internal/demo"
 )
 
-// TestCheck checks that venue.check refuses a response in which one string is wrong.
+// TestCheck checks that venue.check accepts the venue's values and refuses a response in which one string is wrong.
 func TestCheck(t *testing.T) {
 	s := httptest.NewServer(demo.New(demo.Config{Markets: 200, Control: true}))
 	defer s.Close()
@@ -43,7 +43,7 @@ func TestCheck(t *testing.T) {
 	}
 }
 
-// leaves returns the strings in an answer. It reads only the first two elements of each list.
+// leaves appends the strings in the answer v to the slice found. It reads only the first two elements of each list.
 func leaves(v any, found []string) []string {
 	switch v := v.(type) {
 	case string:

@@ -54,8 +54,8 @@ type composeService struct {
 	DependsOn            any      `yaml:"depends_on"`
 }
 
-// readCompose reads a compose file. It fails on unknown fields, ports that are open to other machines, images without a version,
-// and missing files.
+// readCompose reads a compose file. It fails on unknown fields, ports that are open to other machines, images without a version
+// (except oddsgraph), undeclared volumes and missing files.
 func readCompose(t testing.TB, path string) (c composeFile) {
 	t.Helper()
 	strict := yaml.NewDecoder(strings.NewReader(read(t, path)))

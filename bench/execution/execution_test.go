@@ -100,8 +100,8 @@ func (s *graphService) execution(t testing.TB, document string, variables map[st
 	return x
 }
 
-// BenchmarkReplacedBooks executes the page of a market whose books are replaced after some reads. In the benchmark "no texts", a
-// book does not cache its JSON.
+// BenchmarkReplacedBooks executes the page of a market. In the benchmark reads=N, the books are replaced after N executions. In the
+// benchmark "no texts", a book does not cache its JSON.
 func BenchmarkReplacedBooks(b *testing.B) {
 	s := newGraphService(b)
 	page := s.executions(b)["market"]
@@ -174,7 +174,7 @@ func (x *execution) library() (resp *graphql.Response) {
 	return resp
 }
 
-// passes executes with our executor. ok is false if a value is not in the cache.
+// passes executes with our executor. It returns false if the response has errors, or if a value is not in the cache.
 func (x *execution) passes(buf []byte) ([]byte, bool) {
 	ctx, set, _ := loaders.With(x.ctx, x.sources)
 	defer set.Done()
@@ -220,7 +220,8 @@ const (
 	anyCredentials    = `{"apiKey":"demo","secret":"demo","passphrase":"demo"}`
 )
 
-// executions returns the documents of the workloads by name. All of their data are cached.
+// executions returns the executions of the documents by name, and caches all data that they select. It fails if gqlgen and our
+// executor return different responses.
 func (s *graphService) executions(t testing.TB) map[string]*execution {
 	t.Helper()
 	var ids []string
@@ -348,7 +349,7 @@ func (c *counted[K, T]) Lookup(ctx context.Context, keys []K, out []market.Resul
 	return c.Source.Lookup(ctx, keys, out, missing)
 }
 
-// BenchmarkMiss executes a portfolio up to its last price, which is not in the cache.
+// BenchmarkMiss executes a portfolio whose last price is not in the cache.
 func BenchmarkMiss(b *testing.B) {
 	s := newGraphService(b)
 	for name, x := range s.executions(b) {
@@ -413,7 +414,7 @@ func (s sentFor[K, T]) Fetch(ctx context.Context, keys []K) []market.Result[mark
 	return out
 }
 
-// without is a source that lacks one key in Lookup.
+// without is a source that lacks one key. A Lookup of several keys with the missing key reads none of the others.
 type without struct {
 	loaders.Source[string, market.Price]
 	key string
@@ -426,9 +427,8 @@ func (w without) Lookup(ctx context.Context, keys []string, out []market.Result[
 	return w.Source.Lookup(ctx, keys, out, missing)
 }
 
-// BenchmarkVaried executes the portfolios of many wallets, the pages of many markets, and many sets of prices. They are so many
-// that the processor's caches do not hold their data. cpu-ns/op is the processor time of the process. It varies less than ns/op on
-// a busy machine.
+// BenchmarkVaried executes the portfolios of many wallets, the pages of many markets, and many sets of prices. Their data do not fit
+// into the processor's caches. cpu-ns/op is the processor time of the process. On a busy machine it varies less than ns/op.
 func BenchmarkVaried(b *testing.B) {
 	s := newGraphService(b)
 	var tokens, markets []string
