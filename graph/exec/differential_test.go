@@ -82,7 +82,7 @@ type operation struct {
 	executable *exec.Operation
 }
 
-// parse returns the operation of a document, or an error if the document is invalid.
+// parse returns the operation of a document, or an error if the document or a variable is invalid.
 func (b *both) parse(document string, variables map[string]any) (*operation, error) {
 	doc, errs := gqlparser.LoadQueryWithRules(b.schema, document, nil)
 	if errs != nil {
@@ -92,7 +92,7 @@ func (b *both) parse(document string, variables map[string]any) (*operation, err
 	if err != nil {
 		return nil, err
 	}
-	d := json.NewDecoder(bytes.NewReader(text)) // read as clients' variables are
+	d := json.NewDecoder(bytes.NewReader(text)) // decode numbers as the server does
 	d.UseNumber()
 	var given map[string]any
 	if err := d.Decode(&given); err != nil {
@@ -153,8 +153,8 @@ func described(errs gqlerror.List) (texts []string) {
 }
 
 // compare executes the operation with gqlgen, with package exec in one pass, and with package exec in passes. It compares the three
-// responses. The result fromMemory reports whether all values were in memory. If it is false, compare ignores the response of the
-// single pass.
+// responses. The single pass must fetch nothing. The result fromMemory reports whether all values were in memory. If it is false,
+// compare ignores the response of the single pass.
 func (o *operation) compare(document string) (fromMemory bool, resp *graphql.Response) {
 	o.t.Helper()
 	before := o.universe.fetched.Load()
@@ -206,7 +206,7 @@ func random(t testing.TB, seed uint64, documents int) (n tally) {
 		if len(resp.Errors) > 0 {
 			n.failed++
 		}
-		if ok && strings.Contains(document, "orderbook") { // package exec caches a book's texts only from the third text on
+		if ok && strings.Contains(document, "orderbook") { // package exec does not cache the first two texts of a book
 			_, _ = o.compare(document)
 			_, _ = o.compare(document)
 		}

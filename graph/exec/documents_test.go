@@ -30,7 +30,8 @@ type writer struct {
 	variables map[string]any
 	// declared maps each variable to its type and default.
 	declared map[string]string
-	// left is the number of fields that may still be written.
+	// left is the number of fields until writer stops nesting. From then on it writes no fragments and, except in Query, only leaf
+	// fields.
 	left int
 }
 

@@ -17,8 +17,8 @@ import (
 	gql "github.com/vektah/gqlparser/v2/ast"
 )
 
-// TestWrittenDocuments checks that gqlgen and package exec give the same responses to the valid queries in examples/ and in the
-// end-to-end tests. It uses two universes: one has all values, and the other lacks many values.
+// TestWrittenDocuments checks that gqlgen and package exec give the same responses to the valid documents with one query in
+// examples/ and in the end-to-end tests. It uses two universes: one has all values, and the other lacks many values.
 func TestWrittenDocuments(t *testing.T) {
 	documents := literals(t)
 	compared := 0
@@ -52,7 +52,7 @@ func TestWrittenDocuments(t *testing.T) {
 	}
 }
 
-// subject guesses from the name of a variable for which argument it is.
+// subject returns the name of the argument for which a variable is probably used, judging by the name of the variable.
 func subject(variable string) string {
 	for part, argument := range map[string]string{"market": "marketId", "event": "eventId", "slug": "slug", "after": "after"} {
 		if strings.Contains(strings.ToLower(variable), part) {

@@ -80,7 +80,7 @@ func TestErrors(t *testing.T) {
 		u         *universe
 		document  string
 		variables map[string]any
-		// wants contains the beginnings of the expected errors, in order. If it is nil, any errors are expected.
+		// wants contains the beginnings of the expected errors, sorted. If it is nil, the test accepts any errors, but requires one.
 		wants []string
 	}{
 		"a literal that is bad":   {nil, `{ token(tokenId: "token-1") { orderbook(depth: 0) { hash } } }`, nil, []string{"token.orderbook [{1 31}] depth is 0"}},
@@ -167,7 +167,8 @@ func TestIntrospection(t *testing.T) {
 	}
 }
 
-// TestConditions checks that an operation with 70 conditions stores only the first 16 of 32 compiled variants.
+// TestConditions executes an operation with 70 conditions, with 32 combinations of their values. Every response must be right, and
+// the operation must store only 16 compiled variants.
 func TestConditions(t *testing.T) {
 	const conditions = 70
 	var declared, fields string
@@ -339,8 +340,8 @@ func TestExecutionsAreReused(t *testing.T) {
 	}
 }
 
-// TestExecuteUsesTheBuffer checks that Execute writes into the given buffer if the response fits, and otherwise grows the buffer
-// once.
+// TestExecuteUsesTheBuffer checks that Execute writes into the given buffer if the response fits. Otherwise Execute must return a
+// larger buffer that has room to spare.
 func TestExecuteUsesTheBuffer(t *testing.T) {
 	schema := gqlparser.MustLoadSchema(&ast.Source{Input: "type Query { a: Int }"})
 	size := 1000

@@ -69,7 +69,7 @@ func placed(ctx context.Context, err error) failure {
 	return f
 }
 
-// reporter passes to gqlgen the errors that a resolver reports in addition to its value.
+// reporter gives gqlgen the errors that a resolver reports in addition to its value.
 type reporter struct{ ctx context.Context }
 
 func (r reporter) Report(err error) { graphql.AddError(r.ctx, err) }

@@ -26,8 +26,8 @@ func (r *room) Grow(size int) (int, error) {
 	return min(size+r.step, r.most), nil
 }
 
-// TestRoom checks that a limit does not change a response that is small enough. A larger response must become null with one error,
-// at the field at which it exceeds the limit.
+// TestRoom checks that a limit does not change a response that is small enough. A larger response must become null with one error
+// that has a path and a location.
 func TestRoom(t *testing.T) {
 	const errorSize = 1 << 10
 	ctx, fitted, refused := context.Background(), 0, 0

@@ -222,7 +222,7 @@ func (b worldBranch) Named(ctx context.Context, obj *sample.Branch) ([]sample.Na
 
 type worldSubscription struct{ w *world }
 
-// eventsOf returns some events or an error, or panics.
+// eventsOf returns three events, and some of them may be null. It may also return an error, or panic.
 func eventsOf[T any](w *world, id string, of func(id string) T) (<-chan T, error) {
 	r := w.random("events ", id)
 	switch {
@@ -388,8 +388,8 @@ func belowRoot(errs gqlerror.List) {
 	}
 }
 
-// run executes an operation with both executors. It returns one result for a query, and one result for each event of a
-// subscription.
+// run executes an operation with both executors. From each executor it returns one result for a query or for a subscription that
+// fails, and one result for each event of a subscription.
 func (s *samples) run(doc *ast.QueryDocument, variables map[string]any) (ours, library []result) {
 	ctx := context.Background()
 	o := (&operation{both: &both{exec: s.exec}, doc: doc, variables: variables}).reference()

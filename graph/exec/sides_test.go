@@ -70,7 +70,7 @@ func TestSidesAreWrittenAlike(t *testing.T) {
 	}
 }
 
-// TestSidesAreCopied checks that only documents with the same selection and depth get the cached texts of a book. To distinguish
+// TestSidesAreCopied checks that only documents with the same selection and depth get the cached texts of a book. To recognize
 // cached texts, the test changes the levels of the book, which the product never does.
 func TestSidesAreCopied(t *testing.T) {
 	u := deep()

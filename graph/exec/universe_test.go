@@ -36,7 +36,7 @@ type universe struct {
 	fetched atomic.Int64
 	// round is 0, or a number that every read increases. If it is not 0, every read returns a different value.
 	round atomic.Int64
-	// handles maps keys to the handles of their cache entries.
+	// handles maps a number for each cache entry to the handle of the entry.
 	handles sync.Map
 	// books maps tokens to the books that were read, so that all reads of a token return the same book.
 	books sync.Map

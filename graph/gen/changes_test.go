@@ -162,7 +162,8 @@ func TestChanges(t *testing.T) {
 	}
 }
 
-// TestUnusedTypesAreRemoved checks that a type may be removed if only deprecated fields and removed types use it.
+// TestUnusedTypesAreRemoved checks that a type may be removed if only deprecated fields and removed types use it. If another field
+// uses the type, its removal must break clients.
 func TestUnusedTypesAreRemoved(t *testing.T) {
 	after := strings.NewReplacer(`old: Old @deprecated(reason: "use a")`, "", "type Old { older: Older }", "", "type Older { x: Int }", "").Replace(before)
 	want := []change{{removes, "Old", "was deprecated"}, {removes, "Older", "was deprecated"}, {removes, "Query.old", "was deprecated"}}
@@ -184,8 +185,8 @@ func parsed(t *testing.T, text string) *ast.Schema {
 	return schema
 }
 
-// TestRelease checks that the changelog keeps the section of a release. After the release, it must compare the schema with the
-// released schema.
+// TestRelease checks that the changelog keeps the section of a release. After the release, its section Unreleased must list only
+// newer changes. Invalid version numbers must be refused.
 func TestRelease(t *testing.T) {
 	t.Chdir(t.TempDir())
 	write := func(name, text string) {

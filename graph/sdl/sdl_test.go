@@ -33,8 +33,9 @@ func TestPlainSchemaIsUnchanged(t *testing.T) {
 	}
 }
 
-// TestNullableFieldsSayWhenTheyAreNull checks that the description of every nullable field contains the word null. A level that
-// @semanticNonNull names needs no such description, but it must be nullable.
+// TestNullableFieldsSayWhenTheyAreNull checks that the description of every object field contains the word null, if the field or
+// the elements of its list are nullable. Level 0 is the field, level 1 its elements. A level that @semanticNonNull names needs no
+// such description, but it must be nullable.
 func TestNullableFieldsSayWhenTheyAreNull(t *testing.T) {
 	schema := printed(t, graph.SDL(), sdl.Options{Semantic: true})
 	marked := 0

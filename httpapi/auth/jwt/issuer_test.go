@@ -112,7 +112,8 @@ func signed(t testing.TB, algorithm jose.SignatureAlgorithm, key any, id string,
 	return token
 }
 
-// accountsFile returns a store with one account, which has the subject alice. revoke removes the account from the file.
+// accountsFile returns a store with one account, which has the subject alice. revoke removes the account from the file and reloads
+// the store.
 func accountsFile(t testing.TB) (store *auth.Store, revoke func()) {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "accounts.json")
