@@ -27,8 +27,8 @@ func TestUnsentBytesOfOneConnection(t *testing.T) {
 	}
 }
 
-// unreadBytes writes blocks of chunk bytes to a client that reads nothing. The client's receive buffer has the size receive. After a
-// write has timed out, unreadBytes returns how many bytes the kernel has not sent.
+// unreadBytes writes blocks of chunk bytes to a client that reads nothing. The client's receive buffer has the size receive. After
+// a write has timed out, unreadBytes returns how many bytes the kernel has not sent.
 func unreadBytes(t *testing.T, receive, chunk int) int {
 	t.Helper()
 	s, err := listen("--listen", "127.0.0.1:0", quota.ConnectionLimits{}, nil, slog.New(slog.DiscardHandler), time.Second)

@@ -239,7 +239,7 @@ func TestBatchingAddsLittle(t *testing.T) {
 // medians in milliseconds:
 //
 //	added-ms/op     how much longer the whole query takes than the same calls by hand
-//	batching-ms/op  the time from the venue's first response to the last call of the second level, minus the same time of the calls by hand
+//	batching-ms/op  the time from the venue's first response to the last call of the second level, minus the same time by hand
 //	upstream-ms/op  the time of the calls by hand
 //	empty-ms/op     the time of the query { __typename }, which needs no call, after a pause as long as the calls by hand
 //

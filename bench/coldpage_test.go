@@ -17,9 +17,9 @@ const (
 
 var coldPage = fmt.Sprintf(`{"query":"{ searchMarkets(filter: { status: OPEN }, sort: VOLUME, first: %d) { nodes { question tokens { outcome price { price } orderbook(depth: 20) { bids { price size } asks { price size } } history { points { timestamp price } } } } } }"}`, pageMarkets)
 
-// BenchmarkColdPage measures a page of 25 markets with the prices, books and price histories of their tokens. Nothing is cached. The
-// server makes one call for the page, and then one for each book and one for each history. It makes at most 16 calls for books and
-// 16 calls for histories at the same time. The metrics are
+// BenchmarkColdPage measures a page of 25 markets with the prices, books and price histories of their tokens. Nothing is cached.
+// The server makes one call for the page, and then one for each book and one for each history. It makes at most 16 calls for books
+// and 16 calls for histories at the same time. The metrics are
 //
 //	added-ms/op  the query's time without the latency of its calls, but with the venue's own work
 //	calls/op     calls to the venue

@@ -281,8 +281,8 @@ func TestDockerfile(t *testing.T) {
 	b := &builder{t: t, roots: map[string]string{}, ignore: ignored(t), args: map[string]string{
 		"TARGETOS": runtime.GOOS, "TARGETARCH": runtime.GOARCH, "VERSION": "1.2.3-test",
 	}}
-	// installed replaces npm ci. It links or copies the packages in web/node_modules, which npm installed from the same lock file. If
-	// npm has not installed them, installed does nothing.
+	// installed replaces npm ci. It links or copies the packages in web/node_modules, which npm installed from the same lock file.
+	// If npm has not installed them, installed does nothing.
 	installed := func(root string) {
 		if _, err := os.Stat("../web/node_modules/.installed"); err != nil {
 			return

@@ -138,8 +138,8 @@ func wantBalancer(t testing.TB, c composeFile, cfg *config.Config) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	// The balancer notices that a replica stops when the number of failed checks reaches checks. In the worst case a check has passed
-	// just before the replica stops.
+	// The balancer notices after this number of failed checks that a replica stops. In the worst case a check has passed just
+	// before the replica stops.
 	notice := time.Duration(checks) * duration(`default-server check inter (\S+)`)
 	if wait := notice + duration(`timeout check (\S+)`); cfg.DrainDelay < wait {
 		t.Errorf("a replica that stops serves for %v; the balancer notices after %v", cfg.DrainDelay, wait)

@@ -82,7 +82,7 @@ func libraryHandler(cfg Config) http.Handler {
 	return srv
 }
 
-// discard is a ResponseWriter that discards the response.
+// discard is a ResponseWriter that discards the response and counts its bytes.
 type discard struct {
 	header http.Header
 	status int

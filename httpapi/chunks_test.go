@@ -29,7 +29,8 @@ func (r recorded) Write(p []byte) (int, error) {
 	return r.ResponseWriter.Write(p)
 }
 
-// TestFilesTakeTurns checks that two clients that load a large file at the same time get their chunks alternately.
+// TestFilesTakeTurns loads a large file for two clients at the same time. After at least half of the writes, the next write must be
+// for the other client.
 func TestFilesTakeTurns(t *testing.T) {
 	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(1))
 	content := make([]byte, 1<<20)

@@ -76,7 +76,7 @@ func TestStatuses(t *testing.T) {
 		{"deep variables", "POST", "", `{"query":"query($a: String) { searchMarkets(query: $a) { totalCount } }","variables":{"b":` + strings.Repeat("[", 30) + strings.Repeat("]", 30) + `}}`, []string{json}, 400, 200, "BAD_USER_INPUT"},
 		{"an unknown document", "GET", "?documentId=sha256:" + strings.Repeat("0", 64), "", nil, 400, 200, "PERSISTED_QUERY_NOT_FOUND"},
 		{"a subscription", "POST", "", `{"query":"subscription { streamStatusChanged { state } }"}`, []string{json}, 400, 400, "BAD_USER_INPUT"},
-		{"a mutation by GET", "GET", "?query=mutation%7Ba%7D", "", nil, 400, 200, "GRAPHQL_VALIDATION_FAILED"}, // no mutations
+		{"a mutation by GET", "GET", "?query=mutation%7Ba%7D", "", nil, 400, 200, "GRAPHQL_VALIDATION_FAILED"}, // the schema has no mutations
 		{"no JSON", "POST", "", `{`, []string{json}, 400, 400, "BAD_USER_INPUT"},
 		{"no body", "POST", "", ``, []string{json}, 400, 400, "BAD_USER_INPUT"},
 		{"a batch", "POST", "", `[{"query":"{ __typename }"}]`, []string{json}, 400, 400, "BAD_USER_INPUT"},
@@ -210,7 +210,7 @@ func TestPanicsAreMasked(t *testing.T) {
 	}
 }
 
-// panicking is a source that panics.
+// panicking is a source whose Lookup panics.
 type panicking[K comparable, T any] struct{ loaders.Source[K, T] }
 
 func (panicking[K, T]) Lookup(context.Context, []K, []market.Result[market.Read[*T]], []int) []int {
@@ -246,6 +246,7 @@ func TestCostOnRequest(t *testing.T) {
 }
 
 // TestTooManyCalls sends a query that needs too many calls to the venue. The error must have the path of a field without a value.
+// When the prices are cached, the query must succeed.
 func TestTooManyCalls(t *testing.T) {
 	for name, keep := range map[string]int64{"cached": 1 << 20, "not cached": 0} {
 		t.Run(name, func(t *testing.T) {

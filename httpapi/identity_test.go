@@ -151,7 +151,7 @@ func readingOf(who *identities, plain *http.Request) (context.Context, error) {
 // TestIdentitiesOfOneSocket checks the identity for combinations of headers and connection_init.
 func TestIdentitiesOfOneSocket(t *testing.T) {
 	for _, test := range []struct {
-		header  string // credentials, or an Authorization header if it contains a blank
+		header  string // credentials, or the value of Authorization if it contains a space
 		payload map[string]any
 		want    string
 	}{
@@ -250,7 +250,8 @@ func TestRefusalsAreCounted(t *testing.T) {
 	}
 }
 
-// heldBalances is a source whose Fetch waits for the test. If accepted is false, it rejects all credentials.
+// heldBalances is a source whose Fetch waits until the test closes the channel answer. If accepted is false, Fetch rejects all
+// credentials.
 type heldBalances struct {
 	refusing
 	asked    chan struct{}
@@ -267,7 +268,8 @@ func (h *heldBalances) Fetch(ctx context.Context, keys []market.Address) []marke
 	return h.refusing.Fetch(ctx, keys)
 }
 
-// TestGuessesAreBounded checks that a limited number of unknown credentials from one address reach the venue at once.
+// TestGuessesAreBounded checks that at most 20 unknown credentials from one address reach the venue at once. Later, other
+// credentials must be accepted only if the venue has accepted the first 20.
 func TestGuessesAreBounded(t *testing.T) {
 	for _, accepted := range []bool{false, true} {
 		cfg := testConfig(t)
@@ -324,7 +326,8 @@ func TestRevocation(t *testing.T) {
 	}
 }
 
-// TestCredentialsLeaveTheHeaders checks that identities.handler passes on headers without credentials.
+// TestCredentialsLeaveTheHeaders checks that identities.handler passes on headers without credentials, and does not change the
+// original request.
 func TestCredentialsLeaveTheHeaders(t *testing.T) {
 	for name, value := range map[string]string{CredentialsHeader: encodedCredentials, "Authorization": "Bearer " + testToken} {
 		var got *http.Request

@@ -89,7 +89,8 @@ func TestContentCoding(t *testing.T) {
 	}
 }
 
-// TestKnownAcceptHeaders checks that negotiateMedia and parseAccept have equal results for common headers.
+// TestKnownAcceptHeaders checks that negotiateMedia and parseAccept have equal results for common headers, and that negotiateMedia
+// allocates nothing for them.
 func TestKnownAcceptHeaders(t *testing.T) {
 	for _, header := range []string{
 		"*/*", typeJSON, typeJSON + ", text/plain, */*", typeResponse, typeResponse + ", " + typeJSON, typeResponse + ", " + typeJSON + ";q=0.9", typeEvents,

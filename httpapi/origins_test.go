@@ -79,7 +79,8 @@ func TestCORS(t *testing.T) {
 	}
 }
 
-// TestLoopbackOrigins checks that LoopbackOrigins allows origins of this machine with any port.
+// TestLoopbackOrigins checks that LoopbackOrigins allows localhost, 127.0.0.1 and [::1] with any port, in addition to the
+// configured origins.
 func TestLoopbackOrigins(t *testing.T) {
 	for origin, want := range map[string]bool{
 		"http://localhost:5173": true, "http://LOCALHOST": true, "https://localhost:3000": true, "http://127.0.0.1:1": true, "http://[::1]:5173": true,

@@ -98,7 +98,7 @@ func TestPasses(t *testing.T) {
 		{`{ serviceStatus { version } }`, `{"data":{"serviceStatus":{"version":"1"}}}`, ""},
 		{`{ tokenPrices(tokenIds: [\"1\"]) { price } serviceStatus { version } }`, `{"data":{"tokenPrices":[{"price":"0.55"}],"serviceStatus":{"version":"1"}}}`, ""},
 		{`{ tokenPrices(tokenIds: [\"1\", \"2\"]) { price } serviceStatus { version } }`, `{"data":{"tokenPrices":[{"price":"0.55"},{"price":"0.55"}],"serviceStatus":{"version":"1"}}}`, "2"}, // needs two passes
-		{`{ token(tokenId: \"3\") { tokenId } serviceStatus { version } }`, `{"data":{"token":{"tokenId":"3"},"serviceStatus":{"version":"1"}}}`, "3"},                                         // the careless resolver ignores the missing value at first
+		{`{ token(tokenId: \"3\") { tokenId } serviceStatus { version } }`, `{"data":{"token":{"tokenId":"3"},"serviceStatus":{"version":"1"}}}`, "3"},                                         // in the first pass, the careless resolver ignores the error for the missing value
 		{`{ __type(name: \"Token\") { name } serviceStatus { version } }`, `{"data":{"__type":{"name":"Token"},"serviceStatus":{"version":"1"}}}`, ""},
 		{
 			`{ tokenPrices(tokenIds: [\"1\", \"2\", \"bad\"]) { price } serviceStatus { version } }`,

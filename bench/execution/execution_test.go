@@ -427,8 +427,8 @@ func (w without) Lookup(ctx context.Context, keys []string, out []market.Result[
 	return w.Source.Lookup(ctx, keys, out, missing)
 }
 
-// BenchmarkVaried executes the portfolios of many wallets, the pages of many markets, and many sets of prices. Their data do not fit
-// into the processor's caches. cpu-ns/op is the processor time of the process. On a busy machine it varies less than ns/op.
+// BenchmarkVaried executes the portfolios of many wallets, the pages of many markets, and many sets of prices. Their data do not
+// fit into the processor's caches. cpu-ns/op is the processor time of the process. On a busy machine it varies less than ns/op.
 func BenchmarkVaried(b *testing.B) {
 	s := newGraphService(b)
 	var tokens, markets []string

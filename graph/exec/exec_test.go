@@ -80,7 +80,7 @@ func TestErrors(t *testing.T) {
 		u         *universe
 		document  string
 		variables map[string]any
-		// wants contains the beginnings of the expected errors, sorted. If it is nil, the test accepts any errors, but requires one.
+		// wants contains the beginnings of the expected errors, sorted. If it is nil, at least one error is expected.
 		wants []string
 	}{
 		"a literal that is bad":   {nil, `{ token(tokenId: "token-1") { orderbook(depth: 0) { hash } } }`, nil, []string{"token.orderbook [{1 31}] depth is 0"}},

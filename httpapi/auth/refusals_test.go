@@ -88,8 +88,8 @@ func TestRefusalsByNetwork(t *testing.T) {
 	}
 }
 
-// TestGuesses checks that running guesses and guesses refused within the last minute count, and that tokens and accepted
-// credentials do not.
+// TestGuesses checks which guesses count: those that are running, and those that were refused within the last minute. Refused
+// tokens and accepted credentials must not count. Accepted credentials count again after the venue has refused them.
 func TestGuesses(t *testing.T) {
 	c := newClock()
 	r := NewRefusals(c)
@@ -191,7 +191,7 @@ func TestOneGuessOfManyReads(t *testing.T) {
 	}
 }
 
-// TestRefusalsAreBounded checks that Refusals remembers a limited number of addresses and keys.
+// TestRefusalsAreBounded checks that Refusals remembers at most MaxRefusals addresses and keys, with RefusalBytes for each.
 func TestRefusalsAreBounded(t *testing.T) {
 	r := NewRefusals(newClock())
 	addr := func(i int) netip.Addr { return netip.AddrFrom4([4]byte{10, byte(i >> 16), byte(i >> 8), byte(i)}) }

@@ -242,7 +242,7 @@ func TestLookupDuringReload(t *testing.T) {
 	wg.Wait()
 }
 
-// TestAccountShowsNoSecret checks that no way to print an account shows its secrets.
+// TestAccountShowsNoSecret checks that slog, encoding/json and fmt show none of the secrets of an account.
 func TestAccountShowsNoSecret(t *testing.T) {
 	s, _ := open(t, file(line("canary-token", alice, "canary-key", "alice")))
 	a := lookup(t, s, "canary-token")

@@ -280,8 +280,8 @@ func TestSessionsAreRemembered(t *testing.T) {
 	}
 }
 
-// TestSessionsAreBounded checks that a session needs at most SessionBytes, that the verifier keeps at most MaxSessions, and that the
-// sessions that it drops free their memory.
+// TestSessionsAreBounded checks that a session needs at most SessionBytes, that the verifier keeps at most MaxSessions, and that
+// the sessions that it drops free their memory.
 func TestSessionsAreBounded(t *testing.T) {
 	key := ecKey(t)
 	v, c, _ := newVerifier(t, newIssuer(t, published("ec", key)))
