@@ -56,6 +56,7 @@ func (refusing) Fetch(_ context.Context, keys []market.Address) []market.Result[
 	return out
 }
 
+// testID is the context key of the request id.
 type testID struct{}
 
 // TestSharedFailures lets two clients share an execution that fails. Both must get the error of the execution, with the request id

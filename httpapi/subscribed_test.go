@@ -43,7 +43,8 @@ func streamRequest(ctx context.Context, query, body string) *http.Request {
 	return r
 }
 
-// subscribe starts a subscription with a document from an address. header contains a name, its value, the next name, and so on.
+// subscribe starts a subscription with a document for the client with the address from. header contains a name, its value, the next
+// name, and so on.
 func (r *readers) subscribe(from, document string, header ...string) *tape {
 	w := &tape{ResponseRecorder: httptest.NewRecorder()}
 	r.began = append(r.began, w)
@@ -77,7 +78,8 @@ func longDocument(n int) string {
 }
 
 // TestDocumentsOfSubscriptionsAreBounded starts many subscriptions with long documents from one client. Their documents may take at
-// most three quarters of MaxSubscribedBytes. This memory must be released when the subscriptions end.
+// most three quarters of MaxSubscribedBytes, and another client must still be accepted. The memory must be released when the
+// subscriptions end.
 func TestDocumentsOfSubscriptionsAreBounded(t *testing.T) {
 	r := newReaders(t)
 	held, documents := r.api.transports.subscriptions.held, r.api.transports.engine.documents

@@ -11,7 +11,7 @@ import (
 	"oddsgraph/httpapi/fanout"
 )
 
-// till counts the charges of each client that are not released yet.
+// till counts, for each client, the charges that are not released yet.
 type till struct {
 	mu      sync.Mutex
 	charged map[string]int

@@ -323,8 +323,9 @@ func (c *counter) Next() ([]byte, bool) {
 
 func (c *counter) Last() (errors, event []byte) { return nil, nil }
 
-// replay reads the events as a client does, until it has read the number in the parameter to. It returns an error if the member
-// ends, or if an event does not follow from the number before it.
+// replay reads the events as a client does, until it has read the number in the parameter to. If pause is not 0, it lets other
+// goroutines run after every pause reads. It returns an error if the member ends, or if an event does not follow from the number
+// before it.
 func (r *reader) replay(to, pause int) error {
 	number, began := -1, false
 	for reads := 0; ; reads++ {
@@ -360,7 +361,8 @@ func (r *reader) replay(to, pause int) error {
 	}
 }
 
-// TestReplay checks that members that join at different numbers and read at different speeds all arrive at the last number.
+// TestReplay lets members join at different numbers and read at different speeds. All members that do not leave at once must get
+// the last number.
 func TestReplay(t *testing.T) {
 	const to, readers = 3000, 200
 	h := newHub(t, fanout.Limits{Deltas: 8})

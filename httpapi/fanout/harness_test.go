@@ -78,7 +78,8 @@ func (s *script) post(payload string, e follow.Envelope) {
 	s.hand(payload)
 }
 
-// show sends the present state to the members that wait for it. ok is false if no member was waiting.
+// show sends the present state to the members that wait for it. resync is true if they have missed events. ok is false if no member
+// was waiting.
 func (s *script) show(payload string, e follow.Envelope) (resync, ok bool) {
 	s.t.Helper()
 	to, resync, ok := s.group.TakeWaiting()

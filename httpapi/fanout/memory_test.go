@@ -197,7 +197,8 @@ func (d *debts) Debt(client netip.Prefix) time.Duration {
 	return max(time.Until(d.until[client]), 0)
 }
 
-// TestPaceOfClients makes both clients of a group get into debt. The next event must wait until one of them is out of debt.
+// TestPaceOfClients makes both clients of a group get into debt. The next event must wait until one of them is out of debt. The
+// test also checks what the event costs each client.
 func TestPaceOfClients(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		one, other := netip.MustParsePrefix("192.0.2.1/32"), netip.MustParsePrefix("192.0.2.2/32")

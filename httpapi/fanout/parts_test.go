@@ -106,7 +106,8 @@ func TestSlowMemberOfParts(t *testing.T) {
 	slow.expect(t, "a2", "b2")
 }
 
-// TestUnknownPart checks that a member whose part ends with an event continues with its other parts.
+// TestUnknownPart checks that a member whose part ends with an event continues with its other parts. The member must end if it has
+// no other parts, or if the part ends without an event.
 func TestUnknownPart(t *testing.T) {
 	h, s := newHub(t, fanout.Limits{}), newScripts(t)
 	both, third, alone := s.join(h, 2, "a", "b"), s.join(h, 1, "a", "c"), s.join(h, 0, "a")

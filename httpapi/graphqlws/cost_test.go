@@ -16,7 +16,7 @@ import (
 // listeners are clients that count frames. They allocate nothing, so that the test measures only the server's allocations.
 type listeners struct {
 	t       testing.TB
-	wanted  atomic.Int64
+	wanted  atomic.Int64 // number of frames that have not arrived yet
 	arrived chan struct{}
 }
 

@@ -36,7 +36,7 @@ const patience = 20 * time.Second
 //
 //	query            is answered at once
 //	slow             is answered when it is released
-//	subscription …   is executed for the group of its name, with the events that the test publishes
+//	subscription …   is executed once for all equal documents, with the events that the test publishes
 //	refused          is refused
 type operator struct {
 	hub *fanout.Hub

@@ -99,7 +99,8 @@ func TestSlow(t *testing.T) {
 	}
 }
 
-// TestStale checks that the kernel buffers at most 1 MiB for a client that does not read.
+// TestStale checks that the server sends at most 1 MiB to a client that does not read. When the client reads, it must get the last
+// event.
 func TestStale(t *testing.T) {
 	o := newOperator()
 	s := serve(t, graphqlws.Config{}, o)

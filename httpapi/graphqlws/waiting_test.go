@@ -109,7 +109,8 @@ func TestWaitingResults(t *testing.T) {
 	})
 }
 
-// TestDrainDuringAHandshake checks that a drain also closes a socket whose handshake is not finished.
+// TestDrainDuringAHandshake checks that a drain also closes a socket whose handshake is not finished. The drain must end within a
+// second after the client has read the response.
 func TestDrainDuringAHandshake(t *testing.T) {
 	for _, brief := range []bool{false, true} {
 		inBubbleConnected(t, graphqlws.Config{}, func(t *testing.T, s *graphqlws.Server, _ *operator, conn net.Conn) {
