@@ -40,7 +40,7 @@ func coerced(t testing.TB, op *ast.OperationDefinition, variables string) map[st
 	return values
 }
 
-// list returns a JSON list of n ids.
+// list returns a JSON list of n equal ids.
 func list(n int) string {
 	return `["` + strings.Join(strings.Split(strings.Repeat("7", n), ""), `","`) + `"]`
 }

@@ -161,7 +161,7 @@ func TestNames(t *testing.T) {
 	}
 }
 
-// TestFragmentCycles checks that documents with cycles of fragments are refused. Validation of the last of these documents would
+// TestFragmentCycles checks that documents with cycles of fragments are refused. Validation of the last refused document would
 // never end.
 func TestFragmentCycles(t *testing.T) {
 	g := guarding(t)
@@ -352,8 +352,8 @@ func TestSyntaxErrors(t *testing.T) {
 	}
 }
 
-// TestRefusalsAreRemembered checks that the guard only computes the hash of a document that it has refused before, and returns
-// the same error.
+// TestRefusalsAreRemembered sends a document again that the guard has refused. The guard must compute only the hash, and return the
+// same error. It must remember at most maxRefused refusals.
 func TestRefusalsAreRemembered(t *testing.T) {
 	g := guarding(t)
 	text := "{" + strings.Repeat("a ", 900) + "}"

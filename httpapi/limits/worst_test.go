@@ -95,6 +95,7 @@ func families(l Limits) []family {
 	}
 }
 
+// largest returns the largest document of the family that the guard accepts, or "" if it accepts none.
 func (f family) largest(g *Guard) (text string) {
 	passes := func(n int) bool {
 		_, err := g.Document(f.text(n))
@@ -141,8 +142,8 @@ func validation(t testing.TB, runs int, text string) (took time.Duration, steps 
 	return took, steps
 }
 
-// maxSteps is the largest accepted number of allocations of measuring or validating a document. The allocations are an estimate
-// of the steps.
+// maxSteps is the largest accepted number of allocations while the guard or validation checks a document. The allocations are an
+// estimate of the steps.
 const maxSteps = 2_000_000
 
 // most is the largest accepted time of validating a document. Its unit is the time of validating the example portfolio.graphql,

@@ -8,7 +8,7 @@ import (
 	"oddsgraph/httpapi/quota"
 )
 
-// TestSendBuffersAreBounded checks that the kernel accepts few bytes for a client that does not read.
+// TestSendBuffersAreBounded checks that the kernel accepts at most 256 KiB for a client that does not read.
 func TestSendBuffersAreBounded(t *testing.T) {
 	inner, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {

@@ -27,7 +27,7 @@ func TestPace(t *testing.T) {
 		want(other, 0)
 		time.Sleep(2 * time.Second)
 		want(one, time.Second)
-		time.Sleep(time.Hour) // a client saves at most burst units
+		time.Sleep(time.Hour) // a client saves at most the burst of 2000 units
 		p.Spend(one, 3000)
 		want(one, time.Second)
 		for i := range 1000 { // the sweeps during this loop must not forget a client in debt

@@ -259,7 +259,7 @@ func TestInvalidResponsesAreSwept(t *testing.T) {
 	}
 }
 
-// TestBytesAreCounted compares the counted bytes with the growth of the heap.
+// TestBytesAreCounted checks that the cache counts at least the bytes by which the heap grows, and at most three times as many.
 func TestBytesAreCounted(t *testing.T) {
 	for _, test := range []struct{ body, handles int }{{30, 0}, {1000, 10}, {20_000, 150}} {
 		g := newRig(1 << 40)
