@@ -72,7 +72,7 @@ func (w *watchedVenue) take() []call {
 	return calls
 }
 
-// byHand makes the calls for a portfolio in the same batches as oddsgraph, and returns how long they took.
+// byHand makes the calls for a portfolio, with at most 40 ids in each, and returns how long they took.
 func byHand(ctx context.Context, base string) (time.Duration, error) {
 	get := func(path string, query url.Values) ([]byte, error) {
 		req, err := http.NewRequestWithContext(ctx, http.MethodGet, base+path+"?"+query.Encode(), nil)

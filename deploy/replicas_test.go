@@ -98,8 +98,8 @@ func TestComposeReplicas(t *testing.T) {
 	}
 }
 
-// wantBalancer requires the balancer to list all replicas and to time out later than they do. The balancer must be the only proxy
-// that the replicas trust.
+// wantBalancer requires the balancer to list all replicas and to time out later than the replicas. The balancer must be the only
+// proxy that the replicas trust.
 func wantBalancer(t testing.TB, c composeFile, cfg *config.Config) {
 	t.Helper()
 	text := read(t, "compose/haproxy.cfg")

@@ -184,7 +184,8 @@ func TestIdentitiesOfOneSocket(t *testing.T) {
 	}
 }
 
-// TestUncheckedAccountsReadOnlyTheirOwnWallet checks that an account reads only its own wallet if the venue checks no credentials.
+// TestUncheckedAccountsReadOnlyTheirOwnWallet uses a venue that checks no credentials. An account must be able to read only its own
+// wallet.
 func TestUncheckedAccountsReadOnlyTheirOwnWallet(t *testing.T) {
 	who, _, _ := newTestIdentities(t)
 	who.unchecked = true

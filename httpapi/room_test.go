@@ -72,7 +72,7 @@ func (failing) Lookup(_ context.Context, _ []string, into []market.Result[market
 }
 
 // TestUnreadResponses leaves responses to one client unread until the service refuses this client. Other clients must still get
-// responses. The client must get responses again after it has read the first ones.
+// responses. The client must get responses again after it has read the earlier responses.
 func TestUnreadResponses(t *testing.T) {
 	for name, body := range map[string]string{"of one request": largeBody, "cached": manyPrices} {
 		t.Run(name, func(t *testing.T) {

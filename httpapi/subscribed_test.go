@@ -134,7 +134,8 @@ func TestADocumentOfManySubscribersIsCountedOnce(t *testing.T) {
 	eventually(t, func() bool { return r.api.transports.subscriptions.held.Held() == 0 })
 }
 
-// TestSubscribersOfOneAccountShare checks that equal subscriptions share an execution only if they have the same credentials.
+// TestSubscribersOfOneAccountShare checks that equal subscriptions with the same credentials share an execution. Subscriptions with
+// different credentials must not.
 func TestSubscribersOfOneAccountShare(t *testing.T) {
 	r := newReaders(t)
 	for _, credentials := range []string{credentialsOf("alice"), credentialsOf("alice"), credentialsOf("bob"), ""} {

@@ -1,5 +1,5 @@
-// Package layers measures the parts of oddsgraph that have no benchmarks in their own packages, each through its exported API. It
-// also measures how the costs of watched topics grow with their number.
+// Package layers measures parts of oddsgraph that have no benchmarks in their own packages. It uses only their exported APIs. It
+// also measures how the cost of watched topics grows with the number of topics.
 package layers
 
 import (
@@ -139,7 +139,7 @@ func BenchmarkVenue(b *testing.B) {
 	}
 }
 
-// BenchmarkCache reads 40 prices: all of them are cached in "hits", and the cache fetches all of them in "misses".
+// BenchmarkCache reads 40 prices. In "hits", all of them are cached. In "misses", the cache fetches all of them.
 func BenchmarkCache(b *testing.B) {
 	client, ctx, tokens, _ := record(b)
 	for name, fresh := range map[string]time.Duration{"hits": time.Hour, "misses": 0} {

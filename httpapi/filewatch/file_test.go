@@ -338,7 +338,7 @@ func TestGone(t *testing.T) {
 	})
 }
 
-// TestBriefGaps checks that Gone is not called if fewer than goneAfter consecutive polls do not find the file.
+// TestBriefGaps checks that Gone is not called if the file is missing in fewer than goneAfter consecutive polls.
 func TestBriefGaps(t *testing.T) {
 	polled(t, nil, func(x *fixture) {
 		for range 3 {

@@ -66,7 +66,7 @@ func numbered(format string) func(int) string {
 	return func(i int) string { return fmt.Sprintf(format, i) }
 }
 
-// TestLimits checks every limit with a document at the limit and with a document that exceeds the limit by one.
+// TestLimits checks each limit for documents with a document at the limit and with a document that exceeds the limit by one.
 func TestLimits(t *testing.T) {
 	for _, test := range []struct {
 		rule string

@@ -9,7 +9,8 @@ import (
 	"oddsgraph/internal/market"
 )
 
-// TestVariables checks every limit with variables at the limit and with variables that exceed the limit by one.
+// TestVariables checks the limits of bytes, depth and list items with variables at the limit and with variables that exceed it by
+// one.
 func TestVariables(t *testing.T) {
 	g := guarding(t, func(l *Limits) { l.VariableBytes, l.Depth, l.ListItems = 100, 4, 5 })
 	for _, test := range []struct{ raw, rule, says string }{
@@ -70,8 +71,8 @@ func TestHostileVariables(t *testing.T) {
 	}
 }
 
-// measured computes the depth of a decoded value, and the length of its longest list or object. The fuzz test compares them
-// with the result of Variables.
+// measured computes the depth of a decoded value, and the length of its longest list or object. The fuzz test compares both with
+// the limits of Variables.
 func measured(v any, level int, deepest, longest *int) {
 	*deepest = max(*deepest, level)
 	each := func(n int) { *longest = max(*longest, n) }

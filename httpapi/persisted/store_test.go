@@ -110,8 +110,9 @@ func TestResolve(t *testing.T) {
 	for _, test := range []struct {
 		what string
 		r    Request
-		// These are the expected results in five configurations. off has no documents at all. automatic has only automatic documents.
-		// allow and allowOnly have trusted documents, with and without automatic documents. require executes only trusted documents.
+		// These are the expected results in five configurations. off has no persisted documents. automatic has only automatic
+		// documents. allow and allowOnly have trusted documents, with and without automatic documents. require executes only
+		// trusted documents.
 		off, automatic, allow, allowOnly, require string
 	}{
 		{"text", Request{Query: free}, free, free, free, free, forbidden},

@@ -13,8 +13,7 @@ import (
 	"oddsgraph/httpapi/quota"
 )
 
-// TestBodies checks bodies whose sizes are near those at which Read takes more memory. The readers return chunks of different
-// sizes.
+// TestBodies checks bodies near the sizes at which Read takes more memory. The readers return chunks of different sizes.
 func TestBodies(t *testing.T) {
 	m := quota.NewMemory(1 << 20)
 	client := netip.MustParseAddr("192.0.2.1")

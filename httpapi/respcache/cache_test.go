@@ -104,8 +104,8 @@ func TestNeverStored(t *testing.T) {
 	}
 }
 
-// TestCallersAreKeptApart checks that callers with different credentials share a response only if its execution did not read the
-// credentials.
+// TestCallersAreKeptApart checks that all callers share a response whose execution did not read the credentials. Callers with
+// different credentials must not share any other response.
 func TestCallersAreKeptApart(t *testing.T) {
 	g := newRig(1 << 20)
 	alice, bob, nobody := g.Identity(account(t, "alice")), g.Identity(account(t, "bob")), g.Identity(nil)
@@ -210,7 +210,8 @@ func TestBound(t *testing.T) {
 	}
 }
 
-// TestAskedOnceDisplacesNone checks that a response evicts others from a full cache only if it is requested again.
+// TestAskedOnceDisplacesNone checks that a full cache does not store a response at the first request. At the second request, the
+// response must evict others.
 func TestAskedOnceDisplacesNone(t *testing.T) {
 	g := newRig(256 << 10)
 	g.ask(t, g.question("in use", Identity{1}), on(g.fresh(time.Hour)))

@@ -247,7 +247,7 @@ func TestTheIssuerHangs(t *testing.T) {
 
 }
 
-// TestSessionsAreRemembered checks that a token is verified once, until its session expires or its account is revoked.
+// TestSessionsAreRemembered checks that a known token is not verified again until its session expires or its account is revoked.
 func TestSessionsAreRemembered(t *testing.T) {
 	one := rsaKeys()[0]
 	i := newIssuer(t, published("1", one))
@@ -345,8 +345,8 @@ func TestSessionsExpire(t *testing.T) {
 	})
 }
 
-// TestLimitedContextsLeaveNothing checks that contexts that end long before the session, like those of requests, free their
-// memory.
+// TestLimitedContextsLeaveNothing checks that a context that ends long before its session frees its memory. The contexts of
+// requests end like this.
 func TestLimitedContextsLeaveNothing(t *testing.T) {
 	store, _ := accountsFile(t)
 	account, _ := store.Subject("alice")
