@@ -79,7 +79,7 @@ func randomBook(r *rand.Rand) *Book {
 // TestFillProperties checks that fills agree with a computation in big.Rat.
 func TestFillProperties(t *testing.T) {
 	r := rand.New(rand.NewPCG(3, 4))
-	// FillAmount rounds one division, so its size may differ a little from the exact size.
+	// Filled sizes of FillAmount and average prices are rounded, so they may differ slightly from the exact values.
 	tolerance, _ := new(big.Rat).SetString("1e-24")
 	for range 3000 {
 		b, side, wanted := randomBook(r), []OrderSide{SideBuy, SideSell}[r.IntN(2)], NewDecimal(1+r.Int64N(4e6), -int32(r.IntN(3)))
@@ -157,9 +157,9 @@ func TestBookCoversAndCut(t *testing.T) {
 		want  bool
 	}{
 		{book(20, 20, 20), 1, true}, {book(20, 20, 20), 20, true}, {book(20, 20, 20), 21, false},
-		{book(20, 3, 20), 21, false}, {book(3, 20, 20), 21, false}, // one side may have more levels
+		{book(20, 3, 20), 21, false}, {book(3, 20, 20), 21, false}, // the side with 20 levels may be cut off
 		{book(19, 19, 20), 200, true}, {book(0, 0, 20), 200, true}, {book(25, 19, 20), 50, false},
-		{book(0, 0, 0), 1, false}, // the requested depth is unknown
+		{book(0, 0, 0), 1, false}, // Depth 0: the depth of the request is unknown
 	} {
 		if got := tt.book.Covers(tt.depth); got != tt.want {
 			t.Errorf("%d bids and %d asks of depth %d cover %d: %v", tt.book.Bids.Len(), tt.book.Asks.Len(), tt.book.Depth, tt.depth, got)
@@ -248,7 +248,7 @@ func TestWinner(t *testing.T) {
 		}
 		var prices []string
 		for i := range tt.m.Outcomes {
-			o := tt.m.Outcomes[i] // Won must accept a copy
+			o := tt.m.Outcomes[i] // Won and SettlementPrice must accept a copy
 			price := tt.m.SettlementPrice(&o)
 			prices = append(prices, show(price))
 			if won := tt.m.Won(&o); (price == nil) != (won == nil) || price != nil && *won != (price.Sign() > 0) {
@@ -355,7 +355,7 @@ func TestMarketWithResolution(t *testing.T) {
 	}
 }
 
-// TestBookSideDelta checks that a delta turns the old side into the new side.
+// TestBookSideDelta checks that a delta turns the old side into the new side, and that each of its levels changes something.
 func TestBookSideDelta(t *testing.T) {
 	r := rand.New(rand.NewPCG(9, 10))
 	for range 500 {

@@ -9,7 +9,7 @@ import (
 	"time"
 )
 
-// TestKeysDoNotDependOnPages checks that equal rows have different keys, which are the same for all page sizes.
+// TestKeysDoNotDependOnPages checks that rows with equal contents have different keys. The keys must not depend on the page size.
 func TestKeysDoNotDependOnPages(t *testing.T) {
 	at := time.Unix(1_764_000_000, 0)
 	var trades []Trade
@@ -58,7 +58,8 @@ func TestKeysDoNotDependOnPages(t *testing.T) {
 	}
 }
 
-// TestKeysOfRows checks that a key depends on every field, but not on the notation of numbers, times and hashes.
+// TestKeysOfRows checks that a change of any listed field changes the key, and that the notation of numbers, times and hashes does
+// not. If the venue sends an id of the row, this id is the key.
 func TestKeysOfRows(t *testing.T) {
 	number := func(s string) *Decimal {
 		d := MustDecimal(s)
@@ -117,7 +118,8 @@ func TestParseNumberingRefuses(t *testing.T) {
 	}
 }
 
-// TestNumberPositions checks that ordinals follow the venue's order, with positions of size 0 last.
+// TestNumberPositions checks the ordinals of positions with the same market and outcome. They must follow the venue's order, with
+// positions of size 0 last.
 func TestNumberPositions(t *testing.T) {
 	rows := []Position{{MarketID: "A", Outcome: "YES"}, {MarketID: "A", Outcome: "YES", Size: NewDecimal(1, 0)}, {MarketID: "B", Outcome: "YES", Size: NewDecimal(2, 0)},
 		{MarketID: "A", Outcome: "NO", Size: NewDecimal(3, 0)}, {MarketID: "A", Outcome: "YES", Size: NewDecimal(4, 0)}}

@@ -10,7 +10,7 @@ import (
 	"unsafe"
 )
 
-// set changes a slice as Side.Set changes a side.
+// set returns a changed copy of a slice, as Side.Set returns a changed copy of a side.
 func set(list []Level, which OrderSide, l Level) []Level {
 	list = slices.DeleteFunc(slices.Clone(list), func(x Level) bool { return x.Price.Cmp(l.Price) == 0 })
 	if l.Size.Sign() > 0 {
@@ -32,8 +32,8 @@ func collect(s Side) (list []Level) {
 	return list
 }
 
-// wholeChunks reports whether the chunks of a side have as many levels as the storage counts, and none of them is empty or too
-// long.
+// wholeChunks reports whether the chunks of a side have as many levels as the storage counts, and no chunk is empty or too long. An
+// empty side must have no storage.
 func wholeChunks(s Side) bool {
 	if s.count == 0 {
 		return s.levels == nil
@@ -135,7 +135,8 @@ func TestSideBytes(t *testing.T) {
 	}
 }
 
-// TestSideLevelsAreShared checks that concurrent calls of Levels return the same slice, without spare capacity for an append.
+// TestSideLevelsAreShared checks that the slices of concurrent Levels calls and of cut sides share one array. They must have no
+// spare capacity, so that an append copies them.
 func TestSideLevelsAreShared(t *testing.T) {
 	s := deepSide(50).Set(SideBuy, Level{NewDecimal(25, -3), NewDecimal(999, 0)})
 	all := make([][]Level, 8)

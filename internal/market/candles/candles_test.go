@@ -32,7 +32,7 @@ func TestCandles(t *testing.T) {
 		point("2024-02-26T00:00:00Z", "0.50", "10"),
 		point("2024-02-26T00:04:59Z", "0.40", ""),
 		point("2024-02-26T00:05:00Z", "0.45", ""),
-		point("2024-02-26T01:00:00+01:00", "0.60", "0.5"), // midnight UTC in another zone
+		point("2024-02-26T01:00:00+01:00", "0.60", "0.5"), // midnight UTC, written in another zone
 		point("2024-03-03T23:59:59Z", "0.55", "1"),
 		point("2024-03-04T00:00:00Z", "0.10", ""),
 	}

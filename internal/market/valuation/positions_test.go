@@ -9,7 +9,8 @@ import (
 	"oddsgraph/internal/market"
 )
 
-// positionReads is a Reads over maps. The field fails is the id of the market whose read returns errRead.
+// positionReads is a Reads over maps. It returns errRead for the market whose id is in the field fails. The field read lists all
+// reads.
 type positionReads struct {
 	markets map[string]*market.Market
 	prices  map[string]string

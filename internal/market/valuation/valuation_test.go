@@ -114,7 +114,7 @@ func TestValueIsAsOldAsTheOlder(t *testing.T) {
 	}
 }
 
-// TestSettlementsAreFinal checks that a settled position does not make the sum stale if its market was read long ago.
+// TestSettlementsAreFinal checks that the stale and old market of a settled position makes the sum neither stale nor older.
 func TestSettlementsAreFinal(t *testing.T) {
 	held := market.Meta{ReceivedAt: time.Unix(55, 0), AsOf: time.Unix(54, 0), Source: market.SourceREST}
 	won, yes := resolved(true)
