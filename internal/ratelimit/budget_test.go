@@ -16,7 +16,7 @@ import (
 	"oddsgraph/internal/market/reqctx"
 )
 
-// TestLimits checks how many calls of each limit are usable. The limit 0 is the default.
+// TestLimits checks how many calls of each limit are usable. The limit 0 means the default limit.
 func TestLimits(t *testing.T) {
 	for limit, want := range map[int]int{0: 95, 100: 95, 10: 9, 2: 1, 1: 1, 60: 57} {
 		synctest.Test(t, func(t *testing.T) {
@@ -102,7 +102,7 @@ func TestNeverMoreThanTheLimit(t *testing.T) {
 	}
 }
 
-// TestRefusalNamesTheWait checks that a call that was refused is admitted exactly after the wait that the error names.
+// TestRefusalNamesTheWait checks that a refusal names the shortest wait after which a new call is admitted.
 func TestRefusalNamesTheWait(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := open(t, Config{Public: 10}) // 9 calls are usable
@@ -138,8 +138,8 @@ func TestRefusalNamesTheWait(t *testing.T) {
 	})
 }
 
-// TestRefusalIsTrueForAnyQueue checks, for random calls and queues, that a refused caller that returns after the named wait is
-// admitted.
+// TestRefusalIsTrueForAnyQueue checks, for random calls and queues, that a refused caller is admitted if it returns after the named
+// wait. A caller that is not refused must be admitted at its planned turn.
 func TestRefusalIsTrueForAnyQueue(t *testing.T) {
 	for seed := range uint64(60) {
 		synctest.Test(t, func(t *testing.T) {
@@ -158,7 +158,7 @@ func TestRefusalIsTrueForAnyQueue(t *testing.T) {
 					all[r.IntN(len(all))].Release(false)
 				}
 			}
-			// Each waiting caller makes a call that takes no time.
+			// Each reservation makes a call as soon as it is admitted. The call takes no time.
 			for _, k := range all {
 				go func() {
 					<-k.Decided()
@@ -253,8 +253,8 @@ func TestFurtherCalls(t *testing.T) {
 		}
 		waits(t, other)
 
-		// The deadline of the read is in 29 seconds. Two calls leave the window before that: other takes the first, and k takes the
-		// second. The next call would come after the deadline.
+		// The deadline of k is in 29 seconds. Two calls leave the window before that: the reservation other uses the first place, and k
+		// uses the second. The next call would come after the deadline.
 		time.Sleep(time.Second)
 		if synctest.Wait(); !admitted(other) || other.AdmitCall(t.Context()) != nil {
 			t.Fatal(other.Err())
@@ -265,7 +265,7 @@ func TestFurtherCalls(t *testing.T) {
 		if err := k.AdmitCall(t.Context()); market.CodeOf(err) != market.CodeRateLimited {
 			t.Errorf("got %v, want RATE_LIMITED", err)
 		}
-		// A caller with a later deadline joins the read, so the further call waits instead of being refused.
+		// A caller without a deadline joins the read, so the further call waits instead of being refused.
 		k.Join(reqctx.CallRequest{Priority: reqctx.PriorityPrices, Caller: "b"})
 		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 		defer cancel()

@@ -26,7 +26,7 @@ func open(t *testing.T, cfg Config) *Budget {
 
 func within(d time.Duration) time.Time { return time.Now().Add(d) }
 
-// prices returns a request for prices with the deadline d from now.
+// prices returns a request for prices. The deadline is the time d from now.
 func prices(caller string, d time.Duration) reqctx.CallRequest {
 	return reqctx.CallRequest{Priority: reqctx.PriorityPrices, Caller: caller, Deadline: within(d)}
 }
@@ -47,7 +47,7 @@ func admitted(t reqctx.Reservation) bool {
 	}
 }
 
-// spend makes n calls of a caller.
+// spend makes n calls of a caller. It fails the test if a call is not admitted at once.
 func spend(t *testing.T, b *Budget, caller string, n int) {
 	t.Helper()
 	for i := range n {
@@ -75,7 +75,7 @@ func waits(t *testing.T, k reqctx.Reservation) {
 	}
 }
 
-// exhaust makes all usable public calls, for the caller with the empty name.
+// exhaust makes all public calls that are left, for the caller with the empty name.
 func exhaust(t *testing.T, b *Budget) {
 	t.Helper()
 	spend(t, b, "", b.Status().Left)
@@ -103,7 +103,7 @@ func order(t *testing.T, tickets map[string]reqctx.Reservation) (names []string)
 	return nil
 }
 
-// spread makes all usable public calls, one every 100 ms, so that they leave the window one by one.
+// spread makes all public calls that are left, one every 100 ms, so that they leave the window one by one.
 func spread(t *testing.T, b *Budget, priority func(i int) reqctx.Priority) {
 	t.Helper()
 	for i := range b.Status().Left {
@@ -114,6 +114,6 @@ func spread(t *testing.T, b *Budget, priority func(i int) reqctx.Priority) {
 	}
 }
 
-// mixed returns the priority of the i-th call. It cycles through all priorities except refresh, so that each priority gets at least
-// as many calls as window.floor returns.
+// mixed returns the priority of the i-th call. It cycles through all priorities except refresh, so that each of these priorities
+// has at least as many calls as window.floor returns.
 func mixed(i int) reqctx.Priority { return reqctx.Priority(1 + i%(reqctx.Priorities-1)) }

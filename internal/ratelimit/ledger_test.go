@@ -116,7 +116,7 @@ func sharedBy(l *sharedLedger) Config {
 	return Config{Sharing: Sharing{Ledger: l, Replicas: 5, Reserve: 5, Use: sharedUse}}
 }
 
-// mostWithin returns the greatest number of the given times that lie within any period of length d.
+// mostWithin returns the greatest number of the given times in one period of length d.
 func mostWithin(times []time.Time, d time.Duration) (most int) {
 	slices.SortFunc(times, time.Time.Compare)
 	for i, first := 0, 0; i < len(times); i++ {
@@ -128,7 +128,8 @@ func mostWithin(times []time.Time, d time.Duration) (most int) {
 	return most
 }
 
-// TestSharedLimit checks that processes together never exceed the limit, even if the ledger fails or processes are replaced.
+// TestSharedLimit checks that processes together never exceed the limit, even if the ledger fails or processes are replaced. It
+// also checks how many calls they make with a working ledger, without a ledger, and after the ledger lost its state.
 func TestSharedLimit(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := newSharedLedger(t)
@@ -368,8 +369,8 @@ func TestSharedTurn(t *testing.T) {
 	})
 }
 
-// TestSharedKeys checks that processes share the limit of credentials through the ledger if Sharing.Keys is true, and divide the
-// limit if it is false.
+// TestSharedKeys checks that processes share the limit of credentials through the ledger if Sharing.Keys is true, and otherwise
+// divide the limit.
 func TestSharedKeys(t *testing.T) {
 	for _, keys := range []bool{true, false} {
 		synctest.Test(t, func(t *testing.T) {

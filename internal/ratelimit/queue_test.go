@@ -53,7 +53,8 @@ func TestPriorityRises(t *testing.T) {
 	})
 }
 
-// TestPushedBackReadsAreRefused checks that a waiting reservation is refused when others delay its turn past its deadline.
+// TestPushedBackReadsAreRefused checks that a waiting reservation is refused when other reservations delay its turn past its
+// deadline.
 func TestPushedBackReadsAreRefused(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := open(t, Config{Public: 10})

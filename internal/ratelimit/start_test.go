@@ -26,7 +26,7 @@ func countAdmitted(b *Budget, scope string) (n int) {
 	return n
 }
 
-// TestColdStart checks that a window has only the reserve for the first minute if earlier calls are unknown.
+// TestColdStart checks that, if earlier calls are unknown, a window has only the reserve until a minute after the start.
 func TestColdStart(t *testing.T) {
 	for limit, want := range map[int][2]int{100: {5, 95}, 40: {2, 38}, 20: {1, 19}, 1: {0, 1}} {
 		synctest.Test(t, func(t *testing.T) {
@@ -67,7 +67,8 @@ func TestColdStartAdmitsWaiting(t *testing.T) {
 	})
 }
 
-// TestColdStartOfCredentials checks that a window of credentials has only a reserve if it is opened during the cold start.
+// TestColdStartOfCredentials checks that a window of credentials has only a reserve if it is opened during the cold start. A window
+// that is opened later must have all usable calls.
 func TestColdStartOfCredentials(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := openCold(t, Config{Key: 300})
@@ -88,7 +89,8 @@ func TestColdStartOfCredentials(t *testing.T) {
 	})
 }
 
-// TestRemainingEndsColdStart checks that the cold start ends when the venue reports the number of remaining calls.
+// TestRemainingEndsColdStart checks that the budget admits the calls that the venue reports as remaining, less the margin. It must
+// admit at least the rest of the reserve.
 func TestRemainingEndsColdStart(t *testing.T) {
 	for _, test := range []struct{ remaining, more int }{{99, 94}, {50, 45}, {12, 7}, {9, 4}, {6, 4}, {0, 4}} {
 		synctest.Test(t, func(t *testing.T) {
@@ -155,7 +157,7 @@ func TestColdStartWithReorderedResponses(t *testing.T) {
 			under = append(under, enter())
 		}
 		for i := range under {
-			answer(under[i], 50+i) // the last call gets its response first
+			answer(under[i], 50+i) // the call that the venue counted last gets its response first
 		}
 		if s := b.Status(); s.Left != 45 {
 			t.Errorf("got %d left, want 45: the 50 of the venue less the margin", s.Left)
@@ -167,8 +169,8 @@ func TestColdStartWithReorderedResponses(t *testing.T) {
 	})
 }
 
-// TestColdStartProbesAfterReset checks that, after the reset time that the venue reported, one call is sent to learn how many calls
-// remain.
+// TestColdStartProbesAfterReset checks that one call is admitted at the reset time that the venue reported. This call must reveal
+// how many calls remain.
 func TestColdStartProbesAfterReset(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := openCold(t, Config{})
@@ -250,7 +252,7 @@ func TestInheritAlone(t *testing.T) {
 	})
 }
 
-// TestInheritedCallsDelayTurns checks that turns take inherited calls into account.
+// TestInheritedCallsDelayTurns checks that a call waits until inherited calls have left the window.
 func TestInheritedCallsDelayTurns(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := openCold(t, Config{})
@@ -352,8 +354,9 @@ func TestRecord(t *testing.T) {
 // TestColdStartProbe checks when the budget admits a call during the cold start only to learn how many calls remain.
 func TestColdStartProbe(t *testing.T) {
 	for name, test := range map[string]struct {
-		// These are times since the start: of the reported reset, of the end of the running call, and of a second response without a
-		// reset. If released is 0, the call ends before the time in the field none. If observed is 0, there is no second response.
+		// These times are counted from the start: the reset time in the first response, the end of the last call, and the arrival of a
+		// second response, which has no reset time. If released is 0, the call ends before the time in the field none. If observed is 0,
+		// there is no second response.
 		reset, released, observed time.Duration
 		// No call may be sent at the time in the field none. If the field one is not 0, one call may be sent at that time.
 		none, one time.Duration

@@ -67,8 +67,8 @@ func TestThrottled(t *testing.T) {
 	})
 }
 
-// TestObserve checks that the venue's headers change the limit, up to the configured limit, and reveal calls of others with the
-// same IP address.
+// TestObserve checks that the venue's headers change the limit, but not above the configured limit. They must also reveal calls of
+// others with the same IP address.
 func TestObserve(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := open(t, Config{})
@@ -115,7 +115,7 @@ func TestObserve(t *testing.T) {
 	})
 }
 
-// TestScopes checks that credentials have a window once the venue has accepted them, and that their calls before that count in the
+// TestScopes checks that credentials get their own window when the venue has accepted them. Calls before that must count in the
 // public window.
 func TestScopes(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

@@ -9,7 +9,8 @@ import (
 	"oddsgraph/internal/market/reqctx"
 )
 
-// TestConcurrentFurtherCallsEnd checks that two further calls of a read, which waited at the same time, end with the read.
+// TestConcurrentFurtherCallsEnd lets two further calls of a read wait at the same time. When the read is released, no call may be
+// in flight any more.
 func TestConcurrentFurtherCallsEnd(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := open(t, Config{Public: 10}) // 9 calls are usable
@@ -39,8 +40,7 @@ func TestConcurrentFurtherCallsEnd(t *testing.T) {
 	})
 }
 
-// TestPlanningStopsAtHorizon checks that a reservation that gets no call within the duration horizon has the end of the forecast as
-// its turn.
+// TestPlanningStopsAtHorizon checks that the planned turn of a reservation is at most the duration horizon from now.
 func TestPlanningStopsAtHorizon(t *testing.T) {
 	watchdog := time.AfterFunc(2*time.Minute, func() { panic("planning does not end") })
 	defer watchdog.Stop()

@@ -13,8 +13,8 @@ import (
 	"oddsgraph/internal/ratelimit"
 )
 
-// TestIncompleteFile checks that a process, and also the next process, uses only the reserve for a while if the file may lack
-// calls.
+// TestIncompleteFile checks that a process has the standing Unsure for a while if the file may lack calls. The next process must be
+// unsure until the same time, and a process after that time must have the standing Alone.
 func TestIncompleteFile(t *testing.T) {
 	var whole []byte
 	synctest.Test(t, func(t *testing.T) {
@@ -101,7 +101,8 @@ func TestFileOfVenue(t *testing.T) {
 	}
 }
 
-// TestFileIsSecret checks that only the owner can read the file, and that the file contains neither the venue nor credentials.
+// TestFileIsSecret checks that only the owner can access the file and its directory. Neither the name of the file nor its text may
+// contain the venue or credentials.
 func TestFileIsSecret(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		dir := filepath.Join(t.TempDir(), "new", "state")

@@ -17,7 +17,8 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// process is a Record with its log and the arguments of inherit. The field spent contains the calls of all inherits.
+// process is a Record with its log and the arguments of its calls of inherit. The fields standing and until are from the last call,
+// and the field spent is collected from all calls.
 type process struct {
 	*Record
 	log bytes.Buffer
@@ -69,7 +70,7 @@ func (p *process) lastInherit() (times int, until time.Time) {
 	return p.inherits, p.until
 }
 
-// want checks the last standing, and the sum of all inherited calls that still count: the parameter calls.
+// want checks the last standing. The inherited calls that still count must add up to the parameter calls.
 func (p *process) want(t *testing.T, standing ratelimit.Standing, calls int) {
 	t.Helper()
 	synctest.Wait()
@@ -94,7 +95,8 @@ func makeWhole(t *testing.T, dir string, limit int) {
 	p.Close()
 }
 
-// TestKilled checks that, after a kill, the file contains each call that the process has sent or was about to send.
+// TestKilled checks that, after a kill, the next process inherits each call of the killed process. In addition, it may inherit
+// fewer calls than a hundredth of the limit.
 func TestKilled(t *testing.T) {
 	for _, limit := range []int{100, 1000, 100_000} {
 		for _, calls := range []int{0, 1, 7, 60} {
@@ -199,8 +201,8 @@ func TestIdle(t *testing.T) {
 	})
 }
 
-// TestThreeProcesses checks the standings of three processes. When a process ends, the next one must take its place and inherit its
-// calls.
+// TestThreeProcesses checks the standings of three processes. When a process ends, the next process must take the place and inherit
+// the calls of the ended process.
 func TestThreeProcesses(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		dir := t.TempDir()
@@ -273,8 +275,8 @@ type steppedClock struct{ by time.Duration }
 
 func (c *steppedClock) Now() time.Time { return time.Now().Add(c.by) }
 
-// TestClockIsSet checks that a process does not rely on the file if its wall clock is far behind the clock of the previous process,
-// or more than a minute ahead.
+// TestClockIsSet checks that a process does not rely on the file if its wall clock is ten seconds behind the clock of the previous
+// process, or two minutes ahead.
 func TestClockIsSet(t *testing.T) {
 	for _, by := range []time.Duration{-time.Hour, -10 * time.Second, 2 * time.Minute, 24 * time.Hour} {
 		synctest.Test(t, func(t *testing.T) {
