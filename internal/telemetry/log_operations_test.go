@@ -16,7 +16,7 @@ import (
 	"oddsgraph/internal/market/reqctx"
 )
 
-// journal returns the log of an operation that has ended with an outcome.
+// journal returns the log of an operation that has ended with the given outcome.
 func journal(outcome string) *reqctx.Log {
 	j := &reqctx.Log{Operation: reqctx.Operation{
 		Transport: "http", Caller: "anonymous", Outcome: outcome, Elapsed: time.Millisecond, Points: 12, Bytes: 345, Status: 200, Response: "miss",
@@ -54,7 +54,8 @@ func TestOneLineForEachOperation(t *testing.T) {
 	}
 }
 
-// TestSuccessesAreSampledAndFailuresAreNot checks that above the limit only a sample of the successes is logged, but every failure.
+// TestSuccessesAreSampledAndFailuresAreNot checks that only a sample of the successes above the limit is logged, but every failure
+// and every cancelled operation.
 func TestSuccessesAreSampledAndFailuresAreNot(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var to bytes.Buffer
@@ -150,7 +151,7 @@ type discardLines struct{}
 
 func (discardLines) Write(p []byte) (int, error) { return len(p), nil }
 
-// TestRequestsLeaveRoomForFailures checks that above the limit only a sample of the successful requests is logged, and that the
+// TestRequestsLeaveRoomForFailures checks that only a sample of the successful requests above the limit is logged, and that the
 // buffer of the log has space for failed requests.
 func TestRequestsLeaveRoomForFailures(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

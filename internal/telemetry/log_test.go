@@ -17,7 +17,7 @@ import (
 
 const secret = "hunter2"
 
-// line logs a record in both formats and returns both lines.
+// line calls the function log with a logger of each format, and returns the output of both loggers.
 func line(log func(*slog.Logger)) string {
 	var out bytes.Buffer
 	for _, format := range []string{"text", "json"} {

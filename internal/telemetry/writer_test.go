@@ -14,7 +14,7 @@ import (
 	"time"
 )
 
-// held is a writer that blocks until release is closed.
+// held is a writer that blocks until the channel release is closed.
 type held struct {
 	release chan struct{}
 	entered chan struct{}
@@ -175,7 +175,7 @@ func TestTheLevelChanges(t *testing.T) {
 	}
 }
 
-// failing is a writer that accepts a number of bytes and then fails.
+// failing is a writer that accepts as many bytes as the field takes. Every write fails.
 type failing struct{ takes int }
 
 func (f *failing) Write(b []byte) (int, error) {
@@ -184,7 +184,7 @@ func (f *failing) Write(b []byte) (int, error) {
 	return n, io.ErrClosedPipe
 }
 
-// TestLinesThatCannotBeWrittenAreCounted checks that Dropped counts the lines that were not written when a write failed.
+// TestLinesThatCannotBeWrittenAreCounted checks that Dropped counts the lines that were not written completely when a write failed.
 func TestLinesThatCannotBeWrittenAreCounted(t *testing.T) {
 	w := NewWriter(&failing{takes: 8}, 100)
 	fmt.Fprint(w, "one..\ntwo..\nthree\n")

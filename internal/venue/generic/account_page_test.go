@@ -26,7 +26,8 @@ type pageCase struct {
 	reads []pageRead
 }
 
-// pageRead is one read of a page, with the expected number of rows and the expected parameters of the calls.
+// pageRead is one read of a page, with the expected number of rows and the expected parameters of the calls. The clock advances by
+// the duration after before the read.
 type pageRead struct {
 	after    time.Duration
 	marketID string
@@ -101,8 +102,9 @@ func (p *pageCase) serve(w http.ResponseWriter, r *http.Request) {
 	answer(`{"trades":[`+strings.Join(rows, ",")+`]`+next+`}`)(w, r)
 }
 
-// TestAccountPagesLearnParameters reads trades and history 5 rows at a time from venues that accept different parameters. If a
-// venue sends more rows than requested, the client must return all of them.
+// TestAccountPagesLearnParameters reads trades and history 5 rows at a time from venues that accept different parameters. The
+// client must not send a refused parameter again until relearnAfter has passed. If a venue sends more rows than requested, the
+// client must return all of them.
 func TestAccountPagesLearnParameters(t *testing.T) {
 	for _, test := range pageCases {
 		for _, list := range []string{"trades", "history"} {

@@ -66,8 +66,8 @@ func TestListsFitURLs(t *testing.T) {
 	}
 }
 
-// TestURLLimitIsLearned checks that the client halves a list that the venue refuses because of its length or its number of ids. For
-// some time after that, the client must send only lists of the accepted length.
+// TestURLLimitIsLearned checks that the client halves a list that the venue refuses because the URL is too long or the list has too
+// many ids. For some time after that, the client must send only lists of the accepted length.
 func TestURLLimitIsLearned(t *testing.T) {
 	for name, h := range map[string]http.HandlerFunc{
 		"414": pricesUpTo(1300, 1000, 414), "431": pricesUpTo(1300, 1000, 431), "400": pricesUpTo(1300, 1000, 400), "400 for their number": pricesUpTo(10_000, 50, 400),

@@ -64,7 +64,7 @@ func TestCallsInFlightAreBounded(t *testing.T) {
 			t.Errorf("%d calls were under way", most.Load())
 		}
 		v.answer = validResponse
-		for range rest.MaxInFlight { // all calls have ended, so as many can be made again
+		for range rest.MaxInFlight { // all earlier calls have ended, so no call waits
 			if _, err := c.Book(t.Context(), "later", 20); err != nil {
 				t.Fatal(err)
 			}
@@ -153,7 +153,7 @@ func TestSlowCallsOnlyWait(t *testing.T) {
 	})
 }
 
-// blankBody is a body of 64 MiB of white space. n is the number of bytes that have been read.
+// blankBody is a body of 64 MiB of white space. The field n is the number of bytes that have been read.
 type blankBody struct{ n int }
 
 func (b *blankBody) Read(p []byte) (int, error) {

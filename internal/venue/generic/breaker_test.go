@@ -42,7 +42,7 @@ func readBooks(t *testing.T, c *Client, n int) string {
 // serial is part of the ids of books. It makes every id different, so that the backoff of one id delays no other read.
 var serial int
 
-// circuitText returns the state of the breaker of an endpoint.
+// circuitText returns the state of the breaker of an endpoint, and how long an open breaker stays open.
 func circuitText(c *Client, endpoint string) string {
 	for _, s := range c.Circuits() {
 		if s.Endpoint == endpoint {

@@ -13,7 +13,8 @@ import (
 	"oddsgraph/internal/venue/rest"
 )
 
-// read calls one of the client's methods. The result absent reports whether the method found nothing and returned no error.
+// read describes one of the client's methods. The function call calls the method. It reports absent if the method found nothing and
+// returned no error.
 type read struct {
 	name string
 	user bool

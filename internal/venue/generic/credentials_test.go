@@ -88,8 +88,8 @@ func printErrorChain(err error) string {
 	return b.String()
 }
 
-// TestErrorsHaveNoCredentials checks that no error contains the credentials. The calls fail in every way that could put the URL,
-// which contains the credentials, into the error.
+// TestErrorsHaveNoCredentials checks that no error contains the credentials. The calls fail in many ways that could put the URL or
+// the header with the credentials into the error.
 func TestErrorsHaveNoCredentials(t *testing.T) {
 	elsewhere := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {
 		t.Error("the redirect was followed")

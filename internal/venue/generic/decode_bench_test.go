@@ -34,7 +34,7 @@ func answerOf(key, row string, n int) []byte {
 	return []byte(`{"` + key + `":[` + strings.Join(rows, ",") + `]}`)
 }
 
-// idsOf returns the ids of the rows of answerOf.
+// idsOf returns the ids of the n rows that answerOf returns. The parameter id is the format of the ids.
 func idsOf(id string, n int) []string {
 	ids := make([]string, n)
 	for i := range ids {

@@ -27,7 +27,8 @@ type wireFile struct {
 // object is a JSON object that is decoded without the client's decoders.
 type object map[string]json.RawMessage
 
-// at returns the decoded text or the literal of a member, or - if the member is null, missing or empty.
+// at returns the text of a member, or the literal if the member is not a text. If the member is null, missing or empty, at returns
+// -.
 func (o object) at(name string) string {
 	s := strings.Trim(string(o[name]), `"`)
 	if s == "" || s == "null" {
@@ -243,7 +244,7 @@ func must(t *testing.T, err error) {
 	}
 }
 
-// demoNext returns the page token for the recorded cursor.
+// demoNext returns the page token for the recorded cursor, or - if there is no cursor.
 func demoNext(body object) string {
 	if cursor := body.at("nextCursor"); cursor != "-" {
 		return "c:" + cursor

@@ -179,7 +179,7 @@ func TestDemoFaults(t *testing.T) {
 				case "half":
 					checkHalfBroken(t, r.path, text, truth[i], left, err)
 				default:
-					if r.path == paths[reqctx.EndpointSpreads] && want != market.CodeRateLimited { // books are read instead
+					if r.path == paths[reqctx.EndpointSpreads] && want != market.CodeRateLimited { // the client reads books instead
 						assertEqual(t, text, strings.ReplaceAll(truth[i], "\n", fromBook+"\n")+fromBook)
 						must(t, err)
 						break
@@ -204,7 +204,7 @@ func TestDemoFaults(t *testing.T) {
 }
 
 // checkHalfBroken checks the read of a response in which every second row is broken. The client must return the values of the good
-// rows and report the bad rows. For endpoints where one bad row makes the whole read fail, it checks the error instead.
+// rows and report the bad rows. For some endpoints, one bad row must make the whole read fail.
 func checkHalfBroken(t *testing.T, path, text, truth string, left market.LeftOut, err error) {
 	t.Helper()
 	switch path {
