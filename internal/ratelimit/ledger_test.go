@@ -299,7 +299,8 @@ func TestGrantedCallIsOverdue(t *testing.T) {
 	})
 }
 
-// TestSharedHold checks that all processes stop, and do not use their reserves, if the venue refuses a call of one process.
+// TestSharedHold lets the venue refuse a call of one process. Until the named time, the other process must make no call, not even
+// from its reserve.
 func TestSharedHold(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := newSharedLedger(t)

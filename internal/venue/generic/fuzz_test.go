@@ -16,7 +16,7 @@ import (
 	"oddsgraph/internal/venue/wire"
 )
 
-// seed adds the golden files of endpoints to the corpus of a fuzz test.
+// seed adds the golden files of the endpoints, the golden error responses and some odd texts to the corpus of a fuzz test.
 func seed(f *testing.F, endpoints ...string) {
 	f.Helper()
 	for _, e := range append(endpoints, "errors") {
@@ -62,7 +62,7 @@ func checkError(t *testing.T, err error) {
 }
 
 // checkResults fails the test if got has a result for an id that was not requested. It also fails the test if a result has both a
-// value and an error, or has neither.
+// value and an error, or has neither. The function check checks each value.
 func checkResults[T any](t *testing.T, asked []string, got batchValues[T], err error, check func(id string, v *T)) {
 	t.Helper()
 	checkError(t, err)

@@ -111,7 +111,7 @@ func answerWith(status int, contentType, body string) http.HandlerFunc {
 	}
 }
 
-// everywhere returns one handler for every endpoint.
+// everywhere returns a map from the path of every endpoint to the handler h.
 func everywhere(h http.HandlerFunc) map[string]http.HandlerFunc {
 	all := make(map[string]http.HandlerFunc, len(paths))
 	for _, path := range paths {
@@ -153,7 +153,7 @@ func goldenFiles(t testing.TB, endpoint string) []string {
 	return files
 }
 
-// recordingObserver is an Observer that records its calls.
+// recordingObserver is an Observer that records the calls and the drift that the client reports.
 type recordingObserver struct {
 	mu    sync.Mutex
 	what  []string
@@ -335,7 +335,7 @@ func showRecords(p *queries.HistoryPage) string {
 	return strings.Join(s, "\n")
 }
 
-// showNext returns a page token without its fingerprint.
+// showNext returns a page token as text. In the token of an offset, … replaces the fingerprint.
 func showNext(token string) string {
 	if i := strings.LastIndexByte(token, ':'); strings.HasPrefix(token, "o:") {
 		return token[:i+1] + "…"
@@ -350,7 +350,7 @@ func showTotal(n *int) string {
 	return fmt.Sprint(*n)
 }
 
-// assertEqual fails if two texts differ.
+// assertEqual fails the test if two texts differ.
 func assertEqual(t testing.TB, got, want string) {
 	t.Helper()
 	if got != want {

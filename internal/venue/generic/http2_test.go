@@ -20,7 +20,7 @@ import (
 	"oddsgraph/tests/tool"
 )
 
-// overTLS returns a transport like that of the client, which also trusts the certificate of the test server s.
+// overTLS returns a transport like the default transport of the client. It also trusts the certificate of the test server s.
 func overTLS(t *testing.T, s *httptest.Server) *http.Transport {
 	t.Helper()
 	transport := rest.NewTransport()

@@ -21,7 +21,8 @@ type listCase struct {
 	reads []listRead
 }
 
-// listRead is one read of a list. want contains the expected parameters of the calls, except for address and credentials.
+// listRead is one read of a list with the given number of rows. The clock advances by the duration after before the read. The field
+// want contains the expected parameters of the calls, except for address and credentials.
 type listRead struct {
 	after time.Duration
 	rows  int
@@ -107,7 +108,8 @@ var listCases = []listCase{
 	},
 }
 
-// TestWholeListsLearnParameters checks which parameters the client sends to venues that accept different parameters.
+// TestWholeListsLearnParameters checks which parameters the client sends to venues that accept different parameters. The client
+// must return all rows.
 func TestWholeListsLearnParameters(t *testing.T) {
 	reads := map[string]func(ctx context.Context, c *Client) (int, error){
 		"positions": func(ctx context.Context, c *Client) (int, error) {

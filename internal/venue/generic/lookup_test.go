@@ -176,7 +176,7 @@ func TestSingleFormsForOneKey(t *testing.T) {
 	assertEqual(t, strings.Join(v.queries(), "; "), "marketId=M1; tokenIds=T1; tokenIds=Tx")
 }
 
-// TestBadIDsDoNotDisableLists checks that the client still sends lists after the venue has refused a list because of its ids.
+// TestBadIDsDoNotDisableLists checks that the client still sends lists after the venue has refused a list because of one bad id.
 func TestBadIDsDoNotDisableLists(t *testing.T) {
 	odd := &partialVenue{badID: "M13"}
 	v := newVenue(t, map[string]http.HandlerFunc{detailsPath: odd.details})
@@ -455,8 +455,8 @@ func TestEmptyListWithoutSingleParameter(t *testing.T) {
 	assertEqual(t, marketIDs(results), "M1 absent")
 }
 
-// TestForEachPassesPanicsOn checks that the function that calls ForEach can recover a panic of the function that ForEach calls,
-// even if the panic is on another goroutine.
+// TestForEachPassesPanicsOn checks that a panic of the function that ForEach runs reaches the caller of ForEach, even if the panic
+// is on another goroutine.
 func TestForEachPassesPanicsOn(t *testing.T) {
 	for _, n := range []int{1, 5} {
 		func() {

@@ -101,8 +101,8 @@ func TestRetrySucceeds(t *testing.T) {
 	}
 }
 
-// TestNoRetryPastTheDeadline checks that the client does not retry a call if the retry would end after the deadline. The client
-// assumes that a retry takes as long as the previous attempt.
+// TestNoRetryPastTheDeadline checks that the client does not retry a call if the retry would not end before the deadline. The
+// client assumes that a retry takes as long as the previous attempt.
 func TestNoRetryPastTheDeadline(t *testing.T) {
 	const lasts, wait = 400 * time.Millisecond, 125 * time.Millisecond
 	slow := func(r *http.Request) (*http.Response, error) {
@@ -146,7 +146,7 @@ func TestNoRetryPastTheDeadline(t *testing.T) {
 	}
 }
 
-// callWithDeadline is a reqctx.Call whose deadline is until. If until is zero, the call has no deadline.
+// callWithDeadline is a reqctx.Call with the deadline in the field until. If the field is zero, the call has no deadline.
 type callWithDeadline struct{ until time.Time }
 
 func (callWithDeadline) Priority() reqctx.Priority { return reqctx.PriorityBooks }

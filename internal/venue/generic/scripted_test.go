@@ -14,7 +14,8 @@ import (
 	"oddsgraph/internal/market/reqctx"
 )
 
-// scripted is a transport that gets its responses from answer. It opens no connections, so it works in a synctest bubble.
+// scripted is a transport that gets its responses from the function answer. It opens no connections, so it works in a synctest
+// bubble.
 type scripted struct {
 	answer func(r *http.Request) (*http.Response, error)
 

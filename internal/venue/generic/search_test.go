@@ -64,7 +64,8 @@ func TestSearchFiltersRows(t *testing.T) {
 	}
 }
 
-// TestSearchUncheckedFilter checks that a search with a filter on a field that no row has returns UNSUPPORTED.
+// TestSearchUncheckedFilter checks that a search returns UNSUPPORTED if no row has the field of a filter. A search without rows
+// must return no error.
 func TestSearchUncheckedFilter(t *testing.T) {
 	rows := `[` + searchRow(`"marketId":"A"`) + `,` + searchRow(`"marketId":"B"`) + `]`
 	for _, q := range []queries.Search{

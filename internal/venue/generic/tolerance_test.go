@@ -111,7 +111,7 @@ func TestObjectsInLists(t *testing.T) {
 	})
 }
 
-// TestStatusesInAnyCase reads statuses of markets and orders in upper case, lower case and mixed case.
+// TestStatusesInAnyCase checks that the client reads statuses in upper case, lower case and mixed case, for markets and for orders.
 func TestStatusesInAnyCase(t *testing.T) {
 	for raw, want := range map[string]market.Status{"OPEN": market.StatusOpen, "closed": market.StatusClosed, "Resolved": market.StatusResolved, "cAnCeLlEd": market.StatusCancelled} {
 		c := newVenue(t, everywhere(answer(`{"marketId":"M1","outcomes":[],"status":"`+raw+`"}`))).client(t)

@@ -45,7 +45,7 @@ func (r *rig) Drift(what string) { r.notes = append(r.notes, what) }
 // Reconnect implements stream.Observer.
 func (r *rig) Reconnect(string) {}
 
-// request returns the commands of a request.
+// request encodes a request with the next request id and returns its commands.
 func (r *rig) request(verb stream.Verb, topics ...messages.Topic) (commands []string) {
 	r.rid++
 	for _, b := range r.Encode(&stream.Request{Verb: verb, Rid: fmt.Sprint("r", r.rid), Topics: topics}) {
@@ -62,7 +62,7 @@ func book(id string) messages.Topic {
 	return messages.Topic{Channel: messages.ChannelOrderbook, ID: id}
 }
 
-// describe returns an event in one line.
+// describe returns an event as text. A message may have several lines.
 func describe(e stream.Event) string {
 	switch e.Kind {
 	case stream.EventLife:

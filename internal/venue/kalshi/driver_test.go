@@ -183,7 +183,7 @@ func TestPricesAndSpreads(t *testing.T) {
 	}
 }
 
-// TestArchivedMarkets checks that the driver reads a market from the archive if the list of markets lacks it.
+// TestArchivedMarkets checks that the driver reads a market from the archive if the list of markets lacks the market.
 func TestArchivedMarkets(t *testing.T) {
 	d, s := newDriver(t, map[string]func(url.Values) (int, string){
 		"/markets":            text(`{"markets":[{"ticker":"A-1","status":"active"}]}`),
@@ -325,8 +325,8 @@ func TestUnsupported(t *testing.T) {
 	}
 }
 
-// TestDriverOnSimulator reads all markets, and the books and spreads of 60 tokens, from the simulator. The best prices of both must
-// agree. The test also checks the number of calls.
+// TestDriverOnSimulator reads all markets, and the books and spreads of 60 tokens, from the simulator. The best prices of the books
+// must equal those of the spreads. The test also checks the number of calls.
 func TestDriverOnSimulator(t *testing.T) {
 	clock := tool.NewClock(start)
 	sim := simulator.New(simulator.Config{Demo: demo.Config{Markets: 200, Seed: 5, Clock: clock}, Keys: map[string]*rsa.PublicKey{}, TokensPerSecond: 1 << 20})

@@ -98,7 +98,7 @@ func TestBadKeys(t *testing.T) {
 	}
 }
 
-// TestKeyIsNeverPrinted checks that no way of printing a Key reveals the key.
+// TestKeyIsNeverPrinted checks that fmt, encoding/json and log/slog print neither the private key nor the id.
 func TestKeyIsNeverPrinted(t *testing.T) {
 	key, err := ParseKey("SECRETID", block("PRIVATE KEY", pkcs8(t, newPrivate())))
 	if err != nil {
