@@ -48,7 +48,7 @@ func TestMarketTrades(t *testing.T) {
 }
 
 // TestTradesWithoutACall checks that the driver makes no call for the trades of a market that Kalshi cannot have, for a token of
-// another market, or if an argument is invalid.
+// another market, or for an invalid argument.
 func TestTradesWithoutACall(t *testing.T) {
 	d, s := newDriver(t, nil)
 	for _, q := range []queries.MarketTrades{{MarketID: "0xa1"}, {MarketID: "A-1", TokenID: "B-1:yes"}, {MarketID: "A-1", TokenID: "123"}} {

@@ -67,7 +67,7 @@ func (s *stub) RoundTrip(r *http.Request) (*http.Response, error) {
 	return &http.Response{StatusCode: a.status, Header: a.header, Body: io.NopCloser(strings.NewReader(a.body)), Request: r}, nil
 }
 
-// count returns the number of calls with the method and the path in call.
+// count returns the number of calls with the method and the path in the parameter call.
 func (s *stub) count(call string) int {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -133,7 +133,7 @@ func check(t *testing.T, got, want any) {
 	}
 }
 
-// gammaMarket returns a market in the form of the Gamma API.
+// gammaMarket returns a market in the form of the Gamma API. The members in more are added, or replace members of the same name.
 func gammaMarket(n int, closed bool, more map[string]any) map[string]any {
 	m := map[string]any{
 		"conditionId": fmt.Sprintf("0xa%d", n), "question": fmt.Sprint("Question ", n), "slug": fmt.Sprint("slug-", n), "description": "d",
@@ -146,7 +146,7 @@ func gammaMarket(n int, closed bool, more map[string]any) map[string]any {
 	return m
 }
 
-// keyset answers /markets/keyset from lists of open and closed markets.
+// keyset returns a function that answers /markets/keyset from lists of open and closed markets.
 func keyset(open, closed []map[string]any) func(q url.Values, _ []byte) answer {
 	return func(q url.Values, _ []byte) answer {
 		list := open

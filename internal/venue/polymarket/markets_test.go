@@ -199,7 +199,8 @@ func TestASortThatGammaIgnoresIsUnsupported(t *testing.T) {
 	check(t, market.CodeOf(err), market.CodeUnsupported)
 }
 
-// TestEventsWithoutSortField checks that events without the field of the sort do not hide that Gamma ignores the sort.
+// TestEventsWithoutSortField checks that a sort that Gamma ignores is detected even if most events lack the field of the sort. One
+// event out of order must cause no error.
 func TestEventsWithoutSortField(t *testing.T) {
 	for _, test := range []struct {
 		liquidity []int

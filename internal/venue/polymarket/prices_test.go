@@ -113,7 +113,8 @@ func TestNoOrderBookIsAbsent(t *testing.T) {
 	}
 }
 
-// TestTextsThatAreNoIDs checks that a text that cannot be an id is absent, although every call for the other ids fails.
+// TestTextsThatAreNoIDs checks that a text that cannot be an id is absent without an error, even if each call for the other ids
+// fails.
 func TestTextsThatAreNoIDs(t *testing.T) {
 	d, _, _ := open(t, answers{"POST /books": func(url.Values, []byte) answer { return answer{status: http.StatusInternalServerError} }})
 	results, err := d.Spreads(t.Context(), []string{"5", "no id"})

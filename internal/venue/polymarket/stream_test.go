@@ -135,7 +135,7 @@ func bookText(id string, ms int, bid, ask string) string {
 	return fmt.Sprintf(`{"event_type":"book","asset_id":%q,"timestamp":"%d","bids":[{"price":%q,"size":"10"}],"asks":[{"price":%q,"size":"10"}]}`, id, epochMs+ms, bid, ask)
 }
 
-// changeText returns a price_change frame with one change. bid and ask are the reported best prices.
+// changeText returns a price_change frame with one change. The parameters bid and ask are the reported best prices.
 func changeText(id string, ms int, side, price, size, bid, ask string) string {
 	return fmt.Sprintf(`{"event_type":"price_change","market":"M","timestamp":"%d","price_changes":[{"asset_id":%q,"side":%q,"price":%q,"size":%q,"best_bid":%q,"best_ask":%q}]}`,
 		epochMs+ms, id, side, price, size, bid, ask)
@@ -248,7 +248,8 @@ func TestLaterChangeShowsGap(t *testing.T) {
 	s.expect(show(s.repaired("A", market.Result[*market.Book]{Value: restBook("A", 4, "0.29", "0.301")}, s.now)), "orderbook A 3 book b0.29×10 b0.2×1 b0.1×1 a0.301×10")
 }
 
-// TestOpenBurstShowsGap checks that the codec detects the loss of the end of a burst after burstWithin if no further frame arrives.
+// TestOpenBurstShowsGap checks that the codec detects the loss of the end of a burst after the duration burstWithin if no further
+// frame arrives.
 func TestOpenBurstShowsGap(t *testing.T) {
 	s := newSocket(t, bookA)
 	s.frame(bookText("A", 1, "0.311", "0.4"))
@@ -398,8 +399,8 @@ func TestSilentFreeze(t *testing.T) {
 	}
 }
 
-// TestMissingFirstBook checks that the codec reads a book over REST if the venue does not send it, and that the book is empty if
-// REST has no book.
+// TestMissingFirstBook checks that the codec reads a book over REST if the venue does not send the book, and that the book is empty
+// if REST has no book.
 func TestMissingFirstBook(t *testing.T) {
 	for want, rest := range map[string]*market.Book{" b0.3×10 a0.4×10": restBook("A", 1, "0.3", "0.4"), "": nil} {
 		synctest.Test(t, func(t *testing.T) {
@@ -531,7 +532,7 @@ func TestRecordedRun(t *testing.T) {
 }
 
 // TestRecordedBurst replays the recorded frames of a marketable order. The recording lacks the book before the order, so the test
-// derives it from the book after the order. To do this, the test removes the ask at 0.301 and adds bids at 0.311 and 0.301.
+// derives this book from the book after the order. The test removes the ask at 0.301 and adds bids at 0.311 and 0.301.
 func TestRecordedBurst(t *testing.T) {
 	frames := recorded(t, "market_crossing_burst_end.json")
 	var after struct {

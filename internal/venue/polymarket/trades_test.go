@@ -53,7 +53,8 @@ func TestMarketTrades(t *testing.T) {
 	}
 }
 
-// TestTradesOfAnotherMarket checks that the driver leaves out rows of another market, because the venue may ignore the filter.
+// TestTradesOfAnotherMarket checks that the driver leaves out rows of another market, because the venue may ignore the filter. If
+// all rows are of another market, the read must fail.
 func TestTradesOfAnotherMarket(t *testing.T) {
 	rows := []any{publicTrade("0xb2", 3, "0x1"), publicTrade("0xa1", 1, "0x2")}
 	d, _, _ := open(t, answers{"GET /v2/trades": func(url.Values, []byte) answer { return dataPage(rows, "") }})

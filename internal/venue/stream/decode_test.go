@@ -287,7 +287,8 @@ func TestGoldenRequests(t *testing.T) {
 }
 
 // TestBadFrames checks frames with bad or missing parts, and texts that are not frames. If a required part is bad, the frame causes
-// no message. A frame without a known address has no effect. A bad optional part, such as a limit in a hello, counts as missing.
+// no message. A frame without a known token, market or account has no effect. A bad optional part, such as a limit in a hello,
+// counts as missing.
 func TestBadFrames(t *testing.T) {
 	const level, ts = `{"price":0.5,"size":1}`, `"timestamp":"2026-03-14T15:09:26Z"`
 	order := `{"orderId":"o","marketId":"M1","side":"BUY","outcome":"YES","price":0.6,"size":100,"filledSize":0,"status":"OPEN"}`

@@ -35,7 +35,7 @@ func serve(t *testing.T, handle func(ctx context.Context, ws *websocket.Conn)) s
 	return "ws" + strings.TrimPrefix(server.URL, "http")
 }
 
-// forward is a Handler that sends a text for each call to a channel.
+// forward is a Handler that sends a text to a channel for each call, except for calls of Acknowledged and Heartbeat.
 type forward struct{ calls chan string }
 
 func (f *forward) Up(epoch string, topics []messages.Topic) {
@@ -114,7 +114,7 @@ func TestRealSocket(t *testing.T) {
 	}
 }
 
-// TestDialErrors checks that handshake errors contain the HTTP status and no secret part of the URL.
+// TestDialErrors checks the HTTP status and the wait in handshake errors. No error may contain a secret part of the URL.
 func TestDialErrors(t *testing.T) {
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		switch r.URL.Path {
@@ -166,7 +166,7 @@ func TestDialErrors(t *testing.T) {
 	}
 }
 
-// TestFrameLimit checks that a frame of more than maxFrameBytes bytes ends the connection.
+// TestFrameLimit checks that a frame of more than maxFrameBytes bytes makes Read fail.
 func TestFrameLimit(t *testing.T) {
 	address := serve(t, func(ctx context.Context, ws *websocket.Conn) {
 		_ = ws.Write(ctx, websocket.MessageText, make([]byte, maxFrameBytes))

@@ -16,7 +16,7 @@ import (
 var update = flag.Bool("update", false, "rewrite the golden frames")
 
 // TestFrameBytes compares the frames of two connections and their reconnects with a golden file. Each line of the file has the time
-// in the test, the number of the connection and the frame.
+// since the start of the test, the number of the connection and the frame.
 func TestFrameBytes(t *testing.T) {
 	var sent []sentFrame
 	inBubble(t, func(_ *Config, v *venue) { v.refuse = errors.New("later") }, func(b *bench) {

@@ -242,7 +242,7 @@ func (v *venue) dialled() []time.Duration {
 	return slices.Clone(v.dials)
 }
 
-// sent returns the client's frames of the type kind. If kind is empty, it returns all frames.
+// sent returns the client's frames of the type kind. If kind is empty, sent returns all frames.
 func (v *venue) sent(kind string) []sentFrame {
 	v.mu.Lock()
 	defer v.mu.Unlock()
@@ -261,7 +261,7 @@ type record struct {
 	start time.Time
 	calls []string
 	times []time.Duration
-	// errs contains the errors of all calls.
+	// errs contains the errors of the calls of Down and Refused.
 	errs []error
 	// acks contains the topics of each call of Acknowledged.
 	acks []string
@@ -336,8 +336,8 @@ func (r *record) expect(t *testing.T, want ...string) {
 	}
 }
 
-// bench contains the client of a test, its venue, its metrics and its log. calls is the client's Handler if the test
-// sets no venue.handler.
+// bench contains the client of a test, its venue, its metrics and its log. The field calls is the client's Handler if the test sets
+// no venue.handler.
 type bench struct {
 	*testing.T
 	*Client

@@ -173,7 +173,7 @@ func TestVenueLimit(t *testing.T) {
 	})
 }
 
-// TestIdle checks that a public connection without topics is closed after idleFor if it is not the last one.
+// TestIdle checks that a public connection without topics is closed after idleFor if the client has another public connection.
 func TestIdle(t *testing.T) {
 	inBubble(t, func(c *Config, _ *venue) { c.TopicsPerConnection = 2 }, func(b *bench) {
 		b.settle()

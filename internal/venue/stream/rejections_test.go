@@ -128,7 +128,7 @@ func TestUnknownToken(t *testing.T) {
 	}
 }
 
-// TestRefusals checks the codes of the errors for the venue's error codes.
+// TestRefusals checks the error of a refused topic for several error codes of the venue. The topic may be watched again.
 func TestRefusals(t *testing.T) {
 	for code, want := range map[string]market.Code{
 		`"UNKNOWN_MARKET"`: market.CodeNotFound, `"not_found"`: market.CodeNotFound, `"FORBIDDEN"`: market.CodeForbidden,
@@ -191,7 +191,8 @@ func TestRateLimited(t *testing.T) {
 	})
 }
 
-// TestRateLimitedAgain checks that the wait doubles, up to 30 s.
+// TestRateLimitedAgain checks that the maximum wait doubles, up to 30 s. Because of inBubble, each wait is three quarters of its
+// maximum.
 func TestRateLimitedAgain(t *testing.T) {
 	inBubble(t, func(_ *Config, v *venue) {
 		v.respond = func(c *fakeConn, f sentFrame) bool {

@@ -90,7 +90,7 @@ func TestAcknowledged(t *testing.T) {
 
 func (b *bench) conn(n int) *fakeConn { return b.venue.conn(n) }
 
-// depths is a Handler that records the depth of the last book and of the last changes.
+// depths is a Handler that records the depths of the last book and of the last message.
 type depths struct {
 	*record
 	book, changes int
@@ -102,7 +102,8 @@ func (d *depths) Message(m *messages.Message) {
 	}
 }
 
-// TestDepth checks that subscriptions, books and changes have the depth in the venue's hello.
+// TestDepth checks that subscriptions, books and changes have the depth in the venue's hello. If the hello has the depth 0, they
+// must have assumedDepth.
 func TestDepth(t *testing.T) {
 	for _, test := range []struct{ venue, want int }{{150, 150}, {300, 300}, {0, assumedDepth}} {
 		heard := &depths{record: &record{}}
