@@ -85,7 +85,7 @@ func TestHitsDoNotAllocatePerKey(t *testing.T) {
 	}
 }
 
-// TestReadingAgainDoesNotAllocate checks that repeated reads of a key do not allocate, before and after its value arrives.
+// TestReadingAgainDoesNotAllocate checks that repeated reads of the same keys do not allocate, before and after the values arrive.
 func TestReadingAgainDoesNotAllocate(t *testing.T) {
 	keys := tokens(50)
 	out := make([]market.Result[market.Read[*market.Price]], len(keys))

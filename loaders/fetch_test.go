@@ -15,8 +15,8 @@ import (
 	"oddsgraph/internal/market/reqctx"
 )
 
-// TestFetchDoesNotWaitForTheSlowest checks that Fetch returns shortly after the first value. If some but not all values of a kind
-// with one call for each key have arrived, Fetch must wait longer: up to half of the time that ctx has left.
+// TestFetchDoesNotWaitForTheSlowest checks that Fetch returns shortly after the first value. Each event takes its own call. If only
+// some events have arrived, Fetch must wait longer for the others: up to half of the time that ctx has left.
 func TestFetchDoesNotWaitForTheSlowest(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		release := make(chan struct{}, 1)
@@ -39,8 +39,8 @@ func TestFetchDoesNotWaitForTheSlowest(t *testing.T) {
 		ctx, set, _ := With(ctx, Sources{Events: events, Prices: prices()})
 		defer set.Done()
 		start := time.Now()
-		// pass reads the events with the given ids, and a price. The missing keys must be those in the parameter pending. After
-		// that, pass calls Fetch. returns is the expected time from start to the return of Fetch.
+		// pass reads the events with the given ids, and a price. The missing keys must be those in the parameter pending. After that,
+		// pass calls Fetch. The parameter returns is the expected time from start to the return of Fetch.
 		pass := func(returns time.Duration, pending string, ids ...string) {
 			t.Helper()
 			got := ""
@@ -59,7 +59,7 @@ func TestFetchDoesNotWaitForTheSlowest(t *testing.T) {
 				t.Errorf("Fetch returned %v after %s, want it after %s", err, time.Since(start), returns)
 			}
 		}
-		time.Sleep(time.Second / 2) // makes this the duration of the first pass
+		time.Sleep(time.Second / 2) // the first pass takes this time
 		at := time.Second/2 + patienceOf*time.Second/2
 		pass(at, "slow quick", "slow")
 		at += 10 * time.Second // Fetch returns when the event "late" arrives, because all other keys have arrived
@@ -148,7 +148,8 @@ func TestDoneEndsTheCallsUnderWay(t *testing.T) {
 	})
 }
 
-// TestKeysLeaveAsTheirKindDoes checks that all prices, however many, are fetched with one call, and each book with its own call.
+// TestKeysLeaveAsTheirKindDoes checks that one call of Source.Fetch gets all prices, however many, and that each book takes its own
+// call.
 func TestKeysLeaveAsTheirKindDoes(t *testing.T) {
 	const n = 10_000
 	s, books := prices(), &source[queries.Book, market.Book]{}
@@ -432,7 +433,7 @@ func TestFetchReturnsBeforeTheFirstEvent(t *testing.T) {
 				return []market.Result[market.Read[*market.Event]]{events.answer(keys[0])}
 			}
 			ctx, set, _ := With(t.Context(), Sources{Events: events, Prices: prices()})
-			time.Sleep(time.Second) // makes this the duration of the first pass
+			time.Sleep(time.Second) // the first pass takes this time
 			_, _ = set.Prices.Get("quick")
 			read := func(id string) bool {
 				_, err := set.Events.Get(market.EventRef{EventID: id})

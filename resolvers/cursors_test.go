@@ -48,7 +48,7 @@ func TestKeyHash(t *testing.T) {
 }
 
 // TestACursorFindsItsPlaceAgain checks that the next page skips no element if elements were removed, or added at the end. The next
-// page may repeat an element only if the element of the cursor and the near-1 elements before it were removed.
+// page may repeat an element only if the last elements up to the cursor were removed, as many as the constant near.
 func TestACursorFindsItsPlaceAgain(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 2))
 	for range 5000 {
@@ -113,12 +113,12 @@ func TestPlaces(t *testing.T) {
 	}
 }
 
-// paged is a venue that sends rows in pages. The name of a page is its offset if byOffset is set. Otherwise it is the row before
-// the page.
+// paged is a venue that sends rows in pages. The name of a page is its offset if byOffset is set. Otherwise the name is the row
+// before the page.
 type paged struct {
 	rows     []string
 	byOffset bool
-	// drop reports whether the pages omit a row. If it is nil, they omit none.
+	// drop reports whether the pages omit a row. If drop is nil, the pages omit no row.
 	drop  func(string) bool
 	calls int
 }

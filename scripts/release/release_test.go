@@ -22,7 +22,7 @@ import (
 	"oddsgraph/web"
 )
 
-// TestRelease builds a release for this platform and reads everything in it.
+// TestRelease builds a release for this platform and checks the archive, the program, the SBOM and the checksums.
 func TestRelease(t *testing.T) {
 	if web.Licenses() == "" {
 		tool.Missing(t, "the pages are not built: run make web")

@@ -50,7 +50,7 @@ const domain = "github.com/cockroachdb/apd/v3"
 // redis is the client of Redis. Only internal/fleet may import it.
 const redis = "github.com/redis/rueidis"
 
-// runtimes are the packages of gqlgen that execute operations. Only tests and bench may import them.
+// runtimes are the packages of gqlgen that execute operations. Only test files and bench may import them.
 var runtimes = map[string]bool{"github.com/99designs/gqlgen/graphql/executor": true, "github.com/99designs/gqlgen/graphql/handler": true}
 
 // registry is the package that imports the drivers of venues. All folders below it are drivers, except those in the variable
@@ -68,8 +68,8 @@ func driver(dir string) string {
 	return ""
 }
 
-// brokenArrows returns a line for each import that the rules of this file do not allow. imports maps a file, relative to the
-// module's root, to the packages that it imports.
+// brokenArrows returns a line for each import that the rules of this file do not allow. The parameter imports maps a file, relative
+// to the module's root, to the packages that it imports.
 func brokenArrows(imports map[string][]string) (broken []string) {
 	for _, file := range slices.Sorted(maps.Keys(imports)) {
 		from := path.Dir(file)
@@ -102,7 +102,7 @@ func brokenArrows(imports map[string][]string) (broken []string) {
 	return broken
 }
 
-// owner returns the nearest of dir and its parents that arrows or free contains. It returns dir if they contain none of them.
+// owner returns the nearest of dir and its parents that is in arrows or free. If none of these folders is there, owner returns dir.
 func owner(dir string) string {
 	for p := dir; p != "."; p = path.Dir(p) {
 		if arrows[p] != nil || slices.Contains(free, p) {

@@ -20,8 +20,8 @@ const portfolioQuery = `query ($address: Address!) {
   }
 }`
 
-// onBothDemos runs a test twice: with the ordinary demo venue, and with the flag --demo-strict. The test must pass its parameter
-// flags to start.
+// onBothDemos runs a test twice: with the ordinary demo venue, and with the flag --demo-strict. The function test must pass the
+// parameter flags to start.
 func onBothDemos(t *testing.T, test func(t *testing.T, strict bool, flags ...string)) {
 	t.Run("ordinary", func(t *testing.T) { test(t, false) })
 	t.Run("strict", func(t *testing.T) { test(t, true, "--demo-strict") })
