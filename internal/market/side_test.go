@@ -136,7 +136,7 @@ func TestSideBytes(t *testing.T) {
 }
 
 // TestSideLevelsAreShared checks that the slices of concurrent Levels calls and of cut sides share one array. They must have no
-// spare capacity, so that an append copies them.
+// spare capacity, so that an append copies the levels.
 func TestSideLevelsAreShared(t *testing.T) {
 	s := deepSide(50).Set(SideBuy, Level{NewDecimal(25, -3), NewDecimal(999, 0)})
 	all := make([][]Level, 8)

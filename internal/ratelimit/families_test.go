@@ -8,7 +8,7 @@ import (
 	"oddsgraph/internal/market/reqctx"
 )
 
-// to returns a request for an endpoint. The deadline is the time d from now.
+// to returns a request for an endpoint. The deadline is the present time plus d.
 func to(e reqctx.Endpoint, d time.Duration) reqctx.CallRequest {
 	return reqctx.CallRequest{Endpoint: e, Priority: reqctx.PriorityPrices, Caller: "a", Deadline: within(d)}
 }

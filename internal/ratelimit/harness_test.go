@@ -26,7 +26,7 @@ func open(t *testing.T, cfg Config) *Budget {
 
 func within(d time.Duration) time.Time { return time.Now().Add(d) }
 
-// prices returns a request for prices. The deadline is the time d from now.
+// prices returns a request for prices. The deadline is the present time plus d.
 func prices(caller string, d time.Duration) reqctx.CallRequest {
 	return reqctx.CallRequest{Priority: reqctx.PriorityPrices, Caller: caller, Deadline: within(d)}
 }

@@ -175,7 +175,7 @@ func TestTheLevelChanges(t *testing.T) {
 	}
 }
 
-// failing is a writer that accepts as many bytes as the field takes. Every write fails.
+// failing is a writer that accepts a number of bytes, the field takes. Every write returns an error.
 type failing struct{ takes int }
 
 func (f *failing) Write(b []byte) (int, error) {

@@ -275,8 +275,8 @@ type steppedClock struct{ by time.Duration }
 
 func (c *steppedClock) Now() time.Time { return time.Now().Add(c.by) }
 
-// TestClockIsSet checks that a process does not rely on the file if its wall clock is ten seconds behind the clock of the previous
-// process, or two minutes ahead.
+// TestClockIsSet checks that a process does not rely on the file if its wall clock is at least ten seconds behind the clock of the
+// previous process, or at least two minutes ahead.
 func TestClockIsSet(t *testing.T) {
 	for _, by := range []time.Duration{-time.Hour, -10 * time.Second, 2 * time.Minute, 24 * time.Hour} {
 		synctest.Test(t, func(t *testing.T) {

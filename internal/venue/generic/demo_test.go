@@ -27,8 +27,8 @@ type wireFile struct {
 // object is a JSON object that is decoded without the client's decoders.
 type object map[string]json.RawMessage
 
-// at returns the text of a member, or the literal if the member is not a text. If the member is null, missing or empty, at returns
-// -.
+// at returns the text of a member, or the literal if the member is not a text. If the member is null, missing or empty, the text
+// is "-".
 func (o object) at(name string) string {
 	s := strings.Trim(string(o[name]), `"`)
 	if s == "" || s == "null" {
