@@ -38,7 +38,8 @@ type files struct {
 	Documents *persisted.Store
 }
 
-// watch checks the files of the accounts and documents for changes, and requests the keys periodically, until ctx ends.
+// watch checks the files of the accounts and documents for changes, and requests the keys of the identity provider periodically,
+// until ctx ends.
 func (f *files) watch(ctx context.Context) {
 	var g sync.WaitGroup
 	if f.Accounts != nil {

@@ -30,7 +30,7 @@ type App struct {
 	driver string // name of the driver of Client
 	// currency is the unit of the venue's money; nil if the unit is unknown.
 	currency *string
-	// unsupported are the names of the endpoints that Client does not serve.
+	// unsupported are the names of the endpoints that Client does not serve, and "cash" if it serves balances without cash.
 	unsupported []string
 	// publicAccounts is true if clients can read accounts without credentials.
 	publicAccounts bool
@@ -128,8 +128,8 @@ func (s *App) prepare(cfg *config.Config) (proxies auth.Proxies, err error) {
 	return proxies, nil
 }
 
-// openVenue opens the demo venue if the service uses it. It also opens the rate limiter, the record of calls, and the connection to
-// Redis.
+// openVenue opens the demo venue if the service uses it. It also finds the address of the stream, creates the rate limiter and the
+// record of calls, and connects to Redis, as far as these are configured.
 func (s *App) openVenue(cfg *config.Config) (err error) {
 	limits := cfg.Venue
 	if embedded(cfg) {

@@ -169,10 +169,9 @@ func (q *inquiry) request(e reqctx.Endpoint, kind string, call func() (string, e
 	q.read(kind, call)
 }
 
-// read calls its parameter call. It prints the text and the error that call returns, and the parts of responses that could not be
-// read.
-func (q *inquiry) read(kind string, call func() (string, error)) {
-	text, err := call()
+// read calls fetch. It prints the text and the error that fetch returns, and the parts of responses that could not be read.
+func (q *inquiry) read(kind string, fetch func() (string, error)) {
+	text, err := fetch()
 	if err != nil {
 		text = strings.TrimPrefix(text+"; error: "+err.Error(), "; ")
 		q.failed = errors.New("the venue's data could not be read completely; see above")

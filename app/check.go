@@ -126,8 +126,8 @@ func warnings(cfg *config.Config) (out []string) {
 	return out
 }
 
-// clash reports whether two addresses have the same port and overlapping hosts. A host that stands for all addresses, such as
-// 0.0.0.0, overlaps with every host. An address with port 0 never clashes.
+// clash reports whether two addresses have the same port and overlapping hosts. Equal hosts overlap. A host that means all
+// addresses, such as 0.0.0.0, overlaps with every host. An address with port 0 never clashes.
 func clash(a, b string) bool {
 	host, port, _ := net.SplitHostPort(a)
 	other, same, _ := net.SplitHostPort(b)

@@ -15,8 +15,8 @@ import (
 // maxKeyFile is the greatest size in bytes of a file with a private key.
 const maxKeyFile = 64 << 10
 
-// readKey returns the content of the file in --venue-key-file. It returns nil if neither --venue-key-file nor --venue-key-id is
-// set.
+// readKey returns the content of the file that --venue-key-file names. It returns nil if neither --venue-key-file nor
+// --venue-key-id is set.
 func readKey(v config.Venue) ([]byte, error) {
 	switch {
 	case v.KeyFile == "" && v.KeyID == "":

@@ -26,8 +26,8 @@ func (s *App) openMetrics(cfg *config.Config) {
 	}
 }
 
-// registerMetrics adds the metrics of the API, cache, venue, rate limit, replicas, feed and stream. It skips each of the rate
-// limit, the replicas and the stream that is nil. All other parts must be open.
+// registerMetrics adds the metrics of the API, cache, venue, rate limit, replicas, feed and stream. The rate limit, the replicas
+// and the stream may be nil, and then have no metrics. All other parts must be open.
 func (s *App) registerMetrics(clock market.Clock) {
 	if s.Metrics == nil {
 		return

@@ -40,8 +40,9 @@ var publicEndpoints = func() map[string]bool {
 	return names
 }()
 
-// note records the outcome of a call. The statuses 400 and 422 count as an answer, because a refused parameter proves that the
-// endpoint exists. The status 404 does not count, because the base URL may be wrong.
+// note records the parameter now if a public endpoint of the venue has answered a call. The statuses 400 and 422 count as an
+// answer, because a refused parameter proves that the endpoint exists. The status 404 does not count, because the base URL may be
+// wrong.
 func (r *readiness) note(endpoint string, status int, outcome string, now time.Time) {
 	refused := status == http.StatusBadRequest || status == http.StatusUnprocessableEntity
 	if !publicEndpoints[endpoint] || outcome != reqctx.OutcomeOK && !refused {

@@ -9,8 +9,8 @@ import (
 )
 
 // Serve serves until ctx ends or a part of the service fails. Then it stops in this order: readiness, requests and subscriptions,
-// the stream, the cache, the client of the venue, the demo venue. Then it sends the remaining traces. The private address stops
-// last.
+// the stream, the cache, the rate limiter, Redis, the record of calls, the client of the venue, the demo venue. Then it sends the
+// remaining traces. The private address stops last.
 func (s *App) Serve(ctx context.Context) error {
 	venueCtx, stopVenue := context.WithCancel(context.WithoutCancel(ctx))
 	defer stopVenue()

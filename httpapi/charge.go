@@ -9,7 +9,7 @@ import (
 )
 
 // charge counts a subscription against the limits of a client until the function release is called. It counts the execution, the
-// ids, the document and the variables of the subscription. The parameter own is a number of further bytes that it counts.
+// ids, the document and the variables of the subscription. The parameter own is the number of further bytes to count.
 func (s *subscriptions) charge(client netip.Addr, key fanout.Key, op *operation, own int) (release func(), err error) {
 	ids := op.watched()
 	if err := s.clients.Execute(client, ids); err != nil {

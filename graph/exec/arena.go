@@ -55,7 +55,7 @@ func (a *arena[T]) take(n int) []T {
 	return a.values[from:a.used:a.used]
 }
 
-// empty clears the values and makes them available again.
+// empty clears the values and makes their block available again. It drops a block of more than maxReused values.
 func (a *arena[T]) empty() {
 	if len(a.values) > maxReused {
 		a.values = nil

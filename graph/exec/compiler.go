@@ -7,8 +7,9 @@
 // missing, the resolver returns an error. The caller of Execute then fetches the value and executes the operation again. Each
 // execution is called a pass.
 //
-// Every pass executes all fields, unless the response becomes too large. It collects errors with paths and locations. If a non-null
-// field is null, the nearest nullable parent becomes null, as the GraphQL specification says.
+// Every pass executes all fields. If the response becomes too large, the pass skips the remaining fields. The pass collects errors
+// with paths and locations. If a non-null field is null, the nearest nullable parent becomes null, as the GraphQL specification
+// says.
 package exec
 
 import (

@@ -32,10 +32,11 @@ type Execution struct {
 	arguments []any
 	// field is the field whose resolver is running.
 	field *Field
-	// indexes contains the indexes of the list elements in which the current object is, outermost first.
+	// indexes contains the list indexes on the path to the current object, outermost first.
 	indexes []int
 	errs    []Error
-	// taken contains, for each error, a copy of the field indexes at that time. Each Error.indexes is a part of taken.
+	// taken contains a copy of the field indexes for each error, made when the error was added. Each Error.indexes is a part of
+	// taken.
 	taken []int
 	// arenas contains an *arena for each type that Make or MakeList has allocated.
 	arenas []interface{ empty() }
@@ -212,7 +213,7 @@ type Object struct {
 	Next int
 	// start is the offset of the object in Buf, and value the offset of the current field's value.
 	start, value int
-	// depth is the number of lists in which the object is.
+	// depth is the number of lists around the object.
 	depth int
 	null  bool
 }

@@ -25,7 +25,7 @@ type Operation struct {
 	grown func(bytes int)
 	// conditions contains the names of the variables in @skip and @include, sorted.
 	conditions []string
-	// size is the size of the last result in bytes.
+	// size is the size in bytes of the last result that was not too large.
 	size atomic.Int64
 
 	// variants maps the values of the conditions, as a text of 0 and 1, to the compiled variants. A writer holds mu and replaces the
@@ -42,16 +42,16 @@ type variant struct {
 }
 
 // Operation returns an operation of a document. The operation is compiled on first use. It calls the function grown with the
-// approximate size in bytes of each compiled variant that it stores, so that a cache of documents can count its memory. The
-// function grown must not execute the operation.
+// approximate size in bytes of each compiled variant that it stores, so that a cache of documents can count the memory of the
+// operation. The function grown must not execute the operation.
 func (c *Compiler) Operation(doc *ast.QueryDocument, op *ast.OperationDefinition, grown func(bytes int)) *Operation {
 	return &Operation{compiler: c, document: doc, definition: op, grown: grown, conditions: conditionsOf(doc, op)}
 }
 
 // Execute runs one pass over a query. It returns buf with the data of the response appended. The variables must be coerced and
 // include defaults. The context of the resolvers is an Execution. The result data is nil if the operation cannot run with these
-// variables. The parameter room limits the total size of data and errors. If room is nil, there is no limit. If room returns an
-// error, Execute appends null to buf and returns only this error.
+// variables. The parameter room limits the total size of data and errors. If room is nil, there is no limit. If the response needs
+// more than room allows, Execute appends null to buf and returns only the error of room.
 func (o *Operation) Execute(ctx context.Context, variables map[string]any, buf []byte, room Room) (data []byte, errs []Error) {
 	v, err := o.variant(variables)
 	if err != nil {

@@ -10,8 +10,8 @@ const (
 	// maxRendered is the greatest number of texts that one book stores. It is enough for both sides with two different selections or
 	// depths. market.RenderedBytes bounds the total size of these texts.
 	maxRendered = 4
-	// unkept is the number of texts of a book that are rendered but not stored. One read of a book renders two texts, one for each
-	// side. So a book that is read only once needs no memory for texts.
+	// The first unkept texts of a book are not stored. One read of a book renders two texts, one for each side. So a book that is
+	// read only once needs no memory for texts.
 	unkept = 2
 )
 
@@ -34,7 +34,7 @@ func lastRendered(r *market.Rendered) *rendered {
 	return last
 }
 
-// FindRendered returns the stored text of the levels for a selection. It returns "" if no such text is stored. r may be nil.
+// FindRendered returns the stored text of the levels for a selection. It returns "" if no such text is stored, or if r is nil.
 func FindRendered(r *market.Rendered, levels []market.Level, selection string) string {
 	if r == nil {
 		return ""
@@ -55,8 +55,8 @@ func (s *rendered) find(levels []market.Level, selection string) *rendered {
 }
 
 // KeepRendered stores a copy of the text of the levels if the limits of the book allow another text. It does not store the first
-// unkept texts of a book. The text must depend only on the levels and the selection. KeepRendered stores nothing if the selection
-// is "" or there are no levels. r may be nil.
+// unkept texts of a book. The text must depend only on the levels and the selection. KeepRendered stores nothing if r is nil, if
+// the selection is "", or if there are no levels.
 func KeepRendered(r *market.Rendered, levels []market.Level, selection string, text []byte) {
 	if r == nil || len(levels) == 0 || selection == "" || r.Count.Load() < unkept && r.Count.Add(1) <= unkept {
 		return

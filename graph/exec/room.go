@@ -5,8 +5,8 @@ const errorSize = 1 << 10
 
 // Room limits the size of a response while the response is written. Only one Execution may use a Room at a time.
 type Room interface {
-	// Grow is called when a response needs the given number of bytes. It returns the new limit in bytes, or an error that replaces
-	// the response. Grow(0) must not return an error.
+	// Grow is called when a response needs the given number of bytes. It returns the new limit in bytes, or an error if the
+	// response must not become so large. Grow(0) must not return an error.
 	Grow(size int) (limit int, err error)
 }
 

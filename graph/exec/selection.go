@@ -12,7 +12,8 @@ import (
 )
 
 const (
-	// maxFields is the greatest number of fields of a compiled operation. The fields of a fragment count each time it is spread.
+	// maxFields is the greatest number of fields of a compiled operation. The fields of a fragment count each time the fragment is
+	// spread.
 	maxFields = 10_000
 	// bytesPerField is the approximate size in memory of a compiled field with its key and arguments, in bytes.
 	bytesPerField = 256

@@ -47,7 +47,7 @@ type Stream struct {
 	events    Events
 }
 
-// errRootFields is the error of a subscription that does not select exactly one field.
+// errRootFields is the error of a subscription that does not select exactly one field, or whose only field is __typename.
 var errRootFields = gqlerror.Errorf("must subscribe to exactly one stream")
 
 // Subscribe starts a subscription. The subscription ends when ctx ends. Use Execute for queries.
@@ -60,7 +60,7 @@ func (o *Operation) Subscribe(ctx context.Context, variables map[string]any) (*S
 		return nil, []Error{{Err: err}}
 	}
 	s := &Stream{operation: o, variables: variables, variant: v}
-	x := &Execution{Context: ctx, variables: variables, arguments: make([]any, v.slots)} // not pooled, because the caller gets x.errs
+	x := &Execution{Context: ctx, variables: variables, arguments: make([]any, v.slots)} // not pooled, because Subscribe returns x.errs
 	s.start(x)
 	if s.events == nil {
 		return nil, x.errs

@@ -63,7 +63,7 @@ func changelog(old string, released, now *ast.Schema) string {
 var versions = regexp.MustCompile(`^\d+\.\d+\.\d+(-[0-9A-Za-z.-]+)?$`)
 
 // release records the schema as the schema of a release. It renames the section Unreleased of the changelog to the version and the
-// date.
+// date, and adds a new section Unreleased.
 func release(version string, date time.Time) error {
 	if !versions.MatchString(version) {
 		return fmt.Errorf("%q is no version such as 1.2.3", version)

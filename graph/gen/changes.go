@@ -18,7 +18,7 @@ const (
 	// removes means the removal of an item that the released schema had deprecated.
 	removes
 	deprecates
-	// alters means that values or defaults change, but all documents remain valid.
+	// alters means any other change of an item after which all documents remain valid.
 	alters
 	adds
 )
@@ -37,7 +37,7 @@ type comparison struct {
 	changes  []change
 }
 
-// changesOf returns the changes between two schemas, sorted by effect and coordinate.
+// changesOf returns the changes from the released schema to the present one, sorted by effect and coordinate.
 func changesOf(released, now *ast.Schema) []change {
 	c := &comparison{old: released, new: now}
 	for _, root := range []struct {

@@ -11,8 +11,8 @@ import (
 	"github.com/99designs/gqlgen/codegen/templates"
 )
 
-// appends reports whether the object of an ID field with the method X also has a method AppendX that appends the same text to a
-// buffer. The text must need no escapes in JSON.
+// appends reports whether the object of an ID field has both the method X of the field and a method AppendX. AppendX appends the
+// text of X to a buffer. The text must need no escapes in JSON.
 func appends(field *codegen.Field) bool {
 	m, _, _ := types.LookupFieldOrMethod(field.Object.Reference(), true, nil, "Append"+field.GoFieldName)
 	method, ok := m.(*types.Func)

@@ -44,7 +44,7 @@ type PriceUpdate struct {
 // IsUpdate marks PriceUpdate as an Update.
 func (PriceUpdate) IsUpdate() {}
 
-// Token returns the token with the event's price.
+// Token returns the token with the event's price and spread.
 func (u PriceUpdate) Token() Token {
 	return Token{TokenID: u.Price.Quote.TokenID, Preloaded: &Preloaded{Price: &u.Price, Spread: u.Spread}}
 }

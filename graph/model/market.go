@@ -52,8 +52,8 @@ func (m Market) EndsAt() *time.Time { return instant(&m.Market.EndsAt) }
 // UpdatedAt returns the time at which the venue last changed the market.
 func (m Market) UpdatedAt() *time.Time { return instant(&m.Market.UpdatedAt) }
 
-// Event returns the event of the market, which has only the fields that the venue sends with the market. It returns nil if the
-// market has no event.
+// Event returns the event of the market, with only the fields that the venue sends with a market. It returns nil if the market has
+// no event.
 func (m Market) Event() *Event {
 	if m.EventID == "" {
 		return nil
@@ -121,7 +121,7 @@ func (e Event) Category() *string { return text(&e.EventCategory) }
 // Category is a topic of the venue: a category or a tag.
 type Category struct{ Topic queries.Category }
 
-// Name returns the venue's spelling.
+// Name returns the name as the venue spells it.
 func (c Category) Name() string { return c.Topic.Name }
 
 // Category returns the name if the topic is a category, or nil.

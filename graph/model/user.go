@@ -62,7 +62,7 @@ type Position struct {
 	Valued   *valuation.Valuation
 	ValuedBy market.PriceBasis
 	// Preloaded contains the token's price from the same event. It is nil if the position does not come from an event or the event
-	// contains no price for it.
+	// contains no price of the token.
 	Preloaded *Preloaded
 }
 

@@ -17,9 +17,9 @@ var (
 	fieldAndItems = []int{0, 1}
 )
 
-// nonNull contains the nullable fields that are null only after an error. It maps each of them to the argument levels of
-// @semanticNonNull, in which 0 is the field itself and 1 the items of its list. The description of any other nullable field says
-// when the field is null.
+// nonNull contains the nullable fields that are null only after an error. It maps each of these fields to the levels in
+// @semanticNonNull: 0 is the field itself, and 1 are the items of its list. The description of any other nullable field says when
+// the field is null.
 var nonNull = map[string][]int{
 	"Query.user":          field,
 	"Query.markets":       field,

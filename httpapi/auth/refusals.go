@@ -13,7 +13,7 @@ import (
 )
 
 const (
-	// MaxRefusals is the number of entries in each of the three LRU caches of Refusals.
+	// MaxRefusals is the maximum number of entries in each of the three LRU caches of Refusals.
 	MaxRefusals = 1 << 12
 	// RefusalBytes is the approximate total size in bytes of three entries, one from each cache.
 	RefusalBytes = 1 << 10

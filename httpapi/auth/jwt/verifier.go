@@ -39,13 +39,13 @@ var algorithms = []jose.SignatureAlgorithm{
 
 // Config says which tokens are accepted. All fields are required.
 type Config struct {
-	// Issuer must be the claim iss of a token. Audience must be in its claim aud.
+	// Issuer must be the claim iss of a token. Audience must be an element of the token's claim aud.
 	Issuer, Audience string
 	// URL is the address at which the issuer publishes its keys.
 	URL string
 	// Claim is the name of the claim that identifies the account.
 	Claim string
-	// Account returns the account for the value of that claim. It returns false if there is no such account.
+	// Account returns the account for a value of the claim. It returns false if there is no such account.
 	Account func(subject string) (*auth.Account, bool)
 	Clock   market.Clock
 	Log     *slog.Logger

@@ -23,7 +23,7 @@ func MarshalMoney(m Money) graphql.ContextMarshaler {
 	})
 }
 
-// UnmarshalMoney reads a number of cents. It returns an error for a negative number.
+// UnmarshalMoney reads a number of cents. It returns an error for a negative number and for a nil context.
 func UnmarshalMoney(ctx context.Context, v any) (Money, error) {
 	if ctx == nil {
 		return 0, errors.New("there is no context")
