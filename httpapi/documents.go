@@ -32,7 +32,7 @@ const (
 	maxFound     = 2 * maxErrors // errors of one document with repetitions; each spread of a fragment repeats the fragment's errors
 )
 
-// document is a parsed and validated document, which requests share. Only its fields size and uses change.
+// document is a text with the result of parsing and validating it. Requests share a document. Only the fields size and uses change.
 type document struct {
 	text string
 	// hash is the SHA-256 of text.
@@ -161,7 +161,8 @@ func (d *documentCache) grow(doc *document, bytes int) {
 	}
 }
 
-// shrink evicts the least recently used documents until the cache has at most MaxDocumentBytes. The caller holds the lock.
+// shrink evicts the least recently used documents until the cache has at most MaxDocumentBytes. The calling function holds the
+// lock.
 func (d *documentCache) shrink() {
 	for d.bytes > MaxDocumentBytes {
 		d.cache.RemoveOldest()

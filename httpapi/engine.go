@@ -111,7 +111,7 @@ func (o *operation) canonicalVariables() []byte {
 
 // prepare returns the operation of a request, or an error response without data. It compiles the document before it calls the
 // function enter, so an operation that waits for the compilation does not count as running. prepare writes the operation's name,
-// document and cost to the log. If op is not nil, the caller must call op.slot.end.
+// document and cost to the log. If op is not nil, the calling function must call op.slot.end.
 func (e *engine) prepare(ctx context.Context, log *reqctx.Log, p *params, enter func(context.Context, *slot) error) (op *operation, rejected *graphql.Response) {
 	op = &operation{}
 	named, doc, err := e.find(ctx, p)
@@ -267,9 +267,9 @@ func (o *operation) prefix() []byte {
 
 // respond returns the response to an executed operation, from its data and its errors. The parameter data begins with the bytes of
 // the parameter into. respond removes these first bytes. If op.buffer is not nil, respond writes the response to this buffer. The
-// calling function must then use the field Data of the result only to compare it with nil. If errors make the response larger than
-// op.room.limit, respond replaces it by one error with null data. If too little memory is left for the response, respond returns an
-// error response without data.
+// calling function must then use the field Data of the result only to compare it with nil. In this case, respond also checks the
+// size of a response with errors. If the response is larger than op.room.limit, respond replaces it by one error with null data. If
+// too little memory is left for the response, respond returns an error response without data.
 func (e *engine) respond(ctx context.Context, op *operation, into, data []byte, errs []exec.Error) *graphql.Response {
 	if len(errs) == 0 {
 		if op.buffer != nil {

@@ -97,7 +97,7 @@ func (e *engine) event(ctx context.Context, stream *exec.Stream, g *fanout.Group
 }
 
 // acquireEvent waits until eventLimiter admits an event and at least one client of the group may receive bytes again; see
-// fanout.Group.Debt. The caller must call release once.
+// fanout.Group.Debt. The calling function must call release once.
 func (e *engine) acquireEvent(ctx context.Context, g *fanout.Group) (release func(), err error) {
 	for {
 		if release, err = e.eventLimiter.acquire(ctx); err != nil {

@@ -101,7 +101,7 @@ func (g *graphQL) serve(w http.ResponseWriter, r *request) {
 	g.writeResult(w, r, log, text.Bytes(), p, &done, err)
 }
 
-// writeResult sends the result of perform. text is the body or the query string of the request.
+// writeResult sends the result of perform. The parameter text is the body or the query string of the request.
 func (g *graphQL) writeResult(w http.ResponseWriter, r *request, log *reqctx.Log, text []byte, p *params, done *result, err error) {
 	room, op := done.takeRoom(), done.operation
 	done.operation = nil // the operation can be garbage collected while the client reads
@@ -146,8 +146,8 @@ func (p *result) takeRoom() (left room) {
 	return left
 }
 
-// perform executes the operation of a request within the timeout. It ends the operation's slot before it returns. The caller must
-// settle the operation's room after the response was sent.
+// perform executes the operation of a request within the timeout. It ends the operation's slot before it returns. The calling
+// function must settle the operation's room after the response was sent.
 func (g *graphQL) perform(r *request, log *reqctx.Log, p *params) (done result, err error) {
 	ctx, deadline := g.engine.identities.reading(r.Context()), log.Started.Add(g.cfg.Timeout)
 	op, rejected := g.engine.prepare(ctx, log, p, g.limiters.acquire)
@@ -192,7 +192,7 @@ func withCost(extensions map[string]any, op *operation) map[string]any {
 	return out
 }
 
-// readText reads the body or the query string of a request. The caller must release the text. The error is an httpError.
+// readText reads the body or the query string of a request. The calling function must release the text. The error is an httpError.
 func (g *graphQL) readText(w http.ResponseWriter, r *request) (text *quota.Body, err error) {
 	if r.Method == http.MethodPost {
 		return g.readBody(w, r)

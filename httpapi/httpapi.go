@@ -185,7 +185,7 @@ func direct(path string, handler, rest http.Handler) http.Handler {
 
 func healthz(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, "ok\n") }
 
-// readyz reports whether the service can serve requests.
+// readyz returns a handler that reports whether the service can serve requests.
 func readyz(cfg Config) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		err := cfg.Ready(r.Context())

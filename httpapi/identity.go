@@ -43,7 +43,8 @@ type Refusals interface {
 	// Refused counts a request whose key was refused.
 	Refused(client netip.Addr, key auth.Key)
 	// Guess counts a read with credentials that the venue has not accepted yet. It returns an error if there were too many such
-	// reads. Without an error, the caller must call end once and report whether the venue accepted the credentials.
+	// reads. Without an error, the calling function must call the function end once, and report whether the venue accepted the
+	// credentials.
 	Guess(client netip.Addr, key auth.Key) (end func(accepted bool), err error)
 }
 
@@ -136,8 +137,8 @@ func (i *identities) reading(ctx context.Context) context.Context {
 // fromInit returns a context for reads by the sender of connection_init. Browsers cannot set headers of a WebSocket, so the payload
 // may contain the credentials or the bearer token under the name of their header. If the payload contains neither, the context has
 // the identity in ctx, which comes from the headers of the connection. If the payload and the headers both identify an account,
-// they must identify the same one. client is the address of the connection's client. The context ends when the account becomes
-// invalid.
+// they must identify the same one. The parameter client is the address of the connection's client. The context ends when the
+// account becomes invalid.
 func (i *identities) fromInit(ctx context.Context, payload map[string]any, client netip.Addr) (context.Context, error) {
 	var credentials, bearer []string
 	for key, value := range payload {
@@ -303,7 +304,8 @@ func (g *guess) begin(ctx context.Context, i *identities) (err error) {
 	return nil
 }
 
-// settle ends the guess. accepted reports whether the venue accepted the credentials. Only the first call has an effect.
+// settle ends the guess. The parameter accepted reports whether the venue accepted the credentials. Only the first call has an
+// effect.
 func (g *guess) settle(accepted bool) {
 	g.once.Do(func() {
 		if g.end != nil {

@@ -43,8 +43,8 @@ func newLimiter(operations, queue int, timeout time.Duration) *limiter {
 // retryAfter is how long a refused client should wait before its next attempt.
 const retryAfter = time.Second
 
-// acquire waits until an operation of the client in ctx may run. The caller must call release once, when the operation has
-// ended. The error is an httpError, or the cause of ctx.
+// acquire waits until an operation of the client in ctx may run. The calling function must call the function release once, when the
+// operation has ended. The error is an httpError, or the cause of ctx.
 func (l *limiter) acquire(ctx context.Context) (release func(), err error) {
 	l.mu.Lock()
 	s := l.share(quota.Network(identityFrom(ctx).client))
@@ -79,7 +79,7 @@ func (l *limiter) acquire(ctx context.Context) (release func(), err error) {
 	return nil, err
 }
 
-// share returns the client's entry in clients, and adds it if necessary. The caller holds the lock.
+// share returns the client's entry in clients, and adds the entry if necessary. The calling function holds the lock.
 func (l *limiter) share(client netip.Prefix) *share {
 	s := l.clients[client]
 	if s != nil {
@@ -96,7 +96,8 @@ func (l *limiter) share(client netip.Prefix) *share {
 	return s
 }
 
-// forget moves a share without operations from clients to spare. The caller holds the lock.
+// forget moves a share without operations from clients to spare. The calling function holds the lock. It does nothing with any
+// other share.
 func (l *limiter) forget(s *share) {
 	if s.running == 0 && len(s.waiting) == 0 {
 		delete(l.clients, s.client)
@@ -104,7 +105,7 @@ func (l *limiter) forget(s *share) {
 	}
 }
 
-// admit counts an operation as running. The caller holds the lock.
+// admit counts an operation as running. The calling function holds the lock.
 func (l *limiter) admit(s *share) {
 	s.running++
 	l.running++

@@ -116,8 +116,8 @@ func (a accepts) events() bool {
 	return q > 0 && specific == 2 && a.response() == ""
 }
 
-// encodings are the content codings of responses, best first. zstd is not first, because some clients accept it but cannot
-// decode it, such as graphql-codegen on Node.js 20.
+// encodings are the content codings of responses, best first. zstd is not first, because some clients, such as graphql-codegen on
+// Node.js 20, accept zstd but cannot decode it.
 var encodings = []string{"br", "zstd", "gzip"}
 
 // negotiateEncoding returns the content coding for the lines of an Accept-Encoding header. It chooses the offered coding with the
@@ -182,7 +182,7 @@ func utf8Charset(params map[string]string) bool {
 	return !ok || strings.EqualFold(charset, "utf-8") || strings.EqualFold(charset, "utf8")
 }
 
-// elements yields the elements of a list header. It also splits at a comma within quotes, because no known client sends one.
+// elements yields the elements of a list header. It also splits at commas within quotes, which no known client sends.
 func elements(lines []string) iter.Seq[string] {
 	return func(yield func(string) bool) {
 		for _, line := range lines {

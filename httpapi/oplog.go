@@ -63,7 +63,7 @@ func (e *engine) newLog(ctx context.Context, transport string, hints Hints) *req
 	return log
 }
 
-// withLog returns a context. The log counts the reads with this context. It returns ctx if no observer or explanation needs the
+// withLog returns a context for reads that the log counts. It returns ctx if neither an observer nor an explanation needs the
 // counts.
 func (e *engine) withLog(ctx context.Context, log *reqctx.Log) context.Context {
 	if e.cfg.Observer == nil && !log.Explained {
@@ -72,8 +72,8 @@ func (e *engine) withLog(ctx context.Context, log *reqctx.Log) context.Context {
 	return reqctx.WithLog(ctx, log)
 }
 
-// setOutcome writes the result of an operation to its log. ctx is the context of the client's request or connection, which shows
-// whether the client has left.
+// setOutcome writes the result of an operation to its log. The parameter ctx is the context of the client's request or connection.
+// This context shows whether the client has left.
 func (e *engine) setOutcome(ctx context.Context, log *reqctx.Log, errs gqlerror.List) {
 	log.Elapsed = time.Since(log.Started)
 	if len(errs) == 0 {
@@ -108,8 +108,8 @@ func clientLeft(ctx context.Context) bool {
 	return errors.Is(cause, context.Canceled) && market.CodeOf(cause) == market.CodeInternal
 }
 
-// report passes the log of an operation to the observer. bytes is the size of the response. A panic of the observer does not
-// affect the client.
+// report passes the log of an operation to the observer. The parameter bytes is the size of the response in bytes. A panic of the
+// observer does not affect the client.
 func (e *engine) report(ctx context.Context, log *reqctx.Log, bytes int) {
 	defer e.catch(ctx, func(*graphql.Response) {})
 	log.Bytes = int64(bytes)

@@ -60,8 +60,8 @@ func (p pages) page(names ...string) http.Handler {
 	})
 }
 
-// serve serves the first file in names that exists. If the client accepts a content coding in which the file also exists, serve
-// serves the compressed file. Files with an extension that is not in typeOf are not served.
+// serve serves the first file in names that exists. If the file also exists in the content coding that negotiateEncoding returns,
+// serve serves the compressed file. Files with an extension that is not in typeOf are not served.
 func (p pages) serve(w http.ResponseWriter, r *http.Request, names ...string) {
 	layer, name, file := p.find(names)
 	if file == nil || typeOf[path.Ext(name)] == "" {

@@ -38,8 +38,8 @@ func (p *params) namesDocument() bool {
 }
 
 // parseParams parses {query, operationName, variables, extensions, documentId}. A member that is null counts as absent. Unknown
-// members are ignored. A repeated member is an error, because some parsers use the first value and others use the last value. The
-// result shares no memory with body.
+// members are ignored. A repeated known member is an error, because some parsers use the first value and others use the last value.
+// The result shares no memory with body.
 func parseParams(body []byte) (*params, error) {
 	if !utf8.Valid(body) {
 		return nil, badInput("the request is not UTF-8")

@@ -61,7 +61,8 @@ type reply struct {
 	cacheable  bool          // true if caches may store the response to a GET
 }
 
-// write sends a response. op is nil if no operation was executed. The caller must call room.settle(0) afterwards.
+// write sends a response. The parameter op is nil if no operation was executed. The calling function must call room.settle(0)
+// afterwards.
 func (g *graphQL) write(w http.ResponseWriter, r *request, log *reqctx.Log, media string, status int, resp *graphql.Response, op *operation, room *room) {
 	g.engine.setOutcome(r.Context(), log, resp.Errors)
 	var buf *bytes.Buffer
@@ -86,7 +87,7 @@ func (g *graphQL) write(w http.ResponseWriter, r *request, log *reqctx.Log, medi
 	putBuffer(out.buffer)
 }
 
-// writeCached sends a response from the response cache. The caller must call room.settle(0) afterwards.
+// writeCached sends a response from the response cache. The calling function must call room.settle(0) afterwards.
 func (g *graphQL) writeCached(w http.ResponseWriter, r *request, log *reqctx.Log, cached *respcache.Response, room *room) {
 	out := reply{responseMeta: metaOf(cached), body: cached.Body, cached: cached, cacheable: true}
 	var errs gqlerror.List

@@ -9,8 +9,8 @@ import (
 	"github.com/vektah/gqlparser/v2/validator/rules"
 )
 
-// validationRules returns the rules of the specification, a rule for literals of custom scalars, and a rule against
-// introspection if introspection is disabled. The rules are sorted by name. suggestions allows errors to suggest names, which
+// validationRules returns the rules of the specification, a rule for literals of custom scalars, and a rule against introspection
+// if introspection is disabled. The rules are sorted by name. The parameter suggestions allows errors to suggest names, which
 // reveals parts of the schema.
 func validationRules(introspection, suggestions bool) []core.Rule {
 	var list []core.Rule

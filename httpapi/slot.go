@@ -36,8 +36,8 @@ func (s *slot) Value(key any) any {
 	return s.Context.Value(key)
 }
 
-// acquire waits until an operation of the client in ctx may execute, and fills s. The caller must call s.end. The error is an
-// httpError, or the cause of ctx.
+// acquire waits until an operation of the client in ctx may execute, and fills s. The calling function must call s.end. The error
+// is an httpError, or the cause of ctx.
 func (l limiters) acquire(ctx context.Context, s *slot) error {
 	release, err := l.executing.acquire(ctx)
 	if err != nil {
@@ -60,6 +60,7 @@ func (s *slot) end() {
 
 // awaitVenue must be called before the operation in ctx waits for the venue. The first call moves the operation from the executing
 // limiter to the waiting limiter, which counts the operation until it ends. awaitVenue returns the same errors as limiters.acquire.
+// It does nothing if ctx contains no slot.
 func awaitVenue(ctx context.Context) error {
 	s, _ := ctx.Value(slotKey{}).(*slot)
 	if s == nil {
