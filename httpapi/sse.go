@@ -20,7 +20,7 @@ import (
 const (
 	// keepAlive is the time between comments on an event stream.
 	keepAlive = 15 * time.Second
-	// eventTimeout is the maximum time of a write.
+	// eventTimeout limits the time of one write to an event stream.
 	eventTimeout = 10 * time.Second
 )
 
@@ -64,8 +64,8 @@ func (e *events) begin() error {
 }
 
 // serve serves a request for an event stream. It sends errors of the operation as events, because scripts in a page can read only
-// the events of the response. It calls the function started when the text of the request may be released. If it returns an error,
-// it has written nothing.
+// the events of the response. It calls the function started when the text of the request may be released. If serve returns an
+// error, it has written nothing.
 func (e *events) serve(ctx context.Context, w http.ResponseWriter, log *reqctx.Log, p *params, started func()) error {
 	client := identityFrom(ctx).client
 	if err := e.clients.Connect(client); err != nil {
@@ -138,7 +138,7 @@ func (e *events) write(ctx context.Context, s *eventStream, m *fanout.Member, wo
 			}
 			return
 		case <-closed:
-			return // without the event complete, so that the client connects again
+			return // without a complete event, so that the client connects again
 		case <-alive.C:
 			if !s.comment() {
 				return
@@ -151,7 +151,8 @@ func (e *events) write(ctx context.Context, s *eventStream, m *fanout.Member, wo
 	}
 }
 
-// writeWaiting writes the events that wait for a member. It returns false at the end of the stream.
+// writeWaiting writes the queued events of a member, and a complete event if the operation has ended. It returns false if the stream
+// must end.
 func (e *events) writeWaiting(ctx context.Context, s *eventStream, m *fanout.Member) bool {
 	for {
 		payload, over, end := m.Take()
@@ -184,7 +185,7 @@ type eventStream struct {
 	buf     bytes.Buffer
 }
 
-// complete writes a response and the event complete, which ends the stream.
+// complete writes a response as the last event of the stream, and then a complete event.
 func (s *eventStream) complete(resp *graphql.Response) {
 	_ = s.event("next", appendResponse(nil, resp)) && s.event("complete", nil)
 }

@@ -51,8 +51,8 @@ func (s *subscriptions) chargeTo(ctx context.Context, m *fanout.Member) {
 	m.SetMemory(s.engine.outgoing, quota.Network(identityFrom(ctx).client))
 }
 
-// start starts an operation that sends its responses to m. For a query or mutation, the result once is a function that the caller
-// must run on a goroutine. For a subscription, once is nil. rejected is an error response without data, or nil.
+// start starts an operation that sends its responses to m. For a query or mutation, the result once is a function that the calling
+// code must run on a goroutine. For a subscription, once is nil. rejected is an error response without data, or nil.
 func (s *subscriptions) start(ctx context.Context, log *reqctx.Log, p *params, m *fanout.Member) (once func(ctx context.Context), rejected *graphql.Response) {
 	defer s.engine.catch(ctx, func(r *graphql.Response) { once, rejected = nil, r })
 	op, rejected := s.prepare(ctx, log, p)
@@ -146,8 +146,8 @@ func (s *subscriptions) prepare(ctx context.Context, log *reqctx.Log, p *params)
 	return op, rejected
 }
 
-// respond returns the response to a query or mutation, for which m has reserved memory. The caller must not change the bytes,
-// because equal operations may share them.
+// respond executes a query or mutation and returns the response. m has reserved memory for the response. The calling function must
+// not change the bytes, because equal operations may share them.
 func (s *subscriptions) respond(ctx context.Context, log *reqctx.Log, op *operation, m *fanout.Member) (response []byte) {
 	defer s.engine.catch(ctx, func(r *graphql.Response) { response = appendResponse(nil, r) })
 	ctx, cancel := context.WithTimeout(ctx, s.engine.cfg.Timeout)
@@ -231,7 +231,7 @@ func (s *subscriptions) key(ctx context.Context, op *operation) (key fanout.Key)
 	return key
 }
 
-// watched returns the number of ids that a subscription follows: the total length of its lists of ids, or 1 without such a list.
+// watched returns the number of ids that a subscription follows: the total length of its lists of ids, but at least 1.
 func (o *operation) watched() (ids int) {
 	for _, field := range graphql.CollectFields(&graphql.OperationContext{Doc: o.document.ast, Variables: o.variables}, o.definition.SelectionSet, nil) {
 		for _, argument := range field.ArgumentMap(o.variables) {
@@ -248,8 +248,8 @@ type execution struct {
 	engine *engine
 	ctx    context.Context
 	next   func() (resp *graphql.Response, unknown bool)
-	// last contains the errors that ended the subscription. event is the response for members that remain subscribed to other ids.
-	// event is nil if the subscription ended for another reason than an unknown id.
+	// last contains the errors that ended the subscription. If the subscription ended because of an unknown id, event is the response
+	// for members that remain subscribed to other ids. Otherwise event is nil.
 	last, event []byte
 }
 

@@ -35,9 +35,10 @@ type Stats struct {
 	Streams int
 	// Refused counts connections and operations that were refused because a client had reached one of its limits.
 	Refused uint64
-	// Crowded counts bodies and messages that were refused because the memory that all clients share for them was used up.
+	// Crowded counts bodies and messages that were refused because the memory for all incoming bodies and messages was used up.
 	Crowded uint64
-	// Output is the number of unread bytes of responses and events, without the first quota.FreeBytes of each.
+	// Output is the number of unread bytes of responses and events. It excludes the first quota.FreeBytes of a response over HTTP, and
+	// the first 2 KiB of each operation on an event stream or a WebSocket.
 	Output int
 	// Unread counts, for each transport, the responses, sockets and streams that failed because the client did not read.
 	Unread map[string]uint64

@@ -10,8 +10,8 @@ import (
 	"github.com/vektah/gqlparser/v2/validator"
 )
 
-// variables decodes the variables of an operation from a JSON object or "". It adds default values and validates all values.
-// Numbers of custom scalars remain text.
+// variables decodes the variables of an operation from a JSON object or "". It adds default values and validates all values. A
+// number for a custom scalar is decoded to a json.Number.
 func variables(schema *ast.Schema, op *ast.OperationDefinition, raw string) (map[string]any, error) {
 	var given map[string]any
 	if raw != "" {
@@ -33,7 +33,7 @@ func variables(schema *ast.Schema, op *ast.OperationDefinition, raw string) (map
 	return values, nil
 }
 
-// checkValues rejects values that gqlparser wrongly accepts: enum values in another case and integers of more than 32 bits.
+// checkValues rejects values that gqlparser wrongly accepts: enum values in the wrong case and integers of more than 32 bits.
 func checkValues(schema *ast.Schema, t *ast.Type, value any, path ast.Path) *gqlerror.Error {
 	if schema.Types[t.Name()].Kind == ast.Scalar && t.Name() != "Int" {
 		return nil

@@ -10,7 +10,7 @@ import (
 
 // fastVariables decodes the common forms of a query's variables: strings, lists of strings, booleans and integers. For all other
 // forms, engine.compile calls the general decoder in variables.go, which also reports errors. Both decoders return equal values,
-// but this one returns a list of strings as a []string, and the general decoder returns it as a []any. fastVariables is immutable.
+// except that fastVariables returns a list of strings as a []string, and the general decoder as a []any. fastVariables is immutable.
 type fastVariables []fastVariable
 
 type fastVariable struct {
@@ -86,7 +86,8 @@ func (s fastVariables) read(object string) (values map[string]any, ok bool) {
 	return values, true
 }
 
-// members reads the members of an object into values. It returns false if the decoder does not support a member.
+// members reads the members of an object into values. It returns false if a name is unknown or repeated, or if the decoder does not
+// support a value.
 func (s fastVariables) members(r *fastReader, values map[string]any) bool {
 	if r.next('{'); r.next('}') {
 		return true
@@ -113,7 +114,7 @@ func (s fastVariables) members(r *fastReader, values map[string]any) bool {
 	}
 }
 
-// read reads a value. It returns nil if the decoder does not support the value, such as null.
+// read reads a value. It returns nil if the decoder does not support the value, for example if the value is null.
 func (v *fastVariable) read(r *fastReader) any {
 	switch v.form {
 	case stringKind:
@@ -166,7 +167,7 @@ func (v *fastVariable) allows(text string) bool {
 // fastReader is the unread rest of a valid JSON text without escapes.
 type fastReader string
 
-// next skips white space. If the next character is c, it skips c, too, and returns true.
+// next skips white space. If the next character is c, next also skips c and returns true.
 func (r *fastReader) next(c byte) bool {
 	s := *r
 	for s != "" && (s[0] == ' ' || s[0] == '\t' || s[0] == '\n' || s[0] == '\r') {

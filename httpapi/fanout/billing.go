@@ -5,10 +5,11 @@ import (
 	"sync"
 )
 
-// billing contains the clients that are charged for a group, or for a subscription made with JoinParts. A client is charged once
-// for all its members in the group or with the subscription.
+// billing contains the clients that are charged for a group, or for a subscription made with JoinParts. A client is charged once,
+// however many members it has there.
 type billing map[netip.Prefix]*payer
 
+// payer is a client that is charged.
 type payer struct {
 	client  netip.Prefix
 	members int

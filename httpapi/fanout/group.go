@@ -15,14 +15,14 @@ import (
 const notReceiving = math.MaxUint64
 
 // Group is an execution of a subscription with its members. The execution calls Announce before it returns an event. It sends the
-// present state to the members that TakeWaiting returns. A Group is safe for concurrent use.
+// present state to the cohorts that TakeWaiting returns. A Group is safe for concurrent use.
 type Group struct {
 	hub    *Hub
 	key    Key
 	cancel context.CancelFunc
 	// waiting is signalled when members wait for the present state.
 	waiting chan struct{}
-	// paused is true while the execution waits until a member wants more events. wanted wakes the execution.
+	// paused is true while await runs. A signal on wanted makes await check its conditions again.
 	paused atomic.Bool
 	wanted chan struct{}
 	// The hub's lock guards billing.
@@ -31,7 +31,8 @@ type Group struct {
 	// mu protects the rest.
 	mu      sync.Mutex
 	members []*seat
-	// newcomers are new members, and behind are members that missed events. Both wait for the present state. Some may have left.
+	// newcomers are new members, and behind are members that missed events. The members in both wait for the present state, and some
+	// of them may have left.
 	newcomers, behind []*seat
 	// resynced reports that the members of the last batch were taken from behind.
 	resynced bool
@@ -145,8 +146,8 @@ func (g *Group) await(ctx context.Context) {
 // Debt returns the time to wait before the next event is executed. It is positive only if all clients of the group are in debt.
 func (g *Group) Debt() time.Duration { return g.hub.debt(g) }
 
-// Spend charges the clients of the group for bytes that the execution produced but that are not part of any event. The cost is
-// that of an event of this size.
+// Spend charges the clients of the group for bytes that the execution produced but that are not part of any event. The bytes cost
+// as much as an event of the same size.
 func (g *Group) Spend(bytes int) { g.hub.spend(g, bytes) }
 
 // Waiting returns a channel that is signalled when members wait for the present state. TakeWaiting returns these members.
@@ -193,7 +194,7 @@ func (g *Group) Join(to follow.Cohort) {
 	g.dropDelivered()
 }
 
-// dropDelivered removes the batches that have received all events addressed to them.
+// dropDelivered removes the batches that have received all events addressed to them. The calling function holds the lock.
 func (g *Group) dropDelivered() {
 	delivered := g.announced - uint64(len(g.envelopes))
 	g.batches = slices.DeleteFunc(g.batches, func(b batch) bool { return b.admitted <= delivered })
@@ -207,7 +208,8 @@ func (g *Group) Announce(e follow.Envelope) {
 	g.envelopes = append(g.envelopes, e)
 }
 
-// next returns the envelope and the number of the event to deliver. An event that was not announced is for all members.
+// next returns the envelope and the number of the event to deliver. An event that was not announced gets the mode Append and is for
+// all members. The calling function holds the lock.
 func (g *Group) next() (e follow.Envelope, number uint64) {
 	if len(g.envelopes) == 0 {
 		return follow.Envelope{Mode: follow.Append}, g.announced

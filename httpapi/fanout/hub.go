@@ -20,7 +20,7 @@ type Source interface {
 	Next() (payload []byte, ok bool)
 	// Last is called after Next has returned false. errors is a JSON list of the errors that ended the subscription, or nil if there
 	// were no errors. If the result event is not nil, a member of several groups gets this event instead of the errors, and stays in
-	// its other groups. If it is nil, errors end all memberships of the member.
+	// its other groups. If event is nil, errors end all memberships of the member.
 	Last() (errors, event []byte)
 }
 
@@ -34,16 +34,16 @@ type Limits struct {
 	// Deltas is the largest number of deltas in the queue of a member. After one more delta, the member restarts from the present
 	// state. The default is 64.
 	Deltas int
-	// Ahead is a number of unread bytes. The execution pauses while every member has at least that many. All changes during the
-	// pause become one event. The default is 64 KiB.
+	// Ahead is a number of bytes. The execution of a group pauses while every member has at least that many unread bytes. All changes
+	// during the pause become one event. The default is 64 KiB.
 	Ahead int
 	// Pace limits the rate of a client's events. If Pace is nil, there is no limit. An event costs its size in bytes plus 512. Each
 	// delivery of the event costs a sixteenth of that.
 	Pace Pace
 	// Groups is the number of open groups above which JoinParts refuses a member. The default is 4,000.
 	Groups int
-	// Bytes is the largest total size of the payloads in the queue of a member. An event that exceeds it ends the member. An
-	// event that is alone in the queue may be larger. The default is 4 MiB.
+	// Bytes is the largest total size of the payloads in the queue of a member. If an event makes the total larger, the member ends.
+	// But an event that is alone in the queue may be larger. The default is 4 MiB.
 	Bytes int
 }
 
@@ -111,8 +111,8 @@ func (h *Hub) Join(ctx context.Context, key Key, m *Member, open Open) {
 
 // JoinCharged is like Join, but charges the client for the group. A client is charged once for all its members. JoinCharged calls
 // charge before the client's first member joins. If charge fails, m does not join, and JoinCharged returns the error. The hub
-// calls release after the client's last member has left. For the last client of the group, the hub calls release after the
-// execution has ended. charge and release must not use the hub.
+// calls release when the client's last member leaves or the execution ends. But for the last client of the group, the hub calls
+// release only when the execution has ended. charge and release must not use the hub.
 func (h *Hub) JoinCharged(ctx context.Context, key Key, m *Member, client netip.Prefix, charge func() (release func(), err error), open Open) error {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -218,7 +218,7 @@ func (h *Hub) debt(g *Group) (least time.Duration) {
 	return least
 }
 
-// release ends the charges of all clients for a group.
+// release ends the charges of all clients that are still charged for a group.
 func (h *Hub) release(g *Group) {
 	h.mu.Lock()
 	defer h.mu.Unlock()

@@ -42,11 +42,13 @@ type Member struct {
 	// held is the number of bytes taken from memory. writing is the size of the payload that is being written. promised is the
 	// number of bytes that Reserve has reserved, or the size of the final errors.
 	held, writing, promised int
-	// deltas and appended are the numbers of queued events with the modes Delta and Append.
+	// appended is the number of queued events with the mode Append. deltas is the number of queued events with the mode Delta, except
+	// events with State.
 	deltas, appended int
 	// behind reports that events were dropped. When the queue is empty, the member waits for the present state of its groups.
 	behind bool
-	// problem is the last problem event that a member of several groups got. Several groups often report the same problem.
+	// problem is the payload of the last problem event that a member of several groups got. Several groups often report the same
+	// problem.
 	problem []byte
 	// over reports that nothing more will be queued. end is the reason.
 	over bool
@@ -77,7 +79,7 @@ type End struct {
 	Errors []byte
 	// Err is the error that ended the subscription for this member only.
 	Err error
-	// Unread reports that the client has too much unread output. No errors are sent to such a client.
+	// Unread reports that the client has too much unread output. Err then says so, and Errors is nil.
 	Unread bool
 }
 
@@ -212,7 +214,7 @@ func (m *Member) wantsAgain(before int) (seats []seat) {
 	return m.seats
 }
 
-// signalWanted wakes the executions that wait until a member has read more.
+// signalWanted wakes the paused executions of the groups of seats.
 func signalWanted(seats []seat) {
 	for i := range seats {
 		seats[i].group.signalWanted()
@@ -284,8 +286,8 @@ func (m *Member) caughtUp(s *seat) (missed bool) {
 	return missed
 }
 
-// finishPart ends the membership in a group that has ended. It ends the whole member in two cases: the member has no other
-// membership, or errors is not nil and event is nil.
+// finishPart ends the membership in a group that has ended. It ends the whole member in two cases: all other groups of the member
+// have ended, or errors is not nil and event is nil.
 func (m *Member) finishPart(s *seat, errors, event []byte) {
 	if m.continues(s, errors, event) {
 		return
@@ -293,8 +295,8 @@ func (m *Member) finishPart(s *seat, errors, event []byte) {
 	m.finish(errors, nil)
 }
 
-// continues reports whether a member of an ended group still gets events of other groups. If payload is not nil, continues queues
-// it.
+// continues reports whether a member of an ended group still gets events of other groups. If so, and if payload is not nil, continues
+// queues the payload.
 func (m *Member) continues(s *seat, errors, payload []byte) bool {
 	m.mu.Lock()
 	m.open--

@@ -18,7 +18,7 @@ type seat struct {
 	// The hub's lock guards payer.
 	payer *payer
 
-	// index is the position in Group.members, or -1 if the member is not in the group. The group's lock guards index and since.
+	// index is the position of the seat in Group.members, or -1 if the seat is not there. The group's lock guards index and since.
 	index int
 	// since is the number of the first event that the member gets, or notReceiving.
 	since uint64
@@ -36,7 +36,7 @@ type listPayment struct {
 
 // JoinParts adds m to the group of each part and opens the groups that do not exist. The key identifies the whole subscription.
 // A client is charged once for all its members with the same key. JoinParts calls charge before the first of these members
-// joins, and calls release when the last of them leaves. charge and release must not use the hub. If charge fails, joined is
+// joins. The hub calls release when the last of them leaves. charge and release must not use the hub. If charge fails, joined is
 // false, and err is the error of charge. If more than Limits.Groups groups would be open, joined is false, and err is nil. If m
 // has left already, or if the hub is closed, m does not join, but joined is true.
 func (h *Hub) JoinParts(ctx context.Context, key Key, m *Member, client netip.Prefix, charge func() (release func(), err error), parts []Part) (joined bool, err error) {

@@ -74,9 +74,10 @@ func (m *Member) append(e *event) bool {
 	return true
 }
 
-// crowd handles an event that does not fit into the client's memory. The member ends if its queue contains Append events, which
-// must not be dropped. The parameter reading says whether the member has another unread event. If it has none, the member ends
-// too, because a restart would free no memory. In all other cases, the member restarts from the present state.
+// crowd handles an event that does not fit into the client's memory. The member ends if its queue contains Append events, because a
+// restart would lose them. The parameter reading reports that the event replaced another event, or that the member has other unread
+// events. If reading is false, the member ends, too, because a restart would free no memory. Otherwise the member restarts from the
+// present state. The calling function holds the lock.
 func (m *Member) crowd(reading bool) {
 	if m.appended > 0 || !reading {
 		m.clear()
@@ -87,6 +88,7 @@ func (m *Member) crowd(reading bool) {
 }
 
 // restart drops the queue and all further events until Group.resync. After that, the member gets the present state of its groups.
+// The calling function holds the lock.
 func (m *Member) restart() {
 	m.clear()
 	m.behind, m.problem = true, nil
