@@ -151,8 +151,8 @@ func (e *events) write(ctx context.Context, s *eventStream, m *fanout.Member, wo
 	}
 }
 
-// writeWaiting writes the queued events of a member, and a complete event if the operation has ended. It returns false if the stream
-// must end.
+// writeWaiting writes the queued events of a member, and a complete event if the operation has ended. It returns false if the
+// stream must end.
 func (e *events) writeWaiting(ctx context.Context, s *eventStream, m *fanout.Member) bool {
 	for {
 		payload, over, end := m.Take()

@@ -10,7 +10,8 @@ import (
 
 // fastVariables decodes the common forms of a query's variables: strings, lists of strings, booleans and integers. For all other
 // forms, engine.compile calls the general decoder in variables.go, which also reports errors. Both decoders return equal values,
-// except that fastVariables returns a list of strings as a []string, and the general decoder as a []any. fastVariables is immutable.
+// except that fastVariables returns a list of strings as a []string, and the general decoder as a []any. fastVariables is
+// immutable.
 type fastVariables []fastVariable
 
 type fastVariable struct {

@@ -295,8 +295,8 @@ func (m *Member) finishPart(s *seat, errors, event []byte) {
 	m.finish(errors, nil)
 }
 
-// continues reports whether a member of an ended group still gets events of other groups. If so, and if payload is not nil, continues
-// queues the payload.
+// continues reports whether a member of an ended group still gets events of other groups. If so, and if payload is not nil,
+// continues queues the payload.
 func (m *Member) continues(s *seat, errors, payload []byte) bool {
 	m.mu.Lock()
 	m.open--

@@ -10,12 +10,13 @@ const (
 	// readBuffer and writeBuffer are the sizes of a socket's buffers in bytes. A message that is larger than a buffer needs more
 	// than one system call. The buffers of net/http have 4 KiB each and would be most of the memory of an idle socket.
 	readBuffer, writeBuffer = 512, 2 << 10
-	// sendBuffer limits the bytes in the kernel that a client has not acknowledged. Linux doubles the value. The listener of
-	// package quota limits the bytes that were not sent. sendBuffer also limits the bytes that were sent but not acknowledged.
+	// sendBuffer is the size in bytes of the kernel's send buffer for one socket. Linux doubles the value. The buffer contains the
+	// unsent bytes, and the sent bytes that the client has not acknowledged. The unsent bytes have another limit; see
+	// quota.Listener.
 	sendBuffer = 128 << 10
 )
 
-// hijacker gives a hijacked connection smaller buffers and stores the connection in conn.
+// hijacker is a ResponseWriter whose Hijack gives the connection smaller buffers and stores the connection in conn.
 type hijacker struct {
 	http.ResponseWriter
 	conn net.Conn

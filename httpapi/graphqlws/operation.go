@@ -12,7 +12,7 @@ import (
 	"oddsgraph/internal/market"
 )
 
-// operation is an operation of the client that has not ended.
+// operation is an operation that the client has started.
 type operation struct {
 	socket *socket
 	id     string
@@ -24,8 +24,9 @@ type operation struct {
 	// socket's lock guards these and all following fields.
 	queued, over bool
 	// pending reports that a drain must wait for the operation. It is true at the start. It becomes false when the operation
-	// turns out to be a subscription, when the end of the operation was sent, or when the client completes the operation. slot
-	// reports whether the operation uses one of socket.slots.
+	// turns out to be a subscription, when the end of the operation was sent, or when the client completes the operation.
+	//
+	// slot reports whether the operation uses one of socket.slots.
 	pending, slot bool
 	// cancel ends a query or mutation.
 	cancel context.CancelFunc
@@ -111,7 +112,8 @@ func (k *socket) execute(op *operation, run func(context.Context)) {
 	})
 }
 
-// acquireSlot waits for one of socket.slots, which settle releases. It returns false if the operation has ended.
+// acquireSlot waits until the operation gets one of socket.slots. The method settle releases that slot. acquireSlot returns false
+// if the operation has ended.
 func (k *socket) acquireSlot(ctx context.Context, op *operation) bool {
 	if k.slots.Acquire(ctx, 1) != nil {
 		return false

@@ -86,7 +86,7 @@ type Config struct {
 type Stats struct {
 	Sockets, Operations int
 	// Accepted counts all sockets that were opened. Silent counts sockets that were closed because the client was silent. Slow
-	// counts sockets that were closed because the client did not read.
+	// counts sockets that were closed because a write exceeded Config.WriteTimeout.
 	Accepted, Silent, Slow uint64
 	// Crowded counts sockets that were closed because the client left too much output unread.
 	Crowded uint64

@@ -57,7 +57,7 @@ type socket struct {
 	// such a lock.
 	mu         sync.Mutex
 	operations map[string]*operation
-	// slots limits the concurrent queries and mutations. It is nil until the first of them.
+	// slots limits the concurrent queries and mutations; see maxExecuting. It is nil before the first query or mutation.
 	slots *semaphore.Weighted
 	// pending counts the operations that a drain must wait for.
 	pending int

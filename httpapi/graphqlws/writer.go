@@ -11,8 +11,8 @@ import (
 // maxReplies is the number of bytes of waiting replies above which the socket stops reading. A single reply may be larger.
 const maxReplies = 4 << 10
 
-// reply queues a frame before all responses. If too many replies are waiting, it waits until the client has read some of them.
-// It returns false if the socket is closing.
+// reply queues a frame that is sent before all waiting responses. If too many replies are queued already, the method waits until
+// the writer has taken some of them. It returns false if the socket is closing.
 func (k *socket) reply(frame []byte) bool {
 	k.mu.Lock()
 	defer k.mu.Unlock()
@@ -25,7 +25,7 @@ func (k *socket) reply(frame []byte) bool {
 	return !k.closing
 }
 
-// wake queues the operation for the writer.
+// wake queues the operation for the writer, except if the operation is queued already or has ended.
 func (op *operation) wake(*fanout.Member) {
 	k := op.socket
 	k.mu.Lock()
@@ -112,7 +112,7 @@ func (k *socket) send(op *operation) bool {
 	case !over:
 		return true
 	case !k.release(op): // the id must be free before the client gets the end
-		return true // the client has completed the operation
+		return true // the client has completed the operation, or the socket is closing
 	}
 	if end.Unread {
 		k.server.crowded.Add(1)

@@ -32,7 +32,7 @@ type scoped struct {
 	when []condition
 }
 
-// selected is a field of an object. It merges all selections with the same response key and the same conditions.
+// selected is a field of an object. It merges all selections with the same type, response key and conditions.
 type selected struct {
 	*ast.Field
 	when       []condition
@@ -82,8 +82,8 @@ func (c *compiler) collect(selections []scoped) (fields []*selected) {
 	return fields
 }
 
-// restrict returns the conditions in the parameter when, followed by the conditions of directives. ok is false if the
-// conditions can never be met.
+// restrict returns the conditions in the parameter when, followed by the conditions of directives. ok is false if a directive with
+// a constant argument excludes the selection.
 func restrict(when []condition, directives ast.DirectiveList) (all []condition, ok bool) {
 	all = when
 	for _, d := range directives {

@@ -18,7 +18,7 @@ import (
 const (
 	// maxRefused is the number of refused documents that a Guard remembers. Each needs about 500 bytes.
 	maxRefused = 1000
-	// maxSyntaxError is the largest size of a syntax error's text in bytes. The text may quote a long string of the client.
+	// maxSyntaxError is the size in bytes to which the text of a syntax error is cut. The text may quote a long string of the client.
 	maxSyntaxError = 300
 )
 
@@ -44,12 +44,13 @@ func New(limits Limits, schema *ast.Schema) (*Guard, error) {
 	return &Guard{limits: limits, refused: refused}, nil
 }
 
-// Document parses and measures a document, but does not validate it. The returned document has at least one operation, and
-// validation of it takes a limited time. If each name of a fragment means its first definition, as in validation, no fragment spreads
-// itself. The calling function may change the returned document. Document remembers the SHA-256 of the last maxRefused refused
-// texts, and does not parse these texts again. It does not remember accepted documents, or texts longer than Limits.DocumentBytes.
+// Document parses and measures a document, but does not validate it. The returned document has at least one operation, and its
+// validation takes a limited time. No fragment spreads itself, if the name of a fragment means the first definition with that name,
+// as in validation. The calling function may change the returned document. Document remembers the SHA-256 of the last maxRefused
+// refused texts, and does not parse these texts again. It does not remember accepted documents, or texts longer than
+// Limits.DocumentBytes.
 //
-// A syntax error is a gqlerror.Error with a location. It wraps a market.Error with CodeParseFailed.
+// A syntax error is a gqlerror.Error that wraps a market.Error with CodeParseFailed. It has a location if the parser gave one.
 func (g *Guard) Document(text string) (*ast.QueryDocument, error) {
 	if n := len(text); n > g.limits.DocumentBytes {
 		return nil, refuse(RuleDocumentBytes, "the document has %d bytes; at most %d are accepted: move values into variables", n, g.limits.DocumentBytes)

@@ -58,9 +58,9 @@ type root struct {
 	operation bool
 }
 
-// visit visits every node once. It returns the operations. It also returns the fragments that neither an operation nor an earlier
-// fragment spreads, because validation also visits these fragments. So their order affects the number of selections, but validation
-// refuses every document with such a fragment.
+// visit visits every node once. It returns the selection sets of the operations. It also returns the selection sets of the
+// fragments that neither an operation nor an earlier fragment spreads. Validation visits these fragments, too, before it refuses
+// the document.
 func (m *measurement) visit(doc *ast.QueryDocument) (roots []root, err error) {
 	var sum int64
 	add := func(e size, r root) error {
@@ -138,7 +138,8 @@ func (m *measurement) variable(v *ast.VariableDefinition) error {
 	return m.directiveList(v.Directives)
 }
 
-// enter computes the size of a fragment if the size is not known yet. It returns an error if the fragment spreads itself.
+// enter computes the size of a fragment if the size is not known yet. It returns an error if the fragment spreads itself or exceeds
+// a limit.
 func (m *measurement) enter(f *fragment) error {
 	switch {
 	case f.known:

@@ -32,7 +32,7 @@ const (
 // reads is a set of kinds of reads from the venue.
 type reads uint16
 
-// One call reads price, spread or details of several ids. For all other kinds, each id needs its own call.
+// For the kinds price, spread and details, one call reads several ids. For all other kinds, each id needs its own call.
 const (
 	price reads = 1 << iota
 	spread
@@ -64,7 +64,7 @@ func (r reads) points() (sum int64) {
 
 // weight is the cost of a field in addition to the point for its value.
 type weight struct {
-	// needs are the reads that the field causes once. Fields of one object share all these reads except page.
+	// needs are the reads that the field causes once for its object. Fields of one object share all these reads except page.
 	needs reads
 	// each are the reads for every object that the field returns.
 	each reads
@@ -215,7 +215,7 @@ var table = map[string]weight{
 // federated is the field that returns the entities of a subgraph.
 const federated = "Query._entities"
 
-// MayCall reports whether the weight of a field, such as Query.market, includes upstream calls.
+// MayCall reports whether the weight of a field, such as Query.market, includes reads from the venue.
 func MayCall(field string) bool { return table[field].needs|table[field].each != 0 }
 
 // fits returns an error if the table names a field or an argument that the schema does not have. It also returns an error if a

@@ -66,7 +66,7 @@ func parseHash(digits string) (h hash, ok bool) {
 	return h, err == nil
 }
 
-// unreserved reports whether s consists of unreserved characters of a URL.
+// unreserved reports whether s is not empty and contains only unreserved characters of a URL.
 func unreserved(s string) bool {
 	for i := range len(s) {
 		switch c := s[i]; {
@@ -79,7 +79,7 @@ func unreserved(s string) bool {
 }
 
 // parseExtension parses the member persistedQuery of a request's extensions. extensions is a JSON object, or empty. If the
-// member is missing, parseExtension returns the zero id.
+// member is missing or null, parseExtension returns the zero id.
 func parseExtension(extensions json.RawMessage) (id, error) {
 	if len(extensions) == 0 {
 		return id{}, nil

@@ -110,7 +110,7 @@ func (m *manifest) add(op operation, validate func(text string) error) error {
 
 // operationName returns the name of a document in metrics. If op.name is set, the result is op.name, and the document must have
 // an operation with this name and with the type op.kind. If op.name is empty, the result is the name of the document's only
-// operation. If the document has several operations or an anonymous operation, the result is op.id.
+// operation. But if the document has several operations or an anonymous operation, the result is op.id.
 func operationName(op operation) (string, error) {
 	doc, err := parser.ParseQueryWithTokenLimit(&ast.Source{Input: op.text}, maxTokens)
 	if err != nil {
@@ -163,7 +163,7 @@ func readManifest(content []byte) (operations []operation, err error) {
 	return operations, err
 }
 
-// readApollo reads the elements of Apollo's manifest. It ignores unknown fields, because the format may get new fields.
+// readApollo reads the elements of a manifest in Apollo's format. It ignores unknown fields, because the format may get new fields.
 func readApollo(content []byte) (operations []operation, err error) {
 	var top struct {
 		Format     any             `json:"format"`

@@ -132,15 +132,15 @@ func (s *Store) find(i id) *trusted {
 	return s.pages[i.hash]
 }
 
-// Run polls the manifest twice a second until ctx ends. An invalid or missing manifest changes nothing. In ModeOff, Run returns
-// at once.
+// Run polls the manifest twice a second until ctx ends. While the manifest is invalid or missing, the Store keeps its documents. In
+// ModeOff, Run returns at once.
 func (s *Store) Run(ctx context.Context) {
 	if s.file != nil {
 		s.file.Run(ctx)
 	}
 }
 
-// Reload reads the manifest now. If it returns an error, the documents are unchanged.
+// Reload reads the manifest now. If Reload returns an error, the documents are unchanged. In ModeOff, Reload does nothing.
 func (s *Store) Reload() error {
 	if s.file == nil {
 		return nil
@@ -171,8 +171,8 @@ type Document struct {
 	Text string
 	// Trusted reports whether the text is in the manifest or in Config.Pages. A trusted text is valid.
 	Trusted bool
-	// Name is the name of a trusted document in metrics. It is empty for other documents. The number of names is limited, because
-	// only operators can add trusted documents.
+	// Name is the name of a trusted document in metrics. It is empty for other documents. Clients cannot add names, because only
+	// operators can add trusted documents.
 	Name string
 
 	registry *registry // nil if Register must not store the document
@@ -189,7 +189,7 @@ func (d Document) Register() {
 
 // Resolve finds the document of a request. Its errors are market.Errors with these codes:
 //
-//   - CodePersistedNotFound: the id is unknown.
+//   - CodePersistedNotFound: the request has only an id, and the id is unknown.
 //   - CodeNotSupported: the request has an id, but persisted documents are disabled.
 //   - CodeForbidden: the text is not trusted in ModeRequire.
 //   - CodeBadUserInput: the request has no document, an invalid id or parts that contradict each other.

@@ -10,7 +10,8 @@ import (
 	"oddsgraph/internal/market"
 )
 
-// Limits are the greatest numbers for one client address. For a field that is zero, New uses the default of the field.
+// Limits are the greatest numbers for one client address, except Total. For a field that is zero, New uses the default of the
+// field.
 type Limits struct {
 	// Connections is the number of open WebSockets and event streams. The default is 1,000.
 	Connections int
@@ -22,8 +23,8 @@ type Limits struct {
 	// Executions is the number of different subscriptions. Equal subscriptions share an execution and count once. The default is
 	// 500.
 	Executions int
-	// Watched is the number of ids that the client's subscriptions follow. An id counts once in each execution. The default is
-	// 20,000.
+	// Watched is the number of ids that the client's subscriptions follow. An id counts once for each different subscription. The
+	// default is 20,000.
 	Watched int
 }
 

@@ -11,8 +11,8 @@ import (
 // up to 64 KiB.
 const maxUnsent = 16 << 10
 
-// boundUnsent limits the unsent bytes in the kernel's buffer of a connection. It ignores errors: an old kernel has another limit,
-// and a closed connection needs no limit.
+// boundUnsent limits the unsent bytes in the kernel's buffer of a connection. It ignores errors: in an old kernel, the size of the
+// buffer is still a limit, and a closed connection needs no limit.
 func boundUnsent(c net.Conn) {
 	tcp, ok := c.(syscall.Conn)
 	if !ok {

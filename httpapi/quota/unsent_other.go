@@ -4,5 +4,5 @@ package quota
 
 import "net"
 
-// boundUnsent does nothing, because only Linux has the option TCP_NOTSENT_LOWAT.
+// boundUnsent does nothing on systems other than Linux.
 func boundUnsent(net.Conn) {}

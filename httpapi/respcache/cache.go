@@ -16,11 +16,12 @@ import (
 )
 
 const (
-	// maxAge is the time after which a response is executed again, even if it is still valid. The data cache keeps an entry, and the
-	// feed keeps a stream, only while they are read. A cached response prevents these reads, so it must not be used for long.
+	// maxAge is the time after which a request is executed again, even if its response is still valid. The data cache keeps only
+	// entries that are read, and the feed keeps only streams that are read. A cached response prevents these reads, so it must not be
+	// used for long.
 	maxAge = 5 * time.Second
 	// overhead is the size of a response without its body, in bytes. perHandle is the size of each handle. perRequest is the size of
-	// each stored request.
+	// each stored request without its body.
 	overhead, perHandle, perRequest = 1024, 96, 256
 	// A response may use at most Config.Bytes/maxShare bytes.
 	maxShare = 16
@@ -70,7 +71,7 @@ type Cache struct {
 	mu    sync.Mutex
 	lru   *simplelru.LRU[Key, *Response]
 	bytes int64
-	// seen contains the operations that were requested not long ago. It decides which responses may evict others.
+	// seen remembers the operations of recent executions. It decides which responses may evict others.
 	seen     Doorkeeper
 	requests map[requestKey]*request
 	flights  map[Key]*flight
@@ -117,8 +118,8 @@ func (c *Cache) Stats() Stats {
 	}
 }
 
-// Forget removes all responses that were made for a client with these credentials. The responses of executions that are running
-// are not stored.
+// Forget removes all responses that were made for a client with these credentials. The responses of all executions that are running
+// now, whoever started them, will not be stored.
 func (c *Cache) Forget(credentials *market.Credentials) {
 	identity := c.Identity(credentials)
 	c.mu.Lock()
@@ -131,8 +132,8 @@ func (c *Cache) Forget(credentials *market.Credentials) {
 	}
 }
 
-// Flush empties the cache and returns the number of removed responses. The responses of executions that are running are not
-// stored.
+// Flush empties the cache and returns the number of removed responses. The responses of executions that are running now will not
+// be stored.
 func (c *Cache) Flush() (responses int) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -189,8 +190,8 @@ func (c *Cache) invalidate(r *Response) {
 }
 
 // store stores a valid response for a key. A response that is too large is not stored. A response that does not depend on the
-// client is stored for everybody. In a full cache, a response evicts others only if its operation was already requested not
-// long ago. The calling function holds the lock.
+// client is stored for everybody. In a full cache, a response evicts others if Cache.seen remembers its operation. Otherwise it is
+// not stored. The calling function holds the lock.
 func (c *Cache) store(key Key, r *Response, now time.Time) {
 	size := int64(overhead + perHandle*cap(r.handles) + cap(r.Body) + r.NoteBytes)
 	again := c.seen.Again(binary.LittleEndian.Uint64(key.Operation[:]))

@@ -30,8 +30,8 @@ type flight struct {
 	ctx            context.Context
 	cancel         context.CancelCauseFunc
 	done           chan struct{}
-	// response or err is set when done is closed. current reports that the response was valid then. interrupted reports that ctx had
-	// ended by then.
+	// response or err is set before done is closed. current reports that the response was valid at the end of the flight. interrupted
+	// reports that ctx had ended before run returned.
 	response             *Response
 	err                  error
 	current, interrupted bool
@@ -51,13 +51,13 @@ type flight struct {
 // an error or stale values, all callers that joined after the start of run share a second execution. They use the response of the
 // second execution even if that response is not valid.
 //
-// If run ends early because of the deadline of another caller, a caller gets this response in only two cases:
+// If run ends early because of the deadline of the first caller, another caller gets the response of run in only two cases:
 //
 //   - The caller has less time left than it has waited. Its own execution would also end early.
 //   - The caller's deadline passes while the caller waits for the second execution.
 //
-// run returns nil if its context ended before it could start. The error is the cause of ctx, is an error of Config.Wait, or
-// reports a panic in run.
+// run returns nil if its context ended before the execution could start. The error of Do is the cause of ctx, is an error of
+// Config.Wait, or reports a panic in run.
 func (c *Cache) Do(ctx context.Context, key Key, run func(ctx context.Context) *Response) (*Response, Outcome, error) {
 	var arrived uint64
 	var previous *flight // the last flight that ended without a response for this caller
@@ -136,7 +136,8 @@ func (c *Cache) begin(first context.Context, key Key) *flight {
 // deadline of a flight is less than deadlineSlack after the deadline of a caller, the two deadlines count as equal.
 const deadlineSlack = 50 * time.Millisecond
 
-// join waits for a flight. If another caller started the flight, join first calls Config.Wait.
+// join waits for a flight; see Cache.wait. If another caller started the flight and the flight has not ended, join first calls
+// Config.Wait.
 func (c *Cache) join(ctx context.Context, f *flight, outcome Outcome) (own bool, err error) {
 	select {
 	case <-f.done:

@@ -24,7 +24,8 @@ type request struct {
 }
 
 // FindRequest returns a valid response to a stored request with the same form and body, or nil. The response was made for this
-// identity or for everybody. form must contain everything else that the response depends on.
+// identity or for everybody. The parameter form must contain everything in the request that the response depends on, except the
+// body.
 func (c *Cache) FindRequest(identity Identity, form string, body []byte) *Response {
 	key := requestKey{hash: maphash.Bytes(c.seed, body)}
 	c.mu.Lock()
