@@ -45,7 +45,7 @@ var serials atomic.Uint64
 
 // addKey adds a key to a batch that has not started. If no such batch accepts the key, addKey creates a batch for the key. A batch
 // that the present call of the method do has formed gets at most share keys. addKey fails if the reservation of the new batch is
-// refused or the cache is closed. The caller holds the lock.
+// refused or the cache is closed. The calling function holds the lock.
 func (c *coalescer[K, T]) addKey(key K, share int, req reqctx.CallRequest, credentials *market.Credentials) (*flight[K, T], error) {
 	f := &flight[K, T]{key: key, done: make(chan struct{})}
 	for _, b := range c.queue {
@@ -77,20 +77,20 @@ func (c *coalescer[K, T]) addKey(key K, share int, req reqctx.CallRequest, crede
 }
 
 // accepts reports whether a key of a request may join a batch that has not started. The scopes of the request and the batch must be
-// equal. A key for which a caller waits must not join a batch of refreshes: the key would raise the priority of the whole batch.
-// Otherwise, a client could give refreshes a higher priority by requesting unknown ids.
+// equal. A key for which a caller waits must not join a batch of refreshes, because the key would raise the priority of the whole
+// batch. A client could then give refreshes a higher priority by requesting unknown ids.
 func (b *batch[K, T]) accepts(req reqctx.CallRequest) bool {
 	return b.request.Scope == req.Scope && (b.request.Priority > reqctx.PriorityRefresh || req.Priority == reqctx.PriorityRefresh)
 }
 
-// fits reports whether a batch may get one more key. The batch must not be cancelled, and one HTTP request must still be enough for
-// all its keys. A batch without keys may always get a key.
+// fits reports whether a batch may get one more key. The batch must not be cancelled, and one HTTP request must be enough for the
+// key and all keys of the batch. A batch without keys may always get a key.
 func (c *coalescer[K, T]) fits(b *batch[K, T], key K) bool {
 	keys := len(b.flights) + 1
 	return keys <= 1 || keys <= c.batch && b.ctx.Err() == nil && c.cost(keys, b.bytes+bytesOf(key)) <= 1
 }
 
-// join adds a waiter to a flight. The parameter round is coalescer.round. The caller holds the coalescer's lock.
+// join adds a waiter to a flight. The parameter round is coalescer.round. The calling function holds the coalescer's lock.
 func (f *flight[K, T]) join(req reqctx.CallRequest, round uint64) {
 	b := f.batch
 	if f.waiters++; f.waiters == 1 && b.started {
@@ -102,8 +102,7 @@ func (f *flight[K, T]) join(req reqctx.CallRequest, round uint64) {
 	}
 }
 
-// raise updates the priority and the deadline of a batch for a new waiter. A batch has the greatest priority and the latest
-// deadline of its waiters.
+// raise updates the priority and the deadline of a batch for a new waiter; see batch.request. The calling function holds the lock.
 func (b *batch[K, T]) raise(req reqctx.CallRequest) {
 	b.request.Priority = max(b.request.Priority, req.Priority)
 	if req.Deadline.IsZero() || !b.request.Deadline.IsZero() && req.Deadline.After(b.request.Deadline) {
@@ -112,8 +111,8 @@ func (b *batch[K, T]) raise(req reqctx.CallRequest) {
 	b.reservation.Join(req)
 }
 
-// leave removes a waiter from a flight. If nobody waits for the key any more and the batch has not started, leave removes the key
-// from the batch. If nobody waits for any key of a started batch any more, leave cancels the call. The caller holds the lock.
+// leave removes a waiter from a flight. If no waiter is left and the batch has not started, leave removes the key from the batch.
+// If the batch has started and none of its keys has a waiter, leave cancels the call. The calling function holds the lock.
 func (c *coalescer[K, T]) leave(f *flight[K, T]) {
 	if f.waiters--; f.waiters > 0 || f.ended {
 		return
@@ -124,7 +123,7 @@ func (c *coalescer[K, T]) leave(f *flight[K, T]) {
 	c.dropWaiter(f)
 }
 
-// dropWaiter updates the batch of a flight that has lost its last waiter; see leave. The caller holds the lock.
+// dropWaiter updates the batch of a flight that has lost its last waiter; see leave. The calling function holds the lock.
 func (c *coalescer[K, T]) dropWaiter(f *flight[K, T]) {
 	b := f.batch
 	if !b.started {
@@ -145,7 +144,7 @@ func (c *coalescer[K, T]) dropWaiter(f *flight[K, T]) {
 	}
 }
 
-// drop removes a batch without keys from the queue and releases its reservation. The caller holds the lock.
+// drop removes a batch without keys from the queue and releases its reservation. The calling function holds the lock.
 func (c *coalescer[K, T]) drop(b *batch[K, T]) {
 	b.cancel()
 	b.reservation.Release(false)
@@ -168,8 +167,9 @@ func (c *coalescer[K, T]) resolve(key K, read market.Read[*T]) {
 }
 
 // detach prevents later callers from joining flights that started before a streamed change of a market. The parameter change is the
-// number of the change. detach removes such flights from c.flights: the flight of the parameter key, and the flights of all keys
-// for which mayMean returns true, because these keys may mean the same market. mayMean may be nil.
+// number of that change. detach removes from c.flights the flight of the parameter key. It also removes the flights of all keys for
+// which mayMean returns true, because these keys may mean the same market. mayMean may be nil. detach removes only flights that
+// started before the change.
 func (c *coalescer[K, T]) detach(key K, change uint64, mayMean func(K) bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -180,8 +180,8 @@ func (c *coalescer[K, T]) detach(key K, change uint64, mayMean func(K) bool) {
 	}
 }
 
-// forget removes the started flights of keys from c.flights, so that the present read and later reads start new calls. The caller
-// holds the lock.
+// forget removes the started flights of keys from c.flights, so that the present read and later reads start new calls. The calling
+// function holds the lock.
 func (c *coalescer[K, T]) forget(keys []K) {
 	for _, key := range keys {
 		if f := c.flights[key]; f != nil && f.batch.started {
@@ -190,7 +190,7 @@ func (c *coalescer[K, T]) forget(keys []K) {
 	}
 }
 
-// end sets the result of a flight. The caller holds the lock.
+// end sets the result of a flight and wakes its waiters. The calling function holds the lock.
 func (c *coalescer[K, T]) end(f *flight[K, T], result market.Result[market.Read[*T]]) {
 	f.result, f.ended = result, true
 	close(f.done)

@@ -61,10 +61,10 @@ type Config struct {
 	NotFound time.Duration
 	// NotFoundSize bounds the number of unknown keys that the cache remembers for each kind.
 	NotFoundSize int
-	// Changes bounds the number of markets whose last streamed change the cache remembers. An older response of the venue cannot undo
-	// a remembered change. So Changes should be the number of markets that the stream can follow.
+	// Changes bounds the number of markets whose last streamed changes the cache remembers. A response that is older than a remembered
+	// change cannot undo the change. So Changes should be the number of markets that the stream can follow.
 	Changes int
-	// Memory bounds the size of all entries together, in bytes. Each kind gets a fixed part of it.
+	// Memory bounds the size of all entries together, in bytes. Each kind of data gets a fixed part of Memory.
 	Memory int
 	// InFlight bounds the concurrent calls to each endpoint that can return several keys in one call. The bound is 16 times
 	// InFlight for an endpoint with user data, and 4 times InFlight for any other endpoint that returns only one key in a call.
@@ -74,15 +74,15 @@ type Config struct {
 	Stretch time.Duration
 	// Admission is the rate limit of calls. If it is nil, all calls are sent at once.
 	Admission Admission
-	// Observer is called for every batch of keys that was fetched from the venue. The parameter waited contains the logs of the
-	// operations that waited for the batch. Observer may be nil.
+	// Observer is called for every batch of keys whose fetch made HTTP calls, even if the fetch failed. The parameter waited contains
+	// the logs of the operations that waited for the batch. Observer may be nil.
 	Observer func(b reqctx.Batch, waited []*reqctx.Log)
 	// CredentialsKey is a secret that replicas share. Admission identifies the caller's credentials by a hash that is computed with
 	// this key, so that all replicas compute the same hash. If CredentialsKey is empty, each process uses a random key. The keys of
 	// entries never depend on CredentialsKey.
 	CredentialsKey []byte
-	// PublicAccounts reports that the venue needs no credentials for user data. If it is set, all callers share the entries of user
-	// data, and the rate limit of public calls applies to user data.
+	// PublicAccounts reports that the venue needs no credentials for user data. If PublicAccounts is set, all callers share the
+	// entries of user data, and the rate limit of public calls applies to user data.
 	PublicAccounts bool
 	// Second is a second-level cache for public data; it may be nil.
 	Second Second
@@ -110,7 +110,7 @@ func DefaultConfig() Config {
 	}
 }
 
-// Cache caches reads from the venue. It is safe for concurrent use. Close stops its calls.
+// Cache caches reads from the venue. It is safe for concurrent use. Close ends its calls to the venue.
 type Cache struct {
 	venue Venue
 	tasks *tasks
@@ -165,7 +165,7 @@ func or(v, otherwise int) int {
 	return v
 }
 
-// Close cancels the cache's upstream calls and refreshes, and waits until they have ended. Reads that wait for the venue fail.
+// Close cancels the cache's calls to the venue, and waits until they have ended. Reads that wait for the venue fail.
 func (c *Cache) Close() { c.tasks.close() }
 
 // Prices returns the source of token prices, by token.
@@ -203,8 +203,8 @@ type Source[K comparable, T any] interface {
 type Stats struct {
 	Kind string
 	// Hits, Stale, Misses and NotFound count keys by the result of the look-up. NotFound counts keys that the cache remembers as
-	// unknown to the venue. Stale also counts the keys for which Fetch returned a cached value because the call to the venue
-	// failed.
+	// unknown to the venue. Stale also counts the keys for which Fetch returned a cached value because the venue failed or the rate
+	// limit refused the call.
 	Hits, Stale, Misses, NotFound uint64
 	// Coalesced counts keys that joined a queued or running call.
 	Coalesced uint64

@@ -10,7 +10,7 @@ import (
 
 const (
 	// If a response may be older than a streamed change, the key is fetched again after lateRetry at the earliest. Each further
-	// response of this sort doubles the wait, up to maxLateRetry.
+	// response that may be older than the change doubles the wait, up to maxLateRetry.
 	lateRetry    = 2 * time.Second
 	maxLateRetry = 5 * time.Minute
 	// The venue's servers may lag behind one another. So a response may be older than a change although its headers say that it was
@@ -50,10 +50,10 @@ func newChanges[K comparable](size int) *lru.Cache[K, *change] {
 }
 
 // hold reports whether the streamed changes override a response that contradicts them. The parameter later reports that the
-// response shows a later step of the market's life than the changes do. The stream may have skipped this step, so the changes
-// override such a response only until they are restLag old. While the stream is open, they override any other response, because the
-// stream would have sent a later change. If the stream has ended or may have missed a change, they override such a response until
-// restLag after that time.
+// response shows a later step of the market's life than the changes do. If later is true, the stream may have skipped this step, so
+// the changes override the response only until they are restLag old. If later is false, the changes override the response while the
+// stream is open, because the stream would have sent a later change. When the stream has ended or may have missed a change, they
+// still override the response for restLag.
 func (w *announced) hold(now time.Time, later bool) bool {
 	if later {
 		return now.Before(w.at.Add(restLag))
@@ -65,9 +65,9 @@ func (w *announced) hold(now time.Time, later bool) bool {
 	return !ended || now.Before(end.Add(restLag))
 }
 
-// The method with returns the changes after the change c. If c is RESOLVED and its status is known or absent, c is appended to the
-// last earlier changes, up to maxAnnounced in all. If c is of another kind and its status is known, c replaces the earlier changes.
-// Otherwise, c is ignored.
+// The method with returns the streamed changes of a market, including the new change c. The earlier changes are in w, which may be
+// nil. If c is RESOLVED and its status is known or absent, c is appended to the last earlier changes, up to maxAnnounced in all. If
+// c is of another kind and its status is known, c replaces the earlier changes. Otherwise, the result is w.
 func (w *announced) with(c *market.MarketChange, at time.Time, s *market.Session) *announced {
 	var said []market.MarketChange
 	switch resolved := c != nil && c.Kind == "RESOLVED"; {
@@ -115,7 +115,7 @@ func step(s market.Status) int {
 }
 
 // markChanged records a streamed change of a key. c is nil if the stream sent no values. The next reader fetches the key again.
-// Until a fetch succeeds, values of earlier calls are served only if the venue fails.
+// Until a fetch succeeds, values of calls that started before the change are served only if the venue fails.
 func (s *store[K, T]) markChanged(slot K, session *market.Session, c *market.MarketChange) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -156,8 +156,8 @@ func (s *store[K, T]) markMissed(slot K) {
 // storeUnsettled handles a response that may be older than the last streamed change of its key. That is so if the call started
 // before the change, if an HTTP cache may have stored the response before the change, or if the response contradicts the stream.
 // storeUnsettled applies the streamed changes to the value and stores the result as an outdated entry, so that the key is fetched
-// again. It stores no absence, and the response to a call from before the change replaces no entry. For any other response, ok is
-// false and nothing is stored. The caller holds the lock.
+// again. It stores no absence, and the response to a call from before the change replaces no entry. If none of the three conditions
+// holds, ok is false and nothing is stored. The calling function holds the lock.
 func (s *store[K, T]) storeUnsettled(slot K, e *entry[T], from origin) (read market.Read[*T], ok bool) {
 	if s.changed == nil {
 		return read, false

@@ -72,7 +72,7 @@ func (s *clockLRU[K, T]) put(key K, e *entry[T]) (evicted int) {
 }
 
 // evict removes the least recently used entries until an entry of the given size fits. It returns the number of removed
-// entries. The caller holds the lock.
+// entries. The calling function holds the lock.
 func (s *clockLRU[K, T]) evict(bytes int) (n int) {
 	for left := min(maxSecondChances, s.lru.Len()); s.lru.Len() == s.size || s.bytes+bytes > s.maxBytes; n++ {
 		key, e, _ := s.lru.GetOldest()
@@ -86,7 +86,7 @@ func (s *clockLRU[K, T]) evict(bytes int) (n int) {
 	return n
 }
 
-// take removes an entry. The caller holds the lock.
+// take removes an entry and invalidates its handle. The calling function holds the lock.
 func (s *clockLRU[K, T]) take(key K, e *entry[T]) {
 	s.lru.Remove(key)
 	s.bytes -= e.bytes

@@ -26,8 +26,8 @@ type Admission interface {
 // reserves a call. The batch starts when the reservation is admitted and fewer than cap(slots) calls are in flight. Until the batch
 // starts, further keys join it. A batch never waits for more keys, so batching adds no latency.
 //
-// A call does not depend on the context of any one caller. The coalescer counts the callers that wait for each key. A call whose
-// keys have all lost their waiters is cancelled. If it has not started, its reservation is released.
+// A call does not depend on the context of any one caller. The coalescer counts the callers that wait for each key. It cancels a
+// call when no caller waits for any of its keys. If the call has not started, the coalescer releases the reservation.
 type coalescer[K comparable, T any] struct {
 	fetch func(ctx context.Context, keys []K) ([]market.Result[*T], error)
 	cost  func(keys, bytes int) int
@@ -48,7 +48,7 @@ type coalescer[K comparable, T any] struct {
 	batch       int
 	priority    reqctx.Priority
 	endpoint    reqctx.Endpoint
-	// observer is called for each ended batch; it may be nil.
+	// observer is called for each ended batch that made HTTP calls; it may be nil.
 	observer func(b reqctx.Batch, waited []*reqctx.Log)
 	counters *counters
 	tasks    *tasks
@@ -65,8 +65,8 @@ type coalescer[K comparable, T any] struct {
 	flights map[K]*flight[K, T]
 	// queue contains the batches that have not started, oldest first.
 	queue []*batch[K, T]
-	// round is the number of the latest call of the method do. Batches store the number, so that one call with several keys raises the
-	// priority and the deadline of a batch only once.
+	// round is the number of the latest call of the method do. Batches store the number, so that one call of do with several keys
+	// raises the priority and the deadline of a batch only once.
 	round uint64
 	// pace estimates the duration of a call.
 	pace pace
@@ -177,7 +177,7 @@ func (c *coalescer[K, T]) join(ctx context.Context, keys []K, refresh bool, log 
 	return joined
 }
 
-// logBatches adds the batches of the joined flights to the operation's log.
+// logBatches adds the batches of the flights in joined to the log j of an operation.
 func (c *coalescer[K, T]) logBatches(j *reqctx.Log, joined []*flight[K, T]) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -192,14 +192,14 @@ func (c *coalescer[K, T]) logBatches(j *reqctx.Log, joined []*flight[K, T]) {
 	}
 	j.CountReads(c.kind, reqctx.CacheCounts{Shared: shared})
 	for b, own := range told {
-		if len(b.flights) > 0 { // a batch that lost all its keys was never sent
+		if len(b.flights) > 0 { // a batch without keys was never sent
 			j.NoteBatch(c.describe(b, own))
 		}
 	}
 }
 
 // describe returns the description of b for the log of an operation. The parameter own is the number of keys of b for which the
-// operation waited. The caller holds the lock.
+// operation waited. The calling function holds the lock.
 func (c *coalescer[K, T]) describe(b *batch[K, T], own int) reqctx.Batch {
 	d := reqctx.Batch{
 		Serial: b.serial, Kind: c.kind, Priority: b.request.Priority, Keys: len(b.flights), Own: own,
@@ -213,7 +213,7 @@ func (c *coalescer[K, T]) describe(b *batch[K, T], own int) reqctx.Batch {
 
 // known writes the values of cached keys to out and reports which keys are cached. It skips keys that have a flight. If fresh is
 // true, no key counts as cached. The result share is the greatest number of keys that one new batch may get: it spreads the missing
-// keys evenly over the fewest possible calls. The caller holds the lock.
+// keys evenly over the fewest possible calls. The calling function holds the lock.
 func (c *coalescer[K, T]) known(keys []K, out []market.Result[market.Read[*T]], fresh bool) (known []bool, share int) {
 	known = make([]bool, len(keys))
 	missing, bytes := 0, 0
@@ -242,7 +242,7 @@ func (c *coalescer[K, T]) calls(keys, bytes int) int {
 }
 
 // refuseLate fails the keys whose call will be admitted too late for the deadline of req. Other callers can continue to wait for
-// these keys. The caller holds the lock.
+// these keys. The calling function holds the lock.
 func (c *coalescer[K, T]) refuseLate(joined []*flight[K, T], req reqctx.CallRequest, out []market.Result[market.Read[*T]]) {
 	if req.Deadline.IsZero() || len(c.queue) == 0 {
 		return
@@ -276,9 +276,9 @@ func waitError(ctx context.Context) error {
 	return fmt.Errorf("waiting for the venue: %w", cause)
 }
 
-// abandon removes a caller that gives up from its flights and returns the results so far. A key without a result fails with err. If
-// the caller has timed out after waiting mostly for the rate limit, the key fails with RATE_LIMITED instead. The parameter came is
-// the time at which the caller began to wait.
+// abandon ends the wait of a caller: it removes the caller from the flights in joined, and returns the results so far. A key
+// without a result fails with err. If the caller has timed out after waiting mostly for the rate limit, the key fails with
+// RATE_LIMITED instead. The parameter came is the time at which the caller began to wait.
 func (c *coalescer[K, T]) abandon(err error, came time.Time, joined []*flight[K, T], out []market.Result[market.Read[*T]]) []market.Result[market.Read[*T]] {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -18,7 +18,7 @@ func (c *counters) count(r reqctx.CacheCounts) {
 	}
 }
 
-// counters count keys by result.
+// counters are the counters of Stats.
 type counters struct {
 	hits, stale, misses, notFound, coalesced, calls, keys, late, evictions atomic.Uint64
 	shared                                                                 sharedCounters

@@ -34,16 +34,16 @@ type entry[T any] struct {
 	refreshAt atomic.Int64
 	// failure is the market.StaleCause of the last failed refresh, or 0.
 	failure atomic.Uint32
-	// outdated reports that the value has changed at the venue. Such an entry is served only if the venue fails, or until
-	// answersUntil.
+	// outdated reports that the value has changed, or may have changed, at the venue. Such an entry is served only if the venue fails,
+	// or until answersUntil.
 	outdated bool
 	// Until answersUntil, the venue's HTTP cache would return the same old value again. The zero time means that a new call may return
 	// a newer value at once.
 	answersUntil time.Time
 	// bytes is the size of the entry with its key.
 	bytes int
-	// holdsUntil is set if the entry has a streamed value because the last REST value was older. Until this time, older REST values
-	// do not replace the streamed value.
+	// holdsUntil is set if session is nil, but the entry has a streamed value because the last REST value was older. Until holdsUntil,
+	// older REST values do not replace the streamed value.
 	holdsUntil time.Time
 }
 

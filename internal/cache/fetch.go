@@ -66,8 +66,8 @@ func (c *coalescer[K, T]) finish(b *batch[K, T], results []market.Result[market.
 	return c.describe(b, 0)
 }
 
-// recordPace adds the total duration of a batch's HTTP calls to the estimate. It ignores a cancelled batch. The caller holds the
-// lock.
+// recordPace adds the total duration of a batch's HTTP calls to c.pace. It ignores a cancelled batch. The calling function holds
+// the lock.
 func (c *coalescer[K, T]) recordPace(b *batch[K, T]) {
 	if b.ctx.Err() != nil || len(b.calls) == 0 {
 		return
@@ -91,8 +91,8 @@ func (b *batch[K, T]) logs() (all []*reqctx.Log) {
 	return all
 }
 
-// start removes a batch from the queue. If the parameter leaves is true, the batch is about to be sent, and start moves keys from
-// the other queued batches with the same scope into b, as many as fit.
+// start removes a batch from the queue. If the parameter leaves is true, the batch is about to be sent. start then moves as many
+// keys as fit from the other queued batches with the same scope into b.
 func (c *coalescer[K, T]) start(b *batch[K, T], leaves bool, admitted time.Time) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -204,7 +204,7 @@ func (c *coalescer[K, T]) call(ctx context.Context, b *batch[K, T], keys []K, in
 
 // origin says when a response was requested and received, and how old its data was.
 type origin struct {
-	// left is the time at which the call started, and changes is the number of the last streamed change at that time.
+	// left is the time at which the batch started, and changes is the number of the last streamed change at that time.
 	changes uint64
 	left    time.Time
 	age     market.Age
@@ -219,7 +219,7 @@ func (o *origin) before(now, at time.Time) bool {
 	return o.age.Least > 0 && now.Add(-o.age.Least).Before(at)
 }
 
-// origin returns the origin of a batch's responses. Its age covers only the successful calls so far.
+// origin returns the origin of a batch's responses. The age of the origin covers only the HTTP calls that have succeeded so far.
 func (c *coalescer[K, T]) origin(b *batch[K, T]) origin {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -10,8 +10,8 @@ import (
 	"oddsgraph/internal/market/reqctx"
 )
 
-// flusher removes entries of one kind of data. flush removes the entries of a key, or all entries if key is empty, and returns
-// their number.
+// flusher removes entries of one kind of data. flush removes the entries of the parameter key, or all entries if key is empty, and
+// returns their number.
 type flusher struct {
 	kind string
 	// keyed reports whether flush can remove the entries of one key.

@@ -14,7 +14,7 @@ import (
 type builder struct {
 	cfg   Config
 	venue Venue
-	// notFound is the time for which an absence is cached. For user data it is at most cfg.User.Fresh.
+	// notFound is the time for which an absence is cached. For user data, notFound is at most cfg.User.Fresh.
 	notFound time.Duration
 	tasks    *tasks
 	scope    *scope
@@ -193,8 +193,8 @@ func (c *Cache) learn(markets ...*market.Market) {
 	}
 }
 
-// buildUsers builds the stores of user data. The keys contain an HMAC of the caller's credentials, so callers with different
-// credentials never share an entry. If Config.PublicAccounts is set, all callers share the entries.
+// buildUsers builds the stores of user data. If Config.PublicAccounts is set, all callers share the entries. Otherwise callers with
+// different credentials never share an entry, because the keys contain an HMAC of the caller's credentials.
 func (c *Cache) buildUsers(b *builder) {
 	v, cfg := c.venue, b.cfg
 	b.notFound = min(cfg.NotFound, cfg.User.Fresh)

@@ -48,8 +48,8 @@ func (c *Cache) StreamSpread(s *market.Session, sp *market.Spread, m market.Meta
 	c.spreads.stream(sp.TokenID, sp, s, m)
 }
 
-// StreamBook stores a streamed book; see StreamPrice. Reads of all smaller depths get this book, so that all values of one response
-// come from the same book.
+// StreamBook stores a streamed book; see StreamPrice. Reads of every depth that the book covers get this book, so that all values
+// of one response come from the same book.
 func (c *Cache) StreamBook(s *market.Session, b *market.Book, m market.Meta) {
 	c.books.stream(queries.Book{TokenID: b.TokenID}, b, s, m)
 }

@@ -156,7 +156,8 @@ func (s *store[K, T]) findSlots(keys []K, found []*entry[T]) {
 	}
 }
 
-// get returns the entry whose value contains the data for a key, or nil. The entry may be of any age.
+// get returns the entry whose value contains the data for a key. If there is no such entry, it returns the absence of the key, or
+// nil. The entry may be of any age.
 func (s *store[K, T]) get(key K) *entry[T] {
 	key, slot := s.places(key)
 	if e := s.entries.get(slot); e != nil && s.answers(e, key) {

@@ -27,8 +27,8 @@ func newNameIndex(size, room int) *nameIndex {
 	return n
 }
 
-// weighName returns the size of a name and its id in bytes. The names of a market share the memory of its id. The size of each name
-// includes the id, because any name may be the last one that keeps the id in memory.
+// weighName returns the size of a name and its id in bytes. The names of a market share the memory of the market's id. The size of
+// each name includes the id, because any name may be the last one that keeps the id in memory.
 func weighName(name, id market.MarketRef) int {
 	return 4*int(unsafe.Sizeof(name)) + 64 + slot + header + texts(name.Value, id.Value)
 }

@@ -18,5 +18,5 @@ func (p *pace) add(took time.Duration) {
 	p.mean += (took - p.mean) / 8
 }
 
-// max returns a duration that nearly no call exceeds, or 0 if no duration has been added.
+// max returns a duration that hardly any call exceeds, or 0 if no duration has been added.
 func (p *pace) max() time.Duration { return p.mean + 4*p.deviation }

@@ -21,16 +21,16 @@ type Second interface {
 	Get(ctx context.Context, kind string, keys []string, found Found)
 	// Like Get, Claim calls the function found for each key that has a record. It tries to claim each of the other keys. Only the
 	// process that has claimed a key fetches this key. The result ours reports for each key whether this process has claimed the
-	// key and must fetch it. If a key has neither a record nor a true value in ours, an earlier claim of the key has not ended. A
-	// claim lasts at most for the duration hold. If the second cache does not answer, this process gets all claims.
+	// key and must fetch it. A key without a record for which ours is false has an earlier claim that has not ended. A claim lasts
+	// at most for the duration hold. If the second cache does not answer, this process gets all claims.
 	Claim(ctx context.Context, kind string, keys []string, hold time.Duration, found Found) (ours []bool)
-	// Put ends this process's claims of the records' keys, and stores each record whose Keep is not 0. asked and came are the times of
-	// the call to the venue and of the venue's response. Put does not wait.
+	// Put ends this process's claims of the keys of the records, and stores each record whose Keep is not 0. The parameters asked and
+	// came are the times of the call to the venue and of the venue's response. Put does not wait.
 	Put(kind string, records []Record, asked, came time.Time)
 	// Drop removes the record of a key. After Drop, Put rejects records of calls that started earlier. Drop does not wait.
 	Drop(kind, key string)
-	// Flush removes the records of all keys of a kind, whatever the parameter key is. It also tells the other processes to flush
-	// the entries of key from their own caches, or all entries of the kind if key is empty. Flush does not wait.
+	// Flush removes the records of all keys of a kind, whatever the parameter key is. It also tells the other processes to call
+	// FlushLocal with the kind and the key. Flush does not wait.
 	Flush(kind, key string)
 }
 
@@ -116,8 +116,8 @@ func (s *second[K, T]) found(keys []K, indexes []int, out []market.Result[market
 	}
 }
 
-// lookup writes the values of keys that are in the second cache to out. It returns the indexes of these keys. It skips keys with a
-// fresh entry in this process.
+// lookup writes the values that the second cache has for keys to out. It returns the set of the indexes of these keys. It skips
+// keys with a fresh entry in this process.
 func (s *second[K, T]) lookup(ctx context.Context, keys []K, out []market.Result[market.Read[*T]]) map[int]bool {
 	answered := map[int]bool{}
 	missing := make([]int, 0, len(keys))
@@ -138,8 +138,8 @@ func (s *second[K, T]) lookup(ctx context.Context, keys []K, out []market.Result
 	return answered
 }
 
-// claim writes the values of keys that are in the second cache to out. For the other keys it returns two lists of indexes. ours
-// contains the keys that this process must fetch, and theirs contains the keys that are claimed elsewhere.
+// claim writes the values that the second cache has for keys to out. For the other keys, claim returns two lists of indexes. ours
+// contains the keys that this process must fetch, and theirs contains the keys that other processes have claimed.
 func (s *second[K, T]) claim(ctx context.Context, keys []K, hold time.Duration, out []market.Result[market.Read[*T]]) (ours, theirs []int) {
 	answered, claimed, all := map[int]bool{}, map[int]bool{}, make([]int, len(keys))
 	for i := range all {
@@ -167,9 +167,9 @@ func (s *second[K, T]) claim(ctx context.Context, keys []K, hold time.Duration, 
 	return ours, theirs
 }
 
-// The slice theirs contains the indexes of keys that other processes fetch. await waits until these processes have stored the
-// values in the second cache, and writes the values to out. It gives up when ctx ends or when the parameter until is reached. It
-// returns the indexes of the keys that have no value by then.
+// await waits until other processes have stored the values of some keys in the second cache, and writes these values to out. The
+// parameter theirs contains the indexes of the keys. await gives up when ctx ends or at the time in the parameter until. It returns
+// the indexes of the keys that have no value by then. It overwrites theirs.
 func (s *second[K, T]) await(ctx context.Context, keys []K, theirs []int, until time.Time, out []market.Result[market.Read[*T]]) (overdue []int) {
 	defer func() { s.store.counters.shared.overdue.Add(uint64(len(overdue))) }()
 	for len(theirs) > 0 {
@@ -198,8 +198,8 @@ func (s *second[K, T]) await(ctx context.Context, keys []K, theirs []int, until 
 	return theirs
 }
 
-// put stores results, which belong to the keys at the indexes in selected, in the second cache. It ends the claims of all these
-// keys. It does not store failures, partial values, or values that may be older than a change of the key.
+// put stores results in the second cache. The result at index n belongs to the key at index selected[n]. put ends the claims of all
+// these keys. It does not store failures, partial values, or values that may be older than a change of the key.
 func (s *second[K, T]) put(keys []K, selected []int, results []market.Result[*T], reads []market.Result[market.Read[*T]], from origin) {
 	var records []Record
 	for n, i := range selected {
@@ -218,7 +218,8 @@ func (s *second[K, T]) put(keys []K, selected []int, results []market.Result[*T]
 	}
 }
 
-// encode returns the encoded value and its lifetime in the second cache. The encoded form of an absence is empty.
+// encode returns the encoded value and its lifetime in the second cache. The encoded form of an absence is empty. If the value must
+// not be stored, the lifetime is 0.
 func (s *second[K, T]) encode(value *T, age market.Age) ([]byte, time.Duration) {
 	if value == nil {
 		return nil, s.store.notFound
@@ -247,8 +248,9 @@ func complete(value any) bool {
 	return true
 }
 
-// acceptSecond stores a record of the second cache as an entry. ok is false if the record is not fresh or cannot be decoded. ok is
-// also false if the present entry is live or not older than the record, or if the record may be older than a known change.
+// acceptSecond stores a record of the second cache as an entry. ok is false if the value of the record is not fresh or cannot be
+// decoded. ok is also false if the present entry is live or not older than the record, or if the record may be older than a known
+// change.
 func (s *store[K, T]) acceptSecond(key K, text []byte, asked, came time.Time) (read market.Read[*T], ok bool) {
 	var v sharedValue[T]
 	if len(text) > 0 && (json.Unmarshal(text, &v) != nil || v.Value == nil) {
@@ -301,8 +303,8 @@ func (s *store[K, T]) fetchSecond(ctx context.Context, keys []K, refresh bool) [
 }
 
 // askShared returns the values of a batch's keys. It first takes the values that are in the second cache, and tries to claim the
-// other keys. It fetches the claimed keys from the venue. It waits for the values of the keys that other processes have claimed. If
-// some of these values do not arrive in time, askShared fetches their keys, too.
+// other keys. It fetches the keys that it has claimed from the venue. It then waits for the values of the keys that other processes
+// have claimed. If some of these values do not arrive in time, askShared fetches their keys, too.
 func (c *coalescer[K, T]) askShared(ctx context.Context, b *batch[K, T], keys []K) ([]market.Result[market.Read[*T]], error) {
 	reads := make([]market.Result[market.Read[*T]], len(keys))
 	hold := c.hold()
