@@ -8,6 +8,6 @@
 // A validated operation is compiled once to a Plan. The Plan computes the cost of the operation for any variables from one table
 // of weights.
 //
-// Every refusal is or wraps a market.Error, which names the limit or the mistake in the syntax. Rule returns the name of the
-// limit for metrics.
+// Every refusal is a market.Error or wraps one. The text names the limit or the mistake in the syntax. Rule returns the name of
+// the limit for metrics.
 package limits

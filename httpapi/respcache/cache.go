@@ -118,8 +118,8 @@ func (c *Cache) Stats() Stats {
 	}
 }
 
-// Forget removes all responses that were made for a client with these credentials. The responses of all executions that are running
-// now, whoever started them, will not be stored.
+// Forget removes all responses that were made for a client with these credentials. The responses of executions that are running
+// now will not be stored, not even those for other clients.
 func (c *Cache) Forget(credentials *market.Credentials) {
 	identity := c.Identity(credentials)
 	c.mu.Lock()
@@ -243,9 +243,8 @@ func (c *Cache) onEvict(r *Response) {
 // minSweep is the least number of new responses between two sweeps.
 const minSweep = 64
 
-// sweep removes responses that are no longer valid. It does nothing while the number of new responses since the last sweep is
-// less than minSweep, or less than half the number of responses in the cache. So the average cost of sweeping for each new
-// response is constant.
+// sweep removes responses that are no longer valid. It runs only after minSweep new responses, and only after half as many new
+// responses as the cache contains. So the average cost of sweeping for each new response is constant.
 func (c *Cache) sweep() {
 	c.mu.Lock()
 	if c.sinceSweep < minSweep || 2*c.sinceSweep < c.lru.Len() {

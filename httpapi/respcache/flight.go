@@ -47,9 +47,9 @@ type flight struct {
 // up. It ends when all waiting callers have given up. The last of these callers waits until run returns.
 //
 // A caller that joins a running execution gets the response of that execution if the response is still valid when run returns. A
-// valid response contains no value that has changed since the caller arrived. If the response is not valid, because of a change,
-// an error or stale values, all callers that joined after the start of run share a second execution. They use the response of the
-// second execution even if that response is not valid.
+// valid response contains no value that has changed since the caller arrived. A response is not valid after a change, an error or
+// a read of a stale value. In this case, all callers that joined after the start of run share a second execution. They use the
+// response of the second execution even if that response is not valid.
 //
 // If run ends early because of the deadline of the first caller, another caller gets the response of run in only two cases:
 //

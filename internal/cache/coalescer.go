@@ -52,7 +52,7 @@ type coalescer[K comparable, T any] struct {
 	observer func(b reqctx.Batch, waited []*reqctx.Log)
 	counters *counters
 	tasks    *tasks
-	// second is the second-level cache, which is read before each call; it may be nil.
+	// second is the second-level cache; it may be nil. It is read before each call, except for a batch whose field fresh is true.
 	second *second[K, T]
 	// waiting is the number of calls of the method do that have not returned.
 	waiting atomic.Int64
