@@ -153,12 +153,11 @@ func (s *store[K, T]) markMissed(slot K) {
 	}
 }
 
-// storeUnsettled handles a response that may be older than the last streamed change of its key. That is so under three conditions:
-// the call started before the change, an HTTP cache may have stored the response before the change, or the response contradicts the
-// stream.
+// storeUnsettled handles a response that may be older than the last streamed change of its key. That is so in three cases: the call
+// started before the change, an HTTP cache may have stored the response before the change, or the response contradicts the stream.
 // storeUnsettled applies the streamed changes to the value and stores the result as an outdated entry, so that the key is fetched
-// again. It stores no absence, and the response to a call from before the change replaces no entry. If none of the three conditions
-// holds, ok is false and nothing is stored. The calling function holds the lock.
+// again. It stores no absence, and the response to a call from before the change replaces no entry. In all other cases, ok is false
+// and nothing is stored. The calling function holds the lock.
 func (s *store[K, T]) storeUnsettled(slot K, e *entry[T], from origin) (read market.Read[*T], ok bool) {
 	if s.changed == nil {
 		return read, false
