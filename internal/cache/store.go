@@ -102,7 +102,7 @@ type store[K comparable, T any] struct {
 	mu sync.Mutex
 }
 
-// recordPolls reports the keys that have a value to the Watcher.
+// recordPolls reports to the Watcher which keys have a value. It does nothing if the read does not count as a poll.
 func (s *store[K, T]) recordPolls(ctx context.Context, keys []K, results []market.Result[market.Read[*T]]) {
 	if s.recordPoll == nil || !reqctx.CountsAsPoll(ctx) {
 		return
@@ -130,10 +130,10 @@ func existing[K comparable, T any](keys []K, results []market.Result[market.Read
 	return exist
 }
 
-// Fetch fetches keys from the venue and waits for the results until ctx ends. The results are in the order of keys. A key that
-// several callers request at the same time is fetched once. If the fetch of a key fails because of the venue or the rate limit,
-// Fetch returns the cached value until the end of its stale time. If the fetch fails because of the rate limit, Config.Stretch
-// replaces a shorter stale time.
+// Fetch fetches keys from the second cache or the venue, and waits for the results until ctx ends. The results are in the order of
+// the parameter keys. A key that several requests need at the same time is fetched once. If the fetch of a key fails because of the
+// venue or the rate limit, Fetch returns the cached value until the end of its stale time. If the rate limit is the cause,
+// Config.Stretch replaces a shorter stale time.
 func (s *store[K, T]) Fetch(ctx context.Context, keys []K) []market.Result[market.Read[*T]] {
 	if s.requestStream != nil && reqctx.CountsAsPoll(ctx) && s.left() < scarce {
 		s.requestStream(reqctx.CallerFrom(ctx), keys)
@@ -148,7 +148,7 @@ func (s *store[K, T]) Fetch(ctx context.Context, keys []K) []market.Result[marke
 	return out
 }
 
-// serveStale replaces an error of the venue by a cached value if the cache has one that may still be served.
+// serveStale replaces an error of the venue or of the rate limit by the cached value, if that value may still be served.
 func (s *store[K, T]) serveStale(key K, r *market.Result[market.Read[*T]]) {
 	var limited bool
 	switch market.CodeOf(r.Err) {
@@ -224,7 +224,7 @@ func (s *store[K, T]) fetchFirst(ctx context.Context, keys []K, refresh bool) []
 	return out
 }
 
-// Calls returns the number of calls that Fetch would need for keys now. It also counts keys that another caller is fetching.
+// Calls returns the number of calls that Fetch would need for keys now. It also counts keys that another request is fetching.
 func (s *store[K, T]) Calls(keys []K) (calls int) {
 	if len(s.routes) == 1 {
 		return s.routes[0].calls(len(keys), bytesOfAll(keys))

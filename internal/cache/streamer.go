@@ -8,9 +8,9 @@ import (
 
 // Streamer subscribes to tokens that are missing from the cache while the rate limit is scarce.
 type Streamer interface {
-	// AutoWatch subscribes to tokens whose price or book a caller is waiting for. All tokens exist at the venue; a token may occur
-	// repeatedly. If a streamed value arrives in the cache before the REST response, the caller gets the streamed value. AutoWatch
-	// must not wait. It is called concurrently.
+	// AutoWatch subscribes to tokens whose price, spread or book a request is waiting for. All tokens exist at the venue; a token may
+	// occur repeatedly. If a streamed value arrives in the cache before the REST response, the request gets the streamed value.
+	// AutoWatch must not wait. It is called concurrently.
 	AutoWatch(caller string, c messages.Channel, tokenIDs []string)
 }
 

@@ -134,7 +134,7 @@ func (c *Cache) Records() Source[queries.HistoryKey, queries.HistoryPage] {
 		}}}
 }
 
-// freshSource is a Source whose Lookup finds nothing for callers that need fresh data.
+// freshSource is a Source whose Lookup finds nothing for a request that needs fresh data.
 type freshSource[K comparable, T any] struct{ Source[K, T] }
 
 // Lookup implements Source.

@@ -59,7 +59,7 @@ var groups = kong.Groups{
 // parser is one run of Parse. It collects all invalid values, because kong would stop at the first invalid value.
 type parser struct {
 	out      io.Writer
-	names    []string          // names of the variables in the environment that begin with prefix, in order
+	names    []string          // names of the non-empty environment variables that begin with prefix, in order
 	values   map[string]string // values of the variables in names
 	file     *file             // nil until the file is read
 	origins  map[*kong.Value]string
@@ -163,8 +163,8 @@ func (p *parser) kong(g *grammar) (*kong.Kong, error) {
 	)
 }
 
-// resolve looks up a flag in the environment, then in the configuration file. It returns nil for the flag help. It also returns nil
-// if the command ignores the environment and the file.
+// resolve looks up a flag in the environment, then in the configuration file. It returns nil if neither sets the flag, if the flag
+// is help, or if the command ignores the environment and the file.
 func (p *parser) resolve(ctx *kong.Context, _ *kong.Path, flag *kong.Flag) (any, error) {
 	if !Command(ctx.Command()).configured() {
 		return nil, nil
@@ -254,7 +254,7 @@ func (p *parser) dropUnknownFlags(k *kong.Kong, args []string) []string {
 			continue
 		}
 		p.problems = append(p.problems, fmt.Errorf("%s is no flag%s", name, suggest("--", name[2:], known)))
-		// The next argument is the value of the unknown flag, unless it is a flag or a command.
+		// If the next argument is no flag and no command, it is the value of the unknown flag.
 		if next := i + 1; !hasValue && next < len(args) && !strings.HasPrefix(args[next], "-") && !isCommand(k, args[next]) {
 			i = next
 		}

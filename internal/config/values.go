@@ -18,8 +18,8 @@ import (
 	"github.com/alecthomas/kong"
 )
 
-// Bytes is a size in bytes. Its text is a number with or without a unit, such as 512, 64KiB, 8MiB or 1GiB. The units kB, MB and GB
-// are powers of 1000.
+// Bytes is a size in bytes. Its text is a number with or without a unit, such as 512, 64KiB, 8MiB or 1GiB. The units kB (or
+// KB), MB and GB are powers of 1000.
 type Bytes int64
 
 var units = []struct {

@@ -17,7 +17,7 @@ func (s Side) opposite() Side {
 	return Buy
 }
 
-// Level is a price in a book and the total size at it.
+// Level is a price in a book and the total size at this price.
 type Level struct {
 	Price Price
 	Size  Size
@@ -30,7 +30,7 @@ type Level struct {
 // crossed.
 type instrument struct {
 	tick  Price
-	ticks int // the price 1.00 in ticks; while the market trades, its price is from 1 to ticks-1
+	ticks int // the price 1.00 in ticks; while the market trades, the price is from 1 to ticks-1
 	reach int // maximum distance of a level from the best price of its side, in ticks
 	depth int // typical size of a level in whole shares
 
@@ -159,8 +159,8 @@ func (in *instrument) resize(r *rng, changes []levelChange) []levelChange {
 	return changes
 }
 
-// levelSize returns a random size for a level at a distance in ticks from the best one. Sizes grow over the first levels and shrink
-// far from the best one. Some levels are empty.
+// levelSize returns a random size for a level. distance is the number of ticks from the best level of the side. Sizes grow over the
+// first levels and shrink far from the best level. Some levels are empty, but never the best level.
 func (in *instrument) levelSize(distance int, r *rng) Size {
 	if distance > 0 && r.oneIn(14) {
 		return 0
@@ -179,7 +179,7 @@ func (in *instrument) set(i int, size Size, changes []levelChange) []levelChange
 	return in.replace(i, size, i <= in.bid, i >= in.ask, changes)
 }
 
-// replace sets the size at tick i of a book whose best prices have moved. wasBid and wasAsk tell the side of tick i before the
+// replace sets the size at tick i of a book whose best prices may have moved. wasBid and wasAsk tell the side of tick i before the
 // move. A level that changes sides gives two changes: one removes it from the old side, and one adds it to the new side.
 func (in *instrument) replace(i int, size Size, wasBid, wasAsk bool, changes []levelChange) []levelChange {
 	old := Size(in.sizes[i])

@@ -65,8 +65,8 @@ func (c *call) mentions(tokenID string) bool {
 	return false
 }
 
-// exactlyOne returns the name of the parameter that the request has. It returns an error if the request has none or several of the
-// parameters called names. An empty parameter counts as missing.
+// exactlyOne returns which of the named parameters the request has. It returns an error if the request has none or several of them.
+// An empty parameter counts as missing.
 func (c *call) exactlyOne(names ...string) (string, *apiError) {
 	found := ""
 	for _, name := range names {

@@ -58,7 +58,7 @@ func (s *stats) count(endpoint, keys int) {
 
 func (s *stats) answered(status int) { s.statuses[status].Add(1) }
 
-// Stats returns the counts. Its maps omit paths without requests.
+// Stats returns the counts. The maps omit paths without requests and statuses without responses.
 func (v *Venue) Stats() Stats {
 	s := Stats{Requests: map[string]int64{}, Keys: map[string]int64{}, Statuses: map[string]int64{}}
 	for i := range endpoints {
@@ -90,7 +90,7 @@ func (v *Venue) Reset() {
 	v.stream.counts.reset()
 }
 
-// crossOrigin rejects requests from web pages of other origins.
+// crossOrigin rejects POST requests from web pages of other origins.
 var crossOrigin = http.NewCrossOriginProtection()
 
 // serveControl answers a request to a control endpoint.

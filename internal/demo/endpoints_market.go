@@ -10,7 +10,7 @@ const (
 	maxDetails   = 50  // maximum of ids or tokenIds in a request for market-details
 	defaultDepth = 20
 	maxDepth     = 200
-	historyDays  = 7 // default length of a history
+	historyDays  = 7 // default number of days in a history
 	maxDays      = 366
 )
 

@@ -224,7 +224,7 @@ func (w *wallet) appendTransaction(b []byte, i int) []byte {
 	return append(b, `"}`...)
 }
 
-// recordQuery selects records of a wallet's history. from and to are inclusive.
+// recordQuery selects records of a wallet's history. The bounds from and to are inclusive.
 type recordQuery struct {
 	from, to      millis
 	limit, offset int
@@ -259,7 +259,7 @@ func (c *call) recordQuery(kinds []kind) (q recordQuery, err *apiError) {
 	return q, nil
 }
 
-// matches reports whether the query selects the record at index i, before limit and offset.
+// matches reports whether the query selects the record at index i. It ignores limit and offset.
 func (q *recordQuery) matches(w *wallet, i int) bool {
 	r := &w.records[i]
 	return (!q.hasCursor || w.dropped+uint64(i) < q.before) && (!q.hasTo || r.at <= q.to) && r.at >= q.from &&

@@ -34,7 +34,7 @@ func (v *Venue) Run(ctx context.Context) error {
 }
 
 // Step moves the market once. About one in sixty of the open books gets a new price or new sizes. Some books, demo accounts and
-// other subscribed wallets trade. A step moves each book and each price at most once, so Run moves none of them more than ten times
+// other wallets with subscribers trade. A step moves each book and each price at most once, so Run moves none of them more than ten times
 // a second. A step may also change a market, see [Config.MarketEvery]. The changes depend on the seed, the number of previous steps
 // and the clock.
 func (v *Venue) Step() {
@@ -165,8 +165,8 @@ func (v *Venue) SetPrice(tokenID string, price Price) error {
 	})
 }
 
-// Trade buys or sells for a demo account in one fill at the best price, even if the level is smaller. Selling all shares closes the
-// position.
+// Trade buys or sells for a demo account in one fill at the best price, even if the level at this price is smaller. Selling all
+// shares closes the position.
 func (v *Venue) Trade(address, tokenID string, side Side, size Size) error {
 	t := v.listing.tokenByID[tokenID]
 	if t == nil {
@@ -280,7 +280,7 @@ func (v *Venue) tradeAccounts(now millis) {
 	}
 }
 
-// tradeGuests lets wallets that are no demo accounts trade while they have subscribers. Such wallets trade less often than the demo
+// tradeGuests lets wallets that belong to no demo account trade while they have subscribers. Such wallets trade less often than the demo
 // accounts.
 func (v *Venue) tradeGuests(now millis) {
 	r := &v.dice.guests
@@ -383,7 +383,7 @@ func (w *wallet) requote(now millis, r *rng) {
 	}
 }
 
-// takeLiquidity trades a tenth of a position's usual size, or one share, at the market price. It buys if the position is smaller
+// takeLiquidity trades a tenth of a position's usual size, but at least one share, at the market price. It buys if the position is smaller
 // than usual, or else sells. It does nothing if the market does not trade, the cash is too low or the sale would close the
 // position.
 func (v *Venue) takeLiquidity(w *wallet, p *position, now millis) {

@@ -6,10 +6,11 @@ import (
 	"sync/atomic"
 )
 
+// faultList contains the active faults. It is safe for concurrent use.
 type faultList struct {
-	// The field any is true if there are rules for responses. The field streaming is true if there are rules for frames. While any
-	// is false, the code that answers a request does not lock mu. While streaming is false, the code that sends a frame does not
-	// lock mu.
+	// The field any is true if there are rules for responses. While this field is false, the code that answers a request does not
+	// lock mu. The field streaming is true if there are rules for frames. While this field is false, the code that sends a frame
+	// does not lock mu.
 	any, streaming atomic.Bool
 
 	mu    sync.Mutex

@@ -13,7 +13,7 @@ import (
 	"time"
 )
 
-// needsAnswer reports whether the fault spoils the true answer instead of replacing it.
+// needsAnswer reports whether the fault spoils or delays the true answer instead of replacing it.
 func (f *Fault) needsAnswer() bool {
 	switch f.Kind {
 	case FaultTruncated, FaultWrongTypes, FaultMissingFields, FaultUnknownFields, FaultText, FaultNested, FaultHalfBroken, FaultDelay,
