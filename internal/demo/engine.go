@@ -34,9 +34,9 @@ func (v *Venue) Run(ctx context.Context) error {
 }
 
 // Step moves the market once. About one in sixty of the open books gets a new price or new sizes. Some books, demo accounts and
-// other wallets with subscribers trade. A step moves each book and each price at most once, so Run moves none of them more than ten times
-// a second. A step may also change a market, see [Config.MarketEvery]. The changes depend on the seed, the number of previous steps
-// and the clock.
+// other wallets with subscribers trade. A step moves each book and each price at most once, so Run moves none of them more than ten
+// times a second. A step may also change a market, see [Config.MarketEvery]. The changes depend on the seed, the number of previous
+// steps and the clock.
 func (v *Venue) Step() {
 	_ = v.change(func(now millis) error {
 		v.steps++
@@ -280,8 +280,8 @@ func (v *Venue) tradeAccounts(now millis) {
 	}
 }
 
-// tradeGuests lets wallets that belong to no demo account trade while they have subscribers. Such wallets trade less often than the demo
-// accounts.
+// tradeGuests lets wallets that belong to no demo account trade while they have subscribers. Such wallets trade less often than the
+// demo accounts.
 func (v *Venue) tradeGuests(now millis) {
 	r := &v.dice.guests
 	for _, t := range v.stream.users {
@@ -383,8 +383,8 @@ func (w *wallet) requote(now millis, r *rng) {
 	}
 }
 
-// takeLiquidity trades a tenth of a position's usual size, but at least one share, at the market price. It buys if the position is smaller
-// than usual, or else sells. It does nothing if the market does not trade, the cash is too low or the sale would close the
+// takeLiquidity trades a tenth of a position's usual size, but at least one share, at the market price. It buys if the position is
+// smaller than usual, or else sells. It does nothing if the market does not trade, the cash is too low or the sale would close the
 // position.
 func (v *Venue) takeLiquidity(w *wallet, p *position, now millis) {
 	size := max(p.usual/10, share)

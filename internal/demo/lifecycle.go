@@ -170,10 +170,10 @@ func (v *Venue) closeBooks(m *market, settled bool, now millis) {
 	v.derived.each(func(w *wallet) { w.cancelOrders(now, here) })
 }
 
-// cancelOrders cancels the orders for which the function which returns true.
-func (w *wallet) cancelOrders(now millis, which func(*order) bool) {
+// cancelOrders cancels the orders for which match returns true.
+func (w *wallet) cancelOrders(now millis, match func(*order) bool) {
 	for k := 0; k < len(w.orders); {
-		if !which(w.orders[k]) {
+		if !match(w.orders[k]) {
 			k++
 			continue
 		}
@@ -197,8 +197,8 @@ const (
 	settledParts = 10 // at most a tenth resolves in all
 )
 
-// live sometimes opens, closes, resolves or rewords a market, or changes its tick size. It limits the number of closed and resolved
-// markets, and does not change the markets of the smallest demo account.
+// live sometimes opens, closes, resolves or rewords a market, or changes its tick size. It limits the numbers of closed markets,
+// of resolved markets and of markets with a finer tick size. It does not change the markets of the smallest demo account.
 func (v *Venue) live(now millis) {
 	r := &v.dice.life
 	if v.config.MarketEvery <= 0 || !r.oneIn(max(int(v.config.MarketEvery/pace), 1)) {

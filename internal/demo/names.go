@@ -271,7 +271,7 @@ func withArticle(noun string) string {
 	return "a " + noun
 }
 
-// thousands writes n with commas.
+// thousands returns n with a comma before each group of three digits.
 func thousands(n int) string {
 	s := strconv.Itoa(n)
 	for i := len(s) - 3; i > 0; i -= 3 {

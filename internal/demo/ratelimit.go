@@ -58,8 +58,8 @@ func (l *limiter) forget(now millis) {
 	}
 }
 
-// limit counts a request for its client. The client is the API key of valid credentials, or the IP address if there are none. limit
-// reports whether the request is within the limit. If it is not, limit writes an error answer into the parameter a.
+// limit counts a request for its client. For a user endpoint with valid credentials the client is the API key, or else the IP
+// address. limit reports whether the request is within the limit. If it is not, limit writes an error answer into the parameter a.
 // X-RateLimit-Reset is the Unix time in seconds at which the oldest request leaves the window.
 func (v *Venue) limit(c *call, a *answer) bool {
 	l, client := &v.limits.public, ""

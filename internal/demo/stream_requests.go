@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// The codes of error frames. codeUnavailable is also the code of a refused HTTP request for a stream.
+// The codes of error frames. Only codeUnavailable is in no frame: it is the code of a refused HTTP request for a stream.
 const (
 	codeUnavailable     = "UNAVAILABLE"
 	codeBadRequest      = "BAD_REQUEST"
@@ -219,7 +219,8 @@ func (c *streamConn) userRequest(r *request) {
 }
 
 // act runs a request for known identifiers. It queues, in this order, the answer to a subscribe or unsubscribe request, errors,
-// and the snapshots that the request causes. The function others queues the errors for the request's unknown identifiers.
+// and the snapshots that the request causes. A resync of an identifier without a subscription causes an error instead of a
+// snapshot. The function others queues the errors for the request's unknown identifiers.
 func (c *streamConn) act(r *request, ch channel, ids []string, depth int, others func()) {
 	switch r.Type {
 	case "subscribe":

@@ -11,13 +11,13 @@ type StreamStats struct {
 	Connections int64 `json:"connections"`
 	// Opened counts the connections that were opened.
 	Opened int64 `json:"opened"`
-	// Topics counts the topics with subscribers by channel.
+	// Topics counts, by channel, the topics with subscribers.
 	Topics map[string]int64 `json:"topics"`
-	// Subscriptions counts the pairs of a connection and a topic by channel.
+	// Subscriptions counts, by channel, the pairs of a connection and a topic.
 	Subscriptions map[string]int64 `json:"subscriptions"`
-	// Subscribes counts the identifiers of subscribe requests by channel, including repeated subscribes.
+	// Subscribes counts, by channel, the identifiers that were subscribed, including repeated subscribes.
 	Subscribes map[string]int64 `json:"subscribes"`
-	// Resyncs counts the identifiers of resync requests by channel.
+	// Resyncs counts, by channel, the subscribed identifiers in resync requests.
 	Resyncs map[string]int64 `json:"resyncs"`
 	// Frames counts the frames sent, by type.
 	Frames map[string]int64 `json:"frames"`

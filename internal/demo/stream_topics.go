@@ -248,7 +248,7 @@ func (v *Venue) publishBook(t *token) {
 	}
 }
 
-// cut appends the best bids and asks of the token's book to bids and asks. It appends at most depth levels of each side.
+// cut appends the best bids and asks of the token's book to the empty lists bids and asks: at most depth levels of each side.
 func (t *token) cut(depth int, bids, asks []Level) (b, a []Level) {
 	bids, asks = slices.Grow(bids, 1), slices.Grow(asks, 1)
 	t.eachBid(func(l Level) bool { bids = append(bids, l); return len(bids) < depth })

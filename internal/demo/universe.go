@@ -122,8 +122,8 @@ var eventStatuses = []string{
 	statusOpen, statusOpen, statusOpen, statusOpen, statusOpen,
 }
 
-// newUniverse makes a universe; count is the number of its markets. Names and identifiers depend on the seed. Dates depend on the
-// seed and the time now.
+// newUniverse makes a universe; count is the number of its markets. Identifiers depend only on the seed. Dates, and the texts and
+// slugs that contain dates, also depend on the parameter now.
 func newUniverse(seed uint64, count int, now millis) *universe {
 	u := &universe{
 		tokenByID:  make(map[string]*token, count*5/2),

@@ -35,8 +35,8 @@ type Config struct {
 	Clock Clock
 	// Latency is the delay of each REST answer. The delay ends early if the request's context ends.
 	Latency time.Duration
-	// PublicPerMinute limits the requests that each client address sends without valid credentials. KeyPerMinute limits the
-	// requests of each API key. The limits apply to any 60 seconds of the Clock. 0 means no limit.
+	// KeyPerMinute limits the requests of each API key to user endpoints. PublicPerMinute limits all other requests of each client
+	// address. The limits apply to any 60 seconds of the Clock. 0 means no limit.
 	PublicPerMinute, KeyPerMinute int
 	// Gzip compresses answers above 1 KB for clients that accept gzip.
 	Gzip bool

@@ -133,7 +133,7 @@ func (b *walletBuilder) record(at millis, t *token, sell bool, price Price, size
 	return records[0].amount
 }
 
-// open adds a position that results from a random number of trades, from 1 to the argument trades.
+// open adds a position that results from a random number of trades, from 1 to the parameter trades.
 func (b *walletBuilder) open(t *token, trades int) {
 	p := &position{number: b.w.number(), token: t}
 	for i, at := range b.times(t, b.r.between(1, trades)) {
@@ -147,7 +147,8 @@ func (b *walletBuilder) open(t *token, trades int) {
 	b.w.positions = append(b.w.positions, p)
 }
 
-// roundTrip buys a token and later sells it or, if it won, redeems it.
+// roundTrip buys a token and later sells it. If the token won more than an hour before the venue opened, roundTrip redeems the
+// token instead.
 func (b *walletBuilder) roundTrip(t *token) {
 	at, size := b.times(t, 2), b.lot()
 	b.record(at[0], t, false, t.market.priceAt(t.outcome, at[0]), size)
@@ -189,7 +190,7 @@ func (b *walletBuilder) placeOrders(count int, trader bool) {
 	}
 }
 
-// newOrder returns an order without a price for a quarter of a position's usual size, but at least the market's minimum.
+// newOrder returns an order without a price. Its size is a quarter of the position's usual size, but at least the market's minimum.
 func newOrder(p *position, sell bool) *order {
 	side := Buy
 	if sell {

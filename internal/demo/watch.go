@@ -41,7 +41,7 @@ type Market struct {
 	TickSize                     Price
 	MinOrder                     Size
 	Volume, Volume24h, Liquidity Money
-	// Binary is set if the market has the outcomes YES and NO, which share one book.
+	// Binary is true if the market has the outcomes YES and NO, which share one book.
 	Binary bool
 	// TokenIDs and Outcomes have the ids and labels of the tokens in the same order.
 	TokenIDs, Outcomes []string
