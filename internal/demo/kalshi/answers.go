@@ -119,8 +119,8 @@ func (v *Venue) event(e *event) (out object, rows []object) {
 // maxEvents is the greatest number of events on a page.
 const maxEvents = 200
 
-// answerEvents answers a page of the events that have a market which is not archived. If the request names a status, this market
-// must have it.
+// answerEvents answers a page of the events with at least one market that is not archived. If the request names a status, one such
+// market must have this status.
 func (v *Venue) answerEvents(_ *http.Request, query url.Values) (any, *refusal) {
 	status := query.Get("status")
 	if !slices.Contains([]string{"", "unopened", "open", "closed", "settled"}, status) {
@@ -289,7 +289,7 @@ func (v *Venue) answerArchivedCandles(r *http.Request, query url.Values) (any, *
 	return object{"ticker": m.ticker, "candlesticks": candles}, nil
 }
 
-// candles returns the candlesticks of a market. The arguments price and counted are the suffixes of the names of prices and counts.
+// candles returns the candlesticks of a market. The parameters price and counted are suffixes of the names of prices and counts.
 func (v *Venue) candles(m *market, query url.Values, price, counted string) ([]object, *refusal) {
 	start, err1 := number(query, "start_ts", 0, 1<<40)
 	end, err2 := number(query, "end_ts", 0, 1<<40)

@@ -53,7 +53,7 @@ type command struct {
 	} `json:"params"`
 }
 
-// tickers returns the markets of a command.
+// tickers returns the tickers in a command.
 func (in *command) tickers() []string {
 	if in.Params.MarketTicker != "" {
 		return []string{in.Params.MarketTicker}
@@ -136,8 +136,8 @@ func (v *Venue) snapshots(c *conn, s *subscription, tickers []string, id int, in
 	}
 }
 
-// snapshot returns a message with the whole book of a market. The message omits a side without bids, and both sides of a market
-// that is not open.
+// snapshot returns a message with the whole book of a market. The message omits a side without bids, both sides of a market that
+// is not open, and an id of 0.
 func (v *Venue) snapshot(m *market, s *subscription, id int) object {
 	msg := object{"market_ticker": m.ticker, "market_id": m.uuid()}
 	if m.state.Status == "OPEN" {

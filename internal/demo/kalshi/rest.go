@@ -154,7 +154,7 @@ type bucket struct {
 	at    time.Time
 }
 
-// take removes tokens from the bucket if the bucket has enough, and reports whether it had.
+// take removes tokens from the bucket if the bucket has enough tokens, and reports whether it did.
 func (b *bucket) take(tokens, perSecond int, now time.Time) bool {
 	b.mu.Lock()
 	defer b.mu.Unlock()

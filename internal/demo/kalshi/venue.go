@@ -29,7 +29,7 @@ const Path = "/trade-api/v2"
 type Config struct {
 	// Demo configures the demo venue. Watch, Strict, Lag, Without, Gzip, Control, PublicPerMinute and KeyPerMinute have no effect.
 	Demo demo.Config
-	// Keys has the public keys that may open the WebSocket, by the id of the API key.
+	// Keys has the public keys that verify the handshakes of the WebSocket, by the id of the API key.
 	Keys map[string]*rsa.PublicKey
 	// TokensPerSecond is the rate limit of REST calls, in tokens of the token bucket; 200 if it is not positive.
 	TokensPerSecond int

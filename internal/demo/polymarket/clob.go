@@ -63,7 +63,7 @@ func (v *Venue) wanted(r *request) ([]wanted, *refusal) {
 }
 
 // answerTokens answers an object with a member for each requested token that has an order book. The function member returns the
-// value. If the value is nil, the token is left out.
+// value of a token. If the value is nil, the token is left out.
 func (v *Venue) answerTokens(r *request, member func(wanted) any) (any, *refusal) {
 	v.mu.Lock()
 	defer v.mu.Unlock()

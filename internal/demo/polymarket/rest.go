@@ -40,7 +40,7 @@ type request struct {
 
 func (r *request) get(name string) string { return r.URL.Query().Get(name) }
 
-// list returns the values of a parameter that may be repeated or separated by commas.
+// list returns the values of a parameter. The request may repeat the parameter, or separate values by commas.
 func (r *request) list(name string) (values []string) {
 	for _, value := range r.URL.Query()[name] {
 		values = append(values, strings.FieldsFunc(value, func(c rune) bool { return c == ',' })...)

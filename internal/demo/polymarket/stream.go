@@ -127,7 +127,8 @@ func (v *Venue) receive(c *conn, message []byte) {
 	}
 }
 
-// join subscribes a socket to a token. It returns false and sends no notice if the socket already has the maximum number of tokens.
+// join subscribes a socket to a token. If the socket does not have the token but has the maximum number of tokens, join returns
+// false and sends no notice.
 func (v *Venue) join(c *conn, id string) bool {
 	t := v.tokens[id]
 	if !c.assets[id] && v.behaviour.AssetLimit > 0 && len(c.assets) >= v.behaviour.AssetLimit {
