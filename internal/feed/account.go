@@ -27,7 +27,7 @@ type mutableAccount struct {
 
 func orderKey(o *market.Order) string { return o.OrderID }
 
-// keyedList is a list in the venue's order. at maps the key of a row to its index in rows.
+// keyedList is a list in the venue's order. The field at maps the key of a row to the index of the row in rows.
 type keyedList[K comparable, T any] struct {
 	rows []T
 	at   map[K]int
@@ -86,7 +86,7 @@ func (a *mutableAccount) apply(m *messages.Message) {
 // applyPosition applies a change of a position. An account may have several positions with the same market and outcome, called
 // lots. A message does not say which lot it changes:
 //   - If a lot has the size and the average price in the message, the message replaces that lot.
-//   - Otherwise, if there is only one lot, the message replaces it.
+//   - Otherwise, if there is only one lot, the message replaces that lot. If there is none, the message adds a lot.
 //   - Otherwise, if there are several lots, all positions are unknown until the next snapshot.
 func (a *mutableAccount) applyPosition(p market.Position) {
 	lots := 0

@@ -23,7 +23,7 @@ const (
 )
 
 // autoWatcher watches topics whose values queries read often, so that these reads need no calls to the venue. Such a read is called
-// a poll. When size auto-watches exist, a caller with few auto-watches may replace an auto-watch of a caller with many.
+// a poll. When the number of auto-watches is size, a caller with few auto-watches may replace an auto-watch of a caller with many.
 type autoWatcher struct {
 	feed *Feed
 	size int // the maximum number of auto-watches
@@ -97,7 +97,7 @@ func (aw *autoWatcher) recordPolls(poll uint64, caller string, c messages.Channe
 	now := aw.feed.cfg.Clock.Now()
 	var opening []*autoWatch
 	aw.mu.Lock()
-	// If the caller cannot open an auto-watch, recordPolls does not count the polls.
+	// If the caller cannot open an auto-watch, recordPolls does not count polls of tokens without one.
 	full := aw.isFull(aw.count(caller), now)
 	tokens := aw.byToken[c]
 	for _, id := range tokenIDs {

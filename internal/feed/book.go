@@ -15,7 +15,7 @@ func crossed(b *market.Book) bool {
 	return bid != nil && ask != nil && bid.Cmp(*ask) >= 0
 }
 
-// withPosition returns a copy of a book to which setBookPosition was applied.
+// withPosition applies setBookPosition to a copy of a book and returns the copy.
 func withPosition(b *market.Book, m *messages.Message) *market.Book {
 	c := *b
 	setBookPosition(&c, m)
@@ -23,7 +23,7 @@ func withPosition(b *market.Book, m *messages.Message) *market.Book {
 }
 
 // setBookPosition sets the token, the sequence number and the time of a book from a message. If the message has no time, the book
-// keeps its own.
+// keeps its own time.
 func setBookPosition(b *market.Book, m *messages.Message) {
 	b.TokenID = m.Topic.ID
 	b.Epoch, b.Seq = m.Epoch, m.Seq
@@ -33,7 +33,7 @@ func setBookPosition(b *market.Book, m *messages.Message) {
 }
 
 // limitDepth cuts each side of a book to the number of levels in the parameter depth. The venue sends no changes of the other
-// levels, so they would become wrong. If depth is 0, the venue's limit is unknown, and limitDepth returns the whole book.
+// levels, so they would become wrong. If depth is 0, the venue's limit is unknown, and limitDepth returns b.
 func limitDepth(b *market.Book, depth int) *market.Book {
 	if depth == 0 || depth >= b.Depth {
 		return b
