@@ -1,8 +1,9 @@
 // Package config parses the command line, environment and configuration file into one validated value.
 //
 // Every flag except --help has a variable, which can be set in the environment or in the file. Only ODDSGRAPH_CONFIG cannot be set
-// in the file. For example, the variable of --venue-url is ODDSGRAPH_VENUE_URL. A flag overrides the environment, the environment overrides the file, and the file overrides the default.
-// The struct tags of Config contain the names, defaults, limits and help texts. docs/configuration.md is generated from them.
+// in the file. For example, the variable of --venue-url is ODDSGRAPH_VENUE_URL. A flag overrides the environment, the environment
+// overrides the file, and the file overrides the default. The struct tags of Config contain the names, defaults, limits and help
+// texts. docs/configuration.md is generated from them.
 package config
 
 import (
