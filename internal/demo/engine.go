@@ -362,6 +362,9 @@ func (w *wallet) place(p *position, sell bool, now millis, r *rng) {
 // requote replaces a random order by a new order on the same position. If the wallet has fewer orders than usual because a market
 // has closed, requote tries to add an order instead.
 func (w *wallet) requote(now millis, r *rng) {
+	if len(w.positions) == 0 {
+		return
+	}
 	if len(w.orders) < w.usual {
 		for range 8 {
 			p := w.positions[r.intn(len(w.positions))]

@@ -239,6 +239,28 @@ func TestTrade(t *testing.T) {
 	}
 }
 
+// TestAnAccountWithoutPositions sells all positions of an account and closes the market of one of its orders. The other markets must
+// go on.
+func TestAnAccountWithoutPositions(t *testing.T) {
+	c := newClock()
+	v := New(Config{Markets: 120, Clock: c})
+	for _, p := range v.Positions(small) {
+		if err := v.Trade(small, p.TokenID, Sell, p.Size); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := v.SetStatus(v.accounts[small].orders[0].token.market.id, statusClosed); err != nil { // cancels orders
+		t.Fatal(err)
+	}
+	for range 200 {
+		c.Advance(1e9)
+		v.Step()
+	}
+	if n := len(v.Positions(small)); n != 0 {
+		t.Errorf("the account has %d positions", n)
+	}
+}
+
 // TestHistoryIsBounded checks that a wallet with more than maxRecords records merges the oldest ones, and that the records still
 // add up to the cash.
 func TestHistoryIsBounded(t *testing.T) {
