@@ -15,8 +15,8 @@ import (
 )
 
 // TestBrowser runs the tests in web/tests, except those of TestGuide, in a browser. The tests use the shipped program with a moving
-// market. Each file of tests has its own server, and may restart it. If the machine allows it, the test has no access to the
-// network. The environment variable SCREENSHOTS names a directory for the screenshots.
+// market. Each file of tests has its own servers, and may restart them. If the kernel permits network namespaces, the test has no
+// access to the network. The environment variable SCREENSHOTS names a directory for the screenshots.
 func TestBrowser(t *testing.T) {
 	t.Parallel()
 	requireNode(t)
@@ -64,8 +64,8 @@ func TestBrowser(t *testing.T) {
 	}
 }
 
-// buildExample builds an app of examples/ with the packages that make has installed. Apollo Client is built for development,
-// because only the development build warns of data that its cache loses.
+// buildExample builds an app of examples/ with the packages that make has installed. It builds Apollo Client for development,
+// because only that build of Apollo Client warns if the cache loses data.
 func buildExample(t *testing.T, name string) {
 	t.Helper()
 	dir := filepath.Join("examples", name)
@@ -80,9 +80,10 @@ func buildExample(t *testing.T, name string) {
 	node(t, dir, "npm", "run", "--silent", "build")
 }
 
-// TestPageSize checks that all pages together take less than 1.2 MB, compressed with gzip.
+// TestPageSize checks that the files of all pages together take less than 1.2 MB, compressed with gzip. Files that have no
+// compressed copy count in full.
 func TestPageSize(t *testing.T) {
-	requireNode(t) // also builds the pages
+	requireNode(t) // make builds the pages with Node.js
 	const limit = 1_200_000
 	total, files := int64(0), 0
 	err := fs.WalkDir(web.Built(), ".", func(name string, d fs.DirEntry, err error) error {
@@ -107,10 +108,10 @@ func TestPageSize(t *testing.T) {
 	}
 }
 
-// TestSizeOfEachPage checks that the files of a page take less than a limit, compressed with gzip and with brotli. The limit of
+// TestSizeOfEachPage checks that the assets of a page take less than a limit, compressed with gzip and with brotli. The limit of
 // the board (live.html) is 250 KiB. The limit of GraphiQL (index.html) is 500 KiB.
 func TestSizeOfEachPage(t *testing.T) {
-	requireNode(t) // also builds the pages
+	requireNode(t) // make builds the pages with Node.js
 	for name, limit := range map[string]int64{"live.html": 250 << 10, "index.html": 500 << 10} {
 		html, err := fs.ReadFile(web.Built(), name)
 		if err != nil {

@@ -58,7 +58,7 @@ func startOverVenue(t *testing.T, w *recordedVenue, args ...string) *service {
 	return s
 }
 
-// callDirectly replaces the network listeners by in-memory ones, and lets the client call the service's handler directly.
+// callDirectly replaces the network listeners with in-memory listeners, and lets the client call the service's handler directly.
 func (s *service) callDirectly() {
 	s.client.Transport = &direct{s.HTTP.Handler}
 	listeners := []*app.Server{s.Server, s.Admin}

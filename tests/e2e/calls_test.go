@@ -46,8 +46,8 @@ func TestCallsOfAnOperationAreLimited(t *testing.T) {
 	}
 }
 
-// TestDocumentedCosts compares the table in docs/limits.md with the measured cost of each example: its points, and its
-// calls with a cold cache.
+// TestDocumentedCosts measures the points of each example in the table of docs/limits.md, and its calls with a cold cache. The
+// points must be as documented. There may be one call more than documented.
 func TestDocumentedCosts(t *testing.T) {
 	s := start(t)
 	rows := regexp.MustCompile(`(?m)^\| .*\(\.\./examples/(.*)\.graphql\).* \| ([0-9,]+) \| ([0-9]+) \|$`).FindAllStringSubmatch(read(t, "docs/limits.md"), -1)
@@ -71,7 +71,7 @@ func TestDocumentedCosts(t *testing.T) {
 		decode(t, s.do(t, r).body, &answer)
 		points, calls := numberIn(t, row[2]), numberIn(t, row[3])
 		// On a busy machine, positions and orders may arrive at different times. Then the prices or markets of their tokens take
-		// one call more.
+		// one more call.
 		if got := answer.Extensions.Cost; got.Points != points || got.UpstreamCalls != calls && got.UpstreamCalls != calls+1 {
 			t.Errorf("%s: %d points and %d calls are documented, it is %+v", row[1], points, calls, got)
 		}

@@ -10,7 +10,7 @@ import (
 )
 
 // TestCanaryOnDisk runs the program in its own process, and sends it secrets in every place of a request. The program must write no
-// file. Of the secrets, only request ids and operation names may be in the log or the metrics.
+// file into its directory. Only the secrets in request ids and operation names may be in the log or the metrics.
 func TestCanaryOnDisk(t *testing.T) {
 	t.Parallel()
 	p := runProgram(t, "--demo-markets=20", "--log-level=debug")

@@ -222,9 +222,9 @@ func (got response) print() string {
 const everything = `{ user(address: "` + addressOfAny + `") { balance { cashBalance } positions { nodes { size } } orders { totalCount } trades { totalCount } history { totalCount } portfolio { positionsValue } }
 	viewer { address balance { cashBalance } } searchMarkets { totalCount } tokenPrices(tokenIds: ["1"]) { price } serviceStatus { version } }`
 
-// TestCredentialsStayWhereTheyBelong sends credentials with a secret in each field, to venues that repeat the credentials in every
-// kind of failure. The secret may appear only in calls to the venue: in the query or in the header, as the mode says, and nowhere
-// in the mode "none".
+// TestCredentialsStayWhereTheyBelong sends credentials with a secret in one field after another, to venues that repeat the
+// credentials in their failures. The secret may appear only in calls to the venue. In the mode "query", it may be in the query, and
+// in the mode "header", in the header. In the mode "none", it must appear nowhere.
 func TestCredentialsStayWhereTheyBelong(t *testing.T) {
 	for _, mode := range []string{"query", "header", "none"} {
 		t.Run(mode, func(t *testing.T) {
@@ -244,7 +244,7 @@ func TestCredentialsStayWhereTheyBelong(t *testing.T) {
 						c[field] = vars{"list": []any{7, secret}}
 					}
 					value, there := base64.StdEncoding.EncodeToString([]byte(asJSON(c))), false
-					// With a timeout this short, a busy machine may send no call at all. Try again until there is one.
+					// With a timeout this short, a busy machine may send no call at all. Try again until the venue receives a call.
 					until(patience, func() bool {
 						said := []string{s.do(t, s.request(t, asJSON(vars{"query": everything}), value)).print()}
 						get, err := http.NewRequestWithContext(t.Context(), http.MethodGet, s.URL()+"/graphql?"+url.Values{"query": {everything}}.Encode(), nil)
@@ -276,7 +276,7 @@ func TestCredentialsStayWhereTheyBelong(t *testing.T) {
 	}
 }
 
-// takeFrom removes a parameter and returns its values, or nil if it is missing.
+// takeFrom removes a URL parameter or a header. It returns the removed values, or nil if there are none.
 func takeFrom(from url.Values, name string) *[]string {
 	values, ok := from[name]
 	if !ok {
@@ -293,10 +293,10 @@ type canaryPlace struct {
 	// own is true if the service may repeat the secret in its response. Examples are a name in the client's document and a request
 	// id.
 	own bool
-	// named is true if the secret is the name of an operation. The service logs this name.
+	// named is true if the secret is the name of an operation in the document. The service logs this name.
 	named bool
-	// parameter is the only parameter in which a request to the venue may contain the secret. It is empty if no parameter may
-	// contain it.
+	// parameter is the only parameter in which a request to the venue may contain the secret, or empty if no parameter may contain
+	// the secret. If parameter is "tokenId", the parameter "tokenIds" may contain the secret too.
 	parameter string
 }
 
@@ -328,8 +328,8 @@ func canaryPlaces() []canaryPlace {
 		}
 		return asJSON(m)
 	}
-	// speak sends messages over a WebSocket. It returns everything that arrives until the socket closes or the last
-	// operation completes.
+	// speak sends messages over a WebSocket, and then an operation with the id "over". It returns everything that arrives until the
+	// socket closes or this operation completes.
 	speak := func(header http.Header, messages ...string) func(t testing.TB, s *service, secret string) string {
 		return func(t testing.TB, s *service, secret string) string {
 			ctx, cancel := context.WithTimeout(t.Context(), patience)
@@ -369,7 +369,7 @@ func canaryPlaces() []canaryPlace {
 	const hello = `{"type":"connection_init"}`
 	subscribe := func(payload string) string { return `{"type":"subscribe","id":"1","payload":` + payload + `}` }
 	const events = "text/event-stream"
-	fails := func(document string) string { return document } // marks documents with failing fields, which the service may log
+	fails := func(document string) string { return document } // marks a document whose fields fail; the service may log the failures
 	out := []canaryPlace{
 		{name: "credentials that are no base64", send: post(ask(everything), httpapi.CredentialsHeader, "!CANARY")},
 		{name: "credentials that are no JSON", send: func(t testing.TB, s *service, secret string) string {
@@ -525,8 +525,8 @@ func TestCanary(t *testing.T) {
 	}
 }
 
-// TestCanaryOfTheStream subscribes with a secret in the credentials, which the service sends to the venue over the stream. The
-// secret must not be in an event, in the log or in the metrics.
+// TestCanaryOfTheStream subscribes with a secret in the credentials. The service sends the credentials to the venue over the stream,
+// and again when the stream was lost. The secret must not be in the first event, in the log or in the metrics.
 func TestCanaryOfTheStream(t *testing.T) {
 	s := startLive(t)
 	s.streaming(t)

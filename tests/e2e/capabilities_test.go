@@ -5,8 +5,8 @@ import (
 	"testing"
 )
 
-// capabilities lists what the simulators of Polymarket and Kalshi serve. The tests in TypeScript that runOverSimulators starts get
-// one element of the list as JSON in the environment variable SERVES. TestExamplesByDriver runs the examples.
+// capabilities lists what the simulators of Polymarket and Kalshi serve. runOverSimulators starts tests in TypeScript, and gives
+// them one element of the list as JSON in the environment variable SERVES. TestExamplesByDriver runs the examples.
 var capabilities = []struct {
 	Driver   string `json:"driver"`
 	Sort     bool   `json:"sort"`     // sorted lists of markets

@@ -13,8 +13,8 @@ import (
 	"oddsgraph/internal/demo"
 )
 
-// waves is a venue that expects concurrent calls. Each element of the field waves is a set of paths. A call of a path gets its
-// response when every path of the same set has been called, or after 20 seconds.
+// waves is a venue that expects concurrent calls. Each element of the field waves is a set of endpoints. An endpoint is the last
+// segment of a path. The venue responds to a call when every endpoint of the same set has been called, or after 20 seconds.
 type waves struct {
 	venue http.Handler
 	waves [][]string
@@ -23,7 +23,7 @@ type waves struct {
 
 	mu    sync.Mutex
 	calls map[string]int
-	all   []chan struct{} // the channel with index i is closed when all paths of waves[i] have been called
+	all   []chan struct{} // the channel with index i is closed when all endpoints of waves[i] have been called
 	lost  sync.Once
 }
 
@@ -35,7 +35,7 @@ func newWaves(venue http.Handler, of ...[]string) *waves {
 	return w
 }
 
-// call counts a call. It returns a channel that is closed when the venue may respond.
+// call counts a call. It returns a channel that is closed when the venue may respond. For an endpoint in no set, this is late.
 func (w *waves) call(path string) <-chan struct{} {
 	w.mu.Lock()
 	defer w.mu.Unlock()

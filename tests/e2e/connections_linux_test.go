@@ -46,7 +46,7 @@ func TestIdleConnectionsOfOneAddress(t *testing.T) {
 			_ = c.Close()
 			continue
 		}
-		// The program closes idle connections after 10 s. On a busy machine, the loop takes longer.
+		// The program closes idle connections after 10 s. On a busy machine, the loop takes longer than that.
 		open = slices.DeleteFunc(open, func(c net.Conn) bool { return !staysOpen(c, time.Millisecond) })
 		if open = append(open, c); len(open) > most {
 			t.Fatalf("%d connections are open, want at most %d", len(open), most)
@@ -57,7 +57,7 @@ func TestIdleConnectionsOfOneAddress(t *testing.T) {
 	if kept, refused := m.sum("oddsgraph_connections"), m.sum("oddsgraph_connections_refused_total"); kept > most+10 || int(refused) != attempts-most-replaced {
 		t.Errorf("%.0f connections are open, %.0f were refused, %d took the place of others", kept, refused, replaced)
 	}
-	for range 10 { // like health checks
+	for range 10 { // the other client connects as health checks do
 		w := p.connect(t)
 		_, _ = io.WriteString(w, "GET /readyz HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n")
 		if status, body := w.answer(t, p); status != http.StatusOK {
@@ -67,15 +67,15 @@ func TestIdleConnectionsOfOneAddress(t *testing.T) {
 	other.end(t)
 }
 
-// staysOpen reports whether the program does not close a connection within a time.
+// staysOpen reports whether a connection stays open for the given time. Nothing may arrive on the connection.
 func staysOpen(c net.Conn, within time.Duration) bool {
 	_ = c.SetReadDeadline(time.Now().Add(within))
 	_, err := c.Read(make([]byte, 1))
 	return errors.Is(err, os.ErrDeadlineExceeded)
 }
 
-// TestClientsThatDoNotReadPages has 600 clients request a large file many times without reading it. During this time, the program
-// must respond to another client. On SIGTERM, the program must stop within its shutdown timeout.
+// TestClientsThatDoNotReadPages opens 600 connections. Each connection requests a large file 100 times and reads nothing. During
+// this time, the program must respond to another client. On SIGTERM, the program must stop within its shutdown timeout.
 func TestClientsThatDoNotReadPages(t *testing.T) {
 	t.Setenv("GOMEMLIMIT", shippedMemory)
 	venue := newWitness(t)
@@ -86,7 +86,7 @@ func TestClientsThatDoNotReadPages(t *testing.T) {
 	asks := strings.Repeat(fmt.Sprintf("GET %s HTTP/1.1\r\nHost: localhost\r\nX-Forwarded-For: %s\r\n\r\n", page, careless), 100)
 	p.each(t, 600, func(w *wire) { _, _ = io.WriteString(w, asks) })
 	began := p.served()
-	for still := 0; still < 20; still++ { // wait until all responses block on their clients, so no more requests are logged
+	for still := 0; still < 20; still++ { // if no request is logged for a second, all connections are blocked by unread responses
 		time.Sleep(50 * time.Millisecond)
 		if now := p.served(); now != began {
 			began, still = now, 0

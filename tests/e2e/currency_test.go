@@ -2,7 +2,7 @@ package e2e
 
 import "testing"
 
-// TestCurrency checks the currency that the service reports for each kind of venue.
+// TestCurrency checks the currency that the service reports for each driver, with and without --venue-currency.
 func TestCurrency(t *testing.T) {
 	t.Parallel()
 	v := newStub(t, nil)

@@ -10,14 +10,15 @@ import (
 
 const dayQuery = `query ($ids: [String!]!) { tokens(tokenIds: $ids) { tokenId price { price } change24h sparkline(points: 48) short: sparkline(points: 2) } }`
 
-// TestLastDay compares the change and the sparkline of 25 tokens with their price histories, and counts the calls.
+// TestLastDay compares the change and the last price of the sparkline of 25 tokens with the price histories of the tokens. It also
+// counts the calls.
 func TestLastDay(t *testing.T) {
 	s := start(t)
 	ids := s.openTokens(25)
 	variables := vars{"ids": ids}
 	var data any
 	got := s.callsDuring(func() { data = s.ask(t, dayQuery, variables, anonymous) })
-	wantCalls(t, got, calls{"prices": {1, 25}, "price-history": {25, 25}}) // the demo venue has no list of histories
+	wantCalls(t, got, calls{"prices": {1, 25}, "price-history": {25, 25}}) // a call to the demo venue returns one history
 	again := s.callsDuring(func() { s.ask(t, dayQuery, variables, anonymous) })
 	wantCalls(t, again, calls{})
 

@@ -175,8 +175,8 @@ func makeCommand(args []string) error {
 	return nil
 }
 
-// goCommand checks that the project has the packages, programs, tests and flags that the arguments name. It accepts go tool, and
-// packages with a version, unchecked.
+// goCommand checks that the project has the packages, programs, tests and flags that the arguments name. It does not check go tool
+// and packages with a version.
 func goCommand(args []string) error {
 	if len(args) < 2 {
 		return errors.New("there is no rule for this")

@@ -47,7 +47,7 @@ func (b block) String() string { return fmt.Sprintf("%s:%d", b.file, b.line) }
 // demo venue. The program listens on free ports. In the blocks, the test replaces 127.0.0.1:8080, 127.0.0.1:8091 and 127.0.0.1:9091
 // by the program's addresses, and /etc/oddsgraph/ by a directory of the test.
 var docsRules = map[string]func(*docs, *testing.T, block){
-	"sh":              (*docs).runShell,     // each line must succeed; docs_commands_test.go replaces make and others
+	"sh":              (*docs).runShell,     // each line must succeed; docs_commands_test.go replaces make and other commands
 	"graphql":         (*docs).runGraphQL,   // executed, with variables if the next block has them; fragments are only validated
 	"graphql relay":   (*docs).checkRelay,   // must be in a file of clients/ that relay-compiler compiles
 	"graphql part":    (*docs).checkExample, // must be in a file of examples/federation; TestGateway runs these files
