@@ -525,8 +525,8 @@ func TestCanary(t *testing.T) {
 	}
 }
 
-// TestCanaryOfTheStream subscribes with a secret in the credentials. The service sends the credentials to the venue over the stream,
-// and again when the stream was lost. The secret must not be in the first event, in the log or in the metrics.
+// TestCanaryOfTheStream subscribes with a secret in the credentials. The service sends the credentials to the venue over the
+// stream, and again after the stream was lost. The secret must not be in the first event, in the log or in the metrics.
 func TestCanaryOfTheStream(t *testing.T) {
 	s := startLive(t)
 	s.streaming(t)

@@ -227,7 +227,7 @@ func lineOf(n markdown.Node, source []byte) int {
 	return 1 + bytes.Count(source[:n.Lines().At(0).Start], []byte("\n"))
 }
 
-// replaceAddresses replaces the documented addresses by those of the test.
+// replaceAddresses replaces the documented addresses, and the directory /etc/oddsgraph/, by those of the test.
 func (d *docs) replaceAddresses(text string) string {
 	return strings.NewReplacer(
 		"127.0.0.1:8080", d.Addr().String(), "127.0.0.1:9091", d.Admin.Addr().String(), "127.0.0.1:8091", d.Demo.Addr().String(), "/etc/oddsgraph/", d.dir+"/etc/oddsgraph/",
@@ -362,8 +362,8 @@ func (d *docs) wantAnswer(t *testing.T, b block) {
 	}
 }
 
-// jsonDifferences lists the members and types in which two JSON values differ. It ignores other values, except error codes. A list
-// in got may have more elements than the list in want.
+// jsonDifferences lists the members that only one of two JSON values has, and the values of different types. Of the values of the
+// same type, it compares error codes only. A list in got may have more elements than the list in want.
 func jsonDifferences(path string, want, got any) (differences []string) {
 	switch want := want.(type) {
 	case map[string]any:
@@ -409,7 +409,7 @@ func (d *docs) runRequests(t *testing.T, b block) {
 	}
 }
 
-// checkFile runs config check with the file.
+// checkFile runs config check with the file that a block shows.
 func (d *docs) checkFile(t *testing.T, b block) {
 	flags := map[string][]string{
 		"accounts": {"--accounts-file="}, "manifest": {"--documents-trusted=require", "--documents-manifest="},

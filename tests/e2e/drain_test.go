@@ -121,7 +121,7 @@ func TestTerminationLosesNothing(t *testing.T) {
 	posted := p.wholeAnswer(t, slow, "application/json", "")
 	streamed := p.wholeAnswer(t, slow, "text/event-stream", ":")
 	subscribed := p.wholeAnswer(t, asJSON(vars{"query": subscription}), "text/event-stream", "event: next")
-	<-venue.waiting // equal queries share one call
+	<-venue.waiting // for one call, because equal queries share their calls
 
 	p.terminate(t)
 	p.waitRefusing(t)
@@ -218,8 +218,8 @@ func TestDraining(t *testing.T) {
 	}
 }
 
-// TestTerminationUnderLoad stops the program while clients send queries all the time. No response may be cut off. A request
-// without a response must fail, so that the client can send the request to another server.
+// TestTerminationUnderLoad stops the program while clients send queries all the time. No response may be cut off. Sockets must be
+// closed with the code that makes clients reconnect.
 func TestTerminationUnderLoad(t *testing.T) {
 	p := runProgram(t, "--demo-markets=20")
 	var g sync.WaitGroup
@@ -303,7 +303,7 @@ func TestTerminationTimesOut(t *testing.T) {
 	streamed := p.wholeAnswer(t, slow, "text/event-stream", ":")
 	socket := p.dial(t, keyOf50)
 	socket.subscribe(t, query, vars{"a": addressOf50})
-	p.dialUnread(t, anonymous) // does not answer the close frame
+	p.dialUnread(t, anonymous) // this client does not answer the close frame
 	<-venue.waiting
 	p.terminate(t)
 	<-posted
@@ -328,7 +328,7 @@ func TestTerminationDoesNotWaitForReaders(t *testing.T) {
 	}
 	defer conn.Close()
 	_ = conn.(*net.TCPConn).SetReadBuffer(4 << 10)
-	const requests = 400 // of 44 KB each, more than the system's buffers hold
+	const requests = 400 // the responses have 44 KB each, together more than the system's buffers hold
 	if _, err := io.WriteString(conn, strings.Repeat("GET /schema.graphql HTTP/1.1\r\nHost: localhost\r\n\r\n", requests)); err != nil {
 		t.Fatal(err)
 	}

@@ -61,8 +61,8 @@ func (s *service) simulatedID(demoID string) string {
 	return ""
 }
 
-// translated returns a copy of the variables. It replaces each string by the result of the function id, if this result is not
-// empty.
+// translated returns a copy of a JSON value. For each string in it, translated calls the function id. If the result is not empty,
+// the result replaces the string.
 func translated(value any, id func(string) string) any {
 	switch v := value.(type) {
 	case string:

@@ -17,7 +17,7 @@ import (
 )
 
 // TestExamples runs every query in examples/ with its variables, on two dates. No field may fail, and only the values in the map
-// absent may be missing. The number of calls must be that of examples/README.md.
+// absent may be missing. The number of calls must be as examples/README.md says.
 func TestExamples(t *testing.T) {
 	t.Parallel()
 	absent := map[string][]string{ // paths without indexes, by the name of the file
@@ -67,7 +67,7 @@ func TestExamples(t *testing.T) {
 	}
 }
 
-// missing lists the distinct paths of nulls, empty strings and empty lists.
+// missing returns the distinct paths of nulls, empty strings and empty lists. The paths have no list indexes.
 func missing(v any, path string) []string {
 	var found []string
 	switch v := v.(type) {
@@ -93,7 +93,7 @@ func missing(v any, path string) []string {
 	return slices.Compact(found)
 }
 
-// wantExplained checks that an example begins with comments and has one named operation with variables.
+// wantExplained checks that an example begins with a comment and has one named operation with variables.
 func wantExplained(t *testing.T, file, query string) {
 	t.Helper()
 	if !strings.HasPrefix(query, "# ") {

@@ -221,7 +221,7 @@ func TestServiceStatusFollowsTheVenue(t *testing.T) {
 	}{
 		{[]demo.Fault{{Path: "*", Kind: demo.FaultStatus, Status: http.StatusServiceUnavailable}}, false},
 		{nil, true},
-		{[]demo.Fault{{Path: "*", Kind: demo.FaultReset}}, true}, // the venue sends half of its response before it closes the connection, so it is reachable
+		{[]demo.Fault{{Path: "*", Kind: demo.FaultReset}}, true}, // the venue is reachable, because half of its response arrives before the connection breaks
 		{[]demo.Fault{{Path: "*", Kind: demo.FaultStatus, Status: http.StatusTooManyRequests}}, true},
 	} {
 		s.expireCaches()
@@ -265,7 +265,7 @@ func TestUnreadableRows(t *testing.T) {
 			s.setFaults(t, demo.Fault{Path: test.endpoint, Kind: demo.FaultHalfBroken})
 			data, errors := s.query(t, test.query, nil, keyOf50)
 			s.setFaults(t)
-			got := pluck(data, test.rows, test.id) // may also have rows that come after those in all
+			got := pluck(data, test.rows, test.id) // readable rows from behind the last row of all may fill the page
 			if len(got) == 0 || !slices.ContainsFunc(all, func(id string) bool { return !slices.Contains(got, id) }) {
 				t.Errorf("no row is there, or none is missing: %v of %v", got, all)
 			}

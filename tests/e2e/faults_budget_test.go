@@ -20,13 +20,13 @@ import (
 type frontendLoad struct {
 	*checkedLoad
 	boards, pages int
-	markets       [][2]string
-	// settled becomes true when the last response of every client had values of the venue's stream. From then on, all responses
-	// must have values of the stream.
+	markets       [][2]string // the ids of the YES and NO tokens of the markets on the pages
+	// settled becomes true when the last response of every client had only values of the venue's stream. From then on, all
+	// responses must have only values of the stream.
 	settled atomic.Bool
 	// maxAge is the maximum age of a value that is marked stale.
 	maxAge time.Duration
-	// last maps a client to true if its last response had values of the stream.
+	// last maps a client to true if its last response had only fresh values of the stream, and no error.
 	last map[int]bool
 }
 
@@ -69,26 +69,26 @@ func (a *frontendLoad) runFor(d time.Duration) {
 	a.run(func() time.Time { return time.Now().Add(d) }, nil)
 }
 
-// runSettled runs the load until the field settled is true, and after that for the duration d. The test fails if this takes longer
-// than the duration within. When settled becomes true, runSettled calls the function then, which may be nil.
-func (a *frontendLoad) runSettled(t testing.TB, within, d time.Duration, then func()) {
+// runSettled runs the load until the field settled is true, and after that for the duration d. The test fails if settled is still
+// false after the duration limit. When settled becomes true, runSettled calls onSettled, which may be nil.
+func (a *frontendLoad) runSettled(t testing.TB, limit, d time.Duration, onSettled func()) {
 	t.Helper()
 	began := time.Now()
-	a.run(func() time.Time { return began.Add(within) }, func() time.Time {
+	a.run(func() time.Time { return began.Add(limit) }, func() time.Time {
 		t.Logf("all was streamed after %v", time.Since(began).Round(time.Millisecond))
-		if then != nil {
-			then()
+		if onSettled != nil {
+			onSettled()
 		}
 		return time.Now().Add(d)
 	})
 	if !a.settled.Load() {
-		t.Errorf("after %v not all is streamed", within)
+		t.Errorf("after %v not all is streamed", limit)
 	}
 }
 
-// run runs the load. The function until returns the time at which the load ends. When all clients get streamed values, run calls
-// the function settled, which returns a new end time. If settled is nil, the first end time stays.
-func (a *frontendLoad) run(until func() time.Time, settled func() time.Time) {
+// run runs the load. The function endTime returns the time at which the load ends. When all clients get streamed values, run calls
+// onSettled, which returns a new end time. If onSettled is nil, the load ends at the first end time.
+func (a *frontendLoad) run(endTime func() time.Time, onSettled func() time.Time) {
 	ctx, cancel := context.WithCancel(a.ctx)
 	defer cancel()
 	var all sync.WaitGroup
@@ -106,7 +106,7 @@ func (a *frontendLoad) run(until func() time.Time, settled func() time.Time) {
 					Errors []graphError `json:"errors"`
 				}
 				phase := ""
-				if settled != nil && !a.settled.Load() {
+				if onSettled != nil && !a.settled.Load() {
 					phase = "settling: "
 				}
 				if err := a.postFrom(ctx, client(n), query, variables, anonymous, &out); err != nil {
@@ -159,25 +159,25 @@ func (a *frontendLoad) run(until func() time.Time, settled func() time.Time) {
 	}
 	tick := time.NewTicker(50 * time.Millisecond)
 	defer tick.Stop()
-	for end := until(); time.Now().Before(end); <-tick.C {
+	for end := endTime(); time.Now().Before(end); <-tick.C {
 		a.recorded.step()
-		if settled != nil && !a.settled.Load() && a.allStreamed() {
+		if onSettled != nil && !a.settled.Load() && a.allStreamed() {
 			a.settled.Store(true)
-			end = settled()
+			end = onSettled()
 		}
 	}
 	cancel()
 	all.Wait()
 }
 
-// setStreamed records whether a client's last response had values of the stream.
+// setStreamed records whether a client's last response had only fresh values of the stream.
 func (a *frontendLoad) setStreamed(client int, streamed bool) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	a.last[client] = streamed
 }
 
-// allStreamed reports whether the last response of each client had values of the stream.
+// allStreamed reports whether the last response of each client had only fresh values of the stream.
 func (a *frontendLoad) allStreamed() bool {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -206,7 +206,7 @@ func (a *frontendLoad) checkAge(phase, kind string, v any) (streamed bool) {
 	return false
 }
 
-// limited holds the rate limits of the venues: the calls a minute from each address, and the calls a minute with each key.
+// limited holds the usual rate limits of a recordedVenue: the calls a minute from each address, and with each key.
 var limited = [2]int{100, 300}
 
 // wantNoRefusal checks that the venue has refused no call with status 429.
@@ -294,8 +294,8 @@ func TestPollingWithinTheBudget(t *testing.T) {
 	w.wantNoRefusal(t)
 }
 
-// TestPollingWithoutTheStream is like TestPollingWithinTheBudget, but without a stream. The service may serve stale values for a
-// few seconds only.
+// TestPollingWithoutTheStream is like TestPollingWithinTheBudget, but without a stream. Stale values must be at most seven seconds
+// old, and the only errors must be RATE_LIMITED. This also holds for an account that is polled too often.
 func TestPollingWithoutTheStream(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, pollWithoutTheStream) // in real time, a slow machine would send too few queries to exceed the rate limit

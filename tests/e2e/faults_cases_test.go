@@ -15,7 +15,7 @@ type fault struct {
 	name string
 	demo.Fault
 	code string
-	// retried is true if the service's client of the venue retries the call.
+	// retried is true if the service retries the call.
 	retried bool
 	// wait is the Retry-After that the venue sends.
 	wait time.Duration
@@ -51,8 +51,8 @@ var faults = []fault{
 	{name: "redirect to another host", Fault: demo.Fault{Kind: demo.FaultRedirect, Status: 307, Location: otherHost}, code: "UPSTREAM_BAD_RESPONSE"},
 }
 
-// These are placeholders in faults. The method fault.at replaces inSeconds by a date nine seconds ahead, and otherHost by
-// lane.otherURL.
+// These are placeholders in faults. The method fault.at replaces inSeconds by the date nine seconds after the time of lane.clock,
+// and otherHost by lane.otherURL.
 const (
 	inSeconds = "in 9 seconds"
 	otherHost = "http://elsewhere.invalid/"
@@ -77,7 +77,7 @@ func (f *fault) attempts(b *branch) (least, most int64) {
 	case f.retried:
 		return 3, 3
 	case f.unclear && (b.endpoint == "spreads" || b.endpoint == "market-details"):
-		return 1, 2 // the client may make one call more to find out whether the venue supports lists
+		return 1, 2 // the client may make one more call to find out whether the venue supports lists
 	}
 	return 1, 1
 }
@@ -258,7 +258,7 @@ func (l *lane) drift(b *branch, kind demo.FaultKind) error {
 	return r.err()
 }
 
-// badElement tests a list with one unreadable element.
+// badElement tests a list with one unreadable element. Only this element may fail.
 func (l *lane) badElement(b *branch) error {
 	var r report
 	l.prepare(&r)
@@ -316,7 +316,7 @@ func (l *lane) warm(b *branch, f *fault) error {
 			}
 		}
 		least, most := f.attempts(b)
-		// The refresh runs in the background, and waits between its attempts. It compares dates of the venue with
+		// The refresh runs in the background, and waits between its attempts. The refresh compares dates of the venue with
 		// l.clock, so the clock must not advance before the refresh has ended.
 		if !until(patience, func() bool { return l.reads.since(b.endpoint, began) }) {
 			r.add("no refresh has ended")
@@ -396,7 +396,7 @@ func (l *lane) wantFailure(r *report, when string, b *branch, f *fault) reply {
 	l.wantOthers(r, when, b, got.data)
 	if f != nil {
 		least, most := f.attempts(b)
-		if n := got.calls[b.endpoint][0]; n > most || n < least && when == "cold" { // an expired value may have a refresh in flight
+		if n := got.calls[b.endpoint][0]; n > most || n < least && when == "cold" { // for an expired value, a refresh in flight may replace the call
 			r.add("%s: the venue was asked %d times, want %d to %d", when, n, least, most)
 		}
 	}

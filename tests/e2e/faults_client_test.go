@@ -10,8 +10,8 @@ import (
 	"oddsgraph/httpapi"
 )
 
-// post sends a query and stores the decoded response in *into, with json.Number for numbers. It returns errors instead of
-// failing the test, so any goroutine may call it.
+// post sends a query from a new client address. It stores the decoded response in *into, with json.Number for numbers. It returns
+// errors instead of failing the test, so any goroutine may call it.
 func (s *service) post(ctx context.Context, query string, variables vars, credentials string, into any) error {
 	n := requests.Add(1)
 	return s.postFrom(ctx, netip.AddrFrom4([4]byte{10, byte(n >> 16), byte(n >> 8), byte(n)}), query, variables, credentials, into)
@@ -27,7 +27,7 @@ func (s *service) postFrom(ctx context.Context, client netip.Addr, query string,
 	r.Header.Set("Content-Type", "application/json")
 	r.Header.Set("X-Forwarded-For", client.String())
 	// The transport may keep connections on which it has sent no request yet. The service closes such a connection after its header
-	// timeout, even if the transport is about to use it. With this header, the transport retries the request.
+	// timeout, even if the transport is about to use the connection. With this header, the transport retries the request.
 	r.Header.Set("Idempotency-Key", "a query")
 	if credentials != anonymous {
 		r.Header.Set(httpapi.CredentialsHeader, credentials)

@@ -24,7 +24,7 @@ import (
 // The following test cases send more than one query.
 
 // circuitRow reads the books of many tokens while all calls for books fail. After five failures, the service must stop these calls,
-// except for single probes.
+// except for single probes. After a successful probe, the service must make the calls again.
 var circuitRow = row{name: "orderbook, one token after the other", run: func(l *lane) error {
 	var r report
 	const book = `query ($id: String!, $ids: [String!]!) { token(tokenId: $id) { orderbook(depth: 5) { bids { price } } } tokenPrices(tokenIds: $ids) { price } }`
@@ -70,7 +70,8 @@ var circuitRow = row{name: "orderbook, one token after the other", run: func(l *
 	return r.err()
 }}
 
-// callersRow reads one account with its owner's credentials, with invalid ones, and with those of another account.
+// callersRow reads an account with the credentials of its owner, with invalid credentials, and with those of another account. Only
+// the owner may get the balance, although it is cached.
 var callersRow = row{name: "balance, two callers", run: func(l *lane) error {
 	var r report
 	l.prepare(&r)
@@ -168,7 +169,7 @@ var sharedRow = row{name: "orderbook, one of two waits", open: openCountingLane,
 		if err := l.waitInFlight(1); err != nil {
 			r.add("%w", err)
 		}
-		go func() { // the query has another text, so that it does not share the execution of the first one
+		go func() { // this query has another text, so that it does not share the execution of the first query
 			got, err := l.queryFrom(context.Background(), client(2), strings.Replace(booksQuery, "depth: 5", "depth: 6", 1), id)
 			if err == nil && (len(got.errors) > 0 || at(got.data, "tokens.0.orderbook") == nil) {
 				err = fmt.Errorf("the other caller got %s, %v", asJSON(got.data), got.errors)
@@ -201,7 +202,7 @@ func severalQueryRows() []row {
 	return append([]row{circuitRow, callersRow, abandonedRow, sharedRow}, budgetRows...)
 }
 
-// opened starts the lane of a test case that sends more than one query.
+// opened starts a lane for one test case. If the test case has no function open, the lane uses longCallTimeout.
 func (r *row) opened(t testing.TB, rig func(*app.Wiring), args ...string) *lane {
 	t.Helper()
 	if r.open != nil {
@@ -227,8 +228,8 @@ type roundTripper func(*http.Request) (*http.Response, error)
 // RoundTrip implements http.RoundTripper.
 func (e roundTripper) RoundTrip(r *http.Request) (*http.Response, error) { return e(r) }
 
-// withTransport returns a function for the parameter rig of newLane. It replaces the transport of the service's client of the
-// venue. The function change receives a transport without limits and returns the replacement.
+// withTransport returns a function for the parameter rig of newLane. That function replaces the transport of the service's calls to
+// the venue. The function change receives a transport without limits and returns the replacement.
 func withTransport(t *testing.T, change func(base *http.Transport) roundTripper) func(*app.Wiring) {
 	base := plainTransport(t)
 	return func(w *app.Wiring) { w.Client.Transport = change(base) }
@@ -261,8 +262,8 @@ func changingBodies(change func(resp *http.Response, body []byte) []byte) func(*
 	}
 }
 
-// TestMissingDefencesAreFound removes one defence of the service at a time, by configuration or by another transport. Without the
-// defence, test cases of this package must fail. tests/mutations removes the other defences.
+// TestMissingDefencesAreFound removes one defence of the service at a time, by flags or by other wiring. Without the defence, the
+// test cases that rows names must fail. tests/mutations removes the other defences.
 func TestMissingDefencesAreFound(t *testing.T) {
 	inflated := changingBodies(func(resp *http.Response, body []byte) []byte {
 		if resp.Header.Get("Content-Encoding") == "gzip" {
@@ -327,7 +328,7 @@ func TestMissingDefencesAreFound(t *testing.T) {
 		name string
 		rig  func(*app.Wiring)
 		args []string
-		// rows are prefixes of the names of the test cases to run.
+		// rows are the names of the test cases to run.
 		rows []string
 		// within is the time limit for an operation. If it is 0, the limit of newLane applies.
 		within time.Duration
@@ -396,8 +397,8 @@ func TestMissingDefencesAreFound(t *testing.T) {
 	}
 }
 
-// completeJSON completes truncated JSON as a lenient parser would. It drops the last element and closes the open arrays and
-// objects. It returns the body unchanged if this is not possible.
+// completeJSON completes truncated JSON as a lenient parser would. It drops everything after the last complete array or object, and
+// closes the open arrays and objects. It returns the body unchanged if the body is valid, or if nothing in it is complete.
 func completeJSON(body []byte) []byte {
 	if json.Valid(body) {
 		return body

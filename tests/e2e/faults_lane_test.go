@@ -77,21 +77,21 @@ const shortTimeout = 6 * time.Second
 // longCallTimeout is a flag for test cases in which no call may time out, even on a busy machine.
 const longCallTimeout = "--venue-timeout=90s"
 
-// answerLimit is the time limit for a response that waits for no timeout. A busy machine needs less time. The limit is shorter than
-// operationTimeout and longCallTimeout, so a response that waits for one of these timeouts exceeds the limit.
+// answerLimit is the time limit for a response that waits for no timeout. Even a busy machine needs less time. The limit is shorter
+// than operationTimeout and longCallTimeout, so a response that waits for one of these timeouts exceeds the limit.
 const answerLimit = time.Minute
 
 // lane is a service whose venue can have faults. Its test cases run one after the other, at the same time as those of other lanes.
 type lane struct {
 	*service
 	variables vars
-	// whole holds the data that each branch has without faults.
+	// whole maps branch.at to the branch's data without faults, formatted by valuesAt.
 	whole map[string]string
-	// calls are the calls that wholeQuery makes without faults.
+	// calls are the calls that wholeQuery makes with cold caches and without faults.
 	calls calls
 	// otherURL is the URL of another host, to which the venue may redirect a call.
 	otherURL string
-	// otherRequests counts the requests to this host.
+	// otherRequests counts the requests to the host of otherURL.
 	otherRequests *atomic.Int64
 	// within is the time limit for an operation, including its response.
 	within time.Duration
@@ -212,7 +212,7 @@ func (l *lane) wantState(t testing.TB, data any) {
 	}
 }
 
-// valuesAt formats a part of a response without the fields "freshness".
+// valuesAt formats a part of a response as JSON, without the fields "freshness".
 func valuesAt(data any, path string) string {
 	var strip func(v any) any
 	strip = func(v any) any {

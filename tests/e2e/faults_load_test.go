@@ -147,7 +147,7 @@ func (c *checkedLoad) caughtUp() bool {
 	return true
 }
 
-// loadQuery is the query of pollers.
+// loadQuery is the query that poll sends.
 const loadQuery = `query($ids: [String!]!, $a: Address!) {
   tokens(tokenIds: $ids) { tokenId price { tokenId price timestamp freshness { stale source } } orderbook(depth: 20) { sequence bids { price size } asks { price size } freshness { stale source } } }
   user(address: $a) { balance { cashBalance } }

@@ -339,8 +339,8 @@ func (c changedTicket) Join(w reqctx.CallRequest) {
 	c.Reservation.Join(w)
 }
 
-// withAdmission returns a function for the parameter rig of newLane. It puts a changedAdmission in front of the service's
-// Admission.
+// withAdmission returns a function for the parameter rig of newLane. That function puts a changedAdmission in front of the
+// service's Admission.
 func withAdmission(change func(*reqctx.CallRequest)) func(*app.Wiring) {
 	return func(w *app.Wiring) { w.Reads.Admission = changedAdmission{w.Reads.Admission, change} }
 }

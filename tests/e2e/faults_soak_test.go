@@ -111,7 +111,7 @@ func TestSoak(t *testing.T) {
 const (
 	// soakIdle is the allowed number of idle connections to the venue. A connection has a file and two goroutines.
 	soakIdle = 32
-	// soakMore is the number of other files and other goroutines that may be added.
+	// soakMore is the allowed number of further files, and the allowed number of further goroutines.
 	soakMore = 16
 	// soakHeap limits the growth of the heap in bytes. When the caches are full, the heap may grow by half its size plus soakHeap.
 	// In the whole test, it may grow by four times soakHeap.
@@ -141,8 +141,8 @@ func (s *soak) recordFigures(t testing.TB, began time.Time) figures {
 	return f
 }
 
-// runFaults moves the market and injects faults until the duration length has passed since began. Then it waits until all
-// subscribers have caught up.
+// runFaults moves the market and injects faults. It ends after the duration length, measured from the time began. Then it waits
+// until all subscribers have caught up.
 func (s *soak) runFaults(t testing.TB, began time.Time, length time.Duration) {
 	t.Helper()
 	tick := time.NewTicker(50 * time.Millisecond)

@@ -16,7 +16,7 @@ import (
 type streamRow struct {
 	name string
 	demo.Fault
-	// closeFirst is true if the test closes open streams first, so that the fault affects new connections.
+	// closeFirst is true if the test closes the open streams when it sets the fault, so that the fault affects new connections.
 	closeFirst bool
 	// banned is true if the service's client waits for stream.LimitedWait before it reconnects.
 	banned bool

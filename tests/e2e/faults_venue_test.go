@@ -159,7 +159,7 @@ func (w *recordedVenue) args(more ...string) []string {
 func (w *recordedVenue) update(change func()) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	w.remember() // a fault may have begun an epoch since the last move
+	w.remember() // a fault may have begun an epoch since the last update
 	change()
 	w.remember()
 }
@@ -212,7 +212,7 @@ func levelsAt(v any, path string) []demo.Level {
 	return out
 }
 
-// units parses a decimal and returns it in units of 10^-digits. It returns -1 if the decimal is not valid.
+// units parses a decimal and returns it in units of 10^-digits. It returns -1 if the decimal is not valid or has too many digits.
 func units(decimal string, digits int) int64 {
 	whole, fraction, _ := strings.Cut(decimal, ".")
 	if len(fraction) > digits {

@@ -92,7 +92,7 @@ func TestServiceSDL(t *testing.T) {
 	}
 }
 
-// TestEntitiesAreOneBatch counts the calls to the venue for 50 entities of a type.
+// TestEntitiesAreOneBatch reads 50 entities of a type in one query. The service must make a single call to the venue.
 func TestEntitiesAreOneBatch(t *testing.T) {
 	t.Parallel()
 	s := start(t, "--federation")

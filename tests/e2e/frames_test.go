@@ -13,8 +13,8 @@ import (
 	"oddsgraph/app"
 )
 
-// TestFramesThatNameAMarket streams prices that name a market and an outcome, but no token. After the service has read the market,
-// it must find the token.
+// TestFramesThatNameAMarket streams the prices of a market's outcomes, in frames that name the market but no tokens. After the
+// service has read the market, it must find the tokens.
 func TestFramesThatNameAMarket(t *testing.T) {
 	t.Parallel()
 	var marketID atomic.Value
