@@ -133,7 +133,7 @@ func (e *completedReads) since(endpoint string, at time.Time) bool {
 	return !e.left[endpoint].Before(at)
 }
 
-// newLane starts a service with a small venue. The function rig may change the service's wiring. It may be nil.
+// newLane starts a service with a small venue. The function rig may change the service's wiring. rig may be nil.
 func newLane(t testing.TB, rig func(*app.Wiring), args ...string) *lane {
 	t.Helper()
 	return newLaneAt(t, time.Date(2026, 3, 14, 15, 9, 26, 0, time.UTC), rig, args...)

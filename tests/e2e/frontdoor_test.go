@@ -70,8 +70,8 @@ func decompressed(t testing.TB, got response) string {
 	return string(b)
 }
 
-// TestIfNoneMatch sends If-None-Match before and after the venue's data have changed, for each content coding, with and without
-// credentials.
+// TestIfNoneMatch sends If-None-Match for each content coding, with and without credentials. While the venue's data are unchanged,
+// the ETag of the response must give status 304. After a change, the same ETag must give the new data.
 func TestIfNoneMatch(t *testing.T) {
 	s := start(t)
 	token := s.openTokens(1)[0]
@@ -184,7 +184,7 @@ func TestCacheControl(t *testing.T) {
 }
 
 // TestOrigins checks which pages of other origins may use the service. While the demo venue listens on a loopback address, pages on
-// any port of localhost may use it. All other pages need --origins.
+// any port of localhost may use the service. All other pages need --origins.
 func TestOrigins(t *testing.T) {
 	elsewhere := httptest.NewServer(http.NotFoundHandler())
 	defer elsewhere.Close()
@@ -304,8 +304,8 @@ func TestSecurityHeaders(t *testing.T) {
 	}
 }
 
-// TestRefusedCredentials sends the same invalid credentials over every transport, with several values of X-Forwarded-For. When the
-// venue has refused them in five requests that count as one client's, the service must no longer send these credentials to the
+// TestRefusedCredentials sends the same invalid credentials and the same invalid token over every transport, with several values of
+// X-Forwarded-For. After five refusals to one client, the service must refuse these credentials for a minute without a call to the
 // venue. Other credentials of the same client must still work.
 func TestRefusedCredentials(t *testing.T) {
 	t.Parallel()
@@ -316,7 +316,7 @@ func TestRefusedCredentials(t *testing.T) {
 		name, trusted string
 		// from returns the X-Forwarded-For header of the n-th request.
 		from func(n int) string
-		// blocked is true if the service counts all these requests as one client.
+		// blocked is true if the service counts all these requests as requests of one client.
 		blocked bool
 	}{
 		{"no trusted proxy", "", func(n int) string { return fmt.Sprintf("192.0.2.%d", n) }, true},
@@ -418,7 +418,8 @@ func TestRefusedCredentials(t *testing.T) {
 	}
 }
 
-// TestKnownDocumentsOverEveryTransport registers a document over one transport, then sends only its hash over all other transports.
+// TestKnownDocumentsOverEveryTransport registers a document over a WebSocket. After that, the hash of the document must suffice, over
+// the WebSocket and over event streams by POST and GET.
 func TestKnownDocumentsOverEveryTransport(t *testing.T) {
 	s := startLive(t)
 	const document = `subscription S { streamStatusChanged { __typename } }`

@@ -168,8 +168,8 @@ func (g *guide) runLine(t *testing.T, b block, line string) {
 	}
 }
 
-// TestGuideVersions checks that the chapter names the same package versions as examples/react-apollo and clients/. Other tests run
-// these packages without a registry.
+// TestGuideVersions checks that the chapter and examples/react-apollo or clients/ name the same versions of the packages that both
+// use. Other tests run these packages without a registry.
 func TestGuideVersions(t *testing.T) {
 	want := map[string]string{}
 	for _, file := range []string{"clients/package.json", "examples/react-apollo/package.json"} {

@@ -120,7 +120,7 @@ func startAt(t testing.TB, now time.Time, args ...string) *service {
 	return startRigged(t, now, nil, args...)
 }
 
-// startRigged is like startAt, but the function rig may change the program's wiring. It may be nil.
+// startRigged is like startAt, but the function rig may change the program's wiring. rig may be nil.
 func startRigged(t testing.TB, now time.Time, rig func(*app.Wiring), args ...string) *service {
 	t.Helper()
 	s := openRigged(t, now, rig, args...)
@@ -182,7 +182,7 @@ func (s *service) serveUntilEnd(t testing.TB) {
 // defaultWiring is the default of the parameter rig. It changes nothing.
 func defaultWiring(*app.Wiring) {}
 
-// withUnusedLimit makes the service assume that nobody called the venue before it, so the rate limit is unused.
+// withUnusedLimit makes the service assume that no calls were made before its start, so the venue's rate limit is unused.
 func withUnusedLimit(w *app.Wiring) { w.Cold = 0 }
 
 // graphError is an element of "errors" in a response.
@@ -408,7 +408,7 @@ func (s *service) setFaults(t testing.TB, faults ...demo.Fault) {
 	}
 }
 
-// openTokens returns the ids of n YES tokens of open markets, each of a different market.
+// openTokens returns the ids of the YES tokens of the first n open markets, or of all open markets if there are fewer.
 func (s *service) openTokens(n int) []string {
 	var ids []string
 	for _, t := range s.venue.Tokens() {
@@ -419,7 +419,7 @@ func (s *service) openTokens(n int) []string {
 	return ids
 }
 
-// openMarkets returns the ids of n open markets.
+// openMarkets returns the ids of the first n open markets, or of all open markets if there are fewer.
 func (s *service) openMarkets(n int) []string {
 	var ids []string
 	for _, t := range s.venue.Tokens() {

@@ -18,7 +18,7 @@ import (
 type dialogue struct {
 	net.Conn
 	request, response []byte
-	bytes             int
+	bytes             int // length of the body of the last response
 }
 
 // talk connects to a server, sends the request and reads the response. The parameter header lists names and values in turn.
@@ -136,7 +136,8 @@ func fewestAllocs(f func()) float64 {
 	return least
 }
 
-// BenchmarkHit compares response cache hits with a bare handler. cpu-ns/op is the CPU time of the whole process, with the client.
+// BenchmarkHit compares hits in the response cache with a bare handler. cpu-ns/op is the CPU time of the whole process, including
+// the client.
 func BenchmarkHit(b *testing.B) {
 	s := start(b, "--log-level=error")
 	for _, hit := range hits {

@@ -30,7 +30,7 @@ func (p *target) connect(t testing.TB) *wire {
 	return &wire{conn, bufio.NewReader(conn)}
 }
 
-// answer reads a response. Status 0 means that the service closed the connection without a response.
+// answer reads a response. Status 0 means that the service closed the connection without a valid response.
 func (w *wire) answer(t testing.TB, p *target) (status int, body string) {
 	t.Helper()
 	resp, err := http.ReadResponse(w.r, nil)

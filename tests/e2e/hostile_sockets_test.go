@@ -53,7 +53,8 @@ func say(text string) string {
 
 const sayInit = `{"type":"connection_init"}`
 
-// upgrade opens a WebSocket with the client address client, and sends each text of the parameter said in a text frame.
+// upgrade opens a WebSocket. The parameter client is the client address that X-Forwarded-For names. upgrade sends each text of the
+// parameter said in its own frame.
 func (p *target) upgrade(t testing.TB, client string, said ...string) *wire {
 	t.Helper()
 	w := p.connect(t)
@@ -95,7 +96,7 @@ func (w *wire) frame() (opcode byte, payload []byte, err error) {
 	return head[0] & 0x0f, payload, err
 }
 
-// until reads messages until one contains the text part, and returns this message.
+// until reads messages up to the first that contains the text of the parameter part, and returns this message.
 func (w *wire) until(t testing.TB, part string) string {
 	t.Helper()
 	for {
