@@ -15,8 +15,8 @@ import (
 )
 
 // TestBrowser runs the tests in web/tests, except those of TestGuide, in a browser. The tests use the shipped program with a moving
-// market. Each file of tests has its own servers, and may restart them. If the kernel permits network namespaces, the test has no
-// access to the network. The environment variable SCREENSHOTS names a directory for the screenshots.
+// market. Each run of a file of tests has its own server, and may restart it. If the kernel permits network namespaces, the test
+// has no access to the network. The environment variable SCREENSHOTS names a directory for the screenshots.
 func TestBrowser(t *testing.T) {
 	t.Parallel()
 	requireNode(t)

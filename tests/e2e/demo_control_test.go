@@ -8,7 +8,7 @@ import (
 )
 
 // TestDemoControl checks when the service's pages can control the demo venue: only with the embedded venue, --demo-control,
-// loopback addresses and no trusted proxy. Requests from other origins are refused.
+// loopback addresses and no trusted proxy. Even then, the service must refuse requests from other origins.
 func TestDemoControl(t *testing.T) {
 	t.Parallel()
 	venue := start(t)

@@ -289,8 +289,8 @@ func TestTerminationUnderLoad(t *testing.T) {
 	}
 }
 
-// TestTerminationTimesOut stops the program while the venue does not answer and clients keep their connections open. The program
-// must end after its shutdown timeout, with exit code 1.
+// TestTerminationTimesOut stops the program while the venue does not answer and clients keep their connections open. After its
+// shutdown timeout, the program must close the connections and end with exit code 1.
 func TestTerminationTimesOut(t *testing.T) {
 	t.Parallel()
 	venue := newSlowVenue(t)

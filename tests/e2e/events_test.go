@@ -37,7 +37,7 @@ func (s *service) eventPages(t *testing.T, v vars) (ids []string) {
 	}
 }
 
-// wantOnce fails the test if an id is present twice, or if there are no ids.
+// wantOnce fails the test if an id appears more than once, or if there are no ids.
 func wantOnce(t *testing.T, ids []string) {
 	t.Helper()
 	sorted := slices.Sorted(slices.Values(ids))

@@ -178,7 +178,8 @@ func TestExplainPermissions(t *testing.T) {
 	}
 }
 
-// TestExplainFailures makes the venue fail. The explanation must show the stale values and the failed call.
+// TestExplainFailures makes the venue fail when two of three prices are cached and stale. The explanation must show the two stale
+// values and the failed call.
 func TestExplainFailures(t *testing.T) {
 	s := start(t, "--venue-retries=0")
 	ids := s.openTokens(3)

@@ -295,7 +295,7 @@ func TestPollingWithinTheBudget(t *testing.T) {
 }
 
 // TestPollingWithoutTheStream is like TestPollingWithinTheBudget, but without a stream. Stale values must be at most seven seconds
-// old, and the only errors must be RATE_LIMITED. This also holds for an account that is polled too often.
+// old. The only errors must be RATE_LIMITED, also for an account that is polled too often.
 func TestPollingWithoutTheStream(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, pollWithoutTheStream) // in real time, a slow machine would send too few queries to exceed the rate limit

@@ -55,7 +55,7 @@ func TestFederationIsOff(t *testing.T) {
 }
 
 // TestServiceSDL checks that _service returns the same SDL as the command schema --federation, with a key for each type that
-// implements Node. Without introspection, _service is refused.
+// implements Node. If introspection is switched off, the service must refuse _service.
 func TestServiceSDL(t *testing.T) {
 	t.Parallel()
 	s := start(t, "--federation")

@@ -418,8 +418,8 @@ func TestRefusedCredentials(t *testing.T) {
 	}
 }
 
-// TestKnownDocumentsOverEveryTransport registers a document over a WebSocket. After that, the hash of the document must suffice, over
-// the WebSocket and over event streams by POST and GET.
+// TestKnownDocumentsOverEveryTransport registers a document over a WebSocket. After that, the hash of the document must suffice,
+// over the WebSocket and over event streams by POST and GET.
 func TestKnownDocumentsOverEveryTransport(t *testing.T) {
 	s := startLive(t)
 	const document = `subscription S { streamStatusChanged { __typename } }`

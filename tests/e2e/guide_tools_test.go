@@ -124,8 +124,8 @@ func yamlText(t *testing.T, v any) string {
 	return string(text)
 }
 
-// runProxy starts a dev server with the configuration of Vite in docs/frontend.md. Through this server, it sends a query and opens a
-// WebSocket.
+// runProxy starts a dev server with the configuration of Vite in docs/frontend.md. It sends a query through this server, and opens
+// a WebSocket through it.
 func (g *guide) runProxy(t *testing.T) {
 	var config string
 	for _, b := range readDocs(t) {

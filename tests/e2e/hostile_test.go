@@ -10,13 +10,13 @@ import (
 	"time"
 )
 
-// target is the program with its default limits. Its venue records every request that it receives.
+// target is the program with its default limits. The venue records every request of the program.
 type target struct {
 	*program
 	venue *witness
-	// normal is the body of a valid request, and answer is the expected response.
+	// normal is the body of a valid request, and answer is the expected body of the response.
 	normal, answer string
-	// before is how long this request takes before the attacks.
+	// before is the shortest time that this request took before the attacks.
 	before time.Duration
 	// moves counts the calls of moveBooks.
 	moves int
@@ -28,9 +28,9 @@ type attack struct {
 	run  func(t *testing.T, p *target)
 }
 
-// TestHostileInputs sends input that would exhaust a program without limits. Each input must get the expected response and use less
-// than a second of the program's processor time. After each attack, a normal query must work as before. After each group of
-// attacks, the program must have released its memory, goroutines and files.
+// TestHostileInputs sends input that would exhaust a program without limits. Each input must get the expected response. It may take
+// a second of the processor time of the shipped program. After each attack, a normal query must work as before. After each group of
+// attacks, the program must release the goroutines and files, and nearly all memory.
 func TestHostileInputs(t *testing.T) {
 	venue := newWitness(t)
 	p := &target{program: runProgram(t, venue.args()...), venue: venue}
@@ -122,7 +122,8 @@ func (p *target) runAttack(t *testing.T, a attack) {
 // responses.
 const maxGrowth = 24 << 20
 
-// wantRest waits until the program's goroutines, open files and heap are down to about their earlier numbers.
+// wantRest waits until the program has about as many goroutines and open files as before, and its heap has grown by at most
+// maxGrowth.
 func (p *target) wantRest(t *testing.T, before figures) {
 	t.Helper()
 	p.client.CloseIdleConnections()
@@ -171,8 +172,8 @@ func (p *target) post(t testing.TB, body string, more ...string) response {
 }
 
 // want checks the status and the errors of a response. If code is empty, the response must have no errors. Otherwise the first
-// error must have this code, its message must contain the text says, and the body must have at most 64 KiB.
-func (got response) want(t testing.TB, status int, code, says string) {
+// error must have this code and a message that contains part, and the body must have at most 64 KiB.
+func (got response) want(t testing.TB, status int, code, part string) {
 	t.Helper()
 	if got.status != status {
 		t.Errorf("status %d, want %d: %.300s", got.status, status, got.body)
@@ -185,8 +186,8 @@ func (got response) want(t testing.TB, status int, code, says string) {
 		return
 	}
 	decode(t, got.body, &answer)
-	if len(answer.Errors) == 0 || answer.Errors[0].Extensions.Code != code || !strings.Contains(answer.Errors[0].Message, says) {
-		t.Errorf("want %s with %q: %.300s", code, says, got.body)
+	if len(answer.Errors) == 0 || answer.Errors[0].Extensions.Code != code || !strings.Contains(answer.Errors[0].Message, part) {
+		t.Errorf("want %s with %q: %.300s", code, part, got.body)
 	}
 	if n := len(got.body); n > 64<<10 {
 		t.Errorf("the answer has %d bytes", n)
@@ -199,12 +200,12 @@ const (
 	unparsed     = "GRAPHQL_PARSE_FAILED"
 )
 
-// around returns n copies of the text before, the text middle, and n copies of the text after.
-func around(n int, before, middle, after string) string {
-	return strings.Repeat(before, n) + middle + strings.Repeat(after, n)
+// around returns the text middle, with n copies of opening in front of it and n copies of closing behind it.
+func around(n int, opening, middle, closing string) string {
+	return strings.Repeat(opening, n) + middle + strings.Repeat(closing, n)
 }
 
-// numbered joins n copies of text, each with # replaced by its number.
+// numbered joins n copies of text. In each copy, it replaces # by the index of the copy.
 func numbered(n int, text string) string {
 	var b strings.Builder
 	for i := range n {

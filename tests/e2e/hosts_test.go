@@ -7,7 +7,8 @@ import (
 	"testing"
 )
 
-// TestForeignHostNamesAreRefused sends requests with foreign host names, as a web page could do by DNS rebinding.
+// TestForeignHostNamesAreRefused sends requests with several host names. A web page could cause requests with a foreign host name by
+// DNS rebinding. The service must refuse them, except with --hosts=* or if it listens on every interface and has no --hosts.
 func TestForeignHostNamesAreRefused(t *testing.T) {
 	for _, test := range []struct {
 		name string
@@ -45,7 +46,8 @@ func TestForeignHostNamesAreRefused(t *testing.T) {
 	}
 }
 
-// TestDemoVenueRefusesForeignHostNames calls the control endpoints of the demo venue as a web page could do by DNS rebinding.
+// TestDemoVenueRefusesForeignHostNames calls a control endpoint of the demo venue. The venue must refuse a foreign host name, which
+// a web page could use by DNS rebinding.
 func TestDemoVenueRefusesForeignHostNames(t *testing.T) {
 	s := start(t)
 	for host, want := range map[string]int{"": 200, "evil.example": 403} {

@@ -79,7 +79,7 @@ func TestBearerTokens(t *testing.T) {
 	if got.status != http.StatusUnauthorized || got.header.Get("WWW-Authenticate") == "" || !strings.Contains(got.body, `"UNAUTHENTICATED"`) {
 		t.Errorf("an unknown token: %+v", got)
 	}
-	// A token is revoked when it is no longer in the file.
+	// If a token is no longer in the reloaded file, the service must refuse the token.
 	f.write(t, map[string]string{"token-of-50": "demo-50"})
 	if err := s.Files.Accounts.Reload(); err != nil {
 		t.Fatal(err)
@@ -95,10 +95,10 @@ func TestBearerTokens(t *testing.T) {
 	}
 }
 
-// TestRefusedByTheVenue checks the limit of refused credentials. If the venue has refused credentials from one address five times,
-// the service must refuse the next credentials from this address without a call to the venue. A minute later, valid credentials
-// from the same address must work. Refusals of credentials from the accounts file must not count, because the client did not send
-// these credentials.
+// TestRefusedByTheVenue checks the limit of refused credentials. If the venue has refused the same credentials from one address
+// five times, the service must refuse them without a call to the venue. Valid credentials from another address must work at once,
+// and from the same address a minute later. Refusals of credentials from the accounts file must not count, because the client did
+// not send these credentials.
 func TestRefusedByTheVenue(t *testing.T) {
 	f := newAccountsFile(t)
 	s := start(t, "--accounts-file="+f.path)
@@ -135,8 +135,8 @@ func TestRefusedByTheVenue(t *testing.T) {
 	}
 }
 
-// TestInvalidTokensLockOutNobody sends many invalid tokens from one address. Valid tokens and credentials from the same address
-// must still work.
+// TestInvalidTokensLockOutNobody sends many invalid tokens from one address. A token that the address sends too often must get
+// status 429. Valid tokens and credentials from the same address must still work.
 func TestInvalidTokensLockOutNobody(t *testing.T) {
 	f := newAccountsFile(t)
 	s := start(t, "--accounts-file="+f.path)

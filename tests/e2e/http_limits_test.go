@@ -66,8 +66,8 @@ func TestLargeHeaders(t *testing.T) {
 	}
 }
 
-// TestLargeBodies uploads several bodies of 10 MB at once, with and without a Content-Length. The service must release their
-// memory.
+// TestLargeBodies uploads eight bodies of 10 MB at once, with and without a Content-Length. The service must refuse them, and must
+// release their memory.
 func TestLargeBodies(t *testing.T) {
 	s := start(t)
 	body := `{"query":"{ __typename }","x":"` + strings.Repeat("x", 10<<20) + `"}`

@@ -377,7 +377,7 @@ func TestRefusedCredentialsOnAnOpenSocket(t *testing.T) {
 	codes := map[string]int{}
 	asked := s.callsDuring(func() {
 		for n := range 9 {
-			// Each operation has another address, so that no response comes from the cache.
+			// Each operation reads another address, so that no response comes from the cache.
 			sub := k.subscribe(t, fmt.Sprintf(`{ user(address: "0x%040d") { positions { totalCount } } }`, n+1), nil)
 			ev := sub.next(t)
 			for _, err := range ev.errors {

@@ -84,8 +84,8 @@ func TestCallersAreKeptApart(t *testing.T) {
 	wg.Wait()
 }
 
-// TestAnEntryBelongsToItsCaller has the owner read an account first, so that the service caches all data of the account. Requests
-// with other credentials must not get these cached data.
+// TestAnEntryBelongsToItsCaller has the owner read an account first, so that the service caches all data of the account. For
+// requests with other credentials, the service must call the venue. It must refuse requests without credentials.
 func TestAnEntryBelongsToItsCaller(t *testing.T) {
 	s := start(t)
 	wantAccount(t, s, s.ask(t, accountQuery, vars{"address": addressOf50}, keyOf50), addressOf50)

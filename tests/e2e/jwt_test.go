@@ -55,7 +55,7 @@ func newIdentityProvider(t testing.TB) *identityProvider {
 	return p
 }
 
-// token returns a signed token for a subject. The parameter more holds further claims.
+// token returns a signed token for a subject. The parameter more adds or replaces claims.
 func (p *identityProvider) token(t testing.TB, subject string, expiry time.Time, more map[string]any) string {
 	t.Helper()
 	signer, err := jose.NewSigner(jose.SigningKey{Algorithm: jose.ES256, Key: p.key}, (&jose.SignerOptions{}).WithHeader("kid", "k"))
@@ -108,7 +108,8 @@ func TestSignedTokens(t *testing.T) {
 			t.Errorf("%s: the token is in the log", name)
 		}
 	}
-	// Sockets and subscriptions end when their token expires. Sockets with a valid token continue.
+	// Sockets and subscriptions end 30 s after their token expires, which here is eight seconds from now. The socket with a valid
+	// token stays open.
 	soon, later := p.token(t, "desk", time.Now().Add(-22*time.Second), nil), p.token(t, "desk", time.Now().Add(time.Hour), nil)
 	ending, kept := s.dialBearer(t, soon), s.dialBearer(t, later)
 	ending.subscribe(t, subPortfolio, vars{"a": addressOf3}).reason(t, "INITIAL")

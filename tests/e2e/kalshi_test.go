@@ -45,7 +45,7 @@ func TestKalshiBillsMarkets(t *testing.T) {
 		}
 		begin := time.Now()
 		_, errors := s.query(t, `query($ids: [String!]!) { tokens(tokenIds: $ids) { orderbook(depth: 1) { bids { price } } } }`, vars{"ids": ids}, anonymous)
-		if took := time.Since(begin); len(errors) > 0 || took < 3*time.Second || took > 12*time.Second { // the calls cost 800, and the bucket holds 200
+		if took := time.Since(begin); len(errors) > 0 || took < 3*time.Second || took > 12*time.Second { // the calls cost 800 tokens, and the bucket holds 200
 			for _, e := range errors[:min(len(errors), 2)] {
 				t.Log(e.Message)
 			}

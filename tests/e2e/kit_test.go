@@ -19,8 +19,8 @@ import (
 	"oddsgraph/tests/tool"
 )
 
-// TestKitPackage installs the client kit from the running service in an empty directory without any GraphQL client, and
-// uses the kit.
+// TestKitPackage installs the client kit from the running service in an empty directory, without any GraphQL client. Then it uses
+// the kit, and compiles an app for each entry point.
 func TestKitPackage(t *testing.T) {
 	t.Parallel()
 	requireNode(t)

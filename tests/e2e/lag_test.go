@@ -16,8 +16,9 @@ func (s *service) shownMarket(t *testing.T, id string) any {
 	return at(s.ask(t, queryMarket, vars{"id": id}, anonymous), "market")
 }
 
-// TestAMarketChangesUnderLag uses a venue whose REST responses are older than its stream. Events and queries must show a streamed
-// change at once. If the stream does not send the whole change, the market must be stale until a REST response has the change.
+// TestAMarketChangesUnderLag uses a venue whose REST responses are three seconds older than its stream. Events and queries must
+// show a streamed change at once. If the stream does not send the whole change, the market must be stale until a REST response has
+// the change.
 func TestAMarketChangesUnderLag(t *testing.T) {
 	t.Parallel()
 	for name, test := range map[string]struct {
@@ -87,7 +88,7 @@ func TestTradesUnderLag(t *testing.T) {
 	s := startLive(t, "--demo-lag=3s")
 	s.streaming(t)
 	k := s.dial(t, keyOf50)
-	read := func(name string) *events { // with different aliases, the subscriptions do not share a read
+	read := func(name string) *events { // with different aliases, the subscriptions do not share an execution
 		return k.subscribe(t, strings.Replace(subUserTrades, "gap", "gap "+name+": reason", 1), vars{"a": addressOf50})
 	}
 	read("learning").reason(t, "INITIAL") // the service first finds out how the venue's pages work
@@ -102,8 +103,8 @@ func TestTradesUnderLag(t *testing.T) {
 	second.until(t, "the trade", shows)
 }
 
-// sell sells the given size from the first position of addressOf50 for which the venue accepts this sale. It returns the position's
-// token.
+// sell sells from a position of addressOf50, in hundredths of a share. It takes the first position for which the venue accepts the
+// sale, and returns the position's token.
 func (s *service) sell(t *testing.T, size demo.Size) string {
 	t.Helper()
 	for _, x := range s.venue.Positions(addressOf50) {
@@ -116,7 +117,7 @@ func (s *service) sell(t *testing.T, size demo.Size) string {
 }
 
 // TestAnAccountUnderLag closes the venue's stream while the REST responses about an account are older than the streamed values.
-// Neither events nor queries may go back to the older values.
+// Neither events nor queries may go back to the older values. In the end, an event must have the venue's present balance.
 func TestAnAccountUnderLag(t *testing.T) {
 	t.Parallel()
 	s := startLive(t, "--demo-lag=8s")
