@@ -54,7 +54,7 @@ func (c *checkedLoad) counts() map[string]int {
 	return maps.Clone(c.seen)
 }
 
-// countOf returns how often count was called with the name what.
+// countOf returns how often count was called with the given name.
 func (c *checkedLoad) countOf(what string) int {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -116,7 +116,8 @@ const (
 	laneLeft = 512 << 10
 )
 
-// checkMemory runs f and returns its error. It adds an error if f allocates too much memory, or leaves too much of it in use.
+// checkMemory runs f and returns the error of f. It adds an error if f allocates more bytes than the parameter allocated, or if
+// memory in use grows by more bytes than the parameter left.
 func checkMemory(allocated, left uint64, f func() error) error {
 	var before, after runtime.MemStats
 	runtime.GC()

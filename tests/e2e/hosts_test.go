@@ -7,8 +7,8 @@ import (
 	"testing"
 )
 
-// TestForeignHostNamesAreRefused sends requests with several host names. A web page could cause requests with a foreign host name by
-// DNS rebinding. The service must refuse them, except with --hosts=* or if it listens on every interface and has no --hosts.
+// TestForeignHostNamesAreRefused sends requests with several host names. A web page could cause requests with a foreign host name
+// by DNS rebinding. The service must refuse such requests if it listens on loopback or has --hosts, but not with --hosts=*.
 func TestForeignHostNamesAreRefused(t *testing.T) {
 	for _, test := range []struct {
 		name string
