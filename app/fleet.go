@@ -98,6 +98,9 @@ func validateShared(cfg *config.Config) error {
 		if c.Stream {
 			return errors.New("--shared-stream (ODDSGRAPH_SHARED_STREAM) is set without --shared-url (ODDSGRAPH_SHARED_URL)")
 		}
+		if c.SecretFile != "" {
+			return errors.New("--shared-secret-file (ODDSGRAPH_SHARED_SECRET_FILE) is set without --shared-url (ODDSGRAPH_SHARED_URL)")
+		}
 		return nil
 	}
 	if embedded(cfg) {

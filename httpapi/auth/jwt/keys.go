@@ -89,6 +89,9 @@ func (k *keys) find(ctx context.Context, id string) (*key, error) {
 	if len(k.known) == 0 {
 		return nil, market.Errorf(market.CodeUpstreamUnavailable, "the issuer's keys could not be read, so no token can be checked now")
 	}
+	if id == "" {
+		return nil, market.Errorf(market.CodeUnauthenticated, "the token does not name its key in kid, and the issuer publishes several keys")
+	}
 	return nil, market.Errorf(market.CodeUnauthenticated, "the token is signed with a key that the issuer does not publish")
 }
 

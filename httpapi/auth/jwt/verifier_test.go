@@ -66,7 +66,7 @@ func TestTokens(t *testing.T) {
 		"another key":                 {signed(t, jose.RS256, two, "rsa", now, nil), unauthenticated, "signature is wrong"},
 		"a changed payload":           {part[0] + "." + encode(`{"iss":"https://issuer.example/","aud":"odds","sub":"alice","exp":9999999999}`) + "." + part[2], unauthenticated, "signature is wrong"},
 		"an unknown key":              {signed(t, jose.RS256, one, "unknown", now, nil), unauthenticated, "does not publish"},
-		"a key that is not named":     {signed(t, jose.RS256, one, "", now, nil), unauthenticated, "does not publish"},
+		"a key that is not named":     {signed(t, jose.RS256, one, "", now, nil), unauthenticated, "does not name its key"},
 		"a key for encryption":        {signed(t, jose.RS256, two, "encrypts", now, nil), unauthenticated, "does not publish"},
 		"a weak key":                  {signed(t, jose.RS256, weak, "weak", now, nil), unauthenticated, "does not publish"},
 		"a shared secret":             {signed(t, jose.HS256, []byte("a shared secret of 32 bytes here"), "oct", now, nil), unauthenticated, "neither known nor a JWT"},
