@@ -67,8 +67,8 @@ func (c *checkedLoad) addError(err error) {
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if len(c.wrong) < 20 {
-		c.wrong[err.Error()]++
+	if text := err.Error(); c.wrong[text] > 0 || len(c.wrong) < 20 {
+		c.wrong[text]++
 	}
 }
 

@@ -6,11 +6,13 @@ import (
 	"bytes"
 	"compress/gzip"
 	"crypto/sha256"
+	"encoding/base64"
 	"encoding/hex"
 	"fmt"
 	"io"
 	"net/http"
 	"net/url"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -153,11 +155,12 @@ func headerAttacks() []attack {
 	add("10,000 hops", 200, "", "X-Forwarded-For", strings.Repeat("127.0.0.1,", 6_000)+"127.0.0.1")
 	add("hops that are none", 200, "", "X-Forwarded-For", "::ffff:256.1.1.1, [::1, <script>, 127.0.0.1")
 	add("a cookie of 60 KB", 200, "", "Cookie", "a="+strings.Repeat("a", 60_000))
-	add("10,000 headers", 200, "", "X-A", "1", "X-B", strings.Repeat("b", 50_000))
+	add("1,000 headers", 200, "", slices.Repeat([]string{"X-A", "1"}, 1_000)...)
+	add("a header of 50 KB", 200, "", "X-B", strings.Repeat("b", 50_000))
 	add("a header of 80 KB", 431, "", "X-A", strings.Repeat("a", 80_000))
 	add("credentials of 60 KB", 400, badInputCode, httpapi.CredentialsHeader, strings.Repeat("A", 60_000))
 	add("credentials that are none", 400, badInputCode, httpapi.CredentialsHeader, "\xff\xfe%%%")
-	add("credentials 5,000 deep", 400, badInputCode, httpapi.CredentialsHeader, "W1tbW1tbW1tbW1tbW1tbW1tb")
+	add("credentials 5,000 deep", 400, badInputCode, httpapi.CredentialsHeader, base64.StdEncoding.EncodeToString([]byte(strings.Repeat("[", 5_000))))
 	add("credentials twice", 400, badInputCode, httpapi.CredentialsHeader, keyOf3, httpapi.CredentialsHeader, keyOf50)
 	add("a bearer token of 60 KB", 400, badInputCode, "Authorization", "Bearer "+strings.Repeat("a", 60_000))
 	add("a bearer token of nobody", 401, "UNAUTHENTICATED", "Authorization", "Bearer nobody")

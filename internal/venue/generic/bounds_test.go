@@ -63,12 +63,19 @@ func TestCallsInFlightAreBounded(t *testing.T) {
 		if most.Load() > rest.MaxInFlight {
 			t.Errorf("%d calls were under way", most.Load())
 		}
-		v.answer = validResponse
-		for range rest.MaxInFlight { // all earlier calls have ended, so no call waits
-			if _, err := c.Book(t.Context(), "later", 20); err != nil {
-				t.Fatal(err)
-			}
+		v.answer = func(r *http.Request) (*http.Response, error) {
+			time.Sleep(time.Second)
+			return validResponse(r)
 		}
+		started = time.Now()
+		for i := range rest.MaxInFlight { // all earlier calls have ended, so no call waits for another
+			wg.Go(func() {
+				if _, err := c.Book(t.Context(), fmt.Sprint("later", i), 20); err != nil || time.Since(started) != time.Second {
+					t.Errorf("a later call: %v after %v", err, time.Since(started))
+				}
+			})
+		}
+		wg.Wait()
 	})
 }
 
