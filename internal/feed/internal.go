@@ -4,7 +4,7 @@ import "oddsgraph/internal/market/messages"
 
 // arrive stores the internal number of a message (see messages.Internal). lost reports whether the internal numbers show that this
 // service lost earlier messages. lost is false if the venue's own numbers are enough to detect a loss. The result again reports
-// whether the message must be ignored because the topic already contains it. t.mu must be locked.
+// whether the topic already contains the message. The calling function then ignores the message. t.mu must be locked.
 func (t *topic) arrive(m *messages.Message) (lost, again bool) {
 	number, before := m.Internal, t.arrived
 	if number.Seq == 0 {
@@ -28,8 +28,9 @@ func (t *topic) arrive(m *messages.Message) (lost, again bool) {
 	return before.Seq != 0 && (!same || number.Seq != before.Seq+1), false
 }
 
-// contains reports whether a snapshot already contains a change. It is for changes without a sequence number of the venue. A merged
-// snapshot contains all changes up to its internal number. A snapshot of the venue contains all changes up to its time.
+// contains reports whether a snapshot already contains a change. It is for changes without a sequence number of the venue. It
+// compares the internal numbers if the snapshot is merged and both messages have the same internal epoch. Otherwise it compares the
+// times of the venue.
 func contains(snapshot, change *messages.Message) bool {
 	if snapshot.Merged && snapshot.Internal.Epoch == change.Internal.Epoch {
 		return change.Internal.Seq <= snapshot.Internal.Seq
@@ -37,8 +38,9 @@ func contains(snapshot, change *messages.Message) bool {
 	return !change.Time.After(snapshot.Time)
 }
 
-// discardBuffered drops all buffered changes, because messages between them and m were lost. It sets discarded, because a snapshot
-// that does not contain the discarded change cannot be used. t.mu must be locked.
+// discardBuffered drops all buffered changes, because messages between them and m were lost. If m is a change, the topic drops m as
+// well. discardBuffered stores the last dropped change in t.discarded, because a snapshot without this change cannot be used. t.mu
+// must be locked.
 func (t *topic) discardBuffered(m *messages.Message) {
 	switch m.Kind {
 	case messages.KindPrice, messages.KindBookSnapshot, messages.KindTradesSnapshot, messages.KindUserSnapshot:
@@ -51,8 +53,9 @@ func (t *topic) discardBuffered(m *messages.Message) {
 	t.buffered = nil
 }
 
-// Sent reports the internal numbers of the last messages that another process has sent to this feed, by topic. If the last message
-// of a topic has not arrived, the topic has a gap. Without Sent, the feed would notice this gap only when the next message arrives.
+// Sent tells the feed that another process has sent messages to it. The parameter last contains the internal number of the last
+// message of each topic. If this message has not arrived, the topic has a gap. Without Sent, the feed would notice this only when
+// the next message arrives.
 func (f *Feed) Sent(epoch uint64, last map[messages.Topic]uint64) {
 	for key, seq := range last {
 		if t := f.find(key); t != nil {
@@ -61,8 +64,8 @@ func (f *Feed) Sent(epoch uint64, last map[messages.Topic]uint64) {
 	}
 }
 
-// sent handles a gap if the topic is live and the message whose number is in the parameter last has not arrived. If a topic waits
-// for its first message, sent only stores this number.
+// sent handles a gap if the topic is live and the message with the number in the parameter last has not arrived. If the topic still
+// waits for its first message, sent only stores this number.
 func (t *topic) sent(last messages.Internal) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -77,8 +80,8 @@ func (t *topic) sent(last messages.Internal) {
 }
 
 // Snapshot returns the state of a live topic as a merged message. See messages.Message. It returns nil if the topic is not live or
-// belongs to a market or an account. It also returns nil after a REST read, because the state may contain changes whose messages
-// have not arrived yet. A price is an exception, because each message replaces the whole price.
+// belongs to a market or an account. It also returns nil if the state was read over REST, because the state may contain changes
+// whose messages have not arrived yet. A price is an exception, because each message replaces the whole price.
 func (f *Feed) Snapshot(key messages.Topic) *messages.Message {
 	t := f.find(key)
 	if t == nil {

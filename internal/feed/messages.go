@@ -100,8 +100,8 @@ func (t *topic) applySnapshot(m *messages.Message, lost bool) {
 	t.commit(next, items)
 }
 
-// snapshotFailed requests another snapshot, because the last snapshot cannot be used. buffered contains the changes that the topic
-// still buffers. t.mu must be locked.
+// snapshotFailed requests another snapshot, because the last snapshot cannot be used. Afterwards the topic buffers only the changes
+// in the parameter buffered. t.mu must be locked.
 func (t *topic) snapshotFailed(buffered []*messages.Message) {
 	if t.phase != following {
 		t.resyncFailed()
@@ -110,7 +110,8 @@ func (t *topic) snapshotFailed(buffered []*messages.Message) {
 	t.buffered = buffered
 }
 
-// applyChange applies a change. While the topic waits for a snapshot, it buffers the change.
+// applyChange applies a change. While the topic waits for a snapshot, applyChange buffers the change instead. If a message before
+// the change was lost, applyChange calls handleGap.
 func (t *topic) applyChange(m *messages.Message, lost bool) {
 	if t.phase == opening && t.key.Channel == messages.ChannelMarket {
 		t.confirm() // the venue sends changes only after it has accepted a subscription
@@ -175,8 +176,7 @@ func (t *topic) follows(s *State, m *messages.Message) bool {
 // depends on the phase:
 //   - A live topic needs a greater number than the number of its state.
 //   - A topic that waits for a snapshot also accepts the number of its state.
-//   - The first snapshot of a session may have any number if the venue sends no epochs. If the venue sends epochs, this is allowed
-//     only after a failed resync.
+//   - The first snapshot of a session may have any number if the venue sends no epochs or a resync has failed.
 func (t *topic) isOld(m *messages.Message) bool {
 	if !t.state.Known || !seen(&t.state, m) {
 		return false
@@ -197,7 +197,8 @@ func (t *topic) crossed(s *State) bool {
 }
 
 // heartbeat compares the venue's sequence number of the topic with the number of the state. If the venue's number is greater or has
-// another epoch, the last message of the topic was lost. A state without a number cannot show a loss.
+// another epoch, the last message of the topic was lost. A state without a number cannot show a loss. For a market, heartbeat also
+// stores the venue's number in the state.
 func (t *topic) heartbeat(epoch string, seq uint64) {
 	t.mu.Lock()
 	defer t.mu.Unlock()

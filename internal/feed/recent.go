@@ -29,7 +29,7 @@ func addPoint(points []Point, at time.Time, price market.Decimal) []Point {
 }
 
 // Recent returns the latest prices of a token, oldest first. It returns at most one price for each second and at most maxRecent
-// prices. It returns nil if the price of the token is not watched. The calling function owns the slice.
+// prices. It returns nil if the price of the token is not watched or has not arrived yet. The calling function owns the slice.
 func (f *Feed) Recent(tokenID string) []Point {
 	t := f.find(messages.Topic{Channel: messages.ChannelPrices, ID: tokenID})
 	if t == nil {

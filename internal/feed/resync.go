@@ -37,9 +37,9 @@ func (t *topic) acknowledged() {
 	}
 }
 
-// confirm makes a market live. It is called for the venue's confirmation, and for a message that arrives before the confirmation.
-// Such a message may belong to the previous subscription. The stream did not send the changes before the confirmation, so confirm
-// tells Sink that earlier reads of the market may be out of date. t.mu must be locked.
+// confirm makes a market live. It is called for the venue's confirmation, and for a change that arrives before the confirmation.
+// Such a change may belong to the previous subscription, so a later confirmation counts as a resync. The stream did not send the
+// changes before the confirmation, so confirm tells Sink that earlier reads of the market may be out of date. t.mu must be locked.
 func (t *topic) confirm() {
 	if t.incomplete || t.phase == following {
 		t.countResync()
@@ -76,7 +76,7 @@ func (t *topic) handleGap() {
 	t.awaitSnapshot()
 }
 
-// awaitSnapshot starts a timer that requests a snapshot again after snapshotTimeout. t.mu must be locked.
+// awaitSnapshot starts a timer that calls snapshotOverdue after snapshotTimeout. t.mu must be locked.
 func (t *topic) awaitSnapshot() {
 	t.stopWaiting()
 	wait := t.waitID
@@ -92,6 +92,8 @@ func (t *topic) stopWaiting() {
 	}
 }
 
+// snapshotOverdue starts a REST read, waits for a running read, requests a snapshot again, or drops the connection. It does
+// nothing if the topic no longer waits for this snapshot.
 func (t *topic) snapshotOverdue(wait int) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -114,7 +116,8 @@ func (t *topic) snapshotOverdue(wait int) {
 }
 
 // resyncFailed counts a failed resync. After too many failures, it drops the connection and returns true. A new connection
-// interrupts all topics of the old one. Each drop therefore doubles the failures that the next drop needs. t.mu must be locked.
+// interrupts all topics of the old one. Each drop therefore doubles the number of failures before the next drop, at most
+// maxDoublings times. t.mu must be locked.
 func (t *topic) resyncFailed() bool {
 	if t.failedResyncs++; t.failedResyncs < maxFailedResyncs<<min(t.reconnects, maxDoublings) {
 		return false

@@ -48,8 +48,8 @@ func (s *shares) count(caller string) int {
 }
 
 // withinShare reports whether the caller of reader r has at most f.share() topics if r also watches the topic t. t is nil if the
-// topic is not open. If t already counts for a caller, it does not count for the caller of r as well. user reports whether the
-// topic is an account, which never counts. If r is nil or not limited, withinShare returns true. f.mu must be locked.
+// topic is not open. If t already counts for a caller, another watch of t adds nothing, so withinShare returns true. It also
+// returns true if r is nil or not limited, or if user reports that the topic is an account. f.mu must be locked.
 func (f *Feed) withinShare(r *Reader, t *topic, user bool) bool {
 	return r == nil || !r.limited || user || t != nil && t.counted() || f.shares.count(r.caller) < f.share()
 }
@@ -139,7 +139,7 @@ func (t *topic) recount() {
 // false, it closes a public topic, in this order of preference:
 //   - a topic without watches
 //   - a topic of a caller that watches more than f.share() topics
-//   - a topic that is watched only for queries
+//   - a topic whose watches have no reader, because they serve only queries or other processes
 //
 // f.mu must be locked.
 func (f *Feed) makeRoom(user bool) bool {

@@ -28,9 +28,9 @@ const (
 	maxReadDelay = 2 * time.Minute
 	// minRenewal is the minimum delay after a read that returned a state from before the topic began to buffer changes.
 	minRenewal = time.Second
-	// A message that arrives maxSkew or more after a REST response is not dropped because of its venue timestamp. The same applies
-	// to a REST response that arrives maxSkew or more after the topic's state. So a wrong timestamp does not block a topic for
-	// long.
+	// maxSkew bounds how long a wrong timestamp of the venue can block a topic. If a message arrives maxSkew or more after a REST
+	// response, the feed does not compare their timestamps. The same applies to a REST response that arrives maxSkew or more after
+	// the topic's state.
 	maxSkew = time.Minute
 )
 
@@ -150,9 +150,8 @@ func (t *topic) readStarted(x *originRead) bool {
 	return t.reading == x
 }
 
-// readDone handles the result of a read. If the response may be from before bufferingSince, changes between the response and the
-// first buffered change may be missing, so readDone drops the response. It allows the next read when the venue may have a newer
-// response.
+// readDone handles the result of a read. It drops a response that may be from before bufferingSince, because changes between such a
+// response and the first buffered change may be missing. It then allows the next read when the venue may have a newer response.
 func (t *topic) readDone(x *originRead, m *messages.Message, age market.Age, err error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()

@@ -17,8 +17,8 @@ type Stats struct {
 	Gaps, Resyncs uint64
 	// Spliced counts topics that became live with a state that was read over REST, because the stream sent no snapshot.
 	Spliced uint64
-	// Conflated counts changes of a watch that its reader sees together with an earlier change. Dropped counts the queued items of
-	// watches that ended because their queue was full.
+	// Conflated counts changes of a watch that the reader sees together with an earlier change. Dropped counts the items that were
+	// lost when a watch ended because its queue was full.
 	Conflated, Dropped uint64
 	// Reconnects counts connections that the feed dropped because a topic got no snapshot.
 	Reconnects uint64

@@ -20,14 +20,14 @@ const (
 	opening
 	// resyncing: a message was lost, and the topic waits for a new snapshot.
 	resyncing
-	// following: the state contains a snapshot and all later changes.
+	// following: the topic is live. Its state contains all messages so far.
 	following
 )
 
 // session is the market.Session of the topics that were opened together on a connection.
 type session struct {
 	market.Session
-	// topics is the number of topics that have not lost the connection yet.
+	// topics is the number of topics that use the session and have not lost the connection.
 	topics atomic.Int32
 }
 
@@ -42,8 +42,9 @@ type topic struct {
 	holder  *Reader  // the topic counts for this reader's caller (see shares); nil if the topic counts for no caller
 	state   State
 	phase   phase
-	session *session // the latest session; nil before the first session
-	// arrived is the internal number of the last message of the session. It is zero before the first message.
+	session *session // the latest session; nil before the first session and after the end of the topic
+	// arrived is the internal number of the last message of the session, or a higher number that Feed.Sent has reported. It is zero
+	// before the first message.
 	arrived messages.Internal
 	// previousEpoch is the epoch before the epoch of state. Late messages of the previous epoch are ignored.
 	previousEpoch string
@@ -57,14 +58,14 @@ type topic struct {
 	unconfirmed int
 	// incomplete reports whether messages may be missing from the state. If incomplete is true, the next snapshot counts as a resync.
 	incomplete bool
-	// failedResyncs is the number of failed resyncs in a row. reconnects is the number of connections that the topic has dropped
-	// since its last snapshot.
+	// failedResyncs is the number of failed resyncs in a row on the present connection. reconnects is the number of connections that
+	// the topic has dropped since it was last live.
 	failedResyncs, reconnects int
 	// waitTimer is the timeout of the wait for a snapshot or confirmation.
 	waitTimer *time.Timer
 	// waitID identifies the wait. The timer of an earlier wait has another waitID and does nothing.
 	waitID int
-	// lateSnapshots is the number of timeouts since the last snapshot.
+	// lateSnapshots is the number of timeouts of the wait for a snapshot since the topic was last live.
 	lateSnapshots int
 	reading       *originRead // the current REST read, or nil
 	emptyReads    int         // the number of reads in a row without a usable state
@@ -73,7 +74,7 @@ type topic struct {
 	bufferingSince time.Time
 	// readTooOld reports whether the last REST response may be older than bufferingSince.
 	readTooOld bool
-	// base describes the last state that was read over REST. It is nil if all messages that are still to come are newer.
+	// base describes the last state that was read over REST. It is nil if all later messages are newer than the state.
 	base   *base
 	linger *time.Timer // closes the topic Config.Linger after its last watch was closed
 	// noLinger reports whether the topic closes as soon as it has no watches.
@@ -255,8 +256,8 @@ func (t *topic) down() {
 	t.publish()
 }
 
-// markStale marks the state as stale, drops the buffered messages, and cancels the waits, the REST read and the flush. t.mu must be
-// locked.
+// markStale marks the state as stale, also in Sink, and drops the buffered messages. It cancels the waits, the REST read and the
+// flush. t.mu must be locked.
 func (t *topic) markStale() {
 	t.state.Live = false
 	t.state.Meta.MarkStale(market.CauseStreamDown)

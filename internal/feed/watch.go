@@ -12,7 +12,7 @@ import (
 type State struct {
 	// Known reports whether a value has arrived. Live reports whether the stream is connected and no message is missing.
 	Known, Live bool
-	// Resyncs is the number of snapshots that replaced an incomplete state.
+	// Resyncs is the number of times that a complete state replaced an incomplete state.
 	Resyncs uint64
 	// Seq is the venue's sequence number of the last message, within Epoch. Seq is 0 and Epoch is empty if the venue does not send
 	// them.
