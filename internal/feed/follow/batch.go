@@ -7,22 +7,22 @@ import (
 )
 
 // batch is a body that wraps states. It sends one event for the updates of all keys. Each event contains the last update of each
-// key that has changed since the event before. The field every is the minimum time between two events.
+// key that has changed since the previous event. The field every is the minimum time between two events.
 type batch[T any] struct {
 	*states[T]
 	out   *publisher[[]Event[update[T]]]
 	every time.Duration
-	// waiting contains one update for each key with updates to send, in the order of the first updates of the keys. index maps a
-	// key to the index of its update in waiting.
+	// waiting contains the merged updates of each key that has changed since the last event, in the order of the first changes. index
+	// maps a key to the index of its update in waiting.
 	waiting []Event[update[T]]
 	index   map[string]int
-	// sent reports whether flush has sent an event. next is the earliest time of the next event. It is zero until the first update
-	// arrives.
+	// sent reports whether flush has sent an event. next is the earliest time of the next event. It is zero until flush first sees an
+	// update.
 	sent bool
 	next time.Time
 }
 
-// openBatch is like open, but the events of the stream contain lists of updates.
+// openBatch is like the method open, but the events of the stream contain lists of updates.
 func (k stateSpec[T]) openBatch(keys []string, every time.Duration) func(*publisher[[]Event[update[T]]], *feed.Reader) (body, error) {
 	return func(out *publisher[[]Event[update[T]]], reader *feed.Reader) (body, error) {
 		b := &batch[T]{out: out, every: every, index: make(map[string]int)}
@@ -79,7 +79,7 @@ func (b *batch[T]) flush(now, next time.Time) (time.Time, error) {
 	return next, b.out.send(reason, "", Delta, list)
 }
 
-// complete reports whether each key has a value or a problem.
+// complete reports whether each key has a value or a problem, or is unknown to the venue.
 func (b *batch[T]) complete() bool {
 	for _, it := range b.items {
 		if !it.sent && it.problem == nil && !b.unknown.reported[it.key] {
@@ -89,7 +89,7 @@ func (b *batch[T]) complete() bool {
 	return true
 }
 
-// resend sends the last values of all keys that have one to publisher.audience, as one event. The waiting updates stay until flush
+// resend sends the last value of each key that has one, as one event to publisher.audience. The waiting updates stay until flush
 // sends them.
 func (b *batch[T]) resend(reason Reason) error {
 	waiting, index := b.waiting, b.index

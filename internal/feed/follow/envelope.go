@@ -13,7 +13,7 @@ const (
 	Delta
 )
 
-// Cohort identifies readers that get the present state together. The zero value stands for all readers.
+// Cohort identifies readers that get the present state together. The zero value means all readers.
 type Cohort uint64
 
 // Envelope tells the transport how to deliver an event.

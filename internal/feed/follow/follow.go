@@ -126,7 +126,7 @@ func (o *publisher[T]) sentCount() int { return o.sent }
 func (o *publisher[T]) setAudience(to Cohort) { o.audience = to }
 
 // stream returns a Stream. Each range over the Stream runs a new loop with a new body. The parameter every is the minimum time
-// between two events of a topic. The function open makes the body and watches the topics of the body.
+// between two events of a topic. The parameter open is a function that makes the body and watches the topics of the body.
 func stream[T any](ctx context.Context, s Source, every time.Duration, open func(out *publisher[T], reader *feed.Reader) (body, error)) Stream[T] {
 	return func(yield func(Event[T], error) bool) {
 		out := &publisher[T]{group: s.Group, yield: yield}
@@ -146,7 +146,7 @@ func stream[T any](ctx context.Context, s Source, every time.Duration, open func
 // unknowns contains the ids of a stream that the venue does not know.
 type unknowns struct {
 	kind      string // the noun for an id in error messages, such as "token"
-	remaining int    // the number of ids that are not unknown
+	remaining int    // the number of ids that are not in reported
 	reported  map[string]bool
 }
 

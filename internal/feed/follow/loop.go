@@ -22,11 +22,11 @@ type body interface {
 	// changed handles a change of a watch.
 	changed(w *feed.Watch) error
 	// nextRead returns the read to start now. If no read is due, it returns nil and the time at which the loop must call nextRead
-	// again. A zero time means that this call can wait until a watch changes. If poll is true, nextRead also requests the values
-	// that the venue's stream does not send. poll is true at the end of streamHeadStart, every pollInterval, and while readers wait
-	// to join.
+	// again. If this time is zero, the loop need not wake up for nextRead. If poll is true, nextRead also requests the values that
+	// the venue's stream does not send. poll is true at the end of streamHeadStart, every pollInterval, and while readers wait to
+	// join.
 	nextRead(now time.Time, poll bool) (read, time.Time)
-	// isCurrent reports whether the last event contains the present state. A joining reader then needs no read.
+	// isCurrent reports whether the last event contains the present state. If so, readers that join need no read.
 	isCurrent() bool
 	// resend sends the state of the last event to publisher.audience.
 	resend(reason Reason) error
@@ -182,7 +182,7 @@ func (l *loop) deliverChanges(now time.Time) (next time.Time, err error) {
 		if err == nil {
 			err = l.body.changed(w)
 		}
-		if l.minInterval > 0 && l.out.sentCount() > sent { // if the body sent no event, the next change is not delayed
+		if l.minInterval > 0 && l.out.sentCount() > sent { // if the body sent nothing, the next change is not delayed
 			l.notBefore[w] = now.Add(l.minInterval)
 		}
 	}
@@ -216,7 +216,7 @@ func serveJoiners(group Group, out sender, resend func(Reason) error) error {
 }
 
 // startRead starts a read on its own goroutine. run waits for this goroutine before it returns. The timeout of the read is
-// pollInterval. Before the first event, the timeout depends on the deadline instead.
+// pollInterval. Before the first event or problem, the timeout depends on the deadline instead.
 func (l *loop) startRead(ctx context.Context, get read) {
 	within := pollInterval
 	if l.out.sentCount() == 0 {

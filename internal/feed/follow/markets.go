@@ -200,7 +200,7 @@ func (b *markets) sendChanges(m *marketItem, now *market.Market, changes []*pend
 	return nil
 }
 
-// sendStale sends the market of a stale read if it differs from the market in the last event. If not, sendStale calls
+// sendStale sends the market of a stale read if this market differs from the market in the last event. If not, sendStale calls
 // sendAnnounced. The changes stay pending, because the market may be older than some of them.
 func (b *markets) sendStale(m *marketItem, now market.Read[*market.Market]) error {
 	if m.market == nil || reflect.DeepEqual(m.market, now.Value) {
@@ -215,8 +215,8 @@ func (b *markets) sendStale(m *marketItem, now market.Read[*market.Market]) erro
 	return b.send(m, Changed, kind)
 }
 
-// sendAnnounced sends the statuses and winners of announced changes before REST returns them. It marks the market as stale. If
-// there is nothing to announce, sendAnnounced only calls markStale. All changes stay pending.
+// sendAnnounced adds announced statuses and winners to the market in the last event, before REST returns them. For each change of
+// the market it sends an event that is marked as stale. It then calls markStale. All changes stay pending.
 func (b *markets) sendAnnounced(m *marketItem, cause market.StaleCause) error {
 	for _, change := range m.pending.changes {
 		if change.applied {

@@ -36,9 +36,9 @@ type pending[C any] struct {
 	retry    time.Time
 }
 
-// add adds changes, and a reason if the reason is not empty. Only a read that starts after the call settles them. If there would be
-// more than maxPending changes, add drops all changes and sets the reason Resync. add also ends the delay after a failed read,
-// because a read after the change may succeed.
+// add adds changes, and a reason if the reason is not empty. Only a read that starts after the call settles the reason and the
+// changes. If there would be more than maxPending changes, add drops all changes and sets the reason Resync. add also ends the
+// delay after a failed read, because a read after the change may succeed.
 func (p *pending[C]) add(reason Reason, changes ...C) {
 	p.version++
 	p.wanted, p.retry = true, time.Time{}
@@ -90,7 +90,7 @@ func (p *pending[C]) awaitRenewal(now time.Time, stale market.Meta) {
 	p.delay(now, renewal(now, stale))
 }
 
-// delay delays the next read by a random backoff, but at least by the time in the parameter least. Everything stays pending.
+// delay delays the next read by a random backoff, or by the parameter least if that is longer. Everything stays pending.
 func (p *pending[C]) delay(now time.Time, least time.Duration) {
 	wait := min(retryAfter<<min(p.failures, 10), maxRetryAfter)
 	wait = wait/2 + rand.N(wait/2)

@@ -14,8 +14,9 @@ import (
 
 // PortfolioUpdate is an event with an account's positions and their values.
 type PortfolioUpdate struct {
-	// Changed contains the positions that are new or whose size, average price or valuation has changed since the last event. In
-	// Initial and Resync events, Changed contains all positions. Closed contains the positions that no longer exist.
+	// Changed contains the positions that are new, or whose size, average price or valuation has changed since the last event. A
+	// valuation also counts as changed if it has become stale or fresh. In Initial and Resync events, Changed contains all positions.
+	// Closed contains the positions that no longer exist.
 	Changed []Holding
 	Closed  []*market.Position
 	Summary *valuation.Portfolio
@@ -63,8 +64,9 @@ type portfolio struct {
 	pending       pending[struct{}]
 	problem       error
 
-	// sent reports whether an event was sent. live and resyncs are Live and Resyncs of the account's state at the last event.
-	// streamed reports whether the venue's stream had sent the positions of the account when the last event was sent.
+	// sent reports whether an event was sent. live and resyncs are Live and Resyncs of the account's state at the last event. live is
+	// false if that event had positions from REST or was marked as stale. streamed reports whether the venue's stream had sent the
+	// positions of the account when the last event was sent.
 	sent, live, streamed bool
 	resyncs              uint64
 	last                 valuedPositions
@@ -123,8 +125,8 @@ func (b *portfolio) nextRead(now time.Time, poll bool) (read, time.Time) {
 	}, time.Time{}
 }
 
-// value returns the positions with their quotes and valuations. If the account's topic is not live or has no positions, value reads
-// the positions over REST.
+// value returns the positions with their quotes and valuations. If the account's topic is not live or its positions are unknown,
+// value reads the positions over REST.
 func (b *portfolio) value(ctx context.Context, s feed.State) (v valuedPositions, err error) {
 	if hasPositions(s) && s.Live {
 		v.positions, v.meta = s.Account.Positions, s.Meta
@@ -164,8 +166,8 @@ func (b *portfolio) apply(s feed.State, v valuedPositions, err error) error {
 	return b.update(s, v)
 }
 
-// markStale sends the last summary and valuations again, marked as stale. It sends nothing if the last event was already stale for
-// the same cause or a more severe one.
+// markStale sends the last summary again, marked as stale, and the valuations that were not stale for this cause or a more severe
+// one. It sends nothing if the last event was already stale for such a cause.
 func (b *portfolio) markStale(cause market.StaleCause) error {
 	if b.last.meta.Stale && b.last.meta.Cause >= cause {
 		return nil

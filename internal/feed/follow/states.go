@@ -124,8 +124,8 @@ func (b *states[T]) changed(w *feed.Watch) error {
 const overtakenFor = time.Minute
 
 // sendStreamed sends a value of a live topic. It sends nothing if the last event has an equal value of the live topic and no resync
-// has happened since. If the last event has a value from REST, sendStreamed drops older values for the time overtakenFor, because
-// the venue's stream will send newer ones.
+// has happened since. If the last event has a value from REST that arrived less than overtakenFor ago, sendStreamed drops older
+// values, because the venue's stream will send newer ones.
 func (b *states[T]) sendStreamed(it *state[T], s feed.State, value T) error {
 	it.pending.invalidate()
 	if it.sent && !it.streamed && b.older != nil && b.older(value, it.value) && time.Since(it.meta.ReceivedAt) < overtakenFor {

@@ -9,8 +9,8 @@ import (
 // statusInterval is the time between two calls of the function status of StreamStatus.
 const statusInterval = 250 * time.Millisecond
 
-// StreamStatus sends the result of the function status at once. It then calls status regularly and sends each result that differs
-// from the last sent result according to the function same. status must not wait.
+// StreamStatus sends the result of the function status at once. It then calls status every statusInterval and sends each result
+// that differs from the last sent result according to the function same. status must not wait.
 func StreamStatus[T any](ctx context.Context, s Source, status func() T, same func(a, b *T) bool) Stream[T] {
 	return func(yield func(Event[T], error) bool) {
 		out := &publisher[T]{group: s.Group, yield: yield}

@@ -19,8 +19,8 @@ type TradesUpdate struct {
 	Gap    bool
 }
 
-// Trades follows the public trades of tokens. If the feed cannot watch a token, the subscription ends with an error, because the
-// trades are not read over REST.
+// Trades follows the public trades of tokens. If the feed cannot watch a token that the venue knows, the subscription ends with an
+// error, because the trades are not read over REST.
 func Trades(ctx context.Context, s Source, tokenIDs []string) Stream[TradesUpdate] {
 	return stream(ctx, s, 0, func(out *publisher[TradesUpdate], reader *feed.Reader) (body, error) {
 		b := &tapes{out: out, watched: make(map[*feed.Watch]*tape), unknown: newUnknowns("token", len(tokenIDs))}
@@ -42,7 +42,8 @@ type tapes struct {
 	sent    bool
 }
 
-// tape contains the parts of a token's feed.State that the subscription used last.
+// tape is the state of one token. live, resyncs and trades are parts of the feed.State that the subscription used last. sent
+// reports whether there was such a state.
 type tape struct {
 	sent, live bool
 	resyncs    uint64
