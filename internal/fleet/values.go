@@ -187,7 +187,7 @@ func (f *Fleet) Flush(kind, key string) {
 	})
 }
 
-// setFlush stores the last flush of a kind. The caller holds the lock.
+// setFlush stores the last flush of a kind. f.mu must be locked.
 func (f *Fleet) setFlush(kind string, last flush) {
 	f.flushes = maps.Clone(f.flushes)
 	if f.flushes == nil {

@@ -7,7 +7,7 @@ import (
 	"oddsgraph/internal/market/messages"
 )
 
-// wantedHere returns those of the topics that have readers on this replica.
+// wantedHere returns those of the topics that this replica watches for itself, and not only for other replicas.
 func (p *pass) wantedHere(topics []messages.Topic) []messages.Topic {
 	wanted := make([]messages.Topic, 0, len(topics))
 	for _, t := range topics {
@@ -31,8 +31,8 @@ func (p *pass) want(ctx context.Context, topics []messages.Topic) {
 	}
 }
 
-// demand tells the Bus which topics this replica wants, and reads which topics of its shards any replica wants. It does so once
-// every wantEvery, and again in the next pass after an error.
+// demand tells the Bus which topics this replica wants, and reads which topics of this replica's shards any replica wants. It does
+// so once every wantEvery, and again in the next pass after an error.
 func (p *pass) demand(ctx context.Context, now time.Time) {
 	if now.Before(p.wantAt) {
 		return
@@ -113,7 +113,7 @@ func (p *pass) syncHolds(now time.Time) {
 	}
 }
 
-// forget removes a topic from Relay.remote. The other replicas can request the topic again.
+// forget removes a topic from Relay.remote. Other replicas can request the topic again.
 func (p *pass) forget(t messages.Topic) {
 	p.mu.Lock()
 	defer p.mu.Unlock()

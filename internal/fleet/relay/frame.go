@@ -99,7 +99,7 @@ func decode(text string, kind frameKind, shard int) (*frame, error) {
 	return f, nil
 }
 
-// topicText returns the text that stands for a topic in Bus.Want and Bus.Wanted. topicOf returns the topic of such a text; ok is
+// topicText returns the text that represents a topic in Bus.Want and Bus.Wanted. topicOf returns the topic of such a text; ok is
 // false if the text does not name a public topic.
 func topicText(t messages.Topic) string { return string(t.Channel) + "|" + t.ID }
 

@@ -90,7 +90,7 @@ func (r *Relay) wantedByOther(f *frame, s *shard) {
 }
 
 // keep adds a topic that a replica wants to Relay.remote for WantFor. It ignores the topic if it is not public or there is no room.
-// The caller holds Relay.mu.
+// Relay.mu must be locked.
 func (r *Relay) keep(t messages.Topic) {
 	if _, known := r.remote[t]; public(t) && (known || len(r.remote) < r.cfg.Topics) {
 		r.remote[t] = time.Now().Add(WantFor)
@@ -173,7 +173,7 @@ func (r *Relay) ask(kind frameKind, topics []messages.Topic) {
 }
 
 // follow compares the topics in a beat of the owner with this replica's topics and reports the differences to the feed. It also
-// requests the snapshots of topics that came up, and repeats unanswered requests. The caller holds the shard's lock.
+// requests the snapshots of topics that came up, and repeats unanswered requests. s.mu must be locked.
 func (r *Relay) follow(f *frame, s *shard) {
 	positions := make(map[uint64]position, len(f.Beat))
 	for _, p := range f.Beat {

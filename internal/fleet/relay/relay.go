@@ -17,8 +17,8 @@ import (
 
 // The times of the protocol.
 const (
-	// LeaseFor is the duration of a lease in the Bus. An owner stops sending when only the time leaseMargin is left of its lease, by
-	// its own clock.
+	// LeaseFor is the duration of a lease in the Bus. An owner stops sending leaseMargin before the end of its lease, by its own
+	// clock.
 	LeaseFor    = 600 * time.Millisecond
 	leaseMargin = 100 * time.Millisecond
 	// passEvery is the time between two passes. A pass renews the leases and sends beats.
@@ -111,7 +111,8 @@ type Feed interface {
 
 // Hold is a topic that is kept open for other replicas.
 type Hold interface {
-	// Only reports whether the topic has no readers on this replica. Ended reports whether the feed has closed the topic.
+	// Only reports whether this replica watches the topic only for other replicas. Ended reports whether the feed has closed the
+	// topic.
 	Only() bool
 	Ended() bool
 	Close()
@@ -129,8 +130,8 @@ type Config struct {
 
 // Stats contains counters since the start and present numbers of a Relay.
 type Stats struct {
-	// Owned is the number of shards whose lease this replica has. Topics is the number of public topics to which its own client is
-	// subscribed.
+	// Owned is the number of shards whose lease this replica has. Topics is the number of public topics to which this replica's own
+	// client is subscribed.
 	Owned, Topics int
 	// Alone reports that this replica subscribes to all its topics itself, because it cannot reach the other replicas.
 	Alone bool
@@ -275,7 +276,7 @@ func (r *Relay) signal() {
 	}
 }
 
-// take returns the topics of a set and clears the set. The caller holds mu.
+// take returns the topics of a set and clears the set. Relay.mu must be locked.
 func take(set map[messages.Topic]struct{}) []messages.Topic {
 	topics := slices.Collect(maps.Keys(set))
 	clear(set)

@@ -42,7 +42,7 @@ type carried struct {
 	asks  int
 }
 
-// leased reports whether this replica may send frames of the shard. The caller holds the lock.
+// leased reports whether this replica may send frames of the shard. s.mu must be locked.
 func (s *shard) leased(now time.Time) bool { return s.local && now.Before(s.until) }
 
 // byShard groups public topics by their shard.
@@ -78,7 +78,7 @@ func (r *Relay) split(topics []messages.Topic, pass func([]messages.Topic), do f
 	}
 }
 
-// known returns those of the topics that are watched. The caller holds the lock.
+// known returns those of the topics that are watched. s.mu must be locked.
 func (s *shard) known(topics []messages.Topic) []messages.Topic {
 	known := make([]messages.Topic, 0, len(topics))
 	for _, t := range topics {
@@ -197,7 +197,7 @@ func (r *Relay) Refused(t messages.Topic, err error) {
 }
 
 // beat sends a beat, if this replica owns the shard: the last number of each topic that came up under the present lease and is
-// still up. The caller holds the shard's lock.
+// still up. s.mu must be locked.
 func (r *Relay) beat(i int, s *shard) {
 	if !s.leased(time.Now()) {
 		return
@@ -211,7 +211,7 @@ func (r *Relay) beat(i int, s *shard) {
 	r.publish(f, s.until)
 }
 
-// endAll reports to the feed that the topics of the shard that were up are down. The caller holds the lock.
+// endAll reports to the feed that the topics of the shard that were up are down. s.mu must be locked.
 func (r *Relay) endAll(s *shard, err error) {
 	var down []messages.Topic
 	for t, c := range s.topics {
