@@ -62,7 +62,7 @@ var tickText string
 
 var tickScript = rueidis.NewLuaScript(tickText)
 
-// tick measures the server's clock, registers this replica, and reads the number of replicas and the flushes.
+// tick measures the server's clock, registers this replica, and reads the number of replicas and the last flush of each kind.
 func (f *Fleet) tick(ctx context.Context, client rueidis.Client) (struct{}, error) {
 	sent := f.clock.Now()
 	answer, err := tickScript.Exec(ctx, client, []string{f.prefix + "replicas", f.prefix + "flushes"},

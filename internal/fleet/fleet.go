@@ -56,8 +56,9 @@ type Config struct {
 	// Span is the time for which the venue counts a call against its limit. A granted call must be sent within the time Use after
 	// Fleet.Ask. If Span is 0, Open uses DefaultSpan. If Use is 0, Open uses DefaultUse.
 	Span, Use time.Duration
-	// Observe is called after each call to Redis, and for each call that was refused before it was sent. The parameter result is one
-	// of the constants ResultOK to ResultRefused. Observe may be nil. It must be safe for concurrent use and must not wait.
+	// Observe is called after each call to Redis, except for the calls that Close makes. It is also called for calls that were
+	// refused before they were sent. The parameter result is one of the constants ResultOK to ResultRefused. Observe may be nil. It
+	// must be safe for concurrent use and must not wait.
 	Observe func(command, result string, took time.Duration)
 	// Clock is the source of time. If it is nil, Open uses the system clock.
 	Clock market.Clock

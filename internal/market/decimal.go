@@ -41,7 +41,7 @@ func ParseDecimal(s string) (Decimal, error) {
 	if d, ok := parsePlain(s); ok {
 		return d, nil
 	}
-	return parseLiteral(strings.Clone(s)) // only the clone escapes to the heap, so s can stay on the caller's stack
+	return parseLiteral(strings.Clone(s)) // only the clone escapes to the heap, so s can stay on the stack of the calling function
 }
 
 func parseLiteral(s string) (Decimal, error) {
@@ -203,8 +203,8 @@ func (d Decimal) Round(places int32) (r Decimal) {
 	return r.Reduce()
 }
 
-// Reduce returns the same number without trailing zeros after the decimal point. Callers reduce the results of computations, but
-// not the values that the venue has sent.
+// Reduce returns the same number without trailing zeros after the decimal point. Code that computes a Decimal reduces the result,
+// but does not reduce values that the venue has sent.
 func (d Decimal) Reduce() (r Decimal) {
 	if d.d.Exponent >= 0 {
 		return d.tidy()

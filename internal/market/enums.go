@@ -5,7 +5,7 @@ import "strings"
 // OrderSide is the direction of an order or trade.
 type OrderSide string
 
-// The sides of an order. SideUnknown stands for all texts that this service does not know.
+// The sides of an order. Texts that this service does not know have the side SideUnknown.
 const (
 	SideBuy     OrderSide = "BUY"
 	SideSell    OrderSide = "SELL"
@@ -50,7 +50,7 @@ func ParseOrderStatus(raw string, filled Decimal) OrderStatus {
 // OutcomeKind classifies outcome labels.
 type OutcomeKind string
 
-// The kinds of outcomes. OutcomeOther stands for all labels except yes and no.
+// The kinds of outcomes. All labels except yes and no have the kind OutcomeOther.
 const (
 	OutcomeYes   OutcomeKind = "YES"
 	OutcomeNo    OutcomeKind = "NO"

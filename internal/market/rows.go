@@ -115,7 +115,7 @@ type Numbering struct {
 	alike []alike
 }
 
-// alike is the number of rows that were numbered so far and whose fields have the same hash.
+// alike contains a hash of the fields of a row, and the number of rows with this hash that were numbered so far.
 type alike struct {
 	hash  uint32
 	count uint32

@@ -97,8 +97,8 @@ func (r *Relay) keep(t messages.Topic) {
 	}
 }
 
-// answer sends the snapshots that another replica has requested, if this replica owns the shard. It skips topics without a complete
-// state.
+// answer sends the snapshots that another replica has requested, if this replica owns the shard. It skips topics that are not up
+// and topics without a complete state.
 func (r *Relay) answer(f *frame, s *shard) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

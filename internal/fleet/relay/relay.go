@@ -133,7 +133,7 @@ type Stats struct {
 	// Owned is the number of shards whose lease this replica has. Topics is the number of public topics to which this replica's own
 	// client is subscribed.
 	Owned, Topics int
-	// Alone reports that this replica subscribes to all its topics itself, because it cannot reach the other replicas.
+	// Alone reports that this replica subscribes to all its topics itself, because it could not reach the other replicas.
 	Alone bool
 	// Takeovers counts the new leases that this replica got. Fenced counts the frames that were dropped because of an old fence. Lost
 	// counts the frames that were not sent. Reopened counts how often a connection to the Bus ended or could not be opened.

@@ -66,7 +66,7 @@ type Internal struct{ Epoch, Seq uint64 }
 type Message struct {
 	Topic Topic
 	Kind  Kind
-	// Internal is set by the stream client of this service, even if the venue sends no numbers.
+	// The stream client or the relay of this service sets Internal, even if the venue sends no numbers.
 	Internal Internal
 	// Merged reports that this service made the snapshot from all messages up to the number in Internal. The venue did not send the
 	// snapshot.
@@ -82,7 +82,7 @@ type Message struct {
 	Spread  *market.Spread
 	Book    *market.Book
 	Changes []market.LevelChange
-	// Depth says that Changes contains all changes of the best Depth levels of each side. It is 0 if this number is unknown.
+	// Changes contains all changes of the best Depth levels of each side. Depth is 0 if this number of levels is unknown.
 	Depth     int
 	Trades    []market.Trade
 	Market    *market.MarketChange

@@ -15,7 +15,8 @@ type FoundEvent struct {
 	*market.Event
 	// Whole reports that Event has all its markets. If Whole is false, Event has only its id, slug, title and category.
 	Whole bool
-	// Matches are the markets of the event that match the search, in the event's order. They are summaries.
+	// Matches are the markets of the event that match the search, as summaries. If Whole is true, they have the order of the event.
+	// Otherwise they have the order of the search.
 	Matches []*market.Market
 }
 

@@ -68,8 +68,9 @@ type Reservation interface {
 	// ReadyAt returns the earliest time at which the read can be admitted. The time depends on the recorded calls and on earlier
 	// reads in the queue. ReadyAt returns the zero time if the read does not wait.
 	ReadyAt() time.Time
-	// Join adds an operation to the read. The reservation gets the greater of both priorities and the later of both deadlines. If
-	// the read still waits, the rate limiter counts its calls for the client that has used fewer calls.
+	// Join adds an operation to the read. The reservation gets the later of both deadlines. If the read still waits, the reservation
+	// also gets the greater of both priorities, and the rate limiter counts the read's calls for the client that has used fewer
+	// calls.
 	Join(r CallRequest)
 	// Release ends the read or its wait. The rate limiter no longer counts calls that were admitted but not made. The parameter
 	// accepted reports that the venue accepted the credentials.
