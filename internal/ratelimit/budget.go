@@ -202,8 +202,8 @@ func (b *Budget) accept(scope string, now time.Time) {
 	delete(b.heldUntil, scope)
 }
 
-// Left returns the free fraction of the public window or of a family's window, whichever is smallest, from 0 to 1. It returns 0
-// while the venue refuses calls.
+// Left returns the smallest free fraction, from 0 to 1, of the public window and the windows of families. The fraction of a window
+// is 0 while the venue refuses the window's calls.
 func (b *Budget) Left() float64 {
 	b.mu.Lock()
 	defer b.mu.Unlock()

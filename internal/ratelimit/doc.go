@@ -5,13 +5,14 @@
 //
 // A window is a log of the calls of the last minute. A call is sent only if the log contains fewer calls than the limit, so no
 // period of 60 seconds contains more calls than the limit. One window counts the calls without credentials, which the venue counts
-// by IP address. Calls to a Family have a separate window. Each set of credentials that the venue has accepted has its own window.
+// by IP address. If such a call goes to a Family of endpoints, the window of the family counts it instead. Each set of credentials
+// that the venue has accepted has its own window.
 //
 // # Order
 //
 // A read whose call cannot be sent at once waits in a queue. Its turn is the time at which the call is expected to be sent. If the
-// turn is too late for the deadline of the read, the read is refused at once, and the error contains the turn. The queue is served
-// in this order:
+// turn is too late for the deadline of the read, the read is refused at once, and the error contains the wait until the turn. The
+// queue is served in this order:
 //
 //  1. Callers that have used less than their share go first. A share is a quarter of the window. A caller that has used its
 //     share gets only calls that the other callers of the last minute cannot claim for their shares. A lone caller may use the

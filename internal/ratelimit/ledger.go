@@ -75,8 +75,8 @@ type pool struct {
 	asking           bool
 }
 
-// newPool returns the pool of a new window. The parameter limit is the usable limit of the window. It returns nil if processes do
-// not share the window.
+// newPool returns the pool of a new window, or nil if processes do not share the window. The parameter limit is the usable limit of
+// the window.
 func (b *Budget) newPool(scope string, limit int) *pool {
 	s := b.cfg.Sharing
 	if s.Ledger == nil || scope != "" && !s.Keys || limit >= unlimited {
@@ -93,8 +93,8 @@ type SharedStatus struct {
 	// process can still make with grants: unused grants, plus calls that the ledger could still grant.
 	Granted, Left int
 	// Reserve is the number of calls that this process may make in any 60 seconds without the ledger. ReserveUsed is the number of
-	// these calls in the last 60 seconds. ReserveOpens is the time from which this process may use the reserve; it is the zero time
-	// once that time has passed.
+	// these calls in the last 60 seconds. ReserveOpens is the time from which this process may use the reserve. After that time,
+	// ReserveOpens is zero.
 	Reserve, ReserveUsed int
 	ReserveOpens         time.Time
 }
@@ -130,8 +130,8 @@ func (w *window) funded() bool {
 	return p == nil || len(p.credits) > 0 || p.left == 0 && p.open && p.own < p.reserve
 }
 
-// pay takes a credit for the call of a reservation, or a call of the reserve if there is no credit. If few credits remain, pay also
-// asks the ledger for more.
+// pay takes a credit for the call of a reservation, or a call of the reserve if there is no credit. If few credits remain after pay
+// has taken one, and the ledger can grant more, pay asks for them.
 func (w *window) pay(t *reservation, now time.Time) {
 	p := w.pool
 	switch {
@@ -232,7 +232,7 @@ func (w *window) question(n int, now time.Time) {
 	})
 }
 
-// granted applies the ledger's answer to a request that was made at the time asked.
+// granted applies the ledger's answer to a request. The parameter asked is the time of the request.
 func (w *window) granted(calls []string, left int, again, hold time.Duration, asked time.Time) {
 	p, now := w.pool, w.budget.clock.Now()
 	p.asking = false

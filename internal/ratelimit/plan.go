@@ -29,7 +29,7 @@ func (w *window) present() plan {
 	return plan{free: w.free(), reserved: w.reserved, share: w.share(), floor: w.floor(), byPriority: w.byPriority}
 }
 
-// used returns how many calls of a caller are in the window.
+// used returns how many calls of a caller are in the window, including the calls that the forecast expects.
 func (p *plan) used(c *caller) int {
 	if p.round != 0 && c.plannedRound == p.round {
 		return c.used + c.planned
@@ -174,7 +174,7 @@ func (f *forecast) admit(t *reservation) {
 	f.planned = append(f.planned, callRecord{until: f.at.Add(f.w.span), caller: t.caller, priority: t.priority})
 }
 
-// change returns the next time at which the forecast changes, but at the latest the parameter last.
+// change returns the next time at which the forecast changes, or the parameter last if that time is earlier.
 func (f *forecast) change(last time.Time) time.Time {
 	next := last
 	for _, calls := range [2][]callRecord{f.ended, f.planned} {

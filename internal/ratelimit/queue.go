@@ -18,12 +18,12 @@ func (w *window) enter(t *reservation, req reqctx.CallRequest) {
 	w.add(t, now)
 }
 
-// add admits a reservation at once if no reservation waits and a call is free. Otherwise it adds the reservation to the queue, or
-// refuses it:
+// add admits a reservation at once if no other reservation waits and the call can be sent now. Otherwise add queues the reservation
+// or refuses it:
 //   - A refresh is refused if the queue is full or if refreshes fill half of the queue.
-//   - Any other reservation is refused if the queue is full. While at least half of the queue is in use, a reservation is also
-//     refused if its caller fills a quarter of the queue. Before add refuses such a reservation, it refuses the last refresh in
-//     the queue and checks again.
+//   - Any other reservation is refused if the queue is full. It is also refused if at least half of the queue is in use and its
+//     caller fills a quarter of the queue. Before add refuses such a reservation, it refuses the last refresh in the queue and
+//     checks again.
 func (w *window) add(t *reservation, now time.Time) {
 	if w.waiting == 0 && !w.throttled.After(now) && w.canLeave(t, now) && w.funded() {
 		t.admit(now)
@@ -49,7 +49,7 @@ func (w *window) add(t *reservation, now time.Time) {
 	w.settle(now)
 }
 
-// canLeave reports whether the call of t could be sent now if no other reservation waited.
+// canLeave reports whether the call of t could be sent now if no other reservation waited and the window was not blocked.
 func (w *window) canLeave(t *reservation, now time.Time) bool {
 	free := w.free()
 	switch {

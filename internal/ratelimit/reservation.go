@@ -30,7 +30,8 @@ type reservation struct {
 	turn  time.Time
 	round uint64
 
-	// admitted reports that the call was counted but not sent yet. flying reports that the counted call has not ended.
+	// For the first call of a read, admitted reports that the call was counted but not sent yet. flying reports that the counted call
+	// has not ended.
 	admitted, released, flying bool
 	// made is the number of calls that AdmitCall has permitted, including further calls.
 	made int
@@ -173,8 +174,8 @@ func (w *window) raise(t *reservation, p reqctx.Priority, c *caller) (better boo
 }
 
 // AdmitCall implements reqctx.Permit. The first call was counted when the reservation was admitted, so AdmitCall permits it at
-// once, if the ledger's grant for it is not void; see Sharing.Use. A further call waits for its turn. A read makes one call after
-// another, so all its earlier calls have ended.
+// once. But if the ledger's grant for the first call is void (see Sharing.Use), this call waits for its turn like a further call. A
+// read makes one call after another, so all its earlier calls have ended.
 func (t *reservation) AdmitCall(ctx context.Context) error {
 	err := t.admitCall(ctx)
 	if err == nil && t.window.recorded() {

@@ -41,10 +41,11 @@ type Record interface {
 }
 
 // Inherit sets the standing of this process and adds the calls in spent to the public window. The standings Unsure, Second and
-// Third end at the time until, or with the next call of Inherit. But after Second and Third, the number of remaining calls in the
-// venue's headers is ignored until the next call of Inherit. Nobody records the calls that other processes made with credentials.
-// So a window for credentials that is opened before the time until may use only its margin up to that time. Later calls of Inherit
-// do not change that window.
+// Third end at the time in the parameter until, or with the next call of Inherit. But after Second and Third, the number of
+// remaining calls in the venue's headers is ignored until the next call of Inherit.
+//
+// Nobody records the calls that other processes made with credentials. So if the standing is not Alone, a window for credentials
+// that is opened before that time may use only its margin until then. Later calls of Inherit do not change such a window.
 func (b *Budget) Inherit(standing Standing, spent []Spent, until time.Time) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -80,7 +81,7 @@ func (w *window) inherit(standing Standing, until, now time.Time) {
 	}
 }
 
-// withhold limits the window to the allowed number of calls until the given time.
+// withhold limits the window until the given time. The parameter allowed is the number of calls that the window may then contain.
 func (w *window) withhold(allowed int, until time.Time) {
 	w.withheld, w.allowed, w.cold, w.foreignUntil = true, allowed, until, until
 	w.relimit()
@@ -102,7 +103,7 @@ func (w *window) load(spent []Spent) {
 // settleCold computes the field foreign while the venue may count unknown calls of other processes: the calls that the venue has
 // counted minus the calls of this process. Responses may overtake each other, so settleCold uses the smallest number of remaining
 // calls that the venue has reported. It subtracts only the calls of this process that have a response, because the venue may not
-// have counted the calls in flight yet. It always leaves the margin free.
+// have counted the calls in flight yet. Whatever the venue reports, the window may contain as many calls as the margin.
 func (w *window) settleCold(limit, remaining int, reset, now time.Time) {
 	w.lowest = min(w.lowest, remaining)
 	unanswered := max(w.flying-1, 0)

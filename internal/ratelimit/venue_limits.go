@@ -19,7 +19,7 @@ func (w *window) observe(limit, remaining int, reset, now time.Time) {
 	case limit <= 0 || remaining < 0 || w.guest:
 	case w.pool != nil:
 		// The venue counts the calls of all processes that share the limit. Together, these processes always leave the margin unused. If
-		// fewer calls than the margin remain, somebody else also uses the IP address.
+		// fewer calls than the margin remain, somebody else also uses the limit.
 		if remaining < w.margin {
 			w.pause(now.Add(askEvery), now)
 		}
@@ -40,8 +40,9 @@ func (w *window) observe(limit, remaining int, reset, now time.Time) {
 }
 
 // throttle blocks the window because the venue has answered 429. The window is blocked until the time in the parameter until, but
-// for at most the duration of the constant patience. The venue allows fewer calls than expected. So throttle also lowers the limit
-// by a tenth, if the window is not blocked yet. Two spans after the last 429, expire begins to halve this cut once in each span.
+// for at most the duration of the constant patience. A 429 means that the venue allows fewer calls than expected. So throttle also
+// lowers the limit by a tenth, if the window is not blocked yet. Two spans after the last 429, expire begins to halve the cut once
+// in each span.
 func (w *window) throttle(until, now time.Time) {
 	w.expire(now)
 	if !w.throttled.After(now) {

@@ -53,7 +53,7 @@ type window struct {
 
 	// ceiling is the usable part of the configured limit. told is the usable part of the limit in the venue's headers, or 0 if the
 	// headers contain no limit. cut is the number of calls by which the limit is lowered after the venue has refused calls. limit is
-	// the number of calls that are allowed now: the smaller of ceiling and told, minus cut, but at least 1.
+	// the number of calls that are allowed now: ceiling, or told if that is smaller and not 0, minus cut, but at least 1.
 	ceiling, limit, told, cut int
 	// mend is the next time at which cut is halved.
 	mend time.Time
@@ -66,8 +66,8 @@ type window struct {
 	foreignUntil time.Time
 
 	// cold is the time until which the venue may count unknown calls of other processes. While withheld is true, foreign is set to
-	// limit minus allowed, so that only this number of calls is free. guest reports that the last call of Budget.Inherit had the standing
-	// Second or Third. A guest ignores the number of remaining calls in the venue's headers.
+	// limit minus allowed, so that the window may contain at most allowed calls. guest reports that the last call of Budget.Inherit had
+	// the standing Second or Third. A guest ignores the number of remaining calls in the venue's headers.
 	cold            time.Time
 	withheld, guest bool
 	allowed         int
@@ -223,8 +223,8 @@ func (w *window) spend(c *caller, n int) {
 	w.reserved += max(share-c.used, 0)
 }
 
-// relimit computes limit, foreign and reserved again. It must be called after each change of ceiling, told, cut or reserve, and
-// after withheld has become true.
+// relimit computes limit and reserved again, and also foreign if withheld is true. It must be called after each change of told, cut
+// or margin, and after withheld has become true.
 func (w *window) relimit() {
 	limit := w.ceiling
 	if w.told > 0 {

@@ -24,7 +24,7 @@ type Dependencies struct {
 }
 
 // Record adds the handle of a cache entry that was read. The parameter h is nil if the read failed or the value has no cache entry.
-// Such a value may change at any time, so all later calls of Snapshot return false.
+// The result of such a read may change at any time, so all later calls of Snapshot return false.
 func (d *Dependencies) Record(h *market.Handle) {
 	if d == nil {
 		return
@@ -123,8 +123,8 @@ func (d *Dependencies) Handles() []*market.Handle {
 	return s.Handles
 }
 
-// Snapshot lists what a response depends on. The response to the same request of the same client stays the same while all Handles
-// are valid and fresh and the time Until has not passed.
+// Snapshot lists what a response depends on. The same request of the same client gets an equal response while all Handles are valid
+// and fresh and the time Until has not passed.
 type Snapshot struct {
 	// Handles contains each handle once, in no order.
 	Handles []*market.Handle
@@ -152,7 +152,7 @@ func (d *Dependencies) Snapshot() (s Snapshot, ok bool) {
 	return s, !d.unknown
 }
 
-// ResponseContext is the context of one response. It contains the response's dependencies, so that they need only one allocation.
+// ResponseContext is the context of one response. It contains the response's dependencies, so that both need only one allocation.
 // All reads of the same token in this context count as one poll. Init must be called first.
 type ResponseContext struct {
 	valuesContext

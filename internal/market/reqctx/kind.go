@@ -31,5 +31,5 @@ var kindNames = [Kinds]string{
 // String returns the name that metrics show.
 func (k Kind) String() string { return kindNames[k] }
 
-// User reports whether data of this kind belongs to one account. Reads of such data need credentials.
+// User reports whether data of this kind belongs to one account.
 func (k Kind) User() bool { return k >= KindBalance }

@@ -85,7 +85,7 @@ type Log struct {
 // counts contains the numbers of CacheCounts as atomic integers.
 type counts struct{ hits, stale, absent, misses, joined, excused, shared atomic.Uint32 }
 
-// logContext contains a context and the read counts of its log, so that they need only one allocation.
+// logContext contains a context and the read counts of its log, so that both need only one allocation.
 type logContext struct {
 	valuesContext
 	reads [Kinds]counts
@@ -147,8 +147,8 @@ func (l *Log) Counts(k Kind) CacheCounts {
 // maxBatches is the greatest number of batches that a Log stores.
 const maxBatches = 256
 
-// NoteBatch records a batch that the operation waits for. If a batch with the same Serial is already recorded, the new batch
-// replaces it, and Own becomes the sum of both. NoteBatch ignores further batches when maxBatches are recorded.
+// NoteBatch records a batch that the operation waits for. If a batch with the same Serial is already recorded, the parameter b
+// replaces this batch, and Own becomes the sum of both. NoteBatch ignores batches with a new Serial when maxBatches are recorded.
 func (l *Log) NoteBatch(b Batch) {
 	if l == nil {
 		return

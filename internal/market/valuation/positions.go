@@ -103,8 +103,8 @@ func isClosed(m *market.Market) bool {
 	return false
 }
 
-// All returns the quotes and the valuation of each position. A valuation is nil if no price of the position is known or one of its
-// reads failed. All returns the error of the first failed read. After an error, the valuations must not be summed.
+// All returns the quotes and the valuation of each position. A valuation is nil if no price of the position is known or a read for
+// the position failed. All returns the error of the first failed read. After an error, the valuations must not be summed.
 func All(from Reads, positions []*market.Position, held market.Meta, basis market.PriceBasis) ([]Quotes, []*Valuation, error) {
 	quotes, valuations, failed := make([]Quotes, len(positions)), make([]*Valuation, len(positions)), error(nil)
 	for i, p := range positions {

@@ -87,7 +87,7 @@ func decode(b []byte, now time.Time) (*content, error) {
 	return c, nil
 }
 
-// add counts calls that ended in the second of t. Ended is a ring of as many seconds as the constant slots says. So these calls
+// add adds calls that ended in the second of t. Ended is a ring for the number of seconds in the constant slots. So these calls
 // replace the calls that ended one round earlier.
 func (c *content) add(t time.Time, calls int64) {
 	s := &c.Ended[t.Unix()%slots]

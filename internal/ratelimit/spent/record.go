@@ -128,9 +128,9 @@ func (r *Record) run() {
 }
 
 // now returns the start time plus the elapsed time, so it ignores changes of the wall clock. If the wall clock is set back by more
-// than skew, the next process rejects the file as written in the future. If the wall clock is set forward by more than counts, the
-// next process rejects the file as too old. A smaller step forward is not detected: the recorded calls then seem older than they
-// are.
+// than skew, the next process rejects the file as written in the future. If the wall clock is set forward by more than a minute,
+// the next process rejects the file as too old. A smaller step forward is not detected: the recorded calls then seem older than
+// they are.
 func (r *Record) now() time.Time { return r.started.Add(r.cfg.Clock.Now().Sub(r.started)) }
 
 // path returns the path of the first file, or of the second file if first is false.
@@ -185,7 +185,7 @@ func (r *Record) refused(err error) {
 	r.inherit(standing, nil, r.now().Add(counts+skew))
 }
 
-// take starts to use a file and passes the calls in the file to inherit. The caller holds the lock writing.
+// take starts to use a file and passes the calls in the file to inherit. The calling function holds the lock writing.
 func (r *Record) take(f *os.File, first bool) {
 	now := r.now()
 	old, err := read(f, now)
@@ -254,8 +254,8 @@ func (r *Record) End() {
 	r.calls.add(r.now(), 1)
 }
 
-// write writes the file, if there is one. The caller holds the lock writing. If the file cannot be written, write removes it,
-// because the old content would lack calls. Nothing is recorded from then on. If the file was the second file, the recording
+// write writes the file, if there is one. The calling function holds the lock writing. If the file cannot be written, write removes
+// it, because the old content would lack calls. Then nothing is recorded. If the removed file was the second file, the recording
 // resumes when the process locks a file again.
 func (r *Record) write() {
 	if r.file == nil {
