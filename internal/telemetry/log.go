@@ -35,7 +35,7 @@ func requestFrom(ctx context.Context) *request {
 	return r
 }
 
-// WithRequestID returns a context that adds id to the log lines that are written with it.
+// WithRequestID returns a context with the id of a request. Log lines that are written with this context contain the id.
 func WithRequestID(ctx context.Context, id string) context.Context {
 	return &request{Context: ctx, id: id}
 }

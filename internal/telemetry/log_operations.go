@@ -12,9 +12,9 @@ import (
 	"oddsgraph/internal/market/reqctx"
 )
 
-// Operations logs one line for each operation. If too many operations succeed in a second, it logs only a sample of them. While the
-// buffer of the log is more than half full, it logs no successful operations. It logs every failed operation for which the buffer
-// has space. It is safe for concurrent use.
+// Operations logs one line for each operation. If too many operations succeed in a second, it logs only a sample of the further
+// ones. While the buffer of the log is more than half full, it logs no successful operations. It logs every failed operation for
+// which the buffer has space. It is safe for concurrent use.
 type Operations struct {
 	log      *slog.Logger
 	lines    slog.Handler // writes without redaction
@@ -23,7 +23,7 @@ type Operations struct {
 }
 
 // NewOperations returns an Operations that writes to log, which must come from NewLogger. The parameter above is the number of
-// successful operations in a second that are all logged. Of further ones in that second, only a sample is logged.
+// successful operations in a second that are logged before the sampling begins.
 func NewOperations(log *slog.Logger, above int) *Operations {
 	h, ok := log.Handler().(*idHandler)
 	if !ok {
@@ -32,11 +32,11 @@ func NewOperations(log *slog.Logger, above int) *Operations {
 	return &Operations{log: log, lines: h.plain, sampling: sampling{lines: linesOf(log), above: int64(above)}}
 }
 
-// Sampled returns the number of operations that were not logged because of sampling.
+// Sampled returns the number of successful operations that were not logged.
 func (o *Operations) Sampled() uint64 { return o.sampled.Load() }
 
-// Ended logs an operation that has ended. It logs nothing if the level of the line is disabled or the operation is not in the
-// sample.
+// Ended logs an operation that has ended. It logs nothing if the level of the line is disabled, or if the operation succeeded and
+// is not in the sample.
 func (o *Operations) Ended(ctx context.Context, j *reqctx.Log) {
 	of := requestFrom(ctx)
 	if of != nil && j.Transport != "websocket" { // the request of a WebSocket has many operations and a line of its own

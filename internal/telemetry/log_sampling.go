@@ -12,7 +12,7 @@ const sampleRate = 100
 // sampling selects the successes that are logged. It is safe for concurrent use.
 type sampling struct {
 	lines *Writer // nil if the log does not write to a Writer
-	above int64   // number of successes in a second that are all logged
+	above int64   // number of successes in a second that are logged before the sampling begins
 	// second is a time in seconds since 1970. seen is the number of successes in that second.
 	second, seen atomic.Int64
 }

@@ -43,7 +43,7 @@ func (m *Metrics) Handler() http.Handler {
 	}))
 }
 
-// Registry returns the Prometheus registry. Callers may register further collectors.
+// Registry returns the Prometheus registry. Other packages may register further collectors in it.
 func (m *Metrics) Registry() *prometheus.Registry { return m.registry }
 
 func (m *Metrics) counter(name, help string, labels ...string) *prometheus.CounterVec {

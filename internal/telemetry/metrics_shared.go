@@ -18,7 +18,8 @@ func (s *sharedCalls) open(m *Metrics) {
 		[]float64{.0001, .00025, .0005, .001, .0025, .005, .01, .025, .05, .1, .25, 1}, "command")
 }
 
-// SharedCall counts one call to Redis. The values of command and result come from fixed sets. took is 0 if the call was not sent.
+// SharedCall counts one call to Redis. The parameters command and result have values from fixed sets. The parameter took is the
+// duration of the call, or 0 if the call was not sent.
 func (m *Metrics) SharedCall(command, result string, took time.Duration) {
 	m.shared.calls.WithLabelValues(command, result).Inc()
 	if took > 0 {

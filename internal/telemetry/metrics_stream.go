@@ -25,7 +25,7 @@ func (s *Stream) open(m *Metrics) {
 		[]float64{.001, .0025, .005, .01, .025, .05, .1, .25, .5, 1, 2.5, 5, 10, 30}).WithLabelValues()
 }
 
-// Frame counts a frame of a type.
+// Frame counts a frame under its type.
 func (s *Stream) Frame(kind string) { s.frames.WithLabelValues(s.types.label(kind)).Inc() }
 
 // Drift counts a frame that deviates from the protocol that the venue documents.

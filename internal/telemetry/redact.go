@@ -57,7 +57,7 @@ var (
 	field   = regexp.MustCompile(`(?i)("[a-z_-]*(?:` + names + `)"\s*:\s*)(?:"(?:[^"\\]|\\.)+"|-?[0-9][^\s,}\]]*)`)
 	escaped = regexp.MustCompile(`(?i)(\\+"[a-z_-]*(?:` + names + `)\\+"\s*:\s*\\+").*?(\\+")`)
 	member  = regexp.MustCompile(`(?i)(\b[a-z_-]*(?:` + names + `):)(\[[^\]]*\]|[^\s,}\]]+)`)
-	// object matches a JSON object or list with credentials and all text after it.
+	// object matches a JSON member for credentials whose value is an object or a list, and all text after the value begins.
 	object = regexp.MustCompile(`(?is)("[a-z_-]*credentials"\s*:\s*)[{\[].*`)
 	// scheme matches the value of an Authorization header.
 	scheme = regexp.MustCompile(`\b((?i:bearer)|Basic) +[A-Za-z0-9._~+/=-]{4,}`)
@@ -107,7 +107,7 @@ func redactURL(s string) string {
 	return u.String()
 }
 
-// redact is a ReplaceAttr function for slog. groups are the names of the groups that contain a.
+// redact is a ReplaceAttr function for slog. The parameter groups contains the names of the groups around the attribute.
 func redact(groups []string, a slog.Attr) slog.Attr {
 	for _, g := range groups {
 		if secretName(g) {

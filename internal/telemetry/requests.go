@@ -14,9 +14,11 @@ const RequestIDHeader = "X-Request-Id"
 // '_' or '.', the handler uses this id. Otherwise it uses a random id.
 //
 // Operations logs the requests that contain an operation. The handler logs one line for each other request, and for each WebSocket.
-// It logs all requests with a status of 500 or more. Of the requests with a lower status, it logs all until their number in a
-// second exceeds the parameter above, and after that only a sample. Apart from the id, a line contains no input of clients, because
-// the input can be secret. So a line contains the pattern of the mux in place of the URL, and OTHER in place of an unknown method.
+// It logs all requests with a status of 500 or more. If more requests with a lower status arrive in a second than the parameter
+// above says, it logs only a sample of the further ones. While the buffer of the log is more than half full, it logs none of them.
+//
+// Apart from the id, a line contains no input of clients, because the input can be secret. So a line contains the pattern of the
+// mux in place of the URL, and OTHER in place of an unknown method.
 func Requests(log *slog.Logger, above int, next http.Handler) http.Handler {
 	some := sampling{lines: linesOf(log), above: int64(above)}
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

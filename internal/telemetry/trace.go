@@ -183,8 +183,8 @@ func (t *Tracer) Ended(ctx context.Context, j *reqctx.Log) {
 	s.End(trace.WithTimestamp(ended))
 }
 
-// addReads adds an event for each kind of data that the operation read, and for each batch that it waited for. It adds links to the
-// calls of the batches, and to the operation whose response this operation got, if there is one.
+// addReads adds an event for each kind of data that the operation read, and for each batch that the operation waited for. It also
+// adds links to the calls of the batches, and to the operation whose response this operation got, if there is one.
 func (t *Tracer) addReads(s operationSpan, j *reqctx.Log, ended time.Time) {
 	for k := range reqctx.Kind(reqctx.Kinds) {
 		if r := j.Counts(k); r != (reqctx.CacheCounts{}) {
@@ -220,9 +220,9 @@ func batchAttributes(b reqctx.Batch, more ...attribute.KeyValue) []attribute.Key
 		attribute.Float64("queue.wait", between(b.Admitted, b.Left)))
 }
 
-// Batch records a span for each call of an ended batch. The span has links to the operations that waited for the batch. If no
-// waiting operation is traced, for example because the batch is a refresh, the span starts a new trace. The sampler may drop this
-// trace.
+// Batch records a span for each call of an ended batch. Each span has links to the operations that waited for the batch. If no
+// waiting operation is traced, for example because the batch is a refresh, each span starts a new trace, which the sampler may
+// drop.
 func (t *Tracer) Batch(b reqctx.Batch, waited []*reqctx.Log) {
 	var links []trace.Link
 	var spans []reqctx.TraceContext

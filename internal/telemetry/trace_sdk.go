@@ -12,9 +12,9 @@ import (
 	"go.opentelemetry.io/otel"
 )
 
-// otelErrorHandler receives OpenTelemetry's internal messages and errors. Until open is called, the handler collects them as
-// configuration errors. These errors may quote values of environment variables, which may be secret, so the handler uses only the
-// names of the variables. After the call of open, it logs the messages and errors.
+// otelErrorHandler receives OpenTelemetry's internal messages and errors. Until its method open is called, the handler collects
+// them as configuration errors. These errors may quote values of environment variables, which may be secret, so the handler uses
+// only the names of the variables. After the call of open, it logs the messages and errors.
 type otelErrorHandler struct {
 	log *slog.Logger
 
@@ -87,7 +87,7 @@ func (e *otelErrorHandler) Init(logr.RuntimeInfo) {}
 // invalid number at level 4.
 func (e *otelErrorHandler) Enabled(level int) bool { return level <= 4 }
 
-// Info implements logr.LogSink.
+// Info implements logr.LogSink. It ignores a message that is no warning and names no variable.
 func (e *otelErrorHandler) Info(level int, message string, about ...any) {
 	switch name := variable(about); {
 	case name != "":
