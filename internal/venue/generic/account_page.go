@@ -22,8 +22,8 @@ type accountPage struct {
 	keys []string
 }
 
-// query returns the request for the page. If plain is true, the request has neither the filter nor a page size. If plain is false
-// and sized is true, the request has a page size.
+// query returns the request for the page. If plain is true, the request has neither the filter nor a page size. If plain is false,
+// the request has the filter. If sized is then true, the request also has a page size.
 func (p *accountPage) query(plain, sized bool) *rest.Request {
 	rq := rest.ForAccount(p.endpoint, p.account)
 	if !plain {

@@ -26,7 +26,7 @@ type urlLimit struct {
 	until time.Time
 }
 
-// get returns the smaller one of the known limit and the configured limit. If no limit is known, get returns the configured limit.
+// get returns the smaller of the known limit and the configured limit. If no limit is known, get returns the configured limit.
 func (u *urlLimit) get(configured int, now time.Time) int {
 	u.mu.Lock()
 	defer u.mu.Unlock()

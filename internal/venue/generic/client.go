@@ -19,7 +19,7 @@ const (
 
 // Config configures a Client. The zero value of a field means its default.
 type Config struct {
-	// Config says where the venue is. Its Paths are set by New.
+	// Config says where the venue is. New sets its Paths.
 	rest.Config
 	// MaxIDs is the greatest number of ids in one list call. The client splits longer lists.
 	MaxIDs int

@@ -14,14 +14,14 @@ type listTraits struct {
 	// countIsTotal reports that the venue's JSON field "count" contains the number of rows on all pages. Other venues send the
 	// number of rows on the page in this field.
 	countIsTotal bool
-	// Until wholeUntil, the first page counts as the whole list, because the venue has refused or ignored an offset.
+	// Before the time wholeUntil, the first page counts as the whole list, because the venue has refused or ignored an offset.
 	wholeUntil time.Time
 	// maxRows[true] is the greatest number of rows on a page that was requested with a page size. maxRows[false] is the greatest
 	// number on a page that was requested without one. A page with fewer rows is the last page.
 	maxRows map[bool]int
-	// At sizesUntil, maxRows is forgotten.
+	// At the time sizesUntil, the client forgets maxRows.
 	sizesUntil time.Time
-	// Until plainUntil, the client sends no optional parameter, because the venue has refused one.
+	// Before the time plainUntil, the client sends no optional parameter, because the venue has refused one.
 	plainUntil time.Time
 }
 

@@ -13,7 +13,7 @@ import (
 )
 
 const (
-	// For relearnAfter, the client does not use a parameter that the venue has refused. Then it tries the parameter again.
+	// relearnAfter is the time after which the client tries a parameter again that the venue has refused.
 	relearnAfter = 10 * time.Minute
 	// maxBisectCalls bounds the calls that bisect one refused list. 12 calls are enough to find one bad id among 64.
 	maxBisectCalls = 12
@@ -208,8 +208,8 @@ const maxProbes = 2
 // listErr is nil. out contains the results of the list call.
 //
 // probe requests the first ids one by one to find out whether the cause is the list parameter or the ids. If a call for a single id
-// succeeds, the cause is the list parameter, and probe also requests the remaining ids one by one. If listErr is nil, such a call
-// succeeds only if it finds the id.
+// succeeds, the cause is the list parameter, and probe also requests the remaining ids one by one. If listErr is nil, a call counts
+// as a success only if it finds the id.
 func (l *lookup[T]) probe(ctx context.Context, c *Client, keys []string, out []market.Result[*T], listErr error) error {
 	probes := maxProbes
 	if listErr != nil && !rest.Refused(listErr) {

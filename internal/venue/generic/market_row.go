@@ -168,8 +168,8 @@ func tags(r *wire.Row) []string {
 	return tags
 }
 
-// status reads the status of a market. If the row r has no status, it is derived from the fields active and closed, the winner and
-// the resolution.
+// status reads the status of a market. If the row r has no status, the function status derives the status from the fields active
+// and closed, the winner and the resolution.
 func status(r *wire.Row, m *market.Market) (market.Status, string) {
 	if !r.Of(wire.FieldStatus).IsNull() {
 		raw := r.Text(wire.FieldStatus)
@@ -236,7 +236,7 @@ func outcomes(r *wire.Row) []market.Outcome {
 }
 
 // outcomeRows returns outcomes:[{…}] or tokens:[{…}]. The list may be empty. But if outcomes is empty and the row has tokens or
-// their ids in another field, outcomeRows ignores outcomes.
+// their ids in another field, outcomeRows ignores outcomes. If neither field has such a list, the second result is false.
 func outcomeRows(r *wire.Row) ([]wire.Value, bool) {
 	for i, f := range []wire.Field{fieldOutcomes, fieldTokens} {
 		list, ok := r.Of(f).List()

@@ -245,8 +245,8 @@ func fingerprint(rows []wire.Value) string {
 	return hex.EncodeToString(h.Sum(nil))
 }
 
-// allAlike reports whether all rows have the same identity. If all rows do, the next page may have the same fingerprint although it
-// has other rows.
+// allAlike reports whether all rows have the same identity. Then the next page may have the same fingerprint although its rows are
+// other rows.
 func allAlike(rows []wire.Value) bool {
 	for i := range rows {
 		if fingerprint(rows[i:i+1]) != fingerprint(rows[:1]) {
@@ -256,10 +256,10 @@ func allAlike(rows []wire.Value) bool {
 	return true
 }
 
-// readsOffset reports whether the venue respects the query parameter offset of an account's list. It makes one call with the offset
-// maxOffset. A venue that ignores offsets responds with the rows in the parameter rows, which are those of a page that equals the
-// previous page. Any other venue refuses this offset, or responds with other rows. rq is the request for the list without paging
-// parameters.
+// readsOffset reports whether the venue respects the query parameter offset of an account's list. The parameter rows contains the
+// rows of a page that equals an earlier page. The parameter rq is the request for the list without paging parameters. readsOffset
+// makes one call with the offset maxOffset. A venue that ignores offsets responds with the same rows. Any other venue refuses this
+// offset, or responds with other rows.
 func (c *Client) readsOffset(ctx context.Context, rq *rest.Request, rows []wire.Value, keys ...string) (bool, error) {
 	rq.Query.Set("offset", strconv.Itoa(maxOffset))
 	payload, err := c.Get(ctx, rq)

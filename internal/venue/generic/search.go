@@ -118,7 +118,7 @@ func checkSearch(q queries.Search) (pageStart, error) {
 	return parsePageToken(e, q.Page)
 }
 
-// decodeSearch reads one page and checks that its markets match the filters and the sort of q.
+// decodeSearch reads one page, drops the markets that do not match the filters of q, and checks the order of the remaining markets.
 func decodeSearch(payload wire.Value, q queries.Search, at pageStart, traits *listTraits, n *rest.Drift) (*queries.SearchPage, error) {
 	const e = reqctx.EndpointSearch
 	list, ok := searchRows(payload)
@@ -254,8 +254,8 @@ func matchesFilters(m *market.Market, q queries.Search) bool {
 }
 
 // checkOrder checks that markets are sorted as requested. If more than 1/rest.OutOfOrderShare of the pairs of neighbouring markets
-// are out of order, the error is UNSUPPORTED. If fewer pairs are out of order, checkOrder sorts the markets. It does not check
-// markets without the field of the sort. If checkOrder sorts, it moves these markets to the end.
+// are out of order, the error is UNSUPPORTED. If only a smaller share is out of order, checkOrder sorts the markets. It does not
+// check markets without the field of the sort. If checkOrder sorts, it moves these markets to the end.
 func checkOrder(markets []*market.Market, q queries.Search, n *rest.Drift) error {
 	by, ok := rest.SortFields[q.Sort]
 	if !ok || q.Direction == "" {

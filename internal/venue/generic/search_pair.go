@@ -13,7 +13,7 @@ import (
 )
 
 // searchPair returns the page for a response that contains only the two tokens of one market. It makes a further call to read the
-// market.
+// market. If the market does not match q, the page is empty.
 func (c *Client) searchPair(ctx context.Context, q queries.Search, yes, no string) (*queries.SearchPage, error) {
 	results, err := c.MarketsByToken(ctx, []string{yes})
 	if err != nil {
@@ -96,7 +96,8 @@ func innerJSON(v wire.Value) []byte {
 	return bytes.TrimSpace(text[1 : len(text)-1])
 }
 
-// sideJSON returns the JSON of an outcome. v is the id of the outcome's token, or an object.
+// sideJSON returns the JSON of an outcome. The parameter v is the id of the outcome's token, or an object with this id. The
+// parameter label is used if v has no label.
 func sideJSON(v wire.Value, label string) []byte {
 	text := fmt.Appendf(nil, `{%q:%q`, fieldOutcome, label)
 	say := func(f wire.Field, v wire.Value) {

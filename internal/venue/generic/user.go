@@ -17,8 +17,8 @@ var (
 	fieldAmount   = wire.NewField("amount", "usdcSize")
 )
 
-// Balance returns the balance of an account, or nil if the venue does not know the account. If the venue sends no total, the total
-// is computed as the method Balance of wire.Row says.
+// Balance returns the balance of an account, or nil if the venue does not know the account. If the venue sends no total, the method
+// Balance of wire.Row computes the total.
 func (c *Client) Balance(ctx context.Context, a market.Address) (*market.Balance, error) {
 	const e = reqctx.EndpointBalance
 	return rest.WithBackoff(c.Client, e, c.AccountKey(ctx, a), func() (*market.Balance, error) {
@@ -72,7 +72,7 @@ func (c *Client) Positions(ctx context.Context, a market.Address) ([]market.Posi
 	})
 }
 
-// sameHolding reports whether two rows are equal except for the current price and the unrealized profit.
+// sameHolding reports whether two rows have the same market, token, outcome, size and average price.
 func sameHolding(a, b market.Position) bool {
 	return a.MarketID == b.MarketID && a.TokenID == b.TokenID && a.Outcome == b.Outcome && a.Size.Cmp(b.Size) == 0 &&
 		(a.AvgPrice == b.AvgPrice || a.AvgPrice != nil && b.AvgPrice != nil && a.AvgPrice.Cmp(*b.AvgPrice) == 0)

@@ -19,7 +19,7 @@ const (
 	// If the length of a list is a multiple of roundCount, the venue may have cut the list at a page size. This guess is made only
 	// if the response does not say whether there is a next page.
 	roundCount = 10
-	// If rows of a list move to other pages while the list is read, the list is read at most maxReads times.
+	// maxReads is the greatest number of reads of a list whose rows move to other pages during a read.
 	maxReads = 3
 	// The number of the first page is 0. If a page with a number above maxAlikePages equals an earlier page, the client assumes
 	// that the venue repeats a page.
@@ -38,9 +38,9 @@ type wholeList[T any, K comparable] struct {
 
 // readAll reads every page of a list. The result moved reports whether two pages have rows with the same key.
 //
-// The venue may repeat an earlier page. If the client had guessed that there is one more page, the list ends before the repeated
-// page. If the venue had announced one more page, readAll fails. If unique is false, a page may also equal an earlier page because
-// its rows are further lots of an outcome that look the same. readAll keeps these rows.
+// The venue may repeat an earlier page. If the client had only guessed that there is one more page, the list ends before the
+// repeated page. If the venue had announced one more page, readAll fails. If l.unique is false, a page may also equal an earlier
+// page because its rows are further lots of an outcome that look the same. readAll keeps these rows.
 func (l wholeList[T, K]) readAll(ctx context.Context, c *Client, a market.Address) (all []T, moved bool, err error) {
 	all = []T{}
 	seen, pages := make(map[K]int), make(map[string]bool) // seen maps a key to the number of the first page with this key
