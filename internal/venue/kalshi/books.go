@@ -11,9 +11,9 @@ import (
 	"oddsgraph/internal/venue/wire"
 )
 
-// Books returns the book of each query, in the order of list. One call returns the books of both tokens of a market. Each book has
-// up to queries.MaxBookDepth levels a side, even if the query asks for fewer. The Value is nil if the venue does not know the
-// token.
+// Books returns the book of each query, in the order of the queries. One call returns the books of both tokens of a market. Each
+// book has up to queries.MaxBookDepth levels a side, even if the query asks for fewer levels. The Value of a result is nil if the
+// venue does not know the token.
 func (d *Driver) Books(ctx context.Context, list []queries.Book) ([]market.Result[*market.Book], error) {
 	ids := make([]string, len(list))
 	for i, q := range list {

@@ -141,7 +141,7 @@ func (s *subjectState) topics() (out []messages.Topic) {
 	return out
 }
 
-// open returns the id of a subscription to a channel. The venue can add markets to this subscription. If there is no such
+// open returns the id of a subscription to a channel that is not full, so that the venue can add markets to it. If there is no such
 // subscription, ok is false.
 func (c *codec) open(channel messages.Channel) (sid uint64, ok bool) {
 	for id, s := range c.sids {

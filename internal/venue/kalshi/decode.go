@@ -66,7 +66,7 @@ type received struct {
 
 // check compares the number of a frame with the last number of its subscription. After a gap, check calls breakAll, because the
 // lost message may have been about any market of the subscription. If the number is not greater than the last number, fresh is
-// false.
+// false. If the frame has no number or its subscription is unknown, fresh is true.
 func (c *codec) check(f received, note func(string)) (events []stream.Event, fresh bool) {
 	s := c.sids[f.sid]
 	if s == nil || f.seq == 0 {
@@ -317,7 +317,7 @@ func (c *codec) answered(f received) []stream.Event {
 	return events
 }
 
-// ended handles the end of a subscription.
+// ended handles the confirmation that a subscription has ended.
 func (c *codec) ended(f received) []stream.Event {
 	delete(c.sids, f.sid)
 	return c.confirm(f.id)

@@ -173,9 +173,9 @@ func (c *codec) unsubscribe(r *stream.Request) [][]byte {
 }
 
 // removeUnwanted removes the markets without wanted topics from their subscriptions. If the venue has not confirmed the
-// subscription of a market yet, the market stays. The first call of removeUnwanted after the confirmation removes it. If a
-// subscription has no markets, removeUnwanted ends the subscription, because on a subscription without markets Kalshi would send
-// all markets of the venue.
+// subscription of a market yet, the market stays. The first call of removeUnwanted after the confirmation removes this market. If a
+// subscription has no market left, removeUnwanted ends it, because on a subscription without markets Kalshi would send all markets
+// of the venue.
 func (c *codec) removeUnwanted(rid string) (out [][]byte) {
 	unwanted := make(map[uint64][]subject)
 	for sub, state := range c.subjects {

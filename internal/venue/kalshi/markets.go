@@ -94,7 +94,7 @@ func (d *Driver) MarketBySlug(ctx context.Context, s string) (*market.Market, er
 }
 
 // Prices returns the price of each token, in the order of tokenIDs. One call returns the prices of both tokens of a market. The
-// Value is nil if the token has no bids, asks and trades, or if the venue does not know the token.
+// Value of a result is nil if the token has none of the prices that quote.price lists, or if the venue does not know the token.
 func (d *Driver) Prices(ctx context.Context, tokenIDs []string) ([]market.Result[*market.Price], error) {
 	return readTokens(ctx, byTicker(d, reqctx.EndpointPrices, quoteOf), tokenIDs, func(_ int, t token, q *quote) *market.Price { return q.price(t.ticker, t.side) })
 }
