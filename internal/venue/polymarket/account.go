@@ -23,7 +23,7 @@ const (
 	recordsPage = 100
 	// maxPositions bounds the positions of an account.
 	maxPositions = 10_000
-	// If rows of a list move to other pages while the list is read, the list is read at most maxReads times.
+	// maxReads is the greatest number of reads of a list whose rows move to other pages during a read.
 	maxReads = 3
 )
 
@@ -122,7 +122,7 @@ func (d *Driver) rows(ctx context.Context, rq *rest.Request) (rows []wire.Value,
 	return rows, next, form(rq.Endpoint, err)
 }
 
-// pageToken is the start of a page of records. numbering is that of the rows on all previous pages.
+// pageToken is the start of a page of records. The field numbering is the market.Numbering after all previous pages.
 type pageToken struct {
 	cursor    string
 	numbering market.Numbering

@@ -73,8 +73,9 @@ type listed struct {
 	err  error
 }
 
-// listMarkets returns one page of the list of markets, sorted as q requests. If q has no sort, the page is sorted by the volume of
-// the last 24 hours. Gamma lists open and closed markets separately. So a search for open and closed markets merges both lists.
+// listMarkets returns one page of the list of markets, sorted as q requests. If Gamma does not know the sort of q, the page is
+// sorted by the volume of the last 24 hours, greatest first. Gamma lists open and closed markets separately. So a search for open
+// and closed markets merges both lists.
 func (d *Driver) listMarkets(ctx context.Context, q queries.Search) (*queries.SearchPage, error) {
 	if orders[q.Sort] == "" {
 		q.Sort, q.Direction = queries.SortVolume24h, queries.Descending

@@ -40,7 +40,7 @@ func (d *Driver) MarketsByID(ctx context.Context, marketIDs []string) ([]market.
 	return d.markets(byID).Read(ctx, marketIDs)
 }
 
-// MarketsByToken returns the markets of tokens, with results from the CLOB API as MarketsByID does.
+// MarketsByToken returns the markets of tokens. Like MarketsByID, it requests missing results of closed markets from the CLOB API.
 func (d *Driver) MarketsByToken(ctx context.Context, tokenIDs []string) ([]market.Result[*market.Market], error) {
 	return d.markets(byToken).Read(ctx, tokenIDs)
 }

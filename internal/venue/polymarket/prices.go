@@ -98,8 +98,8 @@ type historyRequest struct {
 	Fidelity int `json:"fidelity"`
 }
 
-// PriceHistories returns the prices of tokens on UTC days, oldest first. The time between two points is the result of the function
-// fidelity. Points have no volume. Queries for the same days share calls. The Value of an unknown token is nil.
+// PriceHistories returns the prices of tokens on UTC days, oldest first. The function fidelity returns the minutes between two
+// points. Points have no volume. Queries for the same days share calls. The Value of an unknown token is nil.
 func (d *Driver) PriceHistories(ctx context.Context, list []queries.PriceHistory) ([]market.Result[*market.PriceHistory], error) {
 	return rest.ReadHistories(list, func(from, to market.Date, ids []string) ([]market.Result[*market.PriceHistory], error) {
 		return d.histories(from, to).Read(ctx, ids)
