@@ -18,7 +18,7 @@ var (
 	fieldIsEqual = wire.NewField("is_50_50_outcome")
 )
 
-// market.Outcome.Winner points to won or lost. No code changes these values.
+// If the result of a market is known, Winner of each outcome points to won or lost. No code changes these values.
 var won, lost = true, false
 
 var (
@@ -65,7 +65,7 @@ func resolutionSource(r *wire.Row) string {
 }
 
 // pricedWinner returns the index of the only outcome with a price of exactly 1. If there is no such outcome, or another price is
-// not exactly 0, pricedWinner returns -1.
+// missing or not exactly 0, pricedWinner returns -1.
 func pricedWinner(outcomes []market.Outcome) int {
 	winner := -1
 	for i := range outcomes {
@@ -142,7 +142,7 @@ func readClobResult(v wire.Value, conditionID string, note func(string)) (result
 	return out, nil
 }
 
-// apply adds the result to a closed market whose result Gamma does not state. If nobody has won yet, the status does not change.
+// apply adds the result to a closed market whose result Gamma does not state. If the result is zero, the status does not change.
 func (o result) apply(m *market.Market) {
 	switch {
 	case o.equal:

@@ -28,8 +28,8 @@ const (
 // Search returns one page of markets. If q has an event, the page contains all matching markets of the event. If q has no event but
 // a text, the page comes from Polymarket's search, which finds events. All matching markets of an event are on the same page, so a
 // page may be longer than q.Limit. If q has neither an event nor a text, the page comes from the list of markets. A page may be
-// short or empty although there is a next page. The error is UNSUPPORTED for a search by category, and for a search by text with a
-// sort other than relevance.
+// short or empty although there is a next page. The error is UNSUPPORTED for a search by category, and for a search with a text that
+// sorts by a field of the markets.
 func (d *Driver) Search(ctx context.Context, q queries.Search) (*queries.SearchPage, error) {
 	if err := checkSearch(&q); err != nil {
 		return nil, err
@@ -95,7 +95,7 @@ func matches(m *market.Market, q queries.Search) bool {
 		(q.Tag == "" || slices.ContainsFunc(m.Tags, func(tag string) bool { return slugOf(tag) == slugOf(q.Tag) }))
 }
 
-// searchText returns the markets of one page of events.
+// searchText returns the matching markets of the events on one page of Polymarket's search.
 func (d *Driver) searchText(ctx context.Context, q queries.Search) (*queries.SearchPage, error) {
 	const e = reqctx.EndpointSearch
 	rq, number, err := textRequest(e, q, eventsOnPage)
@@ -172,8 +172,8 @@ func readSearch(payload wire.Value, q queries.Search, n *rest.Drift) (*queries.S
 	return page, nil
 }
 
-// sides reports whether Gamma's list of open markets and Gamma's list of closed markets may contain a market with one of the
-// statuses. If statuses is empty, open and closed are true.
+// sides reports whether Gamma's list of open markets, and whether its list of closed markets, may contain a market with one of the
+// given statuses. If no status is given, both results are true.
 func sides(statuses []market.Status) (open, closed bool) {
 	for _, s := range statuses {
 		switch s {

@@ -38,14 +38,15 @@ type asset struct {
 	burstAt, burstBy time.Time
 	// lost reports that a change of the book was lost.
 	lost bool
-	// kept contains the changes since the loss. The codec applies them to the book that it reads over REST.
+	// kept contains the changes since the loss, and the changes of the burst or comparison that the loss ended. The codec applies them
+	// to the book that it reads over REST.
 	kept []change
-	// failures is the number of failed repairs since the loss. A repair fails if REST returns no book, or a book that does not
-	// agree with kept.
+	// failures is the number of failed repairs since the loss. A repair fails if the read over REST fails, or if the book from REST
+	// does not agree with kept.
 	failures int
 	// dueBy is the deadline for the venue's first book. It is zero until awaitFirst sets it.
 	dueBy time.Time
-	// changed reports whether a frame has changed the book since the last comparison began.
+	// changed reports whether the socket has sent the book or a change of it since the last comparison began.
 	changed bool
 	// comparison is the running comparison with REST. It is nil if no comparison is running.
 	comparison *comparison
@@ -61,7 +62,7 @@ type comparison struct {
 	since []change
 	// rest is the book from REST, if its levels differ from the streamed book. It is nil before REST has responded.
 	rest *market.Book
-	// At the time deadline, the streamed book must have the levels of rest.
+	// At the time deadline, the streamed book must have the levels of rest after the changes in since.
 	deadline time.Time
 }
 
@@ -121,7 +122,7 @@ func (a *asset) reset() {
 	a.lost, a.failures, a.burstBy, a.dueBy = false, 0, time.Time{}, time.Time{}
 }
 
-// replace sets the book. It reports whether the levels differ from the previous book.
+// replace sets the book. If there was no previous book, or its levels differ, replace returns true.
 func (a *asset) replace(l *ladder, at time.Time) (differs bool) {
 	differs = a.book == nil || !a.book.equal(l.bids, l.asks)
 	a.reset()
@@ -165,7 +166,7 @@ func (a *asset) lose(changes ...change) {
 	a.lost, a.kept = true, kept
 }
 
-// awaitFirst marks the book as lost if the first book does not arrive within firstBookWithin of the first call of awaitFirst.
+// awaitFirst starts the wait for the first book, and marks the book as lost if the wait has reached firstBookWithin.
 func (a *asset) awaitFirst(now time.Time) {
 	switch {
 	case a.book != nil || a.lost:
@@ -184,9 +185,9 @@ func (a *asset) keep(c change) {
 	a.kept = append(a.kept, c)
 }
 
-// withLater returns the book b from REST after the changes that are not older than b, and the time of the last of these changes.
-// Changes with the same time as b are applied, too, because b may lack some of them. It does no harm to apply a change twice,
-// because a change contains the new total.
+// withLater returns the book b from REST after the changes that are not older than b, and the time of the last of these changes. If
+// there are none, the time is that of b. Changes with the same time as b are applied, too, because b may lack some of them. It does
+// no harm to apply a change twice, because a change contains the new total.
 func withLater(b *market.Book, changes []change) (l *ladder, at time.Time) {
 	l, at = &ladder{b.Bids, b.Asks}, b.Timestamp
 	for _, c := range changes {
@@ -198,8 +199,8 @@ func withLater(b *market.Book, changes []change) (l *ladder, at time.Time) {
 	return l, at
 }
 
-// splice returns the book b from REST after the kept changes that are not older than b. If the result does not have the best prices
-// that the last kept change reports, ok is false. A change is then missing, or b is too old.
+// splice returns the book b from REST after the kept changes that are not older than b. If the last kept change is not older than b
+// and reports best prices that the result does not have, ok is false. A change is then missing, or b is too old.
 func (a *asset) splice(b *market.Book) (l *ladder, at time.Time, ok bool) {
 	l, at = withLater(b, a.kept)
 	if n := len(a.kept); n > 0 && !a.kept[n-1].at.Before(at) {

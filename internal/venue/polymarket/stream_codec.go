@@ -16,7 +16,7 @@ import (
 const StreamURL = "wss://ws-subscriptions-clob.polymarket.com/ws/market"
 
 const (
-	// silence is the greatest time without a frame, including the responses to pings.
+	// silence is the greatest time without a frame. The responses to pings count as frames.
 	silence = 25 * time.Second
 	// pingEvery is the time between pings. The venue closes a socket without pings.
 	pingEvery = 10 * time.Second
@@ -53,7 +53,8 @@ func (d *Driver) Stream() (address string, p *stream.Protocol) {
 	return StreamURL, &stream.Protocol{
 		NewCodec: func(_ messages.Topic, env stream.Env) stream.Codec { return newCodec(env, d.wholeBooks) },
 		Resyncs:  true,
-		// A market topic uses the subscription of one of the market's tokens, but the tokens may not be known yet.
+		// The subject of a market topic is the market, although the topic uses the subscription of one of the market's tokens. The
+		// tokens may not be known yet.
 		Subject:   func(t messages.Topic) string { return t.ID },
 		PingEvery: pingEvery, Silence: silence,
 	}

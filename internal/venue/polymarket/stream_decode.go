@@ -181,7 +181,7 @@ func (c *codec) bad(a *asset) []stream.Event {
 	return nil
 }
 
-// priceChange decodes the changes of the assets of a market.
+// priceChange decodes the changes of several books, and the best prices that they report.
 func (c *codec) priceChange(r *wire.Row, now time.Time) (events []stream.Event) {
 	list, ok := r.Of(fieldChanges).List()
 	if !ok {
@@ -273,7 +273,7 @@ func (c *codec) bestPrices(r *wire.Row, now time.Time) []stream.Event {
 	return c.report(a, best, r.Time(fieldTimestamp), now)
 }
 
-// lastTrade decodes a trade. Polymarket sends no id, so the id is a hash of the fields. The hash stays the same after a reconnect.
+// lastTrade decodes a trade. Polymarket sends no id, so the id is a hash of fields that stay the same after a reconnect.
 func (c *codec) lastTrade(r *wire.Row, now time.Time) []stream.Event {
 	a := c.assets[r.RequireID(fieldAsset)]
 	if a == nil {

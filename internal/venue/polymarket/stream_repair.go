@@ -105,9 +105,9 @@ func (c *codec) readAll(ctx context.Context, ids []string, use func(id string, r
 	}
 }
 
-// tick marks a book as lost if the first book or a part of a burst is late. It ends comparisons whose deadline has passed. It
-// delivers the current state to topics that wait for this state. The result frozen is the number of books that differ from the book
-// from REST and have no later change.
+// tick marks a book as lost if the first book or a part of a burst is late. It ends comparisons whose deadline has passed, and
+// repairs the streamed books that still differ. It delivers the current state to topics that wait for this state. The result frozen
+// is the number of streamed books that differ from the book from REST and have no change after it.
 func (c *codec) tick(now time.Time) (events []stream.Event, frozen int) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -218,7 +218,7 @@ func (c *codec) repair(a *asset, b *market.Book, now time.Time) (events []stream
 }
 
 // compare compares the streamed book of an asset with the book b from REST. b may be older or newer by a few changes. If the read
-// failed, b is nil. If the books differ, the streamed book must reach the levels of b within catchUp.
+// failed or the venue has no book, b is nil. If the books differ, the streamed book must reach the levels of b within catchUp.
 func (c *codec) compare(id string, b *market.Book, now time.Time) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -52,8 +52,7 @@ type breaker struct {
 	endpoint string
 	clock    market.Clock
 	rand     func() float64
-	// onChange is called with mu held after each time that the circuit opens or closes. It is not called when an open circuit
-	// becomes half-open.
+	// onChange is called with mu held when the circuit has opened or closed. It is not called when an open circuit becomes half-open.
 	onChange func(Circuit)
 
 	mu       sync.Mutex

@@ -46,7 +46,7 @@ const (
 	KindShape
 	// KindUnreadable means that the response is not JSON, is too large or has an unknown encoding.
 	KindUnreadable
-	// KindCaller means that the deadline of the context passed, which is earlier than the client's timeout.
+	// KindCaller means that the deadline of the calling function's context passed before the client's timeout.
 	KindCaller
 	// KindOpen means that the circuit is open and the call was not sent.
 	KindOpen

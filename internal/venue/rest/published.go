@@ -6,8 +6,8 @@ import (
 	"oddsgraph/internal/market/reqctx"
 )
 
-// PublishedLimit is a limit that a venue documents for some endpoints. If Refill is 0, the limit is Calls calls in any period of
-// the length Span. If Refill is not 0, the limit is a bucket of tokens.
+// PublishedLimit is a limit that a venue documents for some endpoints. If Refill is 0, Calls is the greatest number of calls in any
+// period of the length Span. If Refill is not 0, the limit is a bucket of tokens.
 type PublishedLimit struct {
 	Endpoints []reqctx.Endpoint
 	Calls     int

@@ -18,8 +18,8 @@ const maxMessage = 200
 // in any text by chance.
 const minRedacted = 8
 
-// newRedactor returns a function that removes the credentials, and the values from clientValues, from a text of the venue. The
-// function also shortens the text to maxMessage, and replaces control characters by spaces.
+// newRedactor returns a function that replaces credentials and the results of clientValues in a text of the venue by "[redacted]".
+// The function also shortens the text to maxMessage, and replaces control characters by spaces.
 func newRedactor(credentials *market.Credentials, rq *Request) func(string) string {
 	return func(s string) string {
 		var pairs []string
@@ -43,8 +43,8 @@ func newRedactor(credentials *market.Credentials, rq *Request) func(string) stri
 	}
 }
 
-// minRedactedName is the minimum length in bytes of a redacted member name, with its quotes. The credentials are a JSON object, and
-// its shorter names are not redacted. A shorter name, for example passphrase, usually describes the value and is not secret.
+// minRedactedName is the minimum length in bytes, with quotes, of a redacted name in the JSON object of the credentials. A shorter
+// name, for example passphrase, usually describes its value and is not secret.
 const minRedactedName = 20
 
 // secretsOf returns every spelling of the credentials that a venue could echo, the longest first. The result includes the whole
@@ -83,9 +83,9 @@ func secretsOf(credentials *market.Credentials) []string {
 // ownParameters are the parameters whose values are not redacted: addresses, numbers, times, and words from a fixed set.
 var ownParameters = []string{"address", "depth", "endDate", "endsAfter", "endsBefore", "from", "limit", "offset", "order", "sort", "startDate", "status", "to", "type"}
 
-// clientValues returns the values that a GraphQL client has chosen, from the URL query of a call to the venue. It returns every
-// spelling of each value. It leaves out the values of ownParameters and values shorter than minRedacted. It does not read
-// Request.Body, which contains only ids and times of public data.
+// clientValues returns the values in the URL query of a call to the venue that a GraphQL client has chosen, in all their spellings.
+// It leaves out the values of ownParameters and values shorter than minRedacted. It does not read Request.Body, which contains only
+// ids and times of public data.
 func clientValues(rq *Request) (words []string) {
 	values, _ := url.ParseQuery(rq.Query.String()) // the query is valid, because this package has built it
 	for name, value := range values {

@@ -23,8 +23,8 @@ const (
 	maxResponseHeader = 64 << 10
 	// maxErrorBody is the greatest number of bytes that are read from an error response.
 	maxErrorBody = 64 << 10
-	// A response is refused if more than bombSize bytes have been decompressed, and these are more than bombRatio times as many
-	// bytes as have been received.
+	// A response is refused if more than bombSize bytes have been decompressed, and these are more than bombRatio times the bytes
+	// that have been received.
 	bombSize  = 1 << 20
 	bombRatio = 100
 )
@@ -52,7 +52,7 @@ var (
 	errEncoding = errors.New("the body has an unknown or broken content encoding")
 )
 
-// readBody returns the decompressed body of at most limit bytes. An error that is not one of the errors above is an error of the
+// readBody returns the decompressed body of at most limit bytes. Any error other than the errors above is an error of the
 // connection.
 func readBody(resp *http.Response, limit int64) ([]byte, error) {
 	if resp.ContentLength > limit {
@@ -109,7 +109,8 @@ func (c *receivedReader) orReadError(err error) error {
 	return err
 }
 
-// inflatedReader decompresses a body. It refuses a decompression bomb as soon as the output exceeds bombSize and bombRatio.
+// inflatedReader decompresses a body. It refuses a decompression bomb as soon as the output exceeds the bounds of bombSize and
+// bombRatio.
 type inflatedReader struct {
 	z        *gzip.Reader
 	received *receivedReader
