@@ -34,7 +34,7 @@ func byDecimal(of func(*market.Market) *market.Decimal) SortField {
 	}
 }
 
-// Comparer returns the function that compares two markets in the direction d. In both directions, markets without the field come last.
+// Comparer returns the function that compares two markets in direction d. In both directions, markets without the field come last.
 func (f SortField) Comparer(d queries.Direction) func(a, b *market.Market) int {
 	return func(a, b *market.Market) int {
 		switch {

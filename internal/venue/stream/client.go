@@ -22,8 +22,9 @@ type Handler interface {
 	// topic's state. epoch is the epoch in the venue's hello, or empty. Each messages.Message contains its own epoch. Up may be
 	// called again for a topic that is already up.
 	Up(epoch string, topics []messages.Topic)
-	// Acknowledged reports that the venue has confirmed the subscriptions of the topics. From then on, the venue sends all changes
-	// of these topics. Some venues never confirm.
+	// Acknowledged reports that the venue has confirmed the subscriptions of the topics. From then on, the venue sends all changes of
+	// these topics. If Protocol.Acknowledges is false, Acknowledged follows Up at once. If it is true and the venue sends no
+	// confirmation, Acknowledged is not called.
 	Acknowledged(topics []messages.Topic)
 	// Down reports that the topics get no messages until the next call of Up. err is the cause, for logs. topics may include a
 	// topic that was just unwatched and watched again.
@@ -75,8 +76,7 @@ const (
 	// connection has been open for stableAfter, the waits are short again.
 	backoffMin  = time.Second
 	stableAfter = time.Minute
-	// helloWithin is the maximum wait for the venue's hello. After that, the client assumes default limits. writeWithin is the timeout
-	// of a write.
+	// If the venue sends no hello within helloWithin, the client assumes default limits. writeWithin is the timeout of a write.
 	helloWithin = 2 * time.Second
 	writeWithin = 10 * time.Second
 	// idleFor is the time for which a public connection without topics stays open.
@@ -132,7 +132,7 @@ type Stats struct {
 	// State is the worst state of the public connections. Since is the time at which State last changed.
 	State State
 	Since time.Time
-	// LastMessageAt is the time of the last JSON frame. It is zero before the first JSON frame.
+	// LastMessageAt is the time of the last frame that was not garbage. It is zero before the first such frame.
 	LastMessageAt time.Time
 	// Connections is the number of open connections, including user connections.
 	Connections int
@@ -149,7 +149,7 @@ type counters struct {
 	// epochs is the number of sockets that the client has opened. The number of a socket is the Epoch of its messages.Internal
 	// numbers.
 	epochs atomic.Uint64
-	// last is the time of the last JSON frame in nanoseconds since 1970.
+	// last is the time of the last frame that was not garbage, in nanoseconds since 1970.
 	last atomic.Int64
 }
 

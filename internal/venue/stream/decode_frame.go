@@ -48,7 +48,7 @@ func newDecoder(identity messages.Topic, env Env) *decoder {
 	return &decoder{env: env, identity: identity, depth: assumedDepth}
 }
 
-// Documented returns the protocol in the venue's documentation. Generic venues use this protocol.
+// Documented returns the protocol of the documented API. Venues of the generic driver use this protocol.
 func Documented() *Protocol {
 	return &Protocol{
 		NewCodec: func(identity messages.Topic, env Env) Codec { return newDecoder(identity, env) },

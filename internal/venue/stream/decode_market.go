@@ -344,8 +344,8 @@ func resolve(r *wire.Row, m *market.MarketChange) {
 	m.WinningTokenID = r.ID(fieldWinningToken)
 }
 
-// marketSnapshot decodes a market_snapshot frame, which is an older type of frame. Such a frame contains the prices, the book or
-// both of a market, or of each market in a list.
+// marketSnapshot decodes a market_snapshot frame, which is an older type of frame. The frame contains the prices of a market, its
+// book, or both. It may also contain a list of markets with these fields.
 func (d *decoder) marketSnapshot(r *wire.Row, at time.Time) []Event {
 	list, ok := r.Of(fieldMarkets).List()
 	if !ok {

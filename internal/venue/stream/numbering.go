@@ -2,7 +2,7 @@ package stream
 
 import "oddsgraph/internal/market/messages"
 
-// Numbering numbers the messages of each topic of a socket whose venue does not number them. The zero value is ready for use.
+// Numbering numbers the messages of each topic on one socket, for a venue that sends no numbers. The zero value is ready for use.
 type Numbering struct {
 	// last contains the number of the last message of each topic.
 	last map[messages.Topic]uint64

@@ -25,7 +25,7 @@ const (
 	resyncJitter = 250 * time.Millisecond
 	resyncEvery  = time.Second
 	resyncWithin = 1500 * time.Millisecond
-	// Each bad frame since the last good snapshot of the topic doubles resyncEvery, up to maxResyncEvery.
+	// Each bad frame since the last good snapshot of the topic doubles the minimum time between two resyncs, up to maxResyncEvery.
 	maxResyncEvery = 30 * time.Second
 	// If the venue rejects some topics of a request, ackWithin is the maximum wait for the confirmation of the other topics.
 	ackWithin = 300 * time.Millisecond
@@ -36,7 +36,7 @@ const (
 // sub is the subscription of a topic on one socket.
 type sub struct {
 	topic messages.Topic
-	turn  uint64 // the value of entry.turn, which is the number of a call of Watch, when the sub was made
+	turn  uint64 // the value of entry.turn when the sub was made
 	// subscribed reports whether a subscription was sent. answered reports whether the venue has answered the subscription, also
 	// with a message or a bad frame. up reports whether Handler.Up was called and Handler.Down was not called since.
 	subscribed, answered, up bool

@@ -16,7 +16,7 @@ const (
 	maxGarbage = 10
 	// If no frame arrives for silentHeartbeats heartbeat intervals, the session ends.
 	silentHeartbeats = 2.5
-	// authWithin is the maximum wait for the response to auth. After that, the session sends the subscription without a response.
+	// authWithin is the maximum wait for the response to auth. After this wait, the session sends the subscription anyway.
 	authWithin = 500 * time.Millisecond
 	// closeCodeWithin is the maximum wait for the venue's close code after a failed write.
 	closeCodeWithin = time.Second

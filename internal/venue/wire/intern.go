@@ -16,9 +16,9 @@ var (
 	seed     = maphash.MakeSeed()
 )
 
-// Intern returns a string equal to s. Equal strings usually share memory. Intern returns a string longer than 128 bytes unchanged.
-// Intern is meant for texts that repeat, such as the ids of markets and tokens in the positions of many wallets. Interning saves
-// memory, and a comparison of equal ids usually compares only pointers. Intern is safe for concurrent use.
+// Intern returns a string equal to s. The results for equal strings usually share memory. Intern returns a string longer than 128
+// bytes unchanged. Intern is meant for texts that repeat, such as the ids of markets and tokens in the positions of many wallets.
+// Interning saves memory, and a comparison of equal ids usually compares only pointers. Intern is safe for concurrent use.
 func Intern(s string) string {
 	if s == "" || len(s) > maxInterned {
 		return s
