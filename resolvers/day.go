@@ -14,8 +14,7 @@ import (
 const (
 	day = 24 * time.Hour
 	// Change24h compares the price with the price of 24 hours ago. If the history has no price of that time or earlier, Change24h uses
-	// the first price of the history, if it is at most lateReference later. This happens shortly after midnight, because a history
-	// starts at midnight.
+	// a price that is at most lateReference later. This happens shortly after midnight, because a history starts at midnight.
 	lateReference = time.Hour
 	// maxSamples is the greatest number of points of a sparkline.
 	maxSamples = 100

@@ -63,7 +63,8 @@ func NextEvent(ctx context.Context) StreamEvent {
 	}
 }
 
-// take removes and returns the next event. ok is false if the queue is empty. The event with Ended stays in the queue.
+// take removes and returns the next event. The event with Ended stays in the queue. If the subscription has not begun, take returns
+// an event with Ended. Otherwise, ok is false if the queue is empty.
 func (t *eventQueue) take() (next StreamEvent, ok bool) {
 	t.mu.Lock()
 	defer t.mu.Unlock()

@@ -123,8 +123,8 @@ func (r *portfolioSummaryResolver) AvailableCash(ctx context.Context, p *model.P
 	return &available, nil
 }
 
-// readCash returns an account's cash, or nil if the venue does not send it. If CashError is set, readCash returns CashError and
-// reads nothing.
+// readCash returns an account's cash, or nil if the venue does not send it. If the client may not read the account, or CashError is
+// set, readCash returns an error and reads nothing.
 func (r *Resolver) readCash(ctx context.Context, a market.Address) (*market.Decimal, error) {
 	if err := r.checkAccess(ctx, a); err != nil {
 		return nil, err

@@ -1,6 +1,6 @@
 // Package resolvers implements the fields of the GraphQL schema that need a read. A resolver checks its arguments and calls other
-// packages. It reads all data through the loaders of the response. A schema type with such fields has a Go type with the resolvers,
-// such as tokenResolver.
+// packages. It reads REST data through the loaders of the response. A schema type with such fields has a Go type with the
+// resolvers, such as tokenResolver.
 package resolvers
 
 import (

@@ -62,7 +62,7 @@ func (r *queryResolver) Spreads(ctx context.Context, tokenIDs []string) ([]*mode
 	})
 }
 
-// spreadOf returns a spread, or nil if all its prices are nil.
+// spreadOf returns a spread. It returns nil if there is no spread, or if all its prices are nil.
 func spreadOf(ctx context.Context, read market.Read[*market.Spread]) *model.Spread {
 	s := read.Value
 	if s == nil || s.BestBid == nil && s.BestAsk == nil && s.Spread == nil {

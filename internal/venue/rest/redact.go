@@ -83,9 +83,9 @@ func secretsOf(credentials *market.Credentials) []string {
 // ownParameters are the parameters whose values are not redacted: addresses, numbers, times, and words from a fixed set.
 var ownParameters = []string{"address", "depth", "endDate", "endsAfter", "endsBefore", "from", "limit", "offset", "order", "sort", "startDate", "status", "to", "type"}
 
-// clientValues returns, in all their spellings, the values of the URL query of rq that a GraphQL client has chosen. It leaves out the
-// values of ownParameters and values shorter than minRedacted. It does not read Request.Body, which contains only ids and times of
-// public data.
+// clientValues returns the values of the URL query of rq that a GraphQL client has chosen, each in all its spellings. It leaves out
+// the values of ownParameters and values shorter than minRedacted. It does not read Request.Body, which contains only ids and times
+// of public data.
 func clientValues(rq *Request) (words []string) {
 	values, _ := url.ParseQuery(rq.Query.String()) // the query is valid, because this package has built it
 	for name, value := range values {

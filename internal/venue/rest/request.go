@@ -315,8 +315,8 @@ func errorText(resp *http.Response, redact func(string) string) (isJSON bool, te
 }
 
 // decode decodes the body of a 2xx response. While the value is an envelope, that is {success,data} with an object as data, decode
-// replaces the value by data. If data is null, decode returns the zero Value. It returns an error if an envelope or the body reports
-// a failure, or if the whole body is null or unreadable.
+// replaces the value by data. If data is null, decode returns the zero Value. It returns an error if an envelope or the body
+// reports a failure, or if the whole body is null or unreadable.
 func (c *Client) decode(e reqctx.Endpoint, resp *http.Response, body []byte, redact func(string) string) (wire.Value, error) {
 	if !jsonType(resp.Header.Get("Content-Type")) {
 		return wire.Value{}, unreadable(e, resp, errContentType)
