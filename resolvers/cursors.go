@@ -11,7 +11,7 @@ import (
 // cursor of another list is rejected.
 func listHash(kind, owner string) uint64 { return keyHash(kind + "\n" + owner) }
 
-// A cursor into a list that is read at once contains the hashes of an element and of some elements before it. If the element was
+// A cursor into a list that is read as a whole contains the hashes of an element and of some elements before it. If the element was
 // removed, the next page begins after the nearest of these elements that is still in the list. So the next page skips no element,
 // for example when positions close.
 

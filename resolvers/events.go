@@ -73,8 +73,8 @@ func (r *eventResolver) Volume24h(ctx context.Context, e *model.Event) (*market.
 	return sumOf(full.Loaded, full.Loaded.Volume24h)
 }
 
-// sumOf returns the parameter sum, which is a sum over the markets of an event. It returns an error if some of the markets could not
-// be read.
+// sumOf returns the parameter sum, which is a sum over the markets of an event. It returns an error if some of the markets could
+// not be read.
 func sumOf(e *market.Event, sum *market.Decimal) (*market.Decimal, error) {
 	if len(e.LeftOut) > 0 {
 		return nil, market.Errorf(market.CodeUpstreamBadResponse, "some of the event's markets could not be read, so its volume is not known")

@@ -16,8 +16,8 @@ var dist embed.FS
 var plain embed.FS
 
 // Built returns the files of GraphiQL (index.html) and of the live board (live.html). Both pages load files in assets/. If a
-// compressed form of a file (.br, .gz) is smaller, Built contains it too. Built contains only files that existed when the program
-// was compiled.
+// compressed form of a file (.br, .gz) is smaller than the file, the result contains this form too. The result contains only files
+// that existed when the program was compiled.
 func Built() fs.FS { return sub(dist, "dist") }
 
 // Licenses returns the licence texts of the npm packages in GraphiQL and the live board. It returns "" if these pages were not

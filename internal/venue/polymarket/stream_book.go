@@ -60,7 +60,7 @@ type comparison struct {
 	from time.Time
 	// since contains the changes of the streamed book after the start.
 	since []change
-	// rest is the book from REST, if its levels differ from the streamed book. It is nil before REST has responded.
+	// rest is the book from REST, if its levels differ from those of the streamed book. It is nil before REST has responded.
 	rest *market.Book
 	// At the time deadline, the streamed book must have the levels of rest after the changes in since.
 	deadline time.Time

@@ -15,7 +15,7 @@ import (
 	"oddsgraph/internal/market/reqctx"
 )
 
-// The ways in which a Client sends the credentials of a read, which are a JSON object, to the venue.
+// The ways in which a Client sends credentials to the venue. The credentials are a JSON object.
 const (
 	// CredentialsQuery sends the JSON object in the query parameter credentials.
 	CredentialsQuery = "query"

@@ -71,9 +71,9 @@ func RowsOf(payload wire.Value, keys ...string) (RowList, bool) {
 	return RowList{Rows: payload.Elements()}, payload.Kind() == wire.List
 }
 
-// SingleObject finds the object in a response that describes one object. The object may be the only element of a list, or the
-// member of another object. The name of the member is an element of the parameter keys or "data". SingleObject removes up to three
-// such layers.
+// SingleObject finds the one object that a response describes. This object may be the only element of a list, or the member of
+// another object. The name of this member is an element of the parameter keys or "data". SingleObject removes up to three such
+// layers.
 func SingleObject(payload wire.Value, keys ...string) (wire.Value, bool) {
 	for range 3 {
 		switch payload.Kind() {

@@ -174,7 +174,7 @@ func (c *Client) subject(ctx context.Context, rq *Request) string {
 	return rq.Path + "?" + rq.Query.String() + string(rq.Body)
 }
 
-// outcomeOf returns the field Outcome of a reqctx.UpstreamCall.
+// outcomeOf returns the value of UpstreamCall.Outcome for a call that returned err.
 func outcomeOf(err error) string {
 	if err == nil {
 		return reqctx.OutcomeOK

@@ -43,8 +43,8 @@ type Handler interface {
 // Observer receives the client's metrics. Its methods are called concurrently and must not block. All arguments are from small
 // fixed sets, so they can be labels of metrics.
 type Observer interface {
-	// Frame reports that a frame has arrived, or an element of a frame that is a list. kind is the type of the frame or element,
-	// "unknown" for an unknown type, or "garbage" for a frame that is not JSON.
+	// Frame reports that a frame has arrived. If the frame is a list, Frame reports each element of the list instead. kind is the type
+	// of the frame or element, "unknown" for an unknown type, or "garbage" for a frame that is not JSON.
 	Frame(kind string)
 	// Drift reports a deviation of a frame from the venue's documentation.
 	Drift(what string)

@@ -18,7 +18,7 @@ type pool struct {
 	wanted, identities int
 	// perConnection is the maximum number of subjects on a public connection (see Protocol.Subject). The venue's hello may reduce it.
 	perConnection int
-	// numbers is the number of connections so far. turns is the number of successful calls of Watch so far.
+	// numbers is the number of connections that were ever added. turns is the number of successful calls of Watch.
 	numbers int
 	turns   uint64
 }

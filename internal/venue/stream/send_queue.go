@@ -73,8 +73,8 @@ type sendQueue struct {
 	pending      []*sub           // the topics to subscribe
 	resyncs      []*sub           // the topics that need a snapshot
 	auth         *Request
-	// awaited contains by rid the subscriptions and resyncs among the last maxAwaited requests, except those for which an error
-	// frame has arrived.
+	// awaited maps rids to requests. It contains the subscriptions and resyncs among the last maxAwaited requests, except those for
+	// which an error frame has arrived.
 	awaited map[string]*Request
 	rid     uint64
 	groups  uint64
@@ -103,8 +103,8 @@ func (q *sendQueue) limit(h Hello) {
 	q.limits = h
 }
 
-// nextRid returns the id of the next request. To limit the size of awaited, it deletes from awaited the request whose number is
-// smaller by maxAwaited.
+// nextRid returns the id of the next request, which is a number in a string. To limit the size of awaited, it deletes the request
+// whose number is smaller than this number by maxAwaited.
 func (q *sendQueue) nextRid() string {
 	q.rid++
 	if q.rid > maxAwaited {
@@ -267,7 +267,7 @@ func (q *sendQueue) workAt(open bool) time.Time {
 	return market.Later(at, q.window.opens())
 }
 
-// compact removes topics from pending that no longer need a subscription, and topics from resyncs that no longer need a snapshot.
+// compact removes the subs that no longer need a subscription from pending, and those that no longer need a snapshot from resyncs.
 func (q *sendQueue) compact() {
 	q.pending = slices.DeleteFunc(q.pending, func(s *sub) bool { return s.removed || s.subscribed && s.answered })
 	q.resyncs = slices.DeleteFunc(q.resyncs, func(s *sub) bool { return s.removed || s.resyncAt.IsZero() })
