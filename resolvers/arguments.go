@@ -8,7 +8,7 @@ import (
 	"oddsgraph/internal/market"
 )
 
-// The limits and defaults of arguments. maxPage is for connections whose whole list is read at once, and maxUpstreamPage is for
+// The limits and defaults of arguments. maxPage is for connections whose whole list is one read, and maxUpstreamPage is for
 // connections whose list the venue sends in pages.
 const (
 	maxIDs          = 500

@@ -17,7 +17,7 @@ type page[T any] struct {
 	total  *int
 }
 
-// pageArguments contains the checked arguments of a connection whose whole list is read at once. The field list is the listHash of
+// pageArguments contains the checked arguments of a connection whose whole list is one read. The field list is the listHash of
 // this list.
 type pageArguments struct {
 	list  uint64

@@ -31,7 +31,7 @@ func (r *Resolver) source(ctx context.Context) follow.Source {
 }
 
 // subscribe sends the events of a stream to the returned channel, and closes the channel when the stream or ctx ends. The function
-// event converts an event to its GraphQL type. The eventQueue of ctx gets the errors.
+// event converts an event to its GraphQL type. The eventQueue of ctx gets a StreamEvent for each value and error, and for the end.
 func subscribe[E, M any](ctx context.Context, stream iter.Seq2[follow.Event[E], error], event func(reason model.UpdateReason, value E) M) <-chan M {
 	out, queue := make(chan M), queueOf(ctx)
 	queue.begin()

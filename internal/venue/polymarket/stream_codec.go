@@ -103,8 +103,8 @@ func (c *codec) Encode(r *stream.Request) [][]byte {
 	return nil
 }
 
-// subscribe subscribes to the assets of the topics. The next call of codec.tick delivers the current state to the topics whose
-// assets the socket already has.
+// subscribe subscribes to the assets of the topics. If the socket is already subscribed to the asset of a topic, the next call of
+// codec.tick delivers the current state to the topic.
 func (c *codec) subscribe(topics []messages.Topic) [][]byte {
 	var fresh []string
 	for _, t := range topics {

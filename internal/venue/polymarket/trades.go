@@ -43,7 +43,7 @@ func (d *Driver) MarketTrades(ctx context.Context, q queries.MarketTrades) (*que
 	return &queries.TradePage{Trades: kept, Next: p.at.after(p.next), LeftOut: p.bad.LeftOut(e)}, nil
 }
 
-// publicID returns the id that the same trade has in the stream. If the trade has no transaction, the id in the stream depends on
+// publicID returns the id that the stream gives to a trade. If the trade has no transaction, the id in the stream depends on
 // the exact time. REST rounds the time to seconds, so publicID then returns "".
 func publicID(t *market.Trade) string {
 	if t.TransactionHash == "" {

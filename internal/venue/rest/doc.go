@@ -7,7 +7,7 @@
 // a search or a list of an account. If many keys of an endpoint fail, the circuit breaker of the endpoint refuses all calls for
 // some time. After this time, it admits one call at a time as a probe, until a probe succeeds. The reqctx.Permit in the context of
 // a call admits each HTTP call and receives the venue's rate-limit headers. The client does not repeat a slow call while the call
-// is still in flight, because both calls would count for the same rate limit.
+// is still in flight, because the rate limit would count both calls.
 //
 // The client bounds the duration of a call, the calls in flight to one endpoint, the connections and the retries. It also bounds
 // the decompressed size of a response, the size of its header, and the number of values in it. The client does not follow

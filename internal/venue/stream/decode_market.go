@@ -259,8 +259,8 @@ func (d *decoder) tradesSnapshot(r *wire.Row, at time.Time) []Event {
 	return deliver(r, m)
 }
 
-// oldestFirst sorts trades by time. Trades with the same time keep the venue's order, which is reversed if the venue lists the
-// newest trade first.
+// oldestFirst sorts trades by time. Trades with the same time keep the venue's order, or its reverse if the venue lists the newest
+// trade first.
 func oldestFirst(trades []market.Trade) {
 	if n := len(trades); n > 1 && trades[0].Timestamp.After(trades[n-1].Timestamp) {
 		slices.Reverse(trades)
