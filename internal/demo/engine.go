@@ -362,10 +362,7 @@ func (w *wallet) place(p *position, sell bool, now millis, r *rng) {
 // requote replaces a random order by a new order on the same position. If the wallet has fewer orders than usual because a market
 // has closed, requote tries to add an order instead.
 func (w *wallet) requote(now millis, r *rng) {
-	if len(w.positions) == 0 {
-		return
-	}
-	if len(w.orders) < w.usual {
+	if len(w.orders) < w.usual && len(w.positions) > 0 {
 		for range 8 {
 			p := w.positions[r.intn(len(w.positions))]
 			if p.token.market.status == statusOpen && !slices.ContainsFunc(w.orders, func(o *order) bool { return o.token == p.token }) {
