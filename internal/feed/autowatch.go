@@ -244,7 +244,7 @@ func (aw *autoWatcher) open(opening []*autoWatch) {
 		var watch *Watch
 		var err error
 		if room {
-			watch, err = aw.feed.Hold(w.key)
+			watch, err = aw.feed.hold(w.key, false)
 			room = market.CodeOf(err) != market.CodeRateLimited
 		}
 		aw.mu.Lock()

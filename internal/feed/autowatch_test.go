@@ -204,6 +204,35 @@ func TestSubscribersComeFirst(t *testing.T) {
 	})
 }
 
+// TestHeldTopicsStay checks that a topic with readers in another process is not closed for a subscriber of this process.
+func TestHeldTopicsStay(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := newTestFeed(t)
+		r.up.room = 2
+		held, err := r.Hold(tradesOf("held"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		reader := r.NewReader()
+		defer reader.Close()
+		for _, test := range []struct {
+			id   string
+			want market.Code
+		}{{"n1", ""}, {"n2", market.CodeRateLimited}} {
+			if _, err := reader.Watch(bookOf(test.id), nil); market.CodeOf(err) != test.want {
+				t.Errorf("watching %s ends with %v, want %q", test.id, err, test.want)
+			}
+		}
+		if _, err := held.State(); err != nil {
+			t.Errorf("the held topic ended with %v", err)
+		}
+		held.Close()
+		if _, err := reader.Watch(bookOf("n2"), nil); err != nil {
+			t.Errorf("after the other process has left: %v", err)
+		}
+	})
+}
+
 func TestAccountsHaveRoomOfTheirOwn(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newTestFeed(t)

@@ -172,10 +172,12 @@ func (f *Feed) open(key messages.Topic, c *market.Credentials, makeRoom func() b
 	return t, nil
 }
 
-// Hold watches a public topic without a reader, for queries or for readers in other processes. If the upstream cannot take another
-// topic, Hold closes a topic without watches. If all topics have watches, Hold calls reclaim, which closes the topic of a caller
-// with more than f.share() topics.
-func (f *Feed) Hold(key messages.Topic) (*Watch, error) {
+// Hold watches a public topic for readers in other processes. If the upstream cannot take another topic, Hold closes a topic without
+// watches. If all topics have watches, Hold calls reclaim, which closes the topic of a caller with more than f.share() topics.
+func (f *Feed) Hold(key messages.Topic) (*Watch, error) { return f.hold(key, true) }
+
+// hold is like Hold if remote is true. If remote is false, the watch is for queries, and makeRoom may close the topic.
+func (f *Feed) hold(key messages.Topic, remote bool) (*Watch, error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if f.closed || f.upstream == nil {
@@ -185,7 +187,11 @@ func (f *Feed) Hold(key messages.Topic) (*Watch, error) {
 	if err != nil {
 		return nil, err
 	}
-	return t.join(nil, nil), nil
+	w := t.join(nil, nil)
+	t.mu.Lock()
+	w.remote = remote
+	t.mu.Unlock()
+	return w, nil
 }
 
 // KeepLive watches a public topic until the reader is closed, so that queries find its live value. Changes of the topic do not

@@ -139,7 +139,7 @@ func (t *topic) recount() {
 // false, it closes a public topic, in this order of preference:
 //   - a topic without watches
 //   - a topic of a caller that watches more than f.share() topics
-//   - a topic whose watches have no reader, because they serve only queries or other processes
+//   - a topic that is watched only for queries
 //
 // f.mu must be locked.
 func (f *Feed) makeRoom(user bool) bool {

@@ -145,13 +145,13 @@ func (t *topic) skipLinger() {
 	}
 }
 
-// watchers returns the number of watches with a reader and the number of watches without a reader. Watches without a reader keep
-// the topic live for queries.
+// watchers returns the number of watches with a reader in this or another process and the number of watches without a reader.
+// Watches without a reader keep the topic live for queries.
 func (t *topic) watchers() (readers, keepers int) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	for _, w := range t.watches {
-		if w.reader != nil {
+		if w.reader != nil || w.remote {
 			readers++
 		} else {
 			keepers++

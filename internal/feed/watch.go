@@ -158,6 +158,8 @@ type Watch struct {
 	index int // the index in topic.watches, or detached
 	items Items
 	err   error
+	// remote reports that the watch is for readers in other processes.
+	remote bool
 }
 
 // detached is the index of a watch that was removed from its topic.
