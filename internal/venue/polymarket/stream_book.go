@@ -44,6 +44,9 @@ type asset struct {
 	// failures is the number of failed repairs since the loss. A repair fails if the read over REST fails, or if the book from REST
 	// does not agree with kept.
 	failures int
+	// reading reports that a read of the lost book over REST is running. outdated reports that the book was lost again since that
+	// read began, so its result may lack the last lost change.
+	reading, outdated bool
 	// dueBy is the deadline for the venue's first book. It is zero until awaitFirst sets it.
 	dueBy time.Time
 	// changed reports whether the socket has sent the book or a change of it since the last comparison began.
@@ -159,8 +162,13 @@ func (a *asset) apply(c change, now time.Time) (done []market.LevelChange, gap b
 	return done, false
 }
 
-// lose marks the book as lost. It keeps the changes of the incomplete burst, and then the given changes.
+// lose marks the book as lost. It keeps the changes of the incomplete burst, and then the given changes. If the book is already lost,
+// the kept changes and the number of failures remain.
 func (a *asset) lose(changes ...change) {
+	a.outdated = a.reading
+	if a.lost {
+		return
+	}
 	kept := append(a.burst, changes...)
 	a.reset()
 	a.lost, a.kept = true, kept

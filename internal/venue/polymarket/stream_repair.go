@@ -148,9 +148,13 @@ func (c *codec) settle(a *asset, now time.Time) []stream.Event {
 	return events
 }
 
-// lostAssets returns the assets whose books are lost and had fewer than maxRepairs failed repairs.
+// lostAssets returns the assets whose books are lost and had fewer than maxRepairs failed repairs. The caller must read these books
+// and pass the results to repaired.
 func (c *codec) lostAssets() []string {
-	return c.choose(func(a *asset) bool { return a.lost && a.failures < maxRepairs })
+	return c.choose(func(a *asset) bool {
+		a.reading, a.outdated = a.lost && a.failures < maxRepairs, false
+		return a.reading
+	})
 }
 
 // beginComparison begins a comparison of each book and returns the assets of these books. The result changed is the number of books
@@ -182,13 +186,20 @@ func (c *codec) choose(pass func(*asset) bool) (ids []string) {
 	return ids
 }
 
-// repaired handles the read of a lost book.
+// repaired handles the read of a lost book. If the book was lost again during the read, the repair has failed.
 func (c *codec) repaired(id string, r market.Result[*market.Book], now time.Time) []stream.Event {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	a := c.assets[id]
-	if a == nil || !a.lost {
+	if a == nil {
 		return nil
+	}
+	outdated := a.outdated
+	if a.reading, a.outdated = false, false; !a.lost {
+		return nil
+	}
+	if outdated {
+		return c.repair(a, nil, now)
 	}
 	if b := r.Value; b == nil && r.Err == nil && len(a.kept) == 0 { // the venue has no book of the token, so the book is empty
 		r.Value = &market.Book{TokenID: id, Timestamp: now}

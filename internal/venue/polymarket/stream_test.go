@@ -300,6 +300,31 @@ func TestFailedRepairs(t *testing.T) {
 	s.expect(s.frame(bookText("A", 5, "0.29", "0.301")), "orderbook A 4 book b0.29×10 a0.301×10")
 }
 
+// TestLossDuringRepair checks that the codec discards a book from REST if the stream lost another change during the read. Frames that
+// cannot be read do not restart the count of failed repairs.
+func TestLossDuringRepair(t *testing.T) {
+	s := newSocket(t, bookA)
+	s.frame(bookText("A", 1, "0.311", "0.4"))
+	unreadable := changeText("A", 2, "HOLD", "0.29", "7", "0.311", "0.4")
+	s.expect(s.frame(unreadable), "bad orderbook A")
+	for i, want := range []string{"", "bad orderbook A"} { // maxRepairs failures
+		if lost := s.lostAssets(); !slices.Equal(lost, []string{"A"}) {
+			t.Fatalf("read %d: the lost books are %q", i, lost)
+		}
+		s.expect(s.frame(unreadable), "bad orderbook A")
+		var events []string
+		if want != "" {
+			events = []string{want}
+		}
+		s.expect(show(s.repaired("A", market.Result[*market.Book]{Value: restBook("A", 1, "0.311", "0.4")}, s.now)), events...)
+	}
+	if lost := s.lostAssets(); len(lost) != 0 {
+		t.Errorf("after the failures, %q are read again", lost)
+	}
+	s.expect(s.request(stream.VerbResync, bookA),
+		`{"assets_ids":["A"],"operation":"unsubscribe"}{"assets_ids":["A"],"operation":"subscribe","initial_dump":true,"custom_feature_enabled":true}`)
+}
+
 // maintain runs the codec's Maintain method in a synctest bubble until the end of the test. It returns a function that returns the
 // published events, and a function that returns the error of Maintain.
 func (s *socket) maintain() (events func() string, failure func() error) {
