@@ -138,8 +138,8 @@ func TestHalfOpenCircuitAdmitsOneCall(t *testing.T) {
 	})
 }
 
-// TestProbeWithoutVerdictIsReleased ends a probe by the deadline of its context, and another probe by the venue's rate limit. After
-// each of them, the circuit must admit the next probe.
+// TestProbeWithoutVerdictIsReleased ends a probe by the deadline of its context, another probe by the venue's rate limit, and another
+// by a panic. After each of them, the circuit must admit the next probe.
 func TestProbeWithoutVerdictIsReleased(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		v := &scripted{answer: respond(500, "")}
@@ -154,6 +154,12 @@ func TestProbeWithoutVerdictIsReleased(t *testing.T) {
 		assertEqual(t, circuitText(c, "orderbook"), "half-open")
 		v.answer = respond(429, "")
 		assertEqual(t, readBooks(t, c, 1), "map[RATE_LIMITED:1]")
+		assertEqual(t, circuitText(c, "orderbook"), "half-open")
+		v.answer = func(*http.Request) (*http.Response, error) { panic("a bug") }
+		func() {
+			defer func() { assertEqual(t, fmt.Sprint(recover()), "a bug") }()
+			_, _ = c.Book(t.Context(), "panics", 20)
+		}()
 		assertEqual(t, circuitText(c, "orderbook"), "half-open")
 		v.answer = respond(404, "")
 		assertEqual(t, readBooks(t, c, 1), "map[:1]")

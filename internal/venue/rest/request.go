@@ -148,6 +148,8 @@ func (c *Client) attempt(ctx context.Context, rq *Request, credentials *market.C
 	if !ok {
 		return wire.Value{}, false, openCircuit(rq.Endpoint, wait)
 	}
+	result := verdictNone // if the call panics
+	defer func() { state.breaker.done(generation, result, c.subject(ctx, rq)) }()
 	call, cancel := context.WithTimeout(ctx, c.cfg.Timeout)
 	defer cancel()
 	read, _ := reqctx.CallFrom(ctx)
@@ -158,7 +160,7 @@ func (c *Client) attempt(ctx context.Context, rq *Request, credentials *market.C
 	}
 	x.Status, x.Age, payload, err = c.exchange(ctx, call, rq, credentials, x.Trace)
 	x.Elapsed, x.Outcome = time.Since(x.Started), outcomeOf(err)
-	state.breaker.done(generation, verdictOf(err), c.subject(ctx, rq))
+	result = verdictOf(err)
 	if read != nil {
 		read.NoteCall(x)
 	}
