@@ -45,6 +45,15 @@ type Search struct {
 	Page string
 }
 
+// MatchesEnd reports whether the end of a market meets EndsAfter and EndsBefore. If either of them is set, a market without an end
+// does not match.
+func (q Search) MatchesEnd(end time.Time) bool {
+	if q.EndsAfter.IsZero() && q.EndsBefore.IsZero() {
+		return true
+	}
+	return !end.IsZero() && !end.Before(q.EndsAfter) && (q.EndsBefore.IsZero() || !end.After(q.EndsBefore))
+}
+
 // SearchKey is a comparable Search.
 type SearchKey struct {
 	Text, Status, Category, Tag string

@@ -216,9 +216,7 @@ var filters = []filter{
 	{
 		"the end", func(q queries.Search) bool { return !q.EndsAfter.IsZero() || !q.EndsBefore.IsZero() },
 		func(m *market.Market, _ queries.Search) bool { return !m.EndsAt.IsZero() },
-		func(m *market.Market, q queries.Search) bool {
-			return !m.EndsAt.IsZero() && !m.EndsAt.Before(q.EndsAfter) && (q.EndsBefore.IsZero() || !m.EndsAt.After(q.EndsBefore))
-		},
+		func(m *market.Market, q queries.Search) bool { return q.MatchesEnd(m.EndsAt) },
 	},
 	{
 		"the event's id", func(q queries.Search) bool { return q.EventID != "" },

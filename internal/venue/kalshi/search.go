@@ -118,13 +118,7 @@ func nextCursor(payload wire.Value, current string) string {
 
 // matches reports whether a market meets the state and time conditions of a search.
 func matches(m *market.Market, q queries.Search) bool {
-	switch {
-	case len(q.Status) > 0 && !slices.Contains(q.Status, m.Status):
-		return false
-	case !q.EndsAfter.IsZero() && m.EndsAt.Before(q.EndsAfter), !q.EndsBefore.IsZero() && m.EndsAt.After(q.EndsBefore):
-		return false
-	}
-	return true
+	return (len(q.Status) == 0 || slices.Contains(q.Status, m.Status)) && q.MatchesEnd(m.EndsAt)
 }
 
 // searchEvent returns a page of the markets of an event. q.Page is the number of matching markets on all previous pages.

@@ -59,7 +59,7 @@ func checkSearch(q *queries.Search) error {
 		return unsupported("Polymarket groups markets by tags, not by categories")
 	case q.Sort != "" && q.Sort != queries.SortRelevance && !sortable:
 		return rest.BadInput(e, "the sort is not known")
-	case q.Text != "" && sortable:
+	case q.Text != "" && sortable && q.EventID == "" && q.EventSlug == "":
 		return unsupported("Polymarket's search by text sorts events, not markets")
 	}
 	if q.Limit == 0 {
@@ -90,8 +90,7 @@ func (d *Driver) searchEvent(ctx context.Context, q queries.Search) (*queries.Se
 // matches reports whether a market meets the conditions of a search, except the text and the event.
 func matches(m *market.Market, q queries.Search) bool {
 	return (len(q.Status) == 0 || slices.Contains(q.Status, m.Status)) &&
-		(q.EndsAfter.IsZero() || !m.EndsAt.IsZero() && !m.EndsAt.Before(q.EndsAfter)) &&
-		(q.EndsBefore.IsZero() || !m.EndsAt.IsZero() && !m.EndsAt.After(q.EndsBefore)) &&
+		q.MatchesEnd(m.EndsAt) &&
 		(q.Tag == "" || slices.ContainsFunc(m.Tags, func(tag string) bool { return slugOf(tag) == slugOf(q.Tag) }))
 }
 
