@@ -14,8 +14,8 @@ const (
 	CredentialsBytes = market.MaxCredentialsLength + 512
 )
 
-// parsedCredentials caches parsed credentials by the SHA-256 of their header. Clients send the same header with every request,
-// and parsing the header takes longer than the rest of many requests. The cached credentials may be invalid, because only the venue
+// parsedCredentials caches parsed credentials by the SHA-256 of their header. Clients send the same header with every request. For
+// many requests, parsing the header takes longer than all other work. The cached credentials may be invalid, because only the venue
 // can check them. parsedCredentials is safe for concurrent use.
 type parsedCredentials struct {
 	cache *lru.Cache[[sha256.Size]byte, *market.Credentials]

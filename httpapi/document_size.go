@@ -8,7 +8,7 @@ import (
 
 const (
 	bytesPerDocument = 2 << 10 // fixed size of a document
-	bytesPerNode     = 400     // size of a node of the syntax tree, with the node's part of document.plans
+	bytesPerNode     = 400     // size of a node of the syntax tree and of its part of document.plans
 	bytesPerError    = 400     // size of an error without its text
 )
 

@@ -123,7 +123,7 @@ func digest(file io.ReadSeeker) string {
 	return base64.RawURLEncoding.EncodeToString(hash.Sum(nil)[:12])
 }
 
-// The header values of secured and of pages. They must not be changed.
+// The values of the headers that the function secured and the type pages set. They must not be changed.
 var (
 	noSniffing = []string{"nosniff"}
 	noReferrer = []string{"no-referrer"}

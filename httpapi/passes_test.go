@@ -129,8 +129,8 @@ func TestPasses(t *testing.T) {
 	}
 }
 
-// TestCompiledDocumentsMakeRoom checks that the size of a document includes its compiled operations. A document must leave the
-// cache when it grows beyond MaxDocumentBytes.
+// TestCompiledDocumentsMakeRoom checks that the size of a document includes its compiled operations. A document that alone
+// is larger than the cache (MaxDocumentBytes) must leave it.
 func TestCompiledDocumentsMakeRoom(t *testing.T) {
 	cfg := testConfig(t)
 	cfg.Compiler = graph.NewCompiler(graph.Config{Resolvers: &resolvers.Resolver{}})

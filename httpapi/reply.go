@@ -114,8 +114,8 @@ func contentType(media string) []string {
 	return contentResponse
 }
 
-// send logs and sends a response. While the client reads, only the encoded body is kept in memory and counted in the reservation
-// room.
+// send logs and sends a response. While the client reads, only the encoded body stays in memory, and room reserves only the size of
+// this body.
 func (g *graphQL) send(w http.ResponseWriter, r *request, log *reqctx.Log, out *reply, room *room) {
 	h := w.Header()
 	out.setHeader(h)

@@ -17,8 +17,9 @@ import (
 	gql "github.com/vektah/gqlparser/v2/ast"
 )
 
-// TestWrittenDocuments checks that gqlgen and package exec give the same responses to the valid documents with one query in
-// examples/ and in the end-to-end tests. It uses two universes: one has all values, and the other lacks many values.
+// TestWrittenDocuments checks that gqlgen and package exec give the same responses. It uses the documents in examples/ and in the
+// end-to-end tests that are valid and consist of one query. It uses two universes: one has all values, and the other lacks many
+// values.
 func TestWrittenDocuments(t *testing.T) {
 	documents := literals(t)
 	compared := 0
@@ -62,7 +63,7 @@ func subject(variable string) string {
 	return "tokenId"
 }
 
-// literals returns the string literals in examples/ and in the end-to-end tests that may be GraphQL documents.
+// literals returns the files examples/*.graphql, and the string literals of the end-to-end tests that may be GraphQL documents.
 func literals(t *testing.T) (texts []string) {
 	t.Helper()
 	glob := func(pattern string) []string {

@@ -42,7 +42,7 @@ type Operator interface {
 	// Operate starts an operation that queues its responses in m.
 	//
 	//   - If the operation cannot start, errors is a JSON list for the client.
-	//   - If the operation is a subscription, run is nil. The subscription lasts until m leaves.
+	//   - If the operation is a subscription, run is nil. The subscription lasts until m leaves its group.
 	//   - If the operation is a query or mutation, the socket calls run on a new goroutine. run must return soon after its context
 	//     ends.
 	//   - If the payload breaks the protocol, the socket closes with the text of malformed.
@@ -71,8 +71,8 @@ type Config struct {
 	// Ping is the time after which the server pings a silent client, and the least time between two pings. The server
 	// disconnects a client that is silent for more than 2*Ping + WriteTimeout. The default is 25 s.
 	Ping time.Duration
-	// WriteTimeout limits the time to write a frame, and the time between the first and the last byte of a message. The default is
-	// 10 s.
+	// WriteTimeout limits the time to write a frame. It also limits the time between the first and the last byte of a message of a
+	// client. The default is 10 s.
 	WriteTimeout time.Duration
 	// Frame is the greatest size of a client's message in bytes. The default is 256 KiB.
 	Frame int64

@@ -44,7 +44,7 @@ type market struct {
 	tick                           Price  // present tick size; the price history uses born.tick
 	minOrder                       Size
 	volume, volume24h, liquidity   Money
-	anchors                        []Price // mean price of each instrument
+	anchors                        []Price // mean price of each instrument; a binary market has one, other markets have one for each token
 	tokens                         []*token
 
 	born   opening
@@ -100,7 +100,7 @@ type universe struct {
 	markets     []*market
 	tokens      []*token
 	instruments []*instrument
-	tradable    []*token // first token of each instrument that is or was open
+	tradable    []*token // first token of each instrument whose market is or was open
 
 	tokenByID          map[string]*token
 	marketByID, bySlug map[string]*market
@@ -334,7 +334,7 @@ func slugOf(text string) string {
 			}
 			b.WriteByte(c)
 			gap = false
-		} else if c != ',' && c != '\'' { // 120,000 and farmers' are one word
+		} else if c != ',' && c != '\'' { // a comma or an apostrophe does not end a word: 120,000 becomes 120000
 			gap = true
 		}
 	}

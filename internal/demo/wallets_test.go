@@ -7,7 +7,7 @@ import (
 )
 
 // checkWallet checks that a wallet's cash is the sum of its records. If no records were dropped, the positions must follow from the
-// trades and redemptions. The responses must have the same numbers.
+// trades and redemptions. The venue's responses for the balance and the positions must agree with the records.
 func checkWallet(t *testing.T, v *Venue, address string) {
 	t.Helper()
 	w := v.walletOf(address)
@@ -148,8 +148,8 @@ func TestWalletsAddUp(t *testing.T) {
 	}
 }
 
-// TestAccountsTrade checks that Venue.Step lets the demo accounts trade and keeps the numbers of their positions and orders. A
-// derived wallet without a subscriber must not trade.
+// TestAccountsTrade checks that Venue.Step lets the demo accounts trade, and that each account has as many positions and orders as
+// before. A derived wallet without a subscriber must not trade.
 func TestAccountsTrade(t *testing.T) {
 	v := New(Config{Markets: 300, Clock: newClock(), Seed: 9})
 	derived, _ := parseAddress(other)
@@ -164,7 +164,7 @@ func TestAccountsTrade(t *testing.T) {
 		for range 100 {
 			v.Step()
 			partly = partly || slices.ContainsFunc(v.accounts[large].orders, func(o *order) bool {
-				return o.filled > 0 && o.createdAt == v.opened // placed after the start, because the clock does not move
+				return o.filled > 0 && o.createdAt == v.opened // the clock stands still, so every order that Step places has the time v.opened
 			})
 		}
 		for address, w := range v.accounts {
@@ -239,8 +239,8 @@ func TestTrade(t *testing.T) {
 	}
 }
 
-// TestAnAccountWithoutPositions sells all positions of an account and closes the market of one of its orders. The other markets must
-// go on.
+// TestAnAccountWithoutPositions sells all positions of an account and closes the market of one of its orders. Step must
+// still work, and the account must stay without positions.
 func TestAnAccountWithoutPositions(t *testing.T) {
 	c := newClock()
 	v := New(Config{Markets: 120, Clock: c})

@@ -15,7 +15,7 @@ type shares struct {
 	counts map[string]int // the number of topics of each caller; callers without topics have no entry
 }
 
-// move makes a topic count for the caller of the second reader instead of the caller of the first reader. Both readers may be nil.
+// move moves a topic from the count of from's caller to the count of to's caller. Either reader may be nil.
 func (s *shares) move(from, to *Reader) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -135,8 +135,8 @@ func (t *topic) recount() {
 	}
 }
 
-// makeRoom closes one topic and reports whether it could close one. If user is true, it closes the topic of an account. If user is
-// false, it closes a public topic, in this order of preference:
+// makeRoom closes one topic and reports whether it could close one. If user is true, it closes the topic of an account that
+// no reader watches. If user is false, it closes a public topic, in this order of preference:
 //   - a topic without watches
 //   - a topic of a caller that watches more than f.share() topics
 //   - a topic that is watched only for queries

@@ -11,7 +11,8 @@ import (
 	"github.com/redis/rueidis"
 )
 
-// measuredFor is the time after which a measurement with a longer round trip replaces the last measurement of the server's clock.
+// measuredFor is the time for which a measurement of the server's clock is used. Before its end, only a measurement with a shorter
+// round trip replaces it.
 const measuredFor = 30 * time.Second
 
 // serverClock converts between the clock of Redis and the clock of this process. The error is at most half a round trip.
@@ -23,7 +24,7 @@ type serverClock struct {
 	at           time.Time
 }
 
-// measure takes the measurement of a call that returned the server's time. It keeps the last measurement if the last measurement is
+// measure computes the offset from a call that returned the server's time. It keeps the last measurement if the last measurement is
 // more exact and younger than measuredFor.
 func (c *serverClock) measure(sent, received, server time.Time) {
 	c.mu.Lock()

@@ -21,9 +21,9 @@ var putText string
 var claimScript, putScript = rueidis.NewLuaScript(claimText), rueidis.NewLuaScript(putText)
 
 const (
-	// A record in Redis consists of recordMark, the arguments asked and came of Fleet.Put, and the value. Each time is a server time
-	// with stampLen digits. Drop replaces a record by dropMark and the present time plus clockError. Redis then rejects the records of
-	// calls that started earlier.
+	// A record in Redis consists of recordMark, the arguments asked and came of Fleet.Put, and the value. asked and came are server
+	// times with stampLen digits. Drop replaces a record by dropMark and the present time plus clockError. Redis then rejects the
+	// records of calls that started earlier.
 	recordMark, dropMark = 'R', 'D'
 	stampLen             = 16
 	// dropFor is the lifetime of a dropMark. A response to a call that started before Drop is expected to arrive within this time.
@@ -166,7 +166,8 @@ type flush struct {
 	key        string
 }
 
-// Flush removes the records of all keys of a kind, whatever the parameter key is. Within about a second, the other replicas flush
+// Flush makes all earlier records of a kind invisible, whatever key is, because the names of records contain the time of the last
+// flush. Redis deletes the records when they expire. Within about a second, the other replicas flush
 // the entries of key from their own caches, or all entries of the kind if key is empty. Flush does not wait.
 func (f *Fleet) Flush(kind, key string) {
 	f.mu.Lock()

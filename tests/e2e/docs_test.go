@@ -63,7 +63,7 @@ var docsRules = map[string]func(*docs, *testing.T, block){
 	"kotlin":          (*docs).checkKotlin,  // a Gradle file; it must map the schema's scalars
 	"yaml":            (*docs).parseYAML,    // parsed; TestDocsLinks checks the variables in it
 	"yaml codegen":    (*docs).parseYAML,    // TestGuide runs GraphQL Code Generator with it
-	"ini":             (*docs).checkINI,     // a file for --config if it has variables, otherwise a systemd unit
+	"ini":             (*docs).checkINI,     // a file for --config, if the first line names its path; otherwise only the syntax is checked
 	"mermaid":         (*docs).checkPicture,
 	"diff":            func(*docs, *testing.T, block) {}, // tests/walkthrough applies these edits
 	"text":            (*docs).countPicture,

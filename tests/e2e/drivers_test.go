@@ -49,8 +49,8 @@ func checkExample(t *testing.T, driver string, c exampleResult) {
 	}
 }
 
-// simulatedID translates an id of the demo venue to the simulator's id. It returns "" if demoID is not an id of the demo venue, or
-// if the service has no simulator.
+// simulatedID translates an id of the generic demo venue to the id that the simulator of Polymarket or Kalshi uses. It returns ""
+// if demoID is not an id of the demo venue, or if the service runs neither simulator.
 func (s *service) simulatedID(demoID string) string {
 	switch {
 	case s.Demo.Polymarket != nil:

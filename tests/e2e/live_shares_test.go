@@ -9,8 +9,8 @@ import (
 	"oddsgraph/internal/demo"
 )
 
-// TestExecutionsPerClient checks the limits --client-executions and --client-watched. Equal subscriptions share an execution. The
-// execution counts for each client with a subscription to it, until the last of these subscriptions of the client ends.
+// TestExecutionsPerClient checks the limits --client-executions and --client-watched. Equal subscriptions share an execution. It
+// counts against the limits of a client while the client has at least one subscription to it.
 func TestExecutionsPerClient(t *testing.T) {
 	s := startLive(t, "--client-executions=3", "--client-watched=10")
 	s.streaming(t)
@@ -72,8 +72,9 @@ func TestExecutionIsNotCountedForAnOpenerThatLeft(t *testing.T) {
 	joiner.reason(t, "CHANGE")
 }
 
-// TestALoneCallerHasAllOfTheStream has one client use all topics of the stream. When other clients subscribe, the service must give
-// them some of these topics, and poll the tokens of these topics for the first client.
+// TestALoneCallerHasAllOfTheStream has one client use all topics of the stream. When other clients subscribe, the service must take
+// some topics from the first client. It must poll the tokens of the topics that it took, so that the first client still gets
+// prices.
 func TestALoneCallerHasAllOfTheStream(t *testing.T) {
 	t.Parallel()
 	const room = 20

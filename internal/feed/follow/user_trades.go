@@ -34,7 +34,8 @@ type userTrades struct {
 	out  *publisher[TradesUpdate]
 	read func(ctx context.Context) (market.Read[*queries.TradePage], error)
 	key  func(*market.Trade) string
-	// sent reports whether an event was sent. live and resyncs are Live and Resyncs of the last state whose account was known.
+	// sent reports whether an event was sent. live is feed.State.Live of the last state with an account. resyncs is State.Resyncs of
+	// the last such state that was live.
 	sent, live bool
 	resyncs    uint64
 	// sentKeys contains the keys of the latest trades that were sent.

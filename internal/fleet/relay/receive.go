@@ -89,8 +89,8 @@ func (r *Relay) wantedByOther(f *frame, s *shard) {
 	r.signal()
 }
 
-// keep adds a topic that a replica wants to Relay.remote for WantFor. It ignores the topic if it is not public or there is no room.
-// Relay.mu must be locked.
+// keep adds a wanted topic to Relay.remote, where it stays for WantFor. It ignores the topic if it is not public or there is no
+// room. Relay.mu must be locked.
 func (r *Relay) keep(t messages.Topic) {
 	if _, known := r.remote[t]; public(t) && (known || len(r.remote) < r.cfg.Topics) {
 		r.remote[t] = time.Now().Add(WantFor)

@@ -33,7 +33,7 @@ const (
 	// pass.rank. A replica with rank n waits n times waitForRank longer.
 	takeAfter   = 300 * time.Millisecond
 	waitForRank = 300 * time.Millisecond
-	// renewBusAfter is the time without its own hellos after which a replica opens another connection to the Bus.
+	// If a replica has not received its own hello for renewBusAfter, it opens another connection to the Bus.
 	renewBusAfter = 3 * time.Second
 	// A replica that cannot reach the Bus for aloneAfter subscribes to all its topics itself. When it can reach the Bus again, it
 	// waits for a random part of backWithin before it shares the stream again.
@@ -128,7 +128,7 @@ type Config struct {
 	Log    *slog.Logger
 }
 
-// Stats contains counters since the start and present numbers of a Relay.
+// Stats describes a Relay. Owned, Topics and Alone are present values. The other fields count since the start.
 type Stats struct {
 	// Owned is the number of shards whose lease this replica has. Topics is the number of public topics to which this replica's own
 	// client is subscribed.
@@ -205,7 +205,7 @@ func (r *Relay) Run(ctx context.Context) {
 	var running sync.WaitGroup
 	running.Go(func() { r.send(ctx) })
 	p := newPass(r)
-	receiving, stop := context.WithCancel(context.WithoutCancel(ctx)) // p.run needs the connection after the end of ctx
+	receiving, stop := context.WithCancel(context.WithoutCancel(ctx)) // Bus.Release needs the connection after ctx has ended
 	running.Go(func() { r.receive(receiving, p.reopen) })
 	p.run(ctx)
 	stop()

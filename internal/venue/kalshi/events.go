@@ -47,7 +47,8 @@ func (d *Driver) SearchEvents(ctx context.Context, q queries.Search) (*queries.E
 	return d.events(ctx, q, status, eventsOnPage)
 }
 
-// Categories counts the open markets of each category in the first open events. A market has the category of its event.
+// Categories counts the open markets of each category. It reads only the first pages of open events; see queries.CountCategories. A
+// market has the category of its event.
 func (d *Driver) Categories(ctx context.Context) (*queries.Categories, error) {
 	return queries.CountCategories(func(next string) (*queries.SearchPage, error) {
 		events, err := d.events(ctx, queries.Search{Page: next}, filters[market.StatusOpen], eventsCounted)

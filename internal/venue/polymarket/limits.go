@@ -20,7 +20,7 @@ func Limits() []rest.PublishedLimit {
 		limit(1000, reqctx.EndpointPriceHistory),
 		limit(300, reqctx.EndpointSearch, reqctx.EndpointMarketsByID, reqctx.EndpointMarketsByToken, reqctx.EndpointMarketBySlug,
 			reqctx.EndpointEventSearch, reqctx.EndpointCategories),
-		limit(200, reqctx.EndpointEvent), // the list of events has the limit 500; EndpointEventSearch has 300 of them
+		limit(200, reqctx.EndpointEvent), // with EndpointEventSearch above, at most 500 for the path of events
 		limit(1000, reqctx.EndpointBalance),
 		limit(150, reqctx.EndpointPositions),
 		limit(200, reqctx.EndpointTrades, reqctx.EndpointHistory, reqctx.EndpointMarketTrades),

@@ -96,8 +96,8 @@ func (b *backoffs) Refusal(e reqctx.Endpoint, key string) error {
 }
 
 // Record records the result of a read of several keys. After a temporary failure of the venue, Record starts the wait of the keys
-// and returns err with this wait as RetryAfter. In all other cases, Record returns err unchanged. After any other response of the
-// venue, Record forgets the keys. It ignores a read that made no call to the venue, or whose context ended during the call.
+// and returns err with this wait as RetryAfter. After a success or another error of the venue, Record forgets the keys and returns
+// err unchanged. If the read made no call, or its context ended during the call, Record only returns err.
 func (b *backoffs) Record(e reqctx.Endpoint, err error, keys ...string) error {
 	failure, sent := venueFailure(err)
 	if !sent {

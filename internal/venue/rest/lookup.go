@@ -9,7 +9,7 @@ import (
 	"oddsgraph/internal/venue/wire"
 )
 
-// Values are the results of a call by requested id. An id that the venue does not know has no entry.
+// Values maps each requested id to its result. An id that the venue does not know has no entry.
 type Values[T any] map[string]market.Result[*T]
 
 // Put stores the value of a row. If the row is bad, Put stores the error of the row instead.
@@ -68,7 +68,7 @@ func (l Lookup[T]) Read(ctx context.Context, ids []string) ([]market.Result[*T],
 		out[i] = results[id]
 	}
 	if len(seen) > len(keys) {
-		return out, nil // some ids needed no call, so not every id has failed
+		return out, nil // some ids were not sent, so the errors of the calls do not stand for all ids
 	}
 	return out, ErrorIfAllFailed(errs)
 }

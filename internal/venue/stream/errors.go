@@ -35,7 +35,7 @@ func (e *HandshakeError) Error() string {
 	return fmt.Sprintf("the venue answered with status %d", e.Status)
 }
 
-// Close codes of the protocol that Documented returns. The client handles each of them in its own way.
+// Close codes of the documented protocol; see the function Documented. The client handles each of them in its own way.
 const (
 	closeCredentials = 4001
 	closeSlow        = 4002
@@ -43,7 +43,7 @@ const (
 	closeLimited     = 4008
 )
 
-// disconnectError is the cause of a lost connection. reason is the reason for Observer.Reconnect.
+// disconnectError is the cause of a lost connection. reason is the argument of Observer.Reconnect.
 type disconnectError struct {
 	reason string
 	err    error

@@ -13,8 +13,8 @@ type Field struct {
 	interned bool
 }
 
-// NewField returns a field. The first name is the name in the venue's documentation. The field also accepts each name in snake
-// case.
+// NewField returns a field. The first name is that of the venue API in docs/venues/generic.md, the others are names of other
+// venues. The field also accepts each name in snake case.
 func NewField(names ...string) (f Field) {
 	for _, name := range names {
 		for _, form := range []string{name, snakeCase(name)} {
