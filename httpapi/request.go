@@ -9,8 +9,8 @@ import (
 // request is a request with the identity of its sender and the accepted media types.
 type request struct {
 	*http.Request
-	// Header is the header of Request. The method identities.fromHeaders removes valid credentials from it, because later code may
-	// log or forward Header.
+	// Header is the header of Request. identities.fromHeaders removes valid credentials from it, because later code may log or
+	// forward Header.
 	Header http.Header
 	accepted
 	requestContext

@@ -81,7 +81,7 @@ func (e *engine) cachedOrExecuted(ctx context.Context, log *reqctx.Log, op *oper
 }
 
 // executeForCache executes an operation and returns its response, or nil if ctx ended before the first fetch. The execution may
-// outlast the request that started it, so it has its own room and does not change the parameter op.
+// outlast the request that started it, so it has its own room and does not change op.
 func (e *engine) executeForCache(ctx context.Context, log *reqctx.Log, op *operation, media string) *respcache.Response {
 	run := &operation{plan: op.plan, variables: op.variables, room: e.newRoom(identityFrom(ctx).client, log.Transport), buffer: getBuffer()}
 	defer putBuffer(run.buffer)

@@ -10,8 +10,8 @@ import (
 )
 
 // validationRules returns the rules of the specification, a rule for literals of custom scalars, and a rule against introspection
-// if introspection is disabled. The rules are sorted by name. The parameter suggestions allows errors to suggest names, which
-// reveals parts of the schema.
+// if introspection is disabled. The rules are sorted by name. If suggestions is true, errors may suggest names, which reveals parts
+// of the schema.
 func validationRules(introspection, suggestions bool) []core.Rule {
 	var list []core.Rule
 	for name, run := range rules.NewDefaultRules().GetInner() {

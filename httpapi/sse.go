@@ -64,9 +64,9 @@ func (e *events) begin() error {
 }
 
 // serve serves a request for an event stream. It sends errors of the operation as events, because scripts in a page can read only
-// the events of the response. It calls the function started when the text of the request may be released. If serve returns an
-// error, it has written nothing.
-func (e *events) serve(ctx context.Context, w http.ResponseWriter, log *reqctx.Log, p *params, started func()) error {
+// the events of the response. It calls release when the text of the request may be released. If serve returns an error, it has
+// written nothing.
+func (e *events) serve(ctx context.Context, w http.ResponseWriter, log *reqctx.Log, p *params, release func()) error {
 	client := identityFrom(ctx).client
 	if err := e.clients.Connect(client); err != nil {
 		return err
@@ -82,12 +82,12 @@ func (e *events) serve(ctx context.Context, w http.ResponseWriter, log *reqctx.L
 	defer e.streams.Done()
 	e.open.Add(1)
 	defer e.open.Add(-1)
-	e.run(ctx, w, log, p, started)
+	e.run(ctx, w, log, p, release)
 	return nil
 }
 
 // run streams the events of an operation until the operation or ctx ends. The stream of a subscription also ends when e is closed.
-func (e *events) run(ctx context.Context, w http.ResponseWriter, log *reqctx.Log, p *params, started func()) {
+func (e *events) run(ctx context.Context, w http.ResponseWriter, log *reqctx.Log, p *params, release func()) {
 	woken := make(chan struct{}, 1)
 	m := fanout.NewMember(func(*fanout.Member) {
 		select {
@@ -110,7 +110,7 @@ func (e *events) run(ctx context.Context, w http.ResponseWriter, log *reqctx.Log
 		return
 	}
 	once, rejected := e.subscriptions.start(ctx, log, p, m)
-	started()
+	release()
 	if rejected != nil {
 		s.complete(rejected)
 		return

@@ -26,8 +26,8 @@ func NewShared(size int) *Shared {
 	return &Shared{memory: NewMemory(size), things: make(map[any]*thing)}
 }
 
-// Hold counts another use of a thing by a client. The parameter key identifies the thing. The parameter size is the present size
-// of the thing in bytes. The thing may grow between calls. Hold returns false if there is not enough memory. Release undoes Hold.
+// Hold counts another use of a thing by a client. key identifies the thing, and size is its present size in bytes. The thing may
+// grow between calls. Hold returns false if there is not enough memory. Release undoes Hold.
 func (s *Shared) Hold(client netip.Prefix, key any, size int) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -104,11 +104,10 @@ func (c *Cache) Do(ctx context.Context, key Key, run func(ctx context.Context) *
 	}
 }
 
-// late reports whether the time until the deadline of ctx is less than the time that a caller has waited. The parameter came is the
-// time at which the caller arrived.
-func late(ctx context.Context, came time.Time) bool {
+// late reports whether the time until the deadline of ctx is less than the time that a caller has waited since its arrival.
+func late(ctx context.Context, arrival time.Time) bool {
 	deadline, ok := ctx.Deadline()
-	return ok && time.Until(deadline) < time.Since(came)
+	return ok && time.Until(deadline) < time.Since(arrival)
 }
 
 // reusable reports whether a flight has a response and neither Forget nor Flush was called since the flight began.

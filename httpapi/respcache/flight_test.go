@@ -31,7 +31,7 @@ type execution struct {
 	ctx      context.Context
 	recorder *reqctx.Dependencies
 	finish   chan struct{}
-	// If the test closes the field never, the execution waits until its context ends, and then returns nil.
+	// A test closes never to make the execution wait until its context ends and then return nil.
 	never chan struct{}
 }
 

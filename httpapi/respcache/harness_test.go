@@ -46,7 +46,7 @@ func (g *rig) executed(recorder *reqctx.Dependencies) *Response {
 	return NewResponse(fmt.Appendf(nil, "execution %d", g.executions), nil, recorder)
 }
 
-// ask calls Do for a key. The function record records the dependencies of the response.
+// ask calls Do for a key. The callback records the dependencies of the response.
 func (g *rig) ask(t testing.TB, key Key, record func(ctx context.Context, r *reqctx.Dependencies)) (body string, outcome Outcome) {
 	t.Helper()
 	r, outcome, err := g.Do(t.Context(), key, func(ctx context.Context) *Response {

@@ -24,8 +24,7 @@ type request struct {
 }
 
 // FindRequest returns a valid response to a stored request with the same form and body, or nil. The response was made for this
-// identity or for everybody. The parameter form must contain everything in the request that the response depends on, except the
-// body.
+// identity or for everybody. form must contain everything in the request that the response depends on, except the body.
 func (c *Cache) FindRequest(identity Identity, form string, body []byte) *Response {
 	key := requestKey{hash: maphash.Bytes(c.seed, body)}
 	c.mu.Lock()

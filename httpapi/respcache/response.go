@@ -55,14 +55,14 @@ func NewResponse(body []byte, note any, recorder *reqctx.Dependencies) *Response
 	return r
 }
 
-// limit sets r.deadline to the parameter at, except if r.deadline is earlier.
-func (r *Response) limit(at time.Time) {
-	if r.deadline.IsZero() || at.Before(r.deadline) {
-		r.deadline = at
+// limit sets r.deadline to deadline, unless r.deadline is earlier.
+func (r *Response) limit(deadline time.Time) {
+	if r.deadline.IsZero() || deadline.Before(r.deadline) {
+		r.deadline = deadline
 	}
 }
 
-// valid reports whether the response may be served at the time in the parameter now.
+// valid reports whether the response may be served at the given time.
 func (r *Response) valid(now time.Time) bool {
 	if !r.known || !r.deadline.IsZero() && !now.Before(r.deadline) {
 		return false
