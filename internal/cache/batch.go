@@ -44,7 +44,7 @@ type batch[K comparable, T any] struct {
 var serials atomic.Uint64
 
 // addKey adds a key to a batch that has not started. If no such batch accepts the key, addKey creates a batch for the key. A batch
-// that the present call of the method do has formed gets at most share keys. addKey fails if the reservation of the new batch is
+// that the present call of coalescer.do has formed gets at most share keys. addKey fails if the reservation of the new batch is
 // refused or the cache is closed. The calling function holds the lock.
 func (c *coalescer[K, T]) addKey(key K, share int, req reqctx.CallRequest, credentials *market.Credentials) (*flight[K, T], error) {
 	f := &flight[K, T]{key: key, done: make(chan struct{})}
@@ -90,7 +90,7 @@ func (c *coalescer[K, T]) fits(b *batch[K, T], key K) bool {
 	return keys <= 1 || keys <= c.batch && b.ctx.Err() == nil && c.cost(keys, b.bytes+bytesOf(key)) <= 1
 }
 
-// join adds a waiter to a flight. The parameter round is coalescer.round. The calling function holds the coalescer's lock.
+// join adds a waiter to a flight. round is the present coalescer.round. The calling function holds the coalescer's lock.
 func (f *flight[K, T]) join(req reqctx.CallRequest, round uint64) {
 	b := f.batch
 	if f.waiters++; f.waiters == 1 && b.started {
@@ -166,10 +166,9 @@ func (c *coalescer[K, T]) resolve(key K, read market.Read[*T]) {
 	}
 }
 
-// detach prevents later callers from joining flights that started before a streamed change of a market. The parameter change is the
-// number of that change. detach removes from c.flights the flight of the parameter key. It also removes the flights of all keys for
-// which mayMean returns true, because these keys may mean the same market. mayMean may be nil. detach removes only flights that
-// started before the change.
+// detach prevents later callers from joining flights that started before a streamed change of a market. change is the number of
+// that change. detach removes such flights of key from c.flights. If mayMean is not nil, detach also removes such flights of all
+// keys for which mayMean returns true, because these keys may mean the same market.
 func (c *coalescer[K, T]) detach(key K, change uint64, mayMean func(K) bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -37,10 +37,10 @@ func callerContext(t testing.TB, caller string, d time.Duration) context.Context
 	return ctx
 }
 
-// spend makes calls until b.Status().Left is at most the parameter left.
-func spend(t *testing.T, b *ratelimit.Budget, left int) {
+// spend makes calls until b.Status().Left is at most remaining.
+func spend(t *testing.T, b *ratelimit.Budget, remaining int) {
 	t.Helper()
-	for i := 0; b.Status().Left > left; i++ {
+	for i := 0; b.Status().Left > remaining; i++ {
 		k := b.Reserve(reqctx.CallRequest{Priority: reqctx.PriorityPrices, Caller: fmt.Sprint(i)})
 		if k.Err() != nil || k.AdmitCall(t.Context()) != nil {
 			t.Fatal("a call was not admitted")

@@ -19,7 +19,7 @@ type Venue interface {
 	// MaxKeys returns the greatest number of keys in one call of an endpoint. The number never changes.
 	MaxKeys(endpoint reqctx.Endpoint) int
 	// Cost returns the number of HTTP requests that the venue needs to fetch the given number of keys from an endpoint. The result
-	// may change over time. The parameter bytes is the total length of the keys' ids in a URL.
+	// may change over time. bytes is the total length of the keys' ids in a URL.
 	Cost(endpoint reqctx.Endpoint, keys, bytes int) int
 
 	Prices(ctx context.Context, tokenIDs []string) ([]market.Result[*market.Price], error)
@@ -74,8 +74,8 @@ type Config struct {
 	Stretch time.Duration
 	// Admission is the rate limit of calls. If it is nil, all calls are sent at once.
 	Admission Admission
-	// Observer is called for every batch of keys whose fetch made HTTP calls, even if the fetch failed. The parameter waited contains
-	// the logs of the operations that waited for the batch. Observer may be nil.
+	// Observer is called for every batch of keys whose fetch made HTTP calls, even if the fetch failed. It receives the logs of the
+	// operations that waited for the batch. Observer may be nil.
 	Observer func(b reqctx.Batch, waited []*reqctx.Log)
 	// CredentialsKey is a secret that replicas share. Admission identifies the caller's credentials by a hash that is computed with
 	// this key, so that all replicas compute the same hash. If CredentialsKey is empty, each process uses a random key. The keys of
@@ -276,8 +276,8 @@ func (admitAll) AdmitCall(context.Context) error               { return nil }
 func (admitAll) Observe(int, int, time.Time)                   {}
 func (admitAll) Throttled(time.Time)                           {}
 
-// newScope returns a scope with a random key. The parameter shared is the HMAC key of scope.credentials. If shared is empty,
-// newScope uses the random key instead.
+// newScope returns a scope with a random key. shared is the HMAC key of scope.credentials. If it is empty, newScope uses the random
+// key instead.
 func newScope(shared []byte, public bool) (s scope) {
 	s.public = public
 	_, _ = rand.Read(s.key[:]) // never fails, see crypto/rand

@@ -49,11 +49,11 @@ func newChanges[K comparable](size int) *lru.Cache[K, *change] {
 	return c
 }
 
-// hold reports whether the streamed changes override a response that contradicts them. The parameter later reports that the
-// response shows a later step of the market's life than the changes do. If later is true, the stream may have skipped this step, so
-// the changes override the response only until they are restLag old. If later is false, the changes override the response while the
-// stream is open, because the stream would have sent a later change. When the stream has ended or may have missed a change, they
-// still override the response for restLag.
+// hold reports whether the streamed changes override a response that contradicts them. later is true if the response shows a later
+// step of the market's life than the changes do. In that case, the stream may have skipped this step, so the changes override the
+// response only until they are restLag old. If later is false, the changes override the response while the stream is open, because
+// the stream would have sent a later change. When the stream has ended or may have missed a change, they still override the
+// response for restLag.
 func (w *announced) hold(now time.Time, later bool) bool {
 	if later {
 		return now.Before(w.at.Add(restLag))
@@ -80,7 +80,7 @@ func (w *announced) with(c *market.MarketChange, at time.Time, s *market.Session
 }
 
 // apply returns a copy of m with the changes applied, or m itself if the changes make no difference to its status, winner and
-// outcome. The result later reports that m is at a later step of its life than the changes, or has an unknown status.
+// outcome. later is true if m is at a later step of its life than the changes, or has an unknown status.
 func (w *announced) apply(m *market.Market) (amended *market.Market, later bool) {
 	next := m
 	for _, c := range w.changes {

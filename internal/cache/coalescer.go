@@ -54,7 +54,7 @@ type coalescer[K comparable, T any] struct {
 	tasks    *tasks
 	// second is the second-level cache; it may be nil. It is read before each call, except for a batch whose field fresh is true.
 	second *second[K, T]
-	// waiting is the number of calls of the method do that have not returned.
+	// waiting is the number of calls of coalescer.do that have not returned.
 	waiting atomic.Int64
 	// slots is a semaphore that bounds the number of calls in flight.
 	slots chan struct{}
@@ -65,8 +65,8 @@ type coalescer[K comparable, T any] struct {
 	flights map[K]*flight[K, T]
 	// queue contains the batches that have not started, oldest first.
 	queue []*batch[K, T]
-	// round is the number of the latest call of the method do. Batches store the number, so that one call of do with several keys
-	// raises the priority and the deadline of a batch only once.
+	// round is the number of the latest call of coalescer.do. Batches store the number, so that one call with several keys raises
+	// the priority and the deadline of a batch only once.
 	round uint64
 	// pace estimates the duration of a call.
 	pace pace
@@ -198,8 +198,8 @@ func (c *coalescer[K, T]) logBatches(j *reqctx.Log, joined []*flight[K, T]) {
 	}
 }
 
-// describe returns the description of b for the log of an operation. The parameter own is the number of keys of b for which the
-// operation waited. The calling function holds the lock.
+// describe returns the description of b for the log of an operation. own is the number of keys of b for which the operation waited.
+// The calling function holds the lock.
 func (c *coalescer[K, T]) describe(b *batch[K, T], own int) reqctx.Batch {
 	d := reqctx.Batch{
 		Serial: b.serial, Kind: c.kind, Priority: b.request.Priority, Keys: len(b.flights), Own: own,
@@ -212,8 +212,8 @@ func (c *coalescer[K, T]) describe(b *batch[K, T], own int) reqctx.Batch {
 }
 
 // known writes the values of cached keys to out and reports which keys are cached. It skips keys that have a flight. If fresh is
-// true, no key counts as cached. The result share is the greatest number of keys that one new batch may get: it spreads the missing
-// keys evenly over the fewest possible calls. The calling function holds the lock.
+// true, no key counts as cached. share is the greatest number of keys that one new batch may get. It spreads the missing keys
+// evenly over the fewest possible calls. The calling function holds the lock.
 func (c *coalescer[K, T]) known(keys []K, out []market.Result[market.Read[*T]], fresh bool) (known []bool, share int) {
 	known = make([]bool, len(keys))
 	missing, bytes := 0, 0
@@ -233,7 +233,7 @@ func (c *coalescer[K, T]) known(keys []K, out []market.Result[market.Read[*T]], 
 	return known, (missing + calls - 1) / calls
 }
 
-// calls returns the number of calls for a number of keys. The parameter bytes is the total length of the keys' ids in a URL.
+// calls returns the number of calls for a number of keys. bytes is the total length of the keys' ids in a URL.
 func (c *coalescer[K, T]) calls(keys, bytes int) int {
 	if keys == 0 || c.unsupported != nil {
 		return 0
@@ -276,10 +276,10 @@ func waitError(ctx context.Context) error {
 	return fmt.Errorf("waiting for the venue: %w", cause)
 }
 
-// abandon ends the wait of a caller: it removes the caller from the flights in joined, and returns the results so far. A key
+// abandon ends the wait of a caller. It removes the caller from the flights in joined, and returns the results so far. A key
 // without a result fails with err. If the caller has timed out after waiting mostly for the rate limit, the key fails with
-// RATE_LIMITED instead. The parameter came is the time at which the caller began to wait.
-func (c *coalescer[K, T]) abandon(err error, came time.Time, joined []*flight[K, T], out []market.Result[market.Read[*T]]) []market.Result[market.Read[*T]] {
+// RATE_LIMITED instead. arrival is the time at which the caller began to wait.
+func (c *coalescer[K, T]) abandon(err error, arrival time.Time, joined []*flight[K, T], out []market.Result[market.Read[*T]]) []market.Result[market.Read[*T]] {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	late, now := market.CodeOf(err) == market.CodeUpstreamTimeout, time.Now()
@@ -293,7 +293,7 @@ func (c *coalescer[K, T]) abandon(err error, came time.Time, joined []*flight[K,
 			out[i] = f.result
 		case late && !turn.IsZero():
 			out[i].Err = reqctx.RateLimited(turn.Sub(c.clock.Now()))
-		case late && f.batch.started && f.batch.admitted.Sub(came) > now.Sub(f.batch.admitted):
+		case late && f.batch.started && f.batch.admitted.Sub(arrival) > now.Sub(f.batch.admitted):
 			out[i].Err = reqctx.RateLimited(f.batch.admitted.Add(c.pace.max()).Sub(now))
 		default:
 			// If the call was cancelled, its last waiter gave up. This caller gets its own reason instead.

@@ -48,7 +48,7 @@ type entry[T any] struct {
 }
 
 // times returns the ends of the entry's fresh and stale times. A streamed entry is fresh while its session is open and has no gap.
-// For such an entry, times returns a fresh time that ends a second after the parameter now.
+// For such an entry, times returns a fresh time that ends a second after now.
 func (e *entry[T]) times(now time.Time, ttl TTL) (freshUntil, staleUntil time.Time) {
 	if e.session == nil {
 		return e.freshUntil, e.staleUntil
@@ -84,8 +84,8 @@ func (e *entry[T]) cause() market.StaleCause {
 	return market.CauseExpired
 }
 
-// pollDue reports whether a read must be reported to the Watcher. If so, it sets polledAt. The parameter at is the time of the
-// read, in nanoseconds since 1970.
+// pollDue reports whether a read at the given time must be reported to the Watcher. If so, it sets polledAt. The time is in
+// nanoseconds since 1970.
 func (e *entry[T]) pollDue(at int64) bool {
 	before := e.polledAt.Load()
 	return at-before >= pollInterval && e.polledAt.CompareAndSwap(before, at)

@@ -91,19 +91,19 @@ func (b *batch[K, T]) logs() (all []*reqctx.Log) {
 	return all
 }
 
-// start removes a batch from the queue. If the parameter leaves is true, the batch is about to be sent. start then moves as many
-// keys as fit from the other queued batches with the same scope into b.
-func (c *coalescer[K, T]) start(b *batch[K, T], leaves bool, admitted time.Time) {
+// start removes a batch from the queue. If sending is true, the batch is about to be sent. start then moves as many keys as fit
+// from the other queued batches with the same scope into b.
+func (c *coalescer[K, T]) start(b *batch[K, T], sending bool, admitted time.Time) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if b.admitted = admitted; leaves {
+	if b.admitted = admitted; sending {
 		b.startedAt = time.Now()
 	}
 	c.queue = slices.DeleteFunc(c.queue, func(other *batch[K, T]) bool { return other == b })
-	for i := 0; leaves && i < len(c.queue) && b.ctx.Err() == nil; {
+	for i := 0; sending && i < len(c.queue) && b.ctx.Err() == nil; {
 		other := c.queue[i]
 		together := len(other.flights) + len(b.flights)
-		// Batches that the same call of the method do has formed are merged only if the merged batch needs one HTTP request.
+		// Batches that the same call of coalescer.do has formed are merged only if the merged batch needs one HTTP request.
 		if other.request.Scope != b.request.Scope || other.listed == b.listed && (together > c.batch || c.cost(together, other.bytes+b.bytes) > 1) {
 			i++
 			continue
@@ -213,10 +213,9 @@ type origin struct {
 	came time.Time
 }
 
-// before reports whether the venue certainly made a response before a time, the parameter at. now is the time at which the response
-// arrived.
-func (o *origin) before(now, at time.Time) bool {
-	return o.age.Least > 0 && now.Add(-o.age.Least).Before(at)
+// before reports whether the venue certainly made a response before bound. arrival is the time at which the response arrived.
+func (o *origin) before(arrival, bound time.Time) bool {
+	return o.age.Least > 0 && arrival.Add(-o.age.Least).Before(bound)
 }
 
 // origin returns the origin of a batch's responses. The age of the origin covers only the HTTP calls that have succeeded so far.

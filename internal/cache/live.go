@@ -12,9 +12,8 @@ import (
 
 // Watcher learns which tokens clients read, so that it can subscribe to tokens that clients read repeatedly.
 type Watcher interface {
-	// RecordPoll counts a caller's read of the prices or books of existing tokens. The parameter poll is the number of the poll to
-	// which the read belongs. Each token counts only once in a poll. If poll is 0, each call is a separate poll. RecordPoll must not
-	// wait.
+	// RecordPoll counts a caller's read of the prices or books of existing tokens. poll is the number of the poll to which the read
+	// belongs. Each token counts only once in a poll. If poll is 0, each call is a separate poll. RecordPoll must not wait.
 	RecordPoll(poll uint64, caller string, c messages.Channel, tokenIDs []string)
 }
 
@@ -76,7 +75,7 @@ func (c *Cache) StreamStale(t messages.Topic) {
 
 // StreamMarket records a streamed change of a market. The next reader fetches the market again. If this fetch fails, values of
 // earlier calls are served. A status or winner in the change overrides older REST values. A market with such an override is marked
-// stale. The parameter change is nil if the stream sent no values.
+// stale. change is nil if the stream sent no values.
 func (c *Cache) StreamMarket(s *market.Session, marketID string, change *market.MarketChange) {
 	c.markets.markChanged(market.MarketRef{By: market.ByMarketID, Value: marketID}, s, change)
 }

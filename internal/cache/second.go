@@ -17,19 +17,19 @@ import (
 // Second is a second-level cache of public data that several processes share. It may lose its content at any time. All times in its
 // methods are times of this process's clock. A Second must be safe for concurrent use.
 type Second interface {
-	// Get calls the function found for each key that has a record.
+	// Get calls the Found function for each key that has a record.
 	Get(ctx context.Context, kind string, keys []string, found Found)
-	// Like Get, Claim calls the function found for each key that has a record. It tries to claim each of the other keys. Only the
-	// process that has claimed a key fetches this key. The result ours reports for each key whether this process has claimed the
-	// key and must fetch it. A key without a record for which ours is false has an earlier claim that has not ended. A claim lasts
-	// at most for the duration hold. If the second cache does not answer, this process gets all claims.
+	// Like Get, Claim calls the Found function for each key that has a record. It tries to claim each of the other keys. Only the
+	// process that has claimed a key fetches this key. The result reports for each key whether this process has claimed the key and
+	// must fetch it. Each other key without a record has an earlier claim that has not ended. A claim lasts no longer than hold. If
+	// the second cache does not answer, this process gets all claims.
 	Claim(ctx context.Context, kind string, keys []string, hold time.Duration, found Found) (ours []bool)
-	// Put ends this process's claims of the keys of the records, and stores each record whose Keep is not 0. The parameters asked and
-	// came are the times of the call to the venue and of the venue's response. Put does not wait.
+	// Put ends this process's claims of the keys of the records, and stores each record whose Keep is not 0. The two times are
+	// those of the call to the venue and of the venue's response. Put does not wait.
 	Put(kind string, records []Record, asked, came time.Time)
 	// Drop removes the record of a key. After Drop, Put rejects records of calls that started earlier. Drop does not wait.
 	Drop(kind, key string)
-	// Flush removes the records of all keys of a kind, whatever the parameter key is. It also tells the other processes to call
+	// Flush removes the records of all keys of a kind, even if key is not empty. It also tells the other processes to call
 	// FlushLocal with the kind and the key. Flush does not wait.
 	Flush(kind, key string)
 }
@@ -167,10 +167,10 @@ func (s *second[K, T]) claim(ctx context.Context, keys []K, hold time.Duration, 
 	return ours, theirs
 }
 
-// await waits until other processes have stored the values of some keys in the second cache, and writes these values to out. The
-// parameter theirs contains the indexes of the keys. await gives up when ctx ends or at the time in the parameter until. It returns
-// the indexes of the keys that have no value by then. It overwrites theirs.
-func (s *second[K, T]) await(ctx context.Context, keys []K, theirs []int, until time.Time, out []market.Result[market.Read[*T]]) (overdue []int) {
+// await waits until other processes have stored the values of some keys in the second cache, and writes these values to out. theirs
+// contains the indexes of these keys. await gives up at the deadline, or when ctx ends. It returns the indexes of the keys that
+// have no value by then. It overwrites theirs.
+func (s *second[K, T]) await(ctx context.Context, keys []K, theirs []int, deadline time.Time, out []market.Result[market.Read[*T]]) (overdue []int) {
 	defer func() { s.store.counters.shared.overdue.Add(uint64(len(overdue))) }()
 	for len(theirs) > 0 {
 		answered := map[int]bool{}
@@ -184,7 +184,7 @@ func (s *second[K, T]) await(ctx context.Context, keys []K, theirs []int, until 
 			}
 		}
 		theirs = left
-		if len(theirs) == 0 || !s.store.clock.Now().Before(until) {
+		if len(theirs) == 0 || !s.store.clock.Now().Before(deadline) {
 			break
 		}
 		timer := time.NewTimer(pollEvery)

@@ -131,9 +131,9 @@ func existing[K comparable, T any](keys []K, results []market.Result[market.Read
 }
 
 // Fetch fetches keys from the second cache or the venue, and waits for the results until ctx ends. The results are in the order of
-// the parameter keys. A key that several requests need at the same time is fetched once. If the fetch of a key fails because of the
-// venue or the rate limit, Fetch returns the cached value until the end of its stale time. If the rate limit is the cause,
-// Config.Stretch replaces a shorter stale time.
+// keys. A key that several requests need at the same time is fetched once. If the fetch of a key fails because of the venue or the
+// rate limit, Fetch returns the cached value until the end of its stale time. If the rate limit is the cause, Config.Stretch
+// replaces a shorter stale time.
 func (s *store[K, T]) Fetch(ctx context.Context, keys []K) []market.Result[market.Read[*T]] {
 	if s.requestStream != nil && reqctx.CountsAsPoll(ctx) && s.left() < scarce {
 		s.requestStream(reqctx.CallerFrom(ctx), keys)

@@ -70,8 +70,8 @@ type (
 
 func (k userKey) user() userKey { return k }
 
-// userSource is a Source of one kind of user data. The function key turns a key of the Source into the store's key for the caller
-// in ctx.
+// userSource is a Source of one kind of user data. userSource.key turns a key of the Source into the store's key for the caller in
+// ctx.
 type userSource[P, K comparable, T any] struct {
 	store *store[K, T]
 	key   func(ctx context.Context, key P) K

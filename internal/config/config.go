@@ -233,10 +233,9 @@ const Auto = "auto"
 // Off is a value of AdminListen and StateDir that disables them.
 const Off = "off"
 
-// Parse reads the arguments, the environment and the configuration file. The parameter args does not contain the program's name.
-// The parameter environ has the form of os.Environ. For --help, Parse writes the help to out and returns ErrHelp. Any other error
-// describes all problems, one on each line. An empty variable counts as unset. CommandSchema, CommandVersion and CommandLicenses
-// ignore environ and the file.
+// Parse reads the arguments, the environment and the configuration file. args does not contain the program's name. environ has the
+// form of os.Environ. For --help, Parse writes the help to out and returns ErrHelp. Any other error describes all problems, one on
+// each line. An empty variable counts as unset. CommandSchema, CommandVersion and CommandLicenses ignore environ and the file.
 func Parse(args, environ []string, out io.Writer) (*Config, error) {
 	p := newParser(environ, out)
 	return p.parse(args)

@@ -118,8 +118,8 @@ func (k kind) verify(s string) error {
 	return k.check(s)
 }
 
-// ranged returns a check for values from the struct tag min to the struct tag max. The function read parses a value. The parameter
-// noun is the word for a value in errors.
+// ranged returns a check for values from the struct tag min to the struct tag max. The check parses values with read. noun is the
+// word for a value in errors.
 func ranged[T cmp.Ordered](noun string, read func(string) (T, error)) check {
 	return check{
 		read: func(tag *kong.Tag, s string) (any, error) {
