@@ -14,8 +14,8 @@ const (
 	maxDays      = 366
 )
 
-// answerTokens serves an endpoint that takes tokenId or tokenIds. It omits unknown tokenIds. The parameter list is the name of the
-// list in the answer. The function add appends the object of one token.
+// answerTokens serves an endpoint that takes tokenId or tokenIds. It omits unknown tokenIds. list is the name of the list in the
+// answer. add appends the object of one token.
 func (v *Venue) answerTokens(c *call, b []byte, list string, add func([]byte, *token) []byte) ([]byte, *apiError) {
 	form, err := c.exactlyOne("tokenId", "tokenIds")
 	if err != nil {

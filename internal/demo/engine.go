@@ -106,7 +106,7 @@ func (v *Venue) move(t *token, price int, now millis) {
 	}
 }
 
-// moved assigns sequence numbers to changes of an instrument and streams them. The parameters book and price tell what changed.
+// moved assigns sequence numbers to a change of an instrument's book or price, or of both, and streams the change.
 func (v *Venue) moved(t *token, book, price bool, now millis) {
 	in := t.instrument
 	if book {
@@ -344,7 +344,7 @@ func (w *wallet) endOrder(k int, now millis) {
 	}
 }
 
-// place adds an order on a position, at a price near the market. It sells if the parameter sell is true or the cash is too low.
+// place adds an order on a position, at a price near the market. It sells if sell is true or the cash is too low.
 func (w *wallet) place(p *position, sell bool, now millis, r *rng) {
 	o := newOrder(p, sell)
 	o.priceNear(r)

@@ -33,7 +33,7 @@ func (l *faultList) set(faults []Fault) {
 	l.count()
 }
 
-// count updates the fields any and streaming.
+// count updates l.any and l.streaming.
 func (l *faultList) count() {
 	streaming := 0
 	for i := range l.rules {

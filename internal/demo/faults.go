@@ -59,9 +59,9 @@ const (
 	FaultLargeHeader FaultKind = "large-header"
 	// FaultRedirect redirects with Status (302 when 0) to Location, by default a host that does not exist.
 	FaultRedirect FaultKind = "redirect"
-	// FaultUnknownList simulates a venue without the parameters ids and tokenIds of market-details and without the parameter
-	// tokenIds of spreads. It answers 400 to requests with these parameters, and answers other requests correctly. Count counts
-	// only refused requests.
+	// FaultUnknownList simulates a venue without some query parameters: ids and tokenIds of market-details, and tokenIds of
+	// spreads. It answers 400 to requests with these parameters, and answers other requests correctly. Count counts only refused
+	// requests.
 	FaultUnknownList FaultKind = "unknown-list"
 )
 

@@ -153,7 +153,7 @@ func (v *Venue) openBooks(m *market, now millis) {
 }
 
 // closeBooks empties the books of a market and cancels the orders on the market. The price of a book gets a new sequence number if
-// the parameter settled is true or if the book had levels.
+// settled is true or if the book had levels.
 func (v *Venue) closeBooks(m *market, settled bool, now millis) {
 	for _, t := range m.tokens {
 		if t.mirrored {

@@ -40,7 +40,7 @@ func (s *Socket) Push(frame []byte) {
 	}
 }
 
-// Serve accepts the WebSocket, passes its messages to the function receive and sends the queued frames until the socket ends. If
+// Serve accepts the WebSocket. Until the socket ends, Serve calls receive with each message and sends the queued frames. If
 // pingEvery is positive, Serve pings the client.
 func (s *Socket) Serve(w http.ResponseWriter, r *http.Request, pingEvery time.Duration, receive func(message []byte)) {
 	defer s.Close()

@@ -26,7 +26,7 @@ const (
 	CloseAbuse = 4008
 )
 
-// streamLimits are the bounds of one connection. Only the field connections is a bound of the whole venue.
+// streamLimits are the bounds of one connection. Only streamLimits.connections is a bound of the whole venue.
 type streamLimits struct {
 	connections     int
 	topics          int

@@ -119,21 +119,21 @@ func (c *streamConn) deaf() bool {
 	return c.ending || !c.stalled.IsZero() && time.Now().Before(c.stalled)
 }
 
-// end closes the connection. If the parameter now is false, the writer first sends the waiting frames.
-func (c *streamConn) end(code int, reason string, now bool) {
+// end closes the connection. If immediate is false, the writer first sends the waiting frames.
+func (c *streamConn) end(code int, reason string, immediate bool) {
 	c.mu.Lock()
-	c.finish(code, reason, now)
+	c.finish(code, reason, immediate)
 	c.mu.Unlock()
 	c.signal()
 }
 
 // finish is end for callers that hold c.mu and signal the writer themselves.
-func (c *streamConn) finish(code int, reason string, now bool) {
+func (c *streamConn) finish(code int, reason string, immediate bool) {
 	if c.ending {
 		return
 	}
 	c.ending, c.code, c.reason = true, code, reason
-	c.drop(now)
+	c.drop(immediate)
 	c.relieve()
 }
 
@@ -166,7 +166,7 @@ func (c *streamConn) relieve() {
 	}
 }
 
-// drop removes held and delayed frames and, if the parameter all is true, waiting frames.
+// drop removes held and delayed frames. If all is true, drop also removes waiting frames.
 func (c *streamConn) drop(all bool) {
 	c.v.stream.held.Add(-int64(len(c.held)))
 	c.held, c.delayed = nil, nil

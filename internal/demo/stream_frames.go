@@ -181,8 +181,8 @@ func bookUpdateFrame(t *token, g *group) frame {
 	return finished(frameBookUpdate, addTime(append(b, ']'), "timestamp", t.bookAt))
 }
 
-// appendDifference appends the changes that turn the levels in the parameter old into those in the parameter now. Both lists begin
-// with the best price. The elements of the JSON list of changes begin at b[start].
+// appendDifference appends the changes that turn the old levels into the present levels. Both lists begin with the best price. The
+// elements of the JSON list of changes begin at b[start].
 func appendDifference(b []byte, side Side, old, now []Level, start int) []byte {
 	add := func(price Price, size Size) {
 		if len(b) > start {

@@ -116,7 +116,7 @@ var withoutStamp = map[string]bool{
 	"position_update": true, "balance_update": true,
 }
 
-// all yields the frames up to and including the first one whose type is the parameter last.
+// all yields the frames up to and including the first frame of the given type.
 func (l *listener) all(last string) func(func(object) bool) {
 	return func(yield func(object) bool) {
 		for {

@@ -218,17 +218,17 @@ func (c *streamConn) userRequest(r *request) {
 	}
 }
 
-// act runs a request for known identifiers. It queues, in this order, the answer to a subscribe or unsubscribe request, errors,
-// and the snapshots that the request causes. A resync of an identifier without a subscription causes an error instead of a
-// snapshot. The function others queues the errors for the request's unknown identifiers.
-func (c *streamConn) act(r *request, ch channel, ids []string, depth int, others func()) {
+// act runs a request for known identifiers. It queues, in this order, the answer to a subscribe or unsubscribe request, errors, and
+// the snapshots that the request causes. A resync of an identifier without a subscription causes an error instead of a snapshot.
+// reportUnknown queues the errors for the request's unknown identifiers.
+func (c *streamConn) act(r *request, ch channel, ids []string, depth int, reportUnknown func()) {
 	switch r.Type {
 	case "subscribe":
 		ids, refused := c.admit(ch, ids)
 		if len(ids) > 0 {
 			c.reply(ackFrame(frameSubscribed, r.Rid, ch, ids))
 		}
-		others()
+		reportUnknown()
 		if len(refused) > 0 {
 			b := errorFrame(r.Rid, codeTooManyTopics, "no more than "+strconv.Itoa(c.v.stream.limits.topics)+" topics; not subscribed: "+some(refused))
 			c.reply(finished(frameError, addIDs(b, ch, refused)))
@@ -245,9 +245,9 @@ func (c *streamConn) act(r *request, ch channel, ids []string, depth int, others
 		if len(ids) > 0 {
 			c.reply(ackFrame(frameUnsubscribed, r.Rid, ch, ids))
 		}
-		others()
+		reportUnknown()
 	default:
-		others()
+		reportUnknown()
 		for _, id := range ids {
 			s := c.subs[topicKey{ch, id}]
 			if s == nil {

@@ -123,7 +123,7 @@ var eventStatuses = []string{
 }
 
 // newUniverse makes a universe; count is the number of its markets. Identifiers depend only on the seed. Dates, and the texts and
-// slugs that contain dates, also depend on the parameter now.
+// slugs that contain dates, also depend on the present time.
 func newUniverse(seed uint64, count int, now millis) *universe {
 	u := &universe{
 		tokenByID:  make(map[string]*token, count*5/2),

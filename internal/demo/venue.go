@@ -187,7 +187,7 @@ func (v *Venue) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// respond writes the endpoint's answer into the parameter a. With [Config.Lag] the answer may be cached.
+// respond fills in the endpoint's answer to a call. With [Config.Lag] the answer may be cached.
 func (v *Venue) respond(e *endpoint, c *call, a *answer) {
 	if v.config.Lag > 0 {
 		v.lagged(e, c, a)
@@ -196,7 +196,7 @@ func (v *Venue) respond(e *endpoint, c *call, a *answer) {
 	v.answer(e, c, a)
 }
 
-// answer writes the endpoint's present answer into the parameter a.
+// answer fills in the endpoint's present answer to a call.
 func (v *Venue) answer(e *endpoint, c *call, a *answer) {
 	err := (*apiError)(nil)
 	if e.user {

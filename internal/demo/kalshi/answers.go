@@ -289,8 +289,9 @@ func (v *Venue) answerArchivedCandles(r *http.Request, query url.Values) (any, *
 	return object{"ticker": m.ticker, "candlesticks": candles}, nil
 }
 
-// candles returns the candlesticks of a market. The parameters price and counted are suffixes of the names of prices and counts.
-func (v *Venue) candles(m *market, query url.Values, price, counted string) ([]object, *refusal) {
+// candles returns the candlesticks of a market. It appends priceSuffix to the names of prices, and countSuffix to the names of
+// counts.
+func (v *Venue) candles(m *market, query url.Values, priceSuffix, countSuffix string) ([]object, *refusal) {
 	start, err1 := number(query, "start_ts", 0, 1<<40)
 	end, err2 := number(query, "end_ts", 0, 1<<40)
 	minutes, err3 := number(query, "period_interval", 0, 1440)
@@ -307,9 +308,11 @@ func (v *Venue) candles(m *market, query url.Values, price, counted string) ([]o
 		}
 		p := dollars(points[i].Price)
 		candle := object{
-			"end_period_ts": ends.Unix(), "yes_bid": object{"close" + price: p}, "yes_ask": object{"close" + price: p},
-			"price":            object{"open" + price: p, "low" + price: p, "high" + price: p, "close" + price: p, "mean" + price: p},
-			"volume" + counted: "12.50", "open_interest" + counted: "100.00",
+			"end_period_ts": ends.Unix(), "yes_bid": object{"close" + priceSuffix: p}, "yes_ask": object{"close" + priceSuffix: p},
+			"price": object{
+				"open" + priceSuffix: p, "low" + priceSuffix: p, "high" + priceSuffix: p, "close" + priceSuffix: p, "mean" + priceSuffix: p,
+			},
+			"volume" + countSuffix: "12.50", "open_interest" + countSuffix: "100.00",
 		}
 		if n := len(out); n > 0 && out[n-1]["end_period_ts"] == candle["end_period_ts"] {
 			out[n-1] = candle

@@ -107,7 +107,8 @@ func (v *Venue) serve(e *endpoint, w http.ResponseWriter, r *http.Request) {
 	_, _ = w.Write(demo.Encode(body)) // the client may have left
 }
 
-// list returns the values of a list parameter. The values are separated by commas. The parameter tickers may be repeated instead.
+// list returns the values of a list parameter. The values are separated by commas. The query parameter "tickers" may be repeated
+// instead.
 func list(query url.Values, name string) (values []string) {
 	if name == "tickers" && len(query[name]) > 1 {
 		return query[name]

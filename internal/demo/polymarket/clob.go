@@ -62,8 +62,8 @@ func (v *Venue) wanted(r *request) ([]wanted, *refusal) {
 	return out, nil
 }
 
-// answerTokens answers an object with a member for each requested token that has an order book. The function member returns the
-// value of a token. If the value is nil, the token is left out.
+// answerTokens answers an object with a member for each requested token that has an order book. The callback returns the value of a
+// token, or nil to leave the token out.
 func (v *Venue) answerTokens(r *request, member func(wanted) any) (any, *refusal) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
@@ -80,8 +80,8 @@ func (v *Venue) answerTokens(r *request, member func(wanted) any) (any, *refusal
 	return out, nil
 }
 
-// answerRows answers a list with a row for each requested token that has an order book. The function row returns nil to leave a
-// token out.
+// answerRows answers a list with a row for each requested token that has an order book. The callback returns the row of a token, or
+// nil to leave the token out.
 func (v *Venue) answerRows(r *request, row func(wanted) object) (any, *refusal) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
@@ -155,7 +155,7 @@ func (v *Venue) answerLastTrades(r *request) (any, *refusal) {
 	})
 }
 
-// spans are the lengths of a history by the value of the parameter interval.
+// spans maps the interval in a request to the length of a history.
 var spans = map[string]time.Duration{
 	"1h": time.Hour, "6h": 6 * time.Hour, "1d": 24 * time.Hour, "1w": 7 * 24 * time.Hour, "1m": 30 * 24 * time.Hour,
 	"max": 10 * 365 * 24 * time.Hour,

@@ -28,7 +28,7 @@ type Behaviour struct {
 	ResolutionByPolling bool `json:"resolutionByPolling"`
 	// LeaveOutClosed omits closed markets from answers to requests without closed=true.
 	LeaveOutClosed bool `json:"leaveOutClosed"`
-	// RefuseOffset refuses the parameter offset on keyset endpoints. If it is false, these endpoints ignore offset.
+	// RefuseOffset refuses requests with an offset at keyset endpoints. If it is false, these endpoints ignore the offset.
 	RefuseOffset bool `json:"refuseOffset"`
 	// IgnoreFilters ignores filters by id, slug or token.
 	IgnoreFilters bool `json:"ignoreFilters"`

@@ -27,7 +27,7 @@ func (r *request) user() (string, *refusal) {
 	return strings.ToLower(r.get("user")), nil
 }
 
-// rows returns a page in the form of the Data API. The parameter next is the cursor of the next page; on the last page it is empty.
+// rows returns a page in the form of the Data API. next is the cursor of the next page. It is empty on the last page.
 func rows(list []object, limit int, next string) object {
 	cursor := any(nil)
 	if next != "" {

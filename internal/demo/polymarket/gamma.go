@@ -22,7 +22,7 @@ const (
 // gammaTime is the form of Gamma's closedTime.
 const gammaTime = "2006-01-02 15:04:05-07"
 
-// orders maps a value of the parameter order to the sort key of a market.
+// orders maps a value of the query parameter "order" to the sort key of a market.
 var orders = map[string]func(*market) int64{
 	"":             func(m *market) int64 { return int64(m.number) },
 	"id":           func(m *market) int64 { return int64(m.number) },
