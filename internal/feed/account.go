@@ -27,7 +27,7 @@ type mutableAccount struct {
 
 func orderKey(o *market.Order) string { return o.OrderID }
 
-// keyedList is a list in the venue's order. The field at maps the key of a row to the index of the row in rows.
+// keyedList is a list in the venue's order. keyedList.at maps the key of a row to the index of the row in rows.
 type keyedList[K comparable, T any] struct {
 	rows []T
 	at   map[K]int
@@ -122,15 +122,15 @@ func (a *mutableAccount) snapshot() *Account {
 	return a.current
 }
 
-// newKeyedList returns a list of the rows for which the function stays returns true. A later row replaces an earlier row with the
-// same key. If rows is nil, the list is unknown.
-func newKeyedList[K comparable, T any](rows []T, key func(*T) K, stays func(*T) bool) (l keyedList[K, T]) {
+// newKeyedList returns a list of the rows for which filter returns true. A later row replaces an earlier row with the same key. If
+// rows is nil, the list is unknown.
+func newKeyedList[K comparable, T any](rows []T, key func(*T) K, filter func(*T) bool) (l keyedList[K, T]) {
 	if rows == nil {
 		return l
 	}
 	l.rows, l.at = make([]T, 0, len(rows)), make(map[K]int, len(rows))
 	for i := range rows {
-		if !stays(&rows[i]) {
+		if !filter(&rows[i]) {
 			continue
 		}
 		k := key(&rows[i])
@@ -144,11 +144,11 @@ func newKeyedList[K comparable, T any](rows []T, key func(*T) K, stays func(*T) 
 	return l
 }
 
-// put stores a row under a key. It replaces the row that has the key, or appends the new row. If the parameter stays is false, put
-// instead removes the row that has the key. put does not change an unknown list.
-func (l *keyedList[K, T]) put(key K, row T, stays bool) {
+// put stores a row under a key. It replaces the row that has the key, or appends the new row. If present is false, put instead
+// removes the row that has the key. put does not change an unknown list.
+func (l *keyedList[K, T]) put(key K, row T, present bool) {
 	i, known := l.at[key]
-	if l.at == nil || !known && !stays {
+	if l.at == nil || !known && !present {
 		return
 	}
 	if l.shared {
@@ -158,7 +158,7 @@ func (l *keyedList[K, T]) put(key K, row T, stays bool) {
 	case !known:
 		l.at[key] = len(l.rows)
 		l.rows = append(l.rows, row)
-	case stays:
+	case present:
 		l.rows[i] = row
 	default:
 		l.rows = slices.Delete(l.rows, i, i+1)

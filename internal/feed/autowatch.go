@@ -61,9 +61,9 @@ type autoCaller struct {
 	count int // the number of auto-watches
 }
 
-// searchFailure describes a failed search for an auto-watch that a new auto-watch may replace. The field count is
-// the number of auto-watches of the caller for which the search failed. A search for a caller with as many or more auto-watches
-// would also fail. Such searches are skipped until an auto-watch is added or removed, or until the time in the field until.
+// searchFailure describes a failed search for an auto-watch that a new auto-watch may replace. count is the number of auto-watches
+// of the caller for which the search failed. A search for a caller with as many or more auto-watches would also fail. Such searches
+// are skipped until an auto-watch is added or removed, or searchFailure.until has passed.
 type searchFailure struct {
 	count   int
 	changes uint64
@@ -88,9 +88,9 @@ func newAutoWatcher(f *Feed) *autoWatcher {
 	}
 }
 
-// recordPolls counts a poll of each token by a caller. It opens an auto-watch for each token that was polled within
-// pollWindow at least as often as the parameter enough says.
-func (aw *autoWatcher) recordPolls(poll uint64, caller string, c messages.Channel, tokenIDs []string, enough int) {
+// recordPolls counts a poll of each token by a caller. It opens an auto-watch for each token that was polled at least minPolls
+// times within pollWindow.
+func (aw *autoWatcher) recordPolls(poll uint64, caller string, c messages.Channel, tokenIDs []string, minPolls int) {
 	if aw.feed.upstream == nil {
 		return // there is no stream
 	}
@@ -116,10 +116,10 @@ func (aw *autoWatcher) recordPolls(poll uint64, caller string, c messages.Channe
 			continue
 		}
 		polls.times, polls.lastPoll = append(slices.DeleteFunc(polls.times, func(at time.Time) bool { return now.Sub(at) > pollWindow }), now), poll
-		if !known || len(polls.times) >= enough {
+		if !known || len(polls.times) >= minPolls {
 			key.ID = strings.Clone(id) // id may be a part of a whole request, which the key must not keep in memory
 		}
-		if len(polls.times) >= enough && !aw.closed {
+		if len(polls.times) >= minPolls && !aw.closed {
 			if aw.makeRoom(caller, now) {
 				aw.polls.Remove(key)
 				opening = append(opening, aw.add(key, caller, now))

@@ -168,17 +168,17 @@ func (l *link) sorted() []messages.Topic {
 	return topics
 }
 
-// send queues a frame for delivery after all earlier frames. If the parameter late is not 0, later frames may overtake the frame.
-func (c *chaos) send(l *link, late time.Duration, deliver func()) {
+// send queues a frame for delivery after all earlier frames. If delay is not 0, later frames may overtake the frame.
+func (c *chaos) send(l *link, delay time.Duration, deliver func()) {
 	at := time.Now().Add(10*time.Millisecond + time.Duration(c.rand.IntN(20))*time.Millisecond)
 	if at.Before(l.last) {
 		at = l.last
 	}
-	if late == 0 {
+	if delay == 0 {
 		l.last = at
 	}
 	c.wires++
-	l.wire = append(l.wire, delayedFrame{at.Add(late), c.wires, deliver})
+	l.wire = append(l.wire, delayedFrame{at.Add(delay), c.wires, deliver})
 }
 
 // sendFaulty sends a message. A fault may drop, damage, delay or repeat the message.

@@ -220,7 +220,7 @@ func (f *Feed) remove(key messages.Topic) {
 }
 
 // RecordPoll counts a caller's query for the prices or books of existing tokens. The feed watches tokens that are queried often.
-// Successive calls with the same number in the parameter poll count once for each token. If this number is 0, each call counts.
+// Successive calls with the same poll number count once for each token. If the number is 0, each call counts.
 func (f *Feed) RecordPoll(poll uint64, caller string, c messages.Channel, tokenIDs []string) {
 	f.auto.recordPolls(poll, caller, c, tokenIDs, pollsToWatch)
 }

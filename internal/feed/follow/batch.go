@@ -7,7 +7,7 @@ import (
 )
 
 // batch is a body that wraps states. It sends one event for the updates of all keys. Each event contains the last update of each
-// key that has changed since the previous event. The field every is the minimum time between two events.
+// key that has changed since the previous event. batch.every is the minimum time between two events.
 type batch[T any] struct {
 	*states[T]
 	out   *publisher[[]Event[update[T]]]
@@ -22,7 +22,7 @@ type batch[T any] struct {
 	next time.Time
 }
 
-// openBatch is like the method open, but the events of the stream contain lists of updates.
+// openBatch is like stateSpec.open, but the events of the stream contain lists of updates.
 func (k stateSpec[T]) openBatch(keys []string, every time.Duration) func(*publisher[[]Event[update[T]]], *feed.Reader) (body, error) {
 	return func(out *publisher[[]Event[update[T]]], reader *feed.Reader) (body, error) {
 		b := &batch[T]{out: out, every: every, index: make(map[string]int)}

@@ -125,16 +125,16 @@ func (o *publisher[T]) sentCount() int { return o.sent }
 // setAudience sets the cohort of the next events.
 func (o *publisher[T]) setAudience(to Cohort) { o.audience = to }
 
-// stream returns a Stream. Each range over the Stream runs a new loop with a new body. The parameter every is the minimum time
-// between two events of a topic. The parameter open is a function that makes the body and watches the topics of the body.
-func stream[T any](ctx context.Context, s Source, every time.Duration, open func(out *publisher[T], reader *feed.Reader) (body, error)) Stream[T] {
+// stream returns a Stream. Each range over the Stream runs a new loop with a new body. interval is the minimum time between two
+// events of a topic. open makes the body and watches its topics.
+func stream[T any](ctx context.Context, s Source, interval time.Duration, open func(out *publisher[T], reader *feed.Reader) (body, error)) Stream[T] {
 	return func(yield func(Event[T], error) bool) {
 		out := &publisher[T]{group: s.Group, yield: yield}
 		reader := s.Feed.NewReaderFor(reqctx.CallerFrom(ctx))
 		defer reader.Close()
 		b, err := open(out, reader)
 		if err == nil {
-			l := &loop{Source: s, reader: reader, minInterval: every, body: b, out: out}
+			l := &loop{Source: s, reader: reader, minInterval: interval, body: b, out: out}
 			err = l.run(ctx)
 		}
 		if err != nil && !errors.Is(err, errStopped) && ctx.Err() == nil {

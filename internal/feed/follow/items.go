@@ -23,8 +23,8 @@ func (i *item) common() *item { return i }
 
 type keyed interface{ common() *item }
 
-// readItems returns a read that calls fetch with the keys of the items. The function that the read returns calls apply for each
-// item with its result, and stops if apply returns an error. If apply has set the problem of items that had none, the function then
+// readItems returns a read that calls fetch with the keys of the items. The read returns a function that calls apply for each item
+// with its result, and stops if apply returns an error. If apply has set the problem of items that had none, the function then
 // calls report once, with the first of these problems.
 func readItems[I keyed, V any](items []I, fetch func(context.Context, []string) []market.Result[market.Read[V]],
 	apply func(I, market.Result[market.Read[V]]) error, report func(error) error) read {

@@ -90,13 +90,13 @@ func (p *pending[C]) awaitRenewal(now time.Time, stale market.Meta) {
 	p.delay(now, renewal(now, stale))
 }
 
-// delay delays the next read by a random backoff, or by the parameter least if that is longer. Everything stays pending.
-func (p *pending[C]) delay(now time.Time, least time.Duration) {
+// delay delays the next read by a random backoff, or by minimum if that is longer. Everything stays pending.
+func (p *pending[C]) delay(now time.Time, minimum time.Duration) {
 	wait := min(retryAfter<<min(p.failures, 10), maxRetryAfter)
 	wait = wait/2 + rand.N(wait/2)
 	p.failures++
 	p.wanted = true
-	p.retry = now.Add(max(wait, least))
+	p.retry = now.Add(max(wait, minimum))
 }
 
 // retryNow requests another read at once, because the last read was invalidated. Everything stays pending.

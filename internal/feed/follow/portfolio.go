@@ -33,18 +33,18 @@ type Holding struct {
 // PortfolioSource reads an account's positions and computes their values.
 type PortfolioSource struct {
 	Account[[]market.Position]
-	// Value returns the quotes and valuations of positions in the order of the positions. The parameter held describes the read of
-	// the positions. If a price cannot be read, Value fails, because the sum of the values would lack a position.
-	Value func(ctx context.Context, positions []market.Position, held market.Meta) ([]valuation.Quotes, []*valuation.Valuation, error)
+	// Value returns the quotes and valuations of positions in the order of the positions. meta describes the read of the positions.
+	// If a price cannot be read, Value fails, because the sum of the values would lack a position.
+	Value func(ctx context.Context, positions []market.Position, meta market.Meta) ([]valuation.Quotes, []*valuation.Valuation, error)
 	// Key returns a unique key for a position.
 	Key func(*market.Position) string
 }
 
-// Portfolio follows an account's positions and their prices. The parameter every is the minimum time between two reads of the
-// positions and prices.
-func Portfolio(ctx context.Context, s Source, p PortfolioSource, every time.Duration) Stream[PortfolioUpdate] {
+// Portfolio follows an account's positions and their prices. interval is the minimum time between two reads of the positions and
+// prices.
+func Portfolio(ctx context.Context, s Source, p PortfolioSource, interval time.Duration) Stream[PortfolioUpdate] {
 	return stream(ctx, s, 0, func(out *publisher[PortfolioUpdate], reader *feed.Reader) (body, error) {
-		b := &portfolio{PortfolioSource: p, out: out, reader: reader, every: every, prices: make(map[string]*feed.Watch)}
+		b := &portfolio{PortfolioSource: p, out: out, reader: reader, every: interval, prices: make(map[string]*feed.Watch)}
 		b.account, _ = reader.Watch(p.Topic, p.Credentials) // without a watch, the positions are read over REST
 		return b, nil
 	})
