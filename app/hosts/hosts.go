@@ -11,18 +11,18 @@ import (
 	"strings"
 )
 
-// Any is an element of the parameter names of Guard that allows all host names.
+// Any allows all host names if it is in the list given to Guard.
 const Any = "*"
 
-// Guard passes a request to the handler next if the host of the request is localhost, an IP address, an element of names, or
-// missing. The port does not matter. Guard refuses other requests with status 403 and the text refusal. If the function applies
-// returns false for a request, or if names contains Any, Guard does not check the host.
-func Guard(names []string, refusal string, applies func(*http.Request) bool, next http.Handler) http.Handler {
+// Guard passes a request to next if its host is localhost, an IP address, an element of names, or missing. The port does not
+// matter. Guard refuses other requests with status 403 and the given text. Guard does not check the host if filter returns false
+// for the request, or if names contains Any.
+func Guard(names []string, refusal string, filter func(*http.Request) bool, next http.Handler) http.Handler {
 	if slices.Contains(names, Any) {
 		return next
 	}
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if applies(r) && !served(r.Host, names) {
+		if filter(r) && !served(r.Host, names) {
 			http.Error(w, refusal, http.StatusForbidden)
 			return
 		}

@@ -64,7 +64,7 @@ var bounds = []mutation{
 	},
 	{
 		name: "a page reaches the service by DNS rebinding",
-		file: "app/hosts/hosts.go", find: "applies(r) && !served(r.Host, names)", replace: "false",
+		file: "app/hosts/hosts.go", find: "filter(r) && !served(r.Host, names)", replace: "false",
 		run: "^TestGuard$",
 	},
 	{
