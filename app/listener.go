@@ -32,7 +32,7 @@ type Server struct {
 const WriteTimeout = 30 * time.Second
 
 // listen binds an address and returns a server for this address, which does not accept connections yet. Errors begin with the name
-// of the address's flag. The parameter shutdown is how long the server waits for running requests when it stops.
+// of the flag for the address. shutdown is how long the server waits for running requests when it stops.
 func listen(flag, address string, limits quota.ConnectionLimits, h http.Handler, log *slog.Logger, shutdown time.Duration) (*Server, error) {
 	l, err := net.Listen("tcp", address)
 	switch {

@@ -28,9 +28,9 @@ type live struct {
 	ended chan struct{}
 }
 
-// openLive connects the stream to the feed, and the feed to the cache. If cfg has no URL, openLive opens no stream. The parameter
-// metrics may be nil. The parameter linger is how long a topic stays open after its last feed.Watch was closed. The parameter
-// shared is nil if the replica does not share its stream.
+// openLive connects the stream to the feed, and the feed to the cache. If cfg has no URL, openLive opens no stream. metrics may be
+// nil. linger is how long a topic stays open after its last feed.Watch was closed. shared is nil if the replica does not share its
+// stream.
 func openLive(cfg stream.Config, linger time.Duration, c *cache.Cache, metrics *telemetry.Metrics, log *slog.Logger, clock market.Clock, shared *sharedStream) (*live, error) {
 	state := feed.Config{
 		Sink: c, Origin: c.Origin(), Clock: clock, Log: log, Topics: cfg.TopicsPerConnection * cfg.Connections, Linger: linger,
@@ -90,7 +90,7 @@ func (l *live) run(ctx context.Context) error {
 	return err
 }
 
-// end closes the feed and calls the function stop, which cancels the context of run. It returns when run has returned.
+// end closes the feed and calls stop, which cancels the context of run. It returns when run has returned.
 func (l *live) end(stop context.CancelFunc) {
 	l.Feed.Close()
 	stop()

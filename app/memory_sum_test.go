@@ -31,8 +31,8 @@ func (c consumer) row() string {
 // unsentBytes bounds the unsent bytes of a connection in the kernel: 16 KiB and one segment of 64 KiB.
 const unsentBytes = 80 << 10
 
-// consumers returns the rows for the shipped deployment, whose GOMEMLIMIT is the parameter limit. tests/e2e/memory_linux_test.go
-// measures the idle program, a connection and a subscription. The other rows follow from the configuration and from constants.
+// consumers returns the rows for the shipped deployment, which has the given GOMEMLIMIT. tests/e2e/memory_linux_test.go measures
+// the idle program, a connection and a subscription. The other rows follow from the configuration and from constants.
 func consumers(cfg config.Config, limit float64) []consumer {
 	const kib, mib = 1 << 10, 1 << 20
 	room := func(name string, bytes float64) consumer { return consumer{name, 1, bytes, "1 | " + size(bytes)} }

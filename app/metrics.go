@@ -60,7 +60,7 @@ var connectionFamilies = []telemetry.Family[quota.ConnectionStats]{
 	counted("oddsgraph_connections_refused_total", "TCP connections that were closed at once because too many were open.", func(s quota.ConnectionStats) uint64 { return s.Refused }),
 }
 
-// MeasureLog adds the metrics of the lines that the log has omitted. The parameter lines is the writer of the log.
+// MeasureLog adds the metrics of the lines that the log has omitted. The argument is the writer of the log.
 func (s *App) MeasureLog(lines *telemetry.Writer) {
 	if s.Metrics != nil {
 		telemetry.Register(s.Metrics, func() logState { return logState{lines.Dropped(), s.events.Sampled()} }, logFamilies...)
@@ -86,8 +86,8 @@ func whether[S any](name, help string, holds func(S) bool) telemetry.Family[S] {
 	})
 }
 
-// oneOf samples a series for each element of values. The sample is 1 for the element that equals the parameter current, and 0 for
-// all other elements. The labels of a series are those in the parameter labels, followed by the element.
+// oneOf samples a series for each element of values. The sample is 1 for the element that equals current, and 0 for all other
+// elements. Each series has the given labels, followed by the element.
 func oneOf[V ~string](sample func(float64, ...string), current V, values []V, labels ...string) {
 	for _, v := range values {
 		is := 0.
@@ -211,7 +211,7 @@ var venueFamilies = []telemetry.Family[venueState]{
 		}},
 }
 
-// budgetState is the state of the rate limit at the time in the field now.
+// budgetState is the present state of the rate limit, with the present time.
 type budgetState struct {
 	ratelimit.Status
 	now time.Time

@@ -11,7 +11,7 @@ import (
 	"oddsgraph/internal/telemetry"
 )
 
-// sharedState is the state of everything that the replicas share, at the time in the field now.
+// sharedState is the present state of everything that the replicas share, with the present time.
 type sharedState struct {
 	fleet.Stats
 	limit *ratelimit.SharedStatus // rate limit of public calls; nil if the replicas share no rate limit

@@ -40,9 +40,9 @@ var publicEndpoints = func() map[string]bool {
 	return names
 }()
 
-// note records the parameter now if a public endpoint of the venue has answered a call. The statuses 400 and 422 count as an
-// answer, because a refused parameter proves that the endpoint exists. The status 404 does not count, because the base URL may be
-// wrong.
+// note records now as the time of the last answer if a public endpoint of the venue has answered the call. The statuses 400 and 422
+// count as an answer, because a refused parameter proves that the endpoint exists. The status 404 does not count, because the base
+// URL may be wrong.
 func (r *readiness) note(endpoint string, status int, outcome string, now time.Time) {
 	refused := status == http.StatusBadRequest || status == http.StatusUnprocessableEntity
 	if !publicEndpoints[endpoint] || outcome != reqctx.OutcomeOK && !refused {
@@ -73,8 +73,8 @@ func (s *App) impaired() string {
 	return ""
 }
 
-// check calls the function probe if the venue has not answered within knownFor. After a failed probe it returns the same error
-// until probeEvery has passed. It ignores the error of the function probe if readiness.note has recorded an answer meanwhile.
+// check calls probe if the venue has not answered within knownFor. After a failed probe it returns the same error until probeEvery
+// has passed. It ignores the error of probe if readiness.note has recorded an answer meanwhile.
 func (r *readiness) check(clock market.Clock, probe func() error) error {
 	known := func(now time.Time) bool { return !r.answered.IsZero() && now.Sub(r.answered) < knownFor }
 	now := clock.Now()

@@ -42,8 +42,7 @@ func watchTerminal() (terminalClosed func() bool) {
 	return func() bool { return errors.Is(opened(), syscall.ENXIO) }
 }
 
-// during runs the function serve. At each signal it calls reload. If the terminal was closed, it cancels the context of serve
-// instead.
+// during runs serve. At each signal it calls reload. If the terminal was closed, it cancels the context of serve instead.
 func (r *reloader) during(ctx context.Context, signals <-chan os.Signal, serve func(context.Context) error) error {
 	watched, stop := context.WithCancel(ctx)
 	var g sync.WaitGroup

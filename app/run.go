@@ -30,7 +30,7 @@ var version = ""
 const LogLines = 4 << 20
 
 // Main runs the command in the program's arguments until it ends, or until SIGINT or SIGTERM ends it. After an error Main prints
-// the error and exits with status 1. The parameter licenses contains the licence texts of the program's Go code.
+// the error and exits with status 1. licenses contains the licence texts of the program's Go code.
 func Main(licenses string) {
 	tuneGC()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
@@ -42,7 +42,7 @@ func Main(licenses string) {
 	}
 }
 
-// Run runs the command in the arguments args. The commands serve and venue run until ctx ends.
+// Run runs the command in args. The commands serve and venue run until ctx ends.
 func Run(ctx context.Context, licenses string, args, environ []string, stdout, stderr io.Writer) error {
 	cfg, err := config.Parse(args, environ, stdout)
 	if errors.Is(err, config.ErrHelp) {

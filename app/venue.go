@@ -53,7 +53,7 @@ func (s *App) startBudget(cold time.Duration, clock market.Clock) {
 }
 
 // newBudget returns the rate limiter for a venue. It returns nil if the driver documents no limit and the configuration sets none.
-// The parameter record may be nil.
+// record may be nil.
 func newBudget(v config.Venue, clock market.Clock, record *spent.Record, sharing ratelimit.Sharing) *ratelimit.Budget {
 	documented := families(venue.Limits(v.Driver))
 	if v.PublicPerMinute == 0 && v.KeyPerMinute == 0 && len(documented) == 0 {

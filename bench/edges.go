@@ -18,7 +18,7 @@ import (
 )
 
 const (
-	// fixedRate is the number of requests per second that the function paced sends.
+	// fixedRate is the number of requests per second in the part with a fixed rate.
 	fixedRate = 3000
 	// expiringServer is the name of oddsgraph without the response cache and with account data that expire after the default time.
 	expiringServer = "now"
@@ -28,7 +28,7 @@ const (
 	starts = 9
 )
 
-// measureEdges measures the figures that the function measure leaves out, and prints them to out.
+// measureEdges measures the figures that measure leaves out, and prints them to out.
 func measureEdges(ctx context.Context, b *builds, o options, out io.Writer) error {
 	fmt.Fprintf(out, "%s. Medians of %d rounds, %d connections.\n", machine(), o.rounds, o.connections)
 	for _, part := range []struct {

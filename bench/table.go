@@ -169,7 +169,7 @@ func (t *table) markdown() string {
 	return markdown(lines, 2)
 }
 
-// markdown returns the lines as a Markdown table. The first line is the header. The parameter left is the number of columns that
+// markdown returns the lines as a Markdown table. The first line is the header. The second argument is the number of columns that
 // are aligned left. The other columns are aligned right.
 func markdown(lines [][]string, left int) string {
 	var b bytes.Buffer

@@ -94,8 +94,8 @@ func own(next http.Handler) http.Handler {
 // longest is the greatest duration of a profile in seconds.
 const longest = 60
 
-// brief serves a request with the handler next if the parameter seconds is missing, or is above 0 and at most longest. It rejects
-// other requests.
+// brief passes a request to next if the request names no duration, or a duration above 0 and at most longest. It rejects other
+// requests.
 func brief(next http.HandlerFunc) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		if seconds := r.FormValue("seconds"); seconds != "" {

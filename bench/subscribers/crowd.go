@@ -90,7 +90,7 @@ type crowd struct {
 	// tokens are the tokens from which lists are made. followers maps a token to the number of lists that contain it.
 	tokens    []string
 	followers map[string]int
-	// sentFor is used instead of the field sent if there are lists. It maps a token to the time of its event.
+	// sentFor is used instead of sent if there are lists. It maps a token to the time of its event.
 	sentFor map[string]*atomic.Int64
 	// reading waits for the goroutines of the readers.
 	reading sync.WaitGroup
