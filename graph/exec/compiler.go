@@ -60,9 +60,8 @@ type Compiler struct {
 // operation.
 func (c *Compiler) SetIDPrefix(prefix string) { c.before = prefix }
 
-// NewCompiler returns a compiler for a schema. The parameter types describes the types of the generated code. The function query
-// writes the root object of a query and returns false if the object is null. The function subscribe starts the stream of a
-// subscription's root field.
+// NewCompiler returns a compiler for a schema. types describes the types of the generated code. query writes the root object of a
+// query and returns false if the object is null. subscribe starts the stream of a subscription's root field.
 func NewCompiler(schema *ast.Schema, types map[string]Type, query func(*Execution, *Selection) bool, subscribe func(*Execution, *Field) Events) *Compiler {
 	c := &Compiler{schema: schema, types: types, query: query, subscribe: subscribe, satisfies: make(map[string][]string, len(types))}
 	for name := range types {

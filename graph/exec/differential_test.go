@@ -153,8 +153,8 @@ func described(errs gqlerror.List) (texts []string) {
 }
 
 // compare executes the operation with gqlgen, with package exec in one pass, and with package exec in passes. It compares the three
-// responses. The single pass must fetch nothing. The result fromMemory reports whether all values were in memory. If it is false,
-// compare ignores the response of the single pass.
+// responses. The single pass must fetch nothing. fromMemory reports whether all values were in memory. If it is false, compare
+// ignores the response of the single pass.
 func (o *operation) compare(document string) (fromMemory bool, resp *graphql.Response) {
 	o.t.Helper()
 	before := o.universe.fetched.Load()

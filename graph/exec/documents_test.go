@@ -52,7 +52,7 @@ func (w *writer) subscription() (text string, variables map[string]any) {
 	})
 }
 
-// operation returns a document with one operation. The function root writes the selection set of the operation.
+// operation returns a document with one operation. root returns the selection set of the operation.
 func (w *writer) operation(kind string, root func() string) (text string, variables map[string]any) {
 	w.fragments, w.spread, w.variables, w.declared, w.left = nil, map[string][]string{}, map[string]any{}, map[string]string{}, 60
 	selection := root()

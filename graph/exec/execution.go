@@ -35,8 +35,7 @@ type Execution struct {
 	// indexes contains the list indexes on the path to the current object, outermost first.
 	indexes []int
 	errs    []Error
-	// taken contains a copy of the field indexes for each error, made when the error was added. Each Error.indexes is a part of
-	// taken.
+	// taken contains, for each error, a copy of indexes from the time when the error was added. Each Error.indexes is a part of taken.
 	taken []int
 	// arenas contains an *arena for each type that Make or MakeList has allocated.
 	arenas []interface{ empty() }

@@ -41,17 +41,17 @@ type variant struct {
 	slots, bytes int
 }
 
-// Operation returns an operation of a document. The operation is compiled on first use. It calls the function grown with the
-// approximate size in bytes of each compiled variant that it stores, so that a cache of documents can count the memory of the
-// operation. The function grown must not execute the operation.
+// Operation returns an operation of a document. The operation is compiled on first use. It calls grown with the approximate size in
+// bytes of each compiled variant that it stores, so that a cache of documents can count the memory of the operation. grown must not
+// execute the operation.
 func (c *Compiler) Operation(doc *ast.QueryDocument, op *ast.OperationDefinition, grown func(bytes int)) *Operation {
 	return &Operation{compiler: c, document: doc, definition: op, grown: grown, conditions: conditionsOf(doc, op)}
 }
 
 // Execute runs one pass over a query. It returns buf with the data of the response appended. The variables must be coerced and
-// include defaults. The context of the resolvers is an Execution. The result data is nil if the operation cannot run with these
-// variables. The parameter room limits the total size of data and errors. If room is nil, there is no limit. If the response needs
-// more than room allows, Execute appends null to buf and returns only the error of room.
+// include defaults. The context of the resolvers is an Execution. data is nil if the operation cannot run with these variables.
+// room limits the total size of data and errors. If room is nil, there is no limit. If the response needs more than room allows,
+// Execute appends null to buf and returns only the error of room.
 func (o *Operation) Execute(ctx context.Context, variables map[string]any, buf []byte, room Room) (data []byte, errs []Error) {
 	v, err := o.variant(variables)
 	if err != nil {
@@ -60,7 +60,7 @@ func (o *Operation) Execute(ctx context.Context, variables map[string]any, buf [
 	return o.run(ctx, variables, buf, room, v, func(x *Execution) bool { return o.compiler.query(x, v.root) })
 }
 
-// run runs one pass. The function write writes the root object and returns false if the object is null.
+// run runs one pass. It calls write to write the root object. write returns false if the object is null.
 func (o *Operation) run(ctx context.Context, variables map[string]any, buf []byte, room Room, v *variant, write func(x *Execution) bool) (data []byte, errs []Error) {
 	x := executions.Get().(*Execution)
 	x.Context, x.Buf, x.variables, x.before = ctx, buf, variables, o.compiler.before
@@ -138,9 +138,9 @@ func (o *Operation) compile(key string) (*variant, error) {
 	return v, nil
 }
 
-// Compile compiles the operation for the given variables before Execute or Subscribe. The result own is 0 if the operation stores
-// the compiled variant. An operation that already stores maxVariants variants does not store another one. In this case, own is the
-// approximate size of the variant in bytes, because a Stream keeps its own copy of the variant in memory.
+// Compile compiles the operation for the given variables before Execute or Subscribe. It returns 0 if the operation stores the
+// compiled variant. An operation that already stores maxVariants variants does not store another one. In this case, Compile returns
+// the approximate size of the variant in bytes, because a Stream keeps its own copy of the variant in memory.
 func (o *Operation) Compile(variables map[string]any) (own int, err error) {
 	v, err := o.variant(variables)
 	if err != nil {

@@ -29,7 +29,7 @@ func (x *Execution) enter(room Room, expected int) int {
 const maxInt = int(^uint(0) >> 1)
 
 // Full reports whether the response is too large for another field. Generated code calls it when len(Buf) exceeds Limit. If the
-// room returns an error, Full replaces all errors of the response by this error at the field f.
+// room returns an error, Full replaces all errors of the response by this error, and f is the field of the error.
 func (x *Execution) Full(f *Field) bool {
 	if x.full {
 		return true

@@ -14,8 +14,8 @@ import (
 
 var errRoom = errors.New("no more room")
 
-// room is an exec.Room. Its limit is step bytes more than the response needs, but never more than the field most. The field asked
-// counts the calls of Grow.
+// room is an exec.Room. Its limit is most, or the size of the response plus step if that is smaller. asked counts the calls of
+// Grow.
 type room struct{ step, most, asked int }
 
 func (r *room) Grow(size int) (int, error) {

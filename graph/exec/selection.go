@@ -89,8 +89,8 @@ func compileOperation(c *Compiler, doc *ast.QueryDocument, op *ast.OperationDefi
 
 var errTooLarge = gqlerror.Errorf("the operation selects more than %d fields", maxFields)
 
-// selection compiles the selection on an object type. The parameter parent is nil for root fields. gqlgen collects the fields, so
-// the result has the same fields in the same order as in gqlgen's executor.
+// selection compiles the selection on an object type. parent is nil for root fields. gqlgen collects the fields, so the result has
+// the same fields in the same order as in gqlgen's executor.
 func (c *compilation) selection(set ast.SelectionSet, object string, parent *Field) (*Selection, error) {
 	typ, ok := c.types[object]
 	if !ok {

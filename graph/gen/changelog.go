@@ -31,8 +31,8 @@ const unreleased = "## Unreleased\n"
 
 var titles = [...]string{breaks: "Breaking", removes: "Removed", deprecates: "Deprecated", alters: "Changed", adds: "Added"}
 
-// changelog returns the new text of docs/schema-changelog.md. It copies the sections about releases from the parameter old,
-// which is the present text.
+// changelog returns the new text of docs/schema-changelog.md. It copies the sections about releases from old, which is the present
+// text.
 func changelog(old string, released, now *ast.Schema) string {
 	var b strings.Builder
 	b.WriteString(changelogHead + "\n" + unreleased)

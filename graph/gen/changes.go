@@ -96,7 +96,7 @@ func (c *comparison) deprecation(at string, old, new ast.DirectiveList) {
 
 func isDeprecated(list ast.DirectiveList) bool { return list.ForName("deprecated") != nil }
 
-// definition adds the changes of a type. The parameter old is nil for a new type, and the parameter new is nil for a removed type.
+// definition adds the changes of a type. old is nil for a new type, and new is nil for a removed type.
 func (c *comparison) definition(name string, old, new *ast.Definition) {
 	switch {
 	case new == nil:

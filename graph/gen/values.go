@@ -38,8 +38,8 @@ func appender(s *types.Signature, value types.Type) bool {
 	return true
 }
 
-// value generates the code that writes a value. It has the same cases as gqlgen's type.gotpl. The parameter v is the Go expression
-// of the value. The parameter invalid is the generated code that runs if a non-null value is null.
+// value generates the code that writes a value. It has the same cases as gqlgen's type.gotpl. v is the Go expression of the value.
+// invalid is the generated code that runs if a non-null value is null.
 func (f *file) value(ref *config.TypeReference, v string, depth int, invalid string) {
 	null := "x.Null()"
 	if ref.GQL.NonNull {
@@ -73,8 +73,7 @@ func (f *file) value(ref *config.TypeReference, v string, depth int, invalid str
 	}
 }
 
-// list generates the code that writes a list. The parameter null is the generated code that runs if an element of a non-null type
-// is null.
+// list generates the code that writes a list. null is the generated code that runs if an element of a non-null type is null.
 func (f *file) list(ref *config.TypeReference, v string, depth int, null string) {
 	i, from, whole := fmt.Sprintf("i%d", depth), fmt.Sprintf("from%d", depth), fmt.Sprintf("whole%d", depth)
 	before := f.out.String()

@@ -93,7 +93,7 @@ func NewEvent(r market.Read[*market.Event]) *Event {
 	return &e
 }
 
-// FoundEvent returns an event of a search. The parameter whole reports that e has all its fields.
+// FoundEvent returns an event of a search. whole reports whether e has all its fields.
 func FoundEvent(e *market.Event, whole bool, meta market.Meta) Event {
 	out := Event{EventID: e.EventID, EventSlug: e.Slug, EventTitle: e.Title, EventCategory: e.Category, Meta: meta}
 	if whole {
