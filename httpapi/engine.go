@@ -245,8 +245,8 @@ func (e *engine) executeInTime(ctx context.Context, op *operation) (resp *graphq
 	return e.respond(ctx, op, into, data, errs)
 }
 
-// tooManyCalls returns the error response of a query that needs too many calls. The parameter cause is the error to return. If errs
-// contains the same error for a field, the response contains the first such error, which has the path of the field.
+// tooManyCalls returns the error response of a query that needs too many calls. cause is the error to return. If errs contains the
+// same error for a field, the response contains the first such error, which has the path of the field.
 func (e *engine) tooManyCalls(ctx context.Context, cause error, errs []exec.Error) *graphql.Response {
 	for i := range errs {
 		if errors.Is(&errs[i], cause) {
@@ -265,22 +265,22 @@ func (o *operation) prefix() []byte {
 	return append(o.buffer.AvailableBuffer(), `{"data":`...)
 }
 
-// respond returns the response to an executed operation, from its data and its errors. The parameter data begins with the bytes of
-// the parameter into. respond removes these first bytes. If op.buffer is not nil, respond writes the response to this buffer. The
-// calling function must then use the field Data of the result only to compare it with nil. In this case, respond also checks the
-// size of a response with errors. If the response is larger than op.room.limit, respond replaces it by one error with null data. If
-// too little memory is left for the response, respond returns an error response without data.
-func (e *engine) respond(ctx context.Context, op *operation, into, data []byte, errs []exec.Error) *graphql.Response {
+// respond returns the response to an executed operation, from its data and its errors. data begins with the bytes of prefix, which
+// respond removes. If op.buffer is not nil, respond writes the response to this buffer, and checks the size of a response with
+// errors. The calling function must then use Data of the returned response only to compare it with nil. If the response is larger
+// than op.room.limit, respond replaces it by one error with null data. If too little memory is left for the response, respond
+// returns an error response without data.
+func (e *engine) respond(ctx context.Context, op *operation, prefix, data []byte, errs []exec.Error) *graphql.Response {
 	if len(errs) == 0 {
 		if op.buffer != nil {
 			op.buffer.Write(append(data, '}'))
 			op.ready = true
 		}
-		return &graphql.Response{Data: data[len(into):]}
+		return &graphql.Response{Data: data[len(prefix):]}
 	}
 	resp := &graphql.Response{Errors: e.presented(ctx, errs)}
 	if data != nil {
-		resp.Data = data[len(into):]
+		resp.Data = data[len(prefix):]
 	}
 	e.identities.countRefusal(ctx, resp)
 	if op.buffer == nil {
@@ -315,9 +315,9 @@ func (e *engine) presented(ctx context.Context, errs []exec.Error) gqlerror.List
 }
 
 // runPasses executes an operation repeatedly until the loaders in set have fetched all keys that the operation reads, or until
-// room.err is set. It calls the function begin before the first fetch. If begin returns an httpError, runPasses stores the error in
-// room.err and ends. After the deadline, a last pass returns errors for the missing keys. If the deadline passed before the first
-// fetch, ok is false. If deadline is zero, the deadline of ctx applies.
+// room.err is set. It calls begin before the first fetch. If begin returns an httpError, runPasses stores the error in room.err and
+// ends. After the deadline, a last pass returns errors for the missing keys. If the deadline passed before the first fetch, ok is
+// false. If deadline is zero, the deadline of ctx applies.
 func runPasses(ctx context.Context, deadline time.Time, set *loaders.Set, room *room, begin func(context.Context) error, execute func() ([]byte, []exec.Error)) (data []byte, errs []exec.Error, ok bool) {
 	if data, errs = execute(); !set.Pending() || room.err != nil {
 		return data, errs, true
@@ -343,15 +343,15 @@ func runPasses(ctx context.Context, deadline time.Time, set *loaders.Set, room *
 	return data, errs, true
 }
 
-// catch recovers a panic and calls the function refuse with the error response for the panic. catch must be deferred.
+// catch recovers a panic and calls refuse with the error response for the panic. catch must be deferred.
 func (e *engine) catch(ctx context.Context, refuse func(*graphql.Response)) {
 	if v := recover(); v != nil {
 		refuse(e.errorResponse(ctx, e.recover(ctx, v)))
 	}
 }
 
-// errorResponse returns a response with errs and without data. The function bounded may shorten the list of errors. Each error in
-// the response wraps its cause, which clients do not see.
+// errorResponse returns a response with errs and without data. bounded may shorten the list of errors. Each error in the response
+// wraps its cause, which clients do not see.
 func (e *engine) errorResponse(ctx context.Context, errs ...error) *graphql.Response {
 	resp := &graphql.Response{Errors: make(gqlerror.List, len(errs))}
 	for i, err := range errs {

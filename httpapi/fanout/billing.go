@@ -19,11 +19,12 @@ type payer struct {
 	release func()
 }
 
-// charge adds a member to the payer of a client. If the client has no payer yet, the method calls the function charge.
-func (ps billing) charge(client netip.Prefix, charge func() (release func(), err error)) (*payer, error) {
+// charge adds a member to the payer of a client. If the client has no payer yet, the method calls newCharge, which charges the
+// client.
+func (ps billing) charge(client netip.Prefix, newCharge func() (release func(), err error)) (*payer, error) {
 	p := ps[client]
 	if p == nil {
-		release, err := charge()
+		release, err := newCharge()
 		if err != nil {
 			return nil, err
 		}

@@ -19,8 +19,8 @@ type Source interface {
 	// Next waits for an event and returns its response, which must not be changed. ok is false after the last event.
 	Next() (payload []byte, ok bool)
 	// Last is called after Next has returned false. errors is a JSON list of the errors that ended the subscription, or nil if there
-	// were no errors. If the result event is not nil, a member of several groups gets this event instead of the errors, and stays in
-	// its other groups. If event is nil, errors end all memberships of the member.
+	// were no errors. If event is not nil, a member of several groups gets this event instead of the errors, and stays in its other
+	// groups. If event is nil, errors end all memberships of the member.
 	Last() (errors, event []byte)
 }
 

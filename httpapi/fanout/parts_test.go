@@ -47,8 +47,7 @@ func (s *scripts) of(name string) *script {
 
 func free() (func(), error) { return func() {}, nil }
 
-// join makes a new reader a member of the groups of a list. The parameter opens is the number of executions that join waits
-// for.
+// join makes a new reader a member of the groups of a list. It waits for the given number of executions.
 func (s *scripts) join(h *fanout.Hub, opens int, names ...string) *reader {
 	s.t.Helper()
 	r := newReader()

@@ -75,11 +75,11 @@ func (m *Member) append(e *event) bool {
 }
 
 // crowd handles an event that does not fit into the client's memory. The member ends if its queue contains Append events, because a
-// restart would lose them. The parameter reading reports that the event replaced another event, or that the member has other unread
-// events. If reading is false, the member ends, too, because a restart would free no memory. Otherwise the member restarts from the
-// present state. The calling function holds the lock.
-func (m *Member) crowd(reading bool) {
-	if m.appended > 0 || !reading {
+// restart would lose them. moreUnread is true if the event replaced another event, or if the member has other unread events. If
+// moreUnread is false, the member ends, too, because a restart would free no memory. Otherwise the member restarts from the present
+// state. The calling function holds the lock.
+func (m *Member) crowd(moreUnread bool) {
+	if m.appended > 0 || !moreUnread {
 		m.clear()
 		m.over, m.end = true, tooMuchUnread
 		return

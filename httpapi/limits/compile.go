@@ -82,10 +82,10 @@ func (c *compiler) collect(selections []scoped) (fields []*selected) {
 	return fields
 }
 
-// restrict returns the conditions in the parameter when, followed by the conditions of directives. ok is false if a directive with
-// a constant argument excludes the selection.
-func restrict(when []condition, directives ast.DirectiveList) (all []condition, ok bool) {
-	all = when
+// restrict returns the inherited conditions, followed by the conditions of directives. ok is false if a directive with a constant
+// argument excludes the selection.
+func restrict(inherited []condition, directives ast.DirectiveList) (all []condition, ok bool) {
+	all = inherited
 	for _, d := range directives {
 		if d.Name != "skip" && d.Name != "include" {
 			continue

@@ -30,11 +30,11 @@ func (c *count) of(v any) int64 {
 	return min(max(n, 0), c.limit)
 }
 
-// literal returns the number of items for a value in a document. If the value is null, it returns the parameter otherwise.
-func (q quantity) literal(v *ast.Value, otherwise int64) int64 {
+// literal returns the number of items for a value in a document. If the value is null, it returns fallback.
+func (q quantity) literal(v *ast.Value, fallback int64) int64 {
 	switch {
 	case v.Kind == ast.NullValue:
-		return otherwise
+		return fallback
 	case !q.list:
 		return parse(v.Raw)
 	case v.Kind == ast.ListValue:

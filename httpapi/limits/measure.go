@@ -257,7 +257,7 @@ func (m *measurement) arguments(list ast.ArgumentList) error {
 	return nil
 }
 
-// value measures the value v. The parameter level is the nesting level of v, and is 1 for the value of an argument.
+// value measures v. level is the nesting level of v, and is 1 for the value of an argument.
 func (m *measurement) value(v *ast.Value, level int) error {
 	switch v.Kind {
 	case ast.ListValue, ast.ObjectValue:
