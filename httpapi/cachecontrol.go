@@ -89,8 +89,8 @@ func policyOf(op *ast.OperationDefinition) policy {
 	return *p
 }
 
-// header returns the Cache-Control header of a response without errors. The parameter identified is true for a request with
-// credentials. The response to such a request is private, because any part of it may depend on the credentials.
+// header returns the Cache-Control header of a response without errors. identified is true for a request with credentials. The
+// response to such a request is private, because any part of it may depend on the credentials.
 func (p policy) header(identified bool) string {
 	if p.noStore {
 		return noStore

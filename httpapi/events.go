@@ -16,9 +16,9 @@ import (
 // eventReadTimeout bounds the time that an event waits for the venue.
 const eventReadTimeout = 3 * time.Second
 
-// subscribe starts a subscription for the members of g. The subscription lasts until ctx ends. The function next waits for a
-// response and returns it, or nil after the last response. next is not safe for concurrent use. If the first response has no data,
-// the subscription did not start. The result unknown is true if the subscription has ended because the venue does not know an id.
+// subscribe starts a subscription for the members of g. The subscription lasts until ctx ends. next waits for a response and
+// returns it, or nil after the last response. next is not safe for concurrent use. If the first response has no data, the
+// subscription did not start. unknown is true if the subscription has ended because the venue does not know an id.
 func (e *engine) subscribe(ctx context.Context, op *operation, g *fanout.Group) (next func() (resp *graphql.Response, unknown bool)) {
 	ended := false
 	failed := func(v any) *graphql.Response {

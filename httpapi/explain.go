@@ -97,8 +97,8 @@ type explainedCall struct {
 	Elapsed  float64 `json:"elapsedMs"`
 }
 
-// explain returns the explanation of an executed operation. The parameter cacheState is the value of explanation.ResponseCache
-// before the execution.
+// explain returns the explanation of an executed operation. cacheState is the value of explanation.ResponseCache before the
+// execution.
 func explain(log *reqctx.Log, calls int, cacheState string) *explanation {
 	out := &explanation{
 		Type: log.Type(), Elapsed: milliseconds(time.Since(log.Started)), ResponseCache: cacheState,

@@ -182,7 +182,7 @@ func (c *countingReader) Read(b []byte) (int, error) {
 	return len(b), nil
 }
 
-// broken returns cfg with the function status as the resolver of serviceStatus.
+// broken returns cfg with another resolver of serviceStatus.
 func broken(t testing.TB, cfg Config, status func(context.Context) model.ServiceStatus) Config {
 	t.Helper()
 	cfg.Compiler = graph.NewCompiler(graph.Config{Resolvers: &resolvers.Resolver{Clock: market.SystemClock{}, Status: status}})

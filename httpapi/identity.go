@@ -137,8 +137,8 @@ func (i *identities) reading(ctx context.Context) context.Context {
 // fromInit returns a context for reads by the sender of connection_init. Browsers cannot set headers of a WebSocket, so the payload
 // may contain the credentials or the bearer token under the name of their header. If the payload contains neither, the context has
 // the identity in ctx, which comes from the headers of the connection. If the payload and the headers both identify an account,
-// they must identify the same one. The parameter client is the address of the connection's client. The context ends when the
-// account becomes invalid.
+// they must identify the same one. client is the address of the connection's client. The context ends when the account becomes
+// invalid.
 func (i *identities) fromInit(ctx context.Context, payload map[string]any, client netip.Addr) (context.Context, error) {
 	var credentials, bearer []string
 	for key, value := range payload {
@@ -304,8 +304,7 @@ func (g *guess) begin(ctx context.Context, i *identities) (err error) {
 	return nil
 }
 
-// settle ends the guess. The parameter accepted reports whether the venue accepted the credentials. Only the first call has an
-// effect.
+// settle ends the guess. accepted reports whether the venue accepted the credentials. Only the first call has an effect.
 func (g *guess) settle(accepted bool) {
 	g.once.Do(func() {
 		if g.end != nil {
@@ -314,8 +313,8 @@ func (g *guess) settle(accepted bool) {
 	})
 }
 
-// handler identifies the sender of a request. Then it calls the function next with a request whose Header contains no credentials.
-// If the credentials or the bearer token are invalid, handler calls the function refuse instead.
+// handler identifies the sender of a request. Then it calls next with a request whose Header contains no credentials. If the
+// credentials or the bearer token are invalid, handler calls refuse instead.
 func (i *identities) handler(refuse func(w http.ResponseWriter, r *request, err error), next func(w http.ResponseWriter, r *request)) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, plain *http.Request) {
 		r := newRequest(plain)

@@ -31,7 +31,7 @@ const (
 	testToken   = "token-of-the-test"
 )
 
-// testAccounts returns a store with one account. The function revoke removes the account.
+// testAccounts returns a store with one account. revoke removes the account.
 func testAccounts(t testing.TB) (store *auth.Store, revoke func()) {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "accounts.json")

@@ -108,8 +108,8 @@ func clientLeft(ctx context.Context) bool {
 	return errors.Is(cause, context.Canceled) && market.CodeOf(cause) == market.CodeInternal
 }
 
-// report passes the log of an operation to the observer. The parameter bytes is the size of the response in bytes. A panic of the
-// observer does not affect the client.
+// report stores the size of the response in the log of an operation, and passes the log to the observer. A panic of the observer
+// does not affect the client.
 func (e *engine) report(ctx context.Context, log *reqctx.Log, bytes int) {
 	defer e.catch(ctx, func(*graphql.Response) {})
 	log.Bytes = int64(bytes)

@@ -90,7 +90,7 @@ func (p pages) serve(w http.ResponseWriter, r *http.Request, names ...string) {
 	http.ServeContent(chunked{w}, r, "", time.Time{}, file)
 }
 
-// find opens the first file in names that exists. The result file is nil if none exists.
+// find opens the first file in names that exists. file is nil if none exists.
 func (p pages) find(names []string) (layer fs.FS, name string, file io.ReadSeekCloser) {
 	for _, name := range names {
 		for _, layer := range p {

@@ -16,7 +16,7 @@ func pageFiles(names ...string) fstest.MapFS {
 	return files
 }
 
-// pagesConfig returns testConfig with the plain page. If the parameter built is true, it adds the other pages.
+// pagesConfig returns testConfig with the plain page. If built is true, it adds the other pages.
 func pagesConfig(t *testing.T, built bool) Config {
 	cfg := testConfig(t)
 	if built {

@@ -58,8 +58,7 @@ func parseParams(body []byte) (*params, error) {
 	return p, nil
 }
 
-// read reads all members. The result wrong is the error of the first invalid member, or nil. ok is false if the text is not a JSON
-// object.
+// read reads all members. wrong is the error of the first invalid member, or nil. ok is false if the text is not a JSON object.
 func (p *params) read(r *jsonReader) (wrong error, ok bool) {
 	if start, err := r.ReadToken(); err != nil || start.Kind() != '{' {
 		return nil, false
@@ -102,8 +101,7 @@ const (
 
 var memberNames = [otherMember]string{"query", "operationName", "documentId", "variables", "extensions"}
 
-// memberOf returns the member with a name, or otherMember for an unknown name. The parameter quoted is the name as a JSON string
-// with its quotes.
+// memberOf returns the member with a name, or otherMember for an unknown name. quoted is the name as a JSON string with its quotes.
 func memberOf(quoted jsontext.Value) member {
 	name := quoted[1 : len(quoted)-1]
 	if bytes.IndexByte(name, '\\') >= 0 {

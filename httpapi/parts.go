@@ -121,7 +121,7 @@ func (o *operation) with(variables map[string]any) *operation {
 	return &operation{document: o.document, plan: o.plan, name: o.name, definition: o.definition, variables: variables}
 }
 
-// partKey returns the key of the group of one id. The parameter shape is the key of the subscription without its list of ids.
+// partKey returns the key of the group of one id. shape is the key of the subscription without its list of ids.
 func (s *subscriptions) partKey(shape fanout.Key, id string) (key fanout.Key) {
 	mac := hmac.New(sha256.New, s.secret[:])
 	mac.Write(shape[:])

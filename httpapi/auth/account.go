@@ -46,7 +46,7 @@ func (a *Account) renamed(name string) *Account {
 var errExpired = market.Errorf(market.CodeUnauthenticated, "the token has expired; send a new one")
 
 // Session returns a copy of the account for the holder of a token. The session ends when lifetime has passed, when the account is
-// revoked, or when the context in the parameter withdrawn ends. The calling function need not release the session.
+// revoked, or when the given context ends. The calling function need not release the session.
 func (a *Account) Session(lifetime time.Duration, withdrawn context.Context) *Account {
 	s := *a
 	s.key, s.expiry = withdrawn, time.Now().Add(lifetime)

@@ -63,7 +63,7 @@ type Refusals struct {
 type instant int64
 
 // left returns the remaining time of the refusalWindow that began at i. If i is 0, or if the window has ended, the result is 0 or
-// less. The parameter now is the present time.
+// less. now is the present time.
 func (i instant) left(now time.Time) time.Duration {
 	if i == 0 {
 		return 0
@@ -188,9 +188,8 @@ func (r *Refusals) Guess(addr netip.Addr, key Key) (end func(accepted bool), err
 	}, nil
 }
 
-// full reports whether the limit of guesses is reached. wait is the time after which the client should try again: one second
-// while guesses are running, otherwise the time until the oldest refusal is older than refusalWindow. The parameter now is the
-// present time.
+// full reports whether the limit of guesses is reached. wait is the time after which the client should try again: one second while
+// guesses are running, otherwise the time until the oldest refusal is older than refusalWindow. now is the present time.
 func (g *guesses) full(now time.Time) (wait time.Duration, full bool) {
 	taken, wait := len(g.underWay), time.Second
 	if taken == 0 {

@@ -41,7 +41,7 @@ func (t *table) find(d digest) *Account {
 	return nil
 }
 
-// same returns the account with the same token and subject as the parameter who. It returns nil if there is none.
+// same returns the account whose token and subject are those of the given holder. It returns nil if there is none.
 func (t *table) same(who holder) *Account {
 	if who.token {
 		for _, h := range t.tokens[bucket(who.digest[:])] {

@@ -20,7 +20,7 @@ type listeners struct {
 	arrived chan struct{}
 }
 
-// listen connects n clients and starts one subscription for each. The parameter size is the size of the largest frame in bytes.
+// listen connects n clients and starts one subscription for each. The largest frame has the given size in bytes.
 func listen(t testing.TB, address, query string, n, size int) *listeners {
 	l := &listeners{t: t, arrived: make(chan struct{}, 1)}
 	for range n {
@@ -46,7 +46,7 @@ func (l *listeners) follow(in *bufio.Reader, buf []byte) {
 	}
 }
 
-// hear calls the function send and waits until the clients have received the given number of frames.
+// hear calls send and waits until the clients have received the given number of frames.
 func (l *listeners) hear(frames int, send func()) {
 	l.wanted.Store(int64(frames))
 	send()

@@ -146,7 +146,7 @@ func quote(id string) []byte {
 	return b
 }
 
-// failed returns the frame that ends an operation with errors. The parameter errors is a JSON list.
+// failed returns the frame that ends an operation with errors. errors is a JSON list.
 func failed(id string, errors []byte) []byte {
 	return fmt.Appendf(nil, `{"id":%s,"type":"error","payload":%s}`, quote(id), errors)
 }

@@ -91,7 +91,7 @@ func (k *socket) register(op *operation) error {
 	return nil
 }
 
-// execute calls the function run on a new goroutine as soon as acquireSlot succeeds.
+// execute calls run on a new goroutine as soon as acquireSlot succeeds.
 func (k *socket) execute(op *operation, run func(context.Context)) {
 	ctx, cancel := context.WithCancel(k.ctx)
 	k.mu.Lock()
@@ -112,8 +112,8 @@ func (k *socket) execute(op *operation, run func(context.Context)) {
 	})
 }
 
-// acquireSlot waits until the operation gets one of socket.slots. The method settle releases that slot. acquireSlot returns false
-// if the operation has ended.
+// acquireSlot waits until the operation gets one of socket.slots. settle releases that slot. acquireSlot returns false if the
+// operation has ended.
 func (k *socket) acquireSlot(ctx context.Context, op *operation) bool {
 	if k.slots.Acquire(ctx, 1) != nil {
 		return false

@@ -128,8 +128,8 @@ func (k *socket) abort() (first bool) {
 	return k.end(func() {}, func() { _ = k.conn.CloseNow() })
 }
 
-// end ends all operations and the connection. It returns false if the socket was already closing. end calls the function prepare at
-// once, so prepare must not wait. It calls the function hangUp on a new goroutine.
+// end ends all operations and the connection. It returns false if the socket was already closing. end calls prepare at once, so
+// prepare must not wait. It calls hangUp on a new goroutine.
 func (k *socket) end(prepare, hangUp func()) (first bool) {
 	k.mu.Lock()
 	defer k.mu.Unlock()

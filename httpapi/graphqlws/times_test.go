@@ -42,7 +42,7 @@ func inBubble(t *testing.T, cfg graphqlws.Config, test func(t *testing.T, s *gra
 	})
 }
 
-// inBubbleConnected is like inBubble, but calls the function test before the handshake.
+// inBubbleConnected is like inBubble, but calls test before the handshake.
 func inBubbleConnected(t *testing.T, cfg graphqlws.Config, test func(t *testing.T, s *graphqlws.Server, o *operator, conn net.Conn)) {
 	synctest.Test(t, func(t *testing.T) {
 		o := newOperator()

@@ -11,8 +11,8 @@ import (
 // maxReplies is the number of bytes of waiting replies above which the socket stops reading. A single reply may be larger.
 const maxReplies = 4 << 10
 
-// reply queues a frame that is sent before all waiting responses. If too many replies are queued already, the method waits until
-// the writer has taken some of them. It returns false if the socket is closing.
+// reply queues a frame that is sent before all waiting responses. If too many replies are queued already, reply waits until the
+// writer has taken some of them. It returns false if the socket is closing.
 func (k *socket) reply(frame []byte) bool {
 	k.mu.Lock()
 	defer k.mu.Unlock()

@@ -18,15 +18,14 @@ type Pace struct {
 	swept time.Time
 }
 
-// balance is the state of a client. saved is the number of units that the client had at the time in the field at. A negative
-// number is a debt.
+// balance is the number of units that a client had, and the time when it had them. A negative number is a debt.
 type balance struct {
 	saved float64
 	at    time.Time
 }
 
-// NewPace returns a Pace. The parameter perSecond is the number of units that a client earns per second. The parameter burst is the
-// largest number of units that a client can save. A new client has saved that many.
+// NewPace returns a Pace. A client earns perSecond units per second. It can save at most burst units, and has saved that many at
+// the start.
 func NewPace(perSecond, burst int) *Pace {
 	return &Pace{perSecond: float64(perSecond), burst: float64(burst), clients: make(map[netip.Prefix]*balance), swept: time.Now()}
 }
@@ -59,7 +58,7 @@ func (p *Pace) Debt(client netip.Prefix) time.Duration {
 	return 0
 }
 
-// present returns the units that a client has. The parameter now is the present time. The calling function holds the lock.
+// present returns the units that a client has. now is the present time. The calling function holds the lock.
 func (p *Pace) present(c *balance, now time.Time) float64 {
 	return min(c.saved+now.Sub(c.at).Seconds()*p.perSecond, p.burst)
 }

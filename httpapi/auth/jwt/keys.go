@@ -206,8 +206,8 @@ func (k *keys) fetch(ctx context.Context) ([]jose.JSONWebKey, error) {
 	return parseKeys(body)
 }
 
-// parseKeys parses a key set and returns the keys for which the function verifies returns true, but at most maxKeys. If there is
-// no such key, it returns an error. RFC 7517 recommends to ignore the other keys.
+// parseKeys parses a key set and returns the keys that verifies accepts, but at most maxKeys. If there is no such key, it returns
+// an error. RFC 7517 recommends to ignore the other keys.
 func parseKeys(body []byte) (usable []jose.JSONWebKey, err error) {
 	var set struct{ Keys []json.RawMessage }
 	if json.Unmarshal(body, &set) != nil {
