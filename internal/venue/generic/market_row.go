@@ -327,7 +327,7 @@ func outcomeTokens(r *wire.Row) []string {
 	return ids
 }
 
-// readSearchRow reads a row of a search response: a market, or an event with markets. The parameter i is the index of the row.
+// readSearchRow reads the row at index i of a search response. The row is a market, or an event with markets.
 func readSearchRow(v wire.Value, i int, n *rest.Drift) (good []*market.Market, bad rest.RowErrors) {
 	rows, event := []wire.Value{v}, (*marketEvent)(nil)
 	inside := v.Member("markets")

@@ -256,10 +256,10 @@ func allAlike(rows []wire.Value) bool {
 	return true
 }
 
-// readsOffset reports whether the venue respects the query parameter offset of an account's list. The parameter rows contains the
-// rows of a page that equals an earlier page. The parameter rq is the request for the list without paging parameters. readsOffset
-// makes one call with the offset maxOffset. A venue that ignores offsets responds with the same rows. Any other venue refuses this
-// offset, or responds with other rows.
+// readsOffset reports whether the venue respects the offset in a request for an account's list. Its arguments are the request
+// without paging parameters, and the rows of a page that equals an earlier page. readsOffset makes one call with the offset
+// maxOffset. A venue that ignores offsets responds with the same rows. Any other venue refuses this offset, or responds with
+// other rows.
 func (c *Client) readsOffset(ctx context.Context, rq *rest.Request, rows []wire.Value, keys ...string) (bool, error) {
 	rq.Query.Set("offset", strconv.Itoa(maxOffset))
 	payload, err := c.Get(ctx, rq)

@@ -14,8 +14,7 @@ import (
 	"oddsgraph/internal/market/reqctx"
 )
 
-// scripted is a transport that gets its responses from the function answer. It opens no connections, so it works in a synctest
-// bubble.
+// scripted is a transport that calls answer for each response. It opens no connections, so it works in a synctest bubble.
 type scripted struct {
 	answer func(r *http.Request) (*http.Response, error)
 
@@ -46,8 +45,8 @@ func (s *scripted) client(t testing.TB, random float64, edit ...func(*Config)) *
 	return newClient(t, "http://venue.invalid", append([]func(*Config){script}, edit...)...)
 }
 
-// respond returns a function that returns a response. The parameter header contains names and values in turn. If the parameter body
-// is empty, the response has a body that reports an error.
+// respond returns a function that returns a response. The header consists of names and values in turn. If body is empty, the
+// response has a body that reports an error.
 func respond(status int, body string, header ...string) func(*http.Request) (*http.Response, error) {
 	if body == "" {
 		body = `{"success":false,"error":"the reason","code":"WHATEVER"}`
@@ -72,7 +71,7 @@ func hangUntilDone(r *http.Request) (*http.Response, error) {
 	return nil, r.Context().Err()
 }
 
-// withoutBooks returns a function that responds like the function answer, but with an error to requests for order books.
+// withoutBooks returns a function that responds like answer, but with an error to requests for order books.
 func withoutBooks(answer func(*http.Request) (*http.Response, error)) func(*http.Request) (*http.Response, error) {
 	return func(r *http.Request) (*http.Response, error) {
 		if r.URL.Path == paths[reqctx.EndpointBook] {
@@ -82,7 +81,7 @@ func withoutBooks(answer func(*http.Request) (*http.Response, error)) func(*http
 	}
 }
 
-// validResponse returns a valid response to every read in the variable reads.
+// validResponse returns a valid response for each element of reads.
 func validResponse(r *http.Request) (*http.Response, error) {
 	const m = `{"marketId":"M1","slug":"will-it-rain","question":"?","outcomes":[{"tokenId":"101","outcome":"YES"}]}`
 	body, ok := map[string]string{

@@ -96,8 +96,8 @@ func innerJSON(v wire.Value) []byte {
 	return bytes.TrimSpace(text[1 : len(text)-1])
 }
 
-// sideJSON returns the JSON of an outcome. The parameter v is the id of the outcome's token, or an object with this id. The
-// parameter label is used if v has no label.
+// sideJSON returns the JSON of an outcome. The venue sends the outcome as the id of its token, or as an object with this id. An
+// outcome without a label of its own gets the given label.
 func sideJSON(v wire.Value, label string) []byte {
 	text := fmt.Appendf(nil, `{%q:%q`, fieldOutcome, label)
 	say := func(f wire.Field, v wire.Value) {

@@ -43,9 +43,9 @@ func (c *Client) Spreads(ctx context.Context, tokenIDs []string) ([]market.Resul
 
 // fillFromBooks reads the order books of the tokens for which the spreads endpoint failed. If the endpoint has never returned a
 // spread, or every call failed, fillFromBooks also reads the order books of two kinds of tokens: those that the endpoint did not
-// know, and those with an error that may mean that the endpoint is missing. The parameter err is the error of the endpoint. If no
-// order book gives a result, fillFromBooks returns err. If isFailure is false for all errors, but the venue has one of these books,
-// the client assumes that the venue has no spreads endpoint.
+// know, and those with an error that may mean that the endpoint is missing. fillFromBooks gets the error of the endpoint, and
+// returns it if no order book gives a result. If isFailure is false for all errors, but the venue has one of these books, the
+// client assumes that the venue has no spreads endpoint.
 func (c *Client) fillFromBooks(ctx context.Context, tokenIDs []string, results []market.Result[*market.Spread], err error) error {
 	failures := 0
 	for _, r := range results {

@@ -105,8 +105,8 @@ func TestSpreadsFailOverToBooks(t *testing.T) {
 					cfg.Timeout = 100 * time.Millisecond
 				}
 			})
-			// The function read reads the spreads of two tokens. It expects wantSpreads calls to the spreads endpoint. It also
-			// expects that the client takes ofBooks spreads from order books, with one call for each.
+			// read gets the spreads of two tokens. It expects wantSpreads calls to the spreads endpoint. It also expects that the
+			// client takes ofBooks spreads from order books, with one call for each.
 			read := func(when string, wantSpreads, ofBooks int) {
 				t.Helper()
 				spreads.Store(0)

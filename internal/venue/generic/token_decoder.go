@@ -24,7 +24,7 @@ type tokenDecoder[T any] struct {
 	fromNumber func(d market.Decimal, id string) *T
 }
 
-// decode reads the response to a call. The parameter asked contains the ids of the call.
+// decode reads the response to a call for the given ids.
 func (k *tokenDecoder[T]) decode(payload wire.Value, asked []string, n *rest.Drift) (batchValues[T], error) {
 	if list, ok := rest.RowsOf(payload, k.list); ok {
 		return k.rows(list.Rows, asked, n), nil
@@ -61,8 +61,8 @@ func (k *tokenDecoder[T]) isRow(object wire.Value) bool {
 	})
 }
 
-// isMap reports whether m maps ids to values. The parameter enveloped reports that the object was a member with a known name. If
-// enveloped is true, m may be empty.
+// isMap reports whether m maps ids to values. If the object was a member with a known name, enveloped is true, and m may be
+// empty.
 func (k *tokenDecoder[T]) isMap(m map[string]wire.Value, asked []string, enveloped bool) bool {
 	if len(m) == 0 {
 		return enveloped

@@ -36,7 +36,7 @@ type wholeList[T any, K comparable] struct {
 	unique bool
 }
 
-// readAll reads every page of a list. The result moved reports whether two pages have rows with the same key.
+// readAll reads every page of a list. If two pages have rows with the same key, moved is true.
 //
 // The venue may repeat an earlier page. If the client had only guessed that there is one more page, the list ends before the
 // repeated page. If the venue had announced one more page, readAll fails. If l.unique is false, a page may also equal an earlier
@@ -75,8 +75,8 @@ func (l wholeList[T, K]) readAll(ctx context.Context, c *Client, a market.Addres
 			l.endedAt(c, n)
 			return all, moved, nil
 		}
-		fresh, again := l.newRows(page.rows, seen, n)
-		moved = moved || again
+		fresh, overlap := l.newRows(page.rows, seen, n)
+		moved = moved || overlap
 		switch {
 		case guessed && len(fresh) == 0:
 			if len(page.raw) > 0 {
@@ -108,9 +108,9 @@ func (l wholeList[T, K]) endedAt(c *Client, n int) {
 }
 
 // newRows returns the rows of page n, and adds their keys to seen, which maps each key to the number of the first page with this
-// key. If l.unique is true, newRows leaves out rows whose key was already in seen. The result again reports whether an earlier page
-// has a row with the same key as one of the rows.
-func (l wholeList[T, K]) newRows(rows []T, seen map[K]int, n int) (fresh []T, again bool) {
+// key. If l.unique is true, newRows leaves out rows whose key was already in seen. If an earlier page has a row with the same key
+// as one of the rows, overlap is true.
+func (l wholeList[T, K]) newRows(rows []T, seen map[K]int, n int) (fresh []T, overlap bool) {
 	fresh = rows[:0]
 	for i := range rows {
 		key := l.key(&rows[i])
@@ -118,12 +118,12 @@ func (l wholeList[T, K]) newRows(rows []T, seen map[K]int, n int) (fresh []T, ag
 		if !known {
 			seen[key] = n
 		}
-		again = again || known && on != n
+		overlap = overlap || known && on != n
 		if !known || !l.unique {
 			fresh = append(fresh, rows[i])
 		}
 	}
-	return fresh, again
+	return fresh, overlap
 }
 
 // isRepeat is called if the rows of page n look the same as the rows of an earlier page. It reports whether the venue has repeated
