@@ -83,9 +83,9 @@ func sorted(r *wire.Row, levels []market.Level) []market.Level {
 // empty reports whether neither side has a bid.
 func (b bids) empty() bool { return len(b[yes]) == 0 && len(b[no]) == 0 }
 
-// book returns the book of an outcome. The parameter depth is the greatest number of levels on each side. The bids of the book are
-// the bids for the outcome. The asks of the book come from the bids for the other outcome: a bid at p is an ask at 1 − p. If the
-// best bid is above the best ask, the book has no spread.
+// book returns the book of an outcome, with at most depth levels on each side. The bids of the book are the bids for the outcome.
+// The asks of the book come from the bids for the other outcome: a bid at p is an ask at 1 − p. If the best bid is above the best
+// ask, the book has no spread.
 func (b bids) book(ticker string, s side, depth int) *market.Book {
 	out := &market.Book{TokenID: s.token(ticker), Bids: market.NewSide(b[s]).Cut(depth), Depth: depth, Rendered: new(market.Rendered)}
 	opposite := b[s.other()]

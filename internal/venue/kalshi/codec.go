@@ -83,8 +83,8 @@ type command struct {
 // maxUnanswered bounds the number of commands that the codec remembers.
 const maxUnanswered = 1024
 
-// Protocol returns the protocol of Kalshi's stream. The function header returns the headers that sign a handshake. The venue may
-// send no data for a long time. So the ping is a command, which the venue must answer with a frame.
+// Protocol returns the protocol of Kalshi's stream. Its argument returns the headers that sign a handshake. The venue may send no
+// data for a long time. So the ping is a command, which the venue must answer with a frame.
 func Protocol(header func() (http.Header, error)) *stream.Protocol {
 	return &stream.Protocol{
 		NewCodec:     func(_ messages.Topic, env stream.Env) stream.Codec { return newCodec(env.Observer, time.Now) },

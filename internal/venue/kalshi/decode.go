@@ -135,7 +135,7 @@ var frames = map[string]func(*codec, received) []stream.Event{
 }
 
 // subjectOfFrame returns the ticker of a frame's market and the state of the market's subject. If no topic of the subject is
-// subscribed, the result state is nil.
+// subscribed, the state is nil.
 func (c *codec) subjectOfFrame(channel messages.Channel, f received) (ticker string, state *subjectState) {
 	ticker = f.msg.RequireID(fieldMarketTicker)
 	return ticker, c.subjects[subject{channel, ticker}]
@@ -148,7 +148,7 @@ func (c *codec) message(t messages.Topic, kind messages.Kind, f received) *messa
 	}
 }
 
-// deliver returns an event for each wanted outcome of a subject. The function fill sets the fields that are specific to the kind of
+// deliver returns an event for each wanted outcome of a subject. It calls fill to set the fields that are specific to the kind of
 // message.
 func (c *codec) deliver(state *subjectState, kind messages.Kind, f received, fill func(s side, m *messages.Message)) (events []stream.Event) {
 	for _, s := range sides {

@@ -107,7 +107,7 @@ func (c *codec) subscribe(r *stream.Request, now time.Time) (out [][]byte) {
 	return out
 }
 
-// add returns the command that subscribes to the markets in the parameter fresh.
+// add returns the command that subscribes to the given markets.
 func (c *codec) add(channel messages.Channel, fresh []subject, about command) []byte {
 	sid, open := c.open(channel)
 	prices := channel == messages.ChannelPrices

@@ -41,8 +41,8 @@ func (l ladder) add(s side, price, delta market.Decimal) (total market.Decimal, 
 	return total, nil
 }
 
-// changeOf returns the change of an outcome's book after a change of bids. These bids are for the outcome in the parameter bidder.
-// The parameter price is their price, and total is their new size. A bid for the other outcome at p is an ask at 1 − p.
+// changeOf returns the change of an outcome's book when the bids at a price get a new total size. These bids are for the outcome
+// bidder. A bid for the other outcome at p is an ask at 1 − p.
 func changeOf(outcome, bidder side, price, total market.Decimal) market.LevelChange {
 	if outcome == bidder {
 		return market.LevelChange{Side: market.SideBuy, Level: market.Level{Price: price, Size: total}}

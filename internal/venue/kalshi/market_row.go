@@ -48,7 +48,7 @@ func statusOf(raw string) market.Status {
 // minOrder is the least number of contracts of an order. minFraction is this number for markets with fractional trading.
 var minOrder, minFraction = market.NewDecimal(1, 0), market.NewDecimal(1, -2)
 
-// readMarket reads a market. The parameter e is the event of the market, or nil. readMarket leaves out the volumes, because
+// readMarket reads a market. Its second argument is the event of the market, or nil. readMarket leaves out the volumes, because
 // Kalshi's volumes are numbers of contracts, but market.Market has amounts of money.
 func readMarket(r *wire.Row, e *eventRow) *market.Market {
 	ticker := r.RequireID(fieldTicker)

@@ -12,8 +12,8 @@ import (
 	"oddsgraph/internal/venue/wire"
 )
 
-// byTicker returns a lookup that requests markets by ticker and converts each row with the function read. If a market is not in
-// Kalshi's list of markets, the lookup reads it from the archive.
+// byTicker returns a lookup that requests markets by ticker and calls read to convert a row. If a market is not in Kalshi's list
+// of markets, the lookup reads it from the archive.
 func byTicker[T any](d *Driver, e reqctx.Endpoint, read func(*wire.Row) *T) rest.Lookup[T] {
 	return rest.Lookup[T]{Client: d.client, Endpoint: e, Batch: maxTickers, IsID: isTicker, Call: func(ctx context.Context, tickers []string, note func(string)) (rest.Values[T], error) {
 		found := make(rest.Values[T], len(tickers))

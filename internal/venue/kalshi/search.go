@@ -62,7 +62,7 @@ func unsupported(what string) error {
 }
 
 // searchRequest returns the request for a page. Kalshi cannot filter by state and times together. If the query has times, the
-// request omits the state, and the function matches checks the state.
+// request omits the state, and the driver checks the state of the markets that it gets.
 func searchRequest(q queries.Search) *rest.Request {
 	rq := &rest.Request{Endpoint: reqctx.EndpointSearch, Keys: 1}
 	if q.EndsAfter.IsZero() && q.EndsBefore.IsZero() {

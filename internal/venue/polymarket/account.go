@@ -34,9 +34,8 @@ func forAccount(e reqctx.Endpoint, a market.Address) *rest.Request {
 	return rq
 }
 
-// ofList calls the function read and records its result for the backoff of a list. If the backoff has not ended, ofList does not
-// call the function and returns the error of the last read. The parameter list is the address of an account, or the query of a
-// public list.
+// ofList calls read and records its result for the backoff of a list. If the backoff has not ended, ofList does not call read and
+// returns the error of the last read. The address of an account or the query of a public list identifies the list.
 func ofList[T any](d *Driver, e reqctx.Endpoint, list string, read func() (T, error)) (T, error) {
 	return rest.WithBackoff(d.data, e, d.data.Digest(list), read)
 }
@@ -76,8 +75,8 @@ func (d *Driver) Positions(ctx context.Context, a market.Address) ([]market.Posi
 	})
 }
 
-// allPositions reads all pages. The result moved reports that the same token is on two pages. A row has then moved to another page
-// during the read, so another row may be missing.
+// allPositions reads all pages. If the same token is on two pages, moved is true. A row has then moved to another page during the
+// read, so another row may be missing.
 func (d *Driver) allPositions(ctx context.Context, a market.Address) (all []market.Position, moved bool, err error) {
 	const e = reqctx.EndpointPositions
 	all = []market.Position{}
@@ -122,7 +121,7 @@ func (d *Driver) rows(ctx context.Context, rq *rest.Request) (rows []wire.Value,
 	return rows, next, form(rq.Endpoint, err)
 }
 
-// pageToken is the start of a page of records. The field numbering is the market.Numbering after all previous pages.
+// pageToken is the start of a page of records. Its numbering is the market.Numbering after all previous pages.
 type pageToken struct {
 	cursor    string
 	numbering market.Numbering

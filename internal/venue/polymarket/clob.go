@@ -75,9 +75,9 @@ func readBook(r *wire.Row, id string) *market.Book {
 	return b.Cut(queries.MaxBookDepth)
 }
 
-// readTokens reads a list of rows that each belong to a token. If a row has no value, the function read returns nil, and the token
-// has no result. If a row has no readable id, every requested token without a result gets an error, because this row may belong to
-// the token.
+// readTokens reads a list of rows that each belong to a token. If a row has no value, read returns nil, and the token has no
+// result. If a row has no readable id, every requested token without a result gets an error, because this row may belong to the
+// token.
 func readTokens[T any](payload wire.Value, asked []string, note func(string), read func(r *wire.Row, id string) *T) (rest.Values[T], error) {
 	if payload.Kind() != wire.List {
 		return nil, errForm

@@ -29,7 +29,8 @@ const maxCursor = 1024
 
 var errCursor = errors.New("the cursor of the next page is missing or unreadable")
 
-// readPage reads {data:[…],pagination:{has_more,next_cursor}}. On the last page, the result next is empty.
+// readPage reads {data:[…],pagination:{has_more,next_cursor}}. It returns the rows and the next cursor, which is empty on the
+// last page.
 func readPage(payload wire.Value) (rows []wire.Value, next string, err error) {
 	pagination := fieldPagination.Of(payload)
 	rows, ok := listOf(payload, fieldData)

@@ -101,8 +101,8 @@ func (d *Driver) MaxKeys(e reqctx.Endpoint) int {
 	return 1
 }
 
-// Cost returns the least number of calls that a read of several ids needs. The parameter keys is the number of ids. Prices of
-// tokens without a midpoint, closed markets and further pages need further calls.
+// Cost returns the least number of calls for a read of the given number of ids. Prices of tokens without a midpoint, closed
+// markets and further pages need further calls.
 func (d *Driver) Cost(e reqctx.Endpoint, keys, _ int) int {
 	return rest.CeilDiv(keys, d.MaxKeys(e))
 }

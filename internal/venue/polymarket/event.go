@@ -32,7 +32,7 @@ type marketRow struct {
 	undecided bool
 }
 
-// readMarkets reads {markets:[…]}. The result next is the cursor of the next page, or empty on the last page. A bad row has no
+// readMarkets reads {markets:[…]}. It also returns the cursor of the next page, which is empty on the last page. A bad row has no
 // market.
 func readMarkets(payload wire.Value, note func(string)) (rows []marketRow, next string, err error) {
 	list, ok := listOf(payload, fieldMarkets)
@@ -61,7 +61,7 @@ func keysetCursor(payload wire.Value) (string, error) {
 	return "", errUnreadablePager
 }
 
-// marketRows reads markets. The parameter event is the event that contains the markets, or nil if the markets are not in an event.
+// marketRows reads the markets of an event. If the markets are not in an event, event is nil.
 func marketRows(list []wire.Value, event *wire.Row, note func(string)) []marketRow {
 	rows := make([]marketRow, 0, len(list))
 	for _, v := range list {

@@ -16,8 +16,8 @@ const maxBisections = 12
 // reader reads the values of ids with one call.
 type reader[T any] func(ctx context.Context, ids []string, note func(string)) (rest.Values[T], error)
 
-// lookup returns a lookup that reads lists with the function read. If Polymarket refuses a list because of one of the ids, the
-// lookup reads the halves of the list separately.
+// lookup returns a lookup that passes lists of ids to read. If Polymarket refuses a list because of one of the ids, the lookup
+// reads the halves of the list separately.
 func lookup[T any](c *rest.Client, e reqctx.Endpoint, batch int, isID func(string) bool, read reader[T]) rest.Lookup[T] {
 	return rest.Lookup[T]{
 		Client: c, Endpoint: e, Batch: batch, IsID: isID,
@@ -37,9 +37,9 @@ func isCondition(s string) bool {
 	return ok && digits != "" && strings.Trim(digits, "0123456789abcdefABCDEF") == ""
 }
 
-// bisect reads ids with one call. If Polymarket refuses the list because of one of the ids, bisect reads the two halves of the list
-// separately. If Polymarket does not know the only id of a list, bisect returns no result for the id. The parameter left points to
-// the number of further calls that bisect may make.
+// bisect reads ids with one call. If Polymarket refuses the list because of one of the ids, bisect reads the two halves of the
+// list separately. If Polymarket does not know the only id of a list, bisect returns no result for the id. bisect may make up to
+// *left further calls.
 func (read reader[T]) bisect(ctx context.Context, e reqctx.Endpoint, ids []string, note func(string), left *int) (rest.Values[T], error) {
 	got, err := read(ctx, ids, note)
 	switch {

@@ -37,9 +37,9 @@ var (
 	fieldEvents = wire.NewField("events")
 )
 
-// readMarket reads a market of the Gamma API. The parameter event is the event that contains the market. If event is nil,
-// readMarket uses the first event in the row. The result undecided reports that the market is closed but Gamma does not state the
-// market's result. The CLOB API may state this result.
+// readMarket reads a market of the Gamma API. If the market is inside an event, event is that event. If event is nil, readMarket
+// uses the first event in the row. If the market is closed but Gamma does not state the market's result, undecided is true. The
+// CLOB API may state this result.
 func readMarket(r *wire.Row, event *wire.Row) (m *market.Market, undecided bool) {
 	m = &market.Market{
 		MarketID:        r.RequireID(fieldConditionID),
@@ -74,7 +74,7 @@ func readMarket(r *wire.Row, event *wire.Row) (m *market.Market, undecided bool)
 	return m, undecided
 }
 
-// addEvent sets the fields of a market that come from the market's event. The parameter event is the row of the event.
+// addEvent sets the fields of a market that come from the row of the market's event.
 func addEvent(m *market.Market, event *wire.Row) {
 	m.EventID, m.EventSlug, m.EventTitle = event.ID(fieldID), event.Text(fieldSlug), event.Text(fieldTitle)
 	m.Image, m.Category = cmp.Or(m.Image, event.Text(fieldImage)), cmp.Or(m.Category, event.Text(fieldCategory))

@@ -15,8 +15,8 @@ import (
 // tokenReader reads the response to a request for several tokens.
 type tokenReader[T any] func(payload wire.Value, asked []string, note func(string)) (rest.Values[T], error)
 
-// tokens returns a lookup that sends [{"token_id":…}] to a path of the CLOB API, and reads the response with the function read. If
-// path is empty, the lookup uses the path of the endpoint.
+// tokens returns a lookup that sends [{"token_id":…}] to a path of the CLOB API and calls read for the response. If path is
+// empty, the lookup uses the path of the endpoint.
 func tokens[T any](d *Driver, e reqctx.Endpoint, path string, read tokenReader[T]) rest.Lookup[T] {
 	return lookup(d.clob, e, maxTokens, isToken,
 		func(ctx context.Context, ids []string, note func(string)) (rest.Values[T], error) {
@@ -98,8 +98,8 @@ type historyRequest struct {
 	Fidelity int `json:"fidelity"`
 }
 
-// PriceHistories returns the prices of tokens on UTC days, oldest first. The function fidelity returns the minutes between two
-// points. Points have no volume. Queries for the same days share calls. The Value of an unknown token is nil.
+// PriceHistories returns the prices of tokens on UTC days, oldest first. The number of days determines the time between two
+// points; see fidelity. Points have no volume. Queries for the same days share calls. The Value of an unknown token is nil.
 func (d *Driver) PriceHistories(ctx context.Context, list []queries.PriceHistory) ([]market.Result[*market.PriceHistory], error) {
 	return rest.ReadHistories(list, func(from, to market.Date, ids []string) ([]market.Result[*market.PriceHistory], error) {
 		return d.histories(from, to).Read(ctx, ids)

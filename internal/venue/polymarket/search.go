@@ -114,8 +114,8 @@ func (d *Driver) searchText(ctx context.Context, q queries.Search) (*queries.Sea
 	return page, err
 }
 
-// textRequest returns the request for a page of the search by text, and the number of the page. The parameter events is the number
-// of events on the page.
+// textRequest returns the request for a page of the search by text, and the number of the page. The request asks for the given
+// number of events.
 func textRequest(e reqctx.Endpoint, q queries.Search, events int) (rq *rest.Request, number int, err error) {
 	number = 1
 	if q.Page != "" {

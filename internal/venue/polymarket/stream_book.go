@@ -134,8 +134,8 @@ func (a *asset) replace(l *ladder, at time.Time) (differs bool) {
 }
 
 // apply adds a change to the burst. The burst is complete if the book with all changes of the burst has the reported best prices.
-// The result done then contains these changes. The result gap reports that a change is missing, because a change with a later time
-// arrived before the burst was complete, or because the burst has too many changes.
+// apply then returns these changes. If a change with a later time arrives before the burst is complete, or the burst has too many
+// changes, a change is missing, and gap is true.
 func (a *asset) apply(c change, now time.Time) (done []market.LevelChange, gap bool) {
 	if len(a.burst) > 0 && c.at.After(a.burstAt) || len(a.burst) >= maxKept {
 		return nil, true

@@ -96,7 +96,7 @@ func (c *codec) message(t messages.Topic, kind messages.Kind, at, now time.Time)
 	return &messages.Message{Topic: t, Kind: kind, Epoch: c.epoch, Seq: c.numbers.Next(t), Time: at, ReceivedAt: now}
 }
 
-// topic returns the asset's topic on a channel. The result wanted reports whether the topic is subscribed.
+// topic returns the asset's topic on a channel, and whether the topic is subscribed.
 func (a *asset) topic(channel messages.Channel) (t messages.Topic, wanted bool) {
 	t = messages.Topic{Channel: channel, ID: a.id}
 	return t, a.wanted[t]

@@ -91,7 +91,7 @@ func (c *codec) Maintain(ctx context.Context, emit func(func(now time.Time) []st
 	}
 }
 
-// readAll reads books in calls of up to maxTokens ids. It calls the function use with the result of each id.
+// readAll reads books in calls of up to maxTokens ids. It calls use with the result of each id.
 func (c *codec) readAll(ctx context.Context, ids []string, use func(id string, r market.Result[*market.Book])) {
 	for part := range slices.Chunk(ids, maxTokens) {
 		books, err := c.read(ctx, part)
@@ -106,8 +106,9 @@ func (c *codec) readAll(ctx context.Context, ids []string, use func(id string, r
 }
 
 // tick marks a book as lost if the first book or a part of a burst is late. It ends comparisons whose deadline has passed, and
-// repairs the streamed books that still differ. It delivers the current state to topics that wait for this state. The result frozen
-// is the number of streamed books that differ from the book from REST and have no change after it.
+// repairs the streamed books that still differ. It delivers the current state to topics that wait for this state. It returns the
+// events, and the number of frozen books. A frozen book is a streamed book that differs from the book from REST and has no change
+// after it.
 func (c *codec) tick(now time.Time) (events []stream.Event, frozen int) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -157,8 +158,8 @@ func (c *codec) lostAssets() []string {
 	})
 }
 
-// beginComparison begins a comparison of each book and returns the assets of these books. The result changed is the number of books
-// that the socket has changed since the previous comparison began.
+// beginComparison begins a comparison of each book. It returns the assets of these books, and the number of books that the socket
+// has changed since the previous comparison began.
 func (c *codec) beginComparison() (ids []string, changed int) {
 	ids = c.choose(func(a *asset) bool {
 		if a.changed {

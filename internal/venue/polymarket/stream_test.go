@@ -127,7 +127,7 @@ func (s *socket) expect(got string, want ...string) {
 	}
 }
 
-// epochMs is a time in Unix milliseconds. The argument ms of the functions below is the number of milliseconds after this time.
+// epochMs is a time in Unix milliseconds. The functions below add their argument ms to it.
 const epochMs = 1_790_000_000_000
 
 // bookText returns a book frame of an asset with one bid and one ask.
@@ -135,7 +135,7 @@ func bookText(id string, ms int, bid, ask string) string {
 	return fmt.Sprintf(`{"event_type":"book","asset_id":%q,"timestamp":"%d","bids":[{"price":%q,"size":"10"}],"asks":[{"price":%q,"size":"10"}]}`, id, epochMs+ms, bid, ask)
 }
 
-// changeText returns a price_change frame with one change. The parameters bid and ask are the reported best prices.
+// changeText returns a price_change frame with one change. The frame reports bid and ask as the best prices.
 func changeText(id string, ms int, side, price, size, bid, ask string) string {
 	return fmt.Sprintf(`{"event_type":"price_change","market":"M","timestamp":"%d","price_changes":[{"asset_id":%q,"side":%q,"price":%q,"size":%q,"best_bid":%q,"best_ask":%q}]}`,
 		epochMs+ms, id, side, price, size, bid, ask)
