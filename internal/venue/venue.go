@@ -53,8 +53,8 @@ type Driver interface {
 	Trades(ctx context.Context, a market.Address, q queries.Trades) (*queries.TradePage, error)
 	History(ctx context.Context, a market.Address, q queries.History) (*queries.HistoryPage, error)
 
-	// Cost returns the number of HTTP calls that a read of several ids would make at this time. The parameter keys is the number of
-	// different ids, and the parameter bytes is the sum of their lengths in a URL.
+	// Cost returns the number of HTTP calls that a read of several ids would make at this time. keys is the number of different
+	// ids, and bytes is the sum of their lengths in a URL.
 	Cost(endpoint reqctx.Endpoint, keys, bytes int) int
 	// Circuits returns the states of the circuit breakers, in a fixed order.
 	Circuits() []rest.Circuit

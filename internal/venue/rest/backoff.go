@@ -129,8 +129,8 @@ func (b *backoffs) Record(e reqctx.Endpoint, err error, keys ...string) error {
 	return withRetryAfter(failure, wait)
 }
 
-// venueFailure returns err in the result failure if err is a temporary failure of the venue: the rate limit, an internal error, or
-// no response. The result sent is false if the client sent no call, or if the context of the call ended before the response.
+// venueFailure returns the market.Error in err if it is a temporary failure of the venue: the rate limit, an internal error, or
+// no response. If the client sent no call, or the context of the call ended before the response, sent is false.
 func venueFailure(err error) (failure *market.Error, sent bool) {
 	if err == nil {
 		return nil, true
@@ -159,8 +159,8 @@ func withRetryAfter(err *market.Error, wait time.Duration) *market.Error {
 	return &c
 }
 
-// WithBackoff calls the function read and records its result. If the wait of the key has not ended, WithBackoff does not call the
-// function and returns the error of the last read.
+// WithBackoff calls read and records its result. If the wait of the key has not ended, WithBackoff does not call read and returns
+// the error of the last read.
 func WithBackoff[T any](c *Client, e reqctx.Endpoint, key string, read func() (T, error)) (T, error) {
 	if err := c.Refusal(e, key); err != nil {
 		var none T

@@ -83,9 +83,9 @@ const (
 	verdictFailure
 )
 
-// acquire asks the circuit to admit a call. If the circuit admits the call, ok is true, and the calling function must pass the
-// result generation to the method done after the call. If the circuit refuses the call, ok is false, and the result wait is the
-// time for which the circuit refuses calls.
+// acquire asks the circuit to admit a call. If the circuit admits the call, ok is true, and the calling function must pass
+// generation to b.done after the call. If the circuit refuses the call, ok is false, and wait is the time for which the circuit
+// refuses calls.
 func (b *breaker) acquire() (generation uint64, wait time.Duration, ok bool) {
 	b.mu.Lock()
 	defer b.mu.Unlock()

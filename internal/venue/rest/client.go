@@ -63,8 +63,8 @@ type Paths [reqctx.Endpoints]string
 
 // Observer receives events for metrics. Its methods are called concurrently and must not block.
 type Observer interface {
-	// Call reports one HTTP call. The parameter keys is the number of requested ids. If there was no response, the parameter status
-	// is 0. The parameter outcome is one of the values of the field Outcome of reqctx.UpstreamCall.
+	// Call reports one HTTP call for the given number of ids. If there was no response, status is 0. reqctx.UpstreamCall lists the
+	// possible outcomes.
 	Call(endpoint string, keys, status int, outcome string, elapsed time.Duration)
 	// Drift reports a difference between a response and its documented form. The number of different texts is bounded.
 	Drift(endpoint, difference string)

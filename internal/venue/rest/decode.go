@@ -40,10 +40,10 @@ type RowList struct {
 	Object wire.Value
 }
 
-// RowsOf finds the rows of a response. The response is a list, or an object with a member that is the list. The name of the member
-// is an element of the parameter keys, "data", "results" or "items". The list may also be inside up to two further objects under
-// such names. If an object has several such lists, RowsOf returns the first list that is not empty. If there is no list, the second
-// result is false.
+// RowsOf finds the rows of a response. The response is a list, or an object with a member that is the list. The name of the
+// member is in keys, or is "data", "results" or "items". The list may also be inside up to two further objects under such names.
+// If an object has several such lists, RowsOf returns the first list that is not empty. If there is no list, the second result is
+// false.
 func RowsOf(payload wire.Value, keys ...string) (RowList, bool) {
 	for depth := 0; payload.Kind() == wire.Object; depth++ {
 		var inside, empty wire.Value
@@ -72,8 +72,7 @@ func RowsOf(payload wire.Value, keys ...string) (RowList, bool) {
 }
 
 // SingleObject finds the one object that a response describes. This object may be the only element of a list, or the member of
-// another object. The name of this member is an element of the parameter keys or "data". SingleObject removes up to three such
-// layers.
+// another object. The name of this member is in keys, or is "data". SingleObject removes up to three such layers.
 func SingleObject(payload wire.Value, keys ...string) (wire.Value, bool) {
 	for range 3 {
 		switch payload.Kind() {
@@ -94,8 +93,8 @@ func SingleObject(payload wire.Value, keys ...string) (wire.Value, bool) {
 	return payload, payload.Kind() == wire.Object
 }
 
-// innerObject returns the first member that is an object or a list with one element. It looks for the elements of the parameter
-// keys in order, and then for "data".
+// innerObject returns the first member that is an object or a list with one element. It looks for the names in keys one after the
+// other, and then for "data".
 func innerObject(object wire.Value, keys []string) (wire.Value, bool) {
 	for _, key := range append(keys[:len(keys):len(keys)], "data") {
 		v := object.Member(key)

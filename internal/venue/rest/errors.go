@@ -152,14 +152,13 @@ func contextFailure(ctx context.Context, e reqctx.Endpoint) error {
 	return fmt.Errorf("venue: %s: %w: %w", e, context.Canceled, why)
 }
 
-// openCircuit returns the error of a call that an open circuit refuses. The parameter wait is the time for which the circuit
-// refuses calls.
+// openCircuit returns the error of a call that an open circuit refuses. The circuit refuses further calls for the given time.
 func openCircuit(e reqctx.Endpoint, wait time.Duration) error {
 	return withRetryAfter(newError(e, market.CodeUpstreamUnavailable, &CallFailure{Kind: KindOpen, Text: "the circuit is open after failures in a row"}), wait)
 }
 
-// connectionFailure returns the error of a call without a complete response. The parameter call is ctx with the client's timeout.
-// Errors of transports contain URLs, so the result contains no text of err except the texts of system errors.
+// connectionFailure returns the error of a call without a complete response. The second context is ctx with the client's timeout.
+// Errors of transports contain URLs, so the returned error contains no text of err except the texts of system errors.
 func connectionFailure(ctx, call context.Context, e reqctx.Endpoint, err error) error {
 	if ctx.Err() != nil {
 		return contextFailure(ctx, e)
@@ -233,8 +232,7 @@ func describeConnectionError(err error) (text string, passing bool) {
 	return "the HTTP exchange failed", false
 }
 
-// statusFailure returns the error of a response whose status is not 2xx. The parameters isJSON and text are the results of
-// errorText.
+// statusFailure returns the error of a response whose status is not 2xx. isJSON and text are the results of errorText.
 func (c *Client) statusFailure(e reqctx.Endpoint, resp *http.Response, isJSON bool, text string) *market.Error {
 	why := &CallFailure{Kind: KindReported, Status: resp.StatusCode, Text: text}
 	code := market.CodeUpstreamBadResponse

@@ -30,7 +30,7 @@ type Lookup[T any] struct {
 	Batch int
 	// IsID reports whether a text has the form of an id. Read sends no other texts, because the venue cannot know them.
 	IsID func(string) bool
-	// Call reads the values of ids, and passes the drift of the response to the function note.
+	// Call reads the values of ids, and passes the drift of the response to note.
 	Call func(ctx context.Context, ids []string, note func(string)) (Values[T], error)
 }
 

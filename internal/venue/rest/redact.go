@@ -47,8 +47,8 @@ func newRedactor(credentials *market.Credentials, rq *Request) func(string) stri
 // name, for example passphrase, usually describes its value and is not secret.
 const minRedactedName = 20
 
-// secretsOf returns every spelling of the credentials that a venue could echo, the longest first. The result includes the whole
-// object, and each text and number at any depth of the object, except the names that are shorter than minRedactedName.
+// secretsOf returns every spelling of the credentials that a venue could echo, the longest first. The secrets include the whole
+// JSON object, and each text and number in it at any depth, except names shorter than minRedactedName.
 func secretsOf(credentials *market.Credentials) []string {
 	if credentials == nil {
 		return nil

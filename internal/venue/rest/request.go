@@ -118,9 +118,9 @@ func (c *Client) Get(ctx context.Context, rq *Request) (wire.Value, error) {
 	}
 }
 
-// attempt makes one HTTP call. It first waits until fewer than MaxInFlight calls to the path are in flight, and then until the rate
-// limit admits the call. The reported duration of the call does not include these waits. The result sent is false if the circuit
-// or the rate limit refuses the call, or if ctx ends before the call.
+// attempt makes one HTTP call. It first waits until fewer than MaxInFlight calls to the path are in flight, and then until the
+// rate limit admits the call. The reported duration of the call does not include these waits. If the circuit or the rate limit
+// refuses the call, or ctx ends before the call, sent is false.
 func (c *Client) attempt(ctx context.Context, rq *Request, credentials *market.Credentials) (payload wire.Value, sent bool, err error) {
 	if ctx.Err() != nil {
 		return wire.Value{}, false, contextFailure(ctx, rq.Endpoint)
@@ -204,9 +204,9 @@ func verdictOf(err error) verdict {
 	return verdictFailure
 }
 
-// exchange sends a request and reads the response. It calls the transport directly, because an http.Client would follow redirects,
-// store cookies and add the URL to errors. The parameter call is ctx with the client's timeout. If there was no response, the
-// result status is 0. If the call failed, the result age is zero.
+// exchange sends a request and reads the response. It calls the transport directly, because an http.Client would follow
+// redirects, store cookies and add the URL to errors. The second context is ctx with the client's timeout. If there was no
+// response, status is 0. If the call failed, age is zero.
 func (c *Client) exchange(ctx, call context.Context, rq *Request, credentials *market.Credentials, trace reqctx.TraceContext) (status int, age market.Age, payload wire.Value, err error) {
 	resp, err := c.cfg.Transport.RoundTrip(c.newRequest(call, rq, credentials, trace))
 	if err != nil {
@@ -262,7 +262,7 @@ func (c *Client) newRequest(ctx context.Context, rq *Request, credentials *marke
 	}
 	u.RawQuery = rq.Query.String()
 	if credentials != nil && c.cfg.CredentialsMode == CredentialsQuery {
-		u.RawQuery += "&credentials=" + url.QueryEscape(credentials.Wire()) // the query already has the parameter address
+		u.RawQuery += "&credentials=" + url.QueryEscape(credentials.Wire()) // the query is not empty: it has the account's address
 	}
 	r := &http.Request{
 		Method: http.MethodGet, URL: &u, Host: u.Host, Header: header, Body: emptyBody{},
@@ -299,8 +299,8 @@ var identityEncoding = []string{"identity"}
 // this error, the transport does not repeat the call.
 var errUnprocessed = errors.New("the call was not processed")
 
-// errorText returns the venue's message in an error response, or a fixed text if there is none. The result isJSON is true if the
-// body is JSON, or is empty.
+// errorText returns the venue's message in an error response, or a fixed text if there is none. If the body is JSON or empty,
+// isJSON is true.
 func errorText(resp *http.Response, redact func(string) string) (isJSON bool, text string) {
 	body, err := readBody(resp, maxErrorBody)
 	if err != nil {

@@ -22,8 +22,8 @@ type RowError struct {
 // MaxLeftOut is the greatest number of bad rows that get separate errors. All further bad rows share one error.
 const MaxLeftOut = 10
 
-// ReadRows reads each row of a list with the function read. It returns the good rows, and the errors of the bad rows. The function
-// note receives the drift.
+// ReadRows calls read for the rows of a list, and passes the drift to note. It returns the values of the good rows, and the
+// errors of the bad rows.
 func ReadRows[T any](list []wire.Value, note func(string), read func(*wire.Row) T) (good []T, bad RowErrors) {
 	good = make([]T, 0, len(list))
 	for i, v := range list {

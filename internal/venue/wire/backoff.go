@@ -10,8 +10,8 @@ type Backoff struct {
 	Min, Max time.Duration
 }
 
-// Wait returns the wait after a number of failures in a row. The parameter failures is this number, which is at least 1. The
-// parameter jitter is a random number in [0,1). The wait is the bound times jitter.
+// Wait returns the wait after the given number of failures in a row. The number is at least 1. The wait is the bound times
+// jitter, a random number in [0,1).
 func (b Backoff) Wait(failures int, jitter float64) time.Duration {
 	bound := b.Min
 	for range failures - 1 {

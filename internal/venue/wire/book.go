@@ -17,8 +17,8 @@ func (r *Row) Levels() (market.Side, market.Side) {
 	return market.NewSide(r.Merge(bids)), market.NewSide(r.Merge(asks))
 }
 
-// side reads the side f of a book. The parameter other is the field of the opposite side. If the side f is null and the opposite
-// side is a list, the side f is empty. If the side f is missing, or is any other value than a list, the row is bad.
+// side reads the side f of a book. The field of the opposite side is other. If the side f is null and the opposite side is a
+// list, the side f is empty. If the side f is missing, or is any other value than a list, the row is bad.
 func (r *Row) side(f, other Field) []market.Level {
 	v := r.Of(f)
 	list, ok := v.List()

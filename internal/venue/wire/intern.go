@@ -26,7 +26,7 @@ func Intern(s string) string {
 	return lookUp(s, maphash.String(seed, s))
 }
 
-// textOf returns b as a string. If the parameter intern is true, textOf interns the string; see Intern.
+// textOf returns b as a string. If intern is true, textOf interns the string; see Intern.
 func textOf(b []byte, intern bool) string {
 	if !intern || len(b) == 0 || len(b) > maxInterned {
 		return string(b)
