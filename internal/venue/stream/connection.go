@@ -68,15 +68,15 @@ func newConnection(c *Client, number int, identity messages.Topic) *connection {
 
 func (k *connection) user() bool { return k.identity.Channel == messages.ChannelUser }
 
-// addLoad adds topic t to the load if the parameter by is 1, and removes it if by is -1. The caller holds Client.mu.
-func (k *connection) addLoad(t messages.Topic, by int) {
+// addLoad adds topic t to the load if delta is 1, and removes it if delta is -1. The caller holds Client.mu.
+func (k *connection) addLoad(t messages.Topic, delta int) {
 	of := k.client.cfg.Protocol.Subject
 	if of == nil || k.user() {
-		k.load += by
+		k.load += delta
 		return
 	}
 	subject := of(t)
-	if k.subjects[subject] += by; k.subjects[subject] == 0 {
+	if k.subjects[subject] += delta; k.subjects[subject] == 0 {
 		delete(k.subjects, subject)
 	}
 	k.load = len(k.subjects)

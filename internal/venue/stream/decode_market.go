@@ -40,8 +40,8 @@ const (
 	byMarket
 )
 
-// token returns the topic of a frame's token as the result t. If the result by is byMarket, t is the topic of the market's YES
-// token, and the result no is the topic of its NO token.
+// token returns the topic of a frame's token. If the frame contains only a market, token returns the topics of the market's YES
+// and NO tokens, in this order.
 func (d *decoder) token(r *wire.Row, c messages.Channel) (t, no messages.Topic, by addressing) {
 	if v := r.Of(wire.FieldTokenID); !v.IsNull() {
 		id, ok := v.ID()

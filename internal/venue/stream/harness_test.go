@@ -336,8 +336,8 @@ func (r *record) expect(t *testing.T, want ...string) {
 	}
 }
 
-// bench contains the client of a test, its venue, its metrics and its log. The field calls is the client's Handler if the test sets
-// no venue.handler.
+// bench contains the client of a test, its venue, its metrics and its log. If the test sets no venue.handler, calls is the
+// client's Handler.
 type bench struct {
 	*testing.T
 	*Client

@@ -49,9 +49,9 @@ type rejection struct {
 	err   *market.Error
 }
 
-// rejected handles an error frame. down contains the topics that are down until the queue subscribes them again. The result
-// rejected contains the topics that the venue has refused.
-func (q *sendQueue) rejected(e *Event, class class) (down []messages.Topic, rejected []rejection) {
+// rejected handles an error frame. down contains the topics that are down until the queue subscribes them again. refused contains
+// the topics that the venue has refused.
+func (q *sendQueue) rejected(e *Event, class class) (down []messages.Topic, refused []rejection) {
 	r := q.awaited[e.Rid]
 	if r == nil && e.Rid == "" && class != classLater {
 		r = q.unanswered(e.IDs)
@@ -151,8 +151,8 @@ func (q *sendQueue) requeue(s *sub, at time.Time) messages.Topic {
 	return s.topic
 }
 
-// retryDelay returns the wait before a postponed request. The wait is a random backoff, but at least the wait that the venue has
-// requested, which is the parameter asked.
+// retryDelay returns the wait before a postponed request. The wait is a random backoff, or the wait that the venue has requested
+// if that is longer.
 func (q *sendQueue) retryDelay(s *sub, asked time.Duration) time.Duration {
 	c := &q.k.client.cfg
 	bound := min(time.Duration(math.Ldexp(float64(backoffMin), min(s.attempts, 10))), c.BackoffMax)

@@ -37,7 +37,7 @@ const (
 )
 
 // session serves one socket. Its loop runs on the connection's goroutine. Other goroutines run read, write and maintain. Only the
-// loop uses the field phase and the fields below it.
+// loop uses phase and the fields below it.
 type session struct {
 	client *Client
 	k      *connection
@@ -46,8 +46,8 @@ type session struct {
 	codec   Codec
 	events  chan []Event
 	readErr error // set before events is closed
-	// decoding is locked while a frame is decoded and until its events are in the channel events. Without the lock, the events of read
-	// and maintain could be in the wrong order. ended reports whether the channel events is closed.
+	// decoding is locked while a frame is decoded and until its events are in the channel. Without the lock, the events of read
+	// and maintain could be in the wrong order. ended reports whether the channel is closed.
 	decoding sync.Mutex
 	ended    bool
 	// maintained receives the error of Maintainer.Maintain.
@@ -61,12 +61,12 @@ type session struct {
 	limits Hello
 	queue  sendQueue
 
-	// timer fires at the time in the field armed.
+	// armed is the time at which timer fires.
 	timer *time.Timer
 	armed time.Time
 
-	// lastFrame is the time of the last frame. If no frame arrives for the time in the field silence, the session ends. silentAt is
-	// the time of the next check.
+	// lastFrame is the time of the last frame. silence is the time without a frame after which the session ends. silentAt is the
+	// time of the next check.
 	lastFrame, silentAt time.Time
 	silence             time.Duration
 	// phaseBy is the time at which phaseHello or phaseAuth ends without a response.
@@ -204,8 +204,8 @@ func (s *session) pingEvery() time.Duration {
 	return cmp.Or(s.client.cfg.Protocol.PingEvery, pingEvery)
 }
 
-// setSilence sets silence to Protocol.Silence or, if that is 0, to silentHeartbeats heartbeat intervals. The parameter heartbeat is
-// the venue's heartbeat interval, or 0 if the interval is unknown.
+// setSilence sets silence to Protocol.Silence or, if that is 0, to silentHeartbeats heartbeat intervals. If the venue's heartbeat
+// interval is unknown, heartbeat is 0.
 func (s *session) setSilence(heartbeat time.Duration) {
 	if s.silence = s.client.cfg.Protocol.Silence; s.silence == 0 {
 		s.silence = time.Duration(silentHeartbeats * float64(cmp.Or(heartbeat, assumedHeartbeat)))
