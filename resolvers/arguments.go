@@ -23,8 +23,8 @@ func badInput(format string, args ...any) error {
 	return market.Errorf(market.CodeBadUserInput, format, args...)
 }
 
-// pageSize checks the argument first and returns its value. It returns fallback if the client sent null. If the client omits the
-// argument, the schema provides the default.
+// pageSize checks the argument "first" and returns its value. It returns fallback if the client sent null. If the client omits
+// the argument, the schema provides the default.
 func pageSize(first *int, fallback, limit int) (int, error) {
 	if first == nil {
 		return fallback, nil
@@ -43,25 +43,24 @@ func checkNumber(argument string, ids []string) error {
 	return nil
 }
 
-// exactlyOne checks that the client sent exactly one of two values. The client can send them as two arguments (the parameter
-// values) or as the two fields of an input object (the parameter by). The parameter by is nil if the client did not send the input
-// object. exactlyOne returns the two values. One of them is nil. The parameter names contains the names of the values, and the
-// parameter input is the name of the argument with the input object.
-func exactlyOne[T any](names [2]string, values [2]*T, input string, by *[2]*T) ([2]*T, error) {
+// exactlyOne checks that the client sent exactly one of two values. The client can send them as two arguments or as the two
+// fields of an input object. If the client did not send the input object, fields is nil. exactlyOne returns the two values. One
+// of them is nil. The errors contain the names of the values, and the name of the argument with the input object.
+func exactlyOne[T any](names [2]string, values [2]*T, input string, fields *[2]*T) ([2]*T, error) {
 	set := 0
 	for _, value := range values {
 		if value != nil {
 			set++
 		}
 	}
-	if by != nil {
+	if fields != nil {
 		if set > 0 {
 			return values, badInput("give %s, %s or %s, and no two of them", names[0], names[1], input)
 		}
-		values = *by
+		values = *fields
 	}
 	if (values[0] == nil) == (values[1] == nil) {
-		if by != nil {
+		if fields != nil {
 			return values, badInput("%s must have exactly one of %s and %s", input, names[0], names[1])
 		}
 		return values, badInput("give exactly one of %s and %s", names[0], names[1])
@@ -70,7 +69,7 @@ func exactlyOne[T any](names [2]string, values [2]*T, input string, by *[2]*T) (
 }
 
 // reference returns a reference to an object by its id or its slug. It returns an error if exactlyOne returns an error, or if
-// market.CheckID rejects the id or slug. The parameter name is the name of the argument with the id.
+// market.CheckID rejects the id or slug. Its first argument is the name of the GraphQL argument with the id.
 func reference[R any](name string, id, slug *string, by *[2]*string, byID, bySlug func(string) R) (ref R, err error) {
 	set, err := exactlyOne([2]string{name, "slug"}, [2]*string{id, slug}, "by", by)
 	if err != nil {
@@ -83,8 +82,8 @@ func reference[R any](name string, id, slug *string, by *[2]*string, byID, bySlu
 	return byID(*value), market.CheckID(*value)
 }
 
-// fillAmount checks the arguments size and amount, and the input object by, which can contain them instead. It returns size and
-// amount. One of them is nil.
+// fillAmount checks the arguments "size" and "amount", and the input object "for", which can contain them instead. It returns the
+// size and the amount. One of them is nil.
 func fillAmount(size, amount *market.Decimal, by *model.FillFor) (*market.Decimal, *market.Decimal, error) {
 	var input *[2]*market.Decimal
 	if by != nil {

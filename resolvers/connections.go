@@ -17,8 +17,7 @@ type page[T any] struct {
 	total  *int
 }
 
-// pageArguments contains the checked arguments of a connection whose whole list is one read. The field list is the listHash of
-// this list.
+// pageArguments contains the checked arguments of a connection whose whole list is one read, and the listHash of this list.
 type pageArguments struct {
 	list  uint64
 	first int
@@ -34,8 +33,8 @@ func parsePageArguments(list uint64, first *int, after *string) (c pageArguments
 	return c, err
 }
 
-// cutPage returns the page that the arguments c select. The parameter items is the whole list. Cursors in the page's info are set
-// only if the client selects pageInfo.
+// cutPage returns the page that the page arguments select from a whole list. Cursors in the page's info are set only if the
+// client selects pageInfo.
 func cutPage[T any](ctx context.Context, items []T, key func(*T) string, c pageArguments) page[T] {
 	hashes := newKeyHashes(len(items), func(i int) string { return key(&items[i]) })
 	start := c.after.start(hashes)
@@ -49,8 +48,8 @@ func cutPage[T any](ctx context.Context, items []T, key func(*T) string, c pageA
 	return p
 }
 
-// setEndCursors sets StartCursor and EndCursor. The parameter empty is the EndCursor of a page without items. It is nil if there
-// is no next page.
+// setEndCursors sets StartCursor and EndCursor. If the page has no items, EndCursor is the given cursor, which is nil if there is
+// no next page.
 func (p *page[T]) setEndCursors(empty *string) {
 	p.info.EndCursor = empty
 	if n := len(p.items); n > 0 {
@@ -62,7 +61,7 @@ func (p *page[T]) setEndCursors(empty *string) {
 // maxPages is the greatest number of pages of the venue that are read for one page of a connection.
 const maxPages = 5
 
-// venuePage is one page of a list as the venue sends it. The field next is empty on the last page.
+// venuePage is one page of a list as the venue sends it. On the last page, next is empty.
 type venuePage[T any] struct {
 	rows    []T
 	next    string
@@ -71,8 +70,8 @@ type venuePage[T any] struct {
 }
 
 // readPages reads one page of a connection whose list the venue sends in pages. A page of the venue may contain fewer rows than
-// requested, so readPages reads up to maxPages pages of the venue. If these contain fewer rows than the parameter first requests
-// and the venue has more pages, readPages returns a short page with HasNextPage set.
+// requested, so readPages reads up to maxPages pages of the venue. If these contain fewer rows than the client has requested and
+// the venue has more pages, readPages returns a short page with HasNextPage set.
 func readPages[T any](ctx context.Context, read func(page string, limit int) (venuePage[T], error), key func(*T) string, list uint64, first int, after *string) (page[T], error) {
 	at, err := parsePageCursor(list, after, first, maxUpstreamPage)
 	if err != nil {

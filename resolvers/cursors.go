@@ -6,9 +6,8 @@ import (
 	"encoding/json"
 )
 
-// listHash returns the hash of a list. The parameter kind is the kind of the elements. The parameter owner identifies the list
-// among the lists of this kind; it is, for example, the wallet's address. Every cursor contains the hash of its list, so that a
-// cursor of another list is rejected.
+// listHash returns the hash of a list of elements of one kind. The owner, for example the wallet's address, identifies the list
+// among the lists of this kind. Every cursor contains the hash of its list, so that a cursor of another list is rejected.
 func listHash(kind, owner string) uint64 { return keyHash(kind + "\n" + owner) }
 
 // A cursor into a list that is read as a whole contains the hashes of an element and of some elements before it. If the element was
@@ -101,8 +100,8 @@ func (p listPosition) start(hashes *keyHashes) int {
 	return 0
 }
 
-// reached reports whether hashes contains the element of the cursor. It returns true for an empty position. The parameter hashes
-// may contain only the first elements of the list.
+// reached reports whether hashes contains the element of the cursor. It returns true for an empty position. The hashes may be
+// those of only the first elements of the list.
 func (p listPosition) reached(hashes *keyHashes) bool {
 	if len(p) == 0 {
 		return true

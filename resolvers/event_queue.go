@@ -32,8 +32,8 @@ type StreamEvent struct {
 
 type eventQueueKey struct{}
 
-// WithEventQueue returns a context for a subscription whose events NextEvent returns. The function admit is called at most once,
-// before the subscription reads an account. If admit returns an error, the subscription does not start.
+// WithEventQueue returns a context for a subscription whose events NextEvent returns. The subscription calls admit at most once,
+// before it reads an account. If admit returns an error, the subscription does not start.
 func WithEventQueue(ctx context.Context, admit func() error) context.Context {
 	return context.WithValue(ctx, eventQueueKey{}, &eventQueue{more: make(chan struct{}, 1), admit: admit})
 }
