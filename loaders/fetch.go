@@ -168,8 +168,8 @@ func (s *Set) awaitAll() {
 	}
 }
 
-// Complete calls the function pass until no read of the pass returns ErrPending. Between two passes it calls Fetch. If Fetch fails,
-// reads of missing keys in the last pass return the error of Fetch.
+// Complete calls pass until none of its reads returns ErrPending. Between two passes it calls Fetch. If Fetch fails, reads of
+// missing keys in the last pass return the error of Fetch.
 func (s *Set) Complete(ctx context.Context, pass func()) {
 	for pass(); s.pending; pass() {
 		if err := s.Fetch(ctx); err != nil {
@@ -178,7 +178,7 @@ func (s *Set) Complete(ctx context.Context, pass func()) {
 	}
 }
 
-// Read makes a new Set and calls Complete. Each pass calls the function read with the Set.
+// Read makes a new Set and calls Complete. Each pass calls read with the Set.
 func Read(ctx context.Context, of Sources, read func(*Set)) {
 	ctx, set, _ := With(ctx, of)
 	defer set.Done()

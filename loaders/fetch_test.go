@@ -39,8 +39,8 @@ func TestFetchDoesNotWaitForTheSlowest(t *testing.T) {
 		ctx, set, _ := With(ctx, Sources{Events: events, Prices: prices()})
 		defer set.Done()
 		start := time.Now()
-		// pass reads the events with the given ids, and a price. The missing keys must be those in the parameter pending. After that,
-		// pass calls Fetch. The parameter returns is the expected time from start to the return of Fetch.
+		// pass reads the events with the given ids, and a price. The missing keys must be those that pending lists. After that,
+		// pass calls Fetch, which must return at the given time after start.
 		pass := func(returns time.Duration, pending string, ids ...string) {
 			t.Helper()
 			got := ""

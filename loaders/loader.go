@@ -55,7 +55,7 @@ type Loader[K comparable, T any] struct {
 	// index maps each key to its index in results. The result of a missing key contains ErrPending.
 	index   map[K]int
 	results []market.Result[market.Read[*T]]
-	// missing contains the keys that the next Fetch fetches. stale contains the keys that the method done refreshes.
+	// missing contains the keys that the next Fetch fetches. stale contains the keys that are refreshed when the Set is done.
 	missing, stale []K
 	// sent is the number of keys that were passed to Source.Fetch, and back is the number of these keys that have a result. If all of
 	// them have a result, the next send first sets both numbers to 0.

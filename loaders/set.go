@@ -162,9 +162,9 @@ func (s *Set) Done() {
 	sets.Put(s)
 }
 
-// Book reads a token's book. The parameter depth is the least number of levels on each side. If the venue has fewer levels, the
-// book has all of them. All reads of a token in a response return the same book, which is as deep as the deepest read requires. If
-// a read requires a deeper book than the one that earlier reads got, the read makes the pass pending.
+// Book reads a token's book with at least depth levels on each side. If the venue has fewer levels, the book has all of them. All
+// reads of a token in a response return the same book, which is as deep as the deepest read requires. If a read requires a deeper
+// book than the one that earlier reads got, the read makes the pass pending.
 func (s *Set) Book(tokenID string, depth int) (market.Read[*market.Book], error) {
 	depth = queries.BookDepthStep(depth)
 	known := s.depths[tokenID]
