@@ -3,9 +3,9 @@ package feed
 import "oddsgraph/internal/market/messages"
 
 // arrive stores the internal number of a message (see messages.Internal). lost reports whether the internal numbers show that this
-// service lost earlier messages. lost is false if the venue's own numbers are enough to detect a loss. The result again reports
-// whether the topic already contains the message. The calling function then ignores the message. t.mu must be locked.
-func (t *topic) arrive(m *messages.Message) (lost, again bool) {
+// service lost earlier messages. lost is false if the venue's own numbers are enough to detect a loss. duplicate reports whether
+// the topic already contains the message. The calling function must ignore such a message. t.mu must be locked.
+func (t *topic) arrive(m *messages.Message) (lost, duplicate bool) {
 	number, before := m.Internal, t.arrived
 	if number.Seq == 0 {
 		return false, false
@@ -53,19 +53,19 @@ func (t *topic) discardBuffered(m *messages.Message) {
 	t.buffered = nil
 }
 
-// Sent tells the feed that another process has sent messages to it. The parameter last contains the internal number of the last
-// message of each topic. If this message has not arrived, the topic has a gap. Without Sent, the feed would notice this only when
-// the next message arrives.
-func (f *Feed) Sent(epoch uint64, last map[messages.Topic]uint64) {
-	for key, seq := range last {
+// Sent tells the feed that another process has sent messages to it. numbers contains the internal number of each topic's last
+// message. If this message has not arrived, the topic has a gap. Without Sent, the feed would notice this only when the next
+// message arrives.
+func (f *Feed) Sent(epoch uint64, numbers map[messages.Topic]uint64) {
+	for key, seq := range numbers {
 		if t := f.find(key); t != nil {
 			t.sent(messages.Internal{Epoch: epoch, Seq: seq})
 		}
 	}
 }
 
-// sent handles a gap if the topic is live and the message with the number in the parameter last has not arrived. If the topic still
-// waits for its first message, sent only stores this number.
+// sent handles a gap if the topic is live and the message with the given number has not arrived. If the topic still waits for its
+// first message, sent only stores this number.
 func (t *topic) sent(last messages.Internal) {
 	t.mu.Lock()
 	defer t.mu.Unlock()

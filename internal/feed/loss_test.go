@@ -15,7 +15,7 @@ import (
 	"oddsgraph/internal/venue/stream"
 )
 
-// lossy is a feed that loses messages. The field lose is the number of the next messages that it loses.
+// lossy is a feed that loses messages. lose is the number of messages that it will still lose.
 type lossy struct {
 	*Feed
 	lose atomic.Int32

@@ -14,8 +14,8 @@ func (t *topic) message(m *messages.Message) {
 	if t.ended || t.phase == down {
 		return
 	}
-	lost, again := t.arrive(m)
-	if again || m.Epoch != "" && m.Epoch == t.previousEpoch {
+	lost, duplicate := t.arrive(m)
+	if duplicate || m.Epoch != "" && m.Epoch == t.previousEpoch {
 		return
 	}
 	t.observeLag(m)
@@ -100,8 +100,8 @@ func (t *topic) applySnapshot(m *messages.Message, lost bool) {
 	t.commit(next, items)
 }
 
-// snapshotFailed requests another snapshot, because the last snapshot cannot be used. Afterwards the topic buffers only the changes
-// in the parameter buffered. t.mu must be locked.
+// snapshotFailed requests another snapshot, because the last snapshot cannot be used. Afterwards the topic's buffer contains only
+// the given changes. t.mu must be locked.
 func (t *topic) snapshotFailed(buffered []*messages.Message) {
 	if t.phase != following {
 		t.resyncFailed()

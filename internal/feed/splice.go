@@ -45,7 +45,7 @@ type readQueue struct {
 	closed bool
 }
 
-// originRead is one REST read of a topic's state. topic.mu protects the field began, which is zero until the read starts.
+// originRead is one REST read of a topic's state. topic.mu protects began, which is zero until the read starts.
 type originRead struct {
 	topic  *topic
 	ctx    context.Context

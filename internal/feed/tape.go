@@ -10,26 +10,26 @@ import (
 // maxTape trades.
 const maxTape = 50
 
-// mergeTape adds latest, the trades of a snapshot, to a tape. The parameter before is the tape before the snapshot, and the result
-// after is the tape after it. All lists are sorted with the oldest trade first. The parameter known reports whether the earlier
-// tape is known. If it is not known, items is empty. If it is known, items contains the new trades, and items.Gap reports whether
-// trades may be missing. Trades may be missing if the snapshot has trades, but none in common with an earlier tape that is not
-// empty. If the earlier tape is empty, trades may be missing if the snapshot has at least maxTape trades.
-func mergeTape(before, latest []market.Trade, known bool) (after []market.Trade, items Items) {
+// mergeTape adds latest, the trades of a snapshot, to tape, the trades before the snapshot. It returns the merged tape. All lists
+// are sorted with the oldest trade first. If known is false, the trades before the snapshot are unknown, and items is empty.
+// Otherwise items contains the new trades, and items.Gap reports whether trades may be missing. Trades may be missing if the
+// snapshot has trades, but none in common with a tape that is not empty. If tape is empty, trades may be missing if the snapshot
+// has at least maxTape trades.
+func mergeTape(tape, latest []market.Trade, known bool) (merged []market.Trade, items Items) {
 	latest = slices.Clone(latest)
 	var n market.Numbering
 	n.NumberTrades(latest)
 	if !known {
 		return newest(latest), items
 	}
-	seen := keysOf(before)
-	// If the snapshot and the earlier tape have common trades, the trades of the snapshot that precede the first common trade are
-	// older than the tape.
+	seen := keysOf(tape)
+	// If the snapshot and the tape have common trades, the trades of the snapshot that precede the first common trade are older
+	// than the tape.
 	i := slices.IndexFunc(latest, func(x market.Trade) bool { return seen[x.Key()] })
 	switch {
 	case i >= 0:
 		latest = latest[i:]
-	case len(before) > 0:
+	case len(tape) > 0:
 		items.Gap = len(latest) > 0
 	default:
 		items.Gap = len(latest) >= maxTape
@@ -39,7 +39,7 @@ func mergeTape(before, latest []market.Trade, known bool) (after []market.Trade,
 		seen[x.Key()] = true
 		return known
 	})
-	return newest(slices.Concat(before, items.Trades)), items
+	return newest(slices.Concat(tape, items.Trades)), items
 }
 
 // appendNew appends the new trades of a message to a tape. The parameter before is the tape, and more contains the trades of the

@@ -50,34 +50,34 @@ type Items struct {
 
 func (i *Items) empty() bool { return len(i.Trades) == 0 && len(i.Changes) == 0 && !i.Gap }
 
-// add appends the items of the parameter more to i. After the call, the slices of i may share elements with the slices of more. add
-// never writes to these elements.
-func (i *Items) add(more Items) {
+// add appends items to i. Afterwards, the slices of i may share elements with the slices of items. add never writes to these
+// elements.
+func (i *Items) add(items Items) {
 	if len(i.Trades) == 0 {
-		i.Trades = slices.Clip(more.Trades)
+		i.Trades = slices.Clip(items.Trades)
 	} else {
-		i.Trades = append(i.Trades, more.Trades...)
+		i.Trades = append(i.Trades, items.Trades...)
 	}
 	if len(i.Changes) == 0 {
-		i.Changes = slices.Clip(more.Changes)
+		i.Changes = slices.Clip(items.Changes)
 	} else {
-		i.Changes = append(i.Changes, more.Changes...)
+		i.Changes = append(i.Changes, items.Changes...)
 	}
-	i.Gap = i.Gap || more.Gap
+	i.Gap = i.Gap || items.Gap
 }
 
 // Reader is a subscriber with several watches. One channel signals changes of all its watches. Only one goroutine may use a Reader.
 type Reader struct {
 	feed   *Feed
 	signal chan struct{}
-	// If limited is true, the topics of the reader count for the caller whose name is in the field caller. See shares.
+	// caller is the name of the reader's caller. If limited is true, the topics of the reader count for this caller. See shares.
 	caller  string
 	limited bool
 
 	// watches contains the open watches. taken is the last result of Take.
 	watches map[*Watch]struct{}
 	taken   []*Watch
-	// mu protects changed and the field queued of the watches. mu may be locked while topic.mu is held.
+	// mu protects changed and Watch.queued. mu may be locked while topic.mu is held.
 	mu      sync.Mutex
 	changed []*Watch
 }
@@ -222,7 +222,7 @@ func (w *Watch) fail(err error) {
 }
 
 // queue queues items for the reader. It does nothing if the watch has ended or has no reader. If more than maxQueued items would
-// wait in the queue, the method ends the watch instead. topic.mu must be locked.
+// then wait, queue ends the watch instead. topic.mu must be locked.
 func (w *Watch) queue(add Items) {
 	if w.err != nil || w.reader == nil {
 		return

@@ -240,10 +240,9 @@ func (b *portfolio) update(s feed.State, v valuedPositions) error {
 	return b.out.send(reason, "", Delta, u)
 }
 
-// reason returns the reason of the next event. It returns an empty reason if nothing has changed. The parameter same reports
-// whether positions and valuations are the same as in the last event. The parameter fresher reports whether values have become
-// stale or fresh.
-func (b *portfolio) reason(s feed.State, same, fresher bool) Reason {
+// reason returns the reason of the next event. It returns an empty reason if nothing has changed. unchanged reports whether
+// positions and valuations are the same as in the last event. freshnessChanged reports whether values have become stale or fresh.
+func (b *portfolio) reason(s feed.State, unchanged, freshnessChanged bool) Reason {
 	streamed := hasPositions(s)
 	live := streamed && s.Live
 	switch {
@@ -251,9 +250,9 @@ func (b *portfolio) reason(s feed.State, same, fresher bool) Reason {
 		return Initial
 	case streamed && s.Resyncs != b.resyncs, live && !b.streamed:
 		return Resync
-	case !same:
+	case !unchanged:
 		return Changed
-	case live != b.live, fresher:
+	case live != b.live, freshnessChanged:
 		return Freshness
 	}
 	return ""

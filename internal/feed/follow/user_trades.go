@@ -21,7 +21,7 @@ const (
 
 // UserTrades follows the trades of an account. a.Read returns the latest trades, newest first. UserTrades uses at most MaxTrades of
 // them. a.Read must not use a cache, because a cached response may lack trades that the venue's stream sent before the subscription
-// began. The function key returns a unique key for a trade.
+// began. key returns a unique key for a trade.
 func UserTrades(ctx context.Context, s Source, a Account[queries.TradePage], key func(*market.Trade) string) Stream[TradesUpdate] {
 	return stream(ctx, s, 0, func(out *publisher[TradesUpdate], reader *feed.Reader) (body, error) {
 		_, _ = reader.Watch(a.Topic, a.Credentials) // without a watch, the trades are read over REST

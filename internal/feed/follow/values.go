@@ -22,15 +22,15 @@ type PriceUpdate struct {
 // ReadPrices reads the prices of tokens and returns them in the order of the ids.
 type ReadPrices func(ctx context.Context, tokenIDs []string) []market.Result[market.Read[*market.Price]]
 
-// Prices follows the prices of tokens. The parameter every is the minimum time between two events of a token.
-func Prices(ctx context.Context, s Source, tokenIDs []string, every time.Duration, read ReadPrices) Stream[PriceUpdate] {
-	return mapStream(stream(ctx, s, every, prices(read).open(tokenIDs)), priceUpdate)
+// Prices follows the prices of tokens. minInterval is the minimum time between two events of a token.
+func Prices(ctx context.Context, s Source, tokenIDs []string, minInterval time.Duration, read ReadPrices) Stream[PriceUpdate] {
+	return mapStream(stream(ctx, s, minInterval, prices(read).open(tokenIDs)), priceUpdate)
 }
 
-// PriceLists is like Prices, but each event contains all prices that have changed since the last event. The parameter every is the
-// minimum time between two events.
-func PriceLists(ctx context.Context, s Source, tokenIDs []string, every time.Duration, read ReadPrices) Stream[[]Event[PriceUpdate]] {
-	return mapStream(stream(ctx, s, 0, prices(read).openBatch(tokenIDs, every)), func(_ Reason, list []Event[update[PriceUpdate]]) []Event[PriceUpdate] {
+// PriceLists is like Prices, but each event contains all prices that have changed since the last event. minInterval is the minimum
+// time between two events.
+func PriceLists(ctx context.Context, s Source, tokenIDs []string, minInterval time.Duration, read ReadPrices) Stream[[]Event[PriceUpdate]] {
+	return mapStream(stream(ctx, s, 0, prices(read).openBatch(tokenIDs, minInterval)), func(_ Reason, list []Event[update[PriceUpdate]]) []Event[PriceUpdate] {
 		out := make([]Event[PriceUpdate], len(list))
 		for i, e := range list {
 			out[i] = Event[PriceUpdate]{Reason: e.Reason, Value: priceUpdate(e.Reason, e.Value)}
@@ -69,10 +69,10 @@ type BookUpdate struct {
 	Meta       market.Meta
 }
 
-// Book follows a token's book, cut to the given depth. The parameter every is the minimum time between two events. If deltas is
-// true and the venue sends sequence numbers, Changed and Freshness events contain only the changed levels. Initial and Resync
-// events always contain the whole book.
-func Book(ctx context.Context, s Source, tokenID string, depth int, deltas bool, every time.Duration, read func(ctx context.Context) (market.Read[*market.Book], error)) Stream[BookUpdate] {
+// Book follows a token's book, cut to the given depth. minInterval is the minimum time between two events. If deltas is true and
+// the venue sends sequence numbers, Changed and Freshness events contain only the changed levels. Initial and Resync events always
+// contain the whole book.
+func Book(ctx context.Context, s Source, tokenID string, depth int, deltas bool, minInterval time.Duration, read func(ctx context.Context) (market.Read[*market.Book], error)) Stream[BookUpdate] {
 	mode := Replace
 	if deltas {
 		mode = Delta
@@ -96,7 +96,7 @@ func Book(ctx context.Context, s Source, tokenID string, depth int, deltas bool,
 		}),
 		absent: func(b *market.Book) bool { return b == nil }, unknown: "token", mode: mode,
 	}
-	return mapStream(stream(ctx, s, every, k.open([]string{tokenID})), func(reason Reason, u update[*market.Book]) BookUpdate {
+	return mapStream(stream(ctx, s, minInterval, k.open([]string{tokenID})), func(reason Reason, u update[*market.Book]) BookUpdate {
 		b := BookUpdate{Book: u.Value, Previous: u.Previous, Meta: u.Meta}
 		if b.Delta = deltas && u.Continues && u.Value.Seq != 0 && !reason.isState(); b.Delta {
 			b.Bids = market.BookSideDelta(u.Previous.Bids, u.Value.Bids, market.SideBuy)
