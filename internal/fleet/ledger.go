@@ -92,8 +92,7 @@ func names(prefix string, n int) []string {
 	return list
 }
 
-// End tells Redis which granted calls have ended now and which granted calls were not made: the calls named in the parameters ended
-// and unused. It does not wait.
+// End tells Redis which granted calls have ended now and which were not made. It does not wait.
 func (f *Fleet) End(scope string, ended, unused []string) {
 	now, notes := f.clock.Now(), make([]note, 0, len(ended)+len(unused))
 	for _, call := range ended {

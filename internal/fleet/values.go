@@ -60,8 +60,8 @@ func (f *Fleet) valueKeys(kind string, keys []string) []string {
 	return out
 }
 
-// Get calls the function found for each key that has a record. If Redis does not answer, Get does not call this function.
-func (f *Fleet) Get(ctx context.Context, kind string, keys []string, found Found) {
+// Get calls receive for each key that has a record. If Redis does not answer, Get never calls receive.
+func (f *Fleet) Get(ctx context.Context, kind string, keys []string, receive Found) {
 	names := f.valueKeys(kind, keys)
 	records, err := call(f, ctx, commandGet, func(ctx context.Context, client rueidis.Client) ([]string, error) {
 		answer, err := client.Do(ctx, client.B().Mget().Key(names...).Build()).ToArray()
@@ -72,11 +72,11 @@ func (f *Fleet) Get(ctx context.Context, kind string, keys []string, found Found
 		return records, err
 	})
 	if err == nil {
-		f.pass(records, found)
+		f.pass(records, receive)
 	}
 }
 
-func (f *Fleet) pass(records []string, found Found) {
+func (f *Fleet) pass(records []string, receive Found) {
 	for i, record := range records {
 		if len(record) < 1+2*stampLen || record[0] != recordMark {
 			continue
@@ -84,32 +84,31 @@ func (f *Fleet) pass(records []string, found Found) {
 		asked, err1 := strconv.ParseInt(record[1:1+stampLen], 10, 64)
 		came, err2 := strconv.ParseInt(record[1+stampLen:1+2*stampLen], 10, 64)
 		if err1 == nil && err2 == nil {
-			found(i, []byte(record[1+2*stampLen:]), f.time.ours(asked), f.time.ours(came))
+			receive(i, []byte(record[1+2*stampLen:]), f.time.ours(asked), f.time.ours(came))
 		}
 	}
 }
 
-// Claim calls the function found for each key that has a record, and tries to claim the other keys. The result ours reports for
-// each key whether this replica has claimed the key and must fetch it. If a key has no record and its element of ours is false, an
-// earlier claim of the key has not ended. A claim lasts at most for the duration hold. If Redis does not answer, ours is true for
-// all keys.
-func (f *Fleet) Claim(ctx context.Context, kind string, keys []string, hold time.Duration, found Found) (ours []bool) {
-	ours = make([]bool, len(keys))
+// Claim calls receive for each key that has a record, and tries to claim the other keys. claimed reports for each key whether this
+// replica has claimed the key and must fetch it. If claimed is false for a key without a record, an earlier claim of the key has
+// not ended. hold is the greatest duration of a claim. If Redis does not answer, claimed is true for all keys.
+func (f *Fleet) Claim(ctx context.Context, kind string, keys []string, hold time.Duration, receive Found) (claimed []bool) {
+	claimed = make([]bool, len(keys))
 	names := f.valueKeys(kind, keys)
 	answer, err := call(f, ctx, commandClaim, func(ctx context.Context, client rueidis.Client) ([]string, error) {
 		return claimScript.Exec(ctx, client, append(names, lockKeys(names)...), []string{f.replica, strconv.FormatInt(hold.Milliseconds(), 10)}).AsStrSlice()
 	})
 	if err != nil || len(answer) != len(keys) {
-		for i := range ours {
-			ours[i] = true
+		for i := range claimed {
+			claimed[i] = true
 		}
-		return ours
+		return claimed
 	}
 	for i := range answer {
-		ours[i] = answer[i] == "ours"
+		claimed[i] = answer[i] == "ours"
 	}
-	f.pass(answer, found)
-	return ours
+	f.pass(answer, receive)
+	return claimed
 }
 
 func lockKeys(names []string) []string {

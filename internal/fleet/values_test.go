@@ -14,7 +14,7 @@ type skewed time.Duration
 
 func (s skewed) Now() time.Time { return time.Now().Add(time.Duration(s)) }
 
-// read returns what a replica finds for a key. The result ok is false if the replica finds no record.
+// read returns what a replica finds for a key. ok is false if the replica finds no record.
 func read(t *testing.T, f *Fleet, key string) (value string, asked, came time.Time, ok bool) {
 	t.Helper()
 	f.Get(t.Context(), "price", []string{"another", key}, func(i int, v []byte, a, c time.Time) {

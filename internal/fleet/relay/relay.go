@@ -175,7 +175,7 @@ type Relay struct {
 	live   map[string]time.Time
 }
 
-// outgoing is a frame that must not be sent at or after the time until. If until is the zero time, the frame may always be sent.
+// outgoing is a frame that must not be sent at or after until. If until is the zero time, the frame may always be sent.
 type outgoing struct {
 	text  string
 	until time.Time
@@ -255,10 +255,10 @@ func (r *Relay) Resync(t messages.Topic) { r.request(r.resyncs, t, r.client.Resy
 // replica, Reconnect requests a snapshot instead.
 func (r *Relay) Reconnect(t messages.Topic) { r.request(r.reconnected, t, r.client.Reconnect) }
 
-// request adds a watched topic to a set for the next pass. If the topic is a user topic, request only calls the function pass.
-func (r *Relay) request(set map[messages.Topic]struct{}, t messages.Topic, pass func(messages.Topic)) {
+// request adds a watched topic to a set for the next pass. If the topic is a user topic, request only calls forward.
+func (r *Relay) request(set map[messages.Topic]struct{}, t messages.Topic, forward func(messages.Topic)) {
 	if t.Channel == messages.ChannelUser {
-		pass(t)
+		forward(t)
 		return
 	}
 	r.mu.Lock()
@@ -283,8 +283,9 @@ func take(set map[messages.Topic]struct{}) []messages.Topic {
 	return topics
 }
 
-// publish queues a frame; see outgoing for the parameter until. publish never waits: if the queue is full, the frame is lost.
-func (r *Relay) publish(f *frame, until time.Time) {
+// publish queues a frame, which must be sent before the deadline. A zero deadline sets no limit. publish never waits: if the queue
+// is full, the frame is lost.
+func (r *Relay) publish(f *frame, deadline time.Time) {
 	f.From = r.cfg.Replica
 	text, err := f.encode()
 	if err != nil {
@@ -292,7 +293,7 @@ func (r *Relay) publish(f *frame, until time.Time) {
 		return
 	}
 	select {
-	case r.out <- outgoing{text, until}:
+	case r.out <- outgoing{text, deadline}:
 	default:
 		r.lost.Add(1)
 	}

@@ -54,9 +54,9 @@ func byShard(topics []messages.Topic) map[int][]messages.Topic {
 	return groups
 }
 
-// split calls the function pass with the user topics, if there are any. For each local shard, it calls the function do with the
-// public topics of the shard, while it holds the lock of the shard. It skips the topics of other shards.
-func (r *Relay) split(topics []messages.Topic, pass func([]messages.Topic), do func(int, *shard, []messages.Topic)) {
+// split calls forward with the user topics, if there are any. For each local shard, it calls apply with the public topics of the
+// shard, while it holds the lock of the shard. It skips the topics of other shards.
+func (r *Relay) split(topics []messages.Topic, forward func([]messages.Topic), apply func(int, *shard, []messages.Topic)) {
 	var users, others []messages.Topic
 	for _, t := range topics {
 		if t.Channel == messages.ChannelUser {
@@ -66,13 +66,13 @@ func (r *Relay) split(topics []messages.Topic, pass func([]messages.Topic), do f
 		}
 	}
 	if len(users) > 0 {
-		pass(users)
+		forward(users)
 	}
 	for i, group := range byShard(others) {
 		s := &r.shards[i]
 		s.mu.Lock()
 		if s.local {
-			do(i, s, group)
+			apply(i, s, group)
 		}
 		s.mu.Unlock()
 	}
