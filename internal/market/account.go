@@ -88,8 +88,8 @@ type HistoryRecord struct {
 	Ordinal int
 }
 
-// HeldByBuys returns the money that BUY orders reserve: the sum of price × remaining size. The parameter orders contains open
-// orders of both sides.
+// HeldByBuys returns the money that BUY orders reserve: the sum of price × remaining size. The orders must be open, and may be of
+// both sides.
 func HeldByBuys(orders []Order) Decimal {
 	var held Decimal
 	for i := range orders {

@@ -87,8 +87,7 @@ type Rendered struct {
 	Count atomic.Uint32
 }
 
-// RenderedBytes returns the greatest total size in bytes of the texts in a Rendered. The parameter levels is the number of levels
-// on each side.
+// RenderedBytes returns the greatest total size in bytes of the texts in a Rendered. levels is the number of levels on each side.
 func RenderedBytes(levels int) int { return min(1<<10+160*levels, 16<<10) }
 
 // Covers reports whether the book has all levels up to the given depth. If both sides have fewer than b.Depth levels, the book is
@@ -97,8 +96,8 @@ func (b *Book) Covers(depth int) bool {
 	return depth <= b.Depth || b.Bids.Len() < b.Depth && b.Asks.Len() < b.Depth
 }
 
-// Cut returns the book with only the best levels of each side. The parameter depth is the greatest number of levels on each side.
-// Cut returns b itself if both sides are short enough. Otherwise the result shares the levels of b.
+// Cut returns the book with only the best levels of each side, at most depth of them. Cut returns b itself if both sides are short
+// enough. Otherwise the result shares the levels of b.
 func (b *Book) Cut(depth int) *Book {
 	if b.Bids.Len() <= depth && b.Asks.Len() <= depth {
 		return b

@@ -40,7 +40,7 @@ type Credentials struct {
 	// wire is a pointer because fmt prints the values of unexported fields without calling their methods.
 	wire    *string
 	address Address
-	// confined reports that the credentials may read only the account in the field address.
+	// confined reports that the credentials may read only the account with this address.
 	confined bool
 }
 

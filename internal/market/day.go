@@ -21,20 +21,20 @@ func (h *PriceHistory) At(t time.Time) (p *PricePoint, next time.Time) {
 	return p, next
 }
 
-// Samples divides the time span before the parameter end into n equal intervals, and returns the price at which each interval
-// closes. It leaves out intervals that close before the first point. A later call with the same span and n returns the same prices
-// if its parameter end is before the result until.
-func (h *PriceHistory) Samples(end time.Time, span time.Duration, n int) (prices []Decimal, until time.Time) {
-	until = end.Add(span)
+// Samples divides the time span before end into n equal intervals, and returns the price at which each interval closes. It leaves
+// out intervals that close before the first point. A later call with the same span and n returns the same prices if its end is
+// before validUntil.
+func (h *PriceHistory) Samples(end time.Time, span time.Duration, n int) (prices []Decimal, validUntil time.Time) {
+	validUntil = end.Add(span)
 	for i := range n {
 		t := end.Add(-span / time.Duration(n) * time.Duration(n-1-i))
 		p, next := h.At(t)
-		if !next.IsZero() && end.Add(next.Sub(t)).Before(until) {
-			until = end.Add(next.Sub(t))
+		if !next.IsZero() && end.Add(next.Sub(t)).Before(validUntil) {
+			validUntil = end.Add(next.Sub(t))
 		}
 		if p != nil {
 			prices = append(prices, p.Price)
 		}
 	}
-	return prices, until
+	return prices, validUntil
 }

@@ -177,8 +177,8 @@ func (d Decimal) Quo(e Decimal) (r Decimal, ok bool) {
 	return r.Reduce(), true
 }
 
-// QuoRound returns d / e, rounded half-even, without trailing zeros. The parameter places is the greatest number of decimals.
-// QuoRound rounds only once. ok is false if e is 0.
+// QuoRound returns d / e, rounded half-even to the given number of decimals, without trailing zeros. QuoRound rounds only once. ok
+// is false if e is 0.
 func (d Decimal) QuoRound(e Decimal, places int32) (r Decimal, ok bool) {
 	if e.IsZero() {
 		return Decimal{}, false
@@ -194,7 +194,7 @@ func (d Decimal) QuoRound(e Decimal, places int32) (r Decimal, ok bool) {
 	return r.Reduce(), true
 }
 
-// Round returns d, rounded half-even, without trailing zeros. The parameter places is the greatest number of decimals.
+// Round returns d, rounded half-even to the given number of decimals, without trailing zeros.
 func (d Decimal) Round(places int32) (r Decimal) {
 	if d.d.Exponent >= -places {
 		return d.Reduce()

@@ -19,7 +19,7 @@ func rat(t testing.TB, d Decimal) *big.Rat {
 	return r
 }
 
-// roundRat rounds r half-even. The parameter places is the number of decimals.
+// roundRat rounds r half-even to the given number of decimals.
 func roundRat(r *big.Rat, places int) *big.Rat {
 	scale := new(big.Rat).SetInt(new(big.Int).Exp(big.NewInt(10), big.NewInt(int64(abs(places))), nil))
 	if places < 0 {

@@ -93,8 +93,7 @@ func (s Side) Levels() []Level {
 	return s.levels.flat[:s.count:s.count]
 }
 
-// Cut returns the best levels of the side. The parameter depth is the greatest number of levels. The result shares its memory with
-// s.
+// Cut returns the best levels of the side, at most depth of them. The result shares its memory with s.
 func (s Side) Cut(depth int) Side {
 	if depth <= 0 {
 		return Side{}
@@ -235,8 +234,8 @@ func (s *Side) UnmarshalJSON(text []byte) error {
 
 // cursor walks through the levels of a side.
 type cursor struct {
-	// run contains the next levels, and chunks contains the levels after run. The field left is the number of levels in chunks that
-	// still belong to the side.
+	// run contains the next levels, and chunks contains the levels after run. left is the number of levels in chunks that still
+	// belong to the side.
 	run    []Level
 	chunks []*chunk
 	left   int

@@ -43,8 +43,8 @@ func GroupByEvent(page *SearchPage) *EventPage {
 // maxCategoryPages is the greatest number of pages that CountCategories reads.
 const maxCategoryPages = 5
 
-// CountCategories counts the open markets by category on the first pages of a search. The function read returns the SearchPage for
-// a value of Search.Page, which is empty for the first page.
+// CountCategories counts the open markets by category on the first pages of a search. read returns the SearchPage for a value of
+// Search.Page; the value is empty for the first page.
 func CountCategories(read func(page string) (*SearchPage, error)) (*Categories, error) {
 	var counted categoryCount
 	next, complete := "", true

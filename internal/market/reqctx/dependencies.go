@@ -23,8 +23,8 @@ type Dependencies struct {
 	account, answered bool
 }
 
-// Record adds the handle of a cache entry that was read. The parameter h is nil if the read failed or the value has no cache entry.
-// The result of such a read may change at any time, so all later calls of Snapshot return false.
+// Record adds the handle of a cache entry that was read. h is nil if the read failed or the value has no cache entry. The result of
+// such a read may change at any time, so all later calls of Snapshot return false.
 func (d *Dependencies) Record(h *market.Handle) {
 	if d == nil {
 		return

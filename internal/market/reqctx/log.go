@@ -147,8 +147,8 @@ func (l *Log) Counts(k Kind) CacheCounts {
 // maxBatches is the greatest number of batches that a Log stores.
 const maxBatches = 256
 
-// NoteBatch records a batch that the operation waits for. If a batch with the same Serial is already recorded, the parameter b
-// replaces this batch, and Own becomes the sum of both. NoteBatch ignores batches with a new Serial when maxBatches are recorded.
+// NoteBatch records a batch that the operation waits for. If a batch with the same Serial is already recorded, b replaces it, and
+// Own becomes the sum of both. NoteBatch ignores batches with a new Serial when maxBatches are recorded.
 func (l *Log) NoteBatch(b Batch) {
 	if l == nil {
 		return

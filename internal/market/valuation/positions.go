@@ -105,12 +105,12 @@ func isClosed(m *market.Market) bool {
 
 // All returns the quotes and the valuation of each position. A valuation is nil if no price of the position is known or a read for
 // the position failed. All returns the error of the first failed read. After an error, the valuations must not be summed.
-func All(from Reads, positions []*market.Position, held market.Meta, basis market.PriceBasis) ([]Quotes, []*Valuation, error) {
+func All(from Reads, positions []*market.Position, meta market.Meta, basis market.PriceBasis) ([]Quotes, []*Valuation, error) {
 	quotes, valuations, failed := make([]Quotes, len(positions)), make([]*Valuation, len(positions)), error(nil)
 	for i, p := range positions {
 		var err error
 		if quotes[i], err = ReadQuotes(from, p, basis); err == nil {
-			valuations[i] = Of(p, held, &quotes[i], basis)
+			valuations[i] = Of(p, meta, &quotes[i], basis)
 		} else if failed == nil {
 			failed = err
 		}
@@ -118,9 +118,9 @@ func All(from Reads, positions []*market.Position, held market.Meta, basis marke
 	return quotes, valuations, failed
 }
 
-// SortPositions sorts positions in place. The sort is stable. Positions without the figure to sort by come last. The parameter held
-// is the Meta of the list.
-func SortPositions(from Reads, positions []*market.Position, held market.Meta, by Sort) error {
+// SortPositions sorts positions in place. The sort is stable. Positions without the figure to sort by come last. meta is the Meta
+// of the list.
+func SortPositions(from Reads, positions []*market.Position, meta market.Meta, by Sort) error {
 	switch by {
 	case SortVenue:
 		return nil
@@ -134,7 +134,7 @@ func SortPositions(from Reads, positions []*market.Position, held market.Meta, b
 		}, time.Time.Compare)
 		return err
 	}
-	_, valuations, err := All(from, positions, held, "")
+	_, valuations, err := All(from, positions, meta, "")
 	sortBy(positions, func(i int) *market.Decimal {
 		switch v := valuations[i]; {
 		case v == nil:
@@ -150,8 +150,8 @@ func SortPositions(from Reads, positions []*market.Position, held market.Meta, b
 	return err
 }
 
-// sortBy sorts positions by a figure. The function figure returns the figure of the position that has the index i before the sort.
-// Positions for which it returns nil come last.
+// sortBy sorts positions by a figure. figure(i) returns the figure of the position that has the index i before the sort. Positions
+// without a figure come last.
 func sortBy[F any](positions []*market.Position, figure func(i int) *F, compare func(a, b F) int) {
 	figures := make(map[*market.Position]*F, len(positions))
 	for i, p := range positions {

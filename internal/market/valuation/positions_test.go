@@ -9,8 +9,7 @@ import (
 	"oddsgraph/internal/market"
 )
 
-// positionReads is a Reads over maps. It returns errRead for the market whose id is in the field fails. The field read lists all
-// reads.
+// positionReads is a Reads over maps. fails is the id of a market for which it returns errRead. read lists all reads.
 type positionReads struct {
 	markets map[string]*market.Market
 	prices  map[string]string

@@ -27,20 +27,20 @@ type Valuation struct {
 }
 
 // Of computes the valuation of a position by a basis. If basis is empty, Of uses the first known price in this order: the
-// settlement price of a resolved market, the venue's price, MIDPOINT, BEST_BID, POSITION. Of returns nil if no price is known. The
-// parameter held is the Meta of the position.
-func Of(p *market.Position, held market.Meta, q *Quotes, basis market.PriceBasis) *Valuation {
+// settlement price of a resolved market, the venue's price, MIDPOINT, BEST_BID, POSITION. Of returns nil if no price is known. meta
+// is the Meta of the position.
+func Of(p *market.Position, meta market.Meta, q *Quotes, basis market.PriceBasis) *Valuation {
 	if basis != "" {
-		return valueBy(p, held, q, basis)
+		return valueBy(p, meta, q, basis)
 	}
-	if v := valueBy(p, held, q, market.BasisSettlement); v != nil {
+	if v := valueBy(p, meta, q, market.BasisSettlement); v != nil {
 		return v
 	}
 	if price := q.Price.Value; price != nil {
-		return valueAt(p, price.Price, price.Basis, market.Combine(held, q.Price.Meta))
+		return valueAt(p, price.Price, price.Basis, market.Combine(meta, q.Price.Meta))
 	}
 	for _, b := range [...]market.PriceBasis{market.BasisMidpoint, market.BasisBestBid, market.BasisPosition} {
-		if v := valueBy(p, held, q, b); v != nil {
+		if v := valueBy(p, meta, q, b); v != nil {
 			return v
 		}
 	}
@@ -48,7 +48,7 @@ func Of(p *market.Position, held market.Meta, q *Quotes, basis market.PriceBasis
 }
 
 // valueBy computes the valuation of a position by one basis. It returns nil if the price is not known.
-func valueBy(p *market.Position, held market.Meta, q *Quotes, basis market.PriceBasis) *Valuation {
+func valueBy(p *market.Position, meta market.Meta, q *Quotes, basis market.PriceBasis) *Valuation {
 	var price *market.Decimal
 	from := market.Meta{}
 	switch basis {
@@ -77,7 +77,7 @@ func valueBy(p *market.Position, held market.Meta, q *Quotes, basis market.Price
 	if price == nil {
 		return nil
 	}
-	return valueAt(p, *price, basis, market.Combine(held, from))
+	return valueAt(p, *price, basis, market.Combine(meta, from))
 }
 
 func valueAt(p *market.Position, price market.Decimal, basis market.PriceBasis, meta market.Meta) *Valuation {
@@ -110,11 +110,11 @@ type Portfolio struct {
 	Meta               market.Meta
 }
 
-// Sum adds up positions and their valuations. The valuation of a position without a known price is nil. The parameter held is the
-// Meta of the list.
-func Sum(positions []market.Position, valuations []*Valuation, held market.Meta) *Portfolio {
+// Sum adds up positions and their valuations. The valuation of a position without a known price is nil. meta is the Meta of the
+// list.
+func Sum(positions []market.Position, valuations []*Valuation, meta market.Meta) *Portfolio {
 	var total, cost, pnl market.Decimal
-	out := &Portfolio{Meta: market.Combine(held)}
+	out := &Portfolio{Meta: market.Combine(meta)}
 	costed := false
 	for i := range positions {
 		v := valuations[i]
