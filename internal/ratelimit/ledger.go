@@ -6,14 +6,14 @@ import "time"
 // concurrent use.
 type Ledger interface {
 	// Ask requests n calls of a scope. The ledger grants all processes together at most limit calls in any 60 seconds. Another
-	// goroutine calls the function answered later, at most once; a closed ledger may never call it. The arguments of answered are:
+	// goroutine calls reply later, at most once; a closed ledger may never call reply. The arguments of reply are:
 	//   - calls contains the names of the granted calls. It is empty if the ledger fails.
 	//   - left is the number of calls that the ledger could still grant.
 	//   - again is the time to wait before the next Ask.
 	//   - hold is the time for which the venue still refuses calls.
-	Ask(scope string, limit, n int, answered func(calls []string, left int, again, hold time.Duration))
-	// End returns granted calls to the ledger. The parameter ended names the calls that have just ended, and the parameter unused
-	// names the calls that were not made.
+	Ask(scope string, limit, n int, reply func(calls []string, left int, again, hold time.Duration))
+	// End returns granted calls to the ledger. ended names the calls that have just ended, and unused names the calls that were not
+	// made.
 	End(scope string, ended, unused []string)
 	// Hold tells the ledger until when the venue refuses calls of a scope.
 	Hold(scope string, until time.Time)
@@ -48,10 +48,10 @@ const (
 	unlimited = 1 << 30
 )
 
-// credit is a granted call. If no reservation has taken the credit when the time in the field until is reached, the window returns
-// the credit to the ledger.
+// credit is a granted call.
 type credit struct {
-	call  string
+	call string
+	// until is the time at which the window returns the credit to the ledger if no reservation has taken it.
 	until time.Time
 	// The call must not be sent at or after void; see Sharing.Use.
 	void time.Time
@@ -75,8 +75,7 @@ type pool struct {
 	asking           bool
 }
 
-// newPool returns the pool of a new window, or nil if processes do not share the window. The parameter limit is the usable limit of
-// the window.
+// newPool returns the pool of a new window, or nil if processes do not share the window. limit is the usable limit of the window.
 func (b *Budget) newPool(scope string, limit int) *pool {
 	s := b.cfg.Sharing
 	if s.Ledger == nil || scope != "" && !s.Keys || limit >= unlimited {
@@ -99,7 +98,7 @@ type SharedStatus struct {
 	ReserveOpens         time.Time
 }
 
-// status returns the state of a pool. The parameter used is the number of calls in its window.
+// status returns the state of a pool. used is the number of calls in its window.
 func (p *pool) status(used int) *SharedStatus {
 	s := &SharedStatus{Granted: used - p.own, Left: len(p.credits) + p.left, Reserve: p.reserve, ReserveUsed: p.own}
 	if !p.open {
@@ -163,8 +162,7 @@ func (t *reservation) overdue(now time.Time) bool {
 	return t.credit.call != "" && !now.Before(t.credit.void)
 }
 
-// gone updates the pool when a call leaves the window. If the parameter credited is true, the call used a credit. If it is false,
-// the call used the reserve.
+// gone updates the pool when a call leaves the window. If credited is true, the call used a credit. Otherwise it used the reserve.
 func (p *pool) gone(credited bool) {
 	switch {
 	case p == nil:
@@ -232,8 +230,8 @@ func (w *window) question(n int, now time.Time) {
 	})
 }
 
-// granted applies the ledger's answer to a request. The parameter asked is the time of the request.
-func (w *window) granted(calls []string, left int, again, hold time.Duration, asked time.Time) {
+// granted applies the ledger's answer to a request that was sent at requestTime.
+func (w *window) granted(calls []string, left int, again, hold time.Duration, requestTime time.Time) {
 	p, now := w.pool, w.budget.clock.Now()
 	p.asking = false
 	if w.budget.closed || w.retired {
@@ -241,7 +239,7 @@ func (w *window) granted(calls []string, left int, again, hold time.Duration, as
 		return
 	}
 	for _, call := range calls {
-		p.credits = append(p.credits, credit{call: call, until: now.Add(keepAhead), void: asked.Add(p.Use)})
+		p.credits = append(p.credits, credit{call: call, until: now.Add(keepAhead), void: requestTime.Add(p.Use)})
 	}
 	p.left, p.answered, p.refill = left, now, time.Time{}
 	if left == 0 {

@@ -80,11 +80,11 @@ func (w *window) next(p *plan) *reservation {
 	return nil
 }
 
-// forecast is the expected state of the window at a future time, the field at. It assumes that no further reservation arrives.
+// forecast is the expected state of the window at a future time. It assumes that no further reservation arrives.
 type forecast struct {
 	plan
 	w  *window
-	at time.Time
+	at time.Time // the future time
 	// landing is the earliest time at which a call that is now in flight can leave the window.
 	landing time.Time
 	// ended contains the calls that have already ended, and planned contains the calls that the forecast expects. Both contain only
@@ -174,9 +174,9 @@ func (f *forecast) admit(t *reservation) {
 	f.planned = append(f.planned, callRecord{until: f.at.Add(f.w.span), caller: t.caller, priority: t.priority})
 }
 
-// change returns the next time at which the forecast changes, or the parameter last if that time is earlier.
-func (f *forecast) change(last time.Time) time.Time {
-	next := last
+// change returns the next time at which the forecast changes, or end if end is earlier.
+func (f *forecast) change(end time.Time) time.Time {
+	next := end
 	for _, calls := range [2][]callRecord{f.ended, f.planned} {
 		if len(calls) > 0 {
 			next = market.Earlier(next, calls[0].until)

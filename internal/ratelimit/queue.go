@@ -135,8 +135,7 @@ func (w *window) refuseLate(now time.Time) {
 	}
 }
 
-// refuse removes a reservation from the queue and refuses it. The error contains the wait from the parameter now to the parameter
-// turn.
+// refuse removes a reservation from the queue and refuses it. The wait in the error is turn minus now.
 func (w *window) refuse(t *reservation, now, turn time.Time) {
 	w.remove(t)
 	w.budget.refused++

@@ -41,8 +41,8 @@ type Record interface {
 }
 
 // Inherit sets the standing of this process and adds the calls in spent to the public window. The standings Unsure, Second and
-// Third end at the time in the parameter until, or with the next call of Inherit. But after Second and Third, the number of
-// remaining calls in the venue's headers is ignored until the next call of Inherit.
+// Third end at the given time, or with the next call of Inherit. But after Second and Third, the number of remaining calls in the
+// venue's headers is ignored until the next call of Inherit.
 //
 // Nobody records the calls that other processes made with credentials. So if the standing is not Alone, a window for credentials
 // that is opened before that time may use only its margin until then. Later calls of Inherit do not change such a window.
@@ -81,7 +81,7 @@ func (w *window) inherit(standing Standing, until, now time.Time) {
 	}
 }
 
-// withhold limits the window until the given time. The parameter allowed is the number of calls that the window may then contain.
+// withhold limits the window to the allowed number of calls until the given time.
 func (w *window) withhold(allowed int, until time.Time) {
 	w.withheld, w.allowed, w.cold, w.foreignUntil = true, allowed, until, until
 	w.relimit()
@@ -100,10 +100,11 @@ func (w *window) load(spent []Spent) {
 	w.stale = true
 }
 
-// settleCold computes the field foreign while the venue may count unknown calls of other processes: the calls that the venue has
-// counted minus the calls of this process. Responses may overtake each other, so settleCold uses the smallest number of remaining
-// calls that the venue has reported. It subtracts only the calls of this process that have a response, because the venue may not
-// have counted the calls in flight yet. Whatever the venue reports, the window may contain as many calls as the margin.
+// settleCold computes w.foreign while the venue may count unknown calls of other processes. w.foreign is the number of calls that
+// the venue has counted minus the calls of this process. Responses may overtake each other, so settleCold uses the smallest number
+// of remaining calls that the venue has reported. It subtracts only the calls of this process that have a response, because the
+// venue may not have counted the calls in flight yet. Whatever the venue reports, the window may contain as many calls as the
+// margin.
 func (w *window) settleCold(limit, remaining int, reset, now time.Time) {
 	w.lowest = min(w.lowest, remaining)
 	unanswered := max(w.flying-1, 0)

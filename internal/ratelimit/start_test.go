@@ -354,11 +354,11 @@ func TestRecord(t *testing.T) {
 // TestColdStartProbe checks when the budget admits a call during the cold start only to learn how many calls remain.
 func TestColdStartProbe(t *testing.T) {
 	for name, test := range map[string]struct {
-		// These times are counted from the start: the reset time in the first response, the end of the last call, and the arrival of a
-		// second response, which has no reset time. If released is 0, the call ends before the time in the field none. If observed is 0,
-		// there is no second response.
+		// These times are counted from the start: the reset time in the first response, the end of the last call, and the arrival
+		// of a second response, which has no reset time. If released is 0, the last call ends before the time none. If observed is
+		// 0, there is no second response.
 		reset, released, observed time.Duration
-		// No call may be sent at the time in the field none. If the field one is not 0, one call may be sent at that time.
+		// none is a time at which no call may be sent. one is a time at which one call may be sent, or 0.
 		none, one time.Duration
 	}{
 		"a reset that is past":           {reset: -time.Second, none: 10 * time.Second},

@@ -39,10 +39,9 @@ func (w *window) observe(limit, remaining int, reset, now time.Time) {
 	w.settle(now)
 }
 
-// throttle blocks the window because the venue has answered 429. The window is blocked until the time in the parameter until, but
-// for at most the duration of the constant patience. A 429 means that the venue allows fewer calls than expected. So throttle also
-// lowers the limit by a tenth, if the window is not blocked yet. Two spans after the last 429, expire begins to halve the cut once
-// in each span.
+// throttle blocks the window because the venue has answered 429. The window is blocked until the given time, but for at most the
+// duration patience. A 429 means that the venue allows fewer calls than expected. So throttle also lowers the limit by a tenth, if
+// the window is not blocked yet. Two spans after the last 429, expire begins to halve the cut once in each span.
 func (w *window) throttle(until, now time.Time) {
 	w.expire(now)
 	if !w.throttled.After(now) {

@@ -17,8 +17,8 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// process is a Record with its log and the arguments of its calls of inherit. The fields standing and until are from the last call,
-// and the field spent is collected from all calls.
+// process is a Record with its log and the arguments of its calls of inherit. standing and until are from the last call, and spent
+// is collected from all calls.
 type process struct {
 	*Record
 	log bytes.Buffer
@@ -63,14 +63,14 @@ func (p *process) kill() {
 	}
 }
 
-// lastInherit returns the number of calls of inherit, and the argument until of the last call.
+// lastInherit returns the number of calls of inherit, and the time that the last call received.
 func (p *process) lastInherit() (times int, until time.Time) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return p.inherits, p.until
 }
 
-// want checks the last standing. The inherited calls that still count must add up to the parameter calls.
+// want checks the last standing, and the number of inherited calls that still count.
 func (p *process) want(t *testing.T, standing ratelimit.Standing, calls int) {
 	t.Helper()
 	synctest.Wait()
