@@ -22,14 +22,14 @@ type Operations struct {
 	sampling sampling
 }
 
-// NewOperations returns an Operations that writes to log, which must come from NewLogger. The parameter above is the number of
-// successful operations in a second that are logged before the sampling begins.
-func NewOperations(log *slog.Logger, above int) *Operations {
+// NewOperations returns an Operations that writes to log, which must come from NewLogger. limit is the number of successful
+// operations in a second that are logged before the sampling begins.
+func NewOperations(log *slog.Logger, limit int) *Operations {
 	h, ok := log.Handler().(*idHandler)
 	if !ok {
 		panic("telemetry: a logger that is not of NewLogger")
 	}
-	return &Operations{log: log, lines: h.plain, sampling: sampling{lines: linesOf(log), above: int64(above)}}
+	return &Operations{log: log, lines: h.plain, sampling: sampling{lines: linesOf(log), above: int64(limit)}}
 }
 
 // Sampled returns the number of successful operations that were not logged.

@@ -17,11 +17,11 @@ import (
 
 const secret = "hunter2"
 
-// line calls the function log with a logger of each format, and returns the output of both loggers.
-func line(log func(*slog.Logger)) string {
+// line calls write with a logger of each format, and returns the output of both loggers.
+func line(write func(*slog.Logger)) string {
 	var out bytes.Buffer
 	for _, format := range []string{"text", "json"} {
-		log(telemetry.NewLogger(&out, slog.LevelDebug, format))
+		write(telemetry.NewLogger(&out, slog.LevelDebug, format))
 	}
 	return out.String()
 }

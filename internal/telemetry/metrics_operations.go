@@ -31,9 +31,9 @@ func (o *operations) open(m *Metrics) {
 	o.names = bounded{most: maxNames, shape: name}
 }
 
-// Operation counts a GraphQL operation and, if it is not a subscription, records its duration. The parameter kind is "query",
-// "mutation", "subscription" or "unknown". The parameter name is the name of a trusted document, or "". The parameter code is "ok",
-// "cancelled" or the code of the first error. The parameter rule is the name of the limit that the operation exceeded, or "".
+// Operation counts a GraphQL operation and, if it is not a subscription, records its duration. kind is "query", "mutation",
+// "subscription" or "unknown". name is the name of a trusted document, or "". code is "ok", "cancelled" or the code of the first
+// error. rule is the name of the limit that the operation exceeded, or "".
 func (m *Metrics) Operation(kind, name, code, rule string, elapsed time.Duration) {
 	o := &m.operations
 	if !kinds[kind] {

@@ -24,8 +24,8 @@ func Single[S any](value func(s S) float64) func(S, func(float64, ...string)) {
 	return func(s S, sample func(float64, ...string)) { sample(value(s)) }
 }
 
-// Register adds metrics. At each scrape, all families are read from one snapshot. The function snapshot must be safe for concurrent
-// use. The number of series is not bounded, so Read must sample few series. Register panics if a name is already registered.
+// Register adds metrics. At each scrape, all families are read from one result of snapshot, which must be safe for concurrent use.
+// The number of series is not bounded, so Read must sample few series. Register panics if a name is already registered.
 func Register[S any](m *Metrics, snapshot func() S, families ...Family[S]) {
 	c := &snapshotCollector[S]{snapshot: snapshot, families: families}
 	for _, f := range families {

@@ -34,8 +34,8 @@ type Writer struct {
 // than to format the line.
 const batchDelay = 2 * time.Millisecond
 
-// NewWriter returns a Writer for a destination. The parameter limit is the largest number of bytes that the Writer buffers, besides
-// the lines that it is writing.
+// NewWriter returns a Writer for a destination. limit is the largest number of bytes that the Writer buffers, besides the lines
+// that it is writing.
 func NewWriter(to io.Writer, limit int) *Writer {
 	w := &Writer{to: to, limit: limit, done: make(chan struct{}), hurry: make(chan struct{}, 1)}
 	w.changed.L = &w.mu

@@ -175,7 +175,7 @@ func TestTheLevelChanges(t *testing.T) {
 	}
 }
 
-// failing is a writer that accepts a number of bytes, the field takes. Every write returns an error.
+// failing is a writer whose writes all return an error. takes is the number of bytes that it still accepts.
 type failing struct{ takes int }
 
 func (f *failing) Write(b []byte) (int, error) {
