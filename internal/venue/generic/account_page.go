@@ -94,8 +94,8 @@ func (c *Client) readPage(ctx context.Context, e reqctx.Endpoint, a market.Addre
 }
 
 // fetchPage requests a page. If the venue refuses a parameter of a request with a filter or a page size, fetchPage requests the
-// page once more without them. If this request succeeds, fetchPage remembers the refusal. The result sized reports whether the last
-// request had a page size.
+// page once more without them. If this request succeeds, fetchPage remembers the refusal. sized reports whether the last request
+// had a page size.
 func (c *Client) fetchPage(ctx context.Context, p *accountPage) (list rest.RowList, sized bool, err error) {
 	traits, now := &c.traits[p.endpoint], c.Now()
 	plain := traits.plain(now)

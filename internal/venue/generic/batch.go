@@ -56,8 +56,7 @@ func (c *Client) idBytes(e reqctx.Endpoint) int {
 	return c.urlLimits[e].get(c.cfg.MaxURL, c.Now()) - c.urlOverhead(e)
 }
 
-// maxListIDs returns the greatest number of ids in one list. The parameter learned is nil if the venue documents the list
-// parameter.
+// maxListIDs returns the greatest number of ids in one list. learned is nil if the venue documents the list parameter.
 func (c *Client) maxListIDs(learned *support) int {
 	if learned != nil {
 		return min(c.cfg.MaxIDs, maxUnconfirmedIDs)

@@ -105,8 +105,8 @@ func TestURLLimitIsLearned(t *testing.T) {
 	}
 }
 
-// TestParameterNamesAreLearned reads markets from venues that accept only one parameter. The field calls says which parameters the
-// client must try.
+// TestParameterNamesAreLearned reads markets from venues that accept only one parameter, and checks which parameters the client
+// tries.
 func TestParameterNamesAreLearned(t *testing.T) {
 	for _, tt := range []struct {
 		knows string

@@ -11,9 +11,9 @@ import (
 	"oddsgraph/internal/venue/wire"
 )
 
-// Book returns the order book of a token, or nil if the venue does not know the token. The parameter depth is the greatest number
-// of levels on each side, and is at least 1. The sizes of levels with the same price are summed. Levels of size 0 are left out. If
-// a level is unreadable, or the best bid is above the best ask, the error is UPSTREAM_BAD_RESPONSE.
+// Book returns the order book of a token, or nil if the venue does not know the token. depth is the greatest number of levels on
+// each side, and must be at least 1. The sizes of levels with the same price are summed. Levels of size 0 are left out. If a level
+// is unreadable, or the best bid is above the best ask, the error is UPSTREAM_BAD_RESPONSE.
 func (c *Client) Book(ctx context.Context, tokenID string, depth int) (*market.Book, error) {
 	if err := rest.CheckID(reqctx.EndpointBook, tokenID); err != nil {
 		return nil, err

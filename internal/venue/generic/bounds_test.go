@@ -160,7 +160,7 @@ func TestSlowCallsOnlyWait(t *testing.T) {
 	})
 }
 
-// blankBody is a body of 64 MiB of white space. The field n is the number of bytes that have been read.
+// blankBody is a body of 64 MiB of white space. n is the number of bytes that have been read.
 type blankBody struct{ n int }
 
 func (b *blankBody) Read(p []byte) (int, error) {

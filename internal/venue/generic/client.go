@@ -82,10 +82,9 @@ var paths = rest.Paths{
 	reqctx.EndpointHistory:        "/api/user/history",
 }
 
-// Cost returns the number of HTTP calls that a read of several ids would make at this time. The parameter keys is the number of
-// different ids, and the parameter bytes is the sum of their lengths in a URL. If the venue does not support the list parameter,
-// each id needs a call. Cost does not count further pages of positions and orders, or the calls that read the halves of a refused
-// list.
+// Cost returns the number of HTTP calls that a read of several ids would make at this time. keys is the number of different ids,
+// and bytes is the sum of their lengths in a URL. If the venue does not support the list parameter, each id needs a call. Cost does
+// not count further pages of positions and orders, or the calls that read the halves of a refused list.
 func (c *Client) Cost(endpoint reqctx.Endpoint, keys, bytes int) int {
 	switch endpoint {
 	case reqctx.EndpointPrices:

@@ -13,8 +13,8 @@ import (
 	"oddsgraph/internal/venue/rest"
 )
 
-// read describes one of the client's methods. The function call calls the method. It reports absent if the method found nothing and
-// returned no error.
+// read describes one of the client's methods. call runs the method. absent is true if the method found nothing and returned no
+// error.
 type read struct {
 	name string
 	user bool

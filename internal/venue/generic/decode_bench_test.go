@@ -34,11 +34,11 @@ func answerOf(key, row string, n int) []byte {
 	return []byte(`{"` + key + `":[` + strings.Join(rows, ",") + `]}`)
 }
 
-// idsOf returns the ids of the n rows that answerOf returns. The parameter id is the format of the ids.
-func idsOf(id string, n int) []string {
+// idsOf returns the ids of the n rows that answerOf returns, in the given format.
+func idsOf(format string, n int) []string {
 	ids := make([]string, n)
 	for i := range ids {
-		ids[i] = fmt.Sprintf(id, i)
+		ids[i] = fmt.Sprintf(format, i)
 	}
 	return ids
 }

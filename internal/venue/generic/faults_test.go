@@ -16,8 +16,7 @@ import (
 	"oddsgraph/tests/tool"
 )
 
-// demoCall is a read of the demo venue. The function read returns the values as text, and the errors of the rows that the client
-// left out.
+// demoCall is a read of the demo venue. read returns the values as text, and the errors of the rows that the client left out.
 type demoCall struct {
 	path string
 	read func(ctx context.Context, c *Client) (string, market.LeftOut, error)

@@ -62,7 +62,7 @@ func checkError(t *testing.T, err error) {
 }
 
 // checkResults fails the test if got has a result for an id that was not requested. It also fails the test if a result has both a
-// value and an error, or has neither. The function check checks each value.
+// value and an error, or has neither. It calls check for each value.
 func checkResults[T any](t *testing.T, asked []string, got batchValues[T], err error, check func(id string, v *T)) {
 	t.Helper()
 	checkError(t, err)

@@ -60,8 +60,8 @@ func (h *listTraits) refuseLimit() {
 	h.refusesLimit = true
 }
 
-// mayBeCut reports whether another page may follow a page of n rows although the response announces none. The parameter limited
-// reports whether the page was requested with a page size.
+// mayBeCut reports whether another page may follow a page of n rows although the response announces none. limited reports whether
+// the page was requested with a page size.
 func (h *listTraits) mayBeCut(now time.Time, t pageInfo, at pageStart, n int, limited bool) bool {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -74,8 +74,7 @@ func (h *listTraits) mayBeCut(now time.Time, t pageInfo, at pageStart, n int, li
 	return !t.countsPage || !at.isStart() || !h.countIsTotal
 }
 
-// observe records the length n of a page, and calls learnCount. The parameter limited reports whether the page was requested with a
-// page size.
+// observe records the length n of a page, and calls learnCount. limited reports whether the page was requested with a page size.
 func (h *listTraits) observe(now time.Time, t pageInfo, n int, limited bool) {
 	h.mu.Lock()
 	defer h.mu.Unlock()

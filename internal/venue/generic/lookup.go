@@ -61,8 +61,8 @@ type lookup[T any] struct {
 	// If preferSingle is true, a read of one id tries the single parameter first. If preferSingle is false, such a read tries the
 	// list parameter first.
 	preferSingle bool
-	// decode reads the response to a call. The parameter asked contains the ids of the call.
-	decode func(payload wire.Value, asked []string, n *rest.Drift) (batchValues[T], error)
+	// decode reads the response to a call for the given ids.
+	decode func(payload wire.Value, ids []string, n *rest.Drift) (batchValues[T], error)
 }
 
 // read returns a result for each id, in the order of ids. If every call failed, and no id was waiting for the end of its backoff,
@@ -102,8 +102,8 @@ func (l *lookup[T]) read(ctx context.Context, c *Client, ids []string) ([]market
 }
 
 // recordOutcomes starts the backoff of the keys that failed, and ends the backoff of all other keys. All keys of a failed call wait
-// for the same time. If the parameter err is not nil, every call failed, and recordOutcomes returns the error of the first key. The
-// RetryAfter of this error is the wait.
+// for the same time. If err is not nil, every call failed, and recordOutcomes returns the error of the first key. The RetryAfter of
+// this error is the wait.
 func (l *lookup[T]) recordOutcomes(c *Client, err error, keys []string, results []market.Result[*T]) error {
 	failed := make(map[error][]int)
 	for i := range results {
@@ -308,8 +308,8 @@ func (l *lookup[T]) readEach(ctx context.Context, c *Client, keys []string, out 
 	return untilLimited(out, func(i int) error { return l.readOne(ctx, c, keys[i:i+1], out[i:i+1]).err })
 }
 
-// untilLimited calls the function read for each element of results, until a call returns RATE_LIMITED. All elements without a call
-// get this error. If every element has an error, untilLimited returns the error of the first element.
+// untilLimited calls read for each index of results, until a call returns RATE_LIMITED. All elements without a call get this error.
+// If every element has an error, untilLimited returns the error of the first element.
 func untilLimited[T any](results []market.Result[T], read func(i int) error) error {
 	errs := make([]error, len(results))
 	var limited atomic.Pointer[error]

@@ -75,8 +75,7 @@ func readEvent(r *wire.Row) *marketEvent {
 	}
 }
 
-// readMarket reads a market in any known form. If the parameter event is nil, readMarket uses the event in the row, if there is
-// one.
+// readMarket reads a market in any known form. If event is nil, readMarket uses the event in the row, if there is one.
 func readMarket(r *wire.Row, event *marketEvent) *market.Market {
 	m := &market.Market{
 		MarketID:        r.RequireID(fieldMarketID),
@@ -168,8 +167,8 @@ func tags(r *wire.Row) []string {
 	return tags
 }
 
-// status reads the status of a market. If the row r has no status, the function status derives the status from the fields active
-// and closed, the winner and the resolution.
+// status reads the status of a market. If r has no status, the status is derived from the row's fields active and closed, the
+// winner and the resolution.
 func status(r *wire.Row, m *market.Market) (market.Status, string) {
 	if !r.Of(wire.FieldStatus).IsNull() {
 		raw := r.Text(wire.FieldStatus)
