@@ -21,7 +21,7 @@ var putText string
 var claimScript, putScript = rueidis.NewLuaScript(claimText), rueidis.NewLuaScript(putText)
 
 const (
-	// A record in Redis consists of recordMark, the arguments asked and came of Fleet.Put, and the value. asked and came are server
+	// A record in Redis consists of recordMark, the start and the end of the call to the venue, and the value. Both times are server
 	// times with stampLen digits. Drop replaces a record by dropMark and the present time plus clockError. Redis then rejects the
 	// records of calls that started earlier.
 	recordMark, dropMark = 'R', 'D'
@@ -166,8 +166,8 @@ type flush struct {
 }
 
 // Flush makes all earlier records of a kind invisible, whatever key is, because the names of records contain the time of the last
-// flush. Redis deletes the records when they expire. Within about a second, the other replicas flush
-// the entries of key from their own caches, or all entries of the kind if key is empty. Flush does not wait.
+// flush. Redis deletes the records when they expire. Within about a second, the other replicas flush the entries of key from their own
+// caches, or all entries of the kind if key is empty. Flush does not wait.
 func (f *Fleet) Flush(kind, key string) {
 	f.mu.Lock()
 	last := f.flushes[kind]
