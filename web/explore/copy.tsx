@@ -8,14 +8,15 @@ const endpoint = new URL('/graphql', location.href).href
 
 export function CopyAsCode() {
   const { queryEditor, variableEditor, headerEditor } = useEditorContext({ nonNull: true })
-  const [said, setSaid] = useState('')
+  const [message, setMessage] = useState({ text: '', count: 0 })
+  const say = (text: string) => setMessage(({ count }) => ({ text, count: count + 1 }))
   const copy = async (language: Language) => {
     try {
       const operation = { query: queryEditor?.getValue() ?? '', variables: variableEditor?.getValue() ?? '', headers: copied(headerEditor?.getValue() ?? '') }
       await navigator.clipboard.writeText(snippet(language, operation, endpoint))
-      setSaid(`Copied as ${language}`)
+      say(`Copied as ${language}`)
     } catch (problem) {
-      setSaid(problem instanceof SyntaxError ? 'Not copied: the variables or headers are not valid JSON' : 'Not copied: the browser does not allow it')
+      say(problem instanceof SyntaxError ? 'Not copied: the variables or headers are not valid JSON' : 'Not copied: the browser does not allow it')
     }
   }
   return (
@@ -23,7 +24,8 @@ export function CopyAsCode() {
       <ToolbarMenu label="Copy as code" button={<span className="copy-as-code" aria-hidden="true">{'</>'}</span>}>
         {languages.map(language => <ToolbarMenu.Item key={language} onSelect={() => void copy(language)}>{language}</ToolbarMenu.Item>)}
       </ToolbarMenu>
-      <span role="status" className="copied" key={said}>{said}</span>
+      {/* Each message is a new element, so that its animation starts again. */}
+      <span role="status"><span className="copied" key={message.count}>{message.text}</span></span>
     </>
   )
 }
