@@ -73,7 +73,7 @@ func (r *eventResolver) Volume24h(ctx context.Context, e *model.Event) (*market.
 	return sumOf(full.Loaded, full.Loaded.Volume24h)
 }
 
-// sumOf returns the parameter sum, which is a sum over the markets of an event. It returns an error if some of the markets could
+// sumOf returns its second argument, which is a sum over the markets of an event. It returns an error if some of the markets could
 // not be read.
 func sumOf(e *market.Event, sum *market.Decimal) (*market.Decimal, error) {
 	if len(e.LeftOut) > 0 {
@@ -134,18 +134,18 @@ type foundEvents struct {
 	list    []queries.FoundEvent
 	leftOut market.LeftOut
 	meta    market.Meta
-	// ended reports that the field list contains the events of all pages of the venue. more reports that the field list contains
-	// events after the requested page of the connection.
+	// ended reports that the list contains the events of all pages of the venue. more reports that the list contains events after
+	// the requested page of the connection.
 	ended, more bool
 }
 
-// add adds the events of a page. For an event that was on an earlier page, it adds only the matches. The parameter at maps event
-// ids to indexes in f.list.
-func (f *foundEvents) add(page *queries.EventPage, at map[string]int) {
+// add adds the events of a page. For an event that was on an earlier page, it adds only the matches. The map contains the index in
+// f.list for each event id.
+func (f *foundEvents) add(page *queries.EventPage, indexes map[string]int) {
 	for _, e := range page.Events {
-		i, known := at[e.EventID]
+		i, known := indexes[e.EventID]
 		if !known {
-			at[e.EventID] = len(f.list)
+			indexes[e.EventID] = len(f.list)
 			f.list = append(f.list, e)
 			continue
 		}
@@ -169,17 +169,17 @@ func appendMissing(list, more []*market.Market) []*market.Market {
 	return out
 }
 
-// findEvents reads pages of a search until they contain the connection's page that the parameter part selects and at least one more
-// event. It reads at most maxPages pages of the venue, so the result may lack events of the connection's page.
+// findEvents reads pages of a search until they contain the requested page of the connection and at least one more event. It reads
+// at most maxPages pages of the venue, so the result may lack events of the requested page.
 func findEvents(set *loaders.Set, q queries.Search, part pageArguments) (f foundEvents, err error) {
-	at := make(map[string]int)
+	indexes := make(map[string]int)
 	for range maxPages {
 		read, err := set.SearchEvents(q)
 		if err != nil || read.Value == nil {
 			return f, err
 		}
 		f.meta = olderMeta(f.meta, read.Meta)
-		f.add(read.Value, at)
+		f.add(read.Value, indexes)
 		if q.Page = read.Value.Next; q.Page == "" {
 			f.ended = true
 			return f, nil
@@ -213,7 +213,7 @@ func (r *queryResolver) SearchEvents(ctx context.Context, query string, filter *
 	return eventConnection(ctx, found, part), nil
 }
 
-// eventConnection returns the page of found events that the parameter part selects.
+// eventConnection returns the requested page of the found events.
 func eventConnection(ctx context.Context, found foundEvents, part pageArguments) *model.EventConnection {
 	addLeftOut(ctx, found.leftOut)
 	p := cutPage(ctx, found.list, func(e *queries.FoundEvent) string { return e.EventID }, part)

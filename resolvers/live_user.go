@@ -80,8 +80,8 @@ func (r *subscriptionResolver) PortfolioChanged(ctx context.Context, a market.Ad
 	}), nil
 }
 
-// checkSubscription returns an error if the client may not read the account. Otherwise it calls the function admit of
-// WithEventQueue, if there is one, and returns its error.
+// checkSubscription returns an error if the client may not read the account. Otherwise it calls the callback that WithEventQueue
+// received, if there is one, and returns its error.
 func (r *Resolver) checkSubscription(ctx context.Context, a market.Address) error {
 	if err := r.checkAccess(ctx, a); err != nil {
 		return err

@@ -64,10 +64,10 @@ func (r *queryResolver) Markets(ctx context.Context, marketIDs []string) ([]*mod
 }
 
 // readList reads objects by id. The result is in the order of ids. It contains nil for an id that is unknown or invalid, or whose
-// read failed. Invalid ids and failed reads are also reported as errors. If a value is still being fetched, the parameter pending
-// returns a placeholder for it, so that the fields below the placeholder request their values in the same pass. If pending is nil,
-// such an id gets nil and ErrPending.
-func readList[K comparable, T, M any](ctx context.Context, argument string, ids []string, key func(string) K, from *loaders.Loader[K, T], pending func(K) *T, show func(market.Read[*T]) *M) ([]*M, error) {
+// read failed. Invalid ids and failed reads are also reported as errors. If a value is still being fetched, placeholder returns a
+// temporary value. The fields below this value then request their values in the same pass. If placeholder is nil, such an id gets
+// nil and ErrPending.
+func readList[K comparable, T, M any](ctx context.Context, argument string, ids []string, key func(string) K, from *loaders.Loader[K, T], placeholder func(K) *T, show func(market.Read[*T]) *M) ([]*M, error) {
 	if err := checkNumber(argument, ids); err != nil {
 		return nil, err
 	}
@@ -84,8 +84,8 @@ func readList[K comparable, T, M any](ctx context.Context, argument string, ids 
 	out := exec.MakeList[*M](ctx, len(ids))
 	for j := range results {
 		switch result := &results[j]; {
-		case result.Err == loaders.ErrPending && pending != nil:
-			out[indexes[j]] = show(market.Read[*T]{Value: pending(keys[j])})
+		case result.Err == loaders.ErrPending && placeholder != nil:
+			out[indexes[j]] = show(market.Read[*T]{Value: placeholder(keys[j])})
 		case result.Err != nil:
 			exec.ReportAt(ctx, indexes[j], result.Err)
 		case result.Value.Value != nil:
