@@ -68,8 +68,8 @@ func driver(dir string) string {
 	return ""
 }
 
-// brokenArrows returns a line for each import that the rules of this file do not allow. The parameter imports maps a file, relative
-// to the module's root, to the packages that it imports.
+// brokenArrows returns a line for each import that the rules of this file do not allow. The map contains the packages that each
+// file imports. Its keys are file names relative to the module's root.
 func brokenArrows(imports map[string][]string) (broken []string) {
 	for _, file := range slices.Sorted(maps.Keys(imports)) {
 		from := path.Dir(file)

@@ -16,8 +16,8 @@ import (
 // The maximum number of lines of each kind of file and of a function, and the maximum number of packages directly in internal.
 const maxServer, maxFile, maxTestFile, maxFunction, maxInternal = 150, 400, 600, 60, 9
 
-// productFiles returns the Go files for which the function match returns true, with their text. It omits generated files.
-func productFiles(t *testing.T, match func(name string) bool) map[string][]byte {
+// productFiles returns the text of each Go file whose path the filter accepts. It omits generated files.
+func productFiles(t *testing.T, filter func(name string) bool) map[string][]byte {
 	t.Helper()
 	files := map[string][]byte{}
 	err := filepath.WalkDir(root, func(file string, d fs.DirEntry, err error) error {
@@ -27,7 +27,7 @@ func productFiles(t *testing.T, match func(name string) bool) map[string][]byte 
 		if name := d.Name(); d.IsDir() && file != root && (strings.HasPrefix(name, ".") || name == "testdata" || name == "node_modules") {
 			return fs.SkipDir
 		}
-		if d.IsDir() || !strings.HasSuffix(file, ".go") || !match(file) {
+		if d.IsDir() || !strings.HasSuffix(file, ".go") || !filter(file) {
 			return nil
 		}
 		text, err := os.ReadFile(file)

@@ -175,7 +175,7 @@ type follower struct {
 	came chan string
 }
 
-// wait returns the next price. The result alive is false if the subscription has ended.
+// wait returns the next price. It returns false if the subscription has ended.
 func (f *follower) wait(t *testing.T) (price string, alive bool) {
 	t.Helper()
 	select {
@@ -187,14 +187,14 @@ func (f *follower) wait(t *testing.T) (price string, alive bool) {
 	}
 }
 
-// follow calls the function next again and again, and delivers the prices in the texts that next returns. It stops when next fails,
-// or when a text has the error RATE_LIMITED.
-func follow(next func() (string, error)) *follower {
+// follow calls read in a loop, and delivers the prices in the texts that read returns. It stops when read fails, or when a text
+// has the error RATE_LIMITED.
+func follow(read func() (string, error)) *follower {
 	f := &follower{came: make(chan string, 100)}
 	go func() {
 		defer close(f.came)
 		for {
-			text, err := next()
+			text, err := read()
 			if err != nil {
 				return
 			}

@@ -22,9 +22,9 @@ const (
 	runs = 82 * time.Second
 )
 
-// budget runs three replicas that use a venue with a rate limit, while the function faults causes faults. It checks that the venue
+// budget runs three replicas that use a venue with a rate limit, and calls disturb, which causes faults. It checks that the venue
 // refused no call, and returns the greatest number of calls in a minute.
-func budget(t *testing.T, faults func(t *testing.T, start time.Time, server *tool.Redis, replicas []*replica, replace func(i int, old func(*os.Process)))) (most int) {
+func budget(t *testing.T, disturb func(t *testing.T, start time.Time, server *tool.Redis, replicas []*replica, replace func(i int, stop func(*os.Process)))) (most int) {
 	t.Helper()
 	server := tool.StartRedis(t)
 	v := openVenue(t, demo.Config{Markets: 50, Seed: 1, PublicPerMinute: limit})
@@ -39,14 +39,14 @@ func budget(t *testing.T, faults func(t *testing.T, start time.Time, server *too
 		load.join(r)
 	}
 	began := time.Now()
-	// replace starts a new replica in the place of replica i. Then it ends the old process by calling the function old.
-	replace := func(i int, old func(*os.Process)) {
+	// replace starts a new replica in the place of replica i. Then it calls stop for the old process.
+	replace := func(i int, stop func(*os.Process)) {
 		before := replicas[i]
 		replicas[i] = start(t, v, args...)
 		load.join(replicas[i])
-		old(before.cmd.Process)
+		stop(before.cmd.Process)
 	}
-	faults(t, began, server, replicas, replace)
+	disturb(t, began, server, replicas, replace)
 	time.Sleep(time.Until(began.Add(runs)))
 	load.end()
 	most, refused := v.most()

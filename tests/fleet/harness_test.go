@@ -64,8 +64,8 @@ type venue struct {
 	arrived, release chan struct{}
 }
 
-// hold delays the venue's next response for a path with the given end, until release is called. The result arrived is closed when
-// this response is ready.
+// hold delays the venue's next response for a path with the given end, until release is called. The returned channel is closed
+// when this response is ready.
 func (v *venue) hold(path string) (arrived <-chan struct{}, release func()) {
 	v.mu.Lock()
 	defer v.mu.Unlock()

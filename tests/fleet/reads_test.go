@@ -78,7 +78,7 @@ func openProxy(t *testing.T, server *tool.Redis) *slowProxy {
 	return p
 }
 
-// metric returns the sum of those series of a metric whose labels contain the parameter labels.
+// metric returns the sum of those series of a metric whose labels contain the given text.
 func (r *replica) metric(t *testing.T, name, labels string) (sum float64) {
 	t.Helper()
 	for line := range strings.Lines(r.get(t, "/metrics")) {

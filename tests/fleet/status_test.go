@@ -15,7 +15,7 @@ import (
 	"oddsgraph/tests/tool"
 )
 
-// sharedStatus is the field serviceStatus.shared.
+// sharedStatus is the value of serviceStatus.shared.
 type sharedStatus struct {
 	Connected bool
 	Since     time.Time

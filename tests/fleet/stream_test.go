@@ -94,7 +94,7 @@ func number(text string) string {
 	return strconv.FormatFloat(n, 'f', -1, 64)
 }
 
-// rest stops the changes of the books if the parameter still is true, and resumes them if still is false.
+// rest(true) stops the changes of the books, and rest(false) resumes them.
 func (m *moving) rest(still bool) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -214,7 +214,7 @@ func (w *watchers) join(t *testing.T, r *replica) {
 	}
 }
 
-// leave moves the clients of a killed replica to the field ended, so that settle no longer waits for these clients.
+// leave moves the clients of a killed replica to w.ended, so that settle no longer waits for these clients.
 func (w *watchers) leave(r *replica) {
 	w.ended = append(w.ended, w.of[r]...)
 	delete(w.of, r)

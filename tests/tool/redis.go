@@ -98,8 +98,8 @@ func (r *Redis) OpenLedger(t testing.TB, venue string) {
 }
 
 // OpenLedger creates the call ledger of a venue: the record in Redis of the calls that replicas make to the venue. It looks as if
-// the server had kept it for a long time, so that it grants calls at once. The function cli must run a Redis command and return
-// the reply in the format of redis-cli --raw.
+// the server had kept it for a long time, so that it grants calls at once. cli must run a Redis command and return the reply in
+// the format of redis-cli --raw.
 func OpenLedger(venue string, cli func(args ...string) (string, error)) error {
 	info, err := cli("INFO", "server")
 	if err != nil {
@@ -118,7 +118,7 @@ func OpenLedger(venue string, cli func(args ...string) (string, error)) error {
 	return nil
 }
 
-// Monitor records the commands that the server executes. The function commands returns those recorded so far, one per line.
+// Monitor records the commands that the server executes. The returned function returns the commands so far, one per line.
 func (r *Redis) Monitor(t testing.TB) (commands func() string) {
 	t.Helper()
 	file := filepath.Join(r.dir, "monitor")
