@@ -8,7 +8,7 @@ import (
 	"oddsgraph/app"
 )
 
-// askAdmin sends a request to the admin address. The parameter headers lists names and values in turn.
+// askAdmin sends a request to the admin address. The headers are given as alternating names and values.
 func (s *service) askAdmin(t testing.TB, method, path string, headers ...string) response {
 	t.Helper()
 	r, err := http.NewRequestWithContext(t.Context(), method, s.Admin.URL()+path, nil)

@@ -20,8 +20,8 @@ const portfolioQuery = `query ($address: Address!) {
   }
 }`
 
-// onBothDemos runs a test twice: with the ordinary demo venue, and with the flag --demo-strict. The function test must pass the
-// parameter flags to start.
+// onBothDemos runs a test twice: with the ordinary demo venue, and with the flag --demo-strict. The test must pass its flags to
+// start.
 func onBothDemos(t *testing.T, test func(t *testing.T, strict bool, flags ...string)) {
 	t.Run("ordinary", func(t *testing.T) { test(t, false) })
 	t.Run("strict", func(t *testing.T) { test(t, true, "--demo-strict") })
@@ -225,8 +225,8 @@ func testPricesBelowLists(t *testing.T, strict bool, flags ...string) {
 		name, query string
 		variables   func(s *service) vars
 		credentials string
-		// The fields others and strict are the expected calls to the ordinary and to the strict venue, without the calls for
-		// prices. If strict is nil, others applies to both venues.
+		// These are the expected calls to the ordinary and to the strict venue, without the calls for prices. If strict is nil,
+		// both venues must receive the same calls.
 		others, strict calls
 	}{
 		{"positions", `query ($in: [String!]) { user(address: "` + addressOfAny + `") { positions(marketIds: $in) { nodes { token { tokenId price { price } } } } } }`,

@@ -28,8 +28,8 @@ func startInBubble(t *testing.T, now time.Time, args ...string) *service {
 	return s
 }
 
-// startPiped is like startInBubble, but calls the function rig to change the wiring. The service calls the venue over in-memory
-// connections, so the venue's responses can hang or break off.
+// startPiped is like startInBubble, but calls rig to change the wiring. The service calls the venue over in-memory connections, so
+// the venue's responses can hang or break off.
 func startPiped(t testing.TB, now time.Time, rig func(*app.Wiring), args ...string) *service {
 	t.Helper()
 	var venue *pipes

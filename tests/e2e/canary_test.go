@@ -77,8 +77,8 @@ func TestFindSecret(t *testing.T) {
 	}
 }
 
-// echo is a venue that repeats each request in most of its failures. The method set chooses the kind of response. The field
-// stranger is another server, to which some responses of echo redirect the service.
+// echo is a venue that repeats each request in most of its failures. echo.set chooses the kind of response. Some responses
+// redirect the service to another server, the stranger.
 type echo struct {
 	*httptest.Server
 	stranger *httptest.Server
@@ -168,16 +168,16 @@ func (e *echo) set(how string) {
 }
 
 // search fails the test if a request to the venue contains the secret outside the allowed place, or if the stranger received a
-// request. The function allowed removes the values in the allowed place from a request and returns them. If allowed is nil, no
+// request. removeAllowed removes the values in the allowed place from a request and returns them. If removeAllowed is nil, no
 // place is allowed. search reports whether any request had values in the allowed place.
-func (e *echo) search(t testing.TB, secret string, allowed func(r *http.Request) *[]string) (there bool) {
+func (e *echo) search(t testing.TB, secret string, removeAllowed func(r *http.Request) *[]string) (there bool) {
 	t.Helper()
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	for _, r := range e.requests {
 		q, h := r.URL.Query(), r.Header.Clone()
-		if allowed != nil {
-			there = allowed(&http.Request{URL: r.URL, Header: h, Form: q}) != nil || there
+		if removeAllowed != nil {
+			there = removeAllowed(&http.Request{URL: r.URL, Header: h, Form: q}) != nil || there
 		}
 		var headers bytes.Buffer
 		_ = h.Write(&headers)

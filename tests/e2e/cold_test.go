@@ -13,8 +13,8 @@ import (
 	"oddsgraph/internal/demo"
 )
 
-// waves is a venue that expects concurrent calls. Each element of the field waves is a set of endpoints. An endpoint is the last
-// segment of a path. The venue responds to a call when every endpoint of the same set has been called, or after 20 seconds.
+// waves is a venue that expects sets of concurrent calls. Each set contains endpoints. An endpoint is the last segment of a path.
+// The venue responds to a call when every endpoint of the same set has been called, or after 20 seconds.
 type waves struct {
 	venue http.Handler
 	waves [][]string

@@ -28,8 +28,8 @@ var realCommands = []string{
 	"awk", "base64", "cat", "chmod", "curl", "cut", "grep", "head", "jq", "mkdir", "mv", "od", "openssl", "sed", "sha256sum", "sort", "tr",
 }
 
-// fakeCommands maps the name of a program that a test cannot or must not run to a function. The function checks the program's
-// arguments. The code blocks run the test binary under these names.
+// fakeCommands contains the names of the programs that a test cannot or must not run. Each name has a function that checks the
+// program's arguments. The code blocks run the test binary under these names.
 var fakeCommands = map[string]func(args []string) error{
 	"make":            makeCommand,
 	"go":              goCommand,
@@ -175,8 +175,8 @@ func makeCommand(args []string) error {
 	return nil
 }
 
-// goCommand checks that the project has the packages, programs, tests and flags that the arguments name. It does not check go tool
-// and packages with a version.
+// goCommand checks that the project has the packages, programs, tests and flags that the arguments name. It accepts every command
+// of go tool, and every package with a version.
 func goCommand(args []string) error {
 	if len(args) < 2 {
 		return errors.New("there is no rule for this")

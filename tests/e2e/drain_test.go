@@ -62,16 +62,16 @@ func (p *program) waitRefusing(t testing.TB) {
 }
 
 // wholeAnswer sends a request and returns a channel for the complete response. If an error ends the response early, the channel
-// gets the first part of the body with the error appended. If the parameter begins is not empty, wholeAnswer returns when the body
-// contains that text or the response has ended.
-func (p *program) wholeAnswer(t testing.TB, body, accept, begins string) <-chan response {
+// gets the first part of the body with the error appended. If awaited is not empty, wholeAnswer waits until the body contains this
+// text or the response has ended.
+func (p *program) wholeAnswer(t testing.TB, body, accept, awaited string) <-chan response {
 	t.Helper()
 	r := p.request(t, body, keyOf50)
 	r.Header.Set("Accept", accept)
 	out := make(chan response, 1)
 	began := make(chan struct{})
 	begin := sync.OnceFunc(func() { close(began) })
-	if begins == "" {
+	if awaited == "" {
 		begin()
 	}
 	go func() {
@@ -86,7 +86,7 @@ func (p *program) wholeAnswer(t testing.TB, body, accept, begins string) <-chan 
 		for buf := make([]byte, 4096); err == nil; {
 			var n int
 			n, err = resp.Body.Read(buf)
-			if b = append(b, buf[:n]...); bytes.Contains(b, []byte(begins)) {
+			if b = append(b, buf[:n]...); bytes.Contains(b, []byte(awaited)) {
 				begin()
 			}
 		}

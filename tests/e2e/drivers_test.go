@@ -61,24 +61,24 @@ func (s *service) simulatedID(demoID string) string {
 	return ""
 }
 
-// translated returns a copy of a JSON value. For each string in it, translated calls the function id. If the result is not empty,
-// the result replaces the string.
-func translated(value any, id func(string) string) any {
+// translated returns a copy of a JSON value. It calls translate for each string in the value, and replaces the string by the
+// result if the result is not empty.
+func translated(value any, translate func(string) string) any {
 	switch v := value.(type) {
 	case string:
-		if other := id(v); other != "" {
+		if other := translate(v); other != "" {
 			return other
 		}
 	case []any:
 		out := make([]any, len(v))
 		for i := range v {
-			out[i] = translated(v[i], id)
+			out[i] = translated(v[i], translate)
 		}
 		return out
 	case map[string]any:
 		out := map[string]any{}
 		for name := range v {
-			out[name] = translated(v[name], id)
+			out[name] = translated(v[name], translate)
 		}
 		return out
 	}

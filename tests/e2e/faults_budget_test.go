@@ -69,8 +69,8 @@ func (a *frontendLoad) runFor(d time.Duration) {
 	a.run(func() time.Time { return time.Now().Add(d) }, nil)
 }
 
-// runSettled runs the load until the field settled is true, and after that for the duration d. The test fails if settled is still
-// false after the duration limit. When settled becomes true, runSettled calls onSettled, which may be nil.
+// runSettled runs the load until it has settled, and after that for the duration d. The test fails if the load has not settled
+// when the duration limit is over. When the load settles, runSettled calls onSettled, which may be nil.
 func (a *frontendLoad) runSettled(t testing.TB, limit, d time.Duration, onSettled func()) {
 	t.Helper()
 	began := time.Now()
@@ -86,8 +86,8 @@ func (a *frontendLoad) runSettled(t testing.TB, limit, d time.Duration, onSettle
 	}
 }
 
-// run runs the load. The function endTime returns the time at which the load ends. When all clients get streamed values, run calls
-// onSettled, which returns a new end time. If onSettled is nil, the load ends at the first end time.
+// run runs the load. endTime returns the time at which the load ends. When all clients get streamed values, run calls onSettled,
+// which returns a new end time. If onSettled is nil, the load ends at the first end time.
 func (a *frontendLoad) run(endTime func() time.Time, onSettled func() time.Time) {
 	ctx, cancel := context.WithCancel(a.ctx)
 	defer cancel()

@@ -51,8 +51,8 @@ var faults = []fault{
 	{name: "redirect to another host", Fault: demo.Fault{Kind: demo.FaultRedirect, Status: 307, Location: otherHost}, code: "UPSTREAM_BAD_RESPONSE"},
 }
 
-// These are placeholders in faults. The method fault.at replaces inSeconds by the date nine seconds after the time of lane.clock,
-// and otherHost by lane.otherURL.
+// These are placeholders in faults. fault.at replaces inSeconds by the date nine seconds after the time of lane.clock, and
+// otherHost by lane.otherURL.
 const (
 	inSeconds = "in 9 seconds"
 	otherHost = "http://elsewhere.invalid/"

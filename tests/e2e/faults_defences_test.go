@@ -228,8 +228,8 @@ type roundTripper func(*http.Request) (*http.Response, error)
 // RoundTrip implements http.RoundTripper.
 func (e roundTripper) RoundTrip(r *http.Request) (*http.Response, error) { return e(r) }
 
-// withTransport returns a function for the parameter rig of newLane. That function replaces the transport of the service's calls to
-// the venue. The function change receives a transport without limits and returns the replacement.
+// withTransport returns a rig for newLane. The rig replaces the transport of the service's calls to the venue. The replacement is
+// what change returns for a transport without limits.
 func withTransport(t *testing.T, change func(base *http.Transport) roundTripper) func(*app.Wiring) {
 	base := plainTransport(t)
 	return func(w *app.Wiring) { w.Client.Transport = change(base) }

@@ -133,13 +133,13 @@ func (e *completedReads) since(endpoint string, at time.Time) bool {
 	return !e.left[endpoint].Before(at)
 }
 
-// newLane starts a service with a small venue. The function rig may change the service's wiring. rig may be nil.
+// newLane starts a service with a small venue. If rig is not nil, newLane calls it to change the service's wiring.
 func newLane(t testing.TB, rig func(*app.Wiring), args ...string) *lane {
 	t.Helper()
 	return newLaneAt(t, time.Date(2026, 3, 14, 15, 9, 26, 0, time.UTC), rig, args...)
 }
 
-// newLaneAt is like newLane, but the parameter now is the first time of the lane's clock.
+// newLaneAt is like newLane, but the lane's clock starts at the given time.
 func newLaneAt(t testing.TB, now time.Time, rig func(*app.Wiring), args ...string) *lane {
 	t.Helper()
 	l := openLane(t, startRigged, now, rig, args...)
@@ -260,7 +260,7 @@ func (l *lane) try(query string, variables vars, credentials string) (r reply, e
 	return r, err
 }
 
-// row is a test case: the service's behaviour with a fault. The function run returns an error if the behaviour is wrong.
+// row is a test case: the service's behaviour with a fault. It fails if run returns an error.
 type row struct {
 	name string
 	run  func(l *lane) error

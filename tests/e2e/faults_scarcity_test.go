@@ -317,8 +317,8 @@ var fullQueueRow = row{name: "orderbook, more than may wait", open: func(t testi
 // budgetRows are the test cases in which the venue accepts few calls.
 var budgetRows = []row{overBudgetRow, greedyClientRow, priorityRow, throttledRow, keyBudgetRow, fullQueueRow}
 
-// changedAdmission is a cache.Admission that lacks a defence. The function change modifies each request before the embedded
-// Admission gets the request.
+// changedAdmission is a cache.Admission that lacks a defence. It calls change to modify each request before the embedded Admission
+// gets the request.
 type changedAdmission struct {
 	cache.Admission
 	change func(*reqctx.CallRequest)

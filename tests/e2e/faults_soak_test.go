@@ -31,7 +31,7 @@ type soak struct {
 	rows        []soakRow
 }
 
-// soakRow is the process's resource use at one moment. The field at is the time since the start.
+// soakRow is the process's resource use at one moment. The moment is given as the time since the start.
 type soakRow struct {
 	at time.Duration
 	figures

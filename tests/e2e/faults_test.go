@@ -116,19 +116,19 @@ const (
 	laneLeft = 512 << 10
 )
 
-// checkMemory runs f and returns the error of f. It adds an error if f allocates more bytes than the parameter allocated, or if
-// memory in use grows by more bytes than the parameter left.
-func checkMemory(allocated, left uint64, f func() error) error {
+// checkMemory runs f and returns the error of f. It adds an error if f allocates more than maxAllocated bytes, or if memory in use
+// grows by more than maxLeft bytes.
+func checkMemory(maxAllocated, maxLeft uint64, f func() error) error {
 	var before, after runtime.MemStats
 	runtime.GC()
 	runtime.ReadMemStats(&before)
 	err := f()
 	runtime.GC()
 	runtime.ReadMemStats(&after)
-	if n := after.TotalAlloc - before.TotalAlloc; n > allocated {
+	if n := after.TotalAlloc - before.TotalAlloc; n > maxAllocated {
 		err = errors.Join(err, fmt.Errorf("%d MiB were allocated", n>>20))
 	}
-	if after.HeapAlloc > before.HeapAlloc+left {
+	if after.HeapAlloc > before.HeapAlloc+maxLeft {
 		err = errors.Join(err, fmt.Errorf("%d KiB stayed in use", (after.HeapAlloc-before.HeapAlloc)>>10))
 	}
 	return err

@@ -65,17 +65,17 @@ func (p *ring[T]) add(s T) {
 	p.n++
 }
 
-// find returns the latest state for which the function fits returns true. The result ok is false if there is no such state.
-func (p *ring[T]) find(fits func(s T) bool) (s T, ok bool) {
+// find returns the latest state that the filter accepts. ok is false if there is no such state.
+func (p *ring[T]) find(filter func(s T) bool) (s T, ok bool) {
 	for i := p.n - 1; i >= max(0, p.n-len(p.states)); i-- {
-		if s := p.states[i%len(p.states)]; fits(s) {
+		if s := p.states[i%len(p.states)]; filter(s) {
 			return s, true
 		}
 	}
 	return s, false
 }
 
-// newRecordedVenue starts a venue that records the prices and books of its first open tokens. The parameter tokens is their number.
+// newRecordedVenue starts a venue that records the prices and books of the given number of open tokens.
 func newRecordedVenue(t testing.TB, seed uint64, tokens int, limits [2]int) *recordedVenue {
 	t.Helper()
 	return openRecordedVenue(t, seed, tokens, limits, false)
@@ -155,7 +155,7 @@ func (w *recordedVenue) args(more ...string) []string {
 	}, more...)
 }
 
-// update calls the function change, which changes the venue, and records the new state.
+// update calls change, which modifies the venue, and records the new state.
 func (w *recordedVenue) update(change func()) {
 	w.mu.Lock()
 	defer w.mu.Unlock()

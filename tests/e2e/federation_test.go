@@ -165,8 +165,8 @@ func TestEntities(t *testing.T) {
 	}
 }
 
-// TestEntitiesAreBounded expects an error for more than 500 representations. Each representation must cost as many points as an
-// element of the field nodes.
+// TestEntitiesAreBounded expects an error for more than 500 representations. Each representation must cost as many points as an id
+// in a nodes query.
 func TestEntitiesAreBounded(t *testing.T) {
 	t.Parallel()
 	s := start(t, "--federation")

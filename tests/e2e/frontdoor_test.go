@@ -20,7 +20,7 @@ import (
 	"oddsgraph/internal/demo"
 )
 
-// newRequest returns a request from a new client address. The parameter header lists names and values in turn.
+// newRequest returns a request from a new client address. The headers are given as alternating names and values.
 func (s *service) newRequest(t testing.TB, method, path, body string, header ...string) *http.Request {
 	t.Helper()
 	r := s.request(t, body, anonymous).Clone(t.Context())
