@@ -68,8 +68,8 @@ var (
 // anonymous means a request without credentials.
 const anonymous = ""
 
-// credentials returns the credentials header of a demo account. The parameter more adds members to the JSON object, as pairs of
-// name and value. The secret and the passphrase are those in the README, because the demo venue accepts no others with
+// credentials returns the credentials header of a demo account. Further arguments add members to the JSON object, as alternating
+// names and values. The secret and the passphrase are those in the README, because the demo venue accepts no others with
 // --demo-strict.
 func credentials(key string, more ...string) string {
 	text := fmt.Sprintf(`{"apiKey":%q,"secret":"demo","passphrase":"demo"`, key)
@@ -114,13 +114,13 @@ func start(t testing.TB, args ...string) *service {
 	return startAt(t, time.Date(2026, 3, 14, 15, 9, 26, 0, time.UTC), args...)
 }
 
-// startAt is like start, but the parameter now is the first time of the clock.
+// startAt is like start, but the clock starts at the given time.
 func startAt(t testing.TB, now time.Time, args ...string) *service {
 	t.Helper()
 	return startRigged(t, now, nil, args...)
 }
 
-// startRigged is like startAt, but the function rig may change the program's wiring. rig may be nil.
+// startRigged is like startAt, but calls rig to change the program's wiring if rig is not nil.
 func startRigged(t testing.TB, now time.Time, rig func(*app.Wiring), args ...string) *service {
 	t.Helper()
 	s := openRigged(t, now, rig, args...)
@@ -179,7 +179,7 @@ func (s *service) serveUntilEnd(t testing.TB) {
 	})
 }
 
-// defaultWiring is the default of the parameter rig. It changes nothing.
+// defaultWiring is the default rig. It changes nothing.
 func defaultWiring(*app.Wiring) {}
 
 // withUnusedLimit makes the service assume that no calls were made before its start, so the venue's rate limit is unused.

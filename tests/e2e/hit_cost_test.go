@@ -21,7 +21,7 @@ type dialogue struct {
 	bytes             int // length of the body of the last response
 }
 
-// talk connects to a server, sends the request and reads the response. The parameter header lists names and values in turn.
+// talk connects to a server, sends the request and reads the response. Further headers are given as alternating names and values.
 func talk(t testing.TB, addr, body string, header ...string) *dialogue {
 	t.Helper()
 	c, err := net.Dial("tcp", addr)

@@ -53,15 +53,15 @@ func say(text string) string {
 
 const sayInit = `{"type":"connection_init"}`
 
-// upgrade opens a WebSocket. The parameter client is the client address that X-Forwarded-For names. upgrade sends each text of the
-// parameter said in its own frame.
-func (p *target) upgrade(t testing.TB, client string, said ...string) *wire {
+// upgrade opens a WebSocket. X-Forwarded-For names the given client address. After the handshake, upgrade sends each text in its
+// own frame.
+func (p *target) upgrade(t testing.TB, client string, texts ...string) *wire {
 	t.Helper()
 	w := p.connect(t)
 	if err := w.handshake(client); err != nil {
 		t.Fatal(err)
 	}
-	for _, text := range said {
+	for _, text := range texts {
 		_, _ = io.WriteString(w, say(text))
 	}
 	return w
@@ -96,7 +96,7 @@ func (w *wire) frame() (opcode byte, payload []byte, err error) {
 	return head[0] & 0x0f, payload, err
 }
 
-// until reads messages up to the first that contains the text of the parameter part, and returns this message.
+// until reads messages up to the first that contains the given text, and returns this message.
 func (w *wire) until(t testing.TB, part string) string {
 	t.Helper()
 	for {

@@ -57,7 +57,7 @@ func TestHostileInputs(t *testing.T) {
 	}
 }
 
-// begin sets the fields normal, answer and before.
+// begin chooses the normal query, and records its response and its shortest time.
 func (p *target) begin(t *testing.T) {
 	var token string
 	for _, tk := range p.venue.venue.Tokens() {
@@ -78,7 +78,7 @@ func (p *target) begin(t *testing.T) {
 // maxSlowTime is how long a normal query may stay slow after an attack.
 const maxSlowTime = 10 * time.Second
 
-// fastest sends the normal query several times and returns its shortest time. It stops when the function enough accepts this time.
+// fastest sends the normal query several times and returns its shortest time. It stops when the callback accepts this time.
 // Because the machine may be busy, it gives up only after 20 queries and maxSlowTime.
 func (p *target) fastest(t *testing.T, enough func(time.Duration) bool) time.Duration {
 	t.Helper()
@@ -160,7 +160,7 @@ func (p *target) send(t testing.TB, r *http.Request) response {
 	return got
 }
 
-// post sends a body. The parameter more lists the names and values of further headers in turn.
+// post sends a body. Further headers are given as alternating names and values.
 func (p *target) post(t testing.TB, body string, more ...string) response {
 	t.Helper()
 	r := p.request(t, body, anonymous)

@@ -29,7 +29,7 @@ type identityProvider struct {
 	unwanted []string // the query and the Authorization header of each request that had one of them
 }
 
-// heard returns the field unwanted, which should be empty.
+// heard returns the unwanted parts of the received requests. There should be none.
 func (p *identityProvider) heard() []string {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -55,7 +55,7 @@ func newIdentityProvider(t testing.TB) *identityProvider {
 	return p
 }
 
-// token returns a signed token for a subject. The parameter more adds or replaces claims.
+// token returns a signed token for a subject. The given claims are added to the usual claims, or replace them.
 func (p *identityProvider) token(t testing.TB, subject string, expiry time.Time, more map[string]any) string {
 	t.Helper()
 	signer, err := jose.NewSigner(jose.SigningKey{Algorithm: jose.ES256, Key: p.key}, (&jose.SignerOptions{}).WithHeader("kid", "k"))

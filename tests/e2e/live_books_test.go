@@ -54,7 +54,7 @@ func wantBook(t testing.TB, v any, path string, want ladder) {
 
 func same(a, b ladder) bool { return slices.Equal(a.bids, b.bids) && slices.Equal(a.asks, b.asks) }
 
-// bookAt is the book that a client has after an event of orderbookChanged. The field sequence is the sequence number of the event.
+// bookAt is the book that a client has after an event of orderbookChanged, with the event's sequence number.
 type bookAt struct {
 	sequence string
 	book     ladder
@@ -110,8 +110,7 @@ func (r *replay) take(t testing.TB, v any) bookAt {
 	return next
 }
 
-// applied returns a side of a book after the given changes. The parameter order is 1 if the prices of the side rise, and -1 if they
-// fall.
+// applied returns a side of a book after the given changes. order is 1 if the prices of the side rise, and -1 if they fall.
 func applied(side, changes []level, order int) []level {
 	next := slices.Clone(side)
 	for _, c := range changes {

@@ -13,8 +13,8 @@ import (
 	"oddsgraph/internal/demo"
 )
 
-// route is a TCP proxy in front of the venue's stream. The proxy forwards bytes from the service to the venue after the duration
-// delay. While the field held is locked, it forwards none of them. It forwards bytes from the venue at once.
+// route is a TCP proxy in front of the venue's stream. The proxy forwards bytes from the service to the venue after a delay. While
+// a test holds the lock, it forwards none of them. It forwards bytes from the venue at once.
 type route struct {
 	delay time.Duration
 	held  sync.RWMutex
@@ -70,7 +70,8 @@ func (r *route) open(t *testing.T, to string) string {
 	return l.Addr().String()
 }
 
-// forward copies bytes from the reader in to the writer out until in is closed. It waits as the fields delay and held require.
+// forward copies bytes from its reader to its writer until the reader ends. Before it writes bytes, it waits until their delay is
+// over and no test holds the lock.
 func (r *route) forward(in io.Reader, out io.WriteCloser) {
 	type part struct {
 		b  []byte

@@ -12,7 +12,7 @@ import (
 func (s *service) executions() uint64 { return s.API.Stats().Groups.Executions }
 
 // TestAJoinerReplaysFromTheMiddle lets clients join the execution of a busy order book subscription at different times. After each
-// event, the book that a client has replayed must equal the field book of the event.
+// event, the book that a client has replayed must equal the book in the event.
 func TestAJoinerReplaysFromTheMiddle(t *testing.T) {
 	s := startLive(t)
 	s.streaming(t)

@@ -29,13 +29,13 @@ func startLive(t testing.TB, args ...string) *service {
 	return s
 }
 
-// startStoppable is like startLive, but also returns the function stop, which stops the service and waits until it has ended.
+// startStoppable is like startLive, but also returns a function that stops the service and waits until it has ended.
 func startStoppable(t testing.TB, args ...string) (s *service, stop func() error) {
 	t.Helper()
 	return startLiveRigged(t, defaultWiring, args...)
 }
 
-// startLiveRigged is like startStoppable, but the function rig may change the program's wiring.
+// startLiveRigged is like startStoppable, but calls rig to change the program's wiring.
 func startLiveRigged(t testing.TB, rig func(*app.Wiring), args ...string) (s *service, stop func() error) {
 	t.Helper()
 	args = append([]string{
@@ -143,13 +143,13 @@ func (e *events) change(t testing.TB) any {
 	return e.until(t, "a change", func(v any) bool { return text(v, "reason") == "CHANGE" })
 }
 
-// until waits for the first event for which the function fits returns true, and drops all events before this event.
-func (e *events) until(t testing.TB, what string, fits func(v any) bool) any {
+// until waits for the first event that the filter accepts, and drops all events before this event.
+func (e *events) until(t testing.TB, what string, filter func(v any) bool) any {
 	t.Helper()
 	deadline := time.Now().Add(patience)
 	for {
 		v := e.value(t)
-		if fits(v) {
+		if filter(v) {
 			return v
 		}
 		if time.Now().After(deadline) {

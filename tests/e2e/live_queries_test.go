@@ -80,8 +80,8 @@ func TestQueriesOfWatchedTokensCostTheVenueNothing(t *testing.T) {
 	}
 }
 
-// TestRecentPricesAreThoseOfTheStream queries the field recentPrices of a token to which a client subscribes, and of another token.
-// The first token must have the prices of the stream. The other token must have none.
+// TestRecentPricesAreThoseOfTheStream queries the recent prices of a token to which a client subscribes, and of another token. The
+// first token must have the prices of the stream. The other token must have none.
 func TestRecentPricesAreThoseOfTheStream(t *testing.T) {
 	t.Parallel()
 	s := startLive(t)

@@ -186,7 +186,8 @@ func TestWhatIsAbsentIsNull(t *testing.T) {
 	wantJSON(t, "gone", data, `{"nodes":[null,null,null]}`)
 }
 
-// TestNodesRoundTrip queries the id of an object of every type that the field node returns, and then queries the object by this id.
+// TestNodesRoundTrip queries the id of an object of every type that a node query can return, and then queries the object by this
+// id.
 func TestNodesRoundTrip(t *testing.T) {
 	s := start(t)
 	held := s.venue.Positions(addressOf50)[7]
@@ -386,7 +387,7 @@ func TestOrderbooks(t *testing.T) {
 	}
 }
 
-// fill computes a fill estimate from a side of a book. If size is nil, fill uses the parameter amount.
+// fill computes a fill estimate from a side of a book. The estimate is for size, or for amount if size is nil.
 func fill(prices, sizes []*big.Rat, size, amount *big.Rat) (filled, cost, worst *big.Rat, complete bool) {
 	filled, cost = new(big.Rat), new(big.Rat)
 	for i := range prices {

@@ -50,8 +50,8 @@ func TestMemoryOfSubscriptions(t *testing.T) {
 	exe := buildProgram(t)
 	for _, test := range []struct {
 		sockets, each int
-		// The fields takes and resident are limits for each subscription in KiB. The field takes limits heap objects and stacks.
-		// The field resident limits the resident memory, which also includes garbage and fragmentation.
+		// These are limits in KiB for each subscription. The first is for heap objects and stacks. The second is for the resident
+		// memory, which also includes garbage and fragmentation.
 		takes, resident float64
 	}{
 		{1000, 1, 26, 40},

@@ -62,7 +62,7 @@ func (m *scraped) check(series string) {
 	}
 }
 
-// want compares a series with an independent count. The parameter series is the metric's name with its labels.
+// want compares a series with an independent count. A series is given as the metric's name with its labels.
 func (m *scraped) want(series string, want float64) {
 	m.t.Helper()
 	m.check(series)
@@ -71,8 +71,8 @@ func (m *scraped) want(series string, want float64) {
 	}
 }
 
-// only compares all series of a metric with independent counts. The parameter want maps the labels of a series to its count. A
-// series whose count is 0 may be missing.
+// only compares all series of a metric with independent counts. The map contains the count for the labels of each series. A series
+// whose count is 0 may be missing.
 func (m *scraped) only(metric string, want map[string]float64) {
 	m.t.Helper()
 	m.check(metric)

@@ -119,7 +119,7 @@ func startChecks(t *testing.T, dir, file string, env ...string) *checks {
 	return c
 }
 
-// wantPassed reports each test of a test file as a subtest. The parameter report holds the lines that clients/reporter.mjs printed.
+// wantPassed reports each test of a test file as a subtest. The report consists of the lines that clients/reporter.mjs printed.
 func wantPassed(t *testing.T, ended error, report *bytes.Buffer, stderr string) {
 	t.Helper()
 	checks, failed := 0, 0

@@ -23,9 +23,9 @@ import (
 	"oddsgraph/tests/tool"
 )
 
-// observed returns another HTTP handler that uses the service's cache. If the parameter metrics is true, the handler counts metrics
-// and logs requests. The parameter lines is the largest number of lines that the handler logs in a second.
-func (s *service) observed(t testing.TB, lines int, metrics bool, args ...string) http.Handler {
+// observed returns another HTTP handler that uses the service's cache. If metrics is true, the handler counts metrics and logs
+// requests. It logs at most maxLines lines in a second.
+func (s *service) observed(t testing.TB, maxLines int, metrics bool, args ...string) http.Handler {
 	t.Helper()
 	cfg, err := config.Parse(args, nil, io.Discard)
 	if err != nil {
@@ -45,11 +45,11 @@ func (s *service) observed(t testing.TB, lines int, metrics bool, args ...string
 	front.Documents, front.Sources, front.Clock = s.Files.Documents, app.Sources(s.Cache, 0), s.clock
 	front.Refusals, front.Ready = auth.NewRefusals(s.clock), s.Ready
 	if metrics {
-		front.Observer = &app.Observer{Metrics: telemetry.NewMetrics("test"), Log: telemetry.NewOperations(log, lines)}
+		front.Observer = &app.Observer{Metrics: telemetry.NewMetrics("test"), Log: telemetry.NewOperations(log, maxLines)}
 	}
 	api := httpapi.New(front)
 	t.Cleanup(func() { api.Drain(context.Background()) })
-	return telemetry.Requests(log, lines, api)
+	return telemetry.Requests(log, maxLines, api)
 }
 
 // repeated returns a function that sends the same request to the handler h each time.

@@ -131,7 +131,7 @@ func (w *twins) sendAsClient(t testing.TB, a twinRequest) (body string, hit bool
 	return body, w.API.Stats().Responses.Hits > before
 }
 
-// names returns the sorted names of all queries except those in the parameter but.
+// names returns the sorted names of all queries except the given ones.
 func names(but ...string) []string {
 	var out []string
 	for _, name := range slices.Sorted(maps.Keys(twinQueries)) {
@@ -293,8 +293,8 @@ func (w *twins) happen(random *rand.Rand) {
 }
 
 // compare sends a request four times, alternately as a client does and with a header that bypasses the response cache. The test
-// fails if the two cached responses are equal, the two executed responses are equal, and a cached response differs from an executed
-// one. The result stale is 1 if the last executed response has stale values, and 0 if it has none.
+// fails if the two cached responses are equal, the two executed responses are equal, and a cached response differs from an
+// executed one. compare returns 1 if the last executed response has stale values, and 0 if it has none.
 func (w *twins) compare(t testing.TB, names []string) (stale int) {
 	t.Helper()
 	a := w.next(names)

@@ -79,9 +79,9 @@ func (v *strictVenue) program(t *testing.T, args ...string) *program {
 	return runProgram(t, append([]string{"--venue-url=" + v.URL, "--request-timeout=10s", "--venue-retries=0"}, args...)...)
 }
 
-// wantWithinTheLimit checks that the venue refused no call, and received as many calls as the parameter most says. Calls of the
-// last burst before the process was killed may be missing, because the process may have recorded a call without sending it. The
-// parameter burst has the books of this burst.
+// wantWithinTheLimit checks that the venue refused no call, and received the given number of calls. Calls of the last burst before
+// the process was killed may be missing, because the process may have recorded a call without sending it. The given ids are those
+// of the books in this burst.
 func (v *strictVenue) wantWithinTheLimit(t *testing.T, most int64, burst []string) {
 	t.Helper()
 	eventually(t, "all calls have reached the venue", func() bool { return v.arrived.Load() == v.sent.Load() })
@@ -100,8 +100,8 @@ func (v *strictVenue) wantWithinTheLimit(t *testing.T, most int64, burst []strin
 
 const bookOf = `query ($id: String!) { token(tokenId: $id) { orderbook(depth: 1) { sequence freshness { stale } } } }`
 
-// book queries a book. The result code is "" if the response has no error, "gone" if there was no response, and the code of the
-// first error in all other cases.
+// book queries a book. The code is "" if the response has no error, "gone" if there was no response, and the code of the first
+// error in all other cases.
 func (p *program) book(id string) (code string, stale bool) {
 	ctx, cancel := context.WithTimeout(context.Background(), patience)
 	defer cancel()

@@ -30,7 +30,7 @@ func barest() map[string]strictEndpoint {
 	}
 }
 
-// TestBarestVenue reads the data of each endpoint of the function barest twice. The second read must not repeat the calls that the
+// TestBarestVenue reads the data of each endpoint of the barest venue twice. The second read must not repeat the calls that the
 // venue refused with status 400 at the first read.
 func TestBarestVenue(t *testing.T) {
 	user := func(selection string) string { return `{ user(address: "` + addressOf3 + `") { ` + selection + ` } }` }

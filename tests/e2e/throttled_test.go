@@ -5,8 +5,8 @@ import (
 	"time"
 )
 
-// TestThrottledUntil checks the field serviceStatus.throttledUntil, the time from which the rate limit allows calls again. In some
-// cases the service has used up the limit. In other cases other clients have used it up, and the venue reports this.
+// TestThrottledUntil checks serviceStatus.throttledUntil, the time from which the rate limit allows calls again. In some cases the
+// service has used up the limit. In other cases other clients have used it up, and the venue reports this.
 func TestThrottledUntil(t *testing.T) {
 	const status = `{ serviceStatus { throttledUntil } }`
 	limited := func(t *testing.T) *service {

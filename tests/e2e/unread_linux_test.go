@@ -63,9 +63,8 @@ func TestClientsThatDoNotRead(t *testing.T) {
 	}
 }
 
-// unread is an attack by a client that reads little or nothing. The function run returns the connections that are still open. The
-// method withstand closes them. If the result refused is not empty, it names the transport over which the program must have refused
-// output.
+// unread is an attack by a client that reads little or nothing. run makes the attack and returns the connections that are still
+// open. withstand closes them. If refused is not empty, it names the transport over which the program must have refused output.
 type unread struct {
 	name string
 	run  func(t *testing.T, p *target) (open []io.Closer, refused string)
@@ -122,7 +121,7 @@ func (w *wire) ask(body, accept string) {
 		careless, accept, len(body), body)
 }
 
-// each opens n connections and calls the function ask with all of them at once.
+// each opens n connections and runs the callback for all of them at once.
 func (p *target) each(t *testing.T, n int, ask func(w *wire)) (open []io.Closer) {
 	var asking sync.WaitGroup
 	for range n {
@@ -203,9 +202,9 @@ func unreadText(t *testing.T, p *target) ([]io.Closer, string) {
 	return open, ""
 }
 
-// books opens several sockets, and subscribes to books on each socket. The parameter each is the number of books for a socket. An
-// event contains its book 78 times, under aliases.
-func (p *target) books(t *testing.T, sockets, each int) (open []io.Closer) {
+// books opens several sockets, and subscribes to perSocket books on each socket. An event contains its book 78 times, under
+// aliases.
+func (p *target) books(t *testing.T, sockets, perSocket int) (open []io.Closer) {
 	query := `subscription ($id: String!) { orderbookChanged(tokenId: $id, depth: 200) {` + numbered(78, "a#:bids{price size} b#:asks{price size} ") + `} }`
 	tokens := p.openBooks(200)
 	var g sync.WaitGroup
@@ -218,8 +217,8 @@ func (p *target) books(t *testing.T, sockets, each int) (open []io.Closer) {
 				return
 			}
 			_, _ = io.WriteString(w, say(sayInit))
-			for j := range each {
-				token := tokens[(i*each+j)%len(tokens)]
+			for j := range perSocket {
+				token := tokens[(i*perSocket+j)%len(tokens)]
 				_, _ = io.WriteString(w, say(asJSON(vars{"id": token, "type": "subscribe", "payload": vars{"query": query, "variables": vars{"id": token}}})))
 			}
 		})

@@ -8,7 +8,7 @@ import (
 	"oddsgraph/graph/model"
 )
 
-// TestGlobalIDsNameTheVenue checks that the global ids of the same token and user differ between venues. The field node must find
+// TestGlobalIDsNameTheVenue checks that the global ids of the same token and user differ between venues. A node query must find
 // the objects of a service's own venue, and refuse the ids of other venues.
 func TestGlobalIDsNameTheVenue(t *testing.T) {
 	t.Parallel()
