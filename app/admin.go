@@ -30,7 +30,7 @@ func (s *App) openAdmin(address string) (*Server, error) {
 	if err != nil {
 		return nil, err
 	}
-	l.HTTP.ReadTimeout = 0 // a profile takes as long as the request says
+	l.HTTP.ReadTimeout = 0 // after a ReadTimeout, net/http would cancel the context of a long profile
 	return l, nil
 }
 

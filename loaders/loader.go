@@ -19,7 +19,7 @@ var (
 	ErrPending = errors.New("the value has not arrived yet")
 	// errNoAnswer is the error of a key if Source.Lookup panicked, or if Source.Fetch returned a wrong number of results.
 	errNoAnswer = errors.New("the source gave no answer")
-	// ErrTooManyCalls is wrapped by the error of Fetch if the response needs too many upstream calls.
+	// Set.Fetch returns an error that wraps ErrTooManyCalls if the response needs too many upstream calls.
 	ErrTooManyCalls = errors.New("too many upstream calls")
 )
 
@@ -55,7 +55,7 @@ type Loader[K comparable, T any] struct {
 	// index maps each key to its index in results. The result of a missing key contains ErrPending.
 	index   map[K]int
 	results []market.Result[market.Read[*T]]
-	// missing contains the keys that the next Fetch fetches. stale contains the keys that are refreshed when the Set is done.
+	// missing contains the keys that the next Set.Fetch fetches. stale contains the keys that are refreshed when the Set is done.
 	missing, stale []K
 	// sent is the number of keys that were passed to Source.Fetch, and back is the number of these keys that have a result. If all of
 	// them have a result, the next send first sets both numbers to 0.
@@ -96,7 +96,8 @@ func (l *Loader[K, T]) GetMany(keys []K, out []market.Result[market.Read[*T]]) {
 	}
 }
 
-// Prefetch looks up keys, so that the next Fetch also fetches those of them that are missing. It does not make the pass pending.
+// Prefetch looks up keys, so that the next Set.Fetch also fetches those of them that are missing. It does not make the pass
+// pending.
 func (l *Loader[K, T]) Prefetch(keys []K) { l.enter(keys) }
 
 // Peek returns the value of a key that was read or prefetched before. ok is false if the key was not read or prefetched, is

@@ -35,7 +35,7 @@ func (r *Resolver) source(ctx context.Context) follow.Source {
 func subscribe[E, M any](ctx context.Context, stream iter.Seq2[follow.Event[E], error], event func(reason model.UpdateReason, value E) M) <-chan M {
 	out, queue := make(chan M), queueOf(ctx)
 	queue.begin()
-	go func() { // this goroutine ends when the transport cancels ctx and drains the channel
+	go func() { // this goroutine ends when the stream ends or when the transport cancels ctx
 		var last error
 		defer func() {
 			if p := recover(); p != nil {
@@ -102,8 +102,8 @@ func interval(perSecond *int, limit int) (time.Duration, error) {
 	return time.Second / time.Duration(*perSecond), nil
 }
 
-// ListOf returns the name of the argument with the ids of a subscription field. A subscription of such a field to several ids gets
-// the same events as one subscription to each id. ListOf returns "" for other fields, such as tradesAdded, whose first event
+// ListOf returns the name of a subscription field's argument that lists ids, if one subscription to several ids gets the same
+// events as one subscription to each id. For other fields it returns "". An example is tradesAdded, because its first event
 // contains the trades of all tokens.
 func ListOf(field string) string {
 	switch field {

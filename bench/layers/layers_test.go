@@ -165,8 +165,8 @@ func BenchmarkCache(b *testing.B) {
 	}
 }
 
-// events is a subscription whose events come from the channel next. After the group has queued an event and calls Next again, laid
-// receives a value.
+// events is a subscription whose events come from the channel next. When the group has queued an event,
+// it calls Next again, and Next sends a value to laid.
 type events struct {
 	ctx   context.Context
 	group *fanout.Group
@@ -232,8 +232,8 @@ func (ample) Unwatch(messages.Topic)                          {}
 func (ample) Resync(messages.Topic)                           {}
 func (ample) Reconnect(messages.Topic)                        {}
 
-// BenchmarkWatched changes the price of every watched token once per iteration. The feed writes each change to the cache, and each
-// must reach the reader. ns/item should not grow with the number of tokens.
+// BenchmarkWatched sends a new price message for every watched token once per iteration. The feed writes each message to the cache,
+// and each must reach the reader. ns/item should not grow with the number of tokens.
 func BenchmarkWatched(b *testing.B) {
 	for _, tokens := range []int{1, 10, 100, 1000, 10_000} {
 		b.Run(fmt.Sprintf("tokens=%d", tokens), func(b *testing.B) {

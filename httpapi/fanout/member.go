@@ -8,8 +8,8 @@ import (
 	"oddsgraph/internal/market"
 )
 
-// freeBytes is the number of unread bytes that each member may have without taking them from Memory. The member itself needs more
-// memory than that.
+// freeBytes is the number of unread bytes that each member may have without taking them from Memory. To count so few bytes would
+// gain nothing, because the member itself needs more memory and is not counted either.
 const freeBytes = 2 << 10
 
 // Memory is a number of bytes that clients share. Its methods must not wait.
@@ -45,10 +45,11 @@ type Member struct {
 	// appended is the number of queued events with the mode Append. deltas is the number of queued events with the mode Delta, except
 	// events with State.
 	deltas, appended int
-	// behind reports that events were dropped. When the queue is empty, the member waits for the present state of its groups.
+	// behind reports that events were dropped. When Take finds the queue empty, it requests the present state from the member's
+	// groups.
 	behind bool
-	// problem is the payload of the last problem event that a member of several groups got. Several groups often report the same
-	// problem.
+	// problem is the payload of the last problem event that this member got, if it has several groups. Several groups often report
+	// the same problem.
 	problem []byte
 	// over reports that nothing more will be queued. end is the reason.
 	over bool
@@ -286,8 +287,9 @@ func (m *Member) caughtUp(s *seat) (missed bool) {
 	return missed
 }
 
-// finishPart ends the membership in a group that has ended. It ends the whole member in two cases: all other groups of the member
-// have ended, or errors is not nil and event is nil.
+// finishPart ends the membership in a group that has ended. errors are the errors that ended the group, or nil. event reports them
+// as an event of the subscription, or is nil. The whole member ends if all its other groups have ended, or if there are errors but
+// no event.
 func (m *Member) finishPart(s *seat, errors, event []byte) {
 	if m.continues(s, errors, event) {
 		return

@@ -55,8 +55,8 @@ type Config struct {
 	Wait func(ctx context.Context) error
 }
 
-// Cache stores responses. It is safe for concurrent use. Do starts a goroutine for each execution. That goroutine ends before the
-// last call of Do that waits for it returns.
+// Cache stores responses. It is safe for concurrent use. Do starts a goroutine for each execution. Several
+// calls of Do may wait for the goroutine. The last of them returns only after the goroutine has ended.
 type Cache struct {
 	limit      int64
 	clock      market.Clock
@@ -243,8 +243,9 @@ func (c *Cache) onEvict(r *Response) {
 // minSweep is the least number of new responses between two sweeps.
 const minSweep = 64
 
-// sweep removes responses that are no longer valid. It runs only after minSweep new responses, and only after half as many new
-// responses as the cache contains. So the average cost of sweeping for each new response is constant.
+// sweep removes responses that are no longer valid. It does nothing until the number of new responses since the last sweep is at
+// least minSweep and at least half the number of stored responses. So the average cost of sweeping for each new response is
+// constant.
 func (c *Cache) sweep() {
 	c.mu.Lock()
 	if c.sinceSweep < minSweep || 2*c.sinceSweep < c.lru.Len() {

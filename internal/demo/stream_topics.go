@@ -49,7 +49,7 @@ type subscription struct {
 	conn  *streamConn
 	group *group
 	at    int // index in group.subs
-	turn  int // index in conn.turns of the channel
+	turn  int // index in conn.turns[channel]
 }
 
 // seq returns the sequence number of the topic's present state.

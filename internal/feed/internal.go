@@ -3,8 +3,9 @@ package feed
 import "oddsgraph/internal/market/messages"
 
 // arrive stores the internal number of a message (see messages.Internal). lost reports whether the internal numbers show that this
-// service lost earlier messages. lost is false if the venue's own numbers are enough to detect a loss. duplicate reports whether
-// the topic already contains the message. The calling function must ignore such a message. t.mu must be locked.
+// service lost earlier messages. lost is false for a message of the venue if the venue's own numbers are enough to detect a loss.
+// duplicate reports whether the topic already contains the message. The calling function must ignore such a message. t.mu must be
+// locked.
 func (t *topic) arrive(m *messages.Message) (lost, duplicate bool) {
 	number, before := m.Internal, t.arrived
 	if number.Seq == 0 {

@@ -21,8 +21,8 @@ const (
 	slack = 10 * time.Millisecond
 	// askAgain is the time to wait before the next Ask if Redis has not answered the last one.
 	askAgain = time.Second
-	// maxEnds bounds the number of notes that wait for Redis. If there are more notes, the oldest ones are lost. If the note of an
-	// ended call is lost, the call counts for longer than necessary.
+	// maxEnds bounds the number of notes (see the type note) that wait to be sent to Redis. If there are more notes, the oldest ones
+	// are lost. If the note of an ended call is lost, the call counts for longer than necessary.
 	maxEnds = 4096
 	// maxNotes bounds the number of notes in one call of end.lua.
 	maxNotes = 256
@@ -51,9 +51,9 @@ func (f *Fleet) keepGranted() time.Duration {
 }
 
 // Ask requests n calls of a scope; see ratelimit.Ledger. Redis grants all replicas together at most limit calls of the scope in any
-// Config.Span. Ask does not wait. Another goroutine calls the function answered once; if the fleet is closed, the function may
-// never be called. If Redis does not answer, the function gets no calls, and its argument left is 0.
-func (f *Fleet) Ask(scope string, limit, n int, answered func(calls []string, left int, again, hold time.Duration)) {
+// Config.Span. Ask does not wait. Another goroutine calls reply once. If the fleet is closed, it may never call reply. If
+// Redis does not answer, reply gets no calls, and left is 0.
+func (f *Fleet) Ask(scope string, limit, n int, reply func(calls []string, left int, again, hold time.Duration)) {
 	prefix := f.replica + "." + strconv.FormatUint(f.asks.Add(1), 36) + "."
 	asked := func() {
 		answer, err := call(f, f.ctx, commandAsk, func(ctx context.Context, client rueidis.Client) ([]int64, error) {
@@ -69,7 +69,7 @@ func (f *Fleet) Ask(scope string, limit, n int, answered func(calls []string, le
 				f.End(scope, nil, names(prefix, n)) // Redis may have granted these calls
 			}
 			f.counts.unanswered.Add(uint64(n))
-			answered(nil, 0, askAgain, 0)
+			reply(nil, 0, askAgain, 0)
 			return
 		}
 		granted, hold := int(answer[0]), time.Duration(answer[3])*time.Millisecond
@@ -78,7 +78,7 @@ func (f *Fleet) Ask(scope string, limit, n int, answered func(calls []string, le
 		if hold > 0 {
 			f.setHold(scope, f.clock.Now().Add(hold))
 		}
-		answered(names(prefix, granted), int(answer[1]), time.Duration(answer[2])*time.Millisecond, hold)
+		reply(names(prefix, granted), int(answer[1]), time.Duration(answer[2])*time.Millisecond, hold)
 	}
 	f.start(asked)
 }
@@ -110,8 +110,8 @@ func (f *Fleet) Hold(scope string, until time.Time) {
 	f.note(note{scope, "hold", "hold", until})
 }
 
-// note is a triple of arguments for end.lua. The field what is "ended", "unused" or "hold". at is the time of the end of the call,
-// or the end of the hold.
+// note is a message to end.lua about a call or a hold in the window of a scope. what is "ended", "unused" or "hold". at is the time
+// at which the call ended, or at which the hold ends.
 type note struct {
 	scope, what, call string
 	at                time.Time

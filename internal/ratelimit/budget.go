@@ -56,7 +56,7 @@ type Budget struct {
 
 	mu     sync.Mutex
 	closed bool
-	// cold is the time before which a new window may use only its margin; see Inherit.
+	// Before the time cold, a new window may use only the calls of its margin, which no process uses at other times; see Inherit.
 	cold   time.Time
 	timers sync.WaitGroup
 	public *window
@@ -149,7 +149,7 @@ func (b *Budget) windowOf(scope string, endpoint reqctx.Endpoint) *window {
 // windowFor returns the window to which the rate-limit headers or the 429 of a response apply, or nil. A call with credentials that
 // have no window counts in the public window or in a family's window. Its response never adjusts that window: the owner of the
 // credentials may have used up their limit elsewhere. If the 429 concerns the IP address, the next call without credentials also
-// gets a 429.
+// gets a 429, and that 429 adjusts the window.
 func (b *Budget) windowFor(t *reservation) *window {
 	if t.scope == t.window.scope {
 		return t.window
@@ -223,8 +223,8 @@ type Status struct {
 	// ThrottledUntil is the earliest time at which a public call can be sent, or the zero time if one can be sent at once. If the
 	// venue refuses calls to a family until a later time, ThrottledUntil is that later time.
 	ThrottledUntil time.Time
-	// Throttled is the total time since the start for which public calls were blocked after a 429. It includes the time for which
-	// processes that share the limit made no calls because the venue reported too few remaining calls.
+	// Throttled is the total time since the start for which public calls were blocked after a 429. It includes the pauses of
+	// processes that share the limit. They pause when the venue reports fewer remaining calls than the margin.
 	Throttled time.Duration
 	// Waiting is the number of waiting calls in all windows, by reqctx.Priority.
 	Waiting [reqctx.Priorities]int

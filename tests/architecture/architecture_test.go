@@ -19,9 +19,9 @@ const module = "oddsgraph"
 // root is the root of the module.
 var root = filepath.Join("..", "..")
 
-// arrows maps a package to the packages of this module that it and its subpackages may import. Every package may also import itself
-// and internal/market. Every package except internal/market may import internal/market/reqctx. docs/architecture.md draws these
-// imports as arrows.
+// arrows maps a package to the packages of this module that it and its subpackages may import. The packages below one key may also
+// import each other and internal/market. Every package except internal/market may import internal/market/reqctx.
+// docs/architecture.md draws these imports as arrows.
 var arrows = map[string][]string{
 	"httpapi":                {"graph", "resolvers", "loaders", "internal/feed"},
 	"resolvers":              {"graph", "loaders", "internal/feed"},
@@ -44,8 +44,8 @@ var arrows = map[string][]string{
 // tests.
 var free = []string{".", "app", "bench", "tests"}
 
-// domain is the only package that internal/market may import besides the standard library.
-const domain = "github.com/cockroachdb/apd/v3"
+// decimals is the only package of another module that internal/market may import.
+const decimals = "github.com/cockroachdb/apd/v3"
 
 // redis is the client of Redis. Only internal/fleet may import it.
 const redis = "github.com/redis/rueidis"
@@ -82,8 +82,8 @@ func brokenArrows(imports map[string][]string) (broken []string) {
 			case runtimes[imported] && pkg != "bench":
 				broken = append(broken, fmt.Sprintf("%s imports %s: only tests and bench execute by gqlgen", file, imported))
 			case pkg == "internal/market" && !ours:
-				if first, _, _ := strings.Cut(imported, "/"); strings.Contains(first, ".") && imported != domain {
-					broken = append(broken, fmt.Sprintf("%s imports %s: internal/market imports the standard library and %s only", file, imported, domain))
+				if first, _, _ := strings.Cut(imported, "/"); strings.Contains(first, ".") && imported != decimals {
+					broken = append(broken, fmt.Sprintf("%s imports %s: internal/market imports the standard library and %s only", file, imported, decimals))
 				}
 			case ours && driver(to) != "" && from != registry && driver(from) != driver(to):
 				broken = append(broken, fmt.Sprintf("%s imports %s: only %s knows the drivers", file, imported, registry))
@@ -102,7 +102,8 @@ func brokenArrows(imports map[string][]string) (broken []string) {
 	return broken
 }
 
-// owner returns the nearest of dir and its parents that is in arrows or free. If none of these folders is there, owner returns dir.
+// owner returns the nearest of dir and its parents that is in arrows or free. If none of them is in these lists, owner
+// returns dir.
 func owner(dir string) string {
 	for p := dir; p != "."; p = path.Dir(p) {
 		if arrows[p] != nil || slices.Contains(free, p) {

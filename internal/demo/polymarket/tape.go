@@ -14,8 +14,8 @@ type execution struct {
 	of token
 }
 
-// tape returns the last trades of a market, newest first. For an untraded market it omits trades from before the simulator was
-// created.
+// tape returns the last trades of a market, newest first. A market with the flag untraded has no trades from before
+// Venue.created.
 func (v *Venue) tape(m *market) (all []execution) {
 	for i, id := range m.demoTokens {
 		for _, trade := range v.engine.Tape(id) {

@@ -20,7 +20,7 @@ func positionsOf(tokens ...string) *[]market.Position {
 	return &list
 }
 
-// priced values all positions with one price.
+// priced is a source that computes the value of each position from one price.
 type priced struct{ restSource[*market.Price] }
 
 func (p *priced) each(ctx context.Context, positions []market.Position, held market.Meta) ([]valuation.Quotes, []*valuation.Valuation, error) {
@@ -171,7 +171,7 @@ func TestPortfolioOfLots(t *testing.T) {
 			r.set(numbered(lots("5", "8")))
 			time.Sleep(time.Minute)
 			f.want(showPortfolio, "CHANGE 1-0 6.5")
-			r.set(numbered(lots("5", "0"))) // the second lot is closed
+			r.set(numbered(lots("5", "0"))) // the second lot has the size 0, but is still in the list
 			time.Sleep(time.Minute)
 			f.want(showPortfolio, "CHANGE 1-0 2.5")
 		})
@@ -216,8 +216,8 @@ func TestUnchangedPortfolio(t *testing.T) {
 	})
 }
 
-// TestReaderJoinsBetweenUpdates checks that a reader that joins while an update waits for the interval or for its read gets the
-// state with that update.
+// TestReaderJoinsBetweenUpdates has a reader join while an update waits for the interval, or for a read of prices. The reader must
+// get the state together with that update.
 func TestReaderJoinsBetweenUpdates(t *testing.T) {
 	for name, takes := range map[string]time.Duration{"pace": 0, "read": time.Second} {
 		t.Run(name, func(t *testing.T) {
@@ -231,7 +231,7 @@ func TestReaderJoinsBetweenUpdates(t *testing.T) {
 				s.live(account)
 				s.send(account, messages.KindUserSnapshot, func(m *messages.Message) { m.Positions = *positionsOf("T") })
 				f.want(showPortfolio, "INITIAL 1-0 1")
-				time.Sleep(takes) // one second is longer than the interval
+				time.Sleep(takes) // longer than the interval, so the next update waits only for its read
 				p.slow(takes)
 				s.send(account, messages.KindPosition, func(m *messages.Message) {
 					m.Positions = *positionsOf("T")

@@ -17,8 +17,8 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// process is a Record with its log and the arguments of its calls of inherit. standing and until are from the last call, and spent
-// is collected from all calls.
+// process is a Record with its log and the arguments that it passed to the function inherit of Open. standing and until are from
+// the last call, and spent is collected from all calls.
 type process struct {
 	*Record
 	log bytes.Buffer
@@ -95,8 +95,8 @@ func makeWhole(t *testing.T, dir string, limit int) {
 	p.Close()
 }
 
-// TestKilled checks that, after a kill, the next process inherits each call of the killed process. In addition, it may inherit
-// fewer calls than a hundredth of the limit.
+// TestKilled checks that, after a kill, the next process inherits each call of the killed process. It may also
+// inherit calls that were never made, but fewer than a hundredth of the limit.
 func TestKilled(t *testing.T) {
 	for _, limit := range []int{100, 1000, 100_000} {
 		for _, calls := range []int{0, 1, 7, 60} {
@@ -173,7 +173,7 @@ func TestKilledTwice(t *testing.T) {
 		time.Sleep(13 * time.Second)
 		p.kill()
 		p = start(t, dir, 100)
-		p.want(t, ratelimit.Alone, 1) // the file listed this call as running when the previous process started
+		p.want(t, ratelimit.Alone, 1) // the file still listed the last call as running
 		p.Close()
 	})
 }
