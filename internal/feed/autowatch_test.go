@@ -204,11 +204,16 @@ func TestSubscribersComeFirst(t *testing.T) {
 	})
 }
 
-// TestHeldTopicsStay checks that a topic with readers in another process is not closed for a subscriber of this process.
+// TestHeldTopicsStay checks that the trades that another process watches are not closed for a subscriber of this process, because
+// the readers of that process would miss trades. A price of another process gives way, because its readers can poll.
 func TestHeldTopicsStay(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newTestFeed(t)
-		r.up.room = 2
+		r.up.room = 3
+		polled, err := r.Hold(priceOf("held"))
+		if err != nil {
+			t.Fatal(err)
+		}
 		held, err := r.Hold(tradesOf("held"))
 		if err != nil {
 			t.Fatal(err)
@@ -218,7 +223,7 @@ func TestHeldTopicsStay(t *testing.T) {
 		for _, test := range []struct {
 			id   string
 			want market.Code
-		}{{"n1", ""}, {"n2", market.CodeRateLimited}} {
+		}{{"n1", ""}, {"n2", ""}, {"n3", market.CodeRateLimited}} {
 			if _, err := reader.Watch(bookOf(test.id), nil); market.CodeOf(err) != test.want {
 				t.Errorf("watching %s ends with %v, want %q", test.id, err, test.want)
 			}
@@ -226,8 +231,11 @@ func TestHeldTopicsStay(t *testing.T) {
 		if _, err := held.State(); err != nil {
 			t.Errorf("the held topic ended with %v", err)
 		}
+		if _, err := polled.State(); market.CodeOf(err) != market.CodeRateLimited {
+			t.Errorf("the held price ended with %v", err)
+		}
 		held.Close()
-		if _, err := reader.Watch(bookOf("n2"), nil); err != nil {
+		if _, err := reader.Watch(bookOf("n3"), nil); err != nil {
 			t.Errorf("after the other process has left: %v", err)
 		}
 	})

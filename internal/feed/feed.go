@@ -172,11 +172,11 @@ func (f *Feed) open(key messages.Topic, c *market.Credentials, makeRoom func() b
 	return t, nil
 }
 
-// Hold watches a public topic for readers in other processes. If the upstream cannot take another topic, Hold closes a topic without
+// Hold watches a public topic for another process. If the upstream cannot take another topic, Hold closes a topic without
 // watches. If all topics have watches, Hold calls reclaim, which closes the topic of a caller with more than f.share() topics.
 func (f *Feed) Hold(key messages.Topic) (*Watch, error) { return f.hold(key, true) }
 
-// hold is like Hold if remote is true. If remote is false, the watch is for queries, and makeRoom may close the topic.
+// hold is like Hold if remote is true. If remote is false, the watch is for queries of this process.
 func (f *Feed) hold(key messages.Topic, remote bool) (*Watch, error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()

@@ -139,7 +139,7 @@ func (t *topic) recount() {
 // no reader watches. If user is false, it closes a public topic, in this order of preference:
 //   - a topic without watches
 //   - a topic of a caller that watches more than f.share() topics
-//   - a topic that is watched only for queries
+//   - a topic that is watched only for queries, or a price or book that is watched only for queries and other processes
 //
 // f.mu must be locked.
 func (f *Feed) makeRoom(user bool) bool {
@@ -150,7 +150,7 @@ func (f *Feed) makeRoom(user bool) bool {
 		if (key.Channel == messages.ChannelUser) != user {
 			continue
 		}
-		if readers, _ := t.watchers(); readers == 0 {
+		if readers, _ := t.watchers(); readers == 0 && (reclaimable(key) || !t.remote()) {
 			if !f.auto.giveWay() {
 				f.fail(t, market.Errorf(market.CodeRateLimited, "subscriptions need the space on the stream"))
 			}

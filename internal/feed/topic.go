@@ -1,6 +1,7 @@
 package feed
 
 import (
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -145,19 +146,26 @@ func (t *topic) skipLinger() {
 	}
 }
 
-// watchers returns the number of watches with a reader in this or another process and the number of watches without a reader.
-// Watches without a reader keep the topic live for queries.
+// watchers returns the number of watches with a reader and the number of watches without a reader. Watches without a reader keep
+// the topic live for queries or for other processes.
 func (t *topic) watchers() (readers, keepers int) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	for _, w := range t.watches {
-		if w.reader != nil || w.remote {
+		if w.reader != nil {
 			readers++
 		} else {
 			keepers++
 		}
 	}
 	return readers, keepers
+}
+
+// remote reports whether the topic has a watch for another process.
+func (t *topic) remote() bool {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return slices.ContainsFunc(t.watches, func(w *Watch) bool { return w.remote })
 }
 
 // stopIfIdle stops the topic if the topic has no watches. It returns true if it has stopped the topic.

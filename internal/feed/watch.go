@@ -158,7 +158,7 @@ type Watch struct {
 	index int // the index in topic.watches, or detached
 	items Items
 	err   error
-	// remote reports that the watch is for readers in other processes.
+	// remote reports that the watch is for another process, whose readers or queries use the topic.
 	remote bool
 }
 

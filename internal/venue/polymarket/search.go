@@ -28,8 +28,8 @@ const (
 // Search returns one page of markets. If q has an event, the page contains all matching markets of the event. If q has no event but
 // a text, the page comes from Polymarket's search, which finds events. All matching markets of an event are on the same page, so a
 // page may be longer than q.Limit. If q has neither an event nor a text, the page comes from the list of markets. A page may be
-// short or empty although there is a next page. The error is UNSUPPORTED for a search by category, and for a search with a text and
-// a sort by a field of the markets.
+// short or empty although there is a next page. The error is UNSUPPORTED for a search by category, and, if q has
+// no event, for a search with a text and a sort by a field of the markets.
 func (d *Driver) Search(ctx context.Context, q queries.Search) (*queries.SearchPage, error) {
 	if err := checkSearch(&q); err != nil {
 		return nil, err

@@ -192,7 +192,7 @@ func (c *codec) repaired(id string, r market.Result[*market.Book], now time.Time
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	a := c.assets[id]
-	if a == nil {
+	if a == nil || !a.reading { // the asset may have been subscribed again during the read
 		return nil
 	}
 	outdated := a.outdated
