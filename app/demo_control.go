@@ -25,8 +25,9 @@ func (s *App) hasDemoControl(cfg *config.Config) bool {
 	return cfg.Demo.Control && s.Demo != nil && s.Demo.onLoopback() && cfg.Demo.Driver == "generic" && loopback(host) && len(cfg.TrustedProxies) == 0
 }
 
-// withDemoControl adds the GET request of demoControlPath to the handler next. If hasDemoControl returns true, it also adds the
-// control endpoints. If there is no embedded venue, it returns the handler next unchanged.
+// withDemoControl returns a handler that answers GET requests to demoControlPath and passes other requests to next. If
+// hasDemoControl returns true, the handler also has the control endpoints. If there is no embedded venue, withDemoControl returns
+// next.
 func (s *App) withDemoControl(cfg *config.Config, next http.Handler) http.Handler {
 	if s.Demo == nil {
 		return next

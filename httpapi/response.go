@@ -6,8 +6,8 @@ import (
 	"github.com/99designs/gqlgen/graphql"
 )
 
-// appendResponse appends a response as JSON. If Data is nil, the response has no member data; null data is written as null. The
-// errors come first, as the GraphQL specification recommends.
+// appendResponse appends a response as JSON. If Data is nil, the response has no member "data". If Data is the text null, the
+// member is null. The errors come first, as the GraphQL specification recommends.
 func appendResponse(buf []byte, r *graphql.Response) []byte {
 	buf = append(buf, '{')
 	member := func(name string) {

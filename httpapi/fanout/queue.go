@@ -7,8 +7,8 @@ import (
 	"oddsgraph/internal/market"
 )
 
-// enqueue adds an event to the queue in the way that its envelope requires. It calls wake if add requires that. The calling
-// function holds the group's lock.
+// enqueue adds an event to the queue. The mode of the event decides whether it is appended or replaces queued events. It calls wake
+// if add requires that. The calling function holds the group's lock.
 func (m *Member) enqueue(s *seat, e *event) {
 	if m.add(s, e) {
 		m.wake(m)
@@ -74,10 +74,10 @@ func (m *Member) append(e *event) bool {
 	return true
 }
 
-// crowd handles an event that does not fit into the client's memory. The member ends if its queue contains Append events, because a
-// restart would lose them. moreUnread is true if the event replaced another event, or if the member has other unread events. If
-// moreUnread is false, the member ends, too, because a restart would free no memory. Otherwise the member restarts from the present
-// state. The calling function holds the lock.
+// crowd handles an event for which the client has too little of the service's memory left. The member ends if its queue contains
+// Append events, because a restart would lose them. moreUnread is true if the event replaced another event, or if the member has
+// other unread events. If moreUnread is false, the member ends, too, because a restart would free no memory. Otherwise the member
+// restarts from the present state. The calling function holds the lock.
 func (m *Member) crowd(moreUnread bool) {
 	if m.appended > 0 || !moreUnread {
 		m.clear()

@@ -70,7 +70,7 @@ func parseInt[T int | int64](s string) (T, error) {
 type check struct {
 	read  func(tag *kong.Tag, s string) (any, error)
 	want  func(tag *kong.Tag) string // describes valid values in an error, after "want"
-	takes func(tag *kong.Tag) string // describes valid values in the cell of a table
+	takes func(tag *kong.Tag) string // describes valid values in the tables of docs/configuration.md
 }
 
 // kind checks a text, or each element of a list. The texts want and takes describe valid values. They are the results of the
@@ -80,7 +80,7 @@ type kind struct {
 	want, takes string
 }
 
-// kinds maps a value of the struct tag check to its kind.
+// kinds has a kind for each value of the struct tag `check:"..."`.
 var kinds = map[string]kind{
 	"listen": {checkListen, "a host and a port from 0 to 65535, such as 127.0.0.1:8080, [::1]:8080 or :8080", "host:port"},
 	"admin":  {checkAdmin, "a host and a port from 0 to 65535, such as 127.0.0.1:9091, or off", "host:port, or off"},
