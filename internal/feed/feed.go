@@ -188,9 +188,7 @@ func (f *Feed) hold(key messages.Topic, remote bool) (*Watch, error) {
 		return nil, err
 	}
 	w := t.join(nil, nil)
-	t.mu.Lock()
 	w.remote = remote
-	t.mu.Unlock()
 	return w, nil
 }
 

@@ -161,7 +161,7 @@ func (t *topic) watchers() (readers, keepers int) {
 	return readers, keepers
 }
 
-// remote reports whether the topic has a watch for another process.
+// remote reports whether the topic has a watch for another process. Feed.mu must be locked.
 func (t *topic) remote() bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()

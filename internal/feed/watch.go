@@ -153,13 +153,12 @@ type Watch struct {
 	owner  *Reader // the reader that opened the watch, or nil; the topic may count for its caller, see shares
 	closed bool    // only the reader's goroutine uses this field
 	queued bool    // Reader.changed contains the watch; Reader.mu protects this field
+	remote bool    // the watch is for another process, whose readers or queries use the topic; Feed.mu protects this field
 
 	// topic.mu protects the fields below.
 	index int // the index in topic.watches, or detached
 	items Items
 	err   error
-	// remote reports that the watch is for another process, whose readers or queries use the topic.
-	remote bool
 }
 
 // detached is the index of a watch that was removed from its topic.
