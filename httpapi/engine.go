@@ -239,7 +239,7 @@ func (e *engine) executeInTime(ctx context.Context, op *operation) (resp *graphq
 	if err := set.Refused(); err != nil {
 		return e.tooManyCalls(ctx, err, errs)
 	}
-	if errors.As(op.room.err, new(*httpError)) {
+	if _, ok := errors.AsType[*httpError](op.room.err); ok {
 		return e.errorResponse(ctx, op.room.err)
 	}
 	return e.respond(ctx, op, into, data, errs)

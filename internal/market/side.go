@@ -28,8 +28,7 @@ type storage struct {
 	// count is the number of levels.
 	count int
 
-	// mu protects flat. If chunks is not nil, flat caches the result of Levels: the first levels of the chunks. The elements of flat
-	// never change.
+	// If chunks is not nil, flat caches the result of Levels, and mu protects it. The elements of flat never change.
 	mu   sync.Mutex
 	flat []Level
 }
@@ -80,6 +79,9 @@ func (s Side) All() iter.Seq[*Level] {
 func (s Side) Levels() []Level {
 	if s.count == 0 {
 		return []Level{}
+	}
+	if s.levels.chunks == nil { // flat never changes
+		return s.levels.flat[:s.count:s.count]
 	}
 	s.levels.mu.Lock()
 	defer s.levels.mu.Unlock()
