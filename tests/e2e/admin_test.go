@@ -8,7 +8,7 @@ import (
 	"oddsgraph/app"
 )
 
-// askAdmin sends a request to the admin address. The headers are given as alternating names and values.
+// askAdmin sends a request to the admin address. The headers are alternating names and values.
 func (s *service) askAdmin(t testing.TB, method, path string, headers ...string) response {
 	t.Helper()
 	r, err := http.NewRequestWithContext(t.Context(), method, s.Admin.URL()+path, nil)
@@ -21,8 +21,8 @@ func (s *service) askAdmin(t testing.TB, method, path string, headers ...string)
 	return s.do(t, r)
 }
 
-// TestTwoListeners checks that the admin address serves the health checks, the metrics, the build information and most profiles. Of
-// these paths, the public address must serve only the health checks.
+// TestTwoListeners checks which paths the admin address serves. The public address must serve none of them except the health
+// checks.
 func TestTwoListeners(t *testing.T) {
 	s := start(t)
 	for path, want := range map[string]string{
@@ -50,7 +50,7 @@ func TestTwoListeners(t *testing.T) {
 	}
 }
 
-// TestFlush flushes cached entries by kind and by key, and counts the calls that fetch them again.
+// TestFlush checks that an operator can flush the cache by kind and by key.
 func TestFlush(t *testing.T) {
 	s := start(t)
 	ids := s.openTokens(2)
@@ -71,7 +71,7 @@ func TestFlush(t *testing.T) {
 	flush("kind=response", `{"kind":"response","entries":0}`)
 	again(calls{})
 	flush("kind=price", `{"kind":"price","entries":2}`)
-	again(calls{"prices": {1, 2}}) // the flush of the prices has also removed the cached response that was built from them
+	again(calls{"prices": {1, 2}}) // the cached response was built from these prices, so it is flushed too
 	flush("kind=price&key="+ids[1], `{"kind":"price","key":"`+ids[1]+`","entries":1}`)
 	flush("kind=spread&key="+ids[0], `{"kind":"spread","key":"`+ids[0]+`","entries":1}`)
 	s.ask(t, `{ spreads(tokenIds: ["none"]) { bestBid } }`, nil, anonymous)

@@ -50,7 +50,7 @@ func (w *recordingSource[K, T]) fetched() int {
 }
 
 // TestPricesAreFetchedTogether checks that the loaders fetch all prices of a query in one list. Counting the venue's calls would
-// not prove this, because the cache merges two lists that it gets at almost the same time.
+// not prove this, because the cache merges lists that arrive at almost the same time.
 func TestPricesAreFetchedTogether(t *testing.T) {
 	markets, prices, positions := map[string]object{}, map[string]object{}, []object{}
 	for _, m := range []string{"a", "b", "c"} {
@@ -103,8 +103,8 @@ func TestPricesAreFetchedTogether(t *testing.T) {
 	}
 }
 
-// TestPricesBelowEventsAreFetchedTogether delays the event "late". When that event arrives, the prices that are still missing must
-// be fetched in one list. If the event never arrives, the other events must still get their prices.
+// TestPricesBelowEventsAreFetchedTogether checks that the prices below all events are fetched in one list, even if an event arrives
+// late. If an event never arrives, the other events must still get their prices.
 func TestPricesBelowEventsAreFetchedTogether(t *testing.T) {
 	t.Parallel() // the test mostly waits
 	rows, found, prices := map[string][]object{}, []object{}, map[string]object{}

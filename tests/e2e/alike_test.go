@@ -9,8 +9,8 @@ import (
 	"testing"
 )
 
-// TestIndistinguishableRows reads rows to which the venue gives no id: fills of one transaction, equal trades, and positions in the
-// same token. For each page size from 1 to 5, each row must appear once, with a unique id that does not depend on the page size.
+// TestIndistinguishableRows checks rows to which the venue gives no id, such as equal trades. Each row must appear once, with a
+// unique id that does not depend on the page size.
 func TestIndistinguishableRows(t *testing.T) {
 	fill := func(price, size string) object {
 		return object{"timestamp": 1764000000, "marketId": "M1", "tokenId": "T1", "outcome": "YES", "side": "BUY", "price": price, "size": size, "transactionHash": "0xabc"}

@@ -158,7 +158,7 @@ func TestBadIDsFailAlone(t *testing.T) {
 	}
 }
 
-// TestDecimalsAreReadExactly sends sizes in every form of a Decimal, and checks the filled size of a fill estimate.
+// TestDecimalsAreReadExactly checks that the service reads every form of a Decimal exactly, and refuses invalid values.
 func TestDecimalsAreReadExactly(t *testing.T) {
 	s := start(t)
 	id := s.openTokens(1)[0]
@@ -227,7 +227,7 @@ func TestDecimalsAreReadExactly(t *testing.T) {
 	}
 }
 
-// TestNullsAndDefaults checks that the arguments of a field have their documented defaults if the arguments are null or missing.
+// TestNullsAndDefaults checks that null and missing arguments get their defaults.
 func TestNullsAndDefaults(t *testing.T) {
 	s := start(t)
 	id := s.openTokens(1)[0]

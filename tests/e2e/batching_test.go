@@ -20,8 +20,7 @@ const portfolioQuery = `query ($address: Address!) {
   }
 }`
 
-// onBothDemos runs a test twice: with the ordinary demo venue, and with the flag --demo-strict. The test must pass its flags to
-// start.
+// onBothDemos runs a test with the ordinary demo venue, and again with --demo-strict. The test must pass flags to start.
 func onBothDemos(t *testing.T, test func(t *testing.T, strict bool, flags ...string)) {
 	t.Run("ordinary", func(t *testing.T) { test(t, false) })
 	t.Run("strict", func(t *testing.T) { test(t, true, "--demo-strict") })
@@ -33,9 +32,8 @@ func TestPortfolioTakesFourCalls(t *testing.T) { onBothDemos(t, testPortfolioCal
 // with n keys, then n calls with one key each.
 func oneCallEach(n int64) [2]int64 { return [2]int64{1 + n, 2 * n} }
 
-// testPortfolioCalls expects that a portfolio takes one call of each kind to the ordinary venue. The same query again takes no
-// call. The strict venue accepts only one market per call. The strict venue may also cut a list after 50 positions, so the service
-// makes a second call for positions.
+// testPortfolioCalls checks that a portfolio takes one call of each kind. A second query must take no call. The strict venue needs
+// more calls: it accepts one market per call, and may cut a list after 50 positions.
 func testPortfolioCalls(t *testing.T, strict bool, flags ...string) {
 	s := start(t, flags...)
 	want := calls{"balance": {1, 1}, "positions": {1, 1}, "market-details": {1, 49}, "prices": {1, 50}}
@@ -87,7 +85,7 @@ func testPagesOfOneList(t *testing.T, strict bool, flags ...string) {
 		t.Run(name, func(t *testing.T) {
 			s := start(t, flags...)
 			want := calls{"positions": {1, 1}, "prices": {1, test.prices}}
-			if strict { // positions of the strict venue do not name their token, so their markets are read
+			if strict { // the strict venue does not name the token of a position, so the service reads the market
 				want = calls{"positions": {2, 2}, "prices": {1, test.prices}, "market-details": oneCallEach(test.prices)}
 			}
 			got := s.callsDuring(func() {
@@ -116,7 +114,7 @@ func tokenNodes(ids []string) []string {
 	return out
 }
 
-// TestTokensTravelTogether counts the calls for up to 50 tokens with a cold cache, for each way to query them.
+// TestTokensTravelTogether checks that up to 50 tokens take one call for prices and one for spreads, however they are queried.
 func TestTokensTravelTogether(t *testing.T) {
 	t.Parallel()
 	onBothDemos(t, testTokensTravelTogether)
@@ -192,8 +190,7 @@ func testTokensTravelTogether(t *testing.T, _ bool, flags ...string) {
 	}
 }
 
-// TestPricesBelowListsTravelTogether counts the calls for prices of tokens in lists. The service must read a list before it can
-// fetch the prices.
+// TestPricesBelowListsTravelTogether checks that the prices of tokens in lists take one call for each 98 tokens.
 func TestPricesBelowListsTravelTogether(t *testing.T) {
 	t.Parallel()
 	onBothDemos(t, testPricesBelowLists)
@@ -225,8 +222,8 @@ func testPricesBelowLists(t *testing.T, strict bool, flags ...string) {
 		name, query string
 		variables   func(s *service) vars
 		credentials string
-		// These are the expected calls to the ordinary and to the strict venue, without the calls for prices. If strict is nil,
-		// both venues must receive the same calls.
+		// others are the expected calls to the ordinary venue, without the calls for prices. strict are those to the strict venue;
+		// if nil, others apply.
 		others, strict calls
 	}{
 		{"positions", `query ($in: [String!]) { user(address: "` + addressOfAny + `") { positions(marketIds: $in) { nodes { token { tokenId price { price } } } } } }`,

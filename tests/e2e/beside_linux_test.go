@@ -9,7 +9,8 @@ import (
 )
 
 const (
-	// fewestAnswers is how many answers a bystander gets before an attack. It must get at least as many during the attack.
+	// fewestAnswers is how many answers a bystander gets before an attack. The bystander must get at least as many during the
+	// attack.
 	fewestAnswers = 50
 	// slowestShare limits the slowdown. Before the attack, a bystander gets n answers a second. During the attack, it must
 	// get at least n/slowestShare answers a second.
@@ -21,7 +22,7 @@ type bystander struct {
 	p *target
 	// before and during hold the duration of each query.
 	before, during []time.Duration
-	// beforeTotal and duringTotal are the times from the first query to the last one, with the pauses between queries.
+	// beforeTotal and duringTotal are the total times, including the pauses between queries.
 	beforeTotal, duringTotal time.Duration
 
 	mu   sync.Mutex
@@ -31,7 +32,7 @@ type bystander struct {
 	done sync.WaitGroup
 }
 
-// startBystander measures queries without an attack, then repeats them in the background until end is called.
+// startBystander measures queries before the attack. It then repeats the query in the background until end is called.
 func (p *target) startBystander(t *testing.T) *bystander {
 	b := &bystander{p: p, over: make(chan struct{})}
 	b.stop = sync.OnceFunc(func() { close(b.over) })

@@ -14,9 +14,8 @@ import (
 	"oddsgraph/web"
 )
 
-// TestBrowser runs the tests in web/tests, except those of TestGuide, in a browser. The tests use the shipped program with a moving
-// market. Each run of a file of tests has its own server, and may restart it. If the kernel permits network namespaces, the test
-// has no access to the network. The environment variable SCREENSHOTS names a directory for the screenshots.
+// TestBrowser runs the tests of web/tests in a browser, except those of TestGuide. If the kernel permits network namespaces, the
+// tests have no access to the network. The environment variable SCREENSHOTS names a directory for the screenshots.
 func TestBrowser(t *testing.T) {
 	t.Parallel()
 	requireNode(t)
@@ -64,8 +63,8 @@ func TestBrowser(t *testing.T) {
 	}
 }
 
-// buildExample builds an app of examples/ with the packages that make has installed. It builds Apollo Client for development,
-// because only that build of Apollo Client warns if the cache loses data.
+// buildExample builds an app of examples/ with the packages that make has installed. It builds react-apollo for development,
+// because only then does Apollo Client warn if its cache loses data.
 func buildExample(t *testing.T, name string) {
 	t.Helper()
 	dir := filepath.Join("examples", name)
@@ -80,8 +79,8 @@ func buildExample(t *testing.T, name string) {
 	node(t, dir, "npm", "run", "--silent", "build")
 }
 
-// TestPageSize checks that the files of all pages together take less than 1.2 MB, compressed with gzip. Files that have no
-// compressed copy count in full.
+// TestPageSize checks that the files of all pages together take less than 1.2 MB, compressed with gzip. Files without a compressed
+// copy count in full.
 func TestPageSize(t *testing.T) {
 	requireNode(t) // make builds the pages with Node.js
 	const limit = 1_200_000
@@ -108,8 +107,8 @@ func TestPageSize(t *testing.T) {
 	}
 }
 
-// TestSizeOfEachPage checks that the assets of a page take less than a limit, compressed with gzip and with brotli. The limit of
-// the board (live.html) is 250 KiB. The limit of GraphiQL (index.html) is 500 KiB.
+// TestSizeOfEachPage checks that the assets of the board take less than 250 KiB, and those of GraphiQL less than 500 KiB. The sizes
+// are those after compression.
 func TestSizeOfEachPage(t *testing.T) {
 	requireNode(t) // make builds the pages with Node.js
 	for name, limit := range map[string]int64{"live.html": 250 << 10, "index.html": 500 << 10} {
@@ -124,7 +123,7 @@ func TestSizeOfEachPage(t *testing.T) {
 				if err != nil {
 					info, err = fs.Stat(web.Built(), file)
 				}
-				if err == nil { // the icon is in another folder
+				if err == nil { // the icon is in another folder, and is not counted
 					size, files = size+info.Size(), files+1
 				}
 			}

@@ -16,8 +16,7 @@ import (
 )
 
 // startInBubble is like startAt, but for a test in a synctest bubble. Client, service and venue call each other without sockets,
-// so the bubble's time passes only when all of them are blocked. Calls that start together therefore get their responses at the
-// same time on the bubble's clock, even on a busy machine.
+// because synctest cannot track sockets.
 func startInBubble(t *testing.T, now time.Time, args ...string) *service {
 	t.Helper()
 	var venue direct
@@ -96,7 +95,7 @@ func (d *direct) RoundTrip(r *http.Request) (*http.Response, error) {
 	return w.Result(), nil
 }
 
-// pipes is a listener for net.Pipe connections, which synctest can track, unlike sockets.
+// pipes is a listener for net.Pipe connections. synctest can track them, but not sockets.
 type pipes struct {
 	net.Listener
 	dialed chan net.Conn

@@ -10,8 +10,8 @@ import (
 	"oddsgraph/httpapi"
 )
 
-// TestCallsOfAnOperationAreLimited reads price histories. Each uncached history needs one call. An operation that needs more calls
-// than the limit must be refused before its first call.
+// TestCallsOfAnOperationAreLimited checks that the service refuses an operation that needs too many calls, and makes none of them.
+// Each uncached price history needs one call.
 func TestCallsOfAnOperationAreLimited(t *testing.T) {
 	s := start(t, "--limit-calls=3")
 	history := func(n int) string {
@@ -46,8 +46,7 @@ func TestCallsOfAnOperationAreLimited(t *testing.T) {
 	}
 }
 
-// TestDocumentedCosts measures the points of each example in the table of docs/limits.md, and its calls with a cold cache. The
-// points must be as documented. There may be one call more than documented.
+// TestDocumentedCosts checks the points and calls in the table of docs/limits.md. The cache is cold.
 func TestDocumentedCosts(t *testing.T) {
 	s := start(t)
 	rows := regexp.MustCompile(`(?m)^\| .*\(\.\./examples/(.*)\.graphql\).* \| ([0-9,]+) \| ([0-9]+) \|$`).FindAllStringSubmatch(read(t, "docs/limits.md"), -1)

@@ -9,8 +9,8 @@ import (
 	"testing"
 )
 
-// TestCanaryOnDisk runs the program in its own process, and sends it secrets in every place of a request. The program must write no
-// file into its directory. Only the secrets in request ids and operation names may be in the log or the metrics.
+// TestCanaryOnDisk checks that the program writes no files, and no secrets into its log and metrics. Secrets in request ids and
+// operation names may appear there.
 func TestCanaryOnDisk(t *testing.T) {
 	t.Parallel()
 	p := runProgram(t, "--demo-markets=20", "--log-level=debug")

@@ -77,8 +77,8 @@ func TestFindSecret(t *testing.T) {
 	}
 }
 
-// echo is a venue that repeats each request in most of its failures. echo.set chooses the kind of response. Some responses
-// redirect the service to another server, the stranger.
+// echo is a venue that repeats each request in its errors. The method set chooses how the venue responds. The response "redirected"
+// redirects the service to another server, the stranger.
 type echo struct {
 	*httptest.Server
 	stranger *httptest.Server
@@ -222,9 +222,8 @@ func (got response) print() string {
 const everything = `{ user(address: "` + addressOfAny + `") { balance { cashBalance } positions { nodes { size } } orders { totalCount } trades { totalCount } history { totalCount } portfolio { positionsValue } }
 	viewer { address balance { cashBalance } } searchMarkets { totalCount } tokenPrices(tokenIds: ["1"]) { price } serviceStatus { version } }`
 
-// TestCredentialsStayWhereTheyBelong sends credentials with a secret in one field after another, to venues that repeat the
-// credentials in their failures. The secret may appear only in calls to the venue. In the mode "query", it may be in the query, and
-// in the mode "header", in the header. In the mode "none", it must appear nowhere.
+// TestCredentialsStayWhereTheyBelong checks that a secret in credentials appears only in calls to the venue, even if the venue
+// repeats the secret in errors. The mode says in which part of a call: in the query, in a header, or nowhere.
 func TestCredentialsStayWhereTheyBelong(t *testing.T) {
 	for _, mode := range []string{"query", "header", "none"} {
 		t.Run(mode, func(t *testing.T) {
@@ -244,7 +243,7 @@ func TestCredentialsStayWhereTheyBelong(t *testing.T) {
 						c[field] = vars{"list": []any{7, secret}}
 					}
 					value, there := base64.StdEncoding.EncodeToString([]byte(asJSON(c))), false
-					// With a timeout this short, a busy machine may send no call at all. Try again until the venue receives a call.
+					// The timeout is short, so a busy service may send no call. Then the test tries again.
 					until(patience, func() bool {
 						said := []string{s.do(t, s.request(t, asJSON(vars{"query": everything}), value)).print()}
 						get, err := http.NewRequestWithContext(t.Context(), http.MethodGet, s.URL()+"/graphql?"+url.Values{"query": {everything}}.Encode(), nil)
@@ -295,8 +294,8 @@ type canaryPlace struct {
 	own bool
 	// named is true if the secret is the name of an operation in the document. The service logs this name.
 	named bool
-	// parameter is the only parameter in which a request to the venue may contain the secret, or empty if no parameter may contain
-	// the secret. If parameter is "tokenId", the parameter "tokenIds" may contain the secret too.
+	// parameter is the URL parameter in which the venue may receive the secret, or empty. If it is "tokenId", the parameter
+	// "tokenIds" may contain the secret too.
 	parameter string
 }
 
@@ -486,9 +485,8 @@ func canaryPlaces() []canaryPlace {
 	return out
 }
 
-// TestCanary sends a secret in every place of a request, with a venue that answers and with venues that fail. The fields of
-// canaryPlace say where the secret may appear. It must not appear elsewhere in the response, in the log, in the metrics or in a
-// request to the venue.
+// TestCanary checks that a secret in a request appears only where the fields of canaryPlace allow it. The test searches the
+// response, the log, the metrics and the requests to the venue.
 func TestCanary(t *testing.T) {
 	for _, how := range []string{"well", "failed", "redirected"} {
 		t.Run(how, func(t *testing.T) {
@@ -525,8 +523,8 @@ func TestCanary(t *testing.T) {
 	}
 }
 
-// TestCanaryOfTheStream subscribes with a secret in the credentials. The service sends the credentials to the venue over the
-// stream, and again after the stream was lost. The secret must not be in the first event, in the log or in the metrics.
+// TestCanaryOfTheStream checks that a secret in the credentials of a subscription is not in the first event, the log or the
+// metrics. The service sends the credentials over the stream, and again after the stream was lost.
 func TestCanaryOfTheStream(t *testing.T) {
 	s := startLive(t)
 	s.streaming(t)

@@ -5,8 +5,8 @@ import (
 	"testing"
 )
 
-// capabilities lists what the simulators of Polymarket and Kalshi serve. runOverSimulators starts tests in TypeScript, and gives
-// them one element of the list as JSON in the environment variable SERVES. TestExamplesByDriver runs the examples.
+// capabilities lists what the simulators of Polymarket and Kalshi serve. Tests in TypeScript get one element of the list as JSON in
+// the environment variable SERVES.
 var capabilities = []struct {
 	Driver   string `json:"driver"`
 	Sort     bool   `json:"sort"`     // sorted lists of markets
@@ -42,7 +42,7 @@ var capabilities = []struct {
 				},
 				absent: []string{
 					"user.balance.totalValue",
-					"user.portfolio.freshness.asOf", // open positions have midpoints, which have no time
+					"user.portfolio.freshness.asOf", // the prices of open positions are midpoints, which have no time
 				},
 			},
 		},
@@ -88,7 +88,7 @@ type exampleResult struct {
 	unsupported, absent []string
 }
 
-// runOverSimulators calls runNodeTest once for the simulator of each driver, with a moving market.
+// runOverSimulators calls runNodeTest once for the simulator of each driver.
 func runOverSimulators(t *testing.T, dir, file string, env []string) {
 	for _, venue := range capabilities {
 		t.Run(venue.Driver, func(t *testing.T) {

@@ -158,8 +158,8 @@ func TestConfigCheckWarns(t *testing.T) {
 	}
 }
 
-// TestConfigCheckOfAnIssuer checks that config check fails if a setting that an issuer of tokens needs is missing, or if
-// --jwt-jwks-url uses plain HTTP for an address that is not loopback.
+// TestConfigCheckOfAnIssuer checks that config check requires all settings of a token issuer. --jwt-jwks-url must use HTTPS, except
+// for a loopback address.
 func TestConfigCheckOfAnIssuer(t *testing.T) {
 	f := newAccountsFile(t)
 	all := []string{"--accounts-file=" + f.path, "--jwt-issuer=https://id.example/", "--jwt-audience=odds", "--jwt-jwks-url=https://id.example/jwks"}

@@ -12,8 +12,7 @@ import (
 	"oddsgraph/tests/tool"
 )
 
-// TestClients runs the published packages of widely used GraphQL clients against the program with a moving market. Each test
-// file in clients/src has its own server, and may restart it.
+// TestClients runs the published packages of widely used GraphQL clients against the program.
 func TestClients(t *testing.T) {
 	t.Parallel() // the checks mostly wait
 	prepareClients(t)

@@ -13,8 +13,8 @@ import (
 	"oddsgraph/internal/demo"
 )
 
-// waves is a venue that expects sets of concurrent calls. Each set contains endpoints. An endpoint is the last segment of a path.
-// The venue responds to a call when every endpoint of the same set has been called, or after 20 seconds.
+// waves is a venue that expects sets of concurrent calls. A set lists endpoints, each by the last segment of its path. The venue
+// responds to a call when every endpoint of its set has been called, or after 20 seconds.
 type waves struct {
 	venue http.Handler
 	waves [][]string
@@ -35,7 +35,7 @@ func newWaves(venue http.Handler, of ...[]string) *waves {
 	return w
 }
 
-// call counts a call. It returns a channel that is closed when the venue may respond. For an endpoint in no set, this is late.
+// call counts a call. It returns a channel that is closed when the venue may respond. For an endpoint in no set, call returns late.
 func (w *waves) call(path string) <-chan struct{} {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -74,8 +74,8 @@ const coldPage = `{
   }
 }`
 
-// TestColdReadsTakeTwoWaves sends queries with empty caches. The service must make as few calls as the venue's API allows, and must
-// make calls that do not depend on each other at the same time.
+// TestColdReadsTakeTwoWaves checks that a query with empty caches makes as few calls as the venue's API allows. Calls that do not
+// depend on each other must be concurrent.
 func TestColdReadsTakeTwoWaves(t *testing.T) {
 	for _, test := range []struct {
 		name, query, key string

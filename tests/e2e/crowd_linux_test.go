@@ -25,9 +25,8 @@ func expensiveDocument() string {
 	return b.String() + "}}"
 }
 
-// TestExpensiveDocumentsOfOneClient has one client send expensive documents over 400 connections to the shipped program. The
-// program must compile these documents on at most three quarters of the processors. Nine of ten cached queries of another client
-// must take no longer than the median document.
+// TestExpensiveDocumentsOfOneClient checks that the program compiles the documents of one client on at most three quarters of the
+// processors. Nine of ten cached queries of another client must take no longer than the median document.
 func TestExpensiveDocumentsOfOneClient(t *testing.T) {
 	t.Setenv("GOMEMLIMIT", shippedMemory)
 	venue := newWitness(t)

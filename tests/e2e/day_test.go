@@ -10,8 +10,7 @@ import (
 
 const dayQuery = `query ($ids: [String!]!) { tokens(tokenIds: $ids) { tokenId price { price } change24h sparkline(points: 48) short: sparkline(points: 2) } }`
 
-// TestLastDay compares the change and the last price of the sparkline of 25 tokens with the price histories of the tokens. It also
-// counts the calls.
+// TestLastDay checks the change and the sparkline of 25 tokens against their price histories.
 func TestLastDay(t *testing.T) {
 	s := start(t)
 	ids := s.openTokens(25)
@@ -58,7 +57,7 @@ func TestLastDayIsMissing(t *testing.T) {
 	}
 }
 
-// TestLastDayIsBatched counts the calls to venues that can return several price histories in one call.
+// TestLastDayIsBatched checks that several tokens share a call, if the venue can return several price histories in one call.
 func TestLastDayIsBatched(t *testing.T) {
 	search := func(s *service, n int) vars {
 		var ids []string

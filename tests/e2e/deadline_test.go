@@ -55,9 +55,8 @@ func (c *timedConn) Write(b []byte) (int, error) {
 	return c.Conn.Write(b)
 }
 
-// TestEveryRouteHasAWriteDeadline checks that each listener sets a deadline before it writes a response. This includes the
-// responses of the middleware and of net/http itself. Without a write deadline, a client that does not read would keep its
-// connection forever.
+// TestEveryRouteHasAWriteDeadline checks that every response has a write deadline, even the responses of net/http itself. Without a
+// deadline, a client that does not read would keep its connection forever.
 func TestEveryRouteHasAWriteDeadline(t *testing.T) {
 	s := openRigged(t, time.Date(2026, 3, 14, 15, 9, 26, 0, time.UTC), nil, "--demo-stream")
 	front, admin, venue := &timedListener{Listener: s.Server.Listener}, &timedListener{Listener: s.Admin.Listener}, &timedListener{Listener: s.Demo.Listener}

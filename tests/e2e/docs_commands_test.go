@@ -28,8 +28,8 @@ var realCommands = []string{
 	"awk", "base64", "cat", "chmod", "curl", "cut", "grep", "head", "jq", "mkdir", "mv", "od", "openssl", "sed", "sha256sum", "sort", "tr",
 }
 
-// fakeCommands contains the names of the programs that a test cannot or must not run. Each name has a function that checks the
-// program's arguments. The code blocks run the test binary under these names.
+// fakeCommands maps the programs that a test cannot or must not run to functions that check the arguments. The code blocks run the
+// test binary under these names.
 var fakeCommands = map[string]func(args []string) error{
 	"make":            makeCommand,
 	"go":              goCommand,
@@ -58,8 +58,8 @@ func init() {
 	os.Exit(0)
 }
 
-// stageCommands prepares the working directory of the code blocks. It links to the files and directories in the root of the
-// project, except bin and hidden ones. The blocks write into this directory and not into the project.
+// stageCommands prepares the working directory of the code blocks. The directory has links to the files of the project, so that
+// blocks find them there and create no files in the project.
 func (d *docs) stageCommands(t *testing.T) {
 	t.Helper()
 	link := func(target, name string) {
@@ -299,8 +299,8 @@ func served(url string) error {
 	return nil
 }
 
-// oddsgraphCommand runs the program in this process. If the arguments would start a server or print the help, it only parses the
-// flags.
+// oddsgraphCommand runs the program in this process. If the arguments would start a server or print the help, oddsgraphCommand only
+// parses the flags.
 func oddsgraphCommand(args []string) error {
 	environ := slices.DeleteFunc(os.Environ(), func(v string) bool { return !strings.HasPrefix(v, "ODDSGRAPH_") })
 	cfg, err := config.Parse(args, environ, io.Discard)

@@ -28,7 +28,7 @@ var (
 )
 
 // shownDocuments returns the GraphQL documents in examples/, the web pages, clients/ and the documentation. It omits documents that
-// define types. It also omits documents for relay-compiler, because relay-compiler adds ids itself.
+// define types, and documents for relay-compiler, which adds ids itself.
 func shownDocuments(t *testing.T) (documents []shownDocument) {
 	t.Helper()
 	for _, dir := range []string{"examples", "web/explore", "web/live", "web/kit", "clients/operations"} {
@@ -88,7 +88,7 @@ func TestShownDocumentsSelectIDs(t *testing.T) {
 	}
 }
 
-// withoutID returns the paths of the selection sets in a document that do not select the field id although their type has it.
+// withoutID returns the paths of the selection sets that do not select id, although their type has this field.
 func withoutID(t *testing.T, schema *ast.Schema, shown shownDocument) (paths []string) {
 	t.Helper()
 	doc, err := parser.ParseQuery(&ast.Source{Name: shown.place, Input: shown.text})
