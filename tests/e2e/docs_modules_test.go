@@ -17,9 +17,8 @@ import (
 	"github.com/vektah/gqlparser/v2/ast"
 )
 
-// compileModules writes the TypeScript blocks of each section of a Markdown file as one module. It omits the blocks for TestGuide.
-// It adds the code that GraphQL Code Generator and relay-compiler generated for clients/. It compiles all modules with the packages
-// of clients/, including the kit. The result maps the first block of each module to the compiled file.
+// compileModules compiles the TypeScript blocks of each section as one module, with the packages and the generated code of
+// clients/. It omits the blocks for TestGuide. The result maps the first block of each module to the compiled file.
 func compileModules(t *testing.T, d *docs, blocks []block) map[string]string {
 	t.Helper()
 	prepareClients(t)

@@ -24,8 +24,8 @@ const maxBoxes = 10
 // pictureNames matches nodes that have a label other than their name.
 var pictureNames = regexp.MustCompile(`(\w+)\[(\w+)\]`)
 
-// checkPicture compares the solid arrows of the flowchart with the imports that architecture_test.go allows. architecture_test.go
-// must name the packages at both ends of a dotted arrow, and must not allow the arrow as an import.
+// checkPicture compares the solid arrows of the flowchart with the imports that architecture_test.go allows. A dotted arrow must
+// not be one of these imports.
 func (d *docs) checkPicture(t *testing.T, b block) {
 	if b.file != "docs/architecture.md" {
 		t.Fatal("there is one picture, that of the architecture")
@@ -73,7 +73,7 @@ func (d *docs) checkPicture(t *testing.T, b block) {
 // outside reports whether a node of the flowchart is not a package.
 func outside(node string) bool { return strings.Contains(node, "([") }
 
-// architecture returns the allowed imports. It parses architecture_test.go, which is in another package.
+// architecture returns the allowed imports of each package. It parses architecture_test.go, which is in another package.
 func architecture(t *testing.T) map[string][]string {
 	t.Helper()
 	file, err := parser.ParseFile(token.NewFileSet(), "tests/architecture/architecture_test.go", nil, 0)

@@ -43,9 +43,8 @@ type block struct {
 
 func (b block) String() string { return fmt.Sprintf("%s:%d", b.file, b.line) }
 
-// docsRules say how to execute a block, by language and kind. A block without a rule fails. All blocks use the program with its
-// demo venue. The program listens on free ports. In the blocks, the test replaces 127.0.0.1:8080, 127.0.0.1:8091 and 127.0.0.1:9091
-// by the program's addresses, and /etc/oddsgraph/ by a directory of the test.
+// docsRules say how to execute a block, by language and kind. A block without a rule fails. In the blocks, the test replaces the
+// documented addresses by those of the running program, and /etc/oddsgraph/ by a directory of the test.
 var docsRules = map[string]func(*docs, *testing.T, block){
 	"sh":              (*docs).runShell,     // each line must succeed; docs_commands_test.go replaces make and other commands
 	"graphql":         (*docs).runGraphQL,   // executed, with variables if the next block has them; fragments are only validated
@@ -57,7 +56,7 @@ var docsRules = map[string]func(*docs, *testing.T, block){
 	"json accounts":   (*docs).checkFile,    // a file for --accounts-file
 	"json manifest":   (*docs).checkFile,    // a file for --documents-manifest
 	"http":            (*docs).runHTTP,      // sent as it is; the status must be below 400
-	"ts":              (*docs).runModule,    // compiled strictly; all blocks of a section are one module, see docs_modules_test.go
+	"ts":              (*docs).runModule,    // compiled strictly; all blocks of a section are one module
 	"js":              (*docs).importConfig, // the configuration of a build tool, which exports an object; TestGuide runs Vite with it
 	"json apollo-ios": (*docs).parseJSON,    // the configuration of a code generator that does not run here
 	"kotlin":          (*docs).checkKotlin,  // a Gradle file; it must map the schema's scalars
@@ -120,7 +119,7 @@ func TestDocs(t *testing.T) {
 	}
 }
 
-// newDocs starts the program with a fast market, so that blocks get events at once.
+// newDocs starts a service whose prices change all the time, so that blocks get events at once.
 func newDocs(t *testing.T, blocks []block) *docs {
 	t.Helper()
 	root, err := os.Getwd()

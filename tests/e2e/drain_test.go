@@ -99,8 +99,8 @@ func (p *program) wholeAnswer(t testing.TB, body, accept, awaited string) <-chan
 	return out
 }
 
-// TestTerminationLosesNothing stops the program while clients have open queries and subscriptions over every transport. The queries
-// wait for the venue, and must get complete responses. Subscriptions must end in a way that makes their clients reconnect.
+// TestTerminationLosesNothing checks that open queries get complete responses when the program is stopped, over every transport.
+// Subscriptions must end in a way that makes their clients reconnect.
 func TestTerminationLosesNothing(t *testing.T) {
 	venue := newSlowVenue(t)
 	p := runProgram(t, venue.args()...)
@@ -121,7 +121,7 @@ func TestTerminationLosesNothing(t *testing.T) {
 	posted := p.wholeAnswer(t, slow, "application/json", "")
 	streamed := p.wholeAnswer(t, slow, "text/event-stream", ":")
 	subscribed := p.wholeAnswer(t, asJSON(vars{"query": subscription}), "text/event-stream", "event: next")
-	<-venue.waiting // for one call, because equal queries share their calls
+	<-venue.waiting // one call, because equal queries share their calls
 
 	p.terminate(t)
 	p.waitRefusing(t)
@@ -163,8 +163,8 @@ func TestTerminationLosesNothing(t *testing.T) {
 	p.wantExit(t, 0)
 }
 
-// TestDraining stops a service with a drain delay. During the delay, both addresses must report that the service is not ready, but
-// the service must still respond to requests. The admin address must close last.
+// TestDraining stops a service with a drain delay. During the delay, the public and the admin address must report that the service
+// is not ready. The service must still respond to requests. The admin address must close last.
 func TestDraining(t *testing.T) {
 	venue := newSlowVenue(t)
 	s, stop := startStoppable(t, append(venue.args(), "--drain-delay=7s")...)
@@ -289,8 +289,8 @@ func TestTerminationUnderLoad(t *testing.T) {
 	}
 }
 
-// TestTerminationTimesOut stops the program while the venue does not answer and clients keep their connections open. After its
-// shutdown timeout, the program must close the connections and end with exit code 1.
+// TestTerminationTimesOut checks that the program exits with code 1 if the venue does not respond within the shutdown timeout. The
+// program must first close the connections of clients.
 func TestTerminationTimesOut(t *testing.T) {
 	t.Parallel()
 	venue := newSlowVenue(t)
@@ -317,8 +317,7 @@ func TestTerminationTimesOut(t *testing.T) {
 	}
 }
 
-// TestTerminationDoesNotWaitForReaders stops the program while a client does not read its responses. No operation is
-// lost, so the exit code must be 0.
+// TestTerminationDoesNotWaitForReaders checks that the program exits with code 0 although a client does not read its responses.
 func TestTerminationDoesNotWaitForReaders(t *testing.T) {
 	t.Parallel()
 	p := runProgram(t, "--shutdown-timeout=200ms")

@@ -24,7 +24,7 @@ func eventIDs(data any) (ids []string) {
 	return ids
 }
 
-// eventPages reads all pages of a search for events, and returns the ids of their events.
+// eventPages returns the ids of the events on all pages of a search.
 func (s *service) eventPages(t *testing.T, v vars) (ids []string) {
 	t.Helper()
 	for pages := 0; ; pages++ {
@@ -46,8 +46,8 @@ func wantOnce(t *testing.T, ids []string) {
 	}
 }
 
-// TestSearchEvents searches the events of a venue that can only search markets. An event must have the rank of its first market in
-// the venue's search, and must be on one page only. Further pages need no call while the venue's page of markets is cached.
+// TestSearchEvents checks a search for events at a venue that can only search markets. Events must have the order of their first
+// markets in the venue's search. Each event must be on one page only.
 func TestSearchEvents(t *testing.T) {
 	s := start(t)
 	var all []string
@@ -137,8 +137,8 @@ func TestEventFields(t *testing.T) {
 
 const categories = `{ categories { name category tag openMarkets complete } }`
 
-// TestCategories checks the number of open markets in each category of a venue with 200 markets. For a venue with 1,500 markets,
-// the service must make five calls and mark the numbers as incomplete.
+// TestCategories checks the number of open markets in each category. The service makes at most five calls, so it must mark the
+// numbers of a large venue as incomplete.
 func TestCategories(t *testing.T) {
 	s := start(t, "--demo-markets=200")
 	var data any
@@ -180,7 +180,8 @@ func TestCategories(t *testing.T) {
 	}
 }
 
-// TestPolymarketEvents searches Polymarket's events by text and by tag, and lists them. One call returns complete events.
+// TestPolymarketEvents checks lists of Polymarket's events, and searches by tag and by text. One call must return a list of
+// complete events.
 func TestPolymarketEvents(t *testing.T) {
 	s := startPolymarket(t)
 	const query = `query($text: String! = "", $filter: MarketSearchFilter, $sort: MarketSort) { searchEvents(query: $text, filter: $filter, sort: $sort, first: 10) {
@@ -224,8 +225,7 @@ func TestPolymarketEvents(t *testing.T) {
 	}
 }
 
-// TestKalshiEvents lists Kalshi's events, counts the markets of its categories and filters events by category. A search by text
-// must be unsupported.
+// TestKalshiEvents checks Kalshi's events and categories. A search by text must be unsupported.
 func TestKalshiEvents(t *testing.T) {
 	s := startKalshi(t)
 	before, _ := kalshiCalls(t, s.App, nil)

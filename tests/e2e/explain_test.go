@@ -40,7 +40,7 @@ type explainedReads struct {
 	From                                         struct{ Memory, Shared, Venue int }
 }
 
-// calls returns the calls of all batches in the form in which callsDuring returns the venue's calls.
+// calls returns the numbers of calls and keys of all batches, by endpoint.
 func (e *explained) calls() calls {
 	out := calls{}
 	for _, b := range e.Batches {
@@ -52,7 +52,7 @@ func (e *explained) calls() calls {
 	return out
 }
 
-// explain sends a query and requests an explanation. It returns the response, the data in it, and the explanation or nil.
+// explain sends a query and requests an explanation. It returns the response, its data, and the explanation or nil.
 func (s *service) explain(t testing.TB, query string, variables vars, credentials string) (response, string, *explained) {
 	t.Helper()
 	r := s.request(t, asJSON(vars{"query": query, "variables": variables}), credentials)
@@ -66,8 +66,7 @@ func (s *service) explain(t testing.TB, query string, variables vars, credential
 	return resp, string(out.Data), out.Extensions.Explain
 }
 
-// TestExplainMatchesTheVenue compares the calls in the explanation of a portfolio query with the calls that the venue
-// counted. The cache is cold at the first query, and warm at the second one.
+// TestExplainMatchesTheVenue checks that an explanation shows the calls that the venue counted, with a cold and with a warm cache.
 func TestExplainMatchesTheVenue(t *testing.T) {
 	s := start(t)
 	variables := vars{"address": addressOf50}
@@ -117,8 +116,8 @@ func TestExplainMatchesTheVenue(t *testing.T) {
 	}
 }
 
-// TestExplainChangesNothing alternates requests with and without an explanation. Their data must be identical, and no cache
-// may keep an explanation.
+// TestExplainChangesNothing checks that a request for an explanation gets the same data as one without. No cache may keep an
+// explanation.
 func TestExplainChangesNothing(t *testing.T) {
 	s := start(t)
 	variables := vars{"address": addressOf50}
@@ -164,7 +163,7 @@ func TestExplainChangesNothing(t *testing.T) {
 	}
 }
 
-// TestExplainPermissions requests explanations from services that allow them and from services that do not.
+// TestExplainPermissions checks which services send explanations. By default, only services with the demo venue do.
 func TestExplainPermissions(t *testing.T) {
 	venue := newEcho(t)
 	for args, want := range map[string]bool{
@@ -178,8 +177,7 @@ func TestExplainPermissions(t *testing.T) {
 	}
 }
 
-// TestExplainFailures makes the venue fail when two of three prices are cached and stale. The explanation must show the two stale
-// values and the failed call.
+// TestExplainFailures checks that an explanation shows a failed call and the stale values in the response.
 func TestExplainFailures(t *testing.T) {
 	s := start(t, "--venue-retries=0")
 	ids := s.openTokens(3)
@@ -196,7 +194,7 @@ func TestExplainFailures(t *testing.T) {
 	}
 }
 
-// TestExplainOverWebSocket requests explanations for a whole connection and for a single operation.
+// TestExplainOverWebSocket checks that a client can request explanations for a whole connection or for a single operation.
 func TestExplainOverWebSocket(t *testing.T) {
 	s := startLive(t)
 	token := s.openTokens(1)[0]
