@@ -131,7 +131,7 @@ func TestAnErrorIsRememberedForItsBackoffOnly(t *testing.T) {
 	s.ask(t, query, vars{"ids": ids}, keyOf50)
 }
 
-// TestBadElementFailsAlone makes one token unreadable in the venue's lists. Only the values of this token may fail.
+// TestBadElementFailsAlone checks that only the values of one token fail if its elements in the venue's lists are unreadable.
 func TestBadElementFailsAlone(t *testing.T) {
 	s := start(t)
 	ids := s.openTokens(5)
@@ -233,7 +233,7 @@ func TestServiceStatusFollowsTheVenue(t *testing.T) {
 	}
 }
 
-// TestUnreachableVenue uses a venue URL on which nothing listens. The client's error must not contain the address.
+// TestUnreachableVenue checks that the error for an unreachable venue does not contain the venue's address.
 func TestUnreachableVenue(t *testing.T) {
 	v := newStub(t, nil)
 	v.Close()
@@ -247,8 +247,8 @@ func TestUnreachableVenue(t *testing.T) {
 	}
 }
 
-// TestUnreadableRows makes every second row of a list unreadable. The service must return some rows of the list, but not all, and
-// at least one error. All errors must be at the field of the list.
+// TestUnreadableRows checks that the service returns the readable rows of a list, and an error at the list if other rows are
+// unreadable.
 func TestUnreadableRows(t *testing.T) {
 	s := start(t)
 	token := s.openTokens(1)[0]
@@ -265,7 +265,7 @@ func TestUnreadableRows(t *testing.T) {
 			s.setFaults(t, demo.Fault{Path: test.endpoint, Kind: demo.FaultHalfBroken})
 			data, errors := s.query(t, test.query, nil, keyOf50)
 			s.setFaults(t)
-			got := pluck(data, test.rows, test.id) // readable rows from behind the last row of all may fill the page
+			got := pluck(data, test.rows, test.id) // readable rows that are not in all may fill the page
 			if len(got) == 0 || !slices.ContainsFunc(all, func(id string) bool { return !slices.Contains(got, id) }) {
 				t.Errorf("no row is there, or none is missing: %v of %v", got, all)
 			}

@@ -69,8 +69,8 @@ func (a *frontendLoad) runFor(d time.Duration) {
 	a.run(func() time.Time { return time.Now().Add(d) }, nil)
 }
 
-// runSettled runs the load until it has settled, and after that for the duration d. The test fails if the load has not settled
-// when the duration limit is over. When the load settles, runSettled calls onSettled, which may be nil.
+// runSettled runs the load until it has settled, and then for the duration d. The load must settle within the duration limit. When
+// the load settles, runSettled calls onSettled, which may be nil.
 func (a *frontendLoad) runSettled(t testing.TB, limit, d time.Duration, onSettled func()) {
 	t.Helper()
 	began := time.Now()
@@ -86,8 +86,8 @@ func (a *frontendLoad) runSettled(t testing.TB, limit, d time.Duration, onSettle
 	}
 }
 
-// run runs the load. endTime returns the time at which the load ends. When all clients get streamed values, run calls onSettled,
-// which returns a new end time. If onSettled is nil, the load ends at the first end time.
+// run runs the load. endTime returns the time at which the load ends. When all clients get streamed values, onSettled returns a new
+// end time. onSettled may be nil.
 func (a *frontendLoad) run(endTime func() time.Time, onSettled func() time.Time) {
 	ctx, cancel := context.WithCancel(a.ctx)
 	defer cancel()
@@ -265,8 +265,7 @@ func soakLength(t testing.TB) time.Duration {
 	return d
 }
 
-// pollingSize returns the number of boards and the duration of a polling test. These are 20 boards and six seconds, or 300 boards
-// and two minutes if the soak tests run with their full load.
+// pollingSize returns the number of boards and the duration of a polling test.
 func pollingSize(t testing.TB) (boards int, length time.Duration) {
 	t.Helper()
 	if soakLength(t) >= soakLong {
@@ -275,8 +274,8 @@ func pollingSize(t testing.TB) (boards int, length time.Duration) {
 	return 20, 6 * time.Second
 }
 
-// TestPollingWithinTheBudget has clients poll 500 prices and 40 books from a service with a stream. The venue accepts only 100
-// calls a minute. When the load has settled, all values must come from the stream. The venue must refuse no call.
+// TestPollingWithinTheBudget checks that the prices and books that clients poll soon come from the stream. The venue accepts only
+// 100 calls a minute, and must refuse no call.
 func TestPollingWithinTheBudget(t *testing.T) {
 	t.Parallel() // the test mostly waits
 	w := newRecordedVenue(t, 1, 560, limited)
@@ -295,7 +294,7 @@ func TestPollingWithinTheBudget(t *testing.T) {
 }
 
 // TestPollingWithoutTheStream is like TestPollingWithinTheBudget, but without a stream. Stale values must be at most seven seconds
-// old. The only errors must be RATE_LIMITED, also for an account that is polled too often.
+// old. The only errors must be RATE_LIMITED.
 func TestPollingWithoutTheStream(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, pollWithoutTheStream) // in real time, a slow machine would send too few queries to exceed the rate limit
@@ -350,9 +349,8 @@ func pollWithoutTheStream(t *testing.T) {
 	w.wantNoRefusal(t)
 }
 
-// TestAttackersBesideHonestClients runs two attackers beside honest clients. One attacker sends 40 random ids in each query. The
-// other attacker sends invalid credentials. The honest clients must still get fresh values. The attackers must not cause
-// subscriptions to the stream, and must not exhaust the venue's rate limit.
+// TestAttackersBesideHonestClients checks that honest clients get fresh values while one attacker sends random ids and another one
+// invalid credentials. The attackers must not cause subscriptions to the stream, and must not exhaust the venue's rate limit.
 func TestAttackersBesideHonestClients(t *testing.T) {
 	t.Parallel() // the test mostly waits
 	w := newRecordedVenue(t, 1, 540, limited)

@@ -128,7 +128,7 @@ func (l *lane) cold(b *branch, f *fault) error {
 	}
 	got := l.wantFailure(&r, "cold", b, f)
 	for endpoint, n := range l.calls {
-		if endpoint != b.endpoint && got.calls[endpoint][0] > n[0] { // fewer if the previous test case has started a refresh
+		if endpoint != b.endpoint && got.calls[endpoint][0] > n[0] { // a refresh of the previous test case may replace the call
 			r.add("%s beside it was asked %d times, want %d", endpoint, got.calls[endpoint][0], n[0])
 		}
 	}

@@ -70,8 +70,7 @@ var circuitRow = row{name: "orderbook, one token after the other", run: func(l *
 	return r.err()
 }}
 
-// callersRow reads an account with the credentials of its owner, with invalid credentials, and with those of another account. Only
-// the owner may get the balance, although it is cached.
+// callersRow checks that only the owner of an account gets the account's balance, although the balance is cached.
 var callersRow = row{name: "balance, two callers", run: func(l *lane) error {
 	var r report
 	l.prepare(&r)
@@ -123,7 +122,7 @@ func (l *lane) waitInFlight(n int64) error {
 	return nil
 }
 
-// abandonedRow requests a book while the venue's endpoint for books hangs. The client then disconnects, and the call must end.
+// abandonedRow checks that a call for a book ends when the only client that waits for the book disconnects.
 var abandonedRow = row{name: "orderbook, nobody waits", open: openCountingLane, run: func(l *lane) error {
 	var r report
 	l.prepare(&r)
@@ -142,8 +141,7 @@ var abandonedRow = row{name: "orderbook, nobody waits", open: openCountingLane, 
 	return errors.Join(r.err(), err, l.waitInFlight(0))
 }}
 
-// sharedRow has two clients share the call for a slow book. The first client then disconnects, and the second one must still get
-// the book.
+// sharedRow checks that a client still gets a book if another client that shared the call disconnects.
 var sharedRow = row{name: "orderbook, one of two waits", open: openCountingLane, run: func(l *lane) error {
 	var r report
 	l.prepare(&r)
@@ -228,8 +226,8 @@ type roundTripper func(*http.Request) (*http.Response, error)
 // RoundTrip implements http.RoundTripper.
 func (e roundTripper) RoundTrip(r *http.Request) (*http.Response, error) { return e(r) }
 
-// withTransport returns a rig for newLane. The rig replaces the transport of the service's calls to the venue. The replacement is
-// what change returns for a transport without limits.
+// withTransport returns a function for newLane that replaces the transport of the service's calls to the venue. The new transport
+// is the result of change.
 func withTransport(t *testing.T, change func(base *http.Transport) roundTripper) func(*app.Wiring) {
 	base := plainTransport(t)
 	return func(w *app.Wiring) { w.Client.Transport = change(base) }
@@ -262,8 +260,8 @@ func changingBodies(change func(resp *http.Response, body []byte) []byte) func(*
 	}
 }
 
-// TestMissingDefencesAreFound removes one defence of the service at a time, by flags or by other wiring. Without the defence, the
-// test cases that rows names must fail. tests/mutations removes the other defences.
+// TestMissingDefencesAreFound checks that test cases fail if a defence of the service is removed by flags or by other wiring.
+// tests/mutations removes the other defences.
 func TestMissingDefencesAreFound(t *testing.T) {
 	inflated := changingBodies(func(resp *http.Response, body []byte) []byte {
 		if resp.Header.Get("Content-Encoding") == "gzip" {

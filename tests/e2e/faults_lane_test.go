@@ -81,7 +81,8 @@ const longCallTimeout = "--venue-timeout=90s"
 // than operationTimeout and longCallTimeout, so a response that waits for one of these timeouts exceeds the limit.
 const answerLimit = time.Minute
 
-// lane is a service whose venue can have faults. Its test cases run one after the other, at the same time as those of other lanes.
+// lane is a service whose venue can have faults. The test cases of a lane run one after the other. Several lanes may run at the
+// same time.
 type lane struct {
 	*service
 	variables vars
@@ -260,7 +261,7 @@ func (l *lane) try(query string, variables vars, credentials string) (r reply, e
 	return r, err
 }
 
-// row is a test case: the service's behaviour with a fault. It fails if run returns an error.
+// row is a test case. It fails if run returns an error.
 type row struct {
 	name string
 	run  func(l *lane) error
