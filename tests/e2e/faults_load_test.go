@@ -118,7 +118,7 @@ func (c *checkedLoad) subscribe(t testing.TB, credentials string, tokens []strin
 		c.setLast(text(v, "tokenId"), 1, text(v, "price"))
 	})
 	for _, id := range tokens {
-		r := &replay{depth: recordedDepth, hurried: true} // a busy machine gets hundreds of events a second
+		r := &replay{depth: recordedDepth, hurried: true} // on a busy machine, the client is too slow for hundreds of events a second
 		follow(k.subscribe(t, loadBook, vars{"id": id}), func(v any) {
 			r.take(t, v)
 			c.addError(c.recorded.checkBook(id, at(v, "book")))

@@ -47,8 +47,7 @@ const (
 	pricesQuery = `query ($ids: [String!]!) { tokenPrices(tokenIds: $ids) { tokenId price freshness { stale } } }`
 )
 
-// queryFrom sends a query for tokens from the given client address. A second query for a token may make no call, because the values
-// of tokens are cached.
+// queryFrom sends a query for tokens from the given client address.
 func (l *lane) queryFrom(ctx context.Context, from netip.Addr, query string, ids ...string) (r reply, err error) {
 	var out struct {
 		Data   any          `json:"data"`
@@ -90,8 +89,8 @@ func (l *lane) wantUnrefused(r *report) {
 	}
 }
 
-// overBudgetRow reads more books than the rate limit allows. Each book must be correct or refused, and the venue must refuse no
-// call.
+// overBudgetRow reads more books than the rate limit allows. Each book must be correct, or refused by the service. The venue must
+// refuse no call.
 var overBudgetRow = row{name: "orderbook, more than the budget", open: openBudget, run: func(l *lane) error {
 	var r report
 	ids := l.openTokens(50)
@@ -117,7 +116,7 @@ var overBudgetRow = row{name: "orderbook, more than the budget", open: openBudge
 	return r.err()
 }}
 
-// greedyClientRow has one client read many books. Another client, which reads few books, must still get all its books.
+// greedyClientRow checks that a client that reads few books gets all of them, although another client reads many books.
 var greedyClientRow = row{name: "orderbook, a greedy client", open: openBudget, run: func(l *lane) error {
 	var r report
 	ids := l.openTokens(60)
@@ -135,8 +134,8 @@ var greedyClientRow = row{name: "orderbook, a greedy client", open: openBudget, 
 	return r.err()
 }}
 
-// priorityRow requests a chart and then a price while the rate limit allows no call. When one call is allowed again, the service
-// must make the call for the price first, although the call for the chart has waited longer.
+// priorityRow checks that the service makes a call for a price before a call for a chart, although the call for the chart has
+// waited longer.
 var priorityRow = row{name: "prices, after a chart at the end of the budget", open: openPatient, run: func(l *lane) error {
 	const chartQuery = `query ($ids: [String!]!) { tokens(tokenIds: $ids) { history { points { price } } } }`
 	var r report
@@ -199,8 +198,8 @@ var priorityRow = row{name: "prices, after a chart at the end of the budget", op
 	return r.err()
 }}
 
-// throttledRow reads prices after the venue has answered a call for a book with status 429 and a Retry-After of five minutes. The
-// service must serve stale prices until their age is five minutes, and then refuse the query.
+// throttledRow reads prices after the venue has refused a call with a Retry-After of five minutes. The service must serve stale
+// prices until their age is five minutes, and then refuse the query.
 var throttledRow = row{name: "prices, throttled for five minutes", open: openBudget, run: func(l *lane) error {
 	var r report
 	ids := l.openTokens(6)
@@ -238,7 +237,7 @@ var throttledRow = row{name: "prices, throttled for five minutes", open: openBud
 	return r.err()
 }}
 
-// keyBudgetRow exceeds the rate limit of a key. Queries with another key and without a key must still get data.
+// keyBudgetRow checks that queries with another key or without a key still get data after the rate limit of a key is used up.
 var keyBudgetRow = row{name: "balance, past the budget of a key", open: openBudget, run: func(l *lane) error {
 	var r report
 	asked, refused := 0, 0
@@ -270,8 +269,7 @@ var keyBudgetRow = row{name: "balance, past the budget of a key", open: openBudg
 // shortQueue is the number of calls that may wait in fullQueueRow.
 const shortQueue = 8
 
-// fullQueueRow reads books when the rate limit allows no more calls. At most shortQueue calls may wait. The service must refuse all
-// other calls at once.
+// fullQueueRow checks that at most shortQueue calls wait when the rate limit allows no more calls.
 var fullQueueRow = row{name: "orderbook, more than may wait", open: func(t testing.TB, rig func(*app.Wiring)) *lane {
 	return openPatient(t, func(w *app.Wiring) {
 		b := ratelimit.New(ratelimit.Config{Public: budgetPerMinute, Key: keyPerMinute, Queue: shortQueue, Clock: w.Reads.Clock})

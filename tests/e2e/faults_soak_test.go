@@ -31,14 +31,14 @@ type soak struct {
 	rows        []soakRow
 }
 
-// soakRow is the process's resource use at one moment. The moment is given as the time since the start.
+// soakRow is the process's resource use at a time, measured from the start.
 type soakRow struct {
 	at time.Duration
 	figures
 }
 
-// TestSoak queries, subscribes and injects faults at random. The command make soak sets SOAK=10m: 2,000 subscriptions for ten
-// minutes. No answer may be wrong, no goroutine may leak, and memory may not grow much.
+// TestSoak checks that no answer is wrong, no goroutine leaks and memory grows little while the venue has random faults. The
+// command make soak runs the test for ten minutes, with 2,000 subscriptions.
 func TestSoak(t *testing.T) {
 	t.Parallel()
 	length, seed := soakLength(t), rand.Uint64()
@@ -111,7 +111,7 @@ func TestSoak(t *testing.T) {
 const (
 	// soakIdle is the allowed number of idle connections to the venue. A connection has a file and two goroutines.
 	soakIdle = 32
-	// soakMore is the allowed number of further files, and the allowed number of further goroutines.
+	// soakMore is the allowed number of other new files, and of other new goroutines.
 	soakMore = 16
 	// soakHeap limits the growth of the heap in bytes. When the caches are full, the heap may grow by half its size plus soakHeap.
 	// In the whole test, it may grow by four times soakHeap.
@@ -141,8 +141,8 @@ func (s *soak) recordFigures(t testing.TB, began time.Time) figures {
 	return f
 }
 
-// runFaults moves the market and injects faults. It ends after the duration length, measured from the time began. Then it waits
-// until all subscribers have caught up.
+// runFaults moves the market and injects faults. It ends when the duration length has passed since began, and all subscribers have
+// caught up.
 func (s *soak) runFaults(t testing.TB, began time.Time, length time.Duration) {
 	t.Helper()
 	tick := time.NewTicker(50 * time.Millisecond)
@@ -180,7 +180,7 @@ func (s *soak) waitCaughtUp(t testing.TB, began time.Time) {
 	defer s.pause.Unlock()
 	s.recordedVenue.step() // a subscriber that missed a change notices this at the next change
 	if !until(patience, s.caughtUp) {
-		s.wantNothingWrong(t) // a subscription may have ended
+		s.wantNothingWrong(t) // a subscription may have ended with an error
 		t.Fatalf("after %v subscribers lack the venue's current state; the faults were %v; the service says %s", patience, s.faultCounts,
 			s.ask(t, queryStatus, nil, anonymous))
 	}

@@ -58,8 +58,8 @@ func (all lanes) run(t testing.TB) (outcomes map[string]error) {
 	return outcomes
 }
 
-// TestFaultMatrix combines each endpoint with each fault, with a cold and with a warm cache. Each query also reads all other
-// endpoints, whose data must not change.
+// TestFaultMatrix checks each fault of each endpoint, with a cold and with a warm cache. The data of all other endpoints must not
+// change.
 func TestFaultMatrix(t *testing.T) {
 	survived, total := 0, 0
 	tally := func(t *testing.T, outcomes map[string]error) {

@@ -92,7 +92,7 @@ func TestServiceSDL(t *testing.T) {
 	}
 }
 
-// TestEntitiesAreOneBatch reads 50 entities of a type in one query. The service must make a single call to the venue.
+// TestEntitiesAreOneBatch checks that a query for 50 entities of a type takes one call to the venue.
 func TestEntitiesAreOneBatch(t *testing.T) {
 	t.Parallel()
 	s := start(t, "--federation")
@@ -112,8 +112,8 @@ func TestEntitiesAreOneBatch(t *testing.T) {
 	}
 }
 
-// TestEntities mixes valid and invalid representations. An invalid representation must give null and an error. The id of an unknown
-// market must give null without an error. All others must give entities of their type.
+// TestEntities checks valid and invalid representations. An invalid representation must give null and an error. The id of an
+// unknown market must give null without an error.
 func TestEntities(t *testing.T) {
 	t.Parallel()
 	s := start(t, "--federation")
@@ -165,8 +165,8 @@ func TestEntities(t *testing.T) {
 	}
 }
 
-// TestEntitiesAreBounded expects an error for more than 500 representations. Each representation must cost as many points as an id
-// in a nodes query.
+// TestEntitiesAreBounded checks that a query may have at most 500 representations, and that each representation adds to the cost of
+// the query.
 func TestEntitiesAreBounded(t *testing.T) {
 	t.Parallel()
 	s := start(t, "--federation")

@@ -13,8 +13,8 @@ import (
 	"oddsgraph/app"
 )
 
-// TestFramesThatNameAMarket streams the prices of a market's outcomes, in frames that name the market but no tokens. After the
-// service has read the market, it must find the tokens.
+// TestFramesThatNameAMarket checks frames of the stream that name a market but no tokens. After the service has read the market, it
+// must find the tokens.
 func TestFramesThatNameAMarket(t *testing.T) {
 	t.Parallel()
 	var marketID atomic.Value

@@ -20,7 +20,7 @@ import (
 	"oddsgraph/internal/demo"
 )
 
-// newRequest returns a request from a new client address. The headers are given as alternating names and values.
+// newRequest returns a request from a new client address. The headers are alternating names and values.
 func (s *service) newRequest(t testing.TB, method, path, body string, header ...string) *http.Request {
 	t.Helper()
 	r := s.request(t, body, anonymous).Clone(t.Context())
@@ -70,8 +70,8 @@ func decompressed(t testing.TB, got response) string {
 	return string(b)
 }
 
-// TestIfNoneMatch sends If-None-Match for each content coding, with and without credentials. While the venue's data are unchanged,
-// the ETag of the response must give status 304. After a change, the same ETag must give the new data.
+// TestIfNoneMatch checks that the ETag of a response gives status 304 while the venue's data are unchanged, for each content
+// coding. After a change, the same ETag must give the new data.
 func TestIfNoneMatch(t *testing.T) {
 	s := start(t)
 	token := s.openTokens(1)[0]
@@ -130,7 +130,7 @@ func TestIfNoneMatch(t *testing.T) {
 	}
 }
 
-// TestCacheControl checks Cache-Control for each method, for clients without credentials, with credentials and with a bearer token.
+// TestCacheControl checks the header Cache-Control for clients with and without credentials.
 func TestCacheControl(t *testing.T) {
 	f := newAccountsFile(t)
 	s := start(t, "--accounts-file="+f.path)
@@ -171,7 +171,7 @@ func TestCacheControl(t *testing.T) {
 			}
 		}
 	}
-	// Caches must not store responses to unknown clients or to malformed requests.
+	// Caches must not store responses to refused requests.
 	for _, header := range [][]string{{"Authorization", "Bearer nobody"}, {httpapi.CredentialsHeader, "%"}, {"Accept", "image/png"}} {
 		if got := s.do(t, s.newRequest(t, http.MethodGet, "/graphql?query={__typename}", "", header...)); got.status/100 != 4 || got.header.Get("Cache-Control") != "no-store" {
 			t.Errorf("%q: %d %v", header, got.status, got.header)
@@ -304,9 +304,9 @@ func TestSecurityHeaders(t *testing.T) {
 	}
 }
 
-// TestRefusedCredentials sends the same invalid credentials and the same invalid token over every transport, with several values of
-// X-Forwarded-For. After five refusals to one client, the service must refuse these credentials for a minute without a call to the
-// venue. Other credentials of the same client must still work.
+// TestRefusedCredentials checks that the service asks the venue at most five times about invalid credentials of one client. After
+// that, the service must refuse these credentials for a minute without a call. Other credentials of the same client must still
+// work.
 func TestRefusedCredentials(t *testing.T) {
 	t.Parallel()
 	f := newAccountsFile(t)
@@ -418,8 +418,8 @@ func TestRefusedCredentials(t *testing.T) {
 	}
 }
 
-// TestKnownDocumentsOverEveryTransport registers a document over a WebSocket. After that, the hash of the document must suffice,
-// over the WebSocket and over event streams by POST and GET.
+// TestKnownDocumentsOverEveryTransport checks that clients can send the hash of a registered document over a WebSocket and over
+// event streams.
 func TestKnownDocumentsOverEveryTransport(t *testing.T) {
 	s := startLive(t)
 	const document = `subscription S { streamStatusChanged { __typename } }`
@@ -445,8 +445,8 @@ func TestKnownDocumentsOverEveryTransport(t *testing.T) {
 	}
 }
 
-// TestSaturatedService runs a query that waits for the venue, while the service allows only one operation at a time. Over each
-// transport, the service must refuse further queries that need the venue.
+// TestSaturatedService checks that a service with the maximum number of operations refuses further queries that need the venue,
+// over each transport.
 func TestSaturatedService(t *testing.T) {
 	venue := newSlowVenue(t)
 	s := startLive(t, append(venue.args(), "--max-operations=1", "--max-queue=0")...)
@@ -478,7 +478,7 @@ func TestSaturatedService(t *testing.T) {
 	if got := s.do(t, s.newRequest(t, http.MethodPost, "/graphql", asJSON(vars{"query": also}), "Accept", "text/event-stream")); !strings.Contains(got.body, "RATE_LIMITED") || !strings.HasSuffix(got.body, "event: complete\ndata:\n\n") {
 		t.Errorf("over SSE: %+v", got)
 	}
-	// Queries that do not need the venue, open subscriptions, health checks and pages still work.
+	// Queries that do not need the venue, open subscriptions and health checks still work.
 	if got := s.do(t, s.newRequest(t, http.MethodPost, "/graphql", `{"query":"{ __typename }"}`)); got.status != http.StatusOK {
 		t.Errorf("query that needs no venue: got %+v", got)
 	}

@@ -23,10 +23,10 @@ const (
 	guideKind = "guide"
 	// guideSection is the heading of the chapter in docs/frontend.md.
 	guideSection = "From an empty folder to a live portfolio"
-	// guideChecks is the file in web/tests that opens the finished page, without the suffix .test.ts.
+	// guideChecks is the name of the file in web/tests that tests the finished page, without .test.ts.
 	guideChecks = "guide"
-	// guideTime limits the whole chapter, from the first command to the last check in the browser, so that no command hangs. It is
-	// long, because other tests may keep the processor busy.
+	// guideTime limits the time of all commands together, so that no command hangs. The limit is long, because other tests may keep
+	// the processor busy.
 	guideTime = 15 * time.Minute
 )
 
@@ -41,9 +41,8 @@ var (
 	packageVersion = regexp.MustCompile(`(\S+)@(\d+\.\d+\.\d+)`)
 )
 
-// TestGuide follows the chapter guideSection of docs/frontend.md word for word. It starts in an empty folder, runs each command,
-// writes each file and opens the page in a browser. In the page, a position must get another value and later leave the list. Only
-// the ports differ from the chapter. The test needs an npm registry, or the packages in npm's cache.
+// TestGuide checks that the commands and files of the chapter guideSection of docs/frontend.md give a working page. Only the ports
+// differ from the chapter. The test needs an npm registry, or the packages in npm's cache.
 func TestGuide(t *testing.T) {
 	t.Parallel()
 	requireNode(t)
@@ -168,8 +167,8 @@ func (g *guide) runLine(t *testing.T, b block, line string) {
 	}
 }
 
-// TestGuideVersions checks that the chapter and examples/react-apollo or clients/ name the same versions of the packages that both
-// use. Other tests run these packages without a registry.
+// TestGuideVersions checks that the chapter names the same versions of packages as clients/ and examples/react-apollo. Other tests
+// run these versions without a registry.
 func TestGuideVersions(t *testing.T) {
 	want := map[string]string{}
 	for _, file := range []string{"clients/package.json", "examples/react-apollo/package.json"} {
