@@ -36,9 +36,8 @@ func installNode(t *testing.T, version string) string {
 	return g.bin
 }
 
-// runCodegen runs GraphQL Code Generator with the configurations of the documentation. With the configuration of docs/frontend.md,
-// the generator reads the schema once as text and once by introspection. It also runs once on newestNode. All runs with one
-// configuration must write the same file. The file must compile with the page of docs/frontend.md.
+// runCodegen checks the file that GraphQL Code Generator writes with each configuration of the documentation. The file must not
+// depend on the form of the schema or on the version of Node.js. The file must compile with the page of docs/frontend.md.
 func (g *guide) runCodegen(t *testing.T, origin string) {
 	g.ctx = t.Context()
 	generated := filepath.Join(g.dir, "src/operations.ts")
@@ -76,9 +75,8 @@ func (g *guide) runCodegen(t *testing.T, origin string) {
 	}
 }
 
-// codegenConfigs returns the configurations of GraphQL Code Generator in docs/frontend.md and in docs/client-kit.md. The
-// configuration in docs/client-kit.md must have the scalars of web/kit/scalars.json. A second YAML block in docs/client-kit.md must
-// have the scalars of docs/frontend.md.
+// codegenConfigs returns the configurations of GraphQL Code Generator in docs/frontend.md and in docs/client-kit.md. It also checks
+// the scalars in the YAML blocks of docs/client-kit.md.
 func (g *guide) codegenConfigs(t *testing.T) map[string]string {
 	t.Helper()
 	type configuration struct {
@@ -114,7 +112,7 @@ func (g *guide) codegenConfigs(t *testing.T) map[string]string {
 	return configs
 }
 
-// yamlText writes a value with its keys in order, for a comparison.
+// yamlText returns a value as YAML with sorted keys.
 func yamlText(t *testing.T, v any) string {
 	t.Helper()
 	text, err := yaml.Marshal(v)
@@ -124,8 +122,7 @@ func yamlText(t *testing.T, v any) string {
 	return string(text)
 }
 
-// runProxy starts a dev server with the configuration of Vite in docs/frontend.md. It sends a query through this server, and opens
-// a WebSocket through it.
+// runProxy checks that Vite, with the configuration in docs/frontend.md, forwards queries and WebSockets to the service.
 func (g *guide) runProxy(t *testing.T) {
 	var config string
 	for _, b := range readDocs(t) {

@@ -29,7 +29,7 @@ import (
 	"oddsgraph/tests/tool"
 )
 
-// programDir is the directory in which buildProgram builds the shipped program. TestMain removes it.
+// programDir is the directory in which buildProgram builds the shipped program. TestMain removes the directory.
 var programDir string
 
 // TestMain runs the tests in the module's root, where they find the documentation and the examples.

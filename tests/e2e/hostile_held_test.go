@@ -18,7 +18,8 @@ func heldAttacks() []attack {
 	long := strings.Repeat(" ", size-1)
 	client := func(i int) string { return fmt.Sprintf("10.10.0.%d", i%clients) }
 	// hold sends requests that stop one byte before their end, from many clients. The program must refuse at least half of the
-	// requests that exceed its limit for request bodies. Its memory may grow by this limit, and by a fixed amount for each connection.
+	// requests that exceed its limit for request bodies. The program's memory may grow by this limit, and by 48 KiB for each
+	// connection.
 	hold := func(t *testing.T, p *target, send func(client string) *wire, refused func(w *wire) bool) {
 		before := p.figures(t, true).Heap
 		turnedAway := make(chan struct{}, clients*each)
