@@ -222,8 +222,8 @@ func testPricesBelowLists(t *testing.T, strict bool, flags ...string) {
 		name, query string
 		variables   func(s *service) vars
 		credentials string
-		// others are the expected calls to the ordinary venue, without the calls for prices. strict are those to the strict venue;
-		// if nil, others apply.
+		// others are the expected calls to the ordinary venue, without the calls for prices. strict are the calls to the strict
+		// venue, or nil if they are the same as others.
 		others, strict calls
 	}{
 		{"positions", `query ($in: [String!]) { user(address: "` + addressOfAny + `") { positions(marketIds: $in) { nodes { token { tokenId price { price } } } } } }`,

@@ -77,7 +77,7 @@ func TestFindSecret(t *testing.T) {
 	}
 }
 
-// echo is a venue that repeats each request in its errors. The method set chooses how the venue responds. The response "redirected"
+// echo is a venue that repeats each request in its errors. The method set chooses how the venue responds. One kind of response
 // redirects the service to another server, the stranger.
 type echo struct {
 	*httptest.Server
@@ -223,7 +223,7 @@ const everything = `{ user(address: "` + addressOfAny + `") { balance { cashBala
 	viewer { address balance { cashBalance } } searchMarkets { totalCount } tokenPrices(tokenIds: ["1"]) { price } serviceStatus { version } }`
 
 // TestCredentialsStayWhereTheyBelong checks that a secret in credentials appears only in calls to the venue, even if the venue
-// repeats the secret in errors. The mode says in which part of a call: in the query, in a header, or nowhere.
+// repeats the secret in errors. The mode decides the place: the query, a header, or none.
 func TestCredentialsStayWhereTheyBelong(t *testing.T) {
 	for _, mode := range []string{"query", "header", "none"} {
 		t.Run(mode, func(t *testing.T) {

@@ -35,7 +35,8 @@ func newWaves(venue http.Handler, of ...[]string) *waves {
 	return w
 }
 
-// call counts a call. It returns a channel that is closed when the venue may respond. For an endpoint in no set, call returns late.
+// call counts a call. It returns a channel that is closed when the venue may respond. For an endpoint in no set, the channel is
+// w.late.
 func (w *waves) call(path string) <-chan struct{} {
 	w.mu.Lock()
 	defer w.mu.Unlock()

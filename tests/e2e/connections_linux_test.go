@@ -57,7 +57,7 @@ func TestIdleConnectionsOfOneAddress(t *testing.T) {
 	if kept, refused := m.sum("oddsgraph_connections"), m.sum("oddsgraph_connections_refused_total"); kept > most+10 || int(refused) != attempts-most-replaced {
 		t.Errorf("%.0f connections are open, %.0f were refused, %d took the place of others", kept, refused, replaced)
 	}
-	for range 10 { // each request has a new connection, as health checks have
+	for range 10 { // each request uses a new connection, as a health check does
 		w := p.connect(t)
 		_, _ = io.WriteString(w, "GET /readyz HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n")
 		if status, body := w.answer(t, p); status != http.StatusOK {

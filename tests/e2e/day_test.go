@@ -57,7 +57,7 @@ func TestLastDayIsMissing(t *testing.T) {
 	}
 }
 
-// TestLastDayIsBatched checks that several tokens share a call, if the venue can return several price histories in one call.
+// TestLastDayIsBatched checks that several tokens share a call if the venue can return several price histories in one call.
 func TestLastDayIsBatched(t *testing.T) {
 	search := func(s *service, n int) vars {
 		var ids []string

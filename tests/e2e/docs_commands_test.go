@@ -58,8 +58,8 @@ func init() {
 	os.Exit(0)
 }
 
-// stageCommands prepares the working directory of the code blocks. The directory has links to the files of the project, so that
-// blocks find them there and create no files in the project.
+// stageCommands prepares the working directory of the code blocks. The directory has links to the files of the project, so that the
+// blocks create no files in the project.
 func (d *docs) stageCommands(t *testing.T) {
 	t.Helper()
 	link := func(target, name string) {

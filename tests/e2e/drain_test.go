@@ -99,7 +99,7 @@ func (p *program) wholeAnswer(t testing.TB, body, accept, awaited string) <-chan
 	return out
 }
 
-// TestTerminationLosesNothing checks that open queries get complete responses when the program is stopped, over every transport.
+// TestTerminationLosesNothing checks that, over every transport, open queries get complete responses when the program is stopped.
 // Subscriptions must end in a way that makes their clients reconnect.
 func TestTerminationLosesNothing(t *testing.T) {
 	venue := newSlowVenue(t)

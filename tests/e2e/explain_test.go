@@ -163,7 +163,7 @@ func TestExplainChangesNothing(t *testing.T) {
 	}
 }
 
-// TestExplainPermissions checks which services send explanations. By default, only services with the demo venue do.
+// TestExplainPermissions checks which services send explanations. By default, only a service with the demo venue sends them.
 func TestExplainPermissions(t *testing.T) {
 	venue := newEcho(t)
 	for args, want := range map[string]bool{

@@ -131,7 +131,7 @@ func TestAnErrorIsRememberedForItsBackoffOnly(t *testing.T) {
 	s.ask(t, query, vars{"ids": ids}, keyOf50)
 }
 
-// TestBadElementFailsAlone checks that only the values of one token fail if its elements in the venue's lists are unreadable.
+// TestBadElementFailsAlone checks that an unreadable element of a venue's list fails alone.
 func TestBadElementFailsAlone(t *testing.T) {
 	s := start(t)
 	ids := s.openTokens(5)

@@ -274,8 +274,8 @@ func pollingSize(t testing.TB) (boards int, length time.Duration) {
 	return 20, 6 * time.Second
 }
 
-// TestPollingWithinTheBudget checks that the prices and books that clients poll soon come from the stream. The venue accepts only
-// 100 calls a minute, and must refuse no call.
+// TestPollingWithinTheBudget checks that prices and books soon come from the stream if clients poll them often. The venue accepts
+// only 100 calls a minute, and must refuse no call.
 func TestPollingWithinTheBudget(t *testing.T) {
 	t.Parallel() // the test mostly waits
 	w := newRecordedVenue(t, 1, 560, limited)
