@@ -16,7 +16,7 @@ type target struct {
 	venue *witness
 	// normal is the body of a valid request, and answer is the expected body of the response.
 	normal, answer string
-	// before is the shortest time that this request took before the attacks.
+	// before is the shortest time that the normal request took before the attacks.
 	before time.Duration
 	// moves counts the calls of moveBooks.
 	moves int
@@ -28,9 +28,9 @@ type attack struct {
 	run  func(t *testing.T, p *target)
 }
 
-// TestHostileInputs sends input that would exhaust a program without limits. Each input must get the expected response. It may take
-// a second of the processor time of the shipped program. After each attack, a normal query must work as before. After each group of
-// attacks, the program must release the goroutines and files, and nearly all memory.
+// TestHostileInputs checks that hostile input gets the expected response and does not exhaust the program. Each input may take one
+// second of processor time. After each attack, a normal query must work as before. After each group of attacks, the program must
+// have released goroutines, files and nearly all memory.
 func TestHostileInputs(t *testing.T) {
 	venue := newWitness(t)
 	p := &target{program: runProgram(t, venue.args()...), venue: venue}
@@ -78,8 +78,8 @@ func (p *target) begin(t *testing.T) {
 // maxSlowTime is how long a normal query may stay slow after an attack.
 const maxSlowTime = 10 * time.Second
 
-// fastest sends the normal query several times and returns its shortest time. It stops when the callback accepts this time.
-// Because the machine may be busy, it gives up only after 20 queries and maxSlowTime.
+// fastest sends the normal query until enough accepts the shortest time, and returns this time. On a busy machine, it gives up only
+// after 20 queries and maxSlowTime.
 func (p *target) fastest(t *testing.T, enough func(time.Duration) bool) time.Duration {
 	t.Helper()
 	best := time.Duration(1 << 62)

@@ -90,8 +90,7 @@ func valueAttacks() []attack {
 	return out
 }
 
-// inject sends a hostile id in every argument that accepts an id. If the venue receives the id, the id must be unchanged and a
-// single value.
+// inject sends a hostile id in every argument that accepts an id. If the id reaches the venue, it must be unchanged and not split.
 func (p *target) inject(t *testing.T, evil string) {
 	const query = `query($v:String!,$n:ID!,$m:ID!,$o:ID!){
 		token(tokenId:$v){price{price} spread{spread} orderbook{spread} history{from} market{slug}} tokens(tokenIds:[$v]){price{price}} tokenPrices(tokenIds:[$v]){price} spreads(tokenIds:[$v]){spread}

@@ -7,8 +7,8 @@ import (
 	"testing"
 )
 
-// TestForeignHostNamesAreRefused sends requests with several host names. A web page could cause requests with a foreign host name
-// by DNS rebinding. The service must refuse such requests if it listens on loopback or has --hosts, but not with --hosts=*.
+// TestForeignHostNamesAreRefused checks that the service refuses foreign host names on loopback and with --hosts. With --hosts=*,
+// the service must accept them. By DNS rebinding, a web page could send such requests.
 func TestForeignHostNamesAreRefused(t *testing.T) {
 	for _, test := range []struct {
 		name string
@@ -46,8 +46,7 @@ func TestForeignHostNamesAreRefused(t *testing.T) {
 	}
 }
 
-// TestDemoVenueRefusesForeignHostNames calls a control endpoint of the demo venue. The venue must refuse a foreign host name, which
-// a web page could use by DNS rebinding.
+// TestDemoVenueRefusesForeignHostNames checks that a control endpoint of the demo venue refuses a foreign host name.
 func TestDemoVenueRefusesForeignHostNames(t *testing.T) {
 	s := start(t)
 	for host, want := range map[string]int{"": 200, "evil.example": 403} {

@@ -24,7 +24,7 @@ func newAccountsFile(t testing.TB) accountsFile {
 	return f
 }
 
-// write replaces the file. The map contains an API key of the demo venue for each bearer token.
+// write replaces the file. keys maps bearer tokens to API keys of the demo venue.
 func (f accountsFile) write(t testing.TB, keys map[string]string) {
 	t.Helper()
 	addresses := map[string]string{"demo-3": addressOf3, "demo-50": addressOf50, "no such key": addressOf3}
@@ -95,10 +95,9 @@ func TestBearerTokens(t *testing.T) {
 	}
 }
 
-// TestRefusedByTheVenue checks the limit of refused credentials. If the venue has refused the same credentials from one address
-// five times, the service must refuse them without a call to the venue. Valid credentials from another address must work at once,
-// and from the same address a minute later. Refusals of credentials from the accounts file must not count, because the client did
-// not send these credentials.
+// TestRefusedByTheVenue checks the limit of refused credentials. If the venue has refused credentials from one address five times,
+// the service must refuse them without a call. Valid credentials must work at once from another address, and a minute later from
+// the same address. Credentials from the accounts file do not count, because the client did not send them.
 func TestRefusedByTheVenue(t *testing.T) {
 	f := newAccountsFile(t)
 	s := start(t, "--accounts-file="+f.path)
@@ -135,8 +134,8 @@ func TestRefusedByTheVenue(t *testing.T) {
 	}
 }
 
-// TestInvalidTokensLockOutNobody sends many invalid tokens from one address. A token that the address sends too often must get
-// status 429. Valid tokens and credentials from the same address must still work.
+// TestInvalidTokensLockOutNobody checks that valid tokens and credentials work from an address that sends many invalid tokens. If
+// the address repeats an invalid token too often, it must get status 429.
 func TestInvalidTokensLockOutNobody(t *testing.T) {
 	f := newAccountsFile(t)
 	s := start(t, "--accounts-file="+f.path)

@@ -123,7 +123,7 @@ func TestTrustedDocuments(t *testing.T) {
 	}
 	manifest = filepath.Join(dir, "invalid.json")
 	write(map[string]string{"trusted-1": "{ nope }"})
-	ctx, cancel := context.WithTimeout(t.Context(), patience) // ends a program that wrongly starts
+	ctx, cancel := context.WithTimeout(t.Context(), patience) // ends the program if it starts anyway
 	defer cancel()
 	err := run(ctx, []string{"--documents-trusted=require", "--documents-manifest=" + manifest, "--listen=127.0.0.1:0", "--admin-listen=127.0.0.1:0", "--demo-listen=127.0.0.1:0"}, nil, nil, &logBuffer{})
 	if err == nil || !strings.Contains(fmt.Sprint(err), "trusted-1") {

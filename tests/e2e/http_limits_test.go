@@ -66,8 +66,7 @@ func TestLargeHeaders(t *testing.T) {
 	}
 }
 
-// TestLargeBodies uploads eight bodies of 10 MB at once, with and without a Content-Length. The service must refuse them, and must
-// release their memory.
+// TestLargeBodies checks that the service refuses bodies of 10 MiB, and releases their memory.
 func TestLargeBodies(t *testing.T) {
 	s := start(t)
 	body := `{"query":"{ __typename }","x":"` + strings.Repeat("x", 10<<20) + `"}`

@@ -109,8 +109,7 @@ func TestCommandsThatOnlyPrint(t *testing.T) {
 	}
 }
 
-// TestRunServesUntilCancelled runs the commands serve and venue until their context is cancelled. It reads their ports from the
-// log.
+// TestRunServesUntilCancelled checks that the commands serve and venue respond to requests until their context is cancelled.
 func TestRunServesUntilCancelled(t *testing.T) {
 	for _, test := range []struct{ command, line, driver, path string }{
 		{"serve", "oddsgraph is ready", "generic", "/healthz"},
@@ -161,7 +160,7 @@ func TestDemoDriverAlone(t *testing.T) {
 	}
 }
 
-// TestDriverNames checks that config check fails for unknown drivers, and for a demo venue and a driver that do not fit together.
+// TestDriverNames checks that config check refuses unknown drivers, and a demo venue that does not fit the driver.
 func TestDriverNames(t *testing.T) {
 	for args, want := range map[string]string{
 		"--venue-driver=unknown":   "names no driver; want one of",
@@ -244,7 +243,7 @@ func TestBadCredentialHeaders(t *testing.T) {
 			}
 		})
 	}
-	// The other variants of base64 are valid too.
+	// Every variant of base64 is valid.
 	c := `{"apiKey":"demo-3","secret":"demo","passphrase":"demo","note":"???>>>"}`
 	for name, value := range map[string]string{
 		"standard": base64.StdEncoding.EncodeToString([]byte(c)), "raw": base64.RawStdEncoding.EncodeToString([]byte(c)),
@@ -369,8 +368,8 @@ func TestRequestIDs(t *testing.T) {
 	}
 }
 
-// TestRefusedCredentialsOnAnOpenSocket checks that the service refuses operations on a socket with RATE_LIMITED after the venue has
-// refused the socket's credentials five times.
+// TestRefusedCredentialsOnAnOpenSocket checks that a socket gets RATE_LIMITED, without a call, after the venue has refused the
+// socket's credentials five times.
 func TestRefusedCredentialsOnAnOpenSocket(t *testing.T) {
 	s := start(t)
 	k := s.dial(t, credentials("no such key"))

@@ -8,9 +8,8 @@ import (
 	"testing"
 )
 
-// TestHungEndpointLeavesRoomForOtherRequests has one client send more requests to a hung endpoint than may wait for the venue. The
-// client must still get cached values and fields that do not need the venue. Equal requests share an execution, so the test has a
-// separate case for them.
+// TestHungEndpointLeavesRoomForOtherRequests checks that a client still gets values that need no call while most of its requests
+// wait for a hung endpoint. Equal requests are a separate case, because they share an execution.
 func TestHungEndpointLeavesRoomForOtherRequests(t *testing.T) {
 	t.Parallel() // it mostly waits
 	for name, query := range map[string]func(n int) string{
@@ -19,8 +18,7 @@ func TestHungEndpointLeavesRoomForOtherRequests(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			venue := newSlowVenue(t)
-			// Of 32 operations that execute, 24 may belong to one client. Another 32 operations may wait for the venue, and 24 of
-			// these may belong to one client.
+			// One client may have 24 of the 32 operations that execute, and 24 of the 32 operations that wait for the venue.
 			s := startLive(t, append(venue.args(), "--max-operations=32", "--max-queue=64", "--trusted-proxies=127.0.0.1", "--venue-timeout=5m", "--request-timeout=10m")...)
 			s.streaming(t)
 			s.venue = venue.demo
