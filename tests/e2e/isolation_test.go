@@ -48,8 +48,8 @@ func wantRefused(t *testing.T, data any, errors []graphError, code string) {
 	wantErrors(t, errors, want...)
 }
 
-// TestCallersAreKeptApart has many clients query the same accounts at once. Some of them may read the account that they query, and
-// all others must be refused. The clock stands still, so all data that a client reads stay fresh in the cache.
+// TestCallersAreKeptApart checks that only clients with the right credentials can read an account while many clients query it. The
+// clock stands still, so cached data stay fresh.
 func TestCallersAreKeptApart(t *testing.T) {
 	s := start(t, "--demo-latency=1ms")
 	wrong := base64.StdEncoding.EncodeToString([]byte(`{"apiKey":"demo-50","secret":"wrong","passphrase":"demo"}`))
@@ -84,8 +84,8 @@ func TestCallersAreKeptApart(t *testing.T) {
 	wg.Wait()
 }
 
-// TestAnEntryBelongsToItsCaller has the owner read an account first, so that the service caches all data of the account. For
-// requests with other credentials, the service must call the venue. It must refuse requests without credentials.
+// TestAnEntryBelongsToItsCaller checks that cached account data serve only the client whose credentials read them. For other
+// credentials, the service must call the venue. It must refuse requests without credentials.
 func TestAnEntryBelongsToItsCaller(t *testing.T) {
 	s := start(t)
 	wantAccount(t, s, s.ask(t, accountQuery, vars{"address": addressOf50}, keyOf50), addressOf50)
@@ -156,8 +156,7 @@ func TestViewer(t *testing.T) {
 	wantJSON(t, "another account's address", data, `{"viewer":{"address":"`+addressOf50+`","positions":null}}`)
 }
 
-// TestSecretsStayInside searches the responses and the log of the service for secrets from the credentials. It repeats the requests
-// for several kinds of venue failures.
+// TestSecretsStayInside checks that secrets from credentials are neither in responses nor in the log, however the venue fails.
 func TestSecretsStayInside(t *testing.T) {
 	const canary = "canary-7f3a"
 	s := start(t, "--venue-timeout=300ms")

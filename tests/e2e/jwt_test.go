@@ -29,7 +29,7 @@ type identityProvider struct {
 	unwanted []string // the query and the Authorization header of each request that had one of them
 }
 
-// heard returns the unwanted parts of the received requests. There should be none.
+// heard returns the queries and Authorization headers that the provider received. There should be none.
 func (p *identityProvider) heard() []string {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -83,7 +83,7 @@ func (p *identityProvider) args(t testing.TB) []string {
 	}
 }
 
-// TestSignedTokens sends an identity provider's tokens over every transport.
+// TestSignedTokens checks tokens of an identity provider over HTTP, WebSockets and event streams.
 func TestSignedTokens(t *testing.T) {
 	t.Parallel() // it mostly waits
 	p := newIdentityProvider(t)
@@ -108,8 +108,7 @@ func TestSignedTokens(t *testing.T) {
 			t.Errorf("%s: the token is in the log", name)
 		}
 	}
-	// Sockets and subscriptions end 30 s after their token expires, which here is eight seconds from now. The socket with a valid
-	// token stays open.
+	// Sockets and event streams end 30 s after their token expires. The token soon expired 22 s ago, so they end in 8 s.
 	soon, later := p.token(t, "desk", time.Now().Add(-22*time.Second), nil), p.token(t, "desk", time.Now().Add(time.Hour), nil)
 	ending, kept := s.dialBearer(t, soon), s.dialBearer(t, later)
 	ending.subscribe(t, subPortfolio, vars{"a": addressOf3}).reason(t, "INITIAL")
@@ -126,7 +125,7 @@ func TestSignedTokens(t *testing.T) {
 	}
 }
 
-// TestCanaryOfSignedTokens puts a secret in each part of a token. The secret must not appear in any output of the service.
+// TestCanaryOfSignedTokens checks that a secret in any part of a token is in no output of the service.
 func TestCanaryOfSignedTokens(t *testing.T) {
 	p, venue := newIdentityProvider(t), newEcho(t)
 	s := start(t, append(p.args(t), "--venue-url="+venue.URL, "--venue-timeout=50ms", "--request-timeout=500ms")...)

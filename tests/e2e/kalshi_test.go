@@ -20,8 +20,7 @@ func startKalshi(t *testing.T, args ...string) *service {
 		append([]string{"--venue-driver=kalshi", "--demo-driver=kalshi", "--demo-control=false", "--demo-markets=120"}, args...)...)
 }
 
-// kalshiCalls returns the calls to the simulator by path, and the calls since an earlier call of kalshiCalls. The parameter before
-// is the first result of that earlier call.
+// kalshiCalls returns the number of calls to the simulator for each path: all calls, and the calls since the counts in before.
 func kalshiCalls(t *testing.T, a *app.App, before map[string]int) (calls map[string]int, since map[string]int) {
 	t.Helper()
 	calls, _ = a.Demo.Kalshi.Calls()
@@ -34,8 +33,8 @@ func kalshiCalls(t *testing.T, a *app.App, before map[string]int) (calls map[str
 	return calls, since
 }
 
-// TestKalshiBillsMarkets reads more books at once than Kalshi's token bucket allows. Kalshi charges for each book of a call. The
-// service must delay some calls, so that the venue refuses no call.
+// TestKalshiBillsMarkets checks that the service delays calls for books, so that Kalshi refuses none. Kalshi charges its token
+// bucket for each book of a call.
 func TestKalshiBillsMarkets(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := startOverSimulator(t, "--venue-driver=kalshi", "--demo-driver=kalshi", "--demo-markets=120", "--demo-stream=false")
@@ -94,8 +93,7 @@ func TestKalshiSearch(t *testing.T) {
 	}
 }
 
-// TestKalshiUnsupported queries data that Kalshi does not serve. Each field must be null with the code UNSUPPORTED. The service
-// must make no call.
+// TestKalshiUnsupported checks that data that Kalshi does not serve are null with the code UNSUPPORTED, without a call.
 func TestKalshiUnsupported(t *testing.T) {
 	s := startKalshi(t)
 	before, _ := kalshiCalls(t, s.App, nil)
@@ -118,8 +116,7 @@ func TestKalshiUnsupported(t *testing.T) {
 	}
 }
 
-// TestKalshiStream follows the books of both tokens of a market while the simulator loses frames. After each loss, the books must
-// become equal to the venue's books again.
+// TestKalshiStream checks that the books of both tokens of a market equal the venue's books after the stream has lost frames.
 func TestKalshiStream(t *testing.T) {
 	s := startLive(t, "--venue-driver=kalshi", "--demo-driver=kalshi", "--demo-control=false", "--demo-markets=60")
 	s.streaming(t)

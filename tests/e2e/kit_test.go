@@ -19,8 +19,8 @@ import (
 	"oddsgraph/tests/tool"
 )
 
-// TestKitPackage installs the client kit from the running service in an empty directory, without any GraphQL client. Then it uses
-// the kit, and compiles an app for each entry point.
+// TestKitPackage checks that an app can install the client kit from the service, use it without a GraphQL client, and compile with
+// each entry point.
 func TestKitPackage(t *testing.T) {
 	t.Parallel()
 	requireNode(t)
@@ -63,8 +63,8 @@ var kitPackages = map[string][]string{
 	"@oddsgraph/kit/urql":   {"@urql/core", "@urql/exchange-graphcache", "graphql", "wonka"},
 }
 
-// checkKitTypes compiles an app that imports one entry point of the kit. It uses the strictest compiler options. The app has only
-// the given packages of clients/.
+// checkKitTypes compiles an app that imports one entry point of the kit, with the strictest compiler options. The app has only the
+// given packages of clients/.
 func checkKitTypes(t *testing.T, kit, entry string, packages []string) {
 	root, err := filepath.Abs("clients/node_modules")
 	if err != nil {

@@ -16,9 +16,8 @@ func (s *service) shownMarket(t *testing.T, id string) any {
 	return at(s.ask(t, queryMarket, vars{"id": id}, anonymous), "market")
 }
 
-// TestAMarketChangesUnderLag uses a venue whose REST responses are three seconds older than its stream. Events and queries must
-// show a streamed change at once. If the stream does not send the whole change, the market must be stale until a REST response has
-// the change.
+// TestAMarketChangesUnderLag checks markets of a venue whose REST responses lag three seconds behind its stream. A change that the
+// stream sends in full must show at once. After any other change, the market must be stale until a REST response has the change.
 func TestAMarketChangesUnderLag(t *testing.T) {
 	t.Parallel()
 	for name, test := range map[string]struct {
@@ -81,8 +80,7 @@ func TestAMarketChangesUnderLag(t *testing.T) {
 	}
 }
 
-// TestTradesUnderLag subscribes to an account whose last trade is already in the stream, but not yet in the venue's REST responses.
-// An event must have the trade.
+// TestTradesUnderLag checks that a new subscription shows a trade that the stream has sent and REST responses do not have yet.
 func TestTradesUnderLag(t *testing.T) {
 	t.Parallel()
 	s := startLive(t, "--demo-lag=3s")
@@ -103,8 +101,8 @@ func TestTradesUnderLag(t *testing.T) {
 	second.until(t, "the trade", shows)
 }
 
-// sell sells from a position of addressOf50, in hundredths of a share. It takes the first position for which the venue accepts the
-// sale, and returns the position's token.
+// sell sells size, in hundredths of a share, from the first position of addressOf50 for which the venue accepts the sale. It
+// returns the position's token.
 func (s *service) sell(t *testing.T, size demo.Size) string {
 	t.Helper()
 	for _, x := range s.venue.Positions(addressOf50) {
@@ -116,8 +114,8 @@ func (s *service) sell(t *testing.T, size demo.Size) string {
 	return ""
 }
 
-// TestAnAccountUnderLag closes the venue's stream while the REST responses about an account are older than the streamed values.
-// Neither events nor queries may go back to the older values. In the end, an event must have the venue's present balance.
+// TestAnAccountUnderLag checks that a balance does not go back to an older value from REST when the stream closes. In the end, an
+// event must have the venue's present balance.
 func TestAnAccountUnderLag(t *testing.T) {
 	t.Parallel()
 	s := startLive(t, "--demo-lag=8s")
