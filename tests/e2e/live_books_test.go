@@ -150,9 +150,8 @@ func (s *service) sparedTokens() []string {
 	return ids[:2]
 }
 
-// TestReplayedBooksEqualTheVenuesBooks has clients replay order book events while the stream has faults. Examples are lost,
-// repeated and corrupt frames, skipped sequence numbers and new epochs. After each event, a client's book must be the venue's book
-// of the event's sequence number.
+// TestReplayedBooksEqualTheVenuesBooks checks replayed order books under faults, such as lost frames and new epochs. After each
+// event, the client's book must equal the venue's book with the event's sequence number.
 func TestReplayedBooksEqualTheVenuesBooks(t *testing.T) {
 	t.Parallel()
 	s := startLive(t)

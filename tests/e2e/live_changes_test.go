@@ -13,8 +13,8 @@ import (
 	"oddsgraph/internal/demo"
 )
 
-// route is a TCP proxy in front of the venue's stream. The proxy forwards bytes from the service to the venue after a delay. While
-// a test holds the lock, it forwards none of them. It forwards bytes from the venue at once.
+// route is a TCP proxy in front of the venue's stream. It delays bytes from the service, and keeps them back while a test holds the
+// lock. It forwards bytes from the venue at once.
 type route struct {
 	delay time.Duration
 	held  sync.RWMutex
@@ -43,8 +43,7 @@ func (r *route) hold(t *testing.T) (release func()) {
 	return release
 }
 
-// open starts the proxy and returns the address that the proxy listens on. The parameter to is the address to which the proxy
-// forwards connections.
+// open starts the proxy and returns its address. The proxy forwards connections to the address to.
 func (r *route) open(t *testing.T, to string) string {
 	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
@@ -70,8 +69,7 @@ func (r *route) open(t *testing.T, to string) string {
 	return l.Addr().String()
 }
 
-// forward copies bytes from its reader to its writer until the reader ends. Before it writes bytes, it waits until their delay is
-// over and no test holds the lock.
+// forward copies bytes from in to out. It writes bytes when their delay is over and no test holds the lock.
 func (r *route) forward(in io.Reader, out io.WriteCloser) {
 	type part struct {
 		b  []byte
@@ -106,8 +104,8 @@ func untilStatus(t *testing.T, sub *events, want string) {
 	sub.until(t, "status "+want, func(v any) bool { return text(v, "market.status") == want })
 }
 
-// TestAMarketChangesBeforeItIsSubscribed changes a market after the REST response and before the venue receives the subscription.
-// Events must still show the change.
+// TestAMarketChangesBeforeItIsSubscribed checks that events show a change that came after the REST response, but before the venue
+// received the subscription.
 func TestAMarketChangesBeforeItIsSubscribed(t *testing.T) {
 	t.Parallel()
 	s, route := startByRoute(t, 300*time.Millisecond)
@@ -122,7 +120,7 @@ func TestAMarketChangesBeforeItIsSubscribed(t *testing.T) {
 	release()
 	untilStatus(t, sub, "CLOSED")
 
-	// The market must also be right if it changes during a reconnect.
+	// A change during a reconnect must show, too.
 	s.venue.Restart(demo.CloseSlow)
 	eventually(t, "the stream is open again", func() bool { return s.App.Live.Client.Stats().Reconnects > 0 })
 	time.Sleep(150 * time.Millisecond)
@@ -132,8 +130,8 @@ func TestAMarketChangesBeforeItIsSubscribed(t *testing.T) {
 	untilStatus(t, sub, "OPEN")
 }
 
-// TestASubscriptionIsIgnored holds back the subscription to a market, so the venue does not confirm the subscription. The service
-// must poll the market until the venue confirms the subscription. After that, the service must get changes over the stream.
+// TestASubscriptionIsIgnored checks that the service polls a market until the venue confirms the subscription. Events must show
+// changes before and after the confirmation.
 func TestASubscriptionIsIgnored(t *testing.T) {
 	t.Parallel()
 	s, route := startByRoute(t, 0, "--cache-market-fresh=1s", "--cache-market-stale=0s")
@@ -154,7 +152,7 @@ func TestASubscriptionIsIgnored(t *testing.T) {
 	sub.until(t, "the new words", func(v any) bool { return text(v, "market.description") == "other words" })
 }
 
-// delayed replaces all faults of the venue with one fault: calls to the given endpoint are delayed by ms milliseconds.
+// delayed makes the venue delay calls to path by ms milliseconds, and removes all other faults.
 func (s *service) delayed(t *testing.T, path string, ms int) {
 	t.Helper()
 	s.setFaults(t, demo.Fault{Path: path, Kind: demo.FaultDelay, DelayMs: ms})
@@ -162,8 +160,7 @@ func (s *service) delayed(t *testing.T, path string, ms int) {
 
 const marketDetails = "/api/exchange/market-details"
 
-// TestAMarketChangesWhileItIsRead changes a market while the service reads it. The service must read the market again. This applies
-// to the first read of a market and to a read that an earlier change has caused.
+// TestAMarketChangesWhileItIsRead checks that the service reads a market again if the market changed during the read.
 func TestAMarketChangesWhileItIsRead(t *testing.T) {
 	t.Parallel()
 	s := startLive(t)
@@ -192,8 +189,7 @@ func TestAMarketChangesWhileItIsRead(t *testing.T) {
 	second.until(t, "the second words", func(v any) bool { return text(v, "market.description") == "second words" })
 }
 
-// TestAMarketCannotBeReadForAChange makes REST calls fail before the stream announces a change. The market must be stale until a
-// REST call succeeds.
+// TestAMarketCannotBeReadForAChange checks that a market is stale while the service cannot read an announced change over REST.
 func TestAMarketCannotBeReadForAChange(t *testing.T) {
 	t.Parallel()
 	s := startLive(t)
@@ -217,8 +213,8 @@ func TestAMarketCannotBeReadForAChange(t *testing.T) {
 	}
 }
 
-// TestATradeWhileTheStreamOpens makes a trade that is neither in the first REST response nor in the stream. The REST call starts
-// before the trade and ends after it. The stream of the account opens after the trade. The subscription must still show the trade.
+// TestATradeWhileTheStreamOpens checks that a subscription shows a trade that is neither in the first REST response nor in the
+// stream. The trade comes after the REST call begins and before the account's stream opens.
 func TestATradeWhileTheStreamOpens(t *testing.T) {
 	t.Parallel()
 	s := startLive(t)
@@ -249,7 +245,7 @@ func TestATradeWhileTheStreamOpens(t *testing.T) {
 	})
 }
 
-// TestAnOutageIsPolled closes the stream. The service must then poll the venue's REST API. When a query has returned the new price,
+// TestAnOutageIsPolled checks that the service polls the venue while the stream is closed. When a query has returned the new price,
 // the first event of a new subscriber must have this price.
 func TestAnOutageIsPolled(t *testing.T) {
 	t.Parallel()
@@ -279,8 +275,8 @@ func TestAnOutageIsPolled(t *testing.T) {
 	wantText(t, s.dial(t, anonymous).subscribe(t, other, vars{"ids": []string{token}}).value(t), "price.price", plain(to))
 }
 
-// TestSubscriptionErrorsAreReported makes the REST calls for subscriptions fail. Each subscription must report the error once, and
-// continue when calls succeed again.
+// TestSubscriptionErrorsAreReported checks that each subscription reports a failed read once, and continues when calls succeed
+// again.
 func TestSubscriptionErrorsAreReported(t *testing.T) {
 	t.Parallel()
 	s := startLive(t, "--demo-stream=false")

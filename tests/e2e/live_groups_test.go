@@ -11,8 +11,8 @@ import (
 // executions returns how many subscriptions the service has executed since its start. Equal subscriptions share an execution.
 func (s *service) executions() uint64 { return s.API.Stats().Groups.Executions }
 
-// TestAJoinerReplaysFromTheMiddle lets clients join the execution of a busy order book subscription at different times. After each
-// event, the book that a client has replayed must equal the book in the event.
+// TestAJoinerReplaysFromTheMiddle checks that clients that join a busy order book subscription can replay its deltas. After each
+// event, the replayed book must equal the book in the event.
 func TestAJoinerReplaysFromTheMiddle(t *testing.T) {
 	s := startLive(t)
 	s.streaming(t)
@@ -76,8 +76,8 @@ func TestAJoinerReplaysFromTheMiddle(t *testing.T) {
 	}
 }
 
-// TestEverySubscriptionShowsAJoinerThePresentState lets clients join the execution of a subscription, over a WebSocket and over
-// SSE. The first event of each of these clients must have the state in the last event of the client that subscribed first.
+// TestEverySubscriptionShowsAJoinerThePresentState checks the first event of clients that join an execution, over a WebSocket and
+// over SSE. The event must have the state that the first client received last.
 func TestEverySubscriptionShowsAJoinerThePresentState(t *testing.T) {
 	s := startLive(t)
 	s.streaming(t)
@@ -126,8 +126,8 @@ func TestEverySubscriptionShowsAJoinerThePresentState(t *testing.T) {
 	}
 }
 
-// TestCallersShareNoExecution subscribes with the same document and with the credentials of two accounts. Each account must have a
-// separate execution, because the accounts have different rights.
+// TestCallersShareNoExecution checks that equal subscriptions of two accounts have separate executions, because accounts have
+// different rights.
 func TestCallersShareNoExecution(t *testing.T) {
 	s := startLive(t)
 	s.streaming(t)

@@ -21,8 +21,8 @@ type rawSubscription struct {
 	byToken map[string][]string
 }
 
-// rawSubscribe subscribes to a list of tokens. If whole is true, the list is in the document. If whole is false, the list is in a
-// variable. The service splits only lists in variables into one execution for each token.
+// rawSubscribe subscribes to a list of tokens. If whole is true, the list is in the document, and otherwise in a variable. The
+// service splits only lists in variables into one execution for each token.
 func (s *service) rawSubscribe(t testing.TB, ids []string, whole bool) *rawSubscription {
 	t.Helper()
 	k := s.dialUnread(t, anonymous)
@@ -69,9 +69,8 @@ func randomList(random *rand.Rand, ids []string) []string {
 	return append(list, list[random.IntN(8)])
 }
 
-// TestListsShareTheWorkForEachToken subscribes to many different lists. The service splits each list into one execution for each
-// token. Lists that have a token in common share the execution of this token. The events of a list must have the same bytes as the
-// events of a list that is not split. When the clients have disconnected, the executions must end.
+// TestListsShareTheWorkForEachToken checks that lists with a common token share one execution of this token. The events of a list
+// must have the same bytes as the events of a list that is not split. When the clients have disconnected, the executions must end.
 func TestListsShareTheWorkForEachToken(t *testing.T) {
 	s := startLive(t, "--demo-markets=600")
 	s.streaming(t)
@@ -144,8 +143,8 @@ func TestListsShareTheWorkForEachToken(t *testing.T) {
 	}
 }
 
-// TestListsWithUnknownIDs subscribes to lists with unknown ids or with invalid arguments. Lists that the service splits must have
-// the same errors and as many events as lists that it does not split.
+// TestListsWithUnknownIDs checks lists with unknown ids or invalid arguments. A split list must get the same errors, and as many
+// events, as a list that is not split.
 func TestListsWithUnknownIDs(t *testing.T) {
 	s := startLive(t)
 	s.streaming(t)
@@ -199,8 +198,8 @@ func TestListsWithUnknownIDs(t *testing.T) {
 	}
 }
 
-// TestListsThatAreNotSplit counts executions. The service must split the list of priceChanged if the list is in a variable and the
-// request has no credentials. It must not split a list in the document, with credentials, or of another field.
+// TestListsThatAreNotSplit checks that the service splits a list only if it is a variable of priceChanged, and the request has no
+// credentials.
 func TestListsThatAreNotSplit(t *testing.T) {
 	s := startLive(t)
 	s.streaming(t)
@@ -231,8 +230,8 @@ func TestListsThatAreNotSplit(t *testing.T) {
 	}
 }
 
-// TestListsBeyondTheBound subscribes to more tokens than twice --stream-topics. Beyond this number, the service must not split
-// lists, so each list has one execution. The clients of these lists must still get events.
+// TestListsBeyondTheBound checks that the service stops splitting lists at twice --stream-topics tokens. Each later list must have
+// one execution, and still get events.
 func TestListsBeyondTheBound(t *testing.T) {
 	t.Parallel()
 	s := startLive(t, "--stream-topics=8")
