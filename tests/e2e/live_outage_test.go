@@ -56,7 +56,7 @@ func TestTheStreamIsRefusedAltogether(t *testing.T) {
 	if v := tape.reason(t, "INITIAL"); len(list(v, "trades")) != 0 {
 		t.Errorf("there is no tape without a stream, got %s", asJSON(v))
 	}
-	// The service must find the changes by polling.
+	// Without the stream, the service must find changes by polling.
 	to := s.move(t, id)
 	wantText(t, subs["prices"].change(t), "price.price", plain(to))
 	if err := s.venue.Reword(marketID, "without a stream"); err != nil {
@@ -154,7 +154,7 @@ func TestTheStreamDropsUnderSubscribers(t *testing.T) {
 	status.until(t, "the return", func(v any) bool { return text(v, "state") == "LIVE" })
 }
 
-// noteStale adds the ids of those positions in an event that have a stale valuation to the map stale.
+// noteStale adds to stale the ids of those positions in an event whose valuation is stale.
 func noteStale(v any, stale map[string]bool) {
 	for _, p := range list(v, "changed") {
 		if at(p, "valuation.freshness.stale") == true {

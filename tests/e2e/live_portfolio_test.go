@@ -12,8 +12,8 @@ import (
 // held is a position as a client knows it from the events so far.
 type held struct{ size, avg, price *big.Rat }
 
-// TestTheLivePortfolioOfManyPositions subscribes to 2,000 positions while prices move and a trade closes a position. The sums in
-// each event must equal the sums that a client computes from all events so far.
+// TestTheLivePortfolioOfManyPositions checks the sums in each event against the sums over all positions that a client has received.
+// Prices move, and a trade closes one of 2,000 positions.
 func TestTheLivePortfolioOfManyPositions(t *testing.T) {
 	t.Parallel()
 	s := startLive(t, "--demo-markets=1200", "--venue-timeout=1m", "--request-timeout=2m") // a busy machine takes seconds for the first event
@@ -85,9 +85,9 @@ func TestTheLivePortfolioOfManyPositions(t *testing.T) {
 	}
 }
 
-// TestThePageOfALargePortfolio follows 20 of 2,000 positions while every price moves. The first event must have less than 50 KiB,
-// and later events less than 5 KiB a second. The sums must cover all positions. Ids that are not ids of the wallet's positions must
-// be refused.
+// TestThePageOfALargePortfolio checks a subscription to 20 of 2,000 positions. The first event must have less than 50 KiB, and
+// later events less than 5 KiB a second. The sums must cover all positions. The service must refuse ids that are not those of the
+// wallet's positions.
 func TestThePageOfALargePortfolio(t *testing.T) {
 	t.Parallel()
 	s := startLive(t, "--demo-markets=1200", "--venue-timeout=1m", "--request-timeout=2m") // a busy machine takes seconds for the first event

@@ -8,8 +8,8 @@ import (
 const subPriceLists = `subscription($ids: [String!]!) { pricesChanged(tokenIds: $ids) {
 	reason prices { reason previousPrice price { tokenId price freshness { source stale } } token { tokenId price { price } } } } }`
 
-// TestPricesChanged subscribes to many tokens. The service must send at most about four events a second, and the last prices must
-// be the venue's prices.
+// TestPricesChanged checks that a subscription to many tokens gets at most about four events a second, and ends with the venue's
+// prices.
 func TestPricesChanged(t *testing.T) {
 	t.Parallel()
 	s := startLive(t)

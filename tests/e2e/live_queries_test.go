@@ -80,8 +80,8 @@ func TestQueriesOfWatchedTokensCostTheVenueNothing(t *testing.T) {
 	}
 }
 
-// TestRecentPricesAreThoseOfTheStream queries the recent prices of a token to which a client subscribes, and of another token. The
-// first token must have the prices of the stream. The other token must have none.
+// TestRecentPricesAreThoseOfTheStream checks that a token has the stream's recent prices if a client subscribes to the token, and
+// none otherwise.
 func TestRecentPricesAreThoseOfTheStream(t *testing.T) {
 	t.Parallel()
 	s := startLive(t)
@@ -194,8 +194,8 @@ func TestManySubscribersShareATopic(t *testing.T) {
 	eventually(t, fmt.Sprintf("goroutines are down to %d", before), func() bool { return goroutines(t) <= before+2 })
 }
 
-// TestASlowSubscriberDelaysNobody has three clients subscribe. One of them never reads. The other clients must still get every
-// trade, and the service must disconnect the client that does not read.
+// TestASlowSubscriberDelaysNobody checks that clients get every trade while another client reads nothing. The service must
+// disconnect the client that reads nothing.
 func TestASlowSubscriberDelaysNobody(t *testing.T) {
 	t.Parallel()
 	s := startLive(t)

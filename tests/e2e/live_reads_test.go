@@ -7,9 +7,9 @@ import (
 	"oddsgraph/internal/demo"
 )
 
-// TestEachReadOfASubscriptionFails makes one or two endpoints fail or hang, and then subscribes. If the service can do without
-// these endpoints, the first event must be INITIAL. Otherwise, the first event must be an error. When the endpoints work again, an
-// INITIAL event must follow.
+// TestEachReadOfASubscriptionFails checks the first event while endpoints fail or hang. If the service can do without these
+// endpoints, the event must be INITIAL. Otherwise it must be an error, and an INITIAL event must follow when the endpoints work
+// again.
 func TestEachReadOfASubscriptionFails(t *testing.T) {
 	const (
 		initial   = "INITIAL"
@@ -68,7 +68,7 @@ func TestEachReadOfASubscriptionFails(t *testing.T) {
 					t.Fatalf("got %+v, want the error %s", ev, want)
 				}
 				s.setFaults(t)
-				for { // calls that had started before the repair may fail, too
+				for { // calls that started while the endpoints failed may fail, too
 					if ev := sub.next(t); ev.data != nil {
 						wantText(t, sub.valueOf(t, ev), "reason", "INITIAL")
 						return

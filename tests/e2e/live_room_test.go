@@ -6,8 +6,8 @@ import (
 	"testing"
 )
 
-// TestStreamTopics has one client subscribe to more tokens than --stream-topics. The service must open exactly --stream-topics
-// topics of the venue's stream. It must use as few connections as possible. A connection has at most 200 topics.
+// TestStreamTopics checks that one client with more tokens than --stream-topics gets exactly this number of topics. The service
+// must use as few connections as possible, with at most 200 topics each.
 func TestStreamTopics(t *testing.T) {
 	t.Parallel()
 	const subscribed = 2400

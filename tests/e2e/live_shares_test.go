@@ -9,8 +9,8 @@ import (
 	"oddsgraph/internal/demo"
 )
 
-// TestExecutionsPerClient checks the limits --client-executions and --client-watched. Equal subscriptions share an execution. It
-// counts against the limits of a client while the client has at least one subscription to it.
+// TestExecutionsPerClient checks the limits --client-executions and --client-watched. An execution counts for each client that has
+// a subscription to it.
 func TestExecutionsPerClient(t *testing.T) {
 	s := startLive(t, "--client-executions=3", "--client-watched=10")
 	s.streaming(t)
@@ -45,8 +45,8 @@ func TestExecutionsPerClient(t *testing.T) {
 	four.stop()
 }
 
-// TestExecutionIsNotCountedForAnOpenerThatLeft disconnects the client that started an execution. After that, the execution must
-// count only for the clients that still have a subscription to it.
+// TestExecutionIsNotCountedForAnOpenerThatLeft checks that an execution counts only for clients that still subscribe to it. The
+// client that started it may have disconnected.
 func TestExecutionIsNotCountedForAnOpenerThatLeft(t *testing.T) {
 	s := startLive(t, "--client-executions=1", "--trusted-proxies=127.0.0.1")
 	s.streaming(t)
@@ -72,9 +72,8 @@ func TestExecutionIsNotCountedForAnOpenerThatLeft(t *testing.T) {
 	joiner.reason(t, "CHANGE")
 }
 
-// TestALoneCallerHasAllOfTheStream has one client use all topics of the stream. When other clients subscribe, the service must take
-// some topics from the first client. It must poll the tokens of the topics that it took, so that the first client still gets
-// prices.
+// TestALoneCallerHasAllOfTheStream checks that one client may use all topics of the stream. When other clients subscribe, the
+// service must take topics from the first client, which must still get all prices.
 func TestALoneCallerHasAllOfTheStream(t *testing.T) {
 	t.Parallel()
 	const room = 20
