@@ -105,8 +105,8 @@ func TestMarketsSayWhatTheVenueSays(t *testing.T) {
 	}
 }
 
-// TestSummariesAreFilledIn queries fields that the venue's search omits. The service must read these fields in one call, and only
-// for markets that can have values.
+// TestSummariesAreFilledIn checks that the service reads fields that the venue's search omits in one call, and only for markets
+// that can have values.
 func TestSummariesAreFilledIn(t *testing.T) {
 	s := start(t)
 	ended := []string{"RESOLVED", "CANCELLED"}
@@ -186,8 +186,8 @@ func TestWhatIsAbsentIsNull(t *testing.T) {
 	wantJSON(t, "gone", data, `{"nodes":[null,null,null]}`)
 }
 
-// TestNodesRoundTrip queries the id of an object of every type that a node query can return, and then queries the object by this
-// id.
+// TestNodesRoundTrip checks that a node query returns the same object as the query that returned the id, for every type with a
+// global id.
 func TestNodesRoundTrip(t *testing.T) {
 	s := start(t)
 	held := s.venue.Positions(addressOf50)[7]
@@ -226,8 +226,8 @@ func TestNodesRoundTrip(t *testing.T) {
 	}
 }
 
-// TestPositionsAsNodesTravelTogether queries positions by id. The service must read their prices in one call, and their markets in
-// one call.
+// TestPositionsAsNodesTravelTogether checks that a query of positions by id reads all prices in one call, and all markets in one
+// call.
 func TestPositionsAsNodesTravelTogether(t *testing.T) {
 	s := start(t)
 	ids := pluck(s.ask(t, `{ user(address: "`+addressOf50+`") { positions(first: 40) { nodes { id } } } }`, nil, keyOf50), "user.positions.nodes", "id")
@@ -266,8 +266,8 @@ func TestEvents(t *testing.T) {
 		if got := pluck(e, "markets.nodes", "marketId"); !slices.Equal(got, markets) {
 			t.Errorf("markets: got %v, want %v", got, markets)
 		}
-		// Query the event by its slug and as a field of one of its markets. The venue's market has the event's title, so the query
-		// of the title needs no other call.
+		// The event must be the same by its slug and as a field of its market. The venue's market has the event's title, so the
+		// title needs no other call.
 		bySlug := s.ask(t, `query ($slug: String!) { event(slug: $slug) `+selection+` }`, vars{"slug": slug}, anonymous)
 		wantJSON(t, "by slug", at(bySlug, "event"), asJSON(e))
 		ofMarket := s.ask(t, `query ($id: String!) { market(marketId: $id) { event `+selection+` } }`, vars{"id": markets[0]}, anonymous)

@@ -43,15 +43,15 @@ func liveBytes(t testing.TB, p *program) int {
 	return int(m.sum("go_memstats_heap_alloc_bytes") + m.sum("go_memstats_stack_inuse_bytes"))
 }
 
-// TestMemoryOfSubscriptions measures the memory of idle subscriptions in the shipped program, with pings and after a burst of
-// events. The program is built without the race detector, because with the detector it would take several times as much memory.
+// TestMemoryOfSubscriptions limits the memory that a subscription takes, after a burst of events and when it is idle. The program
+// is built without the race detector, which takes several times as much memory.
 func TestMemoryOfSubscriptions(t *testing.T) {
 	t.Parallel() // the test mostly waits for pings
 	exe := buildProgram(t)
 	for _, test := range []struct {
 		sockets, each int
-		// These are limits in KiB for each subscription. The first is for heap objects and stacks. The second is for the resident
-		// memory, which also includes garbage and fragmentation.
+		// takes and resident are limits in KiB for each subscription. takes is for heap objects and stacks. resident also includes
+		// garbage and fragmentation.
 		takes, resident float64
 	}{
 		{1000, 1, 26, 40},
@@ -81,7 +81,7 @@ func TestMemoryOfSubscriptions(t *testing.T) {
 	}
 }
 
-// listeners are clients. Each client subscribes to the prices of the same tokens.
+// listeners are clients that all subscribe to the prices of the same tokens.
 type listeners struct {
 	t      *testing.T
 	p      *program
@@ -190,7 +190,7 @@ func (l *listeners) burst(n int) {
 	}
 }
 
-// awaitPings waits until the clients have received at least nine pings for every ten clients.
+// awaitPings waits until the clients have received at least 0.9 pings per client.
 func (l *listeners) awaitPings() { l.await("pings", &l.pings, int64(l.size*9/10)) }
 
 func (l *listeners) await(what string, count *atomic.Int64, want int64) {

@@ -18,7 +18,7 @@ type scraped struct {
 	t       testing.TB
 	text    string
 	samples map[string]float64 // maps a name with labels, as in the text, to a value
-	checked map[string]bool    // maps the name of a family of metrics to true if the test has compared it
+	checked map[string]bool // maps a family of metrics to true if the test has compared it
 }
 
 func (s *service) scrape(t testing.TB) *scraped {
@@ -71,8 +71,8 @@ func (m *scraped) want(series string, want float64) {
 	}
 }
 
-// only compares all series of a metric with independent counts. The map contains the count for the labels of each series. A series
-// whose count is 0 may be missing.
+// only compares all series of a metric with independent counts. want maps the labels of a series to its count. A series whose count
+// is 0 may be missing.
 func (m *scraped) only(metric string, want map[string]float64) {
 	m.t.Helper()
 	m.check(metric)
@@ -108,7 +108,7 @@ func (m *scraped) sum(metric string, labels ...string) (n float64) {
 	return n
 }
 
-// ledger is a proxy in front of the demo venue. The ledger counts REST calls.
+// ledger is a proxy that counts the REST calls to the demo venue.
 type ledger struct {
 	*httptest.Server
 	venue *demo.Venue

@@ -7,8 +7,7 @@ import (
 	"oddsgraph/tests/tool"
 )
 
-// relayMetrics starts two replicas that share a stream. It checks the metrics whose names begin with oddsgraph_relay_, and marks
-// these metrics in m as checked.
+// relayMetrics checks the metrics oddsgraph_relay_* of two replicas that share a stream, and marks them in m as checked.
 func relayMetrics(t *testing.T, m *scraped) {
 	t.Helper()
 	server := tool.StartRedis(t)

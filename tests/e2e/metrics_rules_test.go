@@ -26,7 +26,7 @@ func promtool(t testing.TB, text string, args ...string) {
 // checkExposition has promtool check a scrape.
 func checkExposition(t testing.TB, m *scraped) { promtool(t, m.text, "check", "metrics") }
 
-// metricName matches the names of the program's metrics and of the metrics of its libraries.
+// metricName matches the names of metrics of the program and of its libraries.
 var metricName = regexp.MustCompile(`\b(?:oddsgraph|go|process|promhttp)_[a-z0-9_]+`)
 
 // checkQueries checks that the queries of the dashboard and of the alerts use only metrics of the scrape. It also checks that each
@@ -136,8 +136,8 @@ func TestRules(t *testing.T) {
 	promtool(t, "", "check", "rules", file)
 }
 
-// TestAlertsAreTested checks that alerts_test.yml names each alert at least twice, because one test must show that the alert fires,
-// and one that it does not fire.
+// TestAlertsAreTested checks that alerts_test.yml names each alert at least twice. One test must show that the alert fires, and one
+// that it does not.
 func TestAlertsAreTested(t *testing.T) {
 	alerts, tests := strings.Join(alertQueries(t), "\n"), ""
 	if b, err := os.ReadFile("deploy/prometheus/alerts_test.yml"); err == nil {

@@ -117,7 +117,7 @@ func sharedMetrics(t *testing.T, m *scraped) {
 	m.add(sa, "oddsgraph_shared_")
 }
 
-// add marks those families of metrics in m as checked that are checked in the scrape other and whose names have the prefix.
+// add marks a family of metrics in m as checked if it is checked in other and its name has the prefix.
 func (m *scraped) add(other *scraped, prefix string) {
 	for family, checked := range other.checked {
 		if strings.HasPrefix(family, prefix) {
@@ -126,7 +126,7 @@ func (m *scraped) add(other *scraped, prefix string) {
 	}
 }
 
-// callsToRedis counts the commands in the output of Redis's MONITOR, by the name of the command in the metrics.
+// callsToRedis counts the commands in the output of Redis's MONITOR, by their names in the metrics.
 func callsToRedis(t *testing.T, monitor string) map[string]float64 {
 	t.Helper()
 	calls := map[string]float64{}

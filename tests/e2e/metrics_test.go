@@ -18,8 +18,8 @@ import (
 	"oddsgraph/internal/telemetry"
 )
 
-// TestMetricsAreTrue uses every part of a service and compares each metric with an independent count or range. Most counts come
-// from the client, from a proxy in front of the venue, or from the venue.
+// TestMetricsAreTrue compares each metric with an independent count or range. Most counts come from the client, from the venue, or
+// from a proxy in front of the venue.
 func TestMetricsAreTrue(t *testing.T) {
 	t.Parallel() // the test mostly waits
 	books := newLedger(t)
@@ -65,8 +65,7 @@ func TestMetricsAreTrue(t *testing.T) {
 		}
 	}
 
-	// The following queries get prices from the venue, from the response cache and from the cache of prices. One query is for an
-	// unknown token, and one names a trusted document.
+	// These queries get prices from the venue, from the response cache and from the cache of prices.
 	const prices = `query($t: [String!]!) { tokenPrices(tokenIds: $t) { price } }`
 	const again = `query($t: [String!]!) { tokenPrices(tokenIds: $t) { tokenId price } }`
 	ask(prices, vars{"t": ids[:3]}, "ok", "miss")
@@ -77,7 +76,7 @@ func TestMetricsAreTrue(t *testing.T) {
 	s.do(t, s.request(t, asJSON(vars{"documentId": "prices-1", "variables": vars{"t": ids[9:10]}}), anonymous))
 	operations.add("query", "Prices", "ok")
 	responses[`verdict="miss"`]++
-	// Send a query with credentials. The venue has a separate rate limit for the call of this query.
+	// The venue has a separate rate limit for calls with credentials.
 	s.ask(t, `query($a: Address!) { user(address: $a) { balance { cashBalance } } }`, vars{"a": addressOf3}, keyOf3)
 	operations.add("query", "", "ok")
 	responses[`verdict="miss"`]++
@@ -115,7 +114,7 @@ func TestMetricsAreTrue(t *testing.T) {
 	all.Wait()
 	shared := 5.
 
-	// Operations that the parser, the limits or the validation refuse.
+	// The parser, the limits and the validation refuse these operations.
 	for rule, query := range map[string]string{
 		"syntax": "{", "depth": "{ events { nodes { markets { nodes { tokens { market { slug } } } } } } }",
 		"root_fields":    "{ a: serviceStatus { version } b: serviceStatus { version } c: serviceStatus { version } d: serviceStatus { version } }",
@@ -143,7 +142,7 @@ func TestMetricsAreTrue(t *testing.T) {
 		}
 	}
 	next("INITIAL")
-	// A subscription with a field that fails in each event.
+	// A field of this subscription fails in each event.
 	partly := socket.subscribe(t, `subscription($t: [String!]!) { priceChanged(tokenIds: $t) { price { price token { orderbook(depth: 0) { spread } } } } }`, token)
 	if ev := partly.next(t); ev.data == nil || len(ev.errors) != 1 || ev.errors[0].Extensions.Code != "BAD_USER_INPUT" {
 		t.Fatalf("got %+v", ev)
@@ -254,8 +253,7 @@ func TestMetricsAreTrue(t *testing.T) {
 		m.want(`oddsgraph_output_refusals_total{transport="`+transport+`"}`, 0)
 	}
 
-	// A query that the service received during the execution shared its response. A query that it received just after the
-	// execution hit the response cache.
+	// Equal queries during the execution share its response. Queries just after the execution hit the response cache.
 	late := m.samples[`oddsgraph_response_cache_requests_total{verdict="hit"}`] - responses[`verdict="hit"`]
 	if late < 0 || late > shared-1 {
 		t.Errorf("%v of %v simultaneous equal queries were not shared", late, shared)
