@@ -49,10 +49,9 @@ func node(t *testing.T, dir, name string, args ...string) {
 	}
 }
 
-// runNodeTest runs the shipped program with args, runs a test file in dir with Node.js, and reports each test of the file as a
-// subtest. Node.js gets the environment variables in env and three more: ODDSGRAPH_URL is the GraphQL endpoint, and
-// ODDSGRAPH_VENUE is the base URL of the demo venue (see internal/demo/control.go). A POST to ODDSGRAPH_RESTART_URL restarts the
-// program on the same ports.
+// runNodeTest runs a test file in dir with Node.js against the shipped program, and reports each test of the file as a subtest.
+// Node.js gets env and three more variables: ODDSGRAPH_URL is the GraphQL endpoint, and ODDSGRAPH_VENUE is the base URL of the demo
+// venue (see internal/demo/control.go). A POST to ODDSGRAPH_RESTART_URL restarts the program on the same ports.
 func runNodeTest(t *testing.T, dir, file string, env []string, args ...string) {
 	exe := buildProgram(t)
 	args = append([]string{"--demo-control", "--trusted-proxies="}, args...) // with a trusted proxy, the pages could not control the demo venue
@@ -60,7 +59,7 @@ func runNodeTest(t *testing.T, dir, file string, env []string, args ...string) {
 	address, venue := p.Addr().String(), p.venueURL(t)
 	args = append(args, "--listen="+address, "--demo-listen="+strings.TrimPrefix(venue, "http://"))
 
-	// Only the test's goroutine may fail the test. The handler therefore asks this goroutine to restart the program.
+	// Only the test's goroutine may fail the test, so the handler asks this goroutine to restart the program.
 	restarts := make(chan chan<- struct{})
 	control := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
 		restarted := make(chan struct{})

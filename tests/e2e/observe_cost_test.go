@@ -23,8 +23,8 @@ import (
 	"oddsgraph/tests/tool"
 )
 
-// observed returns another HTTP handler that uses the service's cache. If metrics is true, the handler counts metrics and logs
-// requests. It logs at most maxLines lines in a second.
+// observed returns an HTTP handler that shares the service's cache. If metrics is true, the handler counts metrics and logs at most
+// maxLines lines a second.
 func (s *service) observed(t testing.TB, maxLines int, metrics bool, args ...string) http.Handler {
 	t.Helper()
 	cfg, err := config.Parse(args, nil, io.Discard)
@@ -52,7 +52,7 @@ func (s *service) observed(t testing.TB, maxLines int, metrics bool, args ...str
 	return telemetry.Requests(log, maxLines, api)
 }
 
-// repeated returns a function that sends the same request to the handler h each time.
+// repeated returns a function that sends the given request to the handler h.
 func repeated(t testing.TB, h http.Handler, body, credentials string) func() {
 	r := httptest.NewRequestWithContext(t.Context(), http.MethodPost, httpapi.PathGraphQL, nil)
 	r.Header.Set("Content-Type", "application/json")
@@ -99,7 +99,7 @@ var waysOfAnswering = []struct {
 // portfolioBody queries a portfolio of 50 positions.
 var portfolioBody = asJSON(vars{"query": portfolioQuery, "variables": vars{"address": addressOf50}})
 
-// TestObservingAllocatesLittle limits the allocations of metrics and logging for an operation that is logged.
+// TestObservingAllocatesLittle limits the allocations that metrics and logging add to an operation.
 func TestObservingAllocatesLittle(t *testing.T) {
 	observing := 8.0 // allocations of metrics and logging together
 	if tool.Raced {

@@ -9,7 +9,7 @@ import (
 	"oddsgraph/internal/market/reqctx"
 )
 
-// TestAClientThatLeaves cancels a request. The log must say that the operation was cancelled, and must report no internal error.
+// TestAClientThatLeaves checks that the log reports a cancelled request as cancelled, and not as an internal error.
 func TestAClientThatLeaves(t *testing.T) {
 	s, gate := startGated(t)
 	ctx, leave := context.WithCancel(t.Context())

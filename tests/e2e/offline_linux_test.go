@@ -46,9 +46,9 @@ func raiseLoopback() error {
 	return nil
 }
 
-// runOffline runs the calling test, with the selected subtests, in a child process that has only a loopback interface. The child
-// also has the environment variables in env. runOffline returns true if the child ran the test. It returns false in the child, and
-// if the kernel permits no network namespace. In these two cases, the calling test must go on and run its checks itself.
+// runOffline runs the calling test in a child process that has only a loopback interface. The child also has the environment
+// variables in env. runOffline returns false in the child, and if the kernel permits no network namespace. The calling test must
+// then run its checks itself.
 func runOffline(t *testing.T, env ...string) bool {
 	t.Helper()
 	if os.Getenv(offline) != "" {

@@ -5,8 +5,8 @@ import (
 	"testing"
 )
 
-// TestOneOfInputs queries a market, an event and a fill estimate with @oneOf input objects. The service must refuse an input object
-// with no member or with two, and an input object beside the older arguments.
+// TestOneOfInputs checks @oneOf input objects of markets, events and fill estimates. The service must refuse an object with no
+// member or with two, and an object beside the older arguments.
 func TestOneOfInputs(t *testing.T) {
 	t.Parallel()
 	s := start(t)

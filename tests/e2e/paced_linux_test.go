@@ -11,8 +11,7 @@ import (
 	"oddsgraph/internal/demo"
 )
 
-// subscribeBooks subscribes to the books of tokens over the connection w. Each event contains the book's levels under the given
-// number of aliases.
+// subscribeBooks subscribes to the books of tokens over the connection w. aliases is how often an event repeats the book's levels.
 func (p *target) subscribeBooks(t *testing.T, w *wire, client string, tokens []string, aliases int) {
 	t.Helper()
 	if err := w.handshake(client); err != nil {
@@ -40,8 +39,8 @@ func (p *target) events(t *testing.T) float64 {
 	return p.scrape(t).sum("oddsgraph_subscription_events_total")
 }
 
-// TestNoEventsForClientsThatDoNotRead has a client subscribe to 20 books and read nothing. When the buffers of its connection are
-// full, the service must stop executing events for this client. A second client reads its events all the time.
+// TestNoEventsForClientsThatDoNotRead checks that the service stops executing events for a client that reads nothing, while another
+// client gets its events.
 func TestNoEventsForClientsThatDoNotRead(t *testing.T) {
 	venue := newWitness(t)
 	p := &target{program: runBinary(t, buildProgram(t), append(venue.args(), "--client-events=1GiB")...), venue: venue}
@@ -60,8 +59,8 @@ func TestNoEventsForClientsThatDoNotRead(t *testing.T) {
 			}
 		}
 	}()
-	// move changes all books until the reader has got n more events. It returns how many events the service has executed for
-	// the other client.
+	// move changes all books until the reader has got n more events. It returns how many events the service has executed for the
+	// client that reads nothing.
 	move := func(n int64) int {
 		executed, had := p.events(t), got.Load()
 		for late := time.Now().Add(patience); got.Load() < had+n; time.Sleep(10 * time.Millisecond) {
@@ -116,8 +115,7 @@ func (p *target) moveBooks(t *testing.T, tokens []string) {
 	}
 }
 
-// TestEventsAreExecutedAtTheirPace has a client subscribe to 40 books and read everything. The events that the service executes
-// must not have more bytes than --client-events allows.
+// TestEventsAreExecutedAtTheirPace checks that the events of a client have no more bytes than --client-events allows.
 func TestEventsAreExecutedAtTheirPace(t *testing.T) {
 	venue := newWitness(t)
 	const rate = 64 << 10
@@ -137,7 +135,7 @@ func TestEventsAreExecutedAtTheirPace(t *testing.T) {
 	}()
 	p.move(t, tokens, 5*time.Second)
 	executed, taken := p.events(t), bytes.Load()
-	// The value most includes two more events for each subscription, because the service may execute several events at once.
+	// Allow two more events for each subscription, because the service may execute several events at once.
 	each := taken / max(int64(executed), 1)
 	if most := int64(2*rate) + int64(time.Since(began).Seconds()*rate) + int64(len(tokens))*2*each; taken > most || taken < rate {
 		t.Errorf("%.0f events of %d bytes, %d together, were executed in %v; want %d to %d", executed, each, taken, time.Since(began), rate, most)

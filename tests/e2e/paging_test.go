@@ -148,9 +148,8 @@ func TestAPageCostsOneCall(t *testing.T) {
 	}
 }
 
-// TestPositionsThatCloseSkipNothing closes positions between the reads of two pages: positions of the page already read, the
-// position at the cursor, and positions of later pages. Each position that stays open must appear exactly once. A closed position
-// must appear only if it was on the page already read.
+// TestPositionsThatCloseSkipNothing checks pages of positions when positions close after the first page. Each position that stays
+// open must appear exactly once. A closed position must appear only if it was on the first page.
 func TestPositionsThatCloseSkipNothing(t *testing.T) {
 	t.Parallel()
 	const query = `query ($after: String, $sort: PositionSort) { user(address: "` + addressOf50 + `") { positions(first: 20, after: $after, sort: $sort) { nodes { tokenId } ` + pageFields + ` } } }`
@@ -202,8 +201,8 @@ func TestPositionsThatCloseSkipNothing(t *testing.T) {
 	}
 }
 
-// TestTradesThatArriveRepeatNothing makes a trade after the read of each page. The first 100 elements of the pages must be the
-// first 100 elements from before the new trades. All elements must be in order, the newest first.
+// TestTradesThatArriveRepeatNothing checks that new trades between two pages do not change the first 100 elements. All elements
+// must be in order, the newest first.
 func TestTradesThatArriveRepeatNothing(t *testing.T) {
 	s := start(t)
 	for _, field := range []struct{ name, of string }{{"trades", "tradeId"}, {"history", "id"}} {
