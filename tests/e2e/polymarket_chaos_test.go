@@ -21,7 +21,7 @@ const pace = 150 * time.Millisecond
 type bookWitness struct {
 	t   *testing.T
 	sim *polymarket.Venue
-	// tops has the best prices of each token's book at different times. The second key is a time in Unix milliseconds.
+	// tops maps a token and a time in Unix milliseconds to the best prices of the token's book.
 	tops      map[string]map[int64]bestPrices
 	published int
 	wrong     int
@@ -81,8 +81,8 @@ func (w *bookWitness) behind(watches []*feed.Watch, whole bool) (late []string) 
 	return late
 }
 
-// sameLevels compares the best levels of a side, at most queries.MaxBookDepth / 2 of them. The service keeps queries.MaxBookDepth
-// levels of a snapshot. When a change removes one of these levels, the service does not know the level after the last one.
+// sameLevels compares the best levels of a side, at most queries.MaxBookDepth / 2. Deeper levels may be missing: when a change
+// removes a level, the service does not know the next level below its last one.
 func sameLevels(got []market.Level, want []demo.Level) bool {
 	const compared = queries.MaxBookDepth / 2
 	got, want = got[:min(len(got), compared)], want[:min(len(want), compared)]
@@ -97,8 +97,8 @@ func sameLevels(got []market.Level, want []demo.Level) bool {
 	return true
 }
 
-// TestPolymarketChaos follows 501 books while 2 % of the frames are lost, streams freeze silently and connections break. No
-// published book may have a wrong best price. 35 seconds after a freeze, 98 % of the books must have the venue's best prices. After
+// TestPolymarketChaos checks 501 books while 2 % of the frames are lost, streams freeze silently and connections break. No
+// published book may have a wrong best price. Within 35 s of a freeze, 98 % of the books must have the venue's best prices. After
 // the last fault, all books must equal the venue's books.
 func TestPolymarketChaos(t *testing.T) {
 	t.Parallel()

@@ -46,8 +46,7 @@ func (s *simulated) Call(string, int, int, string, time.Duration) {}
 // Drift implements rest.Observer.
 func (s *simulated) Drift(endpoint, what string) { s.drift = append(s.drift, endpoint+": "+what) }
 
-// calls counts the requests by method and path that the simulator has received since the previous call of this
-// method.
+// calls counts the simulator's requests since the previous call of this method, by method and path.
 func (s *simulated) calls() map[string]int64 {
 	c := s.sim.Stats().Requests
 	s.sim.Reset()

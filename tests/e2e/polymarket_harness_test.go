@@ -14,9 +14,8 @@ import (
 	"oddsgraph/internal/venue/stream"
 )
 
-// startOverSimulator starts a service with a simulator in a synctest bubble, with the bubble's clock and in-memory connections. By
-// default, this is the simulator of Polymarket. The flags in args may select another simulator. The market moves only when the test
-// moves it.
+// startOverSimulator starts a service with a simulator in a synctest bubble, over in-memory connections. The flags in args may
+// select another simulator than Polymarket's. The market moves only when the test moves it.
 func startOverSimulator(t testing.TB, args ...string) *service {
 	t.Helper()
 	// The bubble's clock starts in 2000. The service would read times of that year in milliseconds as times in seconds.

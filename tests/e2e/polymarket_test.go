@@ -35,8 +35,8 @@ func (s polymarketService) requestsDuring(f func()) map[string]int64 {
 	return made
 }
 
-// TestPortfolioOfPolymarket reads a portfolio of 50 positions with their markets and prices, without credentials and with cold
-// caches. The test limits the number of requests of each kind. A second query must make no request.
+// TestPortfolioOfPolymarket limits the requests for a portfolio of 50 positions with markets and prices. A second query must make
+// no request.
 func TestPortfolioOfPolymarket(t *testing.T) {
 	s := startPolymarket(t)
 	const address = "0x2222222222222222222222222222222222222222"
@@ -75,8 +75,7 @@ func TestPortfolioOfPolymarket(t *testing.T) {
 	}
 }
 
-// TestPricesOfPolymarket queries the prices of 500 tokens. The service must make one call for midpoints and at most one for last
-// trades.
+// TestPricesOfPolymarket checks that the prices of 500 tokens take one call for midpoints, and at most one for last trades.
 func TestPricesOfPolymarket(t *testing.T) {
 	s := startPolymarket(t)
 	var ids []string

@@ -253,7 +253,7 @@ func TestValuationsAndPortfolioAreExact(t *testing.T) {
 	}
 }
 
-// TestThePortfolioOfManyPositions checks the sums over 2,000 positions. The service must make as few calls as the venue allows.
+// TestThePortfolioOfManyPositions checks the value of 2,000 positions. The service must make as few calls as the venue allows.
 func TestThePortfolioOfManyPositions(t *testing.T) {
 	t.Parallel()
 	onBothDemos(t, testPortfolioOfManyPositions)
@@ -299,7 +299,7 @@ func testPortfolioOfManyPositions(t *testing.T, strict bool, flags ...string) {
 	wantCalls(t, got, want)
 }
 
-// TestOneSetOfPrices sends queries while the market moves. All fields of a response must use the same price of a token.
+// TestOneSetOfPrices checks that all fields of a response use the same price of a token while the market moves.
 func TestOneSetOfPrices(t *testing.T) {
 	s := start(t, "--cache-price-fresh=0s", "--cache-price-stale=0s", "--demo-latency=1ms")
 	stop, stopped := make(chan struct{}), make(chan struct{})
@@ -441,8 +441,8 @@ func TestFiltersOfPositions(t *testing.T) {
 	}
 }
 
-// TestRedeemableReadsEachMarketOnce sends a query that filters positions by redeemable and selects fields of their markets. The
-// service must read each market only once.
+// TestRedeemableReadsEachMarketOnce checks that the service reads each market once if a query filters positions by redeemable and
+// selects their markets.
 func TestRedeemableReadsEachMarketOnce(t *testing.T) { onBothDemos(t, testRedeemableCalls) }
 
 func testRedeemableCalls(t *testing.T, strict bool, flags ...string) {
