@@ -60,7 +60,7 @@ type figures struct {
 func measure(rest bool) figures {
 	if rest {
 		runtime.GC()
-		debug.FreeOSMemory() // the second collection empties the sync.Pools
+		debug.FreeOSMemory() // forces a second collection, which empties the sync.Pools
 	}
 	var u syscall.Rusage
 	var m runtime.MemStats
@@ -76,8 +76,8 @@ func measure(rest bool) figures {
 	return figures{time.Duration(u.Utime.Nano() + u.Stime.Nano()), peak, m.HeapAlloc, runtime.NumGoroutine(), len(open)}
 }
 
-// program is the whole program in its own process. Its resource usage is therefore separate from the test's. Only those methods of
-// service work that use the network.
+// program is the whole program in its own process, so its resource usage is separate from the test's. A method of service works
+// only if it uses the network.
 type program struct {
 	*service
 	process *os.Process

@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// TestPublicAccounts uses a driver that declares accounts public. Every client may read every account, and all clients must share
+// TestPublicAccounts checks that every client may read every account if the driver declares accounts public. All clients must share
 // the cached data.
 func TestPublicAccounts(t *testing.T) {
 	s := start(t, "--demo-driver=polymarket", "--venue-driver=polymarket")
@@ -36,8 +36,8 @@ func TestPublicAccounts(t *testing.T) {
 	}
 }
 
-// TestUnsupportedOrders queries orders of a venue without orders, and subscribes to them. The query and the subscription must get
-// the error UNSUPPORTED, and make no call.
+// TestUnsupportedOrders checks that queries and subscriptions of orders get UNSUPPORTED, without a call, if the venue has no
+// orders.
 func TestUnsupportedOrders(t *testing.T) {
 	s := start(t, "--demo-driver=polymarket", "--venue-driver=polymarket")
 	const address = "0x2222222222222222222222222222222222222222"
@@ -59,9 +59,8 @@ func TestUnsupportedOrders(t *testing.T) {
 	}
 }
 
-// TestUnsupportedCash uses a venue that serves balances without cash. In queries and subscriptions, cash must be null with the
-// error UNSUPPORTED, and other fields of the balance must have values. For sums that include cash, the service must read neither
-// the balance nor the orders.
+// TestUnsupportedCash checks a venue that serves balances without cash. Cash must get the error UNSUPPORTED, and other fields of
+// the balance must have values. For sums that include cash, the service must read neither the balance nor the orders.
 func TestUnsupportedCash(t *testing.T) {
 	s := start(t, "--demo-driver=polymarket", "--venue-driver=polymarket")
 	const user = `user(address: "0x2222222222222222222222222222222222222222")`

@@ -19,8 +19,8 @@ import (
 	"oddsgraph/resolvers"
 )
 
-// execute executes a query with the given sources, as the HTTP API does. It stores the dependencies of the response in each
-// variable to which the list recorders points.
+// execute executes a query with the given sources, as the HTTP API does. It stores the response's dependencies in the variables
+// that recorders point to.
 func execute(t *testing.T, s *service, ctx context.Context, of loaders.Sources, query string, variables vars, recorders ...**reqctx.Dependencies) *graphql.Response {
 	t.Helper()
 	compiler := graph.NewCompiler(graph.Config{Resolvers: &resolvers.Resolver{Status: s.Status, Clock: s.clock}})
@@ -67,8 +67,8 @@ func record(t *testing.T, s *service, ctx context.Context, of loaders.Sources, q
 	return data, handles
 }
 
-// take looks up keys in the cache and removes the handles of their entries from the map recorded. It fails the test if a key is not
-// cached, if the map does not have the handle of an entry, or if an entry was replaced.
+// take removes the handles of the keys' cache entries from recorded. It fails the test if a key is not cached, if recorded lacks
+// its handle, or if its entry was replaced.
 func take[K comparable, T any](t *testing.T, ctx context.Context, what string, recorded map[*market.Handle]bool, from loaders.Source[K, T], keys ...K) {
 	t.Helper()
 	out := make([]market.Result[market.Read[*T]], len(keys))
@@ -90,8 +90,7 @@ func take[K comparable, T any](t *testing.T, ctx context.Context, what string, r
 	}
 }
 
-// TestTheRecorderHoldsWhatWasRead queries 50 positions. The recorded handles must be exactly the handles of the cache entries
-// that the query needs.
+// TestTheRecorderHoldsWhatWasRead checks that the recorded handles are exactly those of the cache entries that a query needs.
 func TestTheRecorderHoldsWhatWasRead(t *testing.T) {
 	s := start(t)
 	c, err := market.ParseCredentials([]byte(`{"apiKey":"demo-50","secret":"demo","passphrase":"demo"}`))
@@ -99,7 +98,7 @@ func TestTheRecorderHoldsWhatWasRead(t *testing.T) {
 		t.Fatal(err)
 	}
 	ctx := reqctx.WithCredentials(t.Context(), c)
-	// These queries read other cache entries. record must not return the handles of these entries.
+	// These queries read other cache entries, whose handles must not be recorded.
 	s.ask(t, `query ($ids: [String!]!) { tokens(tokenIds: $ids) { price { price } spread { spread } market { slug } } }`, vars{"ids": s.openTokens(100)}, anonymous)
 	s.ask(t, portfolioQuery, vars{"address": addressOf50}, keyOfAny)
 

@@ -9,8 +9,8 @@ import (
 	"time"
 )
 
-// TestStaleValuesAreRefreshedTogether repeats a query when the cached values are stale. The background refreshes must not make more
-// calls than the first query. A third query must make no call.
+// TestStaleValuesAreRefreshedTogether checks that the refreshes of stale values make no more calls than the first query. A third
+// query must make no call.
 func TestStaleValuesAreRefreshedTogether(t *testing.T) {
 	t.Parallel()
 	type page struct {

@@ -8,8 +8,8 @@ import (
 	"testing"
 )
 
-// TestHangup changes the program's configuration file and sends SIGHUP. The log level must change without a restart. If the file is
-// invalid, the program must log the error, keep its log level, and continue to run.
+// TestHangup checks that SIGHUP changes the log level without a restart. If the configuration file is invalid, the program must log
+// the error, keep its log level, and continue to run.
 func TestHangup(t *testing.T) {
 	dir := t.TempDir()
 	file := write(t, dir, "oddsgraph.env", "ODDSGRAPH_LOG_LEVEL=info\nODDSGRAPH_DEMO_MARKETS=20")
