@@ -75,7 +75,7 @@ type twinRequest struct{ name, method, body, key string }
 
 func (a twinRequest) String() string { return fmt.Sprintf("%s by %.20s: %s", a.method, a.key, a.body) }
 
-// next returns a random request. The same request occurs in several encodings.
+// next returns a random request for one of the named queries. Equal requests may be encoded differently.
 func (w *twins) next(names []string) twinRequest {
 	r := w.random
 	pick := func(of []string) string { return of[r.IntN(len(of))] }
@@ -142,9 +142,9 @@ func names(but ...string) []string {
 	return out
 }
 
-// TestCachedResponsesEqualExecution sends random requests while the clock advances, the market moves, the caches evict and the
-// venue fails. Each response from the response cache must equal an execution at the same moment. Background refreshes are off in
-// this test, so that both responses use the same values.
+// TestCachedResponsesEqualExecution checks that each response from the response cache equals an execution at the same moment.
+// Meanwhile the clock advances, the market moves, the caches evict and the venue fails. Background refreshes are off, so that both
+// responses use the same values.
 func TestCachedResponsesEqualExecution(t *testing.T) {
 	t.Parallel()
 	for seed, args := range [][]string{
@@ -292,9 +292,9 @@ func (w *twins) happen(random *rand.Rand) {
 	}
 }
 
-// compare sends a request four times, alternately as a client does and with a header that bypasses the response cache. The test
-// fails if the two cached responses are equal, the two executed responses are equal, and a cached response differs from an
-// executed one. compare returns 1 if the last executed response has stale values, and 0 if it has none.
+// compare sends a request four times, alternately as a client does and past the response cache. If neither the cached nor the
+// executed response changed meanwhile, the two must be equal. compare returns 1 if the last response has stale values, and 0 if it
+// has none.
 func (w *twins) compare(t testing.TB, names []string) (stale int) {
 	t.Helper()
 	a := w.next(names)
@@ -342,8 +342,8 @@ func TestStaleResponsesAreNotCached(t *testing.T) {
 	}
 }
 
-// TestCachedRelativeRangeEndsAtMidnight queries the prices of the last days. The service may not cache the response beyond
-// midnight, although its values are fresh.
+// TestCachedRelativeRangeEndsAtMidnight checks that the service does not cache the prices of the last days beyond midnight,
+// although their values are fresh.
 func TestCachedRelativeRangeEndsAtMidnight(t *testing.T) {
 	s := startAt(t, time.Date(2026, 3, 14, 23, 59, 59, 0, time.UTC))
 	w := newTwins(s, 1)
@@ -407,7 +407,7 @@ func TestRevokedAccountGetsNoCachedResponse(t *testing.T) {
 	}
 }
 
-// TestEqualRequestsAreExecutedOnce sends 50 equal requests at the same time. All of them must get the response of one execution.
+// TestEqualRequestsAreExecutedOnce checks that 50 equal requests at the same time share one execution.
 func TestEqualRequestsAreExecutedOnce(t *testing.T) {
 	s := start(t, "--demo-latency=200ms")
 	query := asJSON(vars{"query": twinQueries["prices"], "variables": vars{"tokens": s.openTokens(2)}})

@@ -79,9 +79,8 @@ func (v *strictVenue) program(t *testing.T, args ...string) *program {
 	return runProgram(t, append([]string{"--venue-url=" + v.URL, "--request-timeout=10s", "--venue-retries=0"}, args...)...)
 }
 
-// wantWithinTheLimit checks that the venue refused no call, and received the given number of calls. Calls of the last burst before
-// the process was killed may be missing, because the process may have recorded a call without sending it. The given ids are those
-// of the books in this burst.
+// wantWithinTheLimit checks that the venue refused no call, and received the number of calls in most. Calls for the books in burst
+// may be missing, because a killed process may have recorded a call without sending it.
 func (v *strictVenue) wantWithinTheLimit(t *testing.T, most int64, burst []string) {
 	t.Helper()
 	eventually(t, "all calls have reached the venue", func() bool { return v.arrived.Load() == v.sent.Load() })
@@ -166,8 +165,8 @@ func (p *program) wantStale(t *testing.T, id string) {
 	})
 }
 
-// TestKilledUnderLoad kills the service during a burst and restarts it under load. The venue must never refuse a call. Queries for
-// a book that is cached must succeed.
+// TestKilledUnderLoad checks that the venue refuses no call when the service is killed during a burst and restarted under load.
+// Queries for a cached book must succeed.
 func TestKilledUnderLoad(t *testing.T) {
 	for name, test := range map[string]struct {
 		record, reportsLimit bool
@@ -227,8 +226,8 @@ func TestKilledUnderLoad(t *testing.T) {
 	}
 }
 
-// TestRestartAfterAServiceWithoutARecord starts the service without a record of calls. Another process has just made 95 of the 100
-// calls that the venue accepts in a minute. The service must make only five calls, which are its reserve.
+// TestRestartAfterAServiceWithoutARecord checks that a service without a record of calls makes only five calls, which are its
+// reserve. Another process has just made 95 of the 100 calls that the venue accepts in a minute.
 func TestRestartAfterAServiceWithoutARecord(t *testing.T) {
 	t.Parallel()
 	for name, reportsLimit := range map[string]bool{"silent": false, "telling": true} {
@@ -254,7 +253,7 @@ func TestRestartAfterAServiceWithoutARecord(t *testing.T) {
 				t.Errorf("the answers are %v; want 5 and 25 refusals", codes)
 			}
 			p.kill(t)
-			// The service may use the reserve only once, and not again after each restart.
+			// The service may not use the reserve again after each restart.
 			p = v.program(t, dir)
 			if codes := p.burst(v.books[:30])(); codes["RATE_LIMITED"] != 30 {
 				t.Errorf("after another restart the answers are %v; want refusals", codes)
@@ -264,9 +263,9 @@ func TestRestartAfterAServiceWithoutARecord(t *testing.T) {
 	}
 }
 
-// TestRollingRestartWithinTheLimit starts a new service beside an old service with load on both, and then ends the old service. The
-// venue must never refuse a call. While the old service runs, the new service may make only five calls. When the old service has
-// ended, the new service must use all remaining calls of the rate limit.
+// TestRollingRestartWithinTheLimit checks that the venue refuses no call when a new service replaces an old service under load.
+// While the old service runs, the new service may make only five calls. After that, the new service must use all remaining calls of
+// the rate limit.
 func TestRollingRestartWithinTheLimit(t *testing.T) {
 	t.Parallel() // the test mostly waits
 	for name, killed := range map[string]bool{"told to stop": false, "killed": true} {

@@ -50,7 +50,7 @@ type slowVenue struct {
 	demo *demo.Venue
 	mu   sync.Mutex
 	held map[string]chan struct{}
-	// waiting receives the path of each held request.
+	// waiting receives the path of each request that hold keeps waiting.
 	waiting chan string
 }
 
@@ -100,9 +100,8 @@ func (d *slowVenue) args() []string {
 	}
 }
 
-// TestRevocation removes an account from the accounts file while its client has queries, sockets and event streams open. The
-// service must end all of them, and their calls to the venue. Clients with another token for the same account must not be
-// affected.
+// TestRevocation checks that the service closes the sockets and event streams of a token that is removed from the accounts file.
+// Clients with another token for the same account must not be affected.
 func TestRevocation(t *testing.T) {
 	f := newAccountsFile(t)
 	f.write(t, map[string]string{"lost": "demo-50", "kept": "demo-50", "other": "demo-3"})
@@ -125,7 +124,7 @@ func TestRevocation(t *testing.T) {
 	other := s.dialBearer(t, "other")
 	otherBalance := other.subscribe(t, subBalance, vars{"a": addressOf3})
 	otherBalance.reason(t, "INITIAL")
-	keptPortfolio := s.sseBearer(t, "kept", subPortfolio, vars{"a": addressOf50}) // joins an execution of the client lost
+	keptPortfolio := s.sseBearer(t, "kept", subPortfolio, vars{"a": addressOf50}) // joins the execution that the socket lost started
 	keptPortfolio.reason(t, "INITIAL")
 	groups := s.API.Stats().Groups.Groups
 	eventually(t, "the accounts are watched", func() bool { return topics() == before+2 })
@@ -151,7 +150,6 @@ func TestRevocation(t *testing.T) {
 	// another client.
 	eventually(t, "its groups have ended", func() bool { return s.API.Stats().Groups.Groups == groups-2 })
 
-	// The other clients continue.
 	held := s.venue.Positions(addressOf50)[0].TokenID
 	if err := s.venue.Trade(addressOf50, held, demo.Buy, 1_000_000); err != nil {
 		t.Fatal(err)
@@ -180,13 +178,13 @@ func TestRevocation(t *testing.T) {
 			t.Errorf("%+v", ev)
 		}
 	}
-	// In this test, a topic without watches stays for an hour, because Linger is an hour. A revocation closes topics at once.
+	// Linger keeps a topic without watches for an hour in this test, but a revocation closes the topic at once.
 	eventually(t, "the venue is not asked for the account any more", func() bool { return topics() == before+1 })
 	otherBalance.quiet(t)
 }
 
-// TestRevocationOfQueries removes an account from the accounts file while its queries wait for the venue, over every transport.
-// These queries must fail, and a query with another token for the account must succeed.
+// TestRevocationOfQueries checks that waiting queries fail over every transport when their token is removed from the accounts file.
+// A query with another token for the account must succeed.
 func TestRevocationOfQueries(t *testing.T) {
 	f := newAccountsFile(t)
 	f.write(t, map[string]string{"lost": "demo-50", "kept": "demo-50"})

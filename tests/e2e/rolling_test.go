@@ -318,9 +318,8 @@ func queryInTurns(c *checkedLoad, turns <-chan struct{}, tokens []string) {
 	}
 }
 
-// TestRollingRestart restarts two instances behind a balancer, one after the other, while clients query and subscribe and the
-// market moves. No query may fail. Every subscription must continue with a complete state, and no client may get a value that the
-// venue never had.
+// TestRollingRestart checks that no query fails when two instances behind a balancer are restarted one after the other. Every
+// subscription must continue with a complete state, and no client may get a value that the venue never had.
 func TestRollingRestart(t *testing.T) {
 	t.Parallel() // the test mostly waits
 	w, b := newRecordedVenue(t, 1, rollingTokens, [2]int{}), newBalancer(t)
