@@ -14,8 +14,8 @@ import (
 	"oddsgraph/internal/demo"
 )
 
-// TestSemanticNonNull queries every field with @semanticNonNull that the demo venue serves. While the venue works and the request
-// has credentials, no such field may be null. In all other cases, each such field that is null must have an error.
+// TestSemanticNonNull checks every field with @semanticNonNull that the demo venue serves. If the venue works and the request has
+// credentials, no such field may be null. Otherwise each such field that is null must have an error.
 func TestSemanticNonNull(t *testing.T) {
 	t.Parallel()
 	text, err := sdl.Print(graph.SDL(), sdl.Options{Semantic: true})

@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// TestSettlement queries valuations of positions in markets that are resolved in several ways. All fields of a response must agree.
+// TestSettlement checks positions in markets that are resolved in several ways. All fields of a position must agree.
 func TestSettlement(t *testing.T) {
 	markets := map[string]string{
 		"late":     `{"marketId":"late","closed":true,"active":true,"resolution":"YES","tokens":[{"token_id":"T1","outcome":"YES","winner":false},{"token_id":"T2","outcome":"NO","winner":false}]}`,

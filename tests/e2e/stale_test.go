@@ -8,8 +8,7 @@ import (
 	"oddsgraph/internal/demo"
 )
 
-// TestStaleReason repeats a query for a price while the venue fails and recovers. Each response must say whether the price is
-// stale, and why.
+// TestStaleReason checks that each response says whether a price is stale, and why, while the venue fails and recovers.
 func TestStaleReason(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := startInBubble(t, time.Date(2026, 3, 14, 15, 9, 26, 0, time.UTC))

@@ -30,8 +30,8 @@ func barest() map[string]strictEndpoint {
 	}
 }
 
-// TestBarestVenue reads the data of each endpoint of the barest venue twice. The second read must not repeat the calls that the
-// venue refused with status 400 at the first read.
+// TestBarestVenue checks that the service can read each endpoint of the barest venue. A second read must not repeat calls that the
+// venue refused with status 400.
 func TestBarestVenue(t *testing.T) {
 	user := func(selection string) string { return `{ user(address: "` + addressOf3 + `") { ` + selection + ` } }` }
 	for name, test := range map[string]struct {
@@ -80,8 +80,8 @@ func TestBarestVenue(t *testing.T) {
 	}
 }
 
-// TestOneEndpointIsMissing queries all kinds of data from venues that lack one endpoint each. Only the data of this endpoint may be
-// missing. If the endpoint for spreads is missing, the spreads must come from order books.
+// TestOneEndpointIsMissing checks venues that lack one endpoint each. Only the data of this endpoint may be missing. If the
+// endpoint for spreads is missing, the spreads must come from order books.
 func TestOneEndpointIsMissing(t *testing.T) {
 	read := func(t *testing.T, flags ...string) (data any, errors []graphError) {
 		s := start(t, append(flags, "--demo-markets=60")...)

@@ -7,8 +7,7 @@ import (
 	"testing"
 )
 
-// TestGraphOnStrictVenues queries several venues. Each venue lacks something that the demo venue supports. The test checks the
-// responses and the calls.
+// TestGraphOnStrictVenues checks responses and calls for venues that lack something that the demo venue supports.
 func TestGraphOnStrictVenues(t *testing.T) {
 	const details = `{"marketId":"M1","question":"Will it?","tokens":[{"tokenId":"7","outcome":"YES"},{"tokenId":"8","outcome":"NO"}]}`
 	book := strictEndpoint{"tokenId depth", always(`{"bids":[{"price":0.4,"size":1}],"asks":[{"price":0.43,"size":2}],"spread":0.03}`)}

@@ -66,7 +66,7 @@ func always(body string) func(*http.Request, url.Values) (int, string) {
 	return func(*http.Request, url.Values) (int, string) { return http.StatusOK, body }
 }
 
-// TestCredentialsOfAnyForm checks that the service sends credentials to the venue byte by byte as it received them.
+// TestCredentialsOfAnyForm checks that the service does not change a byte of the credentials that it sends.
 func TestCredentialsOfAnyForm(t *testing.T) {
 	const credentials = `{ "key":"k", "nonce":12345678901234567890, "apiKey":{"id":[1.50, true]}, "address":"` + addressOf3 + `" }`
 	for mode, taken := range map[string]func(r *http.Request, q url.Values) string{
@@ -96,7 +96,7 @@ func TestCredentialsOfAnyForm(t *testing.T) {
 	}
 }
 
-// TestReadinessWithoutSearch checks the readiness probe of services whose venues lack endpoints, or have endpoints that fail.
+// TestReadinessWithoutSearch checks the readiness probe for venues that lack endpoints, or whose endpoints fail.
 func TestReadinessWithoutSearch(t *testing.T) {
 	fails := func(status int) strictEndpoint {
 		return strictEndpoint{"q limit sort order tokenId tokenIds", func(*http.Request, url.Values) (int, string) {
@@ -131,8 +131,8 @@ func TestReadinessWithoutSearch(t *testing.T) {
 	}
 }
 
-// TestReadinessByCallsOfClients uses a venue that lacks the endpoints that the readiness probe calls. The service must be ready
-// after the first successful call for a client.
+// TestReadinessByCallsOfClients checks that a successful call for a client makes the service ready. The venue lacks the endpoints
+// that the readiness probe calls.
 func TestReadinessByCallsOfClients(t *testing.T) {
 	venue := newStrictStub(t, map[string]strictEndpoint{"orderbook": {"tokenId depth", always(`{"bids":[],"asks":[],"spread":null}`)}})
 	s := start(t, "--venue-url="+venue.URL)

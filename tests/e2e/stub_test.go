@@ -65,8 +65,8 @@ func (s *stub) asked() calls {
 
 type object = map[string]any
 
-// pick returns a function for newStub that selects the requested rows. The parameters list and single are the names of the URL
-// parameters for several keys and for one key. The parameter name is the member of the response that holds a list of rows.
+// pick returns a function for newStub that selects the requested rows. single names the URL parameter for one key, and list the
+// parameter for several keys. name is the member of the response that holds a list of rows.
 func pick(name, list, single string, rows map[string]object) func(q url.Values) (int, any) {
 	return func(q url.Values) (int, any) {
 		if id := q.Get(single); id != "" {
@@ -85,8 +85,8 @@ func pick(name, list, single string, rows map[string]object) func(q url.Values) 
 	}
 }
 
-// TestPositionsWithoutTokens uses a venue whose positions and orders name a market and an outcome, but no token. The service must
-// find the tokens in the markets, if only one token of the market has the outcome.
+// TestPositionsWithoutTokens checks that the service finds the tokens of positions and orders that name only a market and an
+// outcome. If two tokens of the market have the outcome, the position must have no token.
 func TestPositionsWithoutTokens(t *testing.T) {
 	market := func(id, status string, outcomes ...object) object {
 		return object{"marketId": id, "question": "Q " + id, "status": status, "outcomes": outcomes}
@@ -197,8 +197,8 @@ func TestPositionsWithoutTokens(t *testing.T) {
 	}
 }
 
-// TestPricesOfUnnamedTokensTravelTogether uses a venue whose positions have no token ids. The service must still read prices in
-// batches.
+// TestPricesOfUnnamedTokensTravelTogether checks that the service reads prices in batches if the venue's positions have no token
+// ids.
 func TestPricesOfUnnamedTokensTravelTogether(t *testing.T) {
 	markets, prices, spreads, positions := map[string]object{}, map[string]object{}, map[string]object{}, []object{}
 	for i := range 40 {
@@ -241,8 +241,8 @@ func TestPricesOfUnnamedTokensTravelTogether(t *testing.T) {
 	}
 }
 
-// TestPricesOfTwoSides uses a venue that sends bid and ask instead of a price. The price must be the midpoint, or the bid or the
-// ask if the venue sends only one of them.
+// TestPricesOfTwoSides checks the prices of a venue that sends bid and ask instead of a price. The price must be the midpoint, or
+// the only side that the venue sends.
 func TestPricesOfTwoSides(t *testing.T) {
 	v := newStub(t, map[string]func(q url.Values) (int, any){
 		"prices": func(url.Values) (int, any) {
@@ -261,8 +261,8 @@ func TestPricesOfTwoSides(t *testing.T) {
 	wantJSON(t, "positions", at(data, "user.positions.nodes"), `[{"best":{"price":"0.35","basis":"MIDPOINT"},"venue":null},{"best":{"price":"0.3","basis":"BEST_BID"},"venue":null}]`)
 }
 
-// TestTradesByOffset reads lists from a venue that supports only limit and offset. Without a limit, a page of the venue has 8 rows.
-// The rows have no ids, and one row has an unknown kind. Each row must appear once, in order, and with a separate id.
+// TestTradesByOffset checks lists of a venue that supports only limit and offset, and sends rows without ids. Each row must appear
+// once, in order, and with a separate id.
 func TestTradesByOffset(t *testing.T) {
 	var rows []object
 	for i := range 23 {
@@ -310,8 +310,8 @@ func TestTradesByOffset(t *testing.T) {
 	}
 }
 
-// TestAVenueThatEchoesCredentials uses a venue whose error messages contain the credentials that it received, in several encodings.
-// The credentials must not be in the response or in the log.
+// TestAVenueThatEchoesCredentials checks that credentials in a venue's error messages, in several encodings, reach neither the
+// response nor the log.
 func TestAVenueThatEchoesCredentials(t *testing.T) {
 	const canary = "canary&=+ü"
 	echo := func(q url.Values) (int, any) {
@@ -333,8 +333,7 @@ func TestAVenueThatEchoesCredentials(t *testing.T) {
 	}
 }
 
-// TestWinnersThatListsLeaveOut uses a venue whose search results omit the winner. The service must read the winner from the
-// market's details.
+// TestWinnersThatListsLeaveOut checks that the service reads a winner from the market's details if search results omit the winner.
 func TestWinnersThatListsLeaveOut(t *testing.T) {
 	v := newStub(t, map[string]func(q url.Values) (int, any){
 		"market-search": func(url.Values) (int, any) {
