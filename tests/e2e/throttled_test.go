@@ -5,15 +5,14 @@ import (
 	"time"
 )
 
-// TestThrottledUntil checks serviceStatus.throttledUntil, the time from which the rate limit allows calls again. In some cases the
-// service has used up the limit. In other cases other clients have used it up, and the venue reports this.
+// TestThrottledUntil checks serviceStatus.throttledUntil, the time from which the rate limit allows calls again. The service or
+// other clients of its address have used up the limit.
 func TestThrottledUntil(t *testing.T) {
 	const status = `{ serviceStatus { throttledUntil } }`
 	limited := func(t *testing.T) *service {
 		return startAt(t, time.Now(), "--demo-markets=60", "--demo-public-per-minute=20")
 	}
-	// until returns the duration from the time of the service's clock to throttledUntil. It returns false if throttledUntil is
-	// null.
+	// until returns the time from now, by the service's clock, to throttledUntil. It returns false if throttledUntil is null.
 	until := func(t *testing.T, s *service) (time.Duration, bool) {
 		t.Helper()
 		v := at(s.ask(t, status, nil, anonymous), "serviceStatus.throttledUntil")
@@ -71,8 +70,8 @@ func TestThrottledUntil(t *testing.T) {
 	})
 }
 
-// TestAKeyThatIsUsedUpThrottlesNobodyElse makes calls with a key, but not through the service. The calls use up the rate limit of
-// the key, or a part of it. The service must not throttle calls without the key.
+// TestAKeyThatIsUsedUpThrottlesNobodyElse checks that the service does not throttle calls without a key when others have used up
+// the key's rate limit, or a part of it.
 func TestAKeyThatIsUsedUpThrottlesNobodyElse(t *testing.T) {
 	for name, elsewhere := range map[string]int{"busy": 50, "used up": 60} {
 		t.Run(name, func(t *testing.T) {

@@ -115,8 +115,8 @@ func linkedTo(span *otlp.Span, trace string) bool {
 	return slices.ContainsFunc(span.Links, func(l *otlp.Span_Link) bool { return hex.EncodeToString(l.TraceId) == trace })
 }
 
-// gatedPrices is a transport that delays calls for prices. Each call waits for one value from the channel pass. gatedPrices records
-// the trace headers of these calls.
+// gatedPrices is a transport that records the trace headers of calls for prices. Each of these calls waits for one value from the
+// channel pass.
 type gatedPrices struct {
 	http.RoundTripper
 	pass chan struct{}
@@ -145,7 +145,7 @@ func (g *gatedPrices) heard() []string {
 	return slices.Clone(g.parents)
 }
 
-// startGated is like start, but the service calls the venue with gatedPrices as its transport.
+// startGated is like start, but the service calls the venue through gatedPrices.
 func startGated(t *testing.T, args ...string) (*service, *gatedPrices) {
 	t.Helper()
 	g := &gatedPrices{RoundTripper: &http.Transport{}, pass: make(chan struct{})}
@@ -154,9 +154,8 @@ func startGated(t *testing.T, args ...string) (*service, *gatedPrices) {
 	return s, g
 }
 
-// TestACallIsLinkedWithAllThatItServes makes many operations share a few calls. Two operations wait for the same call. The
-// service batches the keys of the other operations into the next calls. The span of an operation must link to the span of its
-// call. The span of a call must link to the spans of all its operations.
+// TestACallIsLinkedWithAllThatItServes checks the links between operations and the calls that they share. The span of an operation
+// must link to the span of its call. The span of a call must link to the spans of all its operations.
 func TestACallIsLinkedWithAllThatItServes(t *testing.T) {
 	c := collectTraces(t)
 	s, gate := startGated(t, "--venue-in-flight=1")
@@ -274,9 +273,8 @@ func TestACallIsLinkedWithAllThatItServes(t *testing.T) {
 	}
 }
 
-// TestTracesOverWebSocket checks that the span of an operation links to the trace in its message, or to the trace in
-// connection_init if its message has none. The service does not continue these traces, because they come from a client and not
-// from a trusted proxy.
+// TestTracesOverWebSocket checks that an operation's span links to the trace in the operation's message, or else to the trace in
+// connection_init. The service does not continue these traces, because they come from a client and not from a trusted proxy.
 func TestTracesOverWebSocket(t *testing.T) {
 	c := collectTraces(t)
 	s := startLive(t, "--trusted-proxies=127.0.0.1")
@@ -365,8 +363,7 @@ func TestNoTracesUnlessWanted(t *testing.T) {
 	}
 }
 
-// TestACollectorThatHangs uses a collector that never responds. Requests must not wait when the queue of spans is full. The
-// shutdown must end in time.
+// TestACollectorThatHangs checks that a collector that never responds delays neither requests nor the shutdown.
 func TestACollectorThatHangs(t *testing.T) {
 	asked, release := make(chan struct{}, 1000), make(chan struct{})
 	hanging := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
@@ -442,7 +439,7 @@ func TestMetricsWhileTracesAreSent(t *testing.T) {
 	}
 }
 
-// TestInvalidTraceSettings checks that the error names the environment variable that is invalid.
+// TestInvalidTraceSettings checks that the error for an invalid setting names its environment variable.
 func TestInvalidTraceSettings(t *testing.T) {
 	cfg := config.Default()
 	for name, value := range map[string]string{"OTEL_EXPORTER_OTLP_PROTOCOL": "grpc", "OTEL_TRACES_EXPORTER": "zipkin"} {
@@ -457,8 +454,7 @@ func TestInvalidTraceSettings(t *testing.T) {
 	}
 }
 
-// TestCanaryInTraces puts a secret in every part of a request. The secret may appear in traces only as the operation's name and
-// the request's id.
+// TestCanaryInTraces checks that a secret in a request is in traces only as the operation's name or the request's id.
 func TestCanaryInTraces(t *testing.T) {
 	c := collectTraces(t)
 	venue := newEcho(t)

@@ -30,7 +30,7 @@ type tradedMarket struct {
 	byToken [2][]string
 }
 
-// findTraded returns a market with at least 60 trades. The result has the trades that the demo venue below the simulator recorded.
+// findTraded returns a market with at least 60 trades. They are the trades that the demo venue behind the simulator recorded.
 func (s *service) findTraded(t *testing.T) (m tradedMarket) {
 	t.Helper()
 	engine := s.Demo.Venue
@@ -131,7 +131,7 @@ func (s *service) simulatorCalls(t *testing.T, f func()) map[string]int64 {
 	return made
 }
 
-// TestPublicTrades reads the trades of a market and of its tokens in pages. The trades must be those that the demo venue recorded.
+// TestPublicTrades checks that pages of trades have the trades that the demo venue recorded, for a market and for its tokens.
 func TestPublicTrades(t *testing.T) {
 	eachTape(t, func(t *testing.T, s *service) {
 		for range 40 {
@@ -151,8 +151,8 @@ func TestPublicTrades(t *testing.T) {
 	})
 }
 
-// TestPublicTradesAreShared counts the calls for the trades of two tokens of a market. The service must read the market once. A
-// second client must get the cached data.
+// TestPublicTradesAreShared checks that the service reads a market once for the trades of its two tokens. A second client must get
+// the cached data.
 func TestPublicTradesAreShared(t *testing.T) {
 	eachTape(t, func(t *testing.T, s *service) {
 		m := s.findTraded(t)
@@ -195,8 +195,8 @@ func TestArgumentsOfPublicTrades(t *testing.T) {
 	})
 }
 
-// TestPublicTradesAreUnsupported queries trades of a venue whose API has no list of trades. Market.trades and Token.trades must
-// give the error UNSUPPORTED. For Token.trades, the service must make no call.
+// TestPublicTradesAreUnsupported checks that trades give the error UNSUPPORTED if the venue's API has no list of trades. For
+// Token.trades, the service must make no call.
 func TestPublicTradesAreUnsupported(t *testing.T) {
 	s := start(t)
 	for _, test := range []struct {
@@ -223,7 +223,7 @@ func TestPublicTradesAreStreamed(t *testing.T) {
 			s.streaming(t)
 			positions := s.Demo.Venue.Positions(addressOf2000)
 			i := slices.IndexFunc(positions, func(p demo.Position) bool {
-				return s.Demo.Venue.Trade(addressOf2000, p.TokenID, demo.Buy, 100) == nil // the market is open
+				return s.Demo.Venue.Trade(addressOf2000, p.TokenID, demo.Buy, 100) == nil // an error means that the market is not open
 			})
 			id := s.simulatedID(positions[i].TokenID)
 			sub := s.dial(t, anonymous).subscribe(t, subTrades, vars{"ids": []string{id}})

@@ -13,7 +13,7 @@ import (
 	"oddsgraph/graph/model"
 )
 
-// accountFields returns queries and subscriptions for all data of an account. The keys name the fields and the kinds of objects.
+// accountFields returns queries and subscriptions for all data of an account, by name.
 func accountFields(address string) map[string]string {
 	fields := map[string]string{}
 	for _, field := range []string{
@@ -31,8 +31,8 @@ func accountFields(address string) map[string]string {
 	return fields
 }
 
-// TestAVenueThatChecksNoCredentials uses a venue that accepts any credentials. The service must serve account data only to clients
-// in its accounts file, and only the data of their own account.
+// TestAVenueThatChecksNoCredentials checks account data of a venue that accepts any credentials. Only a client in the accounts file
+// may read account data, and only those of its own account.
 func TestAVenueThatChecksNoCredentials(t *testing.T) {
 	open := func(url.Values) (int, any) { return http.StatusOK, []any{} }
 	v := newStub(t, map[string]func(url.Values) (int, any){
@@ -78,7 +78,7 @@ func TestAVenueThatChecksNoCredentials(t *testing.T) {
 }
 
 // firstAnswer returns the first JSON object in a response, which is the body or the data of the first event. It returns "" if there
-// is none.
+// is no object.
 func (s *service) firstAnswer(t testing.TB, r *http.Request) string {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), patience)

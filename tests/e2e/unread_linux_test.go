@@ -19,8 +19,8 @@ const (
 	shippedMemory = "460MiB"
 	// mostResident is the limit for the resident memory of the program in bytes.
 	mostResident = 460 << 20
-	// shippedOutput is the program's limit for the unread output of all clients in bytes. One client may use three quarters of
-	// it.
+	// shippedOutput is the program's limit for the unread output of all clients in bytes. One client may use three quarters of the
+	// limit.
 	shippedOutput = mostResident / 6
 )
 
@@ -39,8 +39,8 @@ func peak(t testing.TB, process *os.Process) int {
 	return kb << 10
 }
 
-// TestClientsThatDoNotRead has one client send as many queries and subscriptions as it can over each transport, and read little
-// or nothing. The shipped program must stay within its memory limit and respond to another client.
+// TestClientsThatDoNotRead checks that the shipped program withstands a client that sends as much as it can and reads little or
+// nothing. The program must stay within its memory limit and respond to another client.
 func TestClientsThatDoNotRead(t *testing.T) {
 	t.Parallel() // the test mostly waits
 	venue := newWitness(t)
@@ -63,8 +63,8 @@ func TestClientsThatDoNotRead(t *testing.T) {
 	}
 }
 
-// unread is an attack by a client that reads little or nothing. run makes the attack and returns the connections that are still
-// open. withstand closes them. If refused is not empty, it names the transport over which the program must have refused output.
+// unread is an attack by a client that reads little or nothing. run makes the attack and returns the open connections. If refused
+// is not empty, the program must have refused output over this transport.
 type unread struct {
 	name string
 	run  func(t *testing.T, p *target) (open []io.Closer, refused string)

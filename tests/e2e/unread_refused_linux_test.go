@@ -17,8 +17,8 @@ func wrongQuery() string {
 	return `{"query":"{` + strings.ReplaceAll(b.String(), `"`, `\"`) + `}"}` // asJSON would escape the text before it is sent
 }
 
-// TestUnreadOutputBesidesResponses has one client make the program hold data other than plain responses: refusals, variables of
-// operations that wait, and compressed responses.
+// TestUnreadOutputBesidesResponses checks that the program withstands a client that makes it keep refusals, variables of waiting
+// operations, or compressed responses.
 func TestUnreadOutputBesidesResponses(t *testing.T) {
 	for _, a := range []unread{
 		{"refusals over WebSockets", unreadRefusals},

@@ -8,8 +8,8 @@ import (
 	"oddsgraph/graph/model"
 )
 
-// TestGlobalIDsNameTheVenue checks that the global ids of the same token and user differ between venues. A node query must find
-// the objects of a service's own venue, and refuse the ids of other venues.
+// TestGlobalIDsNameTheVenue checks that the global ids of a token and of a user differ between venues. A service must find the
+// objects of its own venue by id, and refuse the ids of other venues.
 func TestGlobalIDsNameTheVenue(t *testing.T) {
 	t.Parallel()
 	generic := start(t)
@@ -61,8 +61,8 @@ func TestGlobalIDsNameTheVenue(t *testing.T) {
 	}
 }
 
-// TestPositionIDsNameTheVenue subscribes to one position of a wallet at Polymarket by the id that a query returns. The id must name
-// the venue, and the first event must have this position.
+// TestPositionIDsNameTheVenue checks that the id of a position names the venue, and that a client can subscribe to the position by
+// this id.
 func TestPositionIDsNameTheVenue(t *testing.T) {
 	t.Parallel()
 	s := startPolymarket(t)

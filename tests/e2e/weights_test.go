@@ -14,8 +14,8 @@ import (
 	"oddsgraph/httpapi/limits"
 )
 
-// fieldPath is a document without the selection set of one object. The field before is the text in front of this selection set, and
-// the field after is the text behind it.
+// fieldPath is a document without the selection set of one object. before is the text in front of this selection set, and after is
+// the text behind it.
 type fieldPath struct{ before, after string }
 
 func (p fieldPath) document(selection string) string {
@@ -43,8 +43,7 @@ func fieldPaths(schema *ast.Schema, arguments map[string]string) map[string]fiel
 	return paths
 }
 
-// TestFieldsWithoutAWeightMakeNoCalls sends a query for each field that the demo venue serves, with an empty cache. A field whose
-// weight includes no calls must cause the same calls as a query that selects only __typename of the parent object.
+// TestFieldsWithoutAWeightMakeNoCalls checks that a query makes no further calls for a field whose weight includes no calls.
 func TestFieldsWithoutAWeightMakeNoCalls(t *testing.T) {
 	t.Parallel()
 	s := start(t)
