@@ -84,8 +84,8 @@ func TestCallersAreKeptApart(t *testing.T) {
 	wg.Wait()
 }
 
-// TestAnEntryBelongsToItsCaller checks that cached account data serve only the client whose credentials read them. For other
-// credentials, the service must call the venue. It must refuse requests without credentials.
+// TestAnEntryBelongsToItsCaller checks that cached account data are only for the credentials that read them. For other credentials,
+// the service must call the venue. It must refuse requests without credentials.
 func TestAnEntryBelongsToItsCaller(t *testing.T) {
 	s := start(t)
 	wantAccount(t, s, s.ask(t, accountQuery, vars{"address": addressOf50}, keyOf50), addressOf50)
@@ -103,8 +103,7 @@ func TestAnEntryBelongsToItsCaller(t *testing.T) {
 		data, errors := s.query(t, accountQuery, vars{"address": addressOf50}, anonymous)
 		wantRefused(t, data, errors, "UNAUTHENTICATED")
 	}), calls{})
-	// The address in upper case denotes the same account. The service compares credentials byte by byte, so credentials with the
-	// same members in another order count as other credentials.
+	// The service ignores the case of addresses, but compares credentials byte by byte.
 	upper := "0X" + strings.ToUpper(addressOf50[2:])
 	wantCalls(t, s.callsDuring(func() {
 		wantAccount(t, s, s.ask(t, accountQuery, vars{"address": upper}, keyOf50), addressOf50)

@@ -89,7 +89,7 @@ func TestTradesUnderLag(t *testing.T) {
 	read := func(name string) *events { // with different aliases, the subscriptions do not share an execution
 		return k.subscribe(t, strings.Replace(subUserTrades, "gap", "gap "+name+": reason", 1), vars{"a": addressOf50})
 	}
-	read("learning").reason(t, "INITIAL") // the service first finds out how the venue's pages work
+	read("learning").reason(t, "INITIAL") // the first read also finds out how the venue pages trades
 	first := read("first")
 	first.reason(t, "INITIAL")
 	token := s.sell(t, 300)

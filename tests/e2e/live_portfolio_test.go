@@ -113,7 +113,7 @@ func TestThePageOfALargePortfolio(t *testing.T) {
 
 	next := func() any {
 		t.Helper()
-		for range 4 { // with two events a second, these are eight steps a second; a moving demo venue makes seven
+		for range 4 { // about eight steps a second; a moving demo venue makes seven
 			s.venue.Step()
 		}
 		event := portfolio.value(t)

@@ -105,8 +105,8 @@ func TestMarketsSayWhatTheVenueSays(t *testing.T) {
 	}
 }
 
-// TestSummariesAreFilledIn checks that the service reads fields that the venue's search omits in one call, and only for markets
-// that can have values.
+// TestSummariesAreFilledIn checks that the service needs one call for the fields that the venue's search omits. It must read these
+// fields only for markets that can have values.
 func TestSummariesAreFilledIn(t *testing.T) {
 	s := start(t)
 	ended := []string{"RESOLVED", "CANCELLED"}

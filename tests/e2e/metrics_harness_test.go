@@ -18,7 +18,7 @@ type scraped struct {
 	t       testing.TB
 	text    string
 	samples map[string]float64 // maps a name with labels, as in the text, to a value
-	checked map[string]bool // maps a family of metrics to true if the test has compared it
+	checked map[string]bool    // maps a family of metrics to true if the test has compared it
 }
 
 func (s *service) scrape(t testing.TB) *scraped {

@@ -13,7 +13,7 @@ import (
 	"unsafe"
 )
 
-// offline is the name of an environment variable. It is set in a child process that has only a loopback interface.
+// offline is the environment variable that is set in a child process with only a loopback interface.
 const offline = "RUN_OFFLINE"
 
 func init() {
