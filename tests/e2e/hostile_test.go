@@ -78,8 +78,8 @@ func (p *target) begin(t *testing.T) {
 // maxSlowTime is how long a normal query may stay slow after an attack.
 const maxSlowTime = 10 * time.Second
 
-// fastest sends the normal query until enough accepts the shortest time, and returns this time. On a busy machine, it gives up only
-// after 20 queries and maxSlowTime.
+// fastest sends the normal query until the callback accepts the shortest time, and returns this time. On a busy machine, it gives
+// up only after 20 queries and maxSlowTime.
 func (p *target) fastest(t *testing.T, enough func(time.Duration) bool) time.Duration {
 	t.Helper()
 	best := time.Duration(1 << 62)

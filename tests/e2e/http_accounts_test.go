@@ -24,7 +24,7 @@ func newAccountsFile(t testing.TB) accountsFile {
 	return f
 }
 
-// write replaces the file. keys maps bearer tokens to API keys of the demo venue.
+// write replaces the file. The map contains an API key of the demo venue for each bearer token.
 func (f accountsFile) write(t testing.TB, keys map[string]string) {
 	t.Helper()
 	addresses := map[string]string{"demo-3": addressOf3, "demo-50": addressOf50, "no such key": addressOf3}

@@ -108,7 +108,7 @@ func TestSignedTokens(t *testing.T) {
 			t.Errorf("%s: the token is in the log", name)
 		}
 	}
-	// Sockets and event streams end 30 s after their token expires. The token soon expired 22 s ago, so they end in 8 s.
+	// Sockets and event streams end 30 s after their token expires. The first token expired 22 s ago, so 8 s remain.
 	soon, later := p.token(t, "desk", time.Now().Add(-22*time.Second), nil), p.token(t, "desk", time.Now().Add(time.Hour), nil)
 	ending, kept := s.dialBearer(t, soon), s.dialBearer(t, later)
 	ending.subscribe(t, subPortfolio, vars{"a": addressOf3}).reason(t, "INITIAL")

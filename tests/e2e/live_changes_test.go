@@ -43,7 +43,7 @@ func (r *route) hold(t *testing.T) (release func()) {
 	return release
 }
 
-// open starts the proxy and returns its address. The proxy forwards connections to the address to.
+// open starts a proxy for the address to, and returns the proxy's own address.
 func (r *route) open(t *testing.T, to string) string {
 	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")

@@ -79,7 +79,7 @@ type events struct {
 
 func newEvents(name string) *events { return &events{name: name, came: make(chan event, 4096)} }
 
-// wait waits for an event, but at most for patience. It reports whether an event came.
+// wait waits for an event, at most for the duration patience. It reports whether an event came.
 func (e *events) wait() (ev event, ok bool) {
 	select {
 	case ev = <-e.came:

@@ -154,7 +154,7 @@ func TestTheStreamDropsUnderSubscribers(t *testing.T) {
 	status.until(t, "the return", func(v any) bool { return text(v, "state") == "LIVE" })
 }
 
-// noteStale adds to stale the ids of those positions in an event whose valuation is stale.
+// noteStale records the ids of those positions in an event that have a stale valuation.
 func noteStale(v any, stale map[string]bool) {
 	for _, p := range list(v, "changed") {
 		if at(p, "valuation.freshness.stale") == true {

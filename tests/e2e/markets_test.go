@@ -186,8 +186,7 @@ func TestWhatIsAbsentIsNull(t *testing.T) {
 	wantJSON(t, "gone", data, `{"nodes":[null,null,null]}`)
 }
 
-// TestNodesRoundTrip checks that a node query returns the same object as the query that returned the id, for every type with a
-// global id.
+// TestNodesRoundTrip checks that a node query by a global id returns the object with this id, for each type of object that has one.
 func TestNodesRoundTrip(t *testing.T) {
 	s := start(t)
 	held := s.venue.Positions(addressOf50)[7]

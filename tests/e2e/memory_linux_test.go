@@ -50,8 +50,8 @@ func TestMemoryOfSubscriptions(t *testing.T) {
 	exe := buildProgram(t)
 	for _, test := range []struct {
 		sockets, each int
-		// takes and resident are limits in KiB for each subscription. takes is for heap objects and stacks. resident also includes
-		// garbage and fragmentation.
+		// These are limits in KiB for each subscription. The first is for heap objects and stacks. The second is for the resident
+		// memory, which also includes garbage and fragmentation.
 		takes, resident float64
 	}{
 		{1000, 1, 26, 40},

@@ -71,8 +71,8 @@ func (m *scraped) want(series string, want float64) {
 	}
 }
 
-// only compares all series of a metric with independent counts. want maps the labels of a series to its count. A series whose count
-// is 0 may be missing.
+// only compares all series of a metric with independent counts. The map contains the count for the labels of each series. A series
+// whose count is 0 may be missing.
 func (m *scraped) only(metric string, want map[string]float64) {
 	m.t.Helper()
 	m.check(metric)

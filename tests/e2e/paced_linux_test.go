@@ -11,7 +11,8 @@ import (
 	"oddsgraph/internal/demo"
 )
 
-// subscribeBooks subscribes to the books of tokens over the connection w. aliases is how often an event repeats the book's levels.
+// subscribeBooks subscribes to the books of tokens over the connection w. Each event contains the book's levels under the given
+// number of aliases.
 func (p *target) subscribeBooks(t *testing.T, w *wire, client string, tokens []string, aliases int) {
 	t.Helper()
 	if err := w.handshake(client); err != nil {

@@ -79,8 +79,8 @@ func (v *strictVenue) program(t *testing.T, args ...string) *program {
 	return runProgram(t, append([]string{"--venue-url=" + v.URL, "--request-timeout=10s", "--venue-retries=0"}, args...)...)
 }
 
-// wantWithinTheLimit checks that the venue refused no call, and received the number of calls in most. Calls for the books in burst
-// may be missing, because a killed process may have recorded a call without sending it.
+// wantWithinTheLimit checks that the venue refused no call, and received as many calls as the parameter most says. Calls for the
+// books of the last burst may be missing, because a killed process may have recorded a call without sending it.
 func (v *strictVenue) wantWithinTheLimit(t *testing.T, most int64, burst []string) {
 	t.Helper()
 	eventually(t, "all calls have reached the venue", func() bool { return v.arrived.Load() == v.sent.Load() })
@@ -253,7 +253,7 @@ func TestRestartAfterAServiceWithoutARecord(t *testing.T) {
 				t.Errorf("the answers are %v; want 5 and 25 refusals", codes)
 			}
 			p.kill(t)
-			// The service may not use the reserve again after each restart.
+			// The service may not use the reserve again after a restart.
 			p = v.program(t, dir)
 			if codes := p.burst(v.books[:30])(); codes["RATE_LIMITED"] != 30 {
 				t.Errorf("after another restart the answers are %v; want refusals", codes)
