@@ -11,7 +11,7 @@ import (
 )
 
 // TestDocumentedLimits checks that the budget applies the limits that the venue of a driver documents. The generic driver documents
-// no limit, so the configured limit of 20 calls a minute applies. The budget leaves a twentieth unused.
+// no limit, so the configured limit of 20 calls a minute applies. The budget does not use the last twentieth of a limit.
 func TestDocumentedLimits(t *testing.T) {
 	for driver, want := range map[string]int{"generic": 19, "polymarket": 475, "kalshi": 2} {
 		b := newBudget(config.Venue{Driver: driver, PublicPerMinute: 20}, market.SystemClock{}, nil, ratelimit.Sharing{})

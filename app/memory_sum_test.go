@@ -31,8 +31,8 @@ func (c consumer) row() string {
 // unsentBytes bounds the unsent bytes of a connection in the kernel: 16 KiB and one segment of 64 KiB.
 const unsentBytes = 80 << 10
 
-// consumers returns the rows for the shipped deployment, which has the given GOMEMLIMIT. tests/e2e/memory_linux_test.go measures
-// the idle program, a connection and a subscription. The other rows follow from the configuration and from constants.
+// consumers returns the rows for a configuration and a GOMEMLIMIT of limit bytes. tests/e2e/memory_linux_test.go measures the idle
+// program, a connection and a subscription. The other rows follow from the configuration and from constants.
 func consumers(cfg config.Config, limit float64) []consumer {
 	const kib, mib = 1 << 10, 1 << 20
 	room := func(name string, bytes float64) consumer { return consumer{name, 1, bytes, "1 | " + size(bytes)} }
@@ -74,8 +74,8 @@ func thousands(n int) string {
 	return fmt.Sprintf("%d,%03d", n/1000, n%1000)
 }
 
-// TestMemorySum checks that the rows equal the table in docs/limits.md. It also checks that the sum of the program is within the
-// GOMEMLIMIT of the shipped deployment, and the sum of the container within the deployment's memory limit.
+// TestMemorySum compares the rows with the table in docs/limits.md. The sum of the program must not exceed the GOMEMLIMIT of the
+// shipped deployment, and the sum of the container must not exceed its memory limit.
 func TestMemorySum(t *testing.T) {
 	deployment, err := os.ReadFile("deploy/kubernetes/deployment.yaml")
 	if err != nil {

@@ -30,8 +30,8 @@ func accountsOf(tokens ...string) string {
 	return `{"version":1,"accounts":[` + strings.Join(entries, ",") + `]}`
 }
 
-// TestAClosedTerminalEndsTheProgram checks that SIGHUP reloads while the terminal is open, and ends the program after the terminal
-// was closed.
+// TestAClosedTerminalEndsTheProgram checks that SIGHUP causes a reload while the terminal is open, and ends the program when the
+// terminal is closed.
 func TestAClosedTerminalEndsTheProgram(t *testing.T) {
 	said, read, gone, level := &logBuffer{}, make(chan struct{}, 1), atomic.Bool{}, new(slog.LevelVar)
 	cfg := config.Default()
@@ -74,7 +74,7 @@ func TestAClosedTerminalEndsTheProgram(t *testing.T) {
 	}
 }
 
-// TestReload checks that reload uses the new content of a valid file and keeps the previous content if a file is invalid.
+// TestReload checks that a reload uses the new content of valid files, and keeps the previous content of invalid files.
 func TestReload(t *testing.T) {
 	dir := t.TempDir()
 	file := write(t, dir, "oddsgraph.env", "ODDSGRAPH_LOG_LEVEL=info")
