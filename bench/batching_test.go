@@ -16,13 +16,11 @@ import (
 	"oddsgraph/internal/demo"
 )
 
-// These tests measure what a server adds to the venue's own time for a portfolio that is not cached. The portfolio takes two levels
-// of calls. The first level is the call for the positions. The second level is the concurrent calls for their markets and prices.
-// The venue's own time is the time of the same calls made by hand. The tests alternate between the server and the calls by hand, so
-// that a busy machine slows down both.
+// This file measures how much time a server adds to the venue's own time for a portfolio that is not cached. A portfolio takes two
+// levels of calls: one call for the positions, then concurrent calls for their markets and prices. The venue's own time is how long
+// byHand takes for the same calls. Each query follows a run of byHand, so that a busy machine slows down both measurements.
 
-// call is a call that the venue received. The field end of the last call may still be zero when the client already has the response
-// to its query.
+// call is a call that the venue received. When the client has its response, end may still be zero.
 type call struct {
 	path       string
 	keys       int // number of requested ids
@@ -116,14 +114,14 @@ func byHand(ctx context.Context, base string) (time.Duration, error) {
 
 // trial is a measurement of one portfolio that is not cached.
 type trial struct {
-	// hand is how long the calls by hand took, server how long the query took.
+	// hand is the time of the calls by hand, and server is the time of the query.
 	hand, server time.Duration
-	// between is the time from the end of the first call to the start of the last call of the second level. handBetween is that
+	// between is the time from the end of the first call to the start of the last call of the second level. handBetween is the same
 	// time for the calls by hand.
 	between, handBetween time.Duration
 }
 
-// added returns what the server added to the venue's own time.
+// added returns how much time the server added to the venue's own time.
 func (t trial) added() time.Duration { return t.server - t.hand }
 
 // try makes the calls by hand, then sends the query to a server. If callsAllowed is not 0, the server must make at most
@@ -172,7 +170,7 @@ func (w *watchedVenue) try(ctx context.Context, server, question string, callsAl
 	return t, nil
 }
 
-// between returns the time from the first call's answer to the arrival of the last call.
+// between returns the time from the end of the first call to the start of the last call.
 func between(calls []call) time.Duration {
 	if len(calls) == 0 {
 		return 0
@@ -188,7 +186,7 @@ func describe(calls []call) string {
 	return b.String()
 }
 
-// cold are flags of oddsgraph that switch off the rate limits and, for a portfolio, all caching.
+// cold are the flags that switch off oddsgraph's rate limits and its caching of prices, markets and accounts.
 var cold = []string{
 	"--log-level=warn", "--venue-public-per-minute=0", "--venue-key-per-minute=0",
 	"--cache-price-fresh=0s", "--cache-price-stale=0s", "--cache-market-fresh=0s", "--cache-market-stale=0s", "--cache-user-fresh=0s",
@@ -209,9 +207,8 @@ func startOddsgraph(t testing.TB, venueURL string) *server {
 
 var portfolioQuestion = string(portfolio(holder, "").body)
 
-// TestBatchingAddsLittle checks that the server adds at most a quarter to the venue's own time. The default wait of a dataloader,
-// 16 ms, would add two fifths. The test compares the fastest query with the fastest calls by hand, because a busy machine can only
-// make a run slower.
+// TestBatchingAddsLittle checks that the server adds at most a quarter to the venue's own time. A dataloader's default wait of 16
+// ms would add two fifths. Only the fastest runs are compared, because a busy machine can only make a run slower.
 func TestBatchingAddsLittle(t *testing.T) {
 	if testing.Short() {
 		t.Skip("it builds and runs the server")
@@ -235,11 +232,11 @@ func TestBatchingAddsLittle(t *testing.T) {
 	}
 }
 
-// BenchmarkColdPortfolio measures what servers add to a portfolio that is not cached, end to end. Its metrics are
-// medians in milliseconds:
+// BenchmarkColdPortfolio measures how much time servers add to the venue's own time for a portfolio that is not cached. These
+// metrics are medians in milliseconds:
 //
 //	added-ms/op     how much longer the whole query takes than the same calls by hand
-//	batching-ms/op  the time from the venue's first response to the last call of the second level, minus the same time by hand
+//	batching-ms/op  the time from the end of the first call to the start of the last call, minus the same time by hand
 //	upstream-ms/op  the time of the calls by hand
 //	empty-ms/op     the time of the query { __typename }, which needs no call, after a pause as long as the calls by hand
 //

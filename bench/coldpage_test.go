@@ -10,18 +10,16 @@ import (
 const (
 	// pageMarkets is the number of markets of the cold page.
 	pageMarkets = 25
-	// together is the maximum number of calls for books that oddsgraph makes at the same time. The maximum for histories is the
-	// same.
+	// together is the maximum number of concurrent calls for books, and also for histories.
 	together = 16
 )
 
 var coldPage = fmt.Sprintf(`{"query":"{ searchMarkets(filter: { status: OPEN }, sort: VOLUME, first: %d) { nodes { question tokens { outcome price { price } orderbook(depth: 20) { bids { price size } asks { price size } } history { points { timestamp price } } } } } }"}`, pageMarkets)
 
 // BenchmarkColdPage measures a page of 25 markets with the prices, books and price histories of their tokens. Nothing is cached.
-// The server makes one call for the page, and then one for each book and one for each history. It makes at most 16 calls for books
-// and 16 calls for histories at the same time. The metrics are
+// The server makes one call for the page, then one call for each book and each history. The metrics are
 //
-//	added-ms/op  the query's time without the latency of its calls, but with the venue's own work
+//	added-ms/op  the query's time minus the latencies that the query waits for; the venue's own work counts
 //	calls/op     calls to the venue
 //
 // cpu-ns/op, allocs/op and B/op are the usage of the server's process.
@@ -78,7 +76,7 @@ func benchmarkColdPage(b *testing.B, venue *watchedVenue, s *server, latency tim
 		for _, m := range data.SearchMarkets.Nodes {
 			tokens += len(m.Tokens)
 		}
-		waiting := time.Duration(1 + (tokens+together-1)/together) // latencies that the query waits for one after another
+		waiting := time.Duration(1 + (tokens+together-1)/together) // number of latencies that the query waits for, one after the other
 		added = append(added, float64(elapsed-waiting*latency)/float64(time.Millisecond))
 		calls += len(venue.take())
 	}

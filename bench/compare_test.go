@@ -7,8 +7,8 @@ func TestBounds(t *testing.T) {
 	for i := range 30 {
 		values = append(values, float64(30-i)) // 30 … 1
 	}
-	// Of 30 values, at most 10 are below the median with a probability of 0.049, and at most 11 with a probability of 0.10. The
-	// bounds are therefore the 11th value from each end.
+	// At most 10 of 30 values are below the median of the distribution with a probability of 4.9 %. For at most 11 values, the
+	// probability is 10 %. A bound may be wrong with a probability of at most 5 %, so the bounds are the 11th value from each end.
 	if lower, upper := bounds(values); lower != 11 || upper != 20 {
 		t.Errorf("bounds of 1 to 30 are %v and %v, want 11 and 20", lower, upper)
 	}

@@ -63,7 +63,7 @@ func figure(t *testing.T, row map[string]string, column string) float64 {
 	return n
 }
 
-// TestPlanningFigures compares the planning figures of docs/scaling.md with the measurements in results.md.
+// TestPlanningFigures checks that no measurement in results.md exceeds the planning figures of docs/scaling.md.
 func TestPlanningFigures(t *testing.T) {
 	for _, row := range measured(t, graphServer, "workload") {
 		if got := figure(t, row, "CPU µs"); got > plannedQuery {
@@ -81,7 +81,7 @@ func TestPlanningFigures(t *testing.T) {
 		}
 		row["number"] = number
 		n := figure(t, row, "number")
-		// With fewer than 10,000 sockets, the memory of the program itself is not negligible.
+		// With fewer sockets, the memory of the program itself is not negligible.
 		if n >= 10_000 && 1000*figure(t, row, "RSS MB")/n > float64(socket) {
 			t.Errorf("%s sockets take %s MB, planned are %d KB each", row["subscribers"], row["RSS MB"], socket)
 		}

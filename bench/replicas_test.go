@@ -12,8 +12,8 @@ import (
 	"oddsgraph/tests/tool"
 )
 
-// TestReplicas checks that two replicas with a shared Redis read fewer ids from the venue than two without Redis. Queries of cached
-// data must cause no calls to the venue.
+// TestReplicas checks that two replicas with a shared Redis read fewer ids from the venue than two replicas without Redis. Queries
+// of cached data must cause no calls to the venue.
 func TestReplicas(t *testing.T) {
 	if testing.Short() {
 		t.Skip("this test builds and runs the servers")
@@ -41,7 +41,8 @@ func TestReplicas(t *testing.T) {
 	if alone.venueIDs == 0 || two.venueIDs != 2*alone.venueIDs || alone.redisCalls+two.redisCalls != 0 || two.queries != 24 {
 		t.Errorf("one replica alone: %+v, two: %+v", alone, two)
 	}
-	// A replica waits for ids that another replica is reading. On a busy machine it may time out and read the ids itself.
+	// A replica waits for ids that another replica is reading. On a busy machine the wait may time out, and both replicas read the
+	// ids.
 	if together.venueIDs >= two.venueIDs || together.redisCalls == 0 {
 		t.Errorf("two replicas that share: %+v, one alone: %+v", together, alone)
 	}

@@ -25,8 +25,8 @@ func TestBroadcast(t *testing.T) {
 		defer c.CloseNow()
 		conns = append(conns, c)
 	}
-	// The server may register a socket a moment after the client's Dial returns, and the socket then misses the first messages. So
-	// the test posts messages until every socket has received one.
+	// The server may register a socket after Dial has returned. Such a socket misses the first messages. So the test posts messages
+	// until every socket has received one.
 	heard := make(chan error, len(conns))
 	for _, c := range conns {
 		go func() {

@@ -69,7 +69,7 @@ func newGraphService(t testing.TB) *graphService {
 	return s
 }
 
-// execution is an operation with its variables. Its methods library and passes execute the operation.
+// execution is an operation with its variables.
 type execution struct {
 	*graphService
 	ctx       context.Context
@@ -100,8 +100,8 @@ func (s *graphService) execution(t testing.TB, document string, variables map[st
 	return x
 }
 
-// BenchmarkReplacedBooks executes the page of a market. In the benchmark reads=N, the books are replaced after N executions. In the
-// benchmark "no texts", a book does not cache its JSON.
+// BenchmarkReplacedBooks executes the page of a market. In reads=N, new books replace the books after every N executions. In "no
+// texts", books do not cache their JSON.
 func BenchmarkReplacedBooks(b *testing.B) {
 	s := newGraphService(b)
 	page := s.executions(b)["market"]
@@ -129,8 +129,8 @@ func BenchmarkReplacedBooks(b *testing.B) {
 	}
 }
 
-// replaced is a source that copies each book and gives the copy the cached JSON in rendered. If keep is true and rendered has no
-// entry for a book, replaced adds an empty entry.
+// replaced is a source that returns copies of books. If keep is true, all copies of a book share the JSON that is cached in
+// rendered.
 type replaced struct {
 	loaders.Source[queries.Book, market.Book]
 	keep     bool
@@ -153,8 +153,7 @@ func (r *replaced) Lookup(ctx context.Context, keys []queries.Book, out []market
 	return missing
 }
 
-// library executes with gqlgen, in passes. Resolvers run one at a time, because a set of package loaders is not safe for concurrent
-// use.
+// library executes with gqlgen, in passes. Resolvers run one at a time, because a loaders.Set is not safe for concurrent use.
 func (x *execution) library() (resp *graphql.Response) {
 	ctx, set, _ := loaders.With(x.ctx, x.sources)
 	defer set.Done()
@@ -182,7 +181,7 @@ func (x *execution) passes(buf []byte) ([]byte, bool) {
 	return data, len(errs) == 0 && !set.Pending()
 }
 
-// The documents of the workloads, and one with more fields of a portfolio.
+// The documents of the workloads, and wholePortfolioQuery with more fields of a portfolio.
 const (
 	portfolioQuery = `query Portfolio($address: Address!) {
   user(address: $address) {
@@ -314,7 +313,7 @@ func TestListsAreLookedUpAtOnce(t *testing.T) {
 			t.Errorf("%s: got look-ups of %v markets and %v prices, want %v and %v", name, markets.keys, prices.keys, wantMarkets, wantPrices)
 		}
 	}
-	for document, want := range map[string][2]int{ // only selected values are looked up
+	for document, want := range map[string][2]int{
 		`{ user(address: $address) { positions(first: 3) { edges { node { outcome m: market { slug } } } } } }`:                          {3, 0},
 		`{ user(address: $address) { positions(first: 3) { nodes { token { tokenId p: price { price } } } } } }`:                         {0, 3},
 		`{ user(address: $address) { positions(first: 3) { nodes { size } nodes { ... on Position { token { outcomeKind } } } } } }`:     {3, 0},
@@ -377,8 +376,8 @@ func BenchmarkMiss(b *testing.B) {
 	}
 }
 
-// BenchmarkPasses executes a portfolio that is not in memory. Every fetch returns at once, so that the benchmark measures the
-// execution in passes without the calls.
+// BenchmarkPasses executes a portfolio that is not in memory. Every fetch returns at once, so the benchmark measures the passes
+// without the calls.
 func BenchmarkPasses(b *testing.B) {
 	s := newGraphService(b)
 	x := s.executions(b)["portfolio"]
@@ -414,7 +413,7 @@ func (s sentFor[K, T]) Fetch(ctx context.Context, keys []K) []market.Result[mark
 	return out
 }
 
-// without is a source that lacks one key. A Lookup of several keys with the missing key reads none of the others.
+// without is a source that lacks one key. A Lookup that includes the missing key reads no other key.
 type without struct {
 	loaders.Source[string, market.Price]
 	key string
@@ -428,7 +427,7 @@ func (w without) Lookup(ctx context.Context, keys []string, out []market.Result[
 }
 
 // BenchmarkVaried executes the portfolios of many wallets, the pages of many markets, and many sets of prices. Their data do not
-// fit into the processor's caches. cpu-ns/op is the processor time of the process. On a busy machine it varies less than ns/op.
+// fit into the processor's caches. cpu-ns/op is the processor time of the process. It varies less than ns/op on a busy machine.
 func BenchmarkVaried(b *testing.B) {
 	s := newGraphService(b)
 	var tokens, markets []string

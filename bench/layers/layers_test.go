@@ -1,5 +1,4 @@
-// Package layers measures parts of oddsgraph that have no benchmarks in their own packages. It uses only their exported APIs. It
-// also measures how the cost of watched topics grows with the number of topics.
+// Package layers has benchmarks of packages that have none of their own. It uses only exported APIs.
 package layers
 
 import (
@@ -165,8 +164,8 @@ func BenchmarkCache(b *testing.B) {
 	}
 }
 
-// events is a subscription whose events come from the channel next. When the group has queued an event,
-// it calls Next again, and Next sends a value to laid.
+// events is a subscription whose events come from the channel next. A group calls Next again when it has queued an event. That call
+// sends a value to laid.
 type events struct {
 	ctx   context.Context
 	group *fanout.Group
@@ -190,7 +189,7 @@ func (s *events) Next() ([]byte, bool) {
 
 func (*events) Last() (errors, event []byte) { return nil, nil }
 
-// BenchmarkFanOut puts one event into the queues of all members of a group. Each member takes it.
+// BenchmarkFanOut puts one event into the queues of all members of a group, and takes it from each queue.
 func BenchmarkFanOut(b *testing.B) {
 	for _, members := range []int{1, 100, 10_000} {
 		b.Run(fmt.Sprintf("members=%d", members), func(b *testing.B) {
@@ -232,8 +231,8 @@ func (ample) Unwatch(messages.Topic)                          {}
 func (ample) Resync(messages.Topic)                           {}
 func (ample) Reconnect(messages.Topic)                        {}
 
-// BenchmarkWatched sends a new price message for every watched token once per iteration. The feed writes each message to the cache,
-// and each must reach the reader. ns/item should not grow with the number of tokens.
+// BenchmarkWatched sends one price message for every watched token in each iteration. The feed writes all prices to the cache, and
+// all must reach the reader. ns/item should not grow with the number of tokens.
 func BenchmarkWatched(b *testing.B) {
 	for _, tokens := range []int{1, 10, 100, 1000, 10_000} {
 		b.Run(fmt.Sprintf("tokens=%d", tokens), func(b *testing.B) {

@@ -18,7 +18,7 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// stage is a server of graphql-transport-ws. It sends the posted messages to its subscribers.
+// stage is a server of graphql-transport-ws. It sends the body of each POST to all subscribers.
 type stage struct {
 	t *testing.T
 
@@ -59,7 +59,7 @@ func (s *stage) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 			s.pongs <- struct{}{}
 		case strings.HasPrefix(text, `{"id":"1","type":"subscribe","payload":{"query":"subscription `):
 			s.mu.Lock()
-			s.conns = append(s.conns, c) // before the first event, after which Serve posts messages for all subscribers
+			s.conns = append(s.conns, c) // before the first event, because Serve posts messages as soon as all subscribers have one
 			_ = c.Write(r.Context(), websocket.MessageText, []byte(`{"id":"1","type":"next","payload":{"data":{}}}`))
 			s.mu.Unlock()
 		default:
@@ -126,7 +126,7 @@ func TestServe(t *testing.T) {
 	}
 }
 
-// TestRefusedOrder checks the error for an order whose requests are refused.
+// TestRefusedOrder checks the error for an order if the server refuses its POST requests.
 func TestRefusedOrder(t *testing.T) {
 	server := httptest.NewServer(http.NotFoundHandler())
 	defer server.Close()
