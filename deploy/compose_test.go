@@ -91,8 +91,7 @@ func readCompose(t testing.TB, path string) (c composeFile) {
 	return c
 }
 
-// variables returns the environment of a service that runs the image of the Dockerfile. It contains the variables of the image and
-// of the compose file. For variables that a shell could set, it has the compose file's defaults.
+// variables returns the variables of a service: those of the image, and those of the compose file with their defaults.
 func (s composeService) variables(t testing.TB) map[string]string {
 	t.Helper()
 	image := dockerfile(t)
@@ -163,7 +162,7 @@ func TestCompose(t *testing.T) {
 	}
 }
 
-// defaults expands a value of a compose file with no variables set.
+// defaults returns a value of a compose file, or the default if the value is ${NAME:-default}.
 func defaults(value string) string {
 	if inner, ok := strings.CutPrefix(value, "${"); ok {
 		_, value, _ = strings.Cut(strings.TrimSuffix(inner, "}"), ":-")
@@ -180,7 +179,7 @@ func TestPrometheusConfig(t *testing.T) {
 	}
 	path := filepath.Join(t.TempDir(), "prometheus.yml")
 	config := strings.ReplaceAll(read(t, "compose/prometheus.yml"), "/etc/prometheus", rules)
-	// Prometheus 3 introduced the name of this setting. A distribution may have an older promtool, which rejects the name.
+	// This setting is new in Prometheus 3. The promtool of a distribution may be older, and then rejects it.
 	write(t, path, strings.ReplaceAll(config, "    always_scrape_classic_histograms: true\n", ""))
 	if out, err := exec.Command(promtool, "check", "config", path).CombinedOutput(); err != nil {
 		t.Errorf("%v: %s", err, out)

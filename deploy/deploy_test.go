@@ -1,5 +1,4 @@
-// Package deploy holds the deployment files. Its tests compare the files with the program. The program must have each setting, and
-// must serve each port and path.
+// Package deploy holds the deployment files. Its tests check that the program has the settings, ports and paths in these files.
 package deploy
 
 import (
@@ -88,7 +87,7 @@ func size(t testing.TB, s string) float64 {
 	return 0
 }
 
-// TestVariables checks that the program has each ODDSGRAPH_ variable that a file contains.
+// TestVariables checks that the program has each ODDSGRAPH_ variable of the Dockerfile and the deployment files.
 func TestVariables(t *testing.T) {
 	known := map[string]bool{}
 	for line := range strings.Lines(config.Default().String()) {

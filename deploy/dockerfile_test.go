@@ -145,7 +145,7 @@ func ignored(t testing.TB) func(file string) bool {
 	}
 }
 
-// builder runs the stages in directories instead of images. The tools of this machine replace those of the base images.
+// builder runs the stages in directories instead of images, with the tools of this machine.
 type builder struct {
 	t      testing.TB
 	roots  map[string]string
@@ -263,8 +263,8 @@ func get(t testing.TB, url string) string {
 	return string(body)
 }
 
-// TestDockerfile runs the commands of the Dockerfile in directories that contain only the files that the Dockerfile copies. It then
-// runs the built program as the image would. The program must be static, report the given version, serve the pages and be healthy.
+// TestDockerfile builds the image in directories, from only the files that the Dockerfile copies, and runs its program. The program
+// must be static, report the given version, serve the pages and be healthy.
 func TestDockerfile(t *testing.T) {
 	for _, name := range []string{"make", "node", "npm"} {
 		tool.Require(t, name)
@@ -281,8 +281,7 @@ func TestDockerfile(t *testing.T) {
 	b := &builder{t: t, roots: map[string]string{}, ignore: ignored(t), args: map[string]string{
 		"TARGETOS": runtime.GOOS, "TARGETARCH": runtime.GOARCH, "VERSION": "1.2.3-test",
 	}}
-	// installed replaces npm ci. It links or copies the packages in web/node_modules, which npm installed from the same lock file.
-	// If npm has not installed them, installed does nothing.
+	// installed saves the npm ci of the stage: it links or copies web/node_modules, if npm has installed the packages there.
 	installed := func(root string) {
 		if _, err := os.Stat("../web/node_modules/.installed"); err != nil {
 			return

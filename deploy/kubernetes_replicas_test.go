@@ -14,7 +14,7 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// shared has the fields of the kubernetes-replicas manifests that the tests compare. A file contains several manifests.
+// shared has the fields of the kubernetes-replicas manifests that the tests compare.
 type shared struct {
 	Kind     string
 	Metadata struct{ Name string }
@@ -117,7 +117,7 @@ func TestKubernetesReplicas(t *testing.T) {
 	if d.Replicas != 3 || *before.Spec.Strategy.RollingUpdate.MaxUnavailable != 0 || surge != 1 {
 		t.Errorf("%d replicas are replaced by %+v", d.Replicas, before.Spec.Strategy)
 	}
-	// Kubernetes does not count a pod that is ending as a replica. That pod must have ended before the next pod becomes available.
+	// Kubernetes does not count a pod that is ending. So this pod must have ended before the next pod becomes available.
 	if grace := before.Spec.Template.Spec.Grace; cfg.Shared.Replicas < d.Replicas+2*surge || d.MinReadySeconds < grace {
 		t.Errorf("%d replicas for %d, pods that are available after %d s and end within %d s", cfg.Shared.Replicas, d.Replicas, d.MinReadySeconds, grace)
 	}
@@ -160,7 +160,7 @@ func TestKubernetesReplicas(t *testing.T) {
 	}
 }
 
-// wantValkeyPod requires one Valkey with the settings of the compose file. Only the replicas may connect to it.
+// wantValkeyPod requires one Valkey server with the settings of the compose file. Only the replicas may connect to the server.
 func wantValkeyPod(t testing.TB, server map[string]shared) {
 	t.Helper()
 	compose := readCompose(t, "compose/replicas.yaml").Services["valkey"]
@@ -197,7 +197,7 @@ func wantValkeyPod(t testing.TB, server map[string]shared) {
 	}
 }
 
-// TestKustomize builds the manifests as kubectl does.
+// TestKustomize checks the manifests that kubectl kustomize builds.
 func TestKustomize(t *testing.T) {
 	kubectl, err := exec.LookPath("kubectl")
 	if err != nil {

@@ -162,7 +162,7 @@ func TestKubernetes(t *testing.T) {
 		t.Errorf("the image's user is %s, the pod's %d", user, pod.SecurityContext.RunAsUser)
 	}
 
-	// The manifests select these pods by labels, and refer to the ports of the pods by name.
+	// Manifests select the pods by labels, and their ports by name.
 	own := d.Template.Metadata.Labels
 	for kind, path := range map[string]string{
 		"Deployment": "spec.selector.matchLabels", "Service": "spec.selector", "PodDisruptionBudget": "spec.selector.matchLabels",

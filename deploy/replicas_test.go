@@ -18,7 +18,7 @@ import (
 	"oddsgraph/tests/tool"
 )
 
-// replicas are the services of compose/replicas.yaml that run the program for clients.
+// replicas are the replicas of oddsgraph in compose/replicas.yaml.
 var replicas = []string{"oddsgraph-1", "oddsgraph-2", "oddsgraph-3"}
 
 // makeSecrets runs compose/secrets.sh and returns the directory of the secrets.
@@ -32,7 +32,7 @@ func makeSecrets(t testing.TB) string {
 	return dir
 }
 
-// replicaConfig returns the configuration of a replica, with its secrets in a directory.
+// replicaConfig returns the configuration of a replica. The directory secrets has the files of its secrets.
 func replicaConfig(t testing.TB, s composeService, secrets string) *config.Config {
 	t.Helper()
 	variables := s.variables(t)
@@ -138,8 +138,8 @@ func wantBalancer(t testing.TB, c composeFile, cfg *config.Config) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	// The balancer notices after this number of failed checks that a replica stops. In the worst case a check has passed just
-	// before the replica stops.
+	// The balancer stops using a replica after this number of failed checks. In the worst case, a check passes just before the
+	// replica begins to stop.
 	notice := time.Duration(checks) * duration(`default-server check inter (\S+)`)
 	if wait := notice + duration(`timeout check (\S+)`); cfg.DrainDelay < wait {
 		t.Errorf("a replica that stops serves for %v; the balancer notices after %v", cfg.DrainDelay, wait)
@@ -224,7 +224,7 @@ func TestComposeValkey(t *testing.T) {
 	}
 }
 
-// TestBalancerConfig checks the configuration of HAProxy with its own program.
+// TestBalancerConfig checks haproxy.cfg with haproxy -c.
 func TestBalancerConfig(t *testing.T) {
 	if out, err := exec.Command(tool.Require(t, "haproxy"), "-c", "-f", "compose/haproxy.cfg").CombinedOutput(); err != nil || strings.Contains(string(out), "WARNING") {
 		t.Errorf("%v: %s", err, out)
