@@ -75,7 +75,7 @@ func thousands(n int) string {
 }
 
 // TestMemorySum compares the rows with the table in docs/limits.md. The sum of the program must not exceed the GOMEMLIMIT of the
-// shipped deployment, and the sum of the container must not exceed its memory limit.
+// shipped deployment, and the sum of the container must not exceed the deployment's memory limit.
 func TestMemorySum(t *testing.T) {
 	deployment, err := os.ReadFile("deploy/kubernetes/deployment.yaml")
 	if err != nil {

@@ -59,7 +59,7 @@ func (s *stage) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 			s.pongs <- struct{}{}
 		case strings.HasPrefix(text, `{"id":"1","type":"subscribe","payload":{"query":"subscription `):
 			s.mu.Lock()
-			s.conns = append(s.conns, c) // before the first event, because Serve posts messages as soon as all subscribers have one
+			s.conns = append(s.conns, c) // before the first event, because Serve posts messages when all subscribers have an event
 			_ = c.Write(r.Context(), websocket.MessageText, []byte(`{"id":"1","type":"next","payload":{"data":{}}}`))
 			s.mu.Unlock()
 		default:
