@@ -152,9 +152,9 @@ func described(errs gqlerror.List) (texts []string) {
 	return texts
 }
 
-// compare executes the operation with gqlgen, with package exec in one pass, and with package exec in passes. It compares the three
-// responses. The single pass must fetch nothing. fromMemory reports whether all values were in memory. If it is false, compare
-// ignores the response of the single pass.
+// compare checks that package exec gives the same response as gqlgen, in passes and in a single pass. The single pass must fetch
+// nothing. fromMemory reports whether all values were in memory. If fromMemory is false, the response of the single pass is not
+// compared.
 func (o *operation) compare(document string) (fromMemory bool, resp *graphql.Response) {
 	o.t.Helper()
 	before := o.universe.fetched.Load()
@@ -239,7 +239,7 @@ func FuzzDocuments(f *testing.F) {
 	f.Fuzz(func(t *testing.T, seed uint64) { synctest.Test(t, func(t *testing.T) { random(t, seed, 5) }) })
 }
 
-// TestEveryField checks that the executor knows every field that an operation can reach.
+// TestEveryField checks that package exec can compile every field that an operation can reach.
 func TestEveryField(t *testing.T) {
 	b := newBoth(t, &universe{})
 	seen := map[string]bool{}

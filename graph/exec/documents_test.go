@@ -21,7 +21,7 @@ type writer struct {
 	schema *ast.Schema
 	// values returns a JSON value for an argument by its name and type.
 	values func(w *writer, name string, t *ast.Type) any
-	// streams contains the subscription fields to use. If it is nil, writer uses all subscription fields.
+	// streams contains the subscription fields to use. If streams is nil, writer uses all subscription fields.
 	streams ast.FieldList
 
 	fragments []string
@@ -30,8 +30,7 @@ type writer struct {
 	variables map[string]any
 	// declared maps each variable to its type and default.
 	declared map[string]string
-	// left is the number of fields until writer stops nesting. From then on it writes no fragments and, except in Query, only leaf
-	// fields.
+	// left counts down with each field. At 0, writer writes no more fragments and, except in Query, only leaf fields.
 	left int
 }
 
@@ -227,7 +226,7 @@ func (w *writer) directives() (out string) {
 	return out
 }
 
-// valuesOf returns a function that returns values for arguments. Most of the ids that it returns exist in the universe.
+// valuesOf returns a function that returns values for arguments. Most of the returned ids exist in the universe.
 func valuesOf(u *universe) func(w *writer, name string, t *ast.Type) any {
 	ids := u.ids()
 	var value func(w *writer, name string, t *ast.Type) any

@@ -18,7 +18,7 @@ import (
 	"oddsgraph/resolvers"
 )
 
-// oneEvent resolves subscriptions. Each subscription has one event, whose nested fields read from the universe.
+// oneEvent resolves each subscription with one event. The nested fields of the event read from the universe.
 type oneEvent struct {
 	graph.SubscriptionResolver
 	u *universe

@@ -17,9 +17,8 @@ import (
 	gql "github.com/vektah/gqlparser/v2/ast"
 )
 
-// TestWrittenDocuments checks that gqlgen and package exec give the same responses. It uses the documents in examples/ and in the
-// end-to-end tests that are valid and consist of one query. It uses two universes: one has all values, and the other lacks many
-// values.
+// TestWrittenDocuments checks that gqlgen and package exec give the same responses to the queries in examples/ and in the
+// end-to-end tests. The second universe lacks many values.
 func TestWrittenDocuments(t *testing.T) {
 	documents := literals(t)
 	compared := 0
@@ -35,7 +34,7 @@ func TestWrittenDocuments(t *testing.T) {
 				variables := map[string]any{}
 				for _, v := range doc.Operations[0].VariableDefinitions {
 					if v.Type.Name() == "Boolean" {
-						variables[v.Variable] = w.IntN(2) == 0 // a Boolean may be a condition, which must not be null
+						variables[v.Variable] = w.IntN(2) == 0 // @skip and @include accept no null
 						continue
 					}
 					variables[v.Variable] = w.values(w, subject(v.Variable), v.Type)
@@ -53,7 +52,7 @@ func TestWrittenDocuments(t *testing.T) {
 	}
 }
 
-// subject returns the name of the argument for which a variable is probably used, judging by the name of the variable.
+// subject guesses the argument for which a variable is used from the name of the variable.
 func subject(variable string) string {
 	for part, argument := range map[string]string{"market": "marketId", "event": "eventId", "slug": "slug", "after": "after"} {
 		if strings.Contains(strings.ToLower(variable), part) {

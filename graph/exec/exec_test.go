@@ -26,7 +26,7 @@ func TestHardDocuments(t *testing.T) {
 	for name, test := range map[string]struct {
 		document  string
 		variables map[string]any
-		// starts is the expected beginning of the data. It is empty if the comparison of the responses is enough.
+		// starts is the expected beginning of the data.
 		starts string
 	}{
 		"nothing left":               {`{ serviceStatus @skip(if: true) { version } }`, nil, `{}`},
@@ -80,7 +80,7 @@ func TestErrors(t *testing.T) {
 		u         *universe
 		document  string
 		variables map[string]any
-		// wants contains the beginnings of the expected errors, sorted. If it is nil, at least one error is expected.
+		// wants contains the beginnings of the expected errors, sorted. If wants is nil, at least one error is expected.
 		wants []string
 	}{
 		"a literal that is bad":   {nil, `{ token(tokenId: "token-1") { orderbook(depth: 0) { hash } } }`, nil, []string{"token.orderbook [{1 31}] depth is 0"}},
@@ -128,8 +128,7 @@ func TestErrors(t *testing.T) {
 	}
 }
 
-// TestWhatCannotBeExecuted checks that Execute returns nil as the data of an operation that cannot run, even if the buffer is not
-// empty.
+// TestWhatCannotBeExecuted checks that Execute returns no data and one error for an operation that cannot run.
 func TestWhatCannotBeExecuted(t *testing.T) {
 	wide := ""
 	for i := range 10_001 {
@@ -167,8 +166,8 @@ func TestIntrospection(t *testing.T) {
 	}
 }
 
-// TestConditions executes an operation with 70 conditions, with 32 combinations of their values. Every response must be right, and
-// the operation must store only 16 compiled variants.
+// TestConditions checks the responses of an operation with 70 conditions, for 32 combinations of their values. The operation must
+// keep only 16 compiled variants.
 func TestConditions(t *testing.T) {
 	const conditions = 70
 	var declared, fields string
@@ -203,8 +202,8 @@ func TestConditions(t *testing.T) {
 	}
 }
 
-// TestOneValueOfEach checks that a response reads each value once. Every value changes after each read, so the fields of a
-// response would contradict each other if they read a value again.
+// TestOneValueOfEach checks that a response reads each value once. Here every read returns a different value. So if a value was
+// read twice, the fields of the response would contradict each other.
 func TestOneValueOfEach(t *testing.T) {
 	u := &universe{seed: 2}
 	u.round.Store(1)
@@ -255,7 +254,8 @@ func TestManyAtOnce(t *testing.T) {
 	g.Wait()
 }
 
-// TestMake checks that Make returns distinct zero values. During an execution of package exec, Make must allocate them in blocks.
+// TestMake checks that Make returns distinct zero values. During an execution of package exec, Make must allocate the values in
+// blocks.
 func TestMake(t *testing.T) {
 	seen := map[*int]bool{}
 	check := func(ctx context.Context) {
@@ -287,7 +287,8 @@ func TestMake(t *testing.T) {
 	}
 }
 
-// TestExecutionsAreReused checks that a reused Execution has no data of earlier executions, which succeed, fail or panic.
+// TestExecutionsAreReused checks that a reused Execution has no data of earlier executions, whether they succeeded, failed or
+// panicked.
 func TestExecutionsAreReused(t *testing.T) {
 	type key struct{}
 	schema := gqlparser.MustLoadSchema(&ast.Source{Input: "type Query { a(n: Int!): Int }"})
@@ -426,8 +427,8 @@ func TestAppendIntAndBoolean(t *testing.T) {
 	}
 }
 
-// TestArgumentsOneByOne checks that arguments are decoded with FieldOf.Set. They must be decoded with FieldOf.Arguments instead if
-// Set returns false, an argument is null, or an omitted argument has a default.
+// TestArgumentsOneByOne checks that arguments are decoded with FieldOf.Set. If Set returns false, an argument is null, or an
+// omitted argument has a default, FieldOf.Arguments must decode all arguments.
 func TestArgumentsOneByOne(t *testing.T) {
 	schema := gqlparser.MustLoadSchema(&ast.Source{Input: `type Query { a(n: Int, m: Int, d: Int = 7): Int }`})
 	type arguments struct{ n, m, d any }

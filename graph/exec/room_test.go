@@ -14,8 +14,8 @@ import (
 
 var errRoom = errors.New("no more room")
 
-// room is an exec.Room. Its limit is most, or the size of the response plus step if that is smaller. asked counts the calls of
-// Grow.
+// room is an exec.Room for responses of up to most bytes. Grow grants up to step bytes more than requested. asked counts the calls
+// of Grow.
 type room struct{ step, most, asked int }
 
 func (r *room) Grow(size int) (int, error) {
@@ -60,7 +60,7 @@ func TestRoom(t *testing.T) {
 			if refused++; got.data != "null" || len(errs) != 1 || len(errs[0].Path()) == 0 || len(errs[0].Locations()) != 1 {
 				t.Fatalf("seed %d: %s, %v", seed, got.data, errs)
 			}
-			if total <= most && len(want.troubles) == 0 { // with an error, a null may have replaced a part that exceeded the limit
+			if total <= most && len(want.troubles) == 0 { // with errors, a null may have replaced a part that exceeded the limit
 				t.Fatalf("seed %d: %d bytes do not fit into %d", seed, total, most)
 			}
 		}
@@ -70,7 +70,7 @@ func TestRoom(t *testing.T) {
 	}
 }
 
-// TestFullResponseEndsEarly checks that an execution does not write the rest of a response that exceeds its limit.
+// TestFullResponseEndsEarly checks that an execution stops when its response exceeds the limit.
 func TestFullResponseEndsEarly(t *testing.T) {
 	b := newBoth(t, &universe{})
 	aliases := make([]string, 200)

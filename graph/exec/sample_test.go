@@ -292,7 +292,7 @@ func sampleValues(w *writer, name string, t *ast.Type) any {
 	}
 }
 
-// trouble contains the texts of an error that the tests compare.
+// trouble contains the parts of an error that the tests compare.
 type trouble struct {
 	path, text, at string
 }
@@ -388,8 +388,8 @@ func belowRoot(errs gqlerror.List) {
 	}
 }
 
-// run executes an operation with both executors. From each executor it returns one result for a query or for a subscription that
-// fails, and one result for each event of a subscription.
+// run executes an operation with both executors and returns the results of each. A subscription has one result for each event. A
+// query has one result, and so has a subscription that fails.
 func (s *samples) run(doc *ast.QueryDocument, variables map[string]any) (ours, library []result) {
 	ctx := context.Background()
 	o := (&operation{both: &both{exec: s.exec}, doc: doc, variables: variables}).reference()
@@ -446,8 +446,7 @@ func sampled(t *testing.T, seed uint64, documents int) (compared, failed int) {
 	return compared, failed
 }
 
-// TestAnySchema checks that gqlgen and package exec give the same results for a schema with features that the product's schema
-// lacks.
+// TestAnySchema checks that gqlgen and package exec give the same results for a schema with features that schema.graphqls lacks.
 func TestAnySchema(t *testing.T) {
 	compared, failed := 0, 0
 	for seed := range uint64(100) {

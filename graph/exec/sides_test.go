@@ -31,8 +31,7 @@ func deep() *universe {
 	}
 }
 
-// TestSidesAreWrittenAlike checks that cached texts do not change a response. It executes the operations of every pair
-// alternately.
+// TestSidesAreWrittenAlike checks that cached texts do not change a response.
 func TestSidesAreWrittenAlike(t *testing.T) {
 	u := deep()
 	b := newBoth(t, u)
@@ -70,8 +69,8 @@ func TestSidesAreWrittenAlike(t *testing.T) {
 	}
 }
 
-// TestSidesAreCopied checks that only documents with the same selection and depth get the cached texts of a book. To recognize
-// cached texts, the test changes the levels of the book, which the product never does.
+// TestSidesAreCopied checks that documents share the cached texts of a book only if their selections and depths are equal. To
+// recognize cached texts, the test changes the levels of the book, which the product never does.
 func TestSidesAreCopied(t *testing.T) {
 	u := deep()
 	b := newBoth(t, u)

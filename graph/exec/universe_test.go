@@ -30,11 +30,11 @@ type universe struct {
 	misses, failures, absences int
 	// damaged is the percentage of lists in which some rows could not be decoded.
 	damaged int
-	// hangs is the percentage of keys whose values never arrive. panics is the percentage of resolver calls that panic.
+	// hangs is the percentage of keys whose fetches never return. panics is the percentage of resolver calls that panic.
 	hangs, panics int
 	// fetched counts the fetches in contexts with fromMemoryKey. There should be none.
 	fetched atomic.Int64
-	// round is 0, or a number that every read increases. If it is not 0, every read returns a different value.
+	// If round is not 0, every read increases it and returns a different value.
 	round atomic.Int64
 	// handles maps a number for each cache entry to the handle of the entry.
 	handles sync.Map
@@ -467,7 +467,7 @@ func (m panickyMarket) Description(ctx context.Context, obj *model.Market) (*str
 	return m.MarketResolver.Description(ctx, obj)
 }
 
-// status is the state that serviceStatus shows.
+// status returns the value of serviceStatus.
 func status(context.Context) model.ServiceStatus {
 	return model.ServiceStatus{Version: texts[6], Stream: model.StreamStatus{State: model.StreamStateLive, Since: now, Connections: 2}, ThrottledUntil: &now}
 }

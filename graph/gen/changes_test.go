@@ -28,8 +28,7 @@ func TestSchemaBreaksNoClient(t *testing.T) {
 	}
 }
 
-// TestRemovedFieldIsBreaking checks that the removal of a field breaks clients, for all fields of the types with at least four
-// fields.
+// TestRemovedFieldIsBreaking checks that the removal of any field breaks clients. It skips types with fewer than four fields.
 func TestRemovedFieldIsBreaking(t *testing.T) {
 	text, err := os.ReadFile(filepath.Join("..", "..", releasedFile))
 	if err != nil {
@@ -163,7 +162,7 @@ func TestChanges(t *testing.T) {
 }
 
 // TestUnusedTypesAreRemoved checks that a type may be removed if only deprecated fields and removed types use it. If another field
-// uses the type, its removal must break clients.
+// uses the type, the removal of the type must break clients.
 func TestUnusedTypesAreRemoved(t *testing.T) {
 	after := strings.NewReplacer(`old: Old @deprecated(reason: "use a")`, "", "type Old { older: Older }", "", "type Older { x: Int }", "").Replace(before)
 	want := []change{{removes, "Old", "was deprecated"}, {removes, "Older", "was deprecated"}, {removes, "Query.old", "was deprecated"}}
@@ -185,8 +184,8 @@ func parsed(t *testing.T, text string) *ast.Schema {
 	return schema
 }
 
-// TestRelease checks that the changelog keeps the section of a release. After the release, its section Unreleased must list only
-// newer changes. Invalid version numbers must be refused.
+// TestRelease checks that a release gets its own section in the changelog. The section Unreleased must then list only newer
+// changes. Invalid version numbers must be refused.
 func TestRelease(t *testing.T) {
 	t.Chdir(t.TempDir())
 	write := func(name, text string) {

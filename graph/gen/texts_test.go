@@ -34,7 +34,7 @@ func TestTexts(t *testing.T) {
 	}
 }
 
-// TestRelayScalars checks that the configuration of relay-compiler has the same scalars as the kit.
+// TestRelayScalars checks that the configuration of relay-compiler has the same scalars as the client kit.
 func TestRelayScalars(t *testing.T) {
 	read := func(name string, into any) {
 		t.Helper()

@@ -72,7 +72,7 @@ func TestBadIDs(t *testing.T) {
 	}
 }
 
-// TestVenueInIDs checks that SplitVenue splits an id at the first dot. Ids within a venue contain no dot.
+// TestVenueInIDs checks IDPrefix, SplitVenue and TypeOf for ids with and without the name of a venue.
 func TestVenueInIDs(t *testing.T) {
 	local := EncodeID(KindToken, "a.b")
 	for venue, id := range map[string]string{"": local, "polymarket": "polymarket." + local} {

@@ -33,9 +33,9 @@ func TestPlainSchemaIsUnchanged(t *testing.T) {
 	}
 }
 
-// TestNullableFieldsSayWhenTheyAreNull checks that the description of every object field contains the word null, if the field or
-// the elements of its list are nullable. Level 0 is the field, level 1 its elements. A level that @semanticNonNull names needs no
-// such description, but it must be nullable.
+// TestNullableFieldsSayWhenTheyAreNull checks that the description of a field contains the word null if the field or an element of
+// its list is nullable. A level of @semanticNonNull needs no such description, but must be nullable. Level 0 is the field, level 1
+// its elements.
 func TestNullableFieldsSayWhenTheyAreNull(t *testing.T) {
 	schema := printed(t, graph.SDL(), sdl.Options{Semantic: true})
 	marked := 0
