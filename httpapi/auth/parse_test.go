@@ -114,8 +114,8 @@ func TestOpenRefusesOpenFile(t *testing.T) {
 	}
 }
 
-// FuzzParse checks that parse does not panic, and that its errors contain only printable ASCII and "…". It also checks that the
-// entries are complete and that no two have the same holder.
+// FuzzParse checks that the errors of parse contain only printable ASCII and "…". The entries must be complete, and no two entries
+// may have the same holder.
 func FuzzParse(f *testing.F) {
 	for _, seed := range []string{file(), file(line("token", alice, "ka", "alice"), line("t2", bob, "kb", "")), `{"version":1,"accounts":[{"tokenSha256":[1]}]}`, `[[[`, `{"":{}}`} {
 		f.Add([]byte(seed))
@@ -123,7 +123,7 @@ func FuzzParse(f *testing.F) {
 	f.Fuzz(func(t *testing.T, content []byte) {
 		entries, err := parse(content)
 		if err != nil {
-			for _, r := range err.Error() { // only our own words and punctuation
+			for _, r := range err.Error() {
 				if r > 0x7e && r != '…' || r < ' ' {
 					t.Fatalf("%q", err)
 				}

@@ -281,7 +281,7 @@ func TestSessionsAreRemembered(t *testing.T) {
 }
 
 // TestSessionsAreBounded checks that a session needs at most SessionBytes, that the verifier keeps at most MaxSessions, and that
-// the sessions that it drops free their memory.
+// dropped sessions free their memory.
 func TestSessionsAreBounded(t *testing.T) {
 	key := ecKey(t)
 	v, c, _ := newVerifier(t, newIssuer(t, published("ec", key)))
@@ -319,7 +319,7 @@ func TestSessionsAreBounded(t *testing.T) {
 	}
 }
 
-// TestSessionsExpire checks that a context that Limit returns ends when the session expires.
+// TestSessionsExpire checks that the contexts of Limit end when the session expires.
 func TestSessionsExpire(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		store, revoke := accountsFile(t)
@@ -345,8 +345,7 @@ func TestSessionsExpire(t *testing.T) {
 	})
 }
 
-// TestLimitedContextsLeaveNothing checks that a context that ends long before its session frees its memory. The contexts of
-// requests end like this.
+// TestLimitedContextsLeaveNothing checks that a context of Limit frees its memory if the context ends long before the session.
 func TestLimitedContextsLeaveNothing(t *testing.T) {
 	store, _ := accountsFile(t)
 	account, _ := store.Subject("alice")
