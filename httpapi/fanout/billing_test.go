@@ -89,7 +89,7 @@ func TestEachClientIsChargedOnce(t *testing.T) {
 	of.want(t, "all have left", map[string]int{a: 0, b: 0})
 }
 
-// TestNobodyIsChargedForWhatHasEnded checks that the end of an execution ends the charges of all clients.
+// TestNobodyIsChargedForWhatHasEnded checks that no client is charged for an execution that has ended.
 func TestNobodyIsChargedForWhatHasEnded(t *testing.T) {
 	open, opened := open(t)
 	h, of := newHub(t, fanout.Limits{}), &till{charged: map[string]int{}}

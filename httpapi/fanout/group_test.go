@@ -28,8 +28,7 @@ func TestJoiner(t *testing.T) {
 	if !s.waiting() {
 		t.Fatal("Waiting was not signalled for the joiner")
 	}
-	// The test announces three events before the script returns the first of them. A source may lag behind its announcements like
-	// this.
+	// A source may lag behind its announcements. So the test announces three events before the script returns the first of them.
 	s.group.Announce(delta)
 	to, resync, ok := s.group.TakeWaiting()
 	if !ok || resync {
@@ -323,9 +322,8 @@ func (c *counter) Next() ([]byte, bool) {
 
 func (c *counter) Last() (errors, event []byte) { return nil, nil }
 
-// replay reads the events as a client does, until it has read the number in the parameter to. If pause is not 0, it lets other
-// goroutines run after every pause reads. It returns an error if the member ends, or if an event does not follow from the number
-// before it.
+// replay reads events of a counter up to the number to. It returns an error if the member ends, or if an event does not follow from
+// the number before the event. If pause is not 0, replay lets other goroutines run at every pause-th read.
 func (r *reader) replay(to, pause int) error {
 	number, began := -1, false
 	for reads := 0; ; reads++ {
@@ -361,8 +359,7 @@ func (r *reader) replay(to, pause int) error {
 	}
 }
 
-// TestReplay lets members join at different numbers and read at different speeds. All members that do not leave at once must get
-// the last number.
+// TestReplay checks that members that join at different numbers and read at different speeds all get the last number.
 func TestReplay(t *testing.T) {
 	const to, readers = 3000, 200
 	h := newHub(t, fanout.Limits{Deltas: 8})

@@ -64,7 +64,7 @@ func (s *script) Next() ([]byte, bool) {
 
 func (s *script) Last() (errors, event []byte) { return s.last, s.event }
 
-// hand makes Next return an event, but does not announce it. It waits until the event is in the queues.
+// hand makes Next return an event, but does not announce the event. It waits until the event is in the queues.
 func (s *script) hand(payload string) {
 	s.t.Helper()
 	send(s.t, s.events, []byte(payload))

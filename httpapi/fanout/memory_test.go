@@ -197,8 +197,8 @@ func (d *debts) Debt(client netip.Prefix) time.Duration {
 	return max(time.Until(d.until[client]), 0)
 }
 
-// TestPaceOfClients makes both clients of a group get into debt. The next event must wait until one of them is out of debt. The
-// test also checks what the event costs each client.
+// TestPaceOfClients checks that an event waits while all clients of the group are in debt. It also checks what the event costs each
+// client.
 func TestPaceOfClients(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		one, other := netip.MustParsePrefix("192.0.2.1/32"), netip.MustParsePrefix("192.0.2.2/32")
@@ -232,7 +232,7 @@ func TestPaceOfClients(t *testing.T) {
 	})
 }
 
-// TestErrorsTakeMemory checks that the errors that end a member take memory, and that End.Unread is set if they do not fit.
+// TestErrorsTakeMemory checks that the errors that end a member take memory, and that End.Unread is set if the errors do not fit.
 func TestErrorsTakeMemory(t *testing.T) {
 	r := &memory{free: 10 << 10}
 	finish := func() *fanout.Member {

@@ -47,7 +47,7 @@ func (s *scripts) of(name string) *script {
 
 func free() (func(), error) { return func() {}, nil }
 
-// join makes a new reader a member of the groups of a list. It waits for the given number of executions.
+// join makes a new reader a member of the groups of a list. It waits for as many new executions as opens says.
 func (s *scripts) join(h *fanout.Hub, opens int, names ...string) *reader {
 	s.t.Helper()
 	r := newReader()
@@ -143,7 +143,7 @@ func TestUnknownPart(t *testing.T) {
 	}
 }
 
-// TestProblemOfParts checks that a member gets a problem once if several of its parts report it.
+// TestProblemOfParts checks that a member gets a problem once if several of its parts report the problem.
 func TestProblemOfParts(t *testing.T) {
 	h, s := newHub(t, fanout.Limits{}), newScripts(t)
 	r := s.join(h, 2, "a", "b")
