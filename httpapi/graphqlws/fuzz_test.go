@@ -13,8 +13,8 @@ import (
 	"oddsgraph/httpapi/graphqlws"
 )
 
-// FuzzMessages sends each line of the input as a message, and then a ping. It checks that the client gets only messages of the
-// protocol until it gets the pong, or until the server closes the connection with an expected code.
+// FuzzMessages checks that the server answers any messages only with messages of the protocol, or closes the connection with an
+// expected code. Each line of the input is a message.
 func FuzzMessages(f *testing.F) {
 	for _, seed := range []string{
 		initialise, pinging, `{"type":"pong"}`, subscribing("1", "query"), subscribing("1", "refused"), subscribing("", "query"),

@@ -24,7 +24,7 @@ import (
 
 // TestSigns checks that a client stays connected as long as it sends anything or answers pings.
 func TestSigns(t *testing.T) {
-	// A client that sends nothing gets at most four pings, and the server disconnects it after two seconds.
+	// The server disconnects a silent client after two seconds. Until then the client gets at most four pings.
 	s := serve(t, graphqlws.Config{Ping: 500 * time.Millisecond, WriteTimeout: time.Second}, newOperator())
 	var clients sync.WaitGroup
 	for name, answer := range map[string][]byte{
@@ -65,8 +65,7 @@ func TestSigns(t *testing.T) {
 	}
 }
 
-// TestSlow publishes events to a client that reads and to one that does not. The server must disconnect only the client that does
-// not read.
+// TestSlow checks that the server disconnects a client that does not read its events, and no other client.
 func TestSlow(t *testing.T) {
 	for name, mode := range map[string]follow.Mode{"replaced": follow.Replace, "deltas": follow.Delta} {
 		t.Run(name, func(t *testing.T) {
@@ -206,7 +205,7 @@ func TestManySubscriptions(t *testing.T) {
 	}
 }
 
-// TestVanished checks that the server keeps nothing of a broken connection.
+// TestVanished checks that the server ends the socket and the operations of a broken connection.
 func TestVanished(t *testing.T) {
 	o := newOperator()
 	s := serve(t, graphqlws.Config{}, o)
@@ -249,8 +248,8 @@ func TestEndlessFrame(t *testing.T) {
 	s.awaitSockets(0)
 }
 
-// TestSlowMessage connects a client that sends an endless message, and a client that is silent after connection_init. The server
-// must disconnect only the first client.
+// TestSlowMessage checks that the server disconnects a client whose message does not end, but not a client that is silent after
+// connection_init.
 func TestSlowMessage(t *testing.T) {
 	s := serve(t, graphqlws.Config{WriteTimeout: 500 * time.Millisecond}, newOperator())
 	slow, idle := s.raw(), s.raw()
@@ -288,7 +287,8 @@ func (r *raw) endless() {
 	}
 }
 
-// TestDrain checks that a drain closes each socket as soon as it has no running query, and refuses new clients.
+// TestDrain checks that a drain closes each socket as soon as the socket has no running query. A drain must also refuse new
+// clients.
 func TestDrain(t *testing.T) {
 	o := newOperator()
 	s := serve(t, graphqlws.Config{}, o)
@@ -353,8 +353,8 @@ func TestDrainCompleted(t *testing.T) {
 	receive(t, drained)
 }
 
-// TestDrainEnds drains a server with a running operation and three bad clients: one does not answer, one does not read, and one
-// sends an endless frame. Drain must return soon after its context ends.
+// TestDrainEnds checks that Drain returns soon after its context ends. A running operation must not delay Drain, nor a client that
+// does not answer, does not read, or sends an endless frame.
 func TestDrainEnds(t *testing.T) {
 	o := newOperator()
 	s := serve(t, graphqlws.Config{}, o)

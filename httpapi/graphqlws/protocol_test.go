@@ -24,8 +24,7 @@ const (
 	pinging    = `{"type":"ping"}`
 )
 
-// TestViolations checks that each violation of the protocol closes the socket with the code of the protocol or of WebSocket for
-// this violation.
+// TestViolations checks that each violation of the protocol closes the socket with the right code.
 func TestViolations(t *testing.T) {
 	s := serve(t, graphqlws.Config{Frame: 1000}, newOperator())
 	long := strings.Repeat("x", 129)
@@ -352,7 +351,7 @@ func TestOperations(t *testing.T) {
 	})
 }
 
-// TestLimits checks that the server refuses only operations and sockets above the limits of a socket and of an address.
+// TestLimits checks the limits on the operations of a socket, and on the operations and sockets of a client address.
 func TestLimits(t *testing.T) {
 	o := newOperator()
 	q := quota.New(quota.Limits{Connections: 2, Operations: 3})
@@ -386,8 +385,8 @@ func TestLimits(t *testing.T) {
 	}
 }
 
-// TestMemoryForMessages gives a server little memory for messages. A message that does not fit must close its socket. A message
-// must free its memory when it has been handled.
+// TestMemoryForMessages checks that a message closes its socket if the memory for messages is exhausted. A message must free its
+// memory when the server has handled it.
 func TestMemoryForMessages(t *testing.T) {
 	const long = 100 << 10
 	memory := quota.NewMemory(2 * long)

@@ -31,7 +31,7 @@ func (p *pipes) Accept() (net.Conn, error) {
 func (p *pipes) Close() error   { close(p.closed); return nil }
 func (p *pipes) Addr() net.Addr { return &net.UnixAddr{Name: "pipe"} }
 
-// inBubble runs a test in a synctest bubble, with a server and a client that has a WebSocket.
+// inBubble runs a test in a synctest bubble, with a server and a client that has opened a WebSocket.
 func inBubble(t *testing.T, cfg graphqlws.Config, test func(t *testing.T, s *graphqlws.Server, o *operator, r *raw)) {
 	inBubbleConnected(t, cfg, func(t *testing.T, s *graphqlws.Server, o *operator, conn net.Conn) {
 		in, err := upgrade(conn)
@@ -64,7 +64,7 @@ func inBubbleConnected(t *testing.T, cfg graphqlws.Config, test func(t *testing.
 	})
 }
 
-// TestTimesAreKept sets one timeout to 100 ms and the others to an hour. The server must act at most 25 ms after the short timeout.
+// TestTimesAreKept checks that the server acts at most 25 ms after InitTimeout, Ping or WriteTimeout.
 func TestTimesAreKept(t *testing.T) {
 	const short = 100 * time.Millisecond
 	onTime := func(t *testing.T, what string, since time.Time, least time.Duration) {

@@ -22,8 +22,8 @@ func (r *raw) expect(want string) {
 	}
 }
 
-// TestEndOfACompletedOperation completes an operation and uses its id for a new operation. The client must get only frames of the
-// new operation with this id.
+// TestEndOfACompletedOperation checks that a client that reuses the id of a completed operation gets only frames of the new
+// operation.
 func TestEndOfACompletedOperation(t *testing.T) {
 	inBubble(t, graphqlws.Config{}, func(t *testing.T, _ *graphqlws.Server, o *operator, r *raw) {
 		r.say(initialise)
@@ -39,7 +39,7 @@ func TestEndOfACompletedOperation(t *testing.T) {
 	})
 }
 
-// TestWaitingReplies checks that the server stops reading while a client does not read the replies, and then continues.
+// TestWaitingReplies checks that a client gets all replies, even if it has sent many messages before it reads.
 func TestWaitingReplies(t *testing.T) {
 	inBubble(t, graphqlws.Config{MessagesPerSecond: 1e9, MessageBurst: 1e9}, func(t *testing.T, _ *graphqlws.Server, _ *operator, r *raw) {
 		const pings = 100
@@ -81,8 +81,8 @@ func TestDrainOfSeveralOperations(t *testing.T) {
 	})
 }
 
-// TestWaitingResults checks that ten operations of a socket execute concurrently. The eleventh must start when the result of one of
-// them has been written.
+// TestWaitingResults checks that ten operations of a socket execute concurrently. An eleventh operation must start only when the
+// client has read a result.
 func TestWaitingResults(t *testing.T) {
 	inBubble(t, graphqlws.Config{}, func(t *testing.T, _ *graphqlws.Server, o *operator, r *raw) {
 		begun := func(want int) {
