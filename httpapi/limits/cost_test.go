@@ -235,7 +235,7 @@ func TestVariablesOfAllForms(t *testing.T) {
 	}
 }
 
-// TestPlansAreShared checks that concurrent calls of Cost do not change each other's results. The race detector checks it, too.
+// TestPlansAreShared checks that concurrent calls of Cost do not change each other's results.
 func TestPlansAreShared(t *testing.T) {
 	g := guarding(t)
 	doc := accepted(t, g, `query($n:Int,$i:[String!]!){searchMarkets(first:$n){nodes{tokens{price{price}}}} tokens(tokenIds:$i){price{price}}}`)

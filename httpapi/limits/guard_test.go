@@ -66,7 +66,7 @@ func numbered(format string) func(int) string {
 	return func(i int) string { return fmt.Sprintf(format, i) }
 }
 
-// TestLimits checks each limit for documents with a document at the limit and with a document that exceeds the limit by one.
+// TestLimits checks each limit with two documents: one at the limit, and one that exceeds the limit by one.
 func TestLimits(t *testing.T) {
 	for _, test := range []struct {
 		rule string
@@ -90,7 +90,7 @@ func TestLimits(t *testing.T) {
 		}, "selects 8 fields and fragments"},
 		{RuleDepth, func(l *Limits) *int { return &l.Depth }, func(n int) string { return strings.Repeat("{a", n) + strings.Repeat("}", n) }, "nested 8 deep; at most 7"},
 		{RuleDepth, func(l *Limits) *int { return &l.Depth }, func(n int) string { return strings.Repeat("{...", n-1) + "{a" + strings.Repeat("}", n) }, "nested 8 deep; at most 7"},
-		{RuleDepth, func(l *Limits) *int { return &l.Depth }, func(n int) string { // 3 levels in the operation, 2 in the first fragment, the rest in the second
+		{RuleDepth, func(l *Limits) *int { return &l.Depth }, func(n int) string { // the depth of the operation includes both fragments
 			return "{a{b{c ...f}}}fragment f on Q{d{e{...g}}}fragment g on Q" + strings.Repeat("{g", n-4) + strings.Repeat("}", n-4)
 		}, "nested 8 deep; at most 7"},
 		{RuleDepth, func(l *Limits) *int { return &l.Depth }, func(n int) string {
@@ -189,7 +189,7 @@ func TestFragmentCycles(t *testing.T) {
 	}
 }
 
-// cyclesOfSecondDefinitions returns documents in which only second definitions of a fragment's name lead back to this name.
+// cyclesOfSecondDefinitions returns documents that define a fragment twice. Only the second definition is part of a cycle.
 func cyclesOfSecondDefinitions() []string {
 	return []string{
 		"{...A}fragment A on Query{__typename}fragment A on Query{...A}",
@@ -199,8 +199,8 @@ func cyclesOfSecondDefinitions() []string {
 	}
 }
 
-// TestCyclesOfSecondDefinitions checks that the guard and validation end in few steps if a second definition of a fragment's name
-// leads back to this name. Validation must refuse the second definition.
+// TestCyclesOfSecondDefinitions checks that the guard and validation end in few steps if a second definition of a fragment is part
+// of a cycle. Validation must refuse the second definition.
 func TestCyclesOfSecondDefinitions(t *testing.T) {
 	g := guarding(t)
 	for _, text := range cyclesOfSecondDefinitions() {
@@ -352,8 +352,8 @@ func TestSyntaxErrors(t *testing.T) {
 	}
 }
 
-// TestRefusalsAreRemembered sends a document again that the guard has refused. The guard must compute only the hash, and return the
-// same error. It must remember at most maxRefused refusals.
+// TestRefusalsAreRemembered checks that the guard gives a known document the same error, with at most one allocation. The guard
+// must remember at most maxRefused refusals.
 func TestRefusalsAreRemembered(t *testing.T) {
 	g := guarding(t)
 	text := "{" + strings.Repeat("a ", 900) + "}"
@@ -382,7 +382,7 @@ func TestRefusalsAreRemembered(t *testing.T) {
 	}
 }
 
-// TestConcurrentDocuments is for the race detector.
+// TestConcurrentDocuments checks that many goroutines can use one guard.
 func TestConcurrentDocuments(t *testing.T) {
 	g := guarding(t)
 	var wg sync.WaitGroup
