@@ -30,9 +30,8 @@ func (hanging) Fetch(ctx context.Context, keys []string) []market.Result[market.
 	return out
 }
 
-// TestWaitingQueriesHaveRoom sends many queries with long variables from one client as event streams. The queries wait for a
-// source. Their variables may take at most three quarters of the memory for subscriptions, and further queries must be refused. The
-// memory must be released when the queries end.
+// TestWaitingQueriesHaveRoom checks that the waiting queries of one client take at most three quarters of the memory for
+// subscriptions. Further queries must be refused. The queries must release the memory when they end.
 func TestWaitingQueriesHaveRoom(t *testing.T) {
 	cfg := testConfig(t)
 	cfg.Operations, cfg.Queue, cfg.Sources.Prices = 1024, 1024, hanging{&nothing{}}

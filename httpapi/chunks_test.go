@@ -29,8 +29,8 @@ func (r recorded) Write(p []byte) (int, error) {
 	return r.ResponseWriter.Write(p)
 }
 
-// TestFilesTakeTurns loads a large file for two clients at the same time. After at least half of the writes, the next write must be
-// for the other client.
+// TestFilesTakeTurns checks that two clients that load a large file take turns. After at least half of the writes, the next write
+// must be for the other client.
 func TestFilesTakeTurns(t *testing.T) {
 	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(1))
 	content := make([]byte, 1<<20)

@@ -15,8 +15,8 @@ import (
 	"oddsgraph/httpapi/limits"
 )
 
-// TestUnknownDocumentsWait sends documents while compileLimiter is full. An unknown document must wait and time out. A known
-// document must not wait.
+// TestUnknownDocumentsWait checks that an unknown document waits and times out while compileLimiter is full. A known document must
+// not wait.
 func TestUnknownDocumentsWait(t *testing.T) {
 	cfg := testConfig(t)
 	cfg.QueueTimeout = 10 * time.Millisecond

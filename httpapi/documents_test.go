@@ -79,8 +79,7 @@ func TestDocumentsSentOnceDisplaceNone(t *testing.T) {
 	}
 }
 
-// TestSizeOfDocuments checks that documents take at most 1.5 times as much memory as sizeOf returns, and at least a quarter of
-// that.
+// TestSizeOfDocuments checks that documents take between a quarter of and 1.5 times the memory that sizeOf returns.
 func TestSizeOfDocuments(t *testing.T) {
 	if tool.Unraced(t) {
 		return
@@ -108,7 +107,7 @@ func TestSizeOfDocuments(t *testing.T) {
 	}
 }
 
-// TestOneDocumentByMany checks that a document that many goroutines load at once is stored once.
+// TestOneDocumentByMany checks that a document is stored once if many goroutines load it at the same time.
 func TestOneDocumentByMany(t *testing.T) {
 	c := newDocumentCache(testConfig(t))
 	var wg sync.WaitGroup

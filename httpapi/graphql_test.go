@@ -245,8 +245,8 @@ func TestCostOnRequest(t *testing.T) {
 	}
 }
 
-// TestTooManyCalls sends a query that needs too many calls to the venue. The error must have the path of a field without a value.
-// When the prices are cached, the query must succeed.
+// TestTooManyCalls checks the error for a query that needs too many calls to the venue. When the prices are cached, such a query
+// must succeed.
 func TestTooManyCalls(t *testing.T) {
 	for name, keep := range map[string]int64{"cached": 1 << 20, "not cached": 0} {
 		t.Run(name, func(t *testing.T) {
@@ -298,8 +298,7 @@ func TestDeferIsUnknown(t *testing.T) {
 	}
 }
 
-// TestCompression sends concurrent requests for every content coding and checks the responses. Short responses must not be
-// compressed.
+// TestCompression checks concurrent responses in every content coding. Short responses must not be compressed.
 func TestCompression(t *testing.T) {
 	version := strings.Repeat("0123456789 abcdefghij ", 200)
 	h := New(broken(t, testConfig(t), func(context.Context) model.ServiceStatus { return model.ServiceStatus{Version: version} }))
@@ -337,7 +336,7 @@ func TestCompression(t *testing.T) {
 	}
 }
 
-// stuck is a ResponseWriter whose Write blocks, as for a client that does not read, until the test closes the channel named read.
+// stuck is a ResponseWriter for a client that does not read. Write blocks until the test closes the channel read.
 type stuck struct {
 	*httptest.ResponseRecorder
 	writing, read chan struct{}

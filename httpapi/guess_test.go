@@ -98,8 +98,8 @@ func TestGuessesOfSubscriptionsAreBounded(t *testing.T) {
 	}
 }
 
-// TestAFieldThatFailsDoesNotMakeAGuess sends a query with two fields. One field reads an account, and the other fails. If the venue
-// accepts the credentials for the first field, they must count as accepted.
+// TestAFieldThatFailsDoesNotMakeAGuess checks that credentials count as accepted if the venue accepts them for one field of a query
+// while another field fails.
 func TestAFieldThatFailsDoesNotMakeAGuess(t *testing.T) {
 	for _, accepted := range []bool{false, true} {
 		cfg := testConfig(t)

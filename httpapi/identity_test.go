@@ -68,10 +68,10 @@ func newTestIdentities(t testing.TB) (who *identities, revoke func(), clock *hel
 	}), revoke, clock
 }
 
-// encodedCredentials are credentials for the venue that a client sends.
+// encodedCredentials are a client's credentials for the venue.
 var encodedCredentials = base64.StdEncoding.EncodeToString([]byte(`{"apiKey":"of-the-caller"}`))
 
-// says describes the identity in ctx, or err if it is not nil.
+// says describes the identity in ctx. If err is not nil, says returns its code.
 func says(ctx context.Context, err error) string {
 	if err != nil {
 		return string(market.CodeOf(err))
@@ -184,8 +184,8 @@ func TestIdentitiesOfOneSocket(t *testing.T) {
 	}
 }
 
-// TestUncheckedAccountsReadOnlyTheirOwnWallet uses a venue that checks no credentials. An account must be able to read only its own
-// wallet.
+// TestUncheckedAccountsReadOnlyTheirOwnWallet checks that an account can read only its own wallet if the venue checks no
+// credentials.
 func TestUncheckedAccountsReadOnlyTheirOwnWallet(t *testing.T) {
 	who, _, _ := newTestIdentities(t)
 	who.unchecked = true
@@ -203,7 +203,7 @@ func TestUncheckedAccountsReadOnlyTheirOwnWallet(t *testing.T) {
 
 func TestNoBearerTokensAreKnown(t *testing.T) {
 	cfg := testConfig(t)
-	for range 10 { // rejections are not counted, because there are no valid tokens to guess
+	for range 10 {
 		w := post(t, New(cfg), `{"query":"{ __typename }"}`, "Authorization", "Bearer x")
 		if w.Code != 401 || w.Header().Get("WWW-Authenticate") != `Bearer realm="oddsgraph"` || answerOf(t, w).Errors[0].Extensions.Code != "UNAUTHENTICATED" {
 			t.Errorf("%d %v %s", w.Code, w.Header(), w.Body)
@@ -211,8 +211,8 @@ func TestNoBearerTokensAreKnown(t *testing.T) {
 	}
 }
 
-// TestRefusalsAreCounted sends the same invalid token too often. From then on, this token must get status 429 for a minute. Other
-// tokens and credentials from the same address must not.
+// TestRefusalsAreCounted checks that an invalid token gets status 429 for a minute if it was sent five times. Other tokens and
+// credentials from the same address must not get this status.
 func TestRefusalsAreCounted(t *testing.T) {
 	cfg := testConfig(t)
 	who, _, clock := newTestIdentities(t)

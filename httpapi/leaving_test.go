@@ -41,8 +41,8 @@ func (s *heldPrices) Fetch(ctx context.Context, keys []string) []market.Result[m
 	return results
 }
 
-// TestLeavingASharedExecution lets two clients wait for one execution. The client that started the execution leaves. The other
-// client must get the whole response, without a second execution.
+// TestLeavingASharedExecution checks that the second client of a shared execution gets the whole response if the first client
+// leaves. There must be no second execution.
 func TestLeavingASharedExecution(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		cfg, prices := keeping(t)

@@ -41,7 +41,7 @@ func TestLimiter(t *testing.T) {
 		if first.err != nil {
 			t.Fatal(first.err)
 		}
-		time.Sleep(time.Second) // the other operation times out
+		time.Sleep(time.Second) // the other waiting operation times out
 		if late := <-results; !errors.As(late.err, &full) {
 			t.Errorf("after its patience: %v", late.err)
 		}
@@ -135,7 +135,7 @@ func TestOneClientLeavesRoom(t *testing.T) {
 	})
 }
 
-// TestFreePlaces checks that the limiter admits the waiting client with the fewest running operations next.
+// TestFreePlaces checks that the waiting client with the fewest running operations is admitted next.
 func TestFreePlaces(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		g := newLimiter(8, 100, time.Minute)
