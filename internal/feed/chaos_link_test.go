@@ -58,8 +58,7 @@ func (c *chaos) linkOf(t messages.Topic) *link {
 	return c.links[n%chaosLinks]
 }
 
-// topicOnLink returns a topic and its link. If no link has the topic, topicOnLink returns a topic that is down. If chaos.wire is
-// not nil, the link may then be down as well.
+// topicOnLink returns a topic and its link. If no link has the topic, topicOnLink returns a topic that is down.
 func (c *chaos) topicOnLink(t messages.Topic) (*link, *linkTopic) {
 	l := c.wire.linkOf(t)
 	if c.wire == nil {
@@ -88,8 +87,8 @@ func (c *chaos) Resync(t messages.Topic) { c.record("resync", t) }
 
 func (c *chaos) Reconnect(t messages.Topic) { c.record("reconnect", t) }
 
-// listen executes the feed's requests as stream.Client does. It delays each resync by up to 250 ms at random, and at least until
-// one second after the last snapshot that a resync of the topic caused.
+// listen executes the feed's requests as stream.Client does. It delays each resync by up to 250 ms at random. It resyncs each topic
+// at most once per second.
 func (c *chaos) listen() {
 	if c.wire != nil {
 		c.wire.listen()

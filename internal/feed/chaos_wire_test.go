@@ -32,7 +32,7 @@ type wire struct {
 	drifts   map[string]int
 }
 
-// clientFrame is a frame from the client. If closed is true, there is no frame, and the client has closed the socket.
+// clientFrame is a frame from the client. If closed is true, the client has closed the socket, and frame is empty.
 type clientFrame struct {
 	by    *socket
 	frame struct {

@@ -11,7 +11,7 @@ import (
 	"oddsgraph/internal/market/messages"
 )
 
-// TestStuckReaderDelaysNobody checks that a reader that never reads does not change what readers of different speeds get.
+// TestStuckReaderDelaysNobody checks that a reader that never reads does not change the trades that other readers get.
 func TestStuckReaderDelaysNobody(t *testing.T) {
 	play := func(t *testing.T, stuck bool) (got [5][]string) {
 		synctest.Test(t, func(t *testing.T) {

@@ -216,7 +216,7 @@ func TestDownEndsASessionWithOneWrite(t *testing.T) {
 		if n := live(topics); n != 0 || r.sink.staleCalls != cuts {
 			t.Errorf("%d books are fresh when all are down", n)
 		}
-		// If a topic goes down and comes up again, the first session counts it only once.
+		// A topic that goes down twice counts once: the last topic keeps its session.
 		r.upNow(topics...)
 		r.downNow(topics[0])
 		r.upNow(topics[0])
@@ -346,7 +346,7 @@ func TestWithoutUpstream(t *testing.T) {
 	f.RecordPoll(0, "", messages.ChannelPrices, []string{"T", "T", "T"})
 }
 
-// TestRaces runs all operations concurrently and checks that no topic is open at the end.
+// TestRaces checks that concurrent operations leave no topic open.
 func TestRaces(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const tokens, connections, turns = 12, 3, 1500
@@ -432,7 +432,7 @@ func TestRaces(t *testing.T) {
 			})
 		}
 		wg.Wait()
-		time.Sleep(time.Hour) // all auto-watches have expired
+		time.Sleep(time.Hour) // the feed's watches of polled tokens have expired
 		synctest.Wait()
 		if open := r.up.open(); len(open) > 0 || r.Stats().Topics != 0 {
 			t.Errorf("%q are open upstream, %+v", open, r.Stats())

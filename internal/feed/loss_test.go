@@ -15,7 +15,7 @@ import (
 	"oddsgraph/internal/venue/stream"
 )
 
-// lossy is a feed that loses messages. lose is the number of messages that it will still lose.
+// lossy is a feed that loses messages. The field lose is the number of messages still to lose.
 type lossy struct {
 	*Feed
 	lose atomic.Int32
@@ -27,7 +27,7 @@ func (l *lossy) Message(m *messages.Message) {
 	}
 }
 
-// bareVenue is a venue that sends no sequence numbers, and the only connection to this venue.
+// bareVenue is a venue that sends no sequence numbers. It is also the stream.Conn to this venue.
 type bareVenue struct {
 	toClient, fromClient chan string
 	done                 chan struct{}
@@ -63,8 +63,8 @@ func (v *bareVenue) wrote(kind string) (found bool) {
 	return found
 }
 
-// TestLossBetweenParts loses a message between stream.Client and the feed, and sends a message that stream.Client cannot use. After
-// each of these two losses, the book must be stale until the next snapshot.
+// TestLossBetweenParts checks that the book is stale from a loss until the next snapshot. Either a message is lost between
+// stream.Client and the feed, or stream.Client cannot decode a message.
 func TestLossBetweenParts(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		v := &bareVenue{toClient: make(chan string, 10), fromClient: make(chan string, 100), done: make(chan struct{})}

@@ -24,8 +24,7 @@ func showPrices(list []follow.Event[follow.PriceUpdate]) string {
 	return out
 }
 
-// TestPriceLists checks that there is at most one event in each interval. It must contain the last price of each token that has
-// changed.
+// TestPriceLists checks that each interval has at most one event, with the last price of each changed token.
 func TestPriceLists(t *testing.T) {
 	bubble(t, func(t *testing.T, s *testVenue) {
 		r := &restSource[*market.Price]{err: errDown}
@@ -45,7 +44,7 @@ func TestPriceLists(t *testing.T) {
 		f.want(showPrices)
 		s.price("B", "0.22") // the interval is over
 		f.want(showPrices, "CHANGE [B 0.22 after 0.21 CHANGE STREAM]")
-		// The topics go down one after the other. Within the interval, both are in one event.
+		// Topics that go down within one interval are in one event.
 		s.down(pricesOf("A"), pricesOf("B"))
 		f.want(showPrices)
 		time.Sleep(tick)
@@ -91,8 +90,8 @@ func TestPriceListsJoin(t *testing.T) {
 	})
 }
 
-// TestPriceListsReportProblems checks that a failed read is reported as a problem that does not end the stream, and that the stream
-// ends when all its tokens are unknown.
+// TestPriceListsReportProblems checks that a failed read is reported and does not end the stream. If all tokens are unknown, the
+// stream ends.
 func TestPriceListsReportProblems(t *testing.T) {
 	bubble(t, func(t *testing.T, s *testVenue) {
 		r := &restSource[*market.Price]{err: errDown}

@@ -32,8 +32,7 @@ func first[T any](ctx context.Context, stream follow.Stream[T]) (o outcome) {
 	return outcome{after: time.Since(began)}
 }
 
-// TestFirstEventIsInTime checks that each subscription sends its first state or an error within the timeout, in whatever way a read
-// fails.
+// TestFirstEventIsInTime checks that each subscription sends its first state or an error within the timeout, however a read fails.
 func TestFirstEventIsInTime(t *testing.T) {
 	type reads struct {
 		prices    *restSource[*market.Price]
@@ -70,7 +69,7 @@ func TestFirstEventIsInTime(t *testing.T) {
 			return first(s.ctx, follow.StreamStatus(s.ctx, s.source(), func() int { return 1 }, func(a, b *int) bool { return *a == *b }))
 		},
 	}
-	// Each function sets the error and the duration of one kind of reads of a subscription.
+	// Each function sets the error and the duration of one read of a subscription.
 	type spoil = func(r *reads, err error, takes time.Duration)
 	failing := map[string]map[string]spoil{
 		"priceChanged":     {"prices": func(r *reads, err error, d time.Duration) { r.prices.err, r.prices.takes = err, d }},
@@ -91,7 +90,7 @@ func TestFirstEventIsInTime(t *testing.T) {
 		ends  bool
 	}{
 		"nothing":     {},
-		"slow":        {takes: 6 * time.Second}, // longer than pollInterval
+		"slow":        {takes: 6 * time.Second}, // longer than the interval between polls
 		"unavailable": {err: errDown, want: market.CodeUpstreamUnavailable},
 		"rate":        {err: reqctx.RateLimited(time.Minute), want: market.CodeRateLimited},
 		"unreadable":  {err: market.Errorf(market.CodeUpstreamBadResponse, "1.02"), want: market.CodeUpstreamBadResponse},
@@ -173,8 +172,7 @@ func TestShortTimeout(t *testing.T) {
 	})
 }
 
-// TestHangingReadIsReportedOnce checks that the timeout of the first read and the timeout of the first event cause only one
-// problem.
+// TestHangingReadIsReportedOnce checks that a hanging first read causes only one problem.
 func TestHangingReadIsReportedOnce(t *testing.T) {
 	bubble(t, func(t *testing.T, s *testVenue) {
 		r := &restSource[*market.Price]{takes: time.Hour}

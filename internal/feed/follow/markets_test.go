@@ -13,7 +13,6 @@ func marketNow(words string, status market.Status) *market.Market {
 	return &market.Market{MarketID: "M", Description: words, Status: status}
 }
 
-// announce announces a change of a market.
 func (s *testVenue) announce(kind string, status market.Status) {
 	s.send(marketsOf("M"), messages.KindMarket, func(m *messages.Message) { m.Market = &market.MarketChange{Kind: kind, Status: status} })
 }
@@ -105,8 +104,7 @@ func TestMarketReadIsOld(t *testing.T) {
 	})
 }
 
-// TestMarketReadFails checks that, while reads fail, announced statuses are sent at once. Other changes must be sent when reads
-// succeed again.
+// TestMarketReadFails checks that a change of the status is sent while reads fail. Other changes wait until a read succeeds.
 func TestMarketReadFails(t *testing.T) {
 	bubble(t, func(t *testing.T, s *testVenue) {
 		r := &restSource[*market.Market]{value: marketNow("a", market.StatusOpen)}
@@ -134,7 +132,7 @@ func TestMarketOutage(t *testing.T) {
 	bubble(t, func(t *testing.T, s *testVenue) {
 		r := &restSource[*market.Market]{value: marketNow("a", market.StatusOpen)}
 		f := run(t, follow.Markets(s.ctx, s.source(), []string{"M"}, r.list))
-		s.Up("e", []messages.Topic{marketsOf("M")}) // the market is not confirmed yet
+		s.Up("e", []messages.Topic{marketsOf("M")}) // the topic is not confirmed yet
 		f.want(showMarket)
 		time.Sleep(time.Second)
 		f.want(showMarket, "INITIAL a/OPEN")
@@ -151,8 +149,8 @@ func TestMarketOutage(t *testing.T) {
 	})
 }
 
-// TestManyChangesOfAMarket checks that more than maxPending changes cause fewer events than changes, and that the last event has
-// the last state of the market.
+// TestManyChangesOfAMarket checks that 1,500 changes cause at most 600 events, and that the last event has the last state of the
+// market.
 func TestManyChangesOfAMarket(t *testing.T) {
 	bubble(t, func(t *testing.T, s *testVenue) {
 		r := &restSource[*market.Market]{value: marketNow("a", market.StatusOpen)}

@@ -56,7 +56,7 @@ func showPortfolio(u follow.PortfolioUpdate) string {
 	return out
 }
 
-// TestPortfolio follows an account while its topic is live. Then the topic goes down. The reads fail at first and succeed later.
+// TestPortfolio checks the events of an account whose topic is live and then goes down.
 func TestPortfolio(t *testing.T) {
 	bubble(t, func(t *testing.T, s *testVenue) {
 		r, p := &restSource[*[]market.Position]{value: positionsOf("T", "U")}, newPriced("0.5")
@@ -95,7 +95,7 @@ func TestPortfolio(t *testing.T) {
 	})
 }
 
-// TestPriceReadFails checks that a failed read of a price is reported once, and that no sum without the position is sent.
+// TestPriceReadFails checks that a failed read of a price is reported once, and that no sum is sent until the read succeeds.
 func TestPriceReadFails(t *testing.T) {
 	bubble(t, func(t *testing.T, s *testVenue) {
 		r, p := &restSource[*[]market.Position]{value: positionsOf("T")}, newPriced("0.5")
@@ -216,8 +216,8 @@ func TestUnchangedPortfolio(t *testing.T) {
 	})
 }
 
-// TestReaderJoinsBetweenUpdates has a reader join while an update waits for the interval, or for a read of prices. The reader must
-// get the state together with that update.
+// TestReaderJoinsBetweenUpdates checks that a reader that joins while an update is pending gets the state after the update. The
+// update waits for the interval or for a read of prices.
 func TestReaderJoinsBetweenUpdates(t *testing.T) {
 	for name, takes := range map[string]time.Duration{"pace": 0, "read": time.Second} {
 		t.Run(name, func(t *testing.T) {
@@ -231,7 +231,7 @@ func TestReaderJoinsBetweenUpdates(t *testing.T) {
 				s.live(account)
 				s.send(account, messages.KindUserSnapshot, func(m *messages.Message) { m.Positions = *positionsOf("T") })
 				f.want(showPortfolio, "INITIAL 1-0 1")
-				time.Sleep(takes) // longer than the interval, so the next update waits only for its read
+				time.Sleep(takes) // in the case "read", the interval is over, and the update waits only for its read
 				p.slow(takes)
 				s.send(account, messages.KindPosition, func(m *messages.Message) {
 					m.Positions = *positionsOf("T")

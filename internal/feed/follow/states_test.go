@@ -66,8 +66,8 @@ func TestInitialInAnOutage(t *testing.T) {
 	})
 }
 
-// TestJoiners checks that readers that join get a state that is at least as new as the response to a query. If no read ends within
-// pollInterval, they must get the last state.
+// TestJoiners checks that a reader that joins gets the live state. If the topic is not live, the reader gets a new value from REST.
+// If REST does not respond, the reader gets the last state.
 func TestJoiners(t *testing.T) {
 	bubble(t, func(t *testing.T, s *testVenue) {
 		r, g := &restSource[*market.Price]{value: priceOf("T", "0.4")}, newReaders()
@@ -105,7 +105,7 @@ func TestJoiners(t *testing.T) {
 		if to := g.cohorts(); fmt.Sprint(to) != "[0 3]" {
 			t.Errorf("sent to %v", to)
 		}
-		// REST does not respond. The joining reader must not wait longer than pollInterval.
+		// REST does not respond.
 		r.slow(time.Hour)
 		time.Sleep(10 * time.Second)
 		f.take()
@@ -249,7 +249,7 @@ func TestStreamWaitsForItsRead(t *testing.T) {
 	})
 }
 
-// TestRateLimitDelaysReads checks that after RATE_LIMITED no read starts before RetryAfter has passed.
+// TestRateLimitDelaysReads checks that after a RATE_LIMITED error no read starts before the error's RetryAfter has passed.
 func TestRateLimitDelaysReads(t *testing.T) {
 	bubble(t, func(t *testing.T, s *testVenue) {
 		r := &restSource[*market.Price]{err: reqctx.RateLimited(20 * time.Second)}
@@ -276,7 +276,7 @@ func TestIntervalDoesNotDelayTheFirstState(t *testing.T) {
 	})
 }
 
-// TestStreamCatchesUp checks that books of the venue's stream are not sent while they are older than the last book from REST.
+// TestStreamCatchesUp checks that a book of the venue's stream is not sent if it is older than the last book from REST.
 func TestStreamCatchesUp(t *testing.T) {
 	bubble(t, func(t *testing.T, s *testVenue) {
 		key := messages.Topic{Channel: messages.ChannelOrderbook, ID: "T"}

@@ -35,7 +35,7 @@ func (s *testVenue) userTrades(r *restSource[*queries.TradePage]) follow.Stream[
 	return follow.UserTrades(s.ctx, s.source(), follow.Account[queries.TradePage]{Topic: account, Read: r.read}, func(t *market.Trade) string { return t.TradeID })
 }
 
-// TestUserTradesWhileTheStreamOpens checks that a read that starts before the account's topic is live is followed by another read.
+// TestUserTradesWhileTheStreamOpens checks that trades are read again if the first read starts before the account's topic is live.
 func TestUserTradesWhileTheStreamOpens(t *testing.T) {
 	bubble(t, func(t *testing.T, s *testVenue) {
 		r := &restSource[*queries.TradePage]{value: pageOf("t1"), takes: 2 * time.Second}
@@ -72,8 +72,8 @@ func TestFillsWhileTradesAreRead(t *testing.T) {
 	})
 }
 
-// TestUserTradesOfAnOldResponse checks that trades are read again after a response from before the account's topic was live. Fills
-// from the stream must be sent at once.
+// TestUserTradesOfAnOldResponse checks that trades are read again if the response was made before the account's topic was live.
+// Fills from the stream are sent at once.
 func TestUserTradesOfAnOldResponse(t *testing.T) {
 	bubble(t, func(t *testing.T, s *testVenue) {
 		r := &restSource[*queries.TradePage]{value: pageOf("t1"), meta: func() market.Meta {
@@ -145,7 +145,7 @@ func TestUserTradesReadsFail(t *testing.T) {
 	})
 }
 
-// TestTape checks that the first event waits for the trades of all tokens, but at most for streamHeadStart.
+// TestTape checks that the first event waits for the trades of all tokens, but at most for a second.
 func TestTape(t *testing.T) {
 	bubble(t, func(t *testing.T, s *testVenue) {
 		tapeOf := func(id string) messages.Topic { return messages.Topic{Channel: messages.ChannelTrades, ID: id} }
