@@ -45,9 +45,8 @@ import (
 //	reading 1                     the number of running reads
 //	from REST                     the source of the state
 //
-// After each line, the player checks that the reader was signalled if the state is new. If the topic is live, the player also
-// checks that the sink has the value. If the topic is not live, the sink must have no fresh value. The player does not check the
-// sink for trades and markets.
+// After each line, the player checks that a new state has signalled the reader. If the topic is live, the sink must have the value.
+// If the topic is not live, the sink must have no fresh value. The player does not check the sink for trades and markets.
 type script struct {
 	name, channel, lines string
 }

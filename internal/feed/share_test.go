@@ -48,8 +48,8 @@ func holdings(t *testing.T, r *testFeed) map[string]int {
 	return out
 }
 
-// TestAttackerCannotTakeTheStream checks that auto-watches stay open and other clients can subscribe if one client opens ten
-// subscriptions of 200 tokens.
+// TestAttackerCannotTakeTheStream checks that a client that opens ten subscriptions of 200 tokens closes no auto-watches. Other
+// clients can still subscribe.
 func TestAttackerCannotTakeTheStream(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newTestFeed(t)
@@ -95,8 +95,8 @@ func TestAttackerCannotTakeTheStream(t *testing.T) {
 	})
 }
 
-// TestLoneCallerYields checks that a caller that uses all topics loses topics when other callers or queries need them. It must keep
-// a quarter of Config.Topics.
+// TestLoneCallerYields checks that a caller that uses all topics loses topics when other callers or queries need them. The
+// caller keeps a quarter of Config.Topics.
 func TestLoneCallerYields(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newTestFeed(t, func(c *Config) { c.Topics = 40 })
@@ -229,8 +229,7 @@ func TestShares(t *testing.T) {
 	})
 }
 
-// TestAccountsDoNotCountAgainstTheShare checks that topics of accounts do not count for a caller. A caller that watches five
-// accounts must still be able to watch as many public topics as the upstream has room for.
+// TestAccountsDoNotCountAgainstTheShare checks that a caller that watches accounts can still watch all public topics.
 func TestAccountsDoNotCountAgainstTheShare(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newTestFeed(t, func(c *Config) { c.Topics = 8 })

@@ -1,7 +1,7 @@
 package feed
 
-// In these scripts, the venue does not send a snapshot in time. When a topic has waited for a snapshot for 2 s, the feed requests
-// one. When it has waited for 4 s, the feed reads the state over REST.
+// In these scripts, the venue does not send a snapshot in time. After 2 s without a snapshot, the feed requests one. After 4 s, the
+// feed reads the state over REST.
 var spliceScripts = []script{
 	// States with sequence numbers.
 	{"by number", "orderbook", `

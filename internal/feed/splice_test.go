@@ -69,7 +69,6 @@ func (o *origin) Price(ctx context.Context, id string) (market.Read[*market.Pric
 	return market.Read[*market.Price]{Value: m.Price, Meta: o.meta()}, err
 }
 
-// meta returns metadata with the origin's age.
 func (o *origin) meta() market.Meta {
 	return market.Meta{Handle: market.NewHandleOfAge(time.Time{}, o.age)}
 }
@@ -173,8 +172,8 @@ func TestSpliceOfABufferThatOverflowed(t *testing.T) {
 	}
 }
 
-// TestOldReadIsNotUsed checks that the feed drops a REST response that may be from before bufferingSince. The feed must read again
-// when the venue has a newer response, and must keep the connection.
+// TestOldReadIsNotUsed checks that the feed drops a REST response that may be from before the topic was up. The feed keeps the
+// connection, and reads again when the venue has a newer response.
 func TestOldReadIsNotUsed(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		o := &origin{age: market.Age{Known: true, Least: 20 * time.Second, Most: 21 * time.Second, Renewed: 30 * time.Second}}
@@ -193,7 +192,7 @@ func TestOldReadIsNotUsed(t *testing.T) {
 			t.Errorf("%d reads, %d reconnects", o.started, r.Stats().Reconnects)
 		}
 		time.Sleep(5 * time.Second)
-		p.answerRead("41", ".50x42 | .60x1") // this response has the same age, but is newer than bufferingSince
+		p.answerRead("41", ".50x42 | .60x1") // this response has the same age, but was made after the topic was up
 		if s, _ := w.State(); !s.Live || showBook(s.Book) != ".50x42 | .60x1" {
 			t.Errorf("live %t, %s", s.Live, showBook(s.Book))
 		}

@@ -9,7 +9,7 @@ import (
 	"oddsgraph/internal/market/messages"
 )
 
-// TestTimeOfALiveBook checks that a book has the venue's time of the last message with a time.
+// TestTimeOfALiveBook checks that the timestamp of a book is the time of the last message that has a time.
 func TestTimeOfALiveBook(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newTestFeed(t)
@@ -42,8 +42,7 @@ func TestTimeOfALiveBook(t *testing.T) {
 	})
 }
 
-// TestLag checks that the feed calls Config.Lag for each change of a live topic, if the change has the venue's time. It must not
-// call Config.Lag for any other message.
+// TestLag checks that the feed reports the lag of each change of a live topic that has the venue's time, and of no other message.
 func TestLag(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var lags []time.Duration
