@@ -10,7 +10,7 @@ import (
 )
 
 // FuzzParseCredentials checks that Wire returns the input without surrounding white space, and that credentials do not print this
-// text. If ParseCredentials rejects the input, the error must be BAD_USER_INPUT and short.
+// text. For invalid input, ParseCredentials returns a BAD_USER_INPUT error of at most 200 bytes.
 func FuzzParseCredentials(f *testing.F) {
 	for _, seed := range []string{
 		`{"apiKey":"k","secret":"s","passphrase":"p"}`, `{"key":"k","secret":"s"}`, `{"key":"a","apiKey":"b"}`, `{"apiKey":"k","apiKey":"l"}`,

@@ -176,7 +176,7 @@ func TestQuo(t *testing.T) {
 		{"1", "8", "0.125"},
 		{"10.00", "2.0", "5"},
 		{"1e3", "1e-3", "1000000"},
-		// Quotients of 35 digits that end in 5 are rounded to the even neighbour. The last quotient is greater than such a half.
+		// Quotients of 35 digits that end in 5 are rounded to the even neighbour. The last quotient ends in 5.1 and is rounded up.
 		{"10000000000000000000000000000000005", "1", "10000000000000000000000000000000000"},
 		{"10000000000000000000000000000000015", "1", "10000000000000000000000000000000020"},
 		{"99999999999999999999999999999999995", "1", "100000000000000000000000000000000000"},
@@ -215,7 +215,8 @@ func TestRoundIsHalfEven(t *testing.T) {
 	}
 }
 
-// TestQuoRoundRoundsOnce checks a quotient just above a half. Rounding it to 34 digits first would make it a half.
+// TestQuoRoundRoundsOnce checks that a quotient just above 0.125 is rounded up to 0.13. Rounded to 34 digits first, the quotient
+// would be 0.125 and be rounded down.
 func TestQuoRoundRoundsOnce(t *testing.T) {
 	a, b := MustDecimal("0.1250000000000000000000000000000000000000000000001"), MustDecimal("1")
 	if got := quo(t, a, b).Round(2).String(); got != "0.12" {
@@ -239,7 +240,7 @@ func TestMulAddDoesNotAllocate(t *testing.T) {
 	}
 }
 
-// TestDecimalIsUsedConcurrently lets the race detector check copies of a Decimal, because large coefficients share memory.
+// TestDecimalIsUsedConcurrently checks that copies of a Decimal, which may share memory, are safe for concurrent use.
 func TestDecimalIsUsedConcurrently(t *testing.T) {
 	for _, s := range []string{"0.65", "-12345678901234567890123456789012345678901234567890.250"} {
 		d, before := MustDecimal(s), MustDecimal(s).String()

@@ -318,8 +318,8 @@ func TestMarketWithChange(t *testing.T) {
 	}
 }
 
-// TestMarketWithResolution checks that a RESOLVED change sets a missing winner and ends a dispute. It must change neither a
-// cancelled market nor the known winner of a resolved market.
+// TestMarketWithResolution checks that a RESOLVED change sets a missing winner and ends a dispute. The change must
+// affect neither a cancelled market nor the known winner of a resolved market.
 func TestMarketWithResolution(t *testing.T) {
 	change := MarketChange{Kind: "RESOLVED", Status: StatusResolved, StatusRaw: "RESOLVED", Outcome: "No"}
 	for _, tt := range []struct {

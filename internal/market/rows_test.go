@@ -58,8 +58,8 @@ func TestKeysDoNotDependOnPages(t *testing.T) {
 	}
 }
 
-// TestKeysOfRows checks that a change of any listed field changes the key, and that the notation of numbers, times and hashes does
-// not. If the venue sends an id of the row, this id is the key.
+// TestKeysOfRows checks that each listed field affects the key. The notation of numbers, times and hashes does not affect the key.
+// If the venue sends an id of the row, this id is the key.
 func TestKeysOfRows(t *testing.T) {
 	number := func(s string) *Decimal {
 		d := MustDecimal(s)
@@ -118,7 +118,7 @@ func TestParseNumberingRefuses(t *testing.T) {
 	}
 }
 
-// TestNumberPositions checks the ordinals of positions with the same market and outcome. They must follow the venue's order, with
+// TestNumberPositions checks that the ordinals of positions with the same market and outcome follow the venue's order, with
 // positions of size 0 last.
 func TestNumberPositions(t *testing.T) {
 	rows := []Position{{MarketID: "A", Outcome: "YES"}, {MarketID: "A", Outcome: "YES", Size: NewDecimal(1, 0)}, {MarketID: "B", Outcome: "YES", Size: NewDecimal(2, 0)},

@@ -5,8 +5,8 @@ import (
 	"time"
 )
 
-// TestHandOverOfNewLease grants a replica several leases of a shard, one after another, while another replica ranks before this
-// replica. Under each new lease, the replica must keep the shard for handOverAfter.
+// TestHandOverOfNewLease checks that under each new lease a replica keeps the shard for handOverAfter, although another replica
+// ranks before this replica.
 func TestHandOverOfNewLease(t *testing.T) {
 	p := newPass(New(Config{Replica: "a"}, nil))
 	now := time.Now()

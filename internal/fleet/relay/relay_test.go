@@ -28,8 +28,8 @@ func inBothVenues(t *testing.T, replicas, tokens int, test func(f *fleet)) {
 	}
 }
 
-// TestOneSubscription checks that the replicas together have one subscription to each topic, even after a replica has joined with
-// more topics. When the readers of that replica leave, the subscriptions to its own topics must end.
+// TestOneSubscription checks that the replicas together have one subscription to each topic, also after a replica with more topics
+// has joined. When nobody reads the additional topics, their subscriptions end.
 func TestOneSubscription(t *testing.T) {
 	inBothVenues(t, 3, 12, func(f *fleet) {
 		if n := f.subscriptions(); n != 12 {
@@ -60,7 +60,7 @@ func TestOneSubscription(t *testing.T) {
 	})
 }
 
-// TestLostFrames checks that replicas detect lost frames and get the missing snapshots from the owners.
+// TestLostFrames checks that replicas detect lost frames and get snapshots from the topics' owners, not from the venue.
 func TestLostFrames(t *testing.T) {
 	inBothVenues(t, 3, 12, func(f *fleet) {
 		before := f.resyncs()
@@ -158,7 +158,7 @@ func TestAlone(t *testing.T) {
 	})
 }
 
-// TestDeafReplica checks that a replica opens another connection if it receives nothing.
+// TestDeafReplica checks that a replica that receives nothing opens another connection to the server.
 func TestDeafReplica(t *testing.T) {
 	inBothVenues(t, 2, 12, func(f *fleet) {
 		deaf := f.replicas[0]
