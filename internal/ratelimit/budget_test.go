@@ -138,8 +138,8 @@ func TestRefusalNamesTheWait(t *testing.T) {
 	})
 }
 
-// TestRefusalIsTrueForAnyQueue checks, for random calls and queues, that a refused caller is admitted if it returns after the named
-// wait. A caller that is not refused must be admitted at its planned turn.
+// TestRefusalIsTrueForAnyQueue checks with random queues that a refused caller is admitted after the wait that the refusal names. A
+// caller that is not refused must be admitted at its planned turn.
 func TestRefusalIsTrueForAnyQueue(t *testing.T) {
 	for seed := range uint64(60) {
 		synctest.Test(t, func(t *testing.T) {
@@ -207,7 +207,7 @@ func TestUnusedCallsAreGivenBack(t *testing.T) {
 		waits(t, first)
 		waits(t, second)
 		before := second.ReadyAt()
-		if s := b.Status(); s.Admitted != 8 { // Admitted does not count calls that were given back
+		if s := b.Status(); s.Admitted != 8 { // Admitted counts calls, and unused has made none
 			t.Errorf("got %+v, want 8 admitted", s)
 		}
 		first.Release(false)
@@ -253,8 +253,8 @@ func TestFurtherCalls(t *testing.T) {
 		}
 		waits(t, other)
 
-		// The deadline of k is in 29 seconds. Two calls leave the window before that: the reservation other uses the first place, and k
-		// uses the second. The next call would come after the deadline.
+		// The deadline of k is in 29 seconds. Until then, two calls leave the window: other takes the place of the first call, and k
+		// takes the place of the second. The next place is free only after the deadline.
 		time.Sleep(time.Second)
 		if synctest.Wait(); !admitted(other) || other.AdmitCall(t.Context()) != nil {
 			t.Fatal(other.Err())

@@ -115,5 +115,5 @@ func spread(t *testing.T, b *Budget, priority func(i int) reqctx.Priority) {
 }
 
 // mixed returns the priority of the i-th call. It cycles through all priorities except refresh, so that each of these priorities
-// has at least as many calls as window.floor returns.
+// gets its guaranteed minimum of calls.
 func mixed(i int) reqctx.Priority { return reqctx.Priority(1 + i%(reqctx.Priorities-1)) }

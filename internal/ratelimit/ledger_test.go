@@ -103,7 +103,7 @@ func (l *sharedLedger) set(change func(*sharedLedger)) {
 	change(l)
 }
 
-// count returns a number that a function reads from the ledger's state.
+// count returns what a function counts in the ledger's state.
 func (l *sharedLedger) count(of func(*sharedLedger) int) int {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -239,8 +239,8 @@ func TestReserve(t *testing.T) {
 	})
 }
 
-// TestCreditsAhead checks that only the first of several calls in quick succession waits for the ledger, and that unused credits
-// are returned.
+// TestCreditsAhead checks that only the first of several calls in quick succession waits for the ledger, and that unused grants are
+// returned to the ledger.
 func TestCreditsAhead(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := newSharedLedger(t)
@@ -299,8 +299,8 @@ func TestGrantedCallIsOverdue(t *testing.T) {
 	})
 }
 
-// TestSharedHold lets the venue refuse a call of one process. Until the named time, the other process must make no call, not even
-// from its reserve.
+// TestSharedHold checks that a 429 response to one process stops the calls of the other process until the named time, even calls
+// from the reserve.
 func TestSharedHold(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := newSharedLedger(t)

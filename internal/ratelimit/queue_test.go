@@ -96,8 +96,8 @@ func TestTooLateReadsAreRefused(t *testing.T) {
 	})
 }
 
-// TestNoPriorityStarves checks that each priority from history to books gets about a twentieth of the window, even if many calls of
-// a higher priority wait.
+// TestNoPriorityStarves checks that each priority from history to books gets at least four calls a minute, even if many calls of a
+// higher priority wait.
 func TestNoPriorityStarves(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := open(t, Config{})
@@ -228,7 +228,7 @@ func TestQueueIsBounded(t *testing.T) {
 	})
 }
 
-// TestRefreshesAreLast checks when refreshes are delayed, and that a full queue drops refreshes first.
+// TestRefreshesAreLast checks that refreshes leave calls for other reads, and that a full queue drops refreshes first.
 func TestRefreshesAreLast(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := open(t, Config{Queue: 40})

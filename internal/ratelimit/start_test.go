@@ -9,7 +9,7 @@ import (
 	"oddsgraph/internal/market/reqctx"
 )
 
-// openCold returns a budget whose limit an earlier process may have used up. Call it in a synctest bubble.
+// openCold returns a budget whose limit an earlier process may have used up. Call openCold in a synctest bubble.
 func openCold(t *testing.T, cfg Config) *Budget {
 	t.Helper()
 	b := open(t, cfg)
@@ -89,8 +89,8 @@ func TestColdStartOfCredentials(t *testing.T) {
 	})
 }
 
-// TestRemainingEndsColdStart checks that the budget admits the calls that the venue reports as remaining, less the margin. It must
-// admit at least the rest of the reserve.
+// TestRemainingEndsColdStart checks that the budget admits the calls that the venue reports as remaining, less the margin. The
+// budget must admit at least the calls that are left of the reserve.
 func TestRemainingEndsColdStart(t *testing.T) {
 	for _, test := range []struct{ remaining, more int }{{99, 94}, {50, 45}, {12, 7}, {9, 4}, {6, 4}, {0, 4}} {
 		synctest.Test(t, func(t *testing.T) {
@@ -169,8 +169,8 @@ func TestColdStartWithReorderedResponses(t *testing.T) {
 	})
 }
 
-// TestColdStartProbesAfterReset checks that one call is admitted at the reset time that the venue reported. This call must reveal
-// how many calls remain.
+// TestColdStartProbesAfterReset checks that, at the reset time that the venue reported, one call is admitted to learn how many
+// calls remain.
 func TestColdStartProbesAfterReset(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := openCold(t, Config{})
@@ -351,12 +351,11 @@ func TestRecord(t *testing.T) {
 	})
 }
 
-// TestColdStartProbe checks when the budget admits a call during the cold start only to learn how many calls remain.
+// TestColdStartProbe checks when the cold start admits one call to learn how many calls remain.
 func TestColdStartProbe(t *testing.T) {
 	for name, test := range map[string]struct {
-		// These times are counted from the start: the reset time in the first response, the end of the last call, and the arrival
-		// of a second response, which has no reset time. If released is 0, the last call ends before the time none. If observed is
-		// 0, there is no second response.
+		// All times are counted from the start. reset is the reset time in the first response. released is the end of the last call;
+		// 0 means before none. observed is the arrival of a second response, without a reset time; 0 means no second response.
 		reset, released, observed time.Duration
 		// none is a time at which no call may be sent. one is a time at which one call may be sent, or 0.
 		none, one time.Duration

@@ -67,8 +67,8 @@ func TestThrottled(t *testing.T) {
 	})
 }
 
-// TestObserve checks that the venue's headers change the limit, but not above the configured limit. They must also reveal calls of
-// others with the same IP address.
+// TestObserve checks that the venue's headers change the limit, but not above the configured limit. The headers must also reveal
+// calls of others with the same IP address.
 func TestObserve(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := open(t, Config{})
@@ -115,8 +115,8 @@ func TestObserve(t *testing.T) {
 	})
 }
 
-// TestScopes checks that credentials get their own window when the venue has accepted them. Calls before that must count in the
-// public window.
+// TestScopes checks that credentials get their own window when the venue has accepted them. Until then, their calls count in
+// the public window.
 func TestScopes(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := open(t, Config{Public: 20, Key: 40, Scopes: 2}) // 19 and 38 calls are usable
@@ -191,8 +191,7 @@ func TestCallsBeforeAcceptance(t *testing.T) {
 	})
 }
 
-// TestKeyResponsesDoNotLimitPublic makes calls with credentials that have no window yet. The responses to these calls must not
-// limit other callers.
+// TestKeyResponsesDoNotLimitPublic checks that responses to calls with new credentials do not limit other callers.
 func TestKeyResponsesDoNotLimitPublic(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := open(t, Config{})
@@ -210,7 +209,7 @@ func TestKeyResponsesDoNotLimitPublic(t *testing.T) {
 		if s := b.Status(); s.Limit != before.Limit || s.Left != before.Left-1 || s.Scopes != 1 {
 			t.Errorf("after the first call with a busy key: got %+v, want only one call less", s)
 		}
-		// The credentials now have a window, and the next response applies to it.
+		// The credentials now have a window, and the next response applies to this window.
 		k = b.Reserve(key("busy"))
 		_ = k.AdmitCall(t.Context())
 		k.Observe(300, 3, within(time.Minute))

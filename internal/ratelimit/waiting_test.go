@@ -9,8 +9,7 @@ import (
 	"oddsgraph/internal/market/reqctx"
 )
 
-// TestConcurrentFurtherCallsEnd lets two further calls of a read wait at the same time. When the read is released, no call may be
-// in flight any more.
+// TestConcurrentFurtherCallsEnd checks that a read with two concurrent further calls leaves no call in flight when it is released.
 func TestConcurrentFurtherCallsEnd(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := open(t, Config{Public: 10}) // 9 calls are usable
@@ -40,7 +39,7 @@ func TestConcurrentFurtherCallsEnd(t *testing.T) {
 	})
 }
 
-// TestPlanningStopsAtHorizon checks that the planned turn of a reservation is at most the duration horizon from now.
+// TestPlanningStopsAtHorizon checks that no turn is planned further ahead than the constant horizon.
 func TestPlanningStopsAtHorizon(t *testing.T) {
 	watchdog := time.AfterFunc(2*time.Minute, func() { panic("planning does not end") })
 	defer watchdog.Stop()
@@ -63,8 +62,8 @@ func TestPlanningStopsAtHorizon(t *testing.T) {
 	})
 }
 
-// TestLapsedShareAdmitsWaiting lets a call wait because of the share of an idle caller. The call must be admitted when the window
-// forgets the idle caller.
+// TestLapsedShareAdmitsWaiting checks that a call that waits because of an idle caller's share is admitted when the window forgets
+// the idle caller.
 func TestLapsedShareAdmitsWaiting(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := open(t, Config{})

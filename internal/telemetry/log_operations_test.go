@@ -138,7 +138,7 @@ func TestARequestIsLoggedOnce(t *testing.T) {
 	}
 }
 
-// TestALineAllocatesLittle bounds the allocations for a line.
+// TestALineAllocatesLittle checks that a line costs at most three allocations.
 func TestALineAllocatesLittle(t *testing.T) {
 	o := NewOperations(NewLogger(discardLines{}, slog.LevelInfo, "json"), 1_000_000_000)
 	ctx, j := WithRequestID(context.Background(), "abc"), journal("ok")

@@ -14,7 +14,7 @@ import (
 )
 
 // TestIncompleteFile checks that a process has the standing Unsure for a while if the file may lack calls. The next process must be
-// unsure until the same time, and a process after that time must have the standing Alone.
+// unsure until the same time. A process that starts after that time must have the standing Alone.
 func TestIncompleteFile(t *testing.T) {
 	var whole []byte
 	synctest.Test(t, func(t *testing.T) {
@@ -87,8 +87,8 @@ func TestIncompleteFile(t *testing.T) {
 	}
 }
 
-// TestFileOfVenue checks that the name of the file depends on the venue, but not on credentials, a query or a final slash in its
-// URL.
+// TestFileOfVenue checks that the name of the file depends on the venue's URL, but not on credentials, a query or a final slash in
+// the URL.
 func TestFileOfVenue(t *testing.T) {
 	path := func(url string) string {
 		return New(Config{Dir: "x", Venue: url, Clock: market.SystemClock{}}).path(true)

@@ -17,8 +17,8 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// process is a Record with its log and the arguments that it passed to the function inherit of Open. standing and until are from
-// the last call, and spent is collected from all calls.
+// process is a Record with its log and the arguments of its calls of inherit: standing and until of the last call, spent of all
+// calls.
 type process struct {
 	*Record
 	log bytes.Buffer
@@ -34,7 +34,7 @@ func newRecord(dir string, limit int) *Record {
 	return New(Config{Dir: dir, Venue: "https://user:pw@venue.example/base/?token=s3cret", Limit: limit, Cold: 75 * time.Second, Clock: market.SystemClock{}})
 }
 
-// start opens a record like a new process.
+// start opens a record as a new process does.
 func start(t *testing.T, dir string, limit int) *process {
 	t.Helper()
 	return startAt(t, dir, limit, market.SystemClock{})
@@ -95,8 +95,8 @@ func makeWhole(t *testing.T, dir string, limit int) {
 	p.Close()
 }
 
-// TestKilled checks that, after a kill, the next process inherits each call of the killed process. It may also
-// inherit calls that were never made, but fewer than a hundredth of the limit.
+// TestKilled checks that the next process after a kill inherits each call of the killed process. The next process may also inherit
+// calls that were never made, but fewer than a hundredth of the limit.
 func TestKilled(t *testing.T) {
 	for _, limit := range []int{100, 1000, 100_000} {
 		for _, calls := range []int{0, 1, 7, 60} {
@@ -128,7 +128,8 @@ func TestKilled(t *testing.T) {
 	}
 }
 
-// TestWhenCallsEnded checks the end of each call in the file. A call that was running at a kill ends when the next process starts.
+// TestWhenCallsEnded checks that an ended call counts from its end. A call that was running at a kill counts from the start of the
+// next process.
 func TestWhenCallsEnded(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		dir := t.TempDir()

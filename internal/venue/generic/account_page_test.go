@@ -26,8 +26,8 @@ type pageCase struct {
 	reads []pageRead
 }
 
-// pageRead is one read of a page, with the expected number of rows and the expected parameters of the calls. The clock advances by
-// the duration after before the read.
+// pageRead is one read of a page, with the expected number of rows and the expected parameters of the calls. Before the read, the
+// clock advances by the field after.
 type pageRead struct {
 	after    time.Duration
 	marketID string
@@ -102,9 +102,8 @@ func (p *pageCase) serve(w http.ResponseWriter, r *http.Request) {
 	answer(`{"trades":[`+strings.Join(rows, ",")+`]`+next+`}`)(w, r)
 }
 
-// TestAccountPagesLearnParameters reads trades and history 5 rows at a time from venues that accept different parameters. The
-// client must not send a refused parameter again until relearnAfter has passed. If a venue sends more rows than requested, the
-// client must return all of them.
+// TestAccountPagesLearnParameters checks that the client does not send a refused parameter again until relearnAfter has passed. If a
+// venue sends more rows than requested, the client must return all of these rows.
 func TestAccountPagesLearnParameters(t *testing.T) {
 	for _, test := range pageCases {
 		for _, list := range []string{"trades", "history"} {
@@ -158,7 +157,7 @@ func sortedWords(texts []string) string {
 }
 
 // TestSearchWithoutOptions checks that a search works if the venue accepts neither a sort nor a page size. It also checks the
-// errors of a search with a sort that the venue ignores, and with a filter that the venue refuses.
+// errors of a search whose rows have another order than requested, and of a search with a filter that the venue refuses.
 func TestSearchWithoutOptions(t *testing.T) {
 	v := newVenue(t, everywhere(func(w http.ResponseWriter, r *http.Request) {
 		q, _ := url.ParseQuery(r.URL.RawQuery)
