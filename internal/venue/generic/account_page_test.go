@@ -102,8 +102,8 @@ func (p *pageCase) serve(w http.ResponseWriter, r *http.Request) {
 	answer(`{"trades":[`+strings.Join(rows, ",")+`]`+next+`}`)(w, r)
 }
 
-// TestAccountPagesLearnParameters checks that the client does not send a refused parameter again until relearnAfter has passed. If a
-// venue sends more rows than requested, the client must return all of these rows.
+// TestAccountPagesLearnParameters checks that the client does not send a refused parameter again until relearnAfter has passed. If
+// a venue sends more rows than requested, the client must return all of these rows.
 func TestAccountPagesLearnParameters(t *testing.T) {
 	for _, test := range pageCases {
 		for _, list := range []string{"trades", "history"} {

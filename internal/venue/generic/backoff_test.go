@@ -15,8 +15,8 @@ import (
 	"oddsgraph/internal/venue/rest"
 )
 
-// TestFailedKeysAreNotReadDuringBackoff makes every read fail with every temporary failure. During the backoff, the client must
-// make no further call for the failed key.
+// TestFailedKeysAreNotReadDuringBackoff checks that after a temporary failure the client makes no call for the failed key until the
+// backoff ends.
 func TestFailedKeysAreNotReadDuringBackoff(t *testing.T) {
 	for name, tt := range map[string]struct {
 		answer func(*http.Request) (*http.Response, error)

@@ -67,7 +67,7 @@ func TestListsFitURLs(t *testing.T) {
 }
 
 // TestURLLimitIsLearned checks that the client halves a list that the venue refuses because the URL is too long or the list has too
-// many ids. For some time after that, the client must send only lists of the accepted length.
+// many ids. Until relearnAfter has passed, the client must send only lists of the accepted length.
 func TestURLLimitIsLearned(t *testing.T) {
 	for name, h := range map[string]http.HandlerFunc{
 		"414": pricesUpTo(1300, 1000, 414), "431": pricesUpTo(1300, 1000, 431), "400": pricesUpTo(1300, 1000, 400), "400 for their number": pricesUpTo(10_000, 50, 400),
@@ -105,8 +105,7 @@ func TestURLLimitIsLearned(t *testing.T) {
 	}
 }
 
-// TestParameterNamesAreLearned reads markets from venues that accept only one parameter, and checks which parameters the client
-// tries.
+// TestParameterNamesAreLearned checks which parameters the client tries if the venue accepts only one of them.
 func TestParameterNamesAreLearned(t *testing.T) {
 	for _, tt := range []struct {
 		knows string

@@ -79,8 +79,8 @@ func TestCallsInFlightAreBounded(t *testing.T) {
 	})
 }
 
-// TestSlowCallsOnlyWait makes slow calls. If there are more than rest.MaxInFlight calls, some of them wait for others. The wait
-// must delay these calls, but must not affect the circuit breaker, the backoff or the rate limit.
+// TestSlowCallsOnlyWait checks that calls beyond rest.MaxInFlight wait for the slow calls before them. The wait must not affect the
+// circuit breaker, the backoff or the rate limit.
 func TestSlowCallsOnlyWait(t *testing.T) {
 	const latency, timeout = 6 * time.Second, 10 * time.Second
 	// at(ctx, c, n) reads n balances with the client c, all at the same time. It returns how often each code occurred, and the
@@ -176,7 +176,8 @@ func (b *blankBody) Read(p []byte) (int, error) {
 
 func (b *blankBody) Close() error { return nil }
 
-// TestLargeBodyUsesLittleMemory sends bodies of 64 MiB. The client must read and allocate only a few times Config.MaxBody.
+// TestLargeBodyUsesLittleMemory checks that the client reads at most twice Config.MaxBody of a body of 64 MiB, and allocates at most
+// twelve times Config.MaxBody.
 func TestLargeBodyUsesLittleMemory(t *testing.T) {
 	const limit = 1 << 20
 	for _, status := range []int{200, 400, 500} {

@@ -39,7 +39,7 @@ func readBooks(t *testing.T, c *Client, n int) string {
 	return fmt.Sprint(codes)
 }
 
-// serial is part of the ids of books. It makes every id different, so that the backoff of one id delays no other read.
+// serial is the id of the last book. Every book has a new id, so that the backoff of one id delays no other read.
 var serial int
 
 // circuitText returns the state of the breaker of an endpoint, and how long an open breaker stays open.
@@ -138,8 +138,8 @@ func TestHalfOpenCircuitAdmitsOneCall(t *testing.T) {
 	})
 }
 
-// TestProbeWithoutVerdictIsReleased ends a probe by the deadline of its context, another probe by the venue's rate limit, and another
-// by a panic. After each of them, the circuit must admit the next probe.
+// TestProbeWithoutVerdictIsReleased checks that the circuit admits the next probe after a probe that ends by its deadline, by a 429
+// response or by a panic.
 func TestProbeWithoutVerdictIsReleased(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		v := &scripted{answer: respond(500, "")}

@@ -161,7 +161,7 @@ func TestErrorsHaveNoCredentials(t *testing.T) {
 	}
 }
 
-// secretSpellings returns parts of the credentials in canary, each in all encodings in which the client sends credentials.
+// secretSpellings returns parts of the credentials in canary, in the encodings in which the client sends credentials.
 func secretSpellings(t *testing.T) []string {
 	c, err := market.ParseCredentials([]byte(canary))
 	if err != nil {
