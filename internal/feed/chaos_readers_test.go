@@ -129,8 +129,8 @@ func (c *chaos) checkBook(b *market.Book, depth int) error {
 	return nil
 }
 
-// checkQuery reads a token's book from the cache as a query does, and checks the book. If the cache has no book, a goroutine fetches
-// the book from the venue and checks it. While the token is live, the cache must have a book.
+// checkQuery reads a token's book from the cache as a query does, and checks the book. If the cache has no book, a goroutine
+// fetches the book from the venue and checks it. While the token is live, the cache must have a book.
 func (c *chaos) checkQuery(ctx context.Context, k *token, depth int, live State) error {
 	keys, out := []queries.Book{{TokenID: k.id, Depth: depth}}, make([]market.Result[market.Read[*market.Book]], 1)
 	if missing := c.cache.Books().Lookup(ctx, keys, out, nil); len(missing) > 0 {

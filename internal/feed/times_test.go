@@ -42,7 +42,7 @@ func TestTimeOfALiveBook(t *testing.T) {
 	})
 }
 
-// TestLag checks that the feed reports the lag of each change of a live topic that has the venue's time, and of no other message.
+// TestLag checks that the feed reports a lag only for changes of live topics, and only if the change has the venue's time.
 func TestLag(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var lags []time.Duration

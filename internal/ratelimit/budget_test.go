@@ -207,7 +207,7 @@ func TestUnusedCallsAreGivenBack(t *testing.T) {
 		waits(t, first)
 		waits(t, second)
 		before := second.ReadyAt()
-		if s := b.Status(); s.Admitted != 8 { // Admitted counts calls, and unused has made none
+		if s := b.Status(); s.Admitted != 8 { // Admitted counts calls; the read unused has made none
 			t.Errorf("got %+v, want 8 admitted", s)
 		}
 		first.Release(false)
@@ -253,8 +253,8 @@ func TestFurtherCalls(t *testing.T) {
 		}
 		waits(t, other)
 
-		// The deadline of k is in 29 seconds. Until then, two calls leave the window: other takes the place of the first call, and k
-		// takes the place of the second. The next place is free only after the deadline.
+		// The deadline of k is in 29 seconds. Until then, two calls leave the window. The reservation other takes the first place, and
+		// k takes the second. The next place is free only after the deadline.
 		time.Sleep(time.Second)
 		if synctest.Wait(); !admitted(other) || other.AdmitCall(t.Context()) != nil {
 			t.Fatal(other.Err())

@@ -354,8 +354,8 @@ func TestRecord(t *testing.T) {
 // TestColdStartProbe checks when the cold start admits one call to learn how many calls remain.
 func TestColdStartProbe(t *testing.T) {
 	for name, test := range map[string]struct {
-		// All times are counted from the start. reset is the reset time in the first response. released is the end of the last call;
-		// 0 means before none. observed is the arrival of a second response, without a reset time; 0 means no second response.
+		// All times are counted from the start. reset is the reset time in the first response. released is the end of the last call,
+		// or 0 if the call ends before the time none. observed is the arrival of a second response, or 0 without one.
 		reset, released, observed time.Duration
 		// none is a time at which no call may be sent. one is a time at which one call may be sent, or 0.
 		none, one time.Duration

@@ -9,7 +9,8 @@ import (
 	"oddsgraph/internal/market"
 )
 
-// positionReads is a Reads over maps. A read of the market whose id is in fails returns errRead. The field read lists all reads.
+// positionReads is a Reads over maps. The field fails is the id of a market whose read returns errRead. The field read lists all
+// reads.
 type positionReads struct {
 	markets map[string]*market.Market
 	prices  map[string]string

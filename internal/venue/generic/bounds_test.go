@@ -176,8 +176,8 @@ func (b *blankBody) Read(p []byte) (int, error) {
 
 func (b *blankBody) Close() error { return nil }
 
-// TestLargeBodyUsesLittleMemory checks that the client reads at most twice Config.MaxBody of a body of 64 MiB, and allocates at most
-// twelve times Config.MaxBody.
+// TestLargeBodyUsesLittleMemory checks that the client reads at most twice Config.MaxBody of a body of 64 MiB, and allocates at
+// most twelve times Config.MaxBody.
 func TestLargeBodyUsesLittleMemory(t *testing.T) {
 	const limit = 1 << 20
 	for _, status := range []int{200, 400, 500} {
