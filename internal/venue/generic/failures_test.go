@@ -18,7 +18,7 @@ import (
 	"oddsgraph/tests/tool"
 )
 
-// TestStatuses checks the error code of every endpoint for every kind of failed response.
+// TestStatuses checks the error that each endpoint returns for a failed response.
 func TestStatuses(t *testing.T) {
 	const failure = `{"success":false,"error":"the reason","code":"WHATEVER"}`
 	now := time.Date(2026, 11, 21, 9, 0, 0, 0, time.UTC)

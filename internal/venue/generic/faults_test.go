@@ -22,7 +22,7 @@ type demoCall struct {
 	read func(ctx context.Context, c *Client) (string, market.LeftOut, error)
 }
 
-// startDemo starts a demo venue with a clock that does not advance. It returns the venue, the venue's URL, and reads of every path.
+// startDemo starts a demo venue with a clock that does not advance. It returns the venue, the venue's URL, and the calls to test.
 func startDemo(t *testing.T) (*demo.Venue, string, []demoCall) {
 	t.Helper()
 	v := demo.New(demo.Config{Markets: 40, Clock: tool.NewClock(time.Date(2026, 3, 14, 15, 0, 0, 0, time.UTC))})
@@ -112,7 +112,7 @@ func withDemoCredentials(t *testing.T) context.Context {
 	return reqctx.WithCredentials(t.Context(), c)
 }
 
-// TestDemoFaults checks the error of every endpoint during every fault of the demo venue, and the values after the fault.
+// TestDemoFaults checks what each read returns during a fault of the demo venue, and that the next read succeeds.
 func TestDemoFaults(t *testing.T) {
 	v, url, all := startDemo(t)
 	ctx := withDemoCredentials(t)
@@ -126,7 +126,7 @@ func TestDemoFaults(t *testing.T) {
 	}
 	for _, tt := range []struct {
 		fault demo.Fault
-		// code is the expected error code. It is empty if the fault does not affect the result, and "half" if the fault breaks
+		// code is the expected error code. An empty code means that the read succeeds. The code "half" means that the fault breaks
 		// every second row.
 		code market.Code
 	}{

@@ -30,7 +30,7 @@ func checkGoldenCovered(t *testing.T, endpoint string, table []golden) {
 	}
 }
 
-// runGolden serves each golden file of the table and compares the result of the function read with the expected values.
+// runGolden serves each golden file of the table, and compares the text that read returns with the expected text.
 func runGolden(t *testing.T, endpoint string, table []golden, read func(t *testing.T, c *Client, g golden) string) {
 	checkGoldenCovered(t, endpoint, table)
 	for _, g := range table {

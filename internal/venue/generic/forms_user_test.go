@@ -48,8 +48,7 @@ func TestPositionForms(t *testing.T) {
 	})
 }
 
-// TestLeftOutRowsAreReported checks that the client leaves out a bad row of a list. The field LeftOut of the result must contain an
-// error that names the row.
+// TestLeftOutRowsAreReported checks that the field LeftOut of a result names the bad rows of the response.
 func TestLeftOutRowsAreReported(t *testing.T) {
 	const which = "UPSTREAM_BAD_RESPONSE: %s of the venue's answer could not be read and is left out (%s): %s"
 	many := `{"trades":[` + strings.Repeat(`{"tradeId":"T"},`, 12) + `{"marketId":"M1","price":0.5,"size":1,"timestamp":1795168800}]}`

@@ -40,8 +40,8 @@ func decoding(t testing.TB, body []byte) *Client {
 	})
 }
 
-// decodeBody decodes the body of a response with status 200 as a call does. If the body is unreadable, reports an error or has no
-// payload, ok is false.
+// decodeBody returns the payload that a call reads from a response with status 200 and the given body. If the call fails or the
+// body has no payload, ok is false.
 func decodeBody(t *testing.T, e reqctx.Endpoint, body []byte) (payload wire.Value, ok bool) {
 	t.Helper()
 	payload, err := decoding(t, body).Get(t.Context(), &rest.Request{Endpoint: e})
@@ -49,7 +49,7 @@ func decodeBody(t *testing.T, e reqctx.Endpoint, body []byte) (payload wire.Valu
 	return payload, err == nil && !payload.IsNull()
 }
 
-// checkError fails the test if an error is not a market.Error, has no message, or has a long text.
+// checkError fails the test if an error is not a market.Error, has no message, or has a text of more than 1000 bytes.
 func checkError(t *testing.T, err error) {
 	t.Helper()
 	if err == nil {
@@ -177,7 +177,7 @@ func FuzzPriceHistory(f *testing.F) {
 	})
 }
 
-// checkMarket fails the test if a market violates a guarantee that the users of markets rely on.
+// checkMarket checks the ids, the status and the outcomes of a market.
 func checkMarket(t *testing.T, m *market.Market) {
 	t.Helper()
 	if market.CheckID(m.MarketID) != nil || m.Status == "" || m.EventID != "" && market.CheckID(m.EventID) != nil {

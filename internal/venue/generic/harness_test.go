@@ -236,7 +236,7 @@ func showPrice(p *market.Price) string {
 	return strings.Join([]string{p.TokenID, p.Price.String(), string(p.Basis), showTime(p.Timestamp)}, " ")
 }
 
-// fromBook marks a spread from an order book.
+// fromBook marks the text of a spread that the client computed from an order book.
 const fromBook = " of the book"
 
 func showSpread(s *market.Spread) string {
@@ -335,7 +335,7 @@ func showRecords(p *queries.HistoryPage) string {
 	return strings.Join(s, "\n")
 }
 
-// showNext returns a page token as text. In the token of an offset, … replaces the fingerprint.
+// showNext returns a page token as text. If the token contains an offset, … replaces the text after the offset.
 func showNext(token string) string {
 	if i := strings.LastIndexByte(token, ':'); strings.HasPrefix(token, "o:") {
 		return token[:i+1] + "…"

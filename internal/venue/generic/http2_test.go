@@ -20,7 +20,7 @@ import (
 	"oddsgraph/tests/tool"
 )
 
-// overTLS returns a transport like the default transport of the client. It also trusts the certificate of the test server s.
+// overTLS returns the default transport of the client, changed to trust the certificate of the test server s.
 func overTLS(t *testing.T, s *httptest.Server) *http.Transport {
 	t.Helper()
 	transport := rest.NewTransport()
@@ -39,7 +39,7 @@ func TestFaultsOverHTTP2(t *testing.T) {
 	for _, tt := range []struct {
 		name  string
 		fault http.HandlerFunc
-		want  string // the code and RetryAfter
+		want  string // the code and RetryAfter of the error
 		calls int64
 		// timeout is the client's timeout. It leaves time for a TLS handshake on a slow machine.
 		timeout time.Duration
@@ -164,13 +164,13 @@ func (v *interruptingServer) interrupt(conn *tls.Conn) {
 	}
 }
 
-// TestHTTP2ConnectionsThatEnd ends connections during a call. The client must retry the call if a retry may help. The rate limit
-// must admit each retry. The transport must not repeat a call.
+// TestHTTP2ConnectionsThatEnd checks how often the client sends a call if the venue ends the stream or the connection. The rate
+// limit must admit every attempt.
 func TestHTTP2ConnectionsThatEnd(t *testing.T) {
 	for _, tt := range []struct {
 		name string
 		end  func(f *http2.Framer, id uint32)
-		// again is true if a retry may help.
+		// again is true if the client must retry the call.
 		again bool
 	}{
 		{"the stream is refused", func(f *http2.Framer, id uint32) { _ = f.WriteRSTStream(id, http2.ErrCodeRefusedStream) }, true},

@@ -11,7 +11,7 @@ import (
 	"oddsgraph/internal/market/reqctx"
 )
 
-// TestPermitObservesLimits checks that the client passes the rate limit in the headers of a response to the reqctx.Permit.
+// TestPermitObservesLimits checks what the client reports to the reqctx.Permit about the venue's rate limit.
 func TestPermitObservesLimits(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		headers := []string{"X-RateLimit-Limit", "100", "X-RateLimit-Remaining", "42"}

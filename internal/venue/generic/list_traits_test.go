@@ -21,8 +21,8 @@ type listCase struct {
 	reads []listRead
 }
 
-// listRead is one read of a list with the given number of rows. The clock advances by the duration after before the read. The field
-// want contains the expected parameters of the calls, except for address and credentials.
+// listRead is one read of a list. The field after is the time since the previous read, and rows is the length of the list. The
+// field want contains the expected parameters of each call, except for address and credentials.
 type listRead struct {
 	after time.Duration
 	rows  int
@@ -33,8 +33,8 @@ func badParameter(w http.ResponseWriter, r *http.Request) {
 	answerWith(http.StatusBadRequest, "application/json", `{"success":false,"message":"unknown parameter"}`)(w, r)
 }
 
-// paged serves a list from the requested offset, followed by the text in rest. A page has at most size rows. If the request has a
-// limit, a page has at most this number of rows instead, but never more than 500.
+// paged serves a page of a list from the requested offset, followed by the text in rest. The page has at most size rows. A limit in
+// the request replaces size, up to 500 rows.
 func paged(w http.ResponseWriter, r *http.Request, rows, size int, rest string) {
 	q := r.URL.Query()
 	from, _ := strconv.Atoi(q.Get("offset"))

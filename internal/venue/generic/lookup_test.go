@@ -455,8 +455,7 @@ func TestEmptyListWithoutSingleParameter(t *testing.T) {
 	assertEqual(t, marketIDs(results), "M1 absent")
 }
 
-// TestForEachPassesPanicsOn checks that a panic of the function that ForEach runs reaches the caller of ForEach, even if the panic
-// is on another goroutine.
+// TestForEachPassesPanicsOn checks that ForEach passes a panic on to its caller, even if the panic is on another goroutine.
 func TestForEachPassesPanicsOn(t *testing.T) {
 	for _, n := range []int{1, 5} {
 		func() {

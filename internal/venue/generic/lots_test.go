@@ -72,9 +72,8 @@ func TestPositionsThatKeepMoving(t *testing.T) {
 	refusedWhole("changes while it is read")(t, v, len(list), err)
 }
 
-// TestLotsOnEveryPageSize reads different lots, equal lots, and lots of two markets in turn, with every page size. A lot is one of
-// several rows of positions in the same outcome. The client must return all lots. There is one exception: the rows of a page differ
-// from each other, and the page equals an earlier page except for the cursor. Then the client must return an error.
+// TestLotsOnEveryPageSize checks that the client returns all lots of a position, for every page size. A lot is one of several rows
+// for the same outcome.
 func TestLotsOnEveryPageSize(t *testing.T) {
 	const total = 7
 	lots := map[string]func(i int) string{
@@ -123,8 +122,8 @@ func TestLotsOnEveryPageSize(t *testing.T) {
 	}
 }
 
-// TestPagesOfAlikeRows reads trades and history of one transaction, with different and with equal prices, in pages of every size.
-// Each row must have its own key.
+// TestPagesOfAlikeRows checks that all trades of one transaction have different keys, for every page size. History records must
+// have different keys too.
 func TestPagesOfAlikeRows(t *testing.T) {
 	const total = 4
 	for name, price := range map[string]string{"fills of one transaction": `0.5%d`, "fills that are all alike": `0.5`} {

@@ -97,8 +97,8 @@ func TestWholeListsFollowOffsets(t *testing.T) {
 	}
 }
 
-// TestWholeListsThatLookCut checks that the client requests a further page if the length of a list is a multiple of roundCount and
-// the response does not say that the list ends.
+// TestWholeListsThatLookCut checks that the client requests a further page if the length of a list is a multiple of 10 and the
+// response does not say that the list ends.
 func TestWholeListsThatLookCut(t *testing.T) {
 	t.Run("were cut", func(t *testing.T) {
 		readBoth(t, func(w http.ResponseWriter, r *http.Request) {

@@ -126,8 +126,8 @@ func everySearchFilter() queries.Search {
 	}
 }
 
-// TestRequestBytes compares every byte of the client's requests with a golden file. In this file, the words HOST and CREDENTIALS
-// stand for the host and the credentials.
+// TestRequestBytes compares the client's requests with testdata/requests.txt. In this file, the words HOST and CREDENTIALS stand
+// for the host and the credentials.
 func TestRequestBytes(t *testing.T) {
 	var got strings.Builder
 	for _, mode := range []string{rest.CredentialsQuery, rest.CredentialsHeader, rest.CredentialsNone} {
@@ -194,7 +194,7 @@ func compareGolden(t *testing.T, file, text string) {
 	}
 }
 
-// TestEveryEndpointHasRequests checks that the golden file has a request to every endpoint.
+// TestEveryEndpointHasRequests checks that testdata/requests.txt has a request to every endpoint.
 func TestEveryEndpointHasRequests(t *testing.T) {
 	golden, err := os.ReadFile(filepath.Join("testdata", "requests.txt"))
 	if err != nil {

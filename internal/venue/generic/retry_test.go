@@ -201,8 +201,7 @@ func TestCancellationEndsRetryWait(t *testing.T) {
 	})
 }
 
-// TestEveryCallOfAReadIsAdmitted checks that the rate limit must admit each call of a read that makes several calls. Such a read
-// requests several pages, or single ids instead of a list.
+// TestEveryCallOfAReadIsAdmitted checks that a read that makes several calls asks the rate limit before each call.
 func TestEveryCallOfAReadIsAdmitted(t *testing.T) {
 	page := func(r *http.Request) (*http.Response, error) {
 		next := map[string]string{"": "a", "a": "b", "b": ""}[r.URL.Query().Get("cursor")]
@@ -228,8 +227,8 @@ func TestEveryCallOfAReadIsAdmitted(t *testing.T) {
 	}
 }
 
-// TestTransportRepeatsNoCall makes a call on a reused connection, which the venue closes without a response. net/http would then
-// repeat the call, which the rate limit has not admitted a second time. The client must prevent the repetition.
+// TestTransportRepeatsNoCall checks that net/http does not repeat a call when the venue closes a reused connection. The rate limit
+// has admitted the call only once.
 func TestTransportRepeatsNoCall(t *testing.T) {
 	var came, reused atomic.Int64
 	v := newVenue(t, everywhere(func(w http.ResponseWriter, r *http.Request) {

@@ -81,7 +81,7 @@ func withoutBooks(answer func(*http.Request) (*http.Response, error)) func(*http
 	}
 }
 
-// validResponse returns a valid response for each element of reads.
+// validResponse returns a valid response to a request of any endpoint.
 func validResponse(r *http.Request) (*http.Response, error) {
 	const m = `{"marketId":"M1","slug":"will-it-rain","question":"?","outcomes":[{"tokenId":"101","outcome":"YES"}]}`
 	body, ok := map[string]string{

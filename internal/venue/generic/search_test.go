@@ -64,8 +64,8 @@ func TestSearchFiltersRows(t *testing.T) {
 	}
 }
 
-// TestSearchUncheckedFilter checks that a search returns UNSUPPORTED if no row has the field of a filter. A search without rows
-// must return no error.
+// TestSearchUncheckedFilter checks that a search returns UNSUPPORTED if no row has the field of a filter. If the venue sends no
+// rows, the search must return no error.
 func TestSearchUncheckedFilter(t *testing.T) {
 	rows := `[` + searchRow(`"marketId":"A"`) + `,` + searchRow(`"marketId":"B"`) + `]`
 	for _, q := range []queries.Search{
@@ -148,7 +148,7 @@ func TestSearchAllRowsBad(t *testing.T) {
 	}
 }
 
-// TestSearchPairOfTwoMarkets checks that a search fails if the tokens of {yes,no} belong to two markets.
+// TestSearchPairOfTwoMarkets checks that a search fails if the tokens in the response {yes,no} belong to two markets.
 func TestSearchPairOfTwoMarkets(t *testing.T) {
 	handlers := everywhere(answer(goldenFile(t, "market-details/object")))
 	handlers["/api/exchange/market-search"] = answer(`{"yes":"101","no":"202"}`)

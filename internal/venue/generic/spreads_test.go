@@ -17,7 +17,7 @@ import (
 func TestSpreadsWithoutTheEndpoint(t *testing.T) {
 	for name, test := range map[string]struct {
 		serve http.HandlerFunc
-		// first is the number of calls of the first read of two tokens. later is the number of calls of a later read.
+		// first and later are the numbers of calls that the first and the second read of two tokens make.
 		first, later int
 	}{
 		"404":  {answerWith(404, "application/json", `{"success":false}`), 5, 2},
@@ -136,7 +136,7 @@ func TestSpreadsFailOverToBooks(t *testing.T) {
 				fails.Store(true)
 				first := test.first
 				if known {
-					first = 1 // the client knows that the venue supports the list
+					first = 1 // the client knows that the venue supports lists of tokens
 				}
 				read("failing", first, ofBooks)
 				read("at the same instant", test.second, ofBooks)
@@ -151,9 +151,7 @@ func TestSpreadsFailOverToBooks(t *testing.T) {
 	}
 }
 
-// TestBooksForSpreadsAreBounded checks the number of calls for order books if the spreads endpoint fails. The client must make few
-// calls if these calls fail, too, or exceed the venue's rate limit. If the venue has no books, the client may make a call for each
-// token.
+// TestBooksForSpreadsAreBounded checks how many calls for order books the client makes if the spreads endpoint fails.
 func TestBooksForSpreadsAreBounded(t *testing.T) {
 	for name, test := range map[string]struct {
 		book  func(n int32) http.HandlerFunc

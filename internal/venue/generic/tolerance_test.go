@@ -65,7 +65,7 @@ func TestListForms(t *testing.T) {
 	}
 }
 
-// wantOneRow reads a response and expects one row.
+// wantOneRow reads a response and expects one row without drift.
 func wantOneRow(t *testing.T, what, body string, read func(ctx context.Context, c *Client) (int, error)) {
 	t.Helper()
 	seen := &recordingObserver{}
@@ -88,7 +88,7 @@ func countResults[T any](results []market.Result[*T], err error) (rows int, _ er
 	return rows, err
 }
 
-// TestObjectsInLists checks that the client reads an object in a list with one element like the object alone.
+// TestObjectsInLists checks that the client accepts a list with one object in place of the object.
 func TestObjectsInLists(t *testing.T) {
 	wantOneRow(t, "a price", `[{"price":0.5}]`, func(ctx context.Context, c *Client) (int, error) { return countResults(c.Prices(ctx, []string{"101"})) })
 	wantOneRow(t, "a spread", `[{"bestBid":0.4,"bestAsk":0.6}]`, func(ctx context.Context, c *Client) (int, error) {

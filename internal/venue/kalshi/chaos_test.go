@@ -77,7 +77,7 @@ func (l *link) drain() {
 	}
 }
 
-// apply applies a message to the book of its topic. The number of a change must follow the number of the book.
+// apply applies a message to the book of its topic. The number of a change must be one higher than that of the book.
 func (l *link) apply(m *messages.Message) {
 	l.t.Helper()
 	b := l.books[m.Topic]

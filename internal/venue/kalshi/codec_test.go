@@ -125,8 +125,8 @@ func TestSession(t *testing.T) {
 	g.compare()
 }
 
-// open subscribes to the topics of books. It passes the codec a snapshot of each market with a bid of 10 at 0.40 for each outcome,
-// and returns the number of the last snapshot.
+// open subscribes to the topics of books and passes the codec a snapshot of each market. It returns the sequence number of the last
+// snapshot.
 func (r *rig) open(topics ...messages.Topic) (seq int) {
 	r.t.Helper()
 	r.request(stream.VerbSubscribe, topics...)
@@ -162,8 +162,8 @@ func kinds(events []stream.Event) (out []string) {
 	return out
 }
 
-// TestGapOfSubscription checks that a missing message of a subscription makes the codec mark the books of all markets of the
-// subscription as lost. The codec must request all these books with one command.
+// TestGapOfSubscription checks that the codec marks all books of a subscription as lost if one of its messages is missing. The
+// codec must request these books with one command.
 func TestGapOfSubscription(t *testing.T) {
 	r := newRig(t)
 	a, an, b := book("A:yes"), book("A:no"), book("B:yes")
@@ -243,8 +243,8 @@ func TestSignedChanges(t *testing.T) {
 	}
 }
 
-// TestNumbersGoOn checks that the numbers of a topic that is subscribed again continue above its earlier numbers, because caches
-// compare all numbers of one socket.
+// TestNumbersGoOn checks that the sequence numbers of a topic do not restart with its second subscription, because caches compare
+// all numbers of one socket.
 func TestNumbersGoOn(t *testing.T) {
 	r := newRig(t)
 	a := book("A:yes")
@@ -261,8 +261,8 @@ func TestNumbersGoOn(t *testing.T) {
 	}
 }
 
-// TestTopicEndsBeforeConfirmation checks that the codec removes markets whose topics ended before the venue confirmed their
-// subscription. It also checks that the codec ends a subscription that has no markets, or whose last market the venue refused.
+// TestTopicEndsBeforeConfirmation checks that the codec removes a market if its topic ended before the venue confirmed the
+// subscription. The codec must end a subscription without markets.
 func TestTopicEndsBeforeConfirmation(t *testing.T) {
 	r := newRig(t)
 	expect := func(when string, got []string, want ...string) {

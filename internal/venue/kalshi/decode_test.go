@@ -125,7 +125,7 @@ func TestBooks(t *testing.T) {
 	}).compare()
 }
 
-// TestUnifiedPrices checks that readBids returns the same bids if the NO side has prices of YES.
+// TestUnifiedPrices checks that readBids converts the bids for NO if the venue sends them at prices of YES.
 func TestUnifiedPrices(t *testing.T) {
 	of := func(text string, unified bool) string {
 		v, err := wire.Parse([]byte(text))

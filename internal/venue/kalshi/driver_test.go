@@ -113,7 +113,7 @@ func TestEmptyBooks(t *testing.T) {
 	}
 }
 
-// TestBooksFitTheBucket checks that the driver makes several calls for more than maxBilled books.
+// TestBooksFitTheBucket checks that the driver splits a read of 45 books into calls of at most maxBilled books.
 func TestBooksFitTheBucket(t *testing.T) {
 	d, s := newDriver(t, map[string]func(url.Values) (int, string){"/markets/orderbooks": func(q url.Values) (int, string) {
 		var rows []string
@@ -140,8 +140,8 @@ func TestBooksFitTheBucket(t *testing.T) {
 	}
 }
 
-// TestUnknownIDs checks that the driver makes no call for ids that no token or market of Kalshi can have. An id that is not valid
-// in any venue must get an error.
+// TestUnknownIDs checks that the driver makes no call for ids that no token or market of Kalshi can have. An id that no venue can
+// have must get an error.
 func TestUnknownIDs(t *testing.T) {
 	d, s := newDriver(t, nil)
 	ctx := context.Background()
@@ -326,7 +326,7 @@ func TestUnsupported(t *testing.T) {
 }
 
 // TestDriverOnSimulator reads all markets, and the books and spreads of 60 tokens, from the simulator. The best prices of the books
-// must equal those of the spreads. The test also checks the number of calls.
+// must equal those of the spreads.
 func TestDriverOnSimulator(t *testing.T) {
 	clock := tool.NewClock(start)
 	sim := simulator.New(simulator.Config{Demo: demo.Config{Markets: 200, Seed: 5, Clock: clock}, Keys: map[string]*rsa.PublicKey{}, TokensPerSecond: 1 << 20})

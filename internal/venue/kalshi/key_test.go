@@ -27,7 +27,6 @@ var newPrivate = sync.OnceValue(func() *rsa.PrivateKey {
 	return k
 })
 
-// block returns a PEM block.
 func block(kind string, der []byte) []byte {
 	return pem.EncodeToMemory(&pem.Block{Type: kind, Bytes: der})
 }
