@@ -128,7 +128,8 @@ func TestAClosedEvent(t *testing.T) {
 	check(t, len(s.calls), 4)
 }
 
-// TestSearchInAnEvent searches one event by text, and sorts the result. Polymarket's own search cannot sort markets.
+// TestSearchInAnEvent checks that the driver filters and sorts the markets of an event itself. Polymarket's search cannot sort
+// markets.
 func TestSearchInAnEvent(t *testing.T) {
 	d, _, _ := open(t, answers{"GET /events/keyset": func(q url.Values, _ []byte) answer {
 		rows := []any{}
@@ -214,8 +215,8 @@ func TestASortThatGammaIgnoresIsUnsupported(t *testing.T) {
 	check(t, market.CodeOf(err), market.CodeUnsupported)
 }
 
-// TestEventsWithoutSortField checks that a sort that Gamma ignores is detected even if most events lack the field of the sort. One
-// event out of order must cause no error.
+// TestEventsWithoutSortField checks that the driver detects that Gamma ignores a sort, even if most events lack the sorted field.
+// One event out of order must cause no error.
 func TestEventsWithoutSortField(t *testing.T) {
 	for _, test := range []struct {
 		liquidity []int

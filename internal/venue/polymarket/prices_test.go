@@ -113,7 +113,7 @@ func TestNoOrderBookIsAbsent(t *testing.T) {
 	}
 }
 
-// TestTextsThatAreNoIDs checks that a text that cannot be an id is absent without an error, even if each call for the other ids
+// TestTextsThatAreNoIDs checks that a text that cannot be an id is absent without an error, even if the call for the other ids
 // fails.
 func TestTextsThatAreNoIDs(t *testing.T) {
 	d, _, _ := open(t, answers{"POST /books": func(url.Values, []byte) answer { return answer{status: http.StatusInternalServerError} }})

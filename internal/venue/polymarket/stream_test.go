@@ -35,7 +35,7 @@ type socket struct {
 	mu  sync.Mutex
 	// books contains the books that REST returns.
 	books map[string]*market.Book
-	// reads contains the ids of the REST calls.
+	// reads contains the ids of each REST call.
 	reads []string
 	// takes is the duration of each REST call.
 	takes time.Duration
@@ -227,8 +227,8 @@ func TestTradeOfStreamAndREST(t *testing.T) {
 	}
 }
 
-// TestBurstIsOneChange checks that the codec publishes the changes of one order, which arrive in several frames, as one message
-// after the last frame.
+// TestBurstIsOneChange checks that the codec publishes a burst as one message after its last frame. A burst is the changes that one
+// order causes.
 func TestBurstIsOneChange(t *testing.T) {
 	s := newSocket(t, bookA)
 	s.frame(bookText("A", 1, "0.311", "0.4"))
@@ -248,8 +248,8 @@ func TestLaterChangeShowsGap(t *testing.T) {
 	s.expect(show(s.repaired("A", market.Result[*market.Book]{Value: restBook("A", 4, "0.29", "0.301")}, s.now)), "orderbook A 3 book b0.29×10 b0.2×1 b0.1×1 a0.301×10")
 }
 
-// TestOpenBurstShowsGap checks that the codec detects the loss of the end of a burst after the duration burstWithin if no further
-// frame arrives.
+// TestOpenBurstShowsGap checks that the codec detects the loss of the end of a burst if no further frame arrives within
+// burstWithin.
 func TestOpenBurstShowsGap(t *testing.T) {
 	s := newSocket(t, bookA)
 	s.frame(bookText("A", 1, "0.311", "0.4"))
@@ -285,8 +285,7 @@ func TestStreamNumbersGoOn(t *testing.T) {
 	}
 }
 
-// TestFailedRepairs checks that the codec subscribes again after maxRepairs failed repairs: one REST read fails, and the next read
-// returns a book without the reported best prices.
+// TestFailedRepairs checks that the codec subscribes again after maxRepairs failed repairs.
 func TestFailedRepairs(t *testing.T) {
 	s := newSocket(t, bookA)
 	s.frame(bookText("A", 1, "0.311", "0.4"))
@@ -300,7 +299,7 @@ func TestFailedRepairs(t *testing.T) {
 	s.expect(s.frame(bookText("A", 5, "0.29", "0.301")), "orderbook A 4 book b0.29×10 a0.301×10")
 }
 
-// repaired begins a read of the lost books, and passes the result of the read of one book to the codec.
+// repaired begins a read of the lost books, and passes the result for one book to the codec.
 func (s *socket) repaired(id string, r market.Result[*market.Book], now time.Time) []stream.Event {
 	s.lostAssets()
 	return s.codec.repaired(id, r, now)
@@ -395,8 +394,8 @@ func TestReadsDelayNoTick(t *testing.T) {
 	})
 }
 
-// TestSilentFreeze checks that the codec repairs frozen books within 35 seconds. If more than maxFrozen books and more than
-// 1/frozenShare of the changed books are frozen, Maintain must return errFrozen.
+// TestSilentFreeze checks that the codec repairs books for which the socket sends no changes any more. If too many books are
+// frozen, Maintain must return errFrozen.
 func TestSilentFreeze(t *testing.T) {
 	for _, test := range []struct {
 		frozen, books int

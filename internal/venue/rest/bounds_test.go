@@ -97,8 +97,7 @@ func TestConnectionsAreBounded(t *testing.T) {
 	}
 }
 
-// TestEmptyBodyIsNotProbed checks that net/http does not start a goroutine to find out that the body of a request is empty, and
-// copies no body.
+// TestEmptyBodyIsNotProbed checks that net/http neither probes nor copies the body of a request without a body.
 func TestEmptyBodyIsNotProbed(t *testing.T) {
 	c, err := New(Config{BaseURL: "http://venue.invalid"})
 	if err != nil {

@@ -12,8 +12,8 @@ import (
 	"oddsgraph/internal/venue/rest"
 )
 
-// TestARequestWithABodyIsAPost checks that each attempt sends the whole body to the path of the request. It also checks that a
-// request without a body and a path is a GET request for the path of the endpoint.
+// TestARequestWithABodyIsAPost checks that each attempt of a request with a body is a POST request with the whole body. A request
+// without a body must be a GET request.
 func TestARequestWithABodyIsAPost(t *testing.T) {
 	var got []string
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

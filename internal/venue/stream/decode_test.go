@@ -55,8 +55,7 @@ func goldenNames(t testing.TB, dir string) []string {
 
 var received = time.Date(2026, 3, 14, 15, 9, 30, 0, time.UTC)
 
-// testDecoder returns a decoder whose epoch is k3f9, as after a hello, and the decoder's observer. The market M1 has the tokens T1
-// and T2.
+// testDecoder returns a decoder with the epoch k3f9, and the decoder's observer. The market M1 has the tokens T1 and T2.
 func testDecoder(t testing.TB, identity messages.Topic) (*decoder, *observer) {
 	t.Helper()
 	o := &observer{kinds: map[string]int{}}
@@ -286,9 +285,8 @@ func TestGoldenRequests(t *testing.T) {
 	}
 }
 
-// TestBadFrames checks frames with bad or missing parts, and texts that are not frames. If a required part is bad, the frame causes
-// no message. A frame without a known token, market or account has no effect. A bad optional part, such as a limit in a hello,
-// counts as missing.
+// TestBadFrames checks the events of frames with bad or missing parts, and of texts that are not frames. A bad optional part counts
+// as missing.
 func TestBadFrames(t *testing.T) {
 	const level, ts = `{"price":0.5,"size":1}`, `"timestamp":"2026-03-14T15:09:26Z"`
 	order := `{"orderId":"o","marketId":"M1","side":"BUY","outcome":"YES","price":0.6,"size":100,"filledSize":0,"status":"OPEN"}`

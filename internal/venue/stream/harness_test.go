@@ -55,7 +55,8 @@ type venue struct {
 	t     *testing.T
 	start time.Time
 	// The venue sends the text in hello on a new connection if the text is not empty. If refuse is not nil, Dial fails with this
-	// error. If respond returns true, respond has handled the frame. If stalled is true, the client's writes block.
+	// error. If respond is nil or returns false, the venue sends its default response. If stalled is true, the client's writes
+	// block.
 	hello   string
 	refuse  error
 	respond func(c *fakeConn, f sentFrame) bool
@@ -482,7 +483,7 @@ func (b *bench) reasons() []string {
 	return slices.Clone(b.observe.reasons)
 }
 
-// kind returns the number of frames of a type that the observer has got.
+// kind returns the number of frames of a type that the observer has counted.
 func (b *bench) kind(name string) int {
 	b.observe.mu.Lock()
 	defer b.observe.mu.Unlock()

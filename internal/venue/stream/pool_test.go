@@ -48,8 +48,8 @@ func TestUnwatch(t *testing.T) {
 	})
 }
 
-// TestFullPool checks that a full pool takes no further topic if one connection has three topics and the other has one. The pool
-// must still have all four topics after a reconnect of the first connection.
+// TestFullPool checks that a full pool accepts no further topic, even if its connections have different numbers of topics. The pool
+// must keep its topics after a reconnect.
 func TestFullPool(t *testing.T) {
 	inBubble(t, func(c *Config, _ *venue) { c.TopicsPerConnection, c.Connections = 2, 2 }, func(b *bench) {
 		all := books(4)
@@ -72,8 +72,8 @@ func TestFullPool(t *testing.T) {
 	})
 }
 
-// TestPool checks that topics fill one connection after another until the pool is full, that each user topic has its own
-// connection, and that Watch rejects invalid topics.
+// TestPool checks that topics fill one connection after another until the pool is full. Each user topic must have its own
+// connection.
 func TestPool(t *testing.T) {
 	inBubble(t, func(c *Config, _ *venue) { c.TopicsPerConnection, c.Connections = 3, 2 }, func(b *bench) {
 		all := books(6)
@@ -216,7 +216,7 @@ func TestIdle(t *testing.T) {
 	})
 }
 
-// TestState checks that Stats has the worst state of the public connections.
+// TestState checks that Stats reports the worst state of the public connections.
 func TestState(t *testing.T) {
 	inBubble(t, func(c *Config, v *venue) {
 		c.TopicsPerConnection = 1
