@@ -15,8 +15,8 @@ import (
 	"oddsgraph/internal/market/reqctx"
 )
 
-// TestFetchDoesNotWaitForTheSlowest checks that Fetch returns shortly after the first value. Each event takes its own call. If only
-// some events have arrived, Fetch must wait longer for the others: up to half of the time that ctx has left.
+// TestFetchDoesNotWaitForTheSlowest checks that Fetch returns shortly after the first value. If some events have arrived and others
+// have not, Fetch must wait longer: up to half of the time that ctx has left.
 func TestFetchDoesNotWaitForTheSlowest(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		release := make(chan struct{}, 1)
@@ -226,7 +226,7 @@ func TestBookDepths(t *testing.T) {
 			}
 		})
 	}
-	s := (&source[queries.Book, market.Book]{}).cache(cached(20)...) // the venue is known not to have this book
+	s := (&source[queries.Book, market.Book]{}).cache(cached(20)...) // the cache knows that the venue does not have this book
 	set, _ := with(t, Sources{Books: s})
 	for _, depth := range []int{5, 60} {
 		if read, err := set.Book("a", depth); err != nil || read.Value != nil || set.Pending() {

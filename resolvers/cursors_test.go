@@ -48,7 +48,7 @@ func TestKeyHash(t *testing.T) {
 }
 
 // TestACursorFindsItsPlaceAgain checks that the next page skips no element if elements were removed, or added at the end. The next
-// page may repeat an element only if the last elements up to the cursor were removed, as many as the constant near.
+// page may repeat elements only if the cursor's element and the elements just before it were removed.
 func TestACursorFindsItsPlaceAgain(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 2))
 	for range 5000 {
@@ -192,8 +192,8 @@ func TestVenuePages(t *testing.T) {
 	}
 }
 
-// TestVenuePagesOfFewMatches checks that a page of a connection reads at most maxPages pages of the venue. If the venue omits most
-// rows, the page may be short or empty. Every page must have an EndCursor if there is a next page.
+// TestVenuePagesOfFewMatches checks that a page of a connection reads at most maxPages pages of the venue, even if few rows match.
+// Every page must have an EndCursor if there is a next page.
 func TestVenuePagesOfFewMatches(t *testing.T) {
 	all := numbered(300)
 	keep := []string{all[3], all[77], all[78], all[150], all[299]}

@@ -10,7 +10,7 @@ import (
 )
 
 // TestResolversAreShort checks that the methods of types such as tokenResolver have few lines. Longer code belongs in the packages
-// that they call.
+// that the methods call.
 func TestResolversAreShort(t *testing.T) {
 	const mean, most = 9, 25
 	files, err := filepath.Glob("*.go")

@@ -305,8 +305,8 @@ func (s *socket) repaired(id string, r market.Result[*market.Book], now time.Tim
 	return s.codec.repaired(id, r, now)
 }
 
-// TestLossDuringRepair checks that the codec discards a book from REST if the stream lost another change during the read. Frames that
-// cannot be read do not restart the count of failed repairs.
+// TestLossDuringRepair checks that the codec discards a book from REST if the stream lost another change during the read. An
+// unreadable frame must not restart the count of failed repairs.
 func TestLossDuringRepair(t *testing.T) {
 	s := newSocket(t, bookA)
 	s.frame(bookText("A", 1, "0.311", "0.4"))

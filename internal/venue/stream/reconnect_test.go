@@ -20,8 +20,8 @@ func (b *bench) waits() []time.Duration {
 	return out
 }
 
-// TestBackoff checks that the maximum wait doubles from 1 s to 30 s and is 1 s again after a stable minute. Because of inBubble,
-// each wait is half of its maximum.
+// TestBackoff checks that the maximum wait doubles from 1 s to 30 s, and is 1 s again after a connection of at least a minute.
+// Because of inBubble, each wait is half of its maximum.
 func TestBackoff(t *testing.T) {
 	s := time.Second
 	inBubble(t, func(_ *Config, v *venue) { v.refuse = errors.New("connection refused") }, func(b *bench) {
@@ -47,7 +47,7 @@ func TestBackoff(t *testing.T) {
 	})
 }
 
-// TestWaitEnds checks that a wait ends with the context of Run.
+// TestWaitEnds checks that the wait before a reconnect ends with the context of Run.
 func TestWaitEnds(t *testing.T) {
 	inBubble(t, nil, func(b *bench) {
 		b.settle()
@@ -59,8 +59,8 @@ func TestWaitEnds(t *testing.T) {
 	})
 }
 
-// TestCloseCodes checks the wait and the reason after each close code of the protocol that Documented returns, and after other
-// losses.
+// TestCloseCodes checks the wait and the reported reason after each close code of the venue, and after other losses of the
+// connection.
 func TestCloseCodes(t *testing.T) {
 	for _, test := range []struct {
 		err    error
@@ -163,7 +163,7 @@ func TestOutage(t *testing.T) {
 		b.watch(book("T3"), book("T4"))
 		b.Unwatch(book("T4"))
 		b.Unwatch(price("T1"))
-		b.watch(price("T1")) // again
+		b.watch(price("T1"))
 		b.Resync(book("T2"))
 		b.Reconnect(book("T2"))
 		b.equal("topics", b.Stats().Topics, 3)

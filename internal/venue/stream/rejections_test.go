@@ -13,7 +13,7 @@ import (
 
 // TestUnknownToken checks that only the unknown topics of a request are refused, whether the venue names them or not.
 func TestUnknownToken(t *testing.T) {
-	// most is the maximum number of subscribe frames with which the client must find two unknown topics among 62.
+	// most is the maximum number of subscribe frames that the client may need to find the two unknown topics among 62 topics.
 	most := map[string]int{"named": 3, "named, the rest taken": 1, "not named": 22, "named, without request": 3}
 	for name, script := range map[string]func(v *venue) func(c *fakeConn, f sentFrame) bool{
 		"named": func(*venue) func(c *fakeConn, f sentFrame) bool {
@@ -128,7 +128,7 @@ func TestUnknownToken(t *testing.T) {
 	}
 }
 
-// TestRefusals checks the error of a refused topic for several error codes of the venue. The topic may be watched again.
+// TestRefusals checks the error of a refused topic for several error codes of the venue.
 func TestRefusals(t *testing.T) {
 	for code, want := range map[string]market.Code{
 		`"UNKNOWN_MARKET"`: market.CodeNotFound, `"not_found"`: market.CodeNotFound, `"FORBIDDEN"`: market.CodeForbidden,
@@ -151,7 +151,7 @@ func TestRefusals(t *testing.T) {
 	}
 }
 
-// TestRateLimited checks that a postponed topic is down until its next subscription.
+// TestRateLimited checks that a topic is down from a RATE_LIMITED error until its next subscription.
 func TestRateLimited(t *testing.T) {
 	inBubble(t, func(_ *Config, v *venue) {
 		n := 0
@@ -191,8 +191,8 @@ func TestRateLimited(t *testing.T) {
 	})
 }
 
-// TestRateLimitedAgain checks that the maximum wait doubles, up to 30 s. Because of inBubble, each wait is three quarters of its
-// maximum.
+// TestRateLimitedAgain checks that the maximum wait doubles after each rate-limit error, up to 30 s. Because of inBubble, each wait
+// is three quarters of its maximum.
 func TestRateLimitedAgain(t *testing.T) {
 	inBubble(t, func(_ *Config, v *venue) {
 		v.respond = func(c *fakeConn, f sentFrame) bool {
@@ -214,7 +214,7 @@ func TestRateLimitedAgain(t *testing.T) {
 	})
 }
 
-// TestRateLimitedResync checks that a postponed resync is sent again.
+// TestRateLimitedResync checks that the client repeats a resync that the venue refused because of its rate limit.
 func TestRateLimitedResync(t *testing.T) {
 	inBubble(t, func(_ *Config, v *venue) {
 		n := 0

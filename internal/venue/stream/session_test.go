@@ -57,7 +57,7 @@ func TestOpen(t *testing.T) {
 func TestAcknowledged(t *testing.T) {
 	marketTopic := func(id string) messages.Topic { return messages.Topic{Channel: messages.ChannelMarket, ID: id} }
 	inBubble(t, func(_ *Config, v *venue) {
-		v.respond = func(_ *fakeConn, f sentFrame) bool { return f.Type == "subscribe" } // the test answers
+		v.respond = func(_ *fakeConn, f sentFrame) bool { return f.Type == "subscribe" } // the test sends the confirmations
 	}, func(b *bench) {
 		acks := func(want ...string) {
 			t.Helper()
@@ -349,7 +349,7 @@ func TestSlowHandler(t *testing.T) {
 	})
 }
 
-// TestWriteFails checks that a failed write ends a connection, and that the venue's close code is the reason if there is one.
+// TestWriteFails checks that a failed write ends a connection. If the venue sends a close code, this code must be the reason.
 func TestWriteFails(t *testing.T) {
 	for code, want := range map[int]string{0: "write", closeRestart: "restart"} {
 		inBubble(t, nil, func(b *bench) {

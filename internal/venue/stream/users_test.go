@@ -176,7 +176,7 @@ func TestAuthRefused(t *testing.T) {
 	}
 }
 
-// TestAuthPutOff checks that the client authenticates again later if the venue postpones the authentication.
+// TestAuthPutOff checks that the client authenticates again after a RATE_LIMITED error.
 func TestAuthPutOff(t *testing.T) {
 	inBubble(t, func(_ *Config, v *venue) {
 		n := 0

@@ -43,7 +43,7 @@ func TestInternReplacesTexts(t *testing.T) {
 	g.Wait()
 }
 
-// TestRowsShareIDs checks that rows of accounts share the texts of equal ids and outcomes.
+// TestRowsShareIDs checks that rows of accounts share the memory of equal ids and outcomes.
 func TestRowsShareIDs(t *testing.T) {
 	row := func() *Row {
 		v, err := Parse([]byte(`{"marketId": "0xaa", "tokenId": "71321", "outcome": "Yes", "size": "1", "price": "0.5", "orderId": "1", "side": "BUY", "timestamp": 1700000000}`))

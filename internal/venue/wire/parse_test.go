@@ -24,7 +24,7 @@ func reference(b []byte) (v any, ok bool) {
 	return v, len(bytes.TrimSpace(b[d.InputOffset():])) == 0
 }
 
-// tree returns a value as encoding/json decodes it. It checks that Elements, Members, Member, Parent and Field agree.
+// tree returns a value as encoding/json decodes it. It also checks that Elements, Members, Member, Parent and Field agree.
 func tree(t *testing.T, v Value) any {
 	t.Helper()
 	switch v.Kind() {

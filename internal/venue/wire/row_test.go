@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-// rowOf returns the row of an object, and the texts that the row passes to Note.
+// rowOf returns the row of an object, and the drift that the row reports.
 func rowOf(t *testing.T, text string) (*Row, *[]string) {
 	t.Helper()
 	v, err := Parse([]byte(text))
@@ -16,8 +16,8 @@ func rowOf(t *testing.T, text string) (*Row, *[]string) {
 	return NewRow(v, func(what string) { notes = append(notes, what) }), &notes
 }
 
-// TestBalanceTotals checks the totals of balances with and without a total from the venue. It also checks that a balance without
-// any amount, or with an unreadable amount, is bad.
+// TestBalanceTotals checks the totals of balances with and without a total from the venue. A balance without any amount, or with an
+// unreadable amount, must be bad.
 func TestBalanceTotals(t *testing.T) {
 	for text, want := range map[string]string{
 		`{"portfolioValue":5,"cashBalance":2,"positionsValue":3,"totalValue":9}`: "9",
@@ -45,8 +45,7 @@ func TestBalanceTotals(t *testing.T) {
 	}
 }
 
-// TestRequiredFields checks that a row is bad if a required field is missing or invalid, and that the error names this field. It
-// also checks the range of prices, a row that is not an object, and an optional field that is unreadable.
+// TestRequiredFields checks that a row is bad if a required field is missing or invalid. The error must name the field.
 func TestRequiredFields(t *testing.T) {
 	const position, order, trade = `"marketId":"M","outcome":"YES","size":1`, `"orderId":"O","marketId":"M","side":"BUY","outcome":"YES","price":0.5,"size":2,"filledSize":0`,
 		`"tradeId":7,"tokenId":"T","side":"BUY","price":0.5,"size":1,"timestamp":1764000000`
