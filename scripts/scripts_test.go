@@ -1,4 +1,4 @@
-// Package scripts has the scripts of the Makefile.
+// Package scripts tests the scripts of the Makefile.
 package scripts
 
 import (

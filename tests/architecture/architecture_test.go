@@ -102,8 +102,7 @@ func brokenArrows(imports map[string][]string) (broken []string) {
 	return broken
 }
 
-// owner returns the nearest of dir and its parents that is in arrows or free. If none of them is in these lists, owner
-// returns dir.
+// owner returns the nearest of dir and its parents that arrows or free contains. If there is none, owner returns dir.
 func owner(dir string) string {
 	for p := dir; p != "."; p = path.Dir(p) {
 		if arrows[p] != nil || slices.Contains(free, p) {

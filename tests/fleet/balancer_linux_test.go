@@ -24,8 +24,8 @@ import (
 	"oddsgraph/tests/tool"
 )
 
-// balanced runs the services of deploy/compose/replicas.yaml without containers. It has three replicas, HAProxy with its
-// configuration, and a Redis server with the settings and users of Valkey in that file.
+// balanced runs the services of deploy/compose/replicas.yaml without containers: three replicas, HAProxy, and a Redis server in
+// place of Valkey.
 type balanced struct {
 	venue    *venue
 	replicas []*replica
@@ -286,8 +286,8 @@ func (r *replica) followers(t *testing.T) (n int) {
 	return n
 }
 
-// setPrice changes a price and waits until each subscription has the price or has ended. It returns the
-// subscriptions that have the price, and the subscriptions that have ended.
+// setPrice changes a price and waits until each subscription has the price or has ended. It returns the subscriptions that have the
+// price, and the subscriptions that have ended.
 func (b *balanced) setPrice(t *testing.T, token string, to demo.Price, want string, open []*follower) (alive, ended []*follower) {
 	t.Helper()
 	if err := b.venue.demo.SetPrice(token, to); err != nil {

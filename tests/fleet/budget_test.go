@@ -14,8 +14,8 @@ import (
 )
 
 const (
-	// All numbers are calls in a minute. The venue accepts the number limit. The replicas together may make the number usable.
-	// Redis grants the number granted. Each of up to 5 replicas may make the number reserve without a grant.
+	// These are numbers of calls in a minute. limit is the venue's limit, and usable is the part that all replicas together may
+	// use. granted is the part that Redis grants. reserve is the part that each of up to 5 replicas may use without a grant.
 	limit, usable, granted, reserve = 100, 95, 70, 5
 	// runs is the duration of each test. It is longer than a minute, so that the venue no longer counts the first calls and the
 	// replicas may use their reserves.

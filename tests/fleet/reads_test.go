@@ -125,9 +125,8 @@ func percentile99(durations []time.Duration) time.Duration {
 	return durations[len(durations)*99/100-1]
 }
 
-// TestReadsUnderFaults checks cached reads while Redis is slow, hangs, is flushed and is dead. They must make no call to Redis, and
-// must take at most 20 ms or twice as long as with a sound Redis. Cold reads may take as long as the venue plus a few timeouts. A
-// replica with a faulty Redis and one with a sound Redis take turns, so a busy machine slows both.
+// TestReadsUnderFaults checks that faults of Redis do not slow cached reads, and delay cold reads by a few timeouts at most. Cached
+// reads must make no call to Redis. The test compares with a replica that has a sound Redis, because the machine may be busy.
 func TestReadsUnderFaults(t *testing.T) {
 	t.Parallel()
 	const latency, timeout = 100 * time.Millisecond, 25 * time.Millisecond

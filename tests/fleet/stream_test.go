@@ -23,12 +23,12 @@ import (
 // depth is the number of levels that the tests of the stream compare.
 const depth = 5
 
-// moving is a venue that makes a hundred steps a second. It remembers each state of the watched tokens.
+// moving is a venue that changes a hundred times a second. It remembers each state of the books of tokens.
 type moving struct {
 	*venue
 	tokens  []string
 	mu      sync.Mutex
-	still   bool                         // the venue makes no steps
+	still   bool                         // the venue does not change
 	history map[string]map[uint64]string // books as texts, by token and sequence number
 }
 
@@ -283,8 +283,7 @@ func (v *moving) streamFlags(server *tool.Redis) []string {
 		"--stream-url=ws"+strings.TrimPrefix(v.URL, "http")+demo.StreamPath)
 }
 
-// TestStream checks that clients of three replicas that share the venue's stream see only books that the venue had. The test
-// kills a replica that subscribes to topics for all replicas, pauses another such replica, and kills Redis.
+// TestStream checks that clients of replicas with a shared stream see only books that the venue had. Replicas and Redis may fail.
 func TestStream(t *testing.T) {
 	t.Parallel()
 	v := openMoving(t, 12)
@@ -343,7 +342,7 @@ func TestStream(t *testing.T) {
 }
 
 // TestStreamWithoutRedis checks that each replica subscribes to its topics itself when Redis has been dead for ten seconds. Each
-// replica may use only its part of the connections to the venue: a fourth for 4 replicas.
+// replica may use only a quarter of the connections to the venue, because --shared-replicas is 4.
 func TestStreamWithoutRedis(t *testing.T) {
 	t.Parallel()
 	v := openMoving(t, 12)

@@ -74,8 +74,8 @@ func TestFlights(t *testing.T) {
 	_, replicas := three(t, v)
 	ids := v.markets(batch * attempts)
 	var calls []int
-	// On a busy machine, a claim can end before the venue responds. So it suffices that the replicas share the calls in one of
-	// several attempts.
+	// On a busy machine, the claim of a replica in Redis can end before the venue responds. So it suffices that the replicas share
+	// the calls in one of several attempts.
 	for len(ids) > 0 && (len(calls) == 0 || calls[len(calls)-1] > 5) {
 		query := fmt.Sprintf(`{ markets(marketIds: [%s]) { id question } }`, quoted(ids[:batch]))
 		ids = ids[batch:]
@@ -155,7 +155,7 @@ func TestFreshness(t *testing.T) {
 		return body.Data.Markets[0].Freshness.ReceivedAt, string(body.Extensions.Explain)
 	}
 	first, fetched := received(replicas[0])
-	time.Sleep(time.Second) // lets the check below find a replica that counts the age from its own read
+	time.Sleep(time.Second) // a replica that counts the age from its own read then fails the check below
 	second, explained := received(replicas[1])
 	// Each replica reads the clock of Redis by a call that takes at most --shared-timeout. So the error of its clock is at most
 	// half of this timeout.
@@ -208,7 +208,7 @@ func TestFlushReachesReplicas(t *testing.T) {
 	}
 }
 
-// follow subscribes to a market as subscribe does.
+// follow is like subscribe, with a subscription to the changes of a market.
 func (r *replica) follow(t *testing.T, id string) (events func() int64) {
 	t.Helper()
 	return r.subscribe(t, fmt.Sprintf(`subscription { marketChanged(marketIds: [%q]) { __typename } }`, id))
@@ -332,7 +332,7 @@ func TestChangeDuringCall(t *testing.T) {
 	})
 }
 
-// TestSecrets checks that credentials and the fleet secret are in nothing that Redis receives or stores.
+// TestSecrets checks that Redis receives and stores neither credentials nor the fleet secret.
 func TestSecrets(t *testing.T) {
 	t.Parallel()
 	v := openVenue(t, demo.Config{Markets: 50, Seed: 1})
