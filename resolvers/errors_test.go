@@ -16,8 +16,8 @@ import (
 	"oddsgraph/internal/market"
 )
 
-// failure is an error of the GraphQL field "price" of tokens[3]. The field has the alias p. The path of the error ends with more,
-// for example a list index. If an argument is invalid, argument is its path.
+// failure is an error of the GraphQL field "price" of tokens[3]. The field has the alias p. The path of the error ends with the
+// elements of more, for example a list index. If an argument is invalid, argument is its path.
 type failure struct {
 	error
 	more     ast.Path

@@ -19,9 +19,9 @@ const module = "oddsgraph"
 // root is the root of the module.
 var root = filepath.Join("..", "..")
 
-// arrows maps a package to the packages of this module that it and its subpackages may import. The packages below one key may also
-// import each other and internal/market. Every package except internal/market may import internal/market/reqctx.
-// docs/architecture.md draws these imports as arrows.
+// arrows maps a package to the packages of this module that the package and its subpackages may import. docs/architecture.md draws
+// these imports as arrows. The packages below one key may import each other. Every package may import internal/market, and every
+// package except internal/market may import internal/market/reqctx.
 var arrows = map[string][]string{
 	"httpapi":                {"graph", "resolvers", "loaders", "internal/feed"},
 	"resolvers":              {"graph", "loaders", "internal/feed"},
@@ -112,7 +112,7 @@ func owner(dir string) string {
 	return dir
 }
 
-// TestArchitecture checks that brokenArrows reports no import of the module's files. It skips test files.
+// TestArchitecture checks that brokenArrows reports no import of the module's files, apart from test files.
 func TestArchitecture(t *testing.T) {
 	imports := map[string][]string{}
 	err := filepath.WalkDir(root, func(file string, d fs.DirEntry, err error) error {

@@ -1,6 +1,6 @@
 package mutations
 
-// bounds remove the limits that protect the memory, the time and the accounts of other clients.
+// bounds has the mutations that remove limits. These limits protect the memory, the time and the accounts of other clients.
 var bounds = []mutation{
 	{
 		name: "a response grows beyond its limit",

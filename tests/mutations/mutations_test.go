@@ -184,7 +184,7 @@ func (m *mutation) mustFail(t *testing.T, root string) {
 	}
 	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute)
 	defer cancel()
-	// make builds the program with the same flags, so go test compiles only the changed packages.
+	// make builds the program with the same flags, so the build cache has the unchanged packages.
 	cmd := exec.CommandContext(ctx, "go", "test", "-overlay", m.overlay(t, root), "-trimpath", "-buildvcs=false", "-vet=off", "-count=1", "-timeout=2m", "-run", m.run, "./"+dir)
 	cmd.Dir = root
 	cmd.Env = append(os.Environ(), "CGO_ENABLED=0")

@@ -1,6 +1,7 @@
 package mutations
 
-// replicas remove the rules that keep replicas within the venue's limit, and the rules that preserve the age of shared values.
+// replicas has the mutations that remove the rules for several replicas. These rules keep the venue's limit and the age of shared
+// values.
 var replicas = []mutation{
 	{
 		name: "a server that forgot its calls grants at once",

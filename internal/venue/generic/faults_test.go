@@ -202,8 +202,8 @@ func TestDemoFaults(t *testing.T) {
 	}
 }
 
-// checkHalfBroken checks the read of a response in which every second row is broken. The client must return the values of the good
-// rows and report the bad rows. For some endpoints, one bad row must make the whole read fail.
+// checkHalfBroken checks what the client returned for a response in which every second row is broken. The client must return the
+// values of the good rows and report the bad rows. For some endpoints, one bad row must make the whole read fail.
 func checkHalfBroken(t *testing.T, path, text, truth string, left market.LeftOut, err error) {
 	t.Helper()
 	switch path {

@@ -429,8 +429,8 @@ func TestOneElementForSeveralIDs(t *testing.T) {
 	}
 }
 
-// TestEmptyListWithoutSingleParameter reads lists of tokens from a venue that refuses the parameter for a single token. A token
-// must be absent if the venue's response to the list parameter lacks the token.
+// TestEmptyListWithoutSingleParameter checks that a token is absent if the venue's list lacks the token, and the venue refuses the
+// parameter for a single token.
 func TestEmptyListWithoutSingleParameter(t *testing.T) {
 	odd := &partialVenue{}
 	v := newVenue(t, map[string]http.HandlerFunc{detailsPath: func(w http.ResponseWriter, r *http.Request) {

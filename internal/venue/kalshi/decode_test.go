@@ -62,7 +62,7 @@ func (g *golden) compare() {
 	}
 }
 
-// rows calls read for each row of a list, and returns a golden file of the results, errors and notes.
+// rows calls the function read for each row of a list, and returns a golden file of the results, errors and notes.
 func rows(t *testing.T, name string, list []wire.Value, read func(r *wire.Row) any) *golden {
 	t.Helper()
 	g := &golden{t: t, name: name}

@@ -73,7 +73,7 @@ func newDriver(t *testing.T, answers map[string]func(url.Values) (int, string)) 
 	return d, s
 }
 
-// TestOneCallFillsBothTokens checks that a call contains each market once if both tokens of the market are read.
+// TestOneCallFillsBothTokens checks that the driver requests a market once if both tokens of the market are read.
 func TestOneCallFillsBothTokens(t *testing.T) {
 	d, s := newDriver(t, map[string]func(url.Values) (int, string){"/markets/orderbooks": text(
 		`{"orderbooks":[{"ticker":"A-1","orderbook_fp":{"yes_dollars":[["0.4000","3.00"]],"no_dollars":[["0.5500","4.00"]]}},{"ticker":"B-1","orderbook_fp":{"yes_dollars":[["0.1000","1.00"]],"no_dollars":[]}}]}`)})

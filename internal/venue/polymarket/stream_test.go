@@ -80,7 +80,8 @@ func (s *socket) request(verb stream.Verb, topics ...messages.Topic) string {
 	return string(slices.Concat(s.Encode(&stream.Request{Verb: verb, Topics: topics})...))
 }
 
-// show returns messages and lost books in short form: the topic, the number and the contents. It leaves out all other events.
+// show returns messages and lost books in short form: the topic, the sequence number and the contents. It leaves out all other
+// events.
 func show(events []stream.Event) string {
 	var out []string
 	levels := func(side string, list []market.Level) (text string) {
@@ -271,7 +272,7 @@ func TestBookReplaces(t *testing.T) {
 	s.expect(show(events))
 }
 
-// TestStreamNumbersGoOn checks that the numbers of a topic continue if the topic is subscribed again on the same socket.
+// TestStreamNumbersGoOn checks that the sequence numbers of a topic continue if the topic is subscribed again on the same socket.
 func TestStreamNumbersGoOn(t *testing.T) {
 	s := newSocket(t, bookA, priceA)
 	s.frame(bookText("A", 1, "0.3", "0.4"))
@@ -431,8 +432,8 @@ func TestSilentFreeze(t *testing.T) {
 	}
 }
 
-// TestMissingFirstBook checks that the codec reads a book over REST if the venue does not send the book, and that the book is empty
-// if REST has no book.
+// TestMissingFirstBook checks that the codec reads a book over REST if the socket does not send the book. If REST has no book
+// either, the book must be empty.
 func TestMissingFirstBook(t *testing.T) {
 	for want, rest := range map[string]*market.Book{" b0.3×10 a0.4×10": restBook("A", 1, "0.3", "0.4"), "": nil} {
 		synctest.Test(t, func(t *testing.T) {
@@ -473,7 +474,7 @@ func TestLostDeepChange(t *testing.T) {
 	})
 }
 
-// TestLateFramesAreNoFreeze checks that the codec repairs no book that reaches the levels of the book from REST within catchUp.
+// TestLateFramesAreNoFreeze checks that the codec does not repair a book that equals the book from REST within catchUp.
 func TestLateFramesAreNoFreeze(t *testing.T) {
 	s := newSocket(t, bookA)
 	s.frame(bookText("A", 1, "0.3", "0.4"))
@@ -564,7 +565,7 @@ func TestRecordedRun(t *testing.T) {
 }
 
 // TestRecordedBurst replays the recorded frames of a marketable order. The recording lacks the book before the order, so the test
-// derives this book from the book after the order. The test removes the ask at 0.301 and adds bids at 0.311 and 0.301.
+// derives this book from the book after the order.
 func TestRecordedBurst(t *testing.T) {
 	frames := recorded(t, "market_crossing_burst_end.json")
 	var after struct {

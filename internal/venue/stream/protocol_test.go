@@ -92,7 +92,8 @@ func TestProtocolWithoutAnswers(t *testing.T) {
 	})
 }
 
-// TestSharedSubjects checks that topics of the same subject share a connection and count once towards TopicsPerConnection.
+// TestSharedSubjects checks that topics with the same Protocol.Subject share a connection and count once towards
+// TopicsPerConnection.
 func TestSharedSubjects(t *testing.T) {
 	inBubble(t, bareProtocol(nil), func(b *bench) {
 		b.settle()

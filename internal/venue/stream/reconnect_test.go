@@ -149,7 +149,7 @@ func TestReconnectAsked(t *testing.T) {
 	})
 }
 
-// TestOutage checks that, after an outage, the client subscribes only to the topics that are watched at that time.
+// TestOutage checks which topics the client subscribes to after an outage in which topics were watched and unwatched.
 func TestOutage(t *testing.T) {
 	inBubble(t, nil, func(b *bench) {
 		b.watch(book("T1"), book("T2"), price("T1"))

@@ -15,7 +15,7 @@ import (
 type strict struct {
 	t  *testing.T
 	mu sync.Mutex
-	// busy contains the topics of running calls. up contains the topics that are up.
+	// busy contains the topics of running calls. up contains the topics that have been passed to Up and not yet to Down.
 	busy, up map[messages.Topic]bool
 	seq      map[messages.Topic]uint64
 	messages int
