@@ -25,8 +25,8 @@ import (
 	"oddsgraph/resolvers"
 )
 
-// streaming returns a compiler for a few fields. Its subscriptions send an event for each number that arrives on the channel in the
-// parameter from. They panic if this channel is nil. Its queries panic outside of fields.
+// streaming returns a compiler for a few fields. Its queries panic outside of all fields. Its subscriptions send an event for each
+// number received, and panic if the channel is nil.
 func streaming(t testing.TB, from <-chan int, show func(n int) string) *exec.Compiler {
 	field := map[string]exec.FieldOf{"serviceStatus": {Number: 1}, "tokenPrices": {Number: 2}, "version": {Number: 1}, "price": {Number: 1}, "state": {Number: 1}}
 	types := map[string]exec.Type{
@@ -91,7 +91,7 @@ func converse(t *testing.T, url, mark string, messages ...string) string {
 	return converseAs(t, url, encodedCredentials, mark, messages...)
 }
 
-// converseAs is like converse, but sends other credentials.
+// converseAs is converse with the given credentials.
 func converseAs(t *testing.T, url, credentials, mark string, messages ...string) string {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
@@ -117,8 +117,8 @@ func converseAs(t *testing.T, url, credentials, mark string, messages ...string)
 	return heard.String()
 }
 
-// TestPanics makes an operation panic in each goroutine that runs operations. The client must get an error without details, and the
-// next operation must succeed. The log must have one line for each panic, with the stack.
+// TestPanics checks that the client of an operation that panics gets an error without details, and that the next operation
+// succeeds. The log must have one line for each panic, with the stack.
 func TestPanics(t *testing.T) {
 	const query, status = `{"query":"{ serviceStatus { version } }"}`, `{"query":"subscription { streamStatusChanged { state } }"}`
 	until := func(end string) func(body string) func(t *testing.T, url string) string {
@@ -168,7 +168,7 @@ func TestPanics(t *testing.T) {
 		name string
 		rig  []func(cfg *Config)
 		run  func(t *testing.T, url string) string
-		// before is a text that the client receives before the error.
+		// before is a text that the client receives besides the error.
 		before string
 		// again is the number of panics after the first panic.
 		again int

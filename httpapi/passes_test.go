@@ -38,8 +38,7 @@ func (q carelessQuery) Token(ctx context.Context, id string) (*model.Token, erro
 	return q.QueryResolver.Token(ctx, id)
 }
 
-// shelf is a source with some prices in memory. Its Fetch returns a price for every token except "bad", for which it returns an
-// error.
+// shelf is a source that has the prices of the tokens in held in memory. Fetch returns an error for the token "bad".
 type shelf struct {
 	memory
 	held    []string
@@ -74,7 +73,7 @@ func (s *shelf) Fetch(_ context.Context, keys []string) []market.Result[market.R
 }
 
 // TestPasses checks the responses to queries whose values are in memory, must be fetched, or cannot be fetched. No key may be
-// fetched twice. An operation whose client has left must get an error.
+// fetched twice. A cancelled operation must return an error.
 func TestPasses(t *testing.T) {
 	prices := &shelf{held: []string{"1"}}
 	var outcomes []string
@@ -129,8 +128,8 @@ func TestPasses(t *testing.T) {
 	}
 }
 
-// TestCompiledDocumentsMakeRoom checks that the size of a document includes its compiled operations. A document that alone
-// is larger than the cache (MaxDocumentBytes) must leave it.
+// TestCompiledDocumentsMakeRoom checks that the size of a document includes its compiled operations. A document larger than the
+// whole cache (MaxDocumentBytes) must leave the cache.
 func TestCompiledDocumentsMakeRoom(t *testing.T) {
 	cfg := testConfig(t)
 	cfg.Compiler = graph.NewCompiler(graph.Config{Resolvers: &resolvers.Resolver{}})

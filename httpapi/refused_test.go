@@ -52,7 +52,6 @@ func TestRefusalsAreShort(t *testing.T) {
 	}
 }
 
-// graphError is an error of a response.
 type graphError struct {
 	Message    string
 	Extensions struct{ Code string }

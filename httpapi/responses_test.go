@@ -108,7 +108,7 @@ func TestKeptResponses(t *testing.T) {
 	}
 }
 
-// TestKeptResponsesAreSentLikeOthers checks that an API with a response cache and an API without it send equal responses.
+// TestKeptResponsesAreSentLikeOthers checks that an API sends equal responses with and without a response cache.
 func TestKeptResponsesAreSentLikeOthers(t *testing.T) {
 	cfg, _ := keeping(t)
 	cached := New(cfg)
@@ -200,7 +200,7 @@ func TestErrorsOfTheRequestAreKept(t *testing.T) {
 	}
 }
 
-// TestATextThatIsNoLongerTrusted checks that a document is rejected when it is no longer trusted, although its response is cached.
+// TestATextThatIsNoLongerTrusted checks that a document that is no longer trusted is rejected, even if its response is cached.
 func TestATextThatIsNoLongerTrusted(t *testing.T) {
 	cfg, source := keeping(t)
 	file := filepath.Join(t.TempDir(), "manifest.json")
@@ -240,7 +240,7 @@ func TestATextThatIsNoLongerTrusted(t *testing.T) {
 	}
 }
 
-// TestRepeatedRequestsKeepTheirDocument checks that a persisted query stays registered while clients repeat it, even if their
+// TestRepeatedRequestsKeepTheirDocument checks that a persisted query stays registered while clients repeat it, even if the
 // responses come from the cache.
 func TestRepeatedRequestsKeepTheirDocument(t *testing.T) {
 	cfg, _ := keeping(t)

@@ -13,7 +13,7 @@ import (
 	"oddsgraph/internal/market"
 )
 
-// largeBody requests a response of some 60 KB that reads nothing from the venue.
+// largeBody is a query with a response of some 60 KB and no reads from the venue.
 const largeBody = `{"query":"{ __schema { types { name description fields { name description } } } }"}`
 
 // TestResponseTooLarge checks that a response larger than MaxResponse is replaced by an error.
@@ -61,7 +61,7 @@ var manyIDs = func() string {
 // manyPrices requests a response of some 60 KB that can be cached.
 var manyPrices = `{"query":"query ($ids: [String!]!) { tokenPrices(tokenIds: $ids) { price a: price b: price c: price d: price e: price f: price g: price h: price i: price } }","variables":{"ids":` + manyIDs + `}}`
 
-// failing is a source of prices that fails.
+// failing is a source of prices whose reads fail.
 type failing struct{ *nothing }
 
 func (failing) Lookup(_ context.Context, _ []string, into []market.Result[market.Read[*market.Price]], missing []int) []int {
@@ -71,8 +71,8 @@ func (failing) Lookup(_ context.Context, _ []string, into []market.Result[market
 	return missing
 }
 
-// TestUnreadResponses leaves responses to one client unread until the service refuses this client. Other clients must still get
-// responses. The client must get responses again after it has read the earlier responses.
+// TestUnreadResponses checks that a client with too many unread responses is refused until it has read them. Other clients must
+// still get responses.
 func TestUnreadResponses(t *testing.T) {
 	for name, body := range map[string]string{"of one request": largeBody, "cached": manyPrices} {
 		t.Run(name, func(t *testing.T) {

@@ -59,8 +59,8 @@ func (refusing) Fetch(_ context.Context, keys []market.Address) []market.Result[
 // testID is the context key of the request id.
 type testID struct{}
 
-// TestSharedFailures lets two clients share an execution that fails. Both must get the error of the execution, with the request id
-// of the execution if it panicked. Refused credentials must be counted once.
+// TestSharedFailures checks that two clients that share an execution get the error of the execution. Refused credentials must be
+// counted once.
 func TestSharedFailures(t *testing.T) {
 	for name, test := range map[string]struct {
 		end     func()

@@ -11,8 +11,8 @@ import (
 	"github.com/coder/websocket"
 )
 
-// TestSubscribePayload sends a payload of subscribe. If the payload violates the protocol, the WebSocket must be closed with code
-// 4400. All other payloads must get a response.
+// TestSubscribePayload checks that the WebSocket is closed with code 4400 if the payload of subscribe violates the protocol. All
+// other payloads must get a response.
 func TestSubscribePayload(t *testing.T) {
 	api := New(testConfig(t))
 	server := httptest.NewServer(api)

@@ -43,8 +43,7 @@ func streamRequest(ctx context.Context, query, body string) *http.Request {
 	return r
 }
 
-// subscribe starts a subscription with a document for the client with the address from. header contains a name, its value, the next
-// name, and so on.
+// subscribe starts a subscription for the client with the address from. The headers are alternating names and values.
 func (r *readers) subscribe(from, document string, header ...string) *tape {
 	w := &tape{ResponseRecorder: httptest.NewRecorder()}
 	r.began = append(r.began, w)
@@ -77,9 +76,8 @@ func longDocument(n int) string {
 	return fmt.Sprintf("subscription { streamStatusChanged { %s } } #%d %s", b.String(), n, strings.Repeat(".", 50<<10))
 }
 
-// TestDocumentsOfSubscriptionsAreBounded starts many subscriptions with long documents from one client. Their documents may take at
-// most three quarters of MaxSubscribedBytes, and another client must still be accepted. The memory must be released when the
-// subscriptions end.
+// TestDocumentsOfSubscriptionsAreBounded checks that the documents of one client's subscriptions take at most three quarters of
+// MaxSubscribedBytes. Another client must still be accepted.
 func TestDocumentsOfSubscriptionsAreBounded(t *testing.T) {
 	r := newReaders(t)
 	held, documents := r.api.transports.subscriptions.held, r.api.transports.engine.documents
@@ -109,8 +107,8 @@ func TestDocumentsOfSubscriptionsAreBounded(t *testing.T) {
 	})
 }
 
-// TestADocumentOfManySubscribersIsCountedOnce fills the document cache and starts many subscriptions with the same document. They
-// must share one copy of the document.
+// TestADocumentOfManySubscribersIsCountedOnce checks that many subscriptions with the same document share one copy, even if the
+// document cache is full.
 func TestADocumentOfManySubscribersIsCountedOnce(t *testing.T) {
 	r := newReaders(t)
 	documents := r.api.transports.engine.documents

@@ -178,7 +178,7 @@ func randomJSON(r *rand.Rand) string {
 	return "{" + strings.Join(members, ",") + space() + "}"
 }
 
-// randomDeclaration returns declarations of random types.
+// randomDeclaration returns declarations of variables with random types.
 func randomDeclaration(r *rand.Rand) string {
 	pick := func(from ...string) string { return from[r.IntN(len(from))] }
 	declared := make([]string, r.IntN(4))

@@ -79,14 +79,13 @@ func TestPublishedCosts(t *testing.T) {
 	}
 }
 
-// estimator computes costs only from @cost and @listSize, like a tool of a client.
+// estimator computes costs only from the directives @cost and @listSize.
 type estimator struct {
 	schema    *ast.Schema
 	variables map[string]any
 }
 
-// selection returns the cost of a selection set. The parameter sized contains the names of the fields that return lists. The
-// parameter size is the length of these lists.
+// selection returns the cost of a selection set. The fields named in sized return lists of length size.
 func (e estimator) selection(set ast.SelectionSet, sized []string, size int64) (sum int64) {
 	for _, s := range set {
 		switch s := s.(type) {

@@ -9,8 +9,7 @@ import (
 	"oddsgraph/internal/market"
 )
 
-// TestVariables checks the limits of bytes, depth and list items with variables at the limit and with variables that exceed it by
-// one.
+// TestVariables checks the limits of bytes, depth and list items.
 func TestVariables(t *testing.T) {
 	g := guarding(t, func(l *Limits) { l.VariableBytes, l.Depth, l.ListItems = 100, 4, 5 })
 	for _, test := range []struct{ raw, rule, says string }{
@@ -36,7 +35,7 @@ func TestVariables(t *testing.T) {
 		{`{"a":"\\","b":[[[[]]]]}`, RuleDepth, ""},
 		{`{"a":"\\\"[[[[[[","b":1}`, "", ""},
 		{`{"\",,,,,,,":1}`, "", ""},
-		// Variables accepts text that is not JSON, because the decoder refuses it.
+		// Variables accepts invalid JSON, because the decoder refuses it later.
 		{`}}}}]]]],,,,,,,,{}`, "", ""},
 		{`"`, "", ""},
 		{`{"a":"\`, "", ""},
@@ -71,8 +70,7 @@ func TestHostileVariables(t *testing.T) {
 	}
 }
 
-// measured computes the depth of a decoded value, and the length of its longest list or object. The fuzz test compares both with
-// the limits of Variables.
+// measured computes the depth of a decoded value, and the length of its longest list or object.
 func measured(v any, level int, deepest, longest *int) {
 	*deepest = max(*deepest, level)
 	each := func(n int) { *longest = max(*longest, n) }

@@ -66,7 +66,7 @@ func TestRegistryLimits(t *testing.T) {
 	}
 }
 
-// TestRegistryMemory checks that a registry needs at most 5/4 of its budget if the documents are parts of larger bodies.
+// TestRegistryMemory checks that a registry needs at most 5/4 of its budget, even if documents are parts of larger bodies.
 func TestRegistryMemory(t *testing.T) {
 	const budget = 2 << 20
 	for _, size := range []int{16, 300, 20_000} {

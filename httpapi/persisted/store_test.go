@@ -110,9 +110,12 @@ func TestResolve(t *testing.T) {
 	for _, test := range []struct {
 		what string
 		r    Request
-		// These are the expected results in five configurations. off has no persisted documents. automatic has only automatic
-		// documents. allow and allowOnly have trusted documents, with and without automatic documents. require executes only
-		// trusted documents.
+		// The expected results, with these documents:
+		//   - off: no persisted documents
+		//   - automatic: automatic documents
+		//   - allow: trusted and automatic documents
+		//   - allowOnly: trusted documents
+		//   - require: trusted documents; all others are refused
 		off, automatic, allow, allowOnly, require string
 	}{
 		{"text", Request{Query: free}, free, free, free, free, forbidden},
@@ -199,7 +202,7 @@ func TestResolveRefuses(t *testing.T) {
 	}
 }
 
-// TestRegister checks that a hash is found only after the client has registered the document.
+// TestRegister checks that a document is found by its hash only after a call of Register.
 func TestRegister(t *testing.T) {
 	s := open(t, ModeOff, 1<<20)
 	byHash := Request{Extensions: apq(hexOf(free))}
@@ -225,7 +228,7 @@ func TestRegister(t *testing.T) {
 			t.Errorf("%+v %v", d, err)
 		}
 	}
-	d, err = s.Resolve(Request{Query: known}) // has a text but no hash
+	d, err = s.Resolve(Request{Query: known}) // a request without a hash
 	if err != nil {
 		t.Fatal(err)
 	}

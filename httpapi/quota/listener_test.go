@@ -32,7 +32,7 @@ type peer struct {
 func (p *peer) RemoteAddr() net.Addr { return p.addr }
 func (p *peer) Close() error         { p.once.Do(func() { close(p.closed) }); return nil }
 
-// door is a Listener with the channel from which it accepts connections.
+// door is a Listener that accepts connections from peers.
 type door struct {
 	*quota.Listener
 	peers    *peers

@@ -41,8 +41,7 @@ func TestLimits(t *testing.T) {
 	}
 }
 
-// TestTotalOperations checks that one client may begin three quarters of the free operations, and another client some of the
-// rest.
+// TestTotalOperations checks that a client may begin at most three quarters of the free operations.
 func TestTotalOperations(t *testing.T) {
 	c := quota.New(quota.Limits{Operations: 100, Total: 40})
 	begin := func(host byte, want int) {

@@ -16,7 +16,7 @@ import (
 	"oddsgraph/internal/market/reqctx"
 )
 
-// TestServedWhileValid checks that the cache serves a response until one of its dependencies changes, and then executes again.
+// TestServedWhileValid checks that the cache serves a response while its dependencies are valid, and then executes again.
 func TestServedWhileValid(t *testing.T) {
 	session := &market.Session{}
 	type basis struct {
@@ -104,8 +104,8 @@ func TestNeverStored(t *testing.T) {
 	}
 }
 
-// TestCallersAreKeptApart checks that all callers share a response whose execution did not read the credentials. Callers with
-// different credentials must not share any other response.
+// TestCallersAreKeptApart checks that callers with different credentials do not share a response whose execution read the
+// credentials. All callers share other responses.
 func TestCallersAreKeptApart(t *testing.T) {
 	g := newRig(1 << 20)
 	alice, bob, nobody := g.Identity(account(t, "alice")), g.Identity(account(t, "bob")), g.Identity(nil)

@@ -31,7 +31,7 @@ type execution struct {
 	ctx      context.Context
 	recorder *reqctx.Dependencies
 	finish   chan struct{}
-	// A test closes never to make the execution wait until its context ends and then return nil.
+	// After a test has closed never, the execution returns nil when its context ends.
 	never chan struct{}
 }
 
@@ -223,7 +223,7 @@ func TestCallersOutOfTime(t *testing.T) {
 	cut := answer{"cut: context deadline exceeded", Shared, nil}
 	for _, test := range []struct {
 		name string
-		// The second caller's deadline is after this time. The first caller's deadline is after one second.
+		// has is the time that the second caller has. The first caller has one second.
 		has    time.Duration
 		forget bool // calls Forget during the execution
 		// again is true if the cache must execute again for the second caller.
@@ -265,8 +265,8 @@ func TestCallersOutOfTime(t *testing.T) {
 }
 
 // TestCutResponsesAreNotShared checks that a caller does not get a response that another caller's deadline cut short, even if both
-// arrived before the execution began. Which caller executes is random. So the test repeats until the caller with the least time
-// executes.
+// callers arrived before the execution began. Which caller executes is random. So the test repeats until the caller with the least
+// time executes.
 func TestCutResponsesAreNotShared(t *testing.T) {
 	for i := range 1000 {
 		done := false
@@ -352,7 +352,7 @@ type span byte
 func (s span) Context() reqctx.TraceContext { return reqctx.TraceContext{Span: [8]byte{byte(s)}} }
 
 // TestSpansOfSharingCallers checks that the log of an execution lists the spans of all callers that have one. The log of a later
-// caller must name the span of the first caller as the one that served it.
+// caller must name the span of the first caller in ServedBy.
 func TestSpansOfSharingCallers(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		a := newAsker()

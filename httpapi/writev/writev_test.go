@@ -51,9 +51,8 @@ var numbers = func() []byte {
 // text returns the first n bytes of a text of consecutive numbers. A lost or repeated part changes the text.
 func text(n int) []byte { return numbers[:n] }
 
-// TestResponsesArriveWhole checks that bodies of up to 100 KB arrive complete, with short and long headers, with and without a
-// Content-Length, and after a flush. Many of the sizes are near a multiple of the buffer's size. Responses to HEAD must have no
-// body.
+// TestResponsesArriveWhole checks that bodies of up to 100 KB arrive complete. Many of the sizes are near a multiple of the
+// buffer's size. Responses to HEAD must have no body.
 func TestResponsesArriveWhole(t *testing.T) {
 	addr := serve(t, func(w http.ResponseWriter, r *http.Request) {
 		q := r.URL.Query()
