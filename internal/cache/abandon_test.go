@@ -79,8 +79,8 @@ func TestDeadlineWithKeysInEveryState(t *testing.T) {
 	})
 }
 
-// TestDeadlineWithoutATurn lets a caller's deadline pass before the call is admitted, while ReadyAt returns the zero time. The
-// caller must get a timeout.
+// TestDeadlineWithoutATurn checks that a caller gets a timeout at its deadline if its call is not admitted and ReadyAt returns the
+// zero time.
 func TestDeadlineWithoutATurn(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := open(t, &venue{}, withAdmission(newAdmission()))

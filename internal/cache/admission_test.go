@@ -37,7 +37,6 @@ type ticket struct {
 	err     error
 }
 
-// Left returns 1 minus the spent fraction.
 func (a *admission) Left() float64 {
 	a.mu.Lock()
 	defer a.mu.Unlock()

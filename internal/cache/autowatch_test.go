@@ -34,8 +34,8 @@ func (s *streamer) wanted() []string {
 	return out
 }
 
-// TestStreamServesMisses checks that a miss also asks the Streamer when no calls are left. The read must return the first value
-// that arrives, from REST or from the stream.
+// TestStreamServesMisses checks that a miss asks the Streamer for the token if no calls are left. The read must return the first
+// value that arrives, from REST or from the stream.
 func TestStreamServesMisses(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		v, s := &venue{}, &streamer{}

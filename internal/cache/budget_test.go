@@ -61,8 +61,8 @@ func retryAfter(t *testing.T, err error) time.Duration {
 
 const window = time.Minute + time.Millisecond
 
-// TestOnlyLateCallerIsRefused lets two callers wait for the same key. Only the caller whose deadline is before the admission of the
-// call must be refused.
+// TestOnlyLateCallerIsRefused checks that a caller is refused if its deadline is before the admission of the call. Another caller
+// of the same key must get the price.
 func TestOnlyLateCallerIsRefused(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		v := &venue{}
@@ -240,8 +240,6 @@ func TestRefreshPriority(t *testing.T) {
 		if s := b.Status(); len(v.calls()) != 1 || s.Waiting[reqctx.PriorityRefresh] != 1 {
 			t.Fatalf("got %d calls and %+v, want 1 call and a waiting refresh", len(v.calls()), s)
 		}
-		// The rate limit still has calls for a miss, but not for a refresh. The call for the miss also reads the key of the waiting
-		// refresh.
 		mustRead(t, c.Prices(), "miss")
 		if calls := v.calls(); len(calls) != 2 || !slices.Equal(calls[1].keys, []string{"k", "miss"}) && !slices.Equal(calls[1].keys, []string{"miss", "k"}) {
 			t.Fatalf("got %+v, want a second call of k and miss", calls)
@@ -262,8 +260,8 @@ func TestRefreshPriority(t *testing.T) {
 	})
 }
 
-// TestStaleTimeStretches checks that a short rate limit extends the stale time of public data to Config.Stretch, but not the stale
-// time of user data.
+// TestStaleTimeStretches checks that the stale time of public data extends to Config.Stretch while the rate limit has few calls
+// left. The stale time of user data must not.
 func TestStaleTimeStretches(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		v := &venue{}
@@ -323,7 +321,6 @@ func TestStaleTimeWithEnoughLeft(t *testing.T) {
 		if r, err := readOne(t.Context(), c.Prices(), "k"); market.CodeOf(err) != market.CodeUpstreamUnavailable {
 			t.Errorf("got %+v, %v; want UPSTREAM_UNAVAILABLE", r, err)
 		}
-		// A caller that has used up its own calls gets stale data for longer, even if there are calls left for other callers.
 		spend(t, b, 60)
 		greedy := 0
 		for b.Status().Left > 24 {
@@ -344,8 +341,8 @@ func TestStaleTimeWithEnoughLeft(t *testing.T) {
 	})
 }
 
-// TestShortBudgetServesNothingWrong checks that a short rate limit does not extend the stale time of a changed market or of an
-// absence.
+// TestShortBudgetServesNothingWrong checks that the stale time of a changed market or of an absence is not extended, even if few
+// calls are left.
 func TestShortBudgetServesNothingWrong(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		v, a := &venue{}, newAdmission()

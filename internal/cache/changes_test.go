@@ -143,7 +143,7 @@ func TestRESTContradictsStream(t *testing.T) {
 }
 
 // TestChangesOfManyMarkets checks that the first of many changes still overrides REST if Config.Changes is large enough. With the
-// default it must not.
+// default, the change must be forgotten.
 func TestChangesOfManyMarkets(t *testing.T) {
 	const markets = 2500
 	for changes, want := range map[int]market.Status{0: market.StatusOpen, markets: market.StatusClosed} {
@@ -162,8 +162,8 @@ func TestChangesOfManyMarkets(t *testing.T) {
 	}
 }
 
-// TestStatusAfterGap calls StreamStale after a streamed status. A REST response must not replace the status right after that, but
-// must replace it two minutes later.
+// TestStatusAfterGap checks that a REST response does not replace a streamed status right after StreamStale, but replaces it two
+// minutes later.
 func TestStatusAfterGap(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		v := &venue{}

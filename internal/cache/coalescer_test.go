@@ -99,7 +99,7 @@ func TestBatchSizes(t *testing.T) {
 	}
 }
 
-// TestBatchesFillUp checks that keys of later reads join waiting batches until these are full.
+// TestBatchesFillUp checks that keys of later reads join waiting batches until the batches are full.
 func TestBatchesFillUp(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		v, a := &venue{}, newAdmission()
@@ -287,7 +287,7 @@ func TestClose(t *testing.T) {
 		time.Sleep(time.Second)
 		flying := fetch(t.Context(), c, "flying")
 		queued := fetch(t.Context(), c, "queued")
-		readAll(t.Context(), c.Prices(), "cached") // the price is stale, so this also queues a refresh
+		readAll(t.Context(), c.Prices(), "cached") // the price is stale, so the read also queues a refresh
 		synctest.Wait()
 		if len(v.calls()) != 2 {
 			t.Fatalf("got %d calls, want 2", len(v.calls()))

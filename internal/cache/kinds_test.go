@@ -194,8 +194,8 @@ func TestMarketHasOneEntry(t *testing.T) {
 	}
 }
 
-// TestNamesAreLearnedFromLists checks that a read by slug or token calls the venue with the market's id, if a search, an event or
-// an event search has returned the market before.
+// TestNamesAreLearnedFromLists checks that, after a list has returned a market, a read by slug or token calls the venue with the
+// market's id.
 func TestNamesAreLearnedFromLists(t *testing.T) {
 	for name, learn := range map[string]func(t *testing.T, c *Cache){
 		"search": func(t *testing.T, c *Cache) {
