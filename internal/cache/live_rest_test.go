@@ -124,9 +124,8 @@ func TestOlderValues(t *testing.T) {
 	}
 }
 
-// TestStreamStartsWithOlderValue streams values after REST values were read. Streamed values that are older than the REST values
-// must not replace them. The first streamed values that are not older must replace them. After that, each streamed value must
-// replace the value before it.
+// TestStreamStartsWithOlderValue checks that older streamed values do not replace REST values, but equal streamed values do. After
+// that, each streamed value must replace the value before it.
 func TestStreamStartsWithOlderValue(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		q := &quoting{price: newPrice(".6", 5), spread: newSpread(".5", ".7", 5), book: newBook("A", 8, 5, 200, 1)}
@@ -142,7 +141,7 @@ func TestStreamStartsWithOlderValue(t *testing.T) {
 			s.Source != market.SourceREST || b.Source != market.SourceREST || p.Handle.Version()+s.Handle.Version()+b.Handle.Version() != 0 {
 			t.Errorf("got %v %v %v, want the newer values of REST", p, s, b)
 		}
-		// A streamed value replaces the REST value if both are equal. Here the two books also have the same sequence number.
+		// A streamed value replaces the REST value if both are equal.
 		price, spread, book := newPrice(".60", 1), newSpread(".50", ".70", 1), newBook("A", 8, 1, 200, 1)
 		c.StreamPrice(session, price, streamed(at(1)))
 		c.StreamSpread(session, spread, streamed(at(1)))
@@ -160,7 +159,7 @@ func TestStreamStartsWithOlderValue(t *testing.T) {
 				t.Errorf("got %v %v %v, want the last values of the stream", p, s, b)
 			}
 			price, spread, book = newPrice(".45", -1), newSpread(".35", ".5", -1), newBook("A", 2, -1, 200, 5)
-			session = &market.Session{} // a new session has the same effect
+			session = &market.Session{} // the second values are of a new session
 		}
 	})
 }
@@ -238,7 +237,7 @@ func TestRESTBehindStream(t *testing.T) {
 		}
 		synctest.Wait() // wait for the refresh of the book
 		time.Sleep(2 * time.Second)
-		// REST has caught up.
+		// Now REST has newer values.
 		q.price, q.book = newPrice(".3", 7), newBook("A", 9, 7, 200, 9)
 		mustRead(t, c.Prices(), "t")
 		mustRead(t, c.Books(), depth(20))

@@ -72,8 +72,8 @@ func TestStreamedValueReplacesAbsence(t *testing.T) {
 	})
 }
 
-// TestReadDeeperThanStreamedBook reads a book deeper than the streamed book. The result must come from REST and must be cached
-// apart from the streamed book.
+// TestReadDeeperThanStreamedBook checks that a read deeper than the streamed book gets a REST book, and that the cache keeps both
+// books.
 func TestReadDeeperThanStreamedBook(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		v := &venue{}
@@ -159,7 +159,7 @@ func TestRecordPoll(t *testing.T) {
 		w.polls = nil
 		readAll(reqctx.WithoutPoll(t.Context()), c.Prices(), "a", "b")
 		time.Sleep(time.Second)
-		readAll(reqctx.WithoutPoll(t.Context()), c.Prices(), "a") // this refreshes the stale price
+		readAll(reqctx.WithoutPoll(t.Context()), c.Prices(), "a") // this read refreshes the stale price
 		synctest.Wait()
 		mustRead(t, c.Spreads(), "s")
 		mustRead(t, c.Books(), queries.Book{TokenID: "b", Depth: 7})
@@ -171,8 +171,8 @@ func TestRecordPoll(t *testing.T) {
 	})
 }
 
-// TestRecordPollOfStreamedTokens checks that RecordPoll gets a streamed token at most once a second. It must get any other token
-// each time that a read asks for the token.
+// TestRecordPollOfStreamedTokens checks that RecordPoll gets a streamed token at most once a second. It must get other tokens at
+// each read.
 func TestRecordPollOfStreamedTokens(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c, w := open(t, &venue{}), &watcher{}

@@ -99,8 +99,8 @@ func pair(t *testing.T, v *venue) (a, b *Cache, m *sharedMemory) {
 	return open(t, v, with), open(t, v, with), m
 }
 
-// TestSecondOfEveryKind checks that two processes share one call for each kind of public data except categories, and that both
-// report the same times for the value. They must share neither private data nor markets that are read by a slug or token.
+// TestSecondOfEveryKind checks that two processes share one call for each kind of public data except categories, and report the
+// same times. The processes must not share private data, or markets that are read by a slug or token.
 func TestSecondOfEveryKind(t *testing.T) {
 	for _, k := range kinds {
 		for _, absent := range []bool{false, true} {
@@ -201,8 +201,8 @@ func emptyLike(value any) any {
 	return &queries.SearchPage{}
 }
 
-// TestSecondFlight lets two processes read lists with common keys at once. The venue must get each key once, and the second process
-// must count the common keys as shared.
+// TestSecondFlight checks that the venue gets each key once if two processes read lists with common keys at once. The second
+// process must count the common keys as shared.
 func TestSecondFlight(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		v := &venue{latency: 100 * time.Millisecond}
@@ -232,8 +232,8 @@ func TestSecondFlight(t *testing.T) {
 	})
 }
 
-// TestSecondCounts checks SharedStats for four keys: one is already stored in the second cache, one is claimed and then stored, one
-// is claimed and never stored, and one is neither stored nor claimed.
+// TestSecondCounts checks SharedStats for keys that are stored, claimed and then stored, claimed and never stored, or unknown to
+// the second cache.
 func TestSecondCounts(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		v := &venue{latency: 100 * time.Millisecond}
@@ -318,8 +318,8 @@ func TestSecondPart(t *testing.T) {
 	}
 }
 
-// TestSecondInvalidation checks that a process does not serve the result of another process's call, if the call started before a
-// change of the market.
+// TestSecondInvalidation checks that, after a change of a market, a process does not serve the result of a call that another
+// process started before the change.
 func TestSecondInvalidation(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		v := &venue{latency: time.Second}
@@ -351,8 +351,8 @@ func TestSecondInvalidation(t *testing.T) {
 	})
 }
 
-// TestSecondFresh checks that a read with WithFresh calls the venue although the second cache has the value. Any read must call the
-// venue if the second cache does not answer.
+// TestSecondFresh checks that a read with WithFresh calls the venue although the second cache has the value. If the second cache
+// does not answer, any read must call the venue.
 func TestSecondFresh(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		v := &venue{}

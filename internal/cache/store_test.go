@@ -401,7 +401,7 @@ func TestEntriesAreBounded(t *testing.T) {
 	})
 }
 
-// TestHitKeepsAnEntry checks that the cache evicts an entry that was not read again, and keeps an entry that was.
+// TestHitKeepsAnEntry checks that the cache keeps an entry that has had a hit, and evicts an entry without hits.
 func TestHitKeepsAnEntry(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := open(t, &venue{}, func(cfg *Config) { cfg.Price.Size = 2 })

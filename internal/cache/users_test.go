@@ -349,8 +349,8 @@ func TestScope(t *testing.T) {
 	}
 }
 
-// TestPublicAccounts checks that all callers share the entries of accounts and the limit of public calls if accounts need no
-// credentials. Otherwise, each caller must have its own entries and limit.
+// TestPublicAccounts checks that, if accounts need no credentials, all callers share the entries of accounts and the limit of
+// public calls. Otherwise, callers must share neither.
 func TestPublicAccounts(t *testing.T) {
 	for _, public := range []bool{false, true} {
 		synctest.Test(t, func(t *testing.T) {

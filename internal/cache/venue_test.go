@@ -36,8 +36,7 @@ type venue struct {
 	gate    chan struct{}
 	// fail returns the error of each call. It may panic.
 	fail func(a ask) error
-	// batch is the greatest number of ids in a list call; if it is 0, the number is 40. cost returns the result of Cost. If cost is
-	// nil, every call costs one request.
+	// batch is the greatest number of ids in a list call; the default is 40. cost returns the result of Cost; the default is 1.
 	batch int
 	cost  func(keys int) int
 	// unsupported contains the endpoints that Can refuses.
@@ -100,7 +99,7 @@ func (v *venue) enter(ctx context.Context, e reqctx.Endpoint, keys ...string) er
 	return nil
 }
 
-// calls returns the calls to the given endpoints, or all calls if none is given.
+// calls returns the calls to the given endpoints, or all calls if no endpoint is given.
 func (v *venue) calls(endpoints ...reqctx.Endpoint) []ask {
 	v.mu.Lock()
 	defer v.mu.Unlock()
