@@ -373,7 +373,7 @@ func TestStructuralErrors(t *testing.T) {
 			t.Errorf("%q gives %q, want one problem with %s", args, got, want)
 		}
 	}
-	// An error of kong does not prevent the report of errors in the environment.
+	// An error in the command does not hide errors in the environment.
 	if got := problems(t, "nonsense --venue-batch=0", "ODDSGRAPH_VENUE_TIMEOUT=x", "ODDSGRAPH_NO=1"); len(got) < 3 {
 		t.Errorf("problems are %q, want those of the environment too", got)
 	}

@@ -26,8 +26,7 @@ oddsgraph [command] [flags]
 |---|---|
 `
 
-// Reference writes the text of docs/configuration.md: all commands, and all flags except --help with their variables, defaults,
-// values and meanings.
+// Reference writes the text of docs/configuration.md: all commands, and all flags except --help.
 func Reference(w io.Writer) error {
 	p := newParser(nil, io.Discard)
 	k, err := p.kong(&grammar{})
