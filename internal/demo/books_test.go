@@ -195,7 +195,7 @@ func TestPricesFollowSchedule(t *testing.T) {
 	}
 }
 
-// change converts a change of a level of the instrument's book to the view of a token.
+// change converts a change of the instrument's book to the view of a token.
 func (w view) change(c levelChange) levelChange {
 	if w.mirrored {
 		c.side, c.price = c.side.opposite(), payout-c.price

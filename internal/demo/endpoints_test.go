@@ -448,7 +448,7 @@ func TestCredentials(t *testing.T) {
 	}
 }
 
-// TestConcurrentUse runs steps and requests concurrently for the race detector. No book may be crossed.
+// TestConcurrentUse checks that no book is crossed while steps and requests run concurrently.
 func TestConcurrentUse(t *testing.T) {
 	v := New(Config{Markets: 60, Clock: newClock()})
 	ctx, cancel := context.WithCancel(t.Context())

@@ -266,7 +266,7 @@ func TestFaultDelays(t *testing.T) {
 
 var plainNumber = regexp.MustCompile(`"\w+":-?[0-9].{0,20}`)
 
-// TestFaultsOnEveryEndpoint checks that six faults that change the body of a response work on every endpoint.
+// TestFaultsOnEveryEndpoint checks six faults that change the body of a response, on every endpoint.
 func TestFaultsOnEveryEndpoint(t *testing.T) {
 	v := New(Config{Markets: 120, Clock: newClock()})
 	tok := first(t, v, isOpen)

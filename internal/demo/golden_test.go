@@ -159,8 +159,8 @@ func write(t *testing.T, path string, g golden) {
 	}
 }
 
-// TestGoldenHeader checks that the golden request with credentials in its header has none in its query and fails without the
-// header.
+// TestGoldenHeader checks that the golden request with credentials in the header has no credentials in the query. Without the
+// header, the request must fail.
 func TestGoldenHeader(t *testing.T) {
 	v := New(Config{Markets: 40, Clock: newClock()})
 	raw, err := os.ReadFile(filepath.Join(goldenDir, "balance-header.json"))

@@ -87,8 +87,8 @@ func TestHistoryDays(t *testing.T) {
 	}
 }
 
-// TestHistoryEndsAtPrice checks that the history of an open market ends near the present price. The history of a resolved market
-// must have no point after the close, and its price at the close must be near the payout.
+// TestHistoryEndsAtPrice checks that the history of an open market ends near the present price. A resolved market must have no
+// point after its close, and a last price near the payout.
 func TestHistoryEndsAtPrice(t *testing.T) {
 	v := New(Config{Markets: 200, Clock: newClock(), Seed: 3})
 	for range 2000 {

@@ -41,8 +41,7 @@ func TestMarketChanges(t *testing.T) {
 	l.take("price_update")
 	account := newStreamedAccount(t, l.subscribeUser(medium, "demo"))
 	seqs := map[string]uint64{}
-	// event returns the price frames since its last call. It checks that the only market frame since then is the one that the
-	// parameter want describes. REST must show the change.
+	// event returns the new price frames. It checks that want describes the only new market frame, and that REST shows the change.
 	event := func(m *market, want string) (frames []object) {
 		t.Helper()
 		found := ""
@@ -141,7 +140,7 @@ func TestMarketChanges(t *testing.T) {
 	change(`{"marketId":"` + closed.id + `","winningTokenId":"` + closed.tokens[2].id + `"}`)
 	event(closed, "market_resolved <nil> <nil> "+closed.tokens[2].label)
 
-	// The orders of a wallet without subscribers are cancelled too. They stay cancelled when the wallet is derived again.
+	// The orders of a wallet without subscribers are cancelled, too. They stay cancelled after the wallet was evicted.
 	change(`{"marketId":"` + guest.token.market.id + `","status":"CLOSED"}`)
 	event(guest.token.market, "market_update STATUS CLOSED <nil>")
 	change(`{"marketId":"` + guest.token.market.id + `","status":"OPEN"}`)
@@ -184,8 +183,8 @@ func TestMarketChanges(t *testing.T) {
 	}
 }
 
-// TestTickSizes checks that a market gets new books with a finer tick size, and that orders whose prices do not fit are cancelled
-// when the old tick size returns. The price history must not change.
+// TestTickSizes checks the books of a market whose tick size becomes finer. When the old tick size returns, orders whose prices do
+// not fit must be cancelled.
 func TestTickSizes(t *testing.T) {
 	c := newClock()
 	s := open(t, Config{Markets: 400, Clock: c, Control: true})
@@ -296,9 +295,8 @@ func TestTickSizes(t *testing.T) {
 	}
 }
 
-// TestMarketsLive checks that markets change if MarketEvery is set. The number of open markets must not fall below 80 % of the
-// first number. The accounts' sums must be right, and the two smaller accounts must keep their number of positions. Equal seeds
-// must cause equal changes.
+// TestMarketsLive checks that markets change if MarketEvery is set, and that equal seeds cause equal changes. The number of open
+// markets must not fall below 80 % of the first number.
 func TestMarketsLive(t *testing.T) {
 	c := newClock()
 	config := Config{Markets: 400, Clock: c, Seed: 6, MarketEvery: 3 * pace}

@@ -6,8 +6,8 @@ import (
 	"time"
 )
 
-// TestPagingWhilePositionsClose reads pages and closes the first and the last position of each page, so cursors may name closed
-// positions. The pages must contain each position once.
+// TestPagingWhilePositionsClose checks that pages contain each position once, even if a cursor names a position that has been
+// closed.
 func TestPagingWhilePositionsClose(t *testing.T) {
 	v := New(Config{Markets: 400, Clock: newClock()})
 	want := v.Positions(medium)

@@ -53,7 +53,7 @@ func TestLimitHeaders(t *testing.T) {
 	for remaining := 2; remaining >= 0; remaining-- {
 		target := public
 		if remaining == 1 {
-			target = "/api/exchange/nothing" // errors also count and also have the headers
+			target = "/api/exchange/nothing" // errors count, too, and have the headers
 		}
 		w := from(v, "10.0.0.1", target)
 		if h := w.Header(); h.Get("X-RateLimit-Limit") != "3" || h.Get("X-RateLimit-Remaining") != strconv.Itoa(remaining) || h.Get("X-RateLimit-Reset") != reset || h.Get("Retry-After") != "" {

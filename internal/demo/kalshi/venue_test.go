@@ -189,7 +189,6 @@ func TestREST(t *testing.T) {
 	if _, spent := r.Calls(); spent != 50 {
 		t.Errorf("one more book cost %d tokens; want 10", spent-40)
 	}
-	// Read all pages of the open markets.
 	r.clock.Advance(time.Second)
 	seen, path := 0, "/markets?limit=90&status=open"
 	for next := path; next != ""; {
@@ -278,7 +277,7 @@ func TestSignatures(t *testing.T) {
 	}
 }
 
-// TestStreamedBooks checks that books from snapshots and deltas of the stream equal those over REST.
+// TestStreamedBooks checks that books from snapshots and deltas of the stream equal the books of REST.
 func TestStreamedBooks(t *testing.T) {
 	r := newRig(t)
 	tickers := r.Tickers()[:20]
@@ -320,7 +319,7 @@ func TestStreamedBooks(t *testing.T) {
 	}
 }
 
-// apply applies snapshots and deltas to books. It checks that their sequence numbers are last+1, last+2 and so on.
+// apply applies snapshots and deltas to books. It checks that the sequence numbers are last+1, last+2 and so on.
 func apply(t *testing.T, books map[string]map[string]float64, messages []object, last int) {
 	t.Helper()
 	for _, m := range messages {

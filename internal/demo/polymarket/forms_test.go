@@ -29,8 +29,7 @@ func samples(t *testing.T) string {
 	return dir
 }
 
-// shape adds the JSON types of a value and of its parts, except null, to the parameter into. The keys are paths such as
-// ".events[].id".
+// shape adds the JSON types of a value and of its parts, except null, to the map into. The keys are paths such as ".events[].id".
 func shape(value any, at string, into map[string][]string) {
 	add := func(kind string) {
 		if !slices.Contains(into[at], kind) {
@@ -62,8 +61,8 @@ func shapeOf(values ...any) map[string][]string {
 	return into
 }
 
-// TestFormsAreThoseOfRecordedAnswers checks that the members of the simulator's responses have the names and types of recorded
-// responses, apart from the differences that each form lists.
+// TestFormsAreThoseOfRecordedAnswers checks that the simulator's responses have members with the names and types of recorded
+// responses. Each form lists its exceptions.
 func TestFormsAreThoseOfRecordedAnswers(t *testing.T) {
 	dir := samples(t)
 	r := newRig(t)
@@ -172,7 +171,7 @@ type form struct {
 	extra   []string // simulated members that were not recorded
 }
 
-// listed reports whether a list contains the path of a member, or the path of a member that encloses it.
+// listed reports whether a list contains the path of a member, or the path of an enclosing member.
 func listed(list []string, at string) bool {
 	return slices.ContainsFunc(list, func(prefix string) bool {
 		return at == prefix || strings.HasPrefix(at, prefix+".") || strings.HasPrefix(at, prefix+"[]")
@@ -181,7 +180,7 @@ func listed(list []string, at string) bool {
 
 // compare reports members whose names or types differ from the recorded members.
 func (f *form) compare(t *testing.T, want, got map[string][]string) {
-	if f.file == "gamma/public_search.json" { // other files have the members of events and markets
+	if f.file == "gamma/public_search.json" { // other files check the members of events and markets
 		want = map[string][]string{".events": want[".events"], ".pagination.hasMore": want[".pagination.hasMore"], ".pagination.totalResults": want[".pagination.totalResults"]}
 		for at := range got {
 			if strings.HasPrefix(at, ".events[]") || at == "" || at == ".pagination" {

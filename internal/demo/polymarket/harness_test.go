@@ -171,7 +171,7 @@ func (s *socket) send(message any) {
 	}
 }
 
-// drain sends PING and returns all messages before its PONG.
+// drain sends PING and returns all messages before the PONG.
 func (s *socket) drain() (messages []object) {
 	s.t.Helper()
 	s.send("PING")

@@ -48,9 +48,8 @@ func (c *copied) top(t *testing.T) (bid, ask string) {
 	return bid, ask
 }
 
-// replay applies messages to copies of books. A burst is a series of consecutive price_change messages with the same market and
-// timestamp. replay returns the number of bursts, of changes after which a book was crossed, and of wrong best prices at the ends
-// of bursts.
+// replay applies messages to copies of books. It returns the number of bursts, of changes that left a book crossed, and of wrong
+// best prices after bursts. A burst is a series of consecutive price_change messages with the same market and timestamp.
 func replay(t *testing.T, books map[string]*copied, messages []object) (bursts, crossed, wrong int) {
 	t.Helper()
 	for i, m := range messages {
@@ -141,8 +140,8 @@ func TestStreamedBooksEqualThoseOfREST(t *testing.T) {
 	}
 }
 
-// TestWithoutBurstsEachMessageIsComplete checks that, without crossing bursts, the books have the top that the venue states after
-// each message. Within a message, a change may cross a book.
+// TestWithoutBurstsEachMessageIsComplete checks that, without crossing bursts, the best prices of the books are right after each
+// message. Within a message, a change may cross a book.
 func TestWithoutBurstsEachMessageIsComplete(t *testing.T) {
 	r := newRig(t)
 	r.behave(func(b *polymarket.Behaviour) { b.CrossingBursts = false })
