@@ -196,8 +196,8 @@ func TestGarbage(t *testing.T) {
 	}
 }
 
-// TestLostTail checks that a token does not change after FaultLostTail dropped its frame, until the faults are removed. Heartbeats
-// must have the sequence number of the dropped frame.
+// TestLostTail checks that, after FaultLostTail has dropped a frame of a token, the token does not change until the faults are
+// removed. Heartbeats must have the sequence number of the dropped frame.
 func TestLostTail(t *testing.T) {
 	s := open(t, Config{Markets: 1, Control: true})
 	tok := s.listing.tradable[0]
@@ -412,7 +412,7 @@ func TestOpeningFaults(t *testing.T) {
 	s.dial(t)
 }
 
-// TestFaultProbability checks that equal seeds drop the same frames, and that another seed drops others.
+// TestFaultProbability checks that equal seeds drop the same frames, and that another seed drops other frames.
 func TestFaultProbability(t *testing.T) {
 	s := open(t, Config{Markets: 40})
 	tok := openTokens(t, s.Venue, 1)[0]
@@ -440,7 +440,7 @@ func TestFaultProbability(t *testing.T) {
 	if !slices.Equal(a, run(1)) || slices.Equal(a, run(2)) {
 		t.Error("the seed does not determine the frames")
 	}
-	// A probability also applies to responses.
+	// A probability also applies to faults of REST responses.
 	if err := s.SetFaults([]Fault{{Path: "*", Kind: FaultStatus, Probability: 0.5}}); err != nil {
 		t.Fatal(err)
 	}

@@ -13,8 +13,7 @@ import (
 // goldenFrames is the directory of the golden files that the client's tests also read.
 const goldenFrames = "../../tests/testdata/venue/stream/frames"
 
-// TestFramesHaveTheGoldenShapes checks that the venue sends, for each golden frame, a frame that has the same members with the same
-// types.
+// TestFramesHaveTheGoldenShapes checks that the venue sends a frame with the members and types of each golden frame.
 func TestFramesHaveTheGoldenShapes(t *testing.T) {
 	s := open(t, Config{Heartbeat: 5 * time.Millisecond}, func(l *streamLimits) { l.framesPerSecond = 60 })
 	var sent []object

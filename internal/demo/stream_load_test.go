@@ -27,8 +27,8 @@ func (n narrow) Accept() (net.Conn, error) {
 	return c, err
 }
 
-// TestSlowReader stops reading on one connection. The venue must close this connection with 4002 when too many frames wait. Another
-// client must still get all frames.
+// TestSlowReader checks that the venue closes a connection with 4002 when too many frames wait for the client. Another client must
+// still get all frames.
 func TestSlowReader(t *testing.T) {
 	v := New(Config{Markets: 40, Clock: newClock()})
 	v.stream.limits.framesPerSecond, v.stream.limits.queue = 1000, 100
@@ -130,8 +130,7 @@ func TestDeadReader(t *testing.T) {
 	}
 }
 
-// TestStreamUnderLoad connects and disconnects clients while the market moves, faults change and the venue restarts. At the end the
-// streamed books must equal the books of the venue.
+// TestStreamUnderLoad checks that streamed books equal the books of REST after many clients, faults and restarts.
 func TestStreamUnderLoad(t *testing.T) {
 	s := open(t, Config{Markets: 200, MarketEvery: 10 * pace, Heartbeat: time.Millisecond})
 	tokens := openTokens(t, s.Venue, 40)
@@ -224,7 +223,7 @@ func (s *testVenue) load(t testing.TB, readers *sync.WaitGroup) *websocket.Conn 
 	return ws
 }
 
-// TestConnections checks the bound on connections, and that Close closes all of them.
+// TestConnections checks the bound on connections, and that Close closes all connections.
 func TestConnections(t *testing.T) {
 	s := open(t, Config{}, func(l *streamLimits) { l.connections = 3 })
 	var listeners []*listener

@@ -19,7 +19,7 @@ func TestStreamedPrices(t *testing.T) {
 	ids := idsOf(s.listing.tokens[:250])
 	l.subscribe("prices", 0, ids...)
 	take := func() {
-		step := map[string]bool{} // the tokens of one step; no price changes twice
+		step := map[string]bool{} // the tokens whose prices have changed in this step
 		for _, f := range l.settle() {
 			id := f["tokenId"].(string)
 			if step[id] {
@@ -48,9 +48,8 @@ func TestStreamedPrices(t *testing.T) {
 	}
 }
 
-// TestTape checks the public trades of all open tokens. Their sequence numbers must have no gaps. While no account trades, their
-// prices must be within the best prices. The trades of accounts must be among them. A late snapshot must have the last trades and
-// the present sequence number.
+// TestTape checks the sequence numbers and the prices of the public trades of all open tokens. The trades of accounts must be among
+// these trades. A late snapshot must have the last trades and the present sequence number.
 func TestTape(t *testing.T) {
 	c := newClock()
 	s := open(t, Config{Markets: 40, Clock: c, Seed: 2})
@@ -103,7 +102,7 @@ func TestTape(t *testing.T) {
 		}
 		return taken
 	}
-	// All trades are at a best price here, because no account trades. An account's order trades at the order's price.
+	// No account trades here, so no trade is outside the best prices. An account's order trades at the order's price.
 	v := s.Venue
 	for range 300 {
 		c.Advance(pace)

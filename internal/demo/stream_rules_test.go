@@ -33,7 +33,7 @@ func idsOf(tokens []*token) (ids []string) {
 	return ids
 }
 
-// nudge changes the price of a token by five ticks. The change of the price always changes the book of the token too.
+// nudge changes the price of a token by five ticks, which always changes the book of the token too.
 func (s *testVenue) nudge(t testing.TB, tok *token) {
 	t.Helper()
 	price := tok.stated() + 5*tok.tick
@@ -98,12 +98,12 @@ func TestSubscribe(t *testing.T) {
 		t.Fatalf("after a move: got %v", frames)
 	}
 
-	// A subscribe with another depth sends a new snapshot.
+	// After a subscribe with another depth, the venue sends a new snapshot.
 	l.subscribe("orderbook", 1, a.id)
 	if f := l.take("orderbook_snapshot"); len(f["bids"].([]any)) != 1 {
 		t.Fatalf("got %v", f)
 	}
-	// A resync sends the present state again.
+	// After a resync, the venue sends the present state.
 	for channel, snapshot := range map[string]string{"prices": "price_update", "orderbook": "orderbook_snapshot", "trades": "trades_snapshot"} {
 		l.send("resync", `"channel":"`+channel+`","tokenId":"`+a.id+`"`)
 		if f := l.take(snapshot); f["tokenId"] != a.id {
@@ -118,7 +118,7 @@ func TestSubscribe(t *testing.T) {
 		t.Fatalf("got %v", f)
 	}
 
-	// After an unsubscribe only the other topics send frames.
+	// After an unsubscribe, the venue sends only frames of the other topics.
 	rid = l.send("unsubscribe", `"channel":"orderbook","tokenIds":["`+a.id+`","`+tokens[2].id+`"]`)
 	if f := l.take("unsubscribed"); f["rid"] != rid || f["channel"] != "orderbook" || fmt.Sprint(f["tokenIds"]) != fmt.Sprint([]string{a.id, tokens[2].id}) {
 		t.Fatalf("got %v", f)
@@ -301,7 +301,7 @@ func TestAuthentication(t *testing.T) {
 		t.Errorf("got %v", f)
 	}
 	l.send("subscribe", `"channel":"user","address":"`+small+`"`)
-	l.take("subscribed") // the repeated subscribe
+	l.take("subscribed") // a repeated subscribe causes no snapshot
 	l.send("resync", `"channel":"user","address":"`+small+`"`)
 	l.take("user_snapshot")
 	l.subscribeUser(other, "demo") // a second account on the same connection

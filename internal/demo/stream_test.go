@@ -228,7 +228,7 @@ func number(t testing.TB, f object, name string) uint64 {
 	return u
 }
 
-// bookCopy is a client's copy of a book. It maps prices to sizes. Both are the texts in the frames.
+// bookCopy is a client's copy of a book. It maps prices to sizes, as texts of the frames.
 type bookCopy struct {
 	seq        uint64
 	bids, asks map[string]string
@@ -301,8 +301,7 @@ func (b *bookCopy) check(t testing.TB, s *testVenue, tokenID string, depth int, 
 	}
 }
 
-// TestStreamedBooks checks after many steps that streamed books of several depths equal the books over REST. Prices move and are
-// set, and markets close and open again.
+// TestStreamedBooks checks that streamed books of several depths equal the books of REST after many changes.
 func TestStreamedBooks(t *testing.T) {
 	c := newClock()
 	s := open(t, Config{Clock: c, Seed: 3})
@@ -395,7 +394,7 @@ func TestStreamedBooks(t *testing.T) {
 	if updates < 6_000 {
 		t.Errorf("got only %d updates", updates)
 	}
-	// A late subscriber gets the same book.
+	// A late subscriber gets the present book.
 	l := s.dial(t)
 	l.subscribe("orderbook", 0, deep.id)
 	b := &bookCopy{}
@@ -403,7 +402,7 @@ func TestStreamedBooks(t *testing.T) {
 	b.check(t, s, deep.id, 200, l.epoch)
 }
 
-// streamedAccount is a client's copy of a wallet. It stores the decoded JSON of each object, orders and positions by identifier.
+// streamedAccount is a client's copy of a wallet, as decoded JSON. The keys are order ids and token ids.
 type streamedAccount struct {
 	seq               uint64
 	orders, positions map[string]object
@@ -495,8 +494,7 @@ func (a *streamedAccount) check(t testing.TB, s *testVenue, address string) {
 	}
 }
 
-// TestStreamedAccounts checks that the streamed state of an account equals the state over REST. It checks the smallest account
-// after every step and the other accounts after every 20th step.
+// TestStreamedAccounts checks that the streamed state of an account equals the state over REST.
 func TestStreamedAccounts(t *testing.T) {
 	c := newClock()
 	s := open(t, Config{Markets: 1200, Clock: c, Seed: 11, MarketEvery: 2 * time.Second})
@@ -537,7 +535,7 @@ func TestStreamedAccounts(t *testing.T) {
 			t.Errorf("%s: got %d fills, %v ended", cp.address, len(a.fills), ended)
 		}
 	}
-	// A closed position disappears, and a new one appears.
+	// A closed position disappears, and a new position appears.
 	for _, cp := range copies[1:2] {
 		p := slices.DeleteFunc(s.Positions(cp.address), func(p Position) bool { return !isOpen(s.listing.tokenByID[p.TokenID]) })[0]
 		if err := s.Trade(cp.address, p.TokenID, Sell, p.Size); err != nil {

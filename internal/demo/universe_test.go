@@ -92,7 +92,7 @@ func TestDefaultUniverse(t *testing.T) {
 }
 
 // TestResolvedEvents checks that, in a resolved event of several binary markets, at least one market is resolved to YES. If several
-// are, they must be the first markets of the event.
+// markets are, these must be the first markets of the event.
 func TestResolvedEvents(t *testing.T) {
 	v := New(Config{Clock: newClock()})
 	checked := 0

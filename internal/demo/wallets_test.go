@@ -148,8 +148,8 @@ func TestWalletsAddUp(t *testing.T) {
 	}
 }
 
-// TestAccountsTrade checks that Venue.Step lets the demo accounts trade, and that each account has as many positions and orders as
-// before. A derived wallet without a subscriber must not trade.
+// TestAccountsTrade checks that Venue.Step lets the demo accounts trade, and that each account keeps its numbers of positions and
+// orders. A derived wallet without a subscriber must not trade.
 func TestAccountsTrade(t *testing.T) {
 	v := New(Config{Markets: 300, Clock: newClock(), Seed: 9})
 	derived, _ := parseAddress(other)
@@ -239,8 +239,7 @@ func TestTrade(t *testing.T) {
 	}
 }
 
-// TestAnAccountWithoutPositions sells all positions of an account and closes the market of one of its orders. Step must
-// still work, and the account must stay without positions.
+// TestAnAccountWithoutPositions checks that Step works with an account without positions, and opens no position for the account.
 func TestAnAccountWithoutPositions(t *testing.T) {
 	c := newClock()
 	v := New(Config{Markets: 120, Clock: c})
@@ -261,7 +260,7 @@ func TestAnAccountWithoutPositions(t *testing.T) {
 	}
 }
 
-// TestHistoryIsBounded checks that a wallet with more than maxRecords records merges the oldest ones, and that the records still
+// TestHistoryIsBounded checks that a wallet with more than maxRecords records merges the oldest records, and that the records still
 // add up to the cash.
 func TestHistoryIsBounded(t *testing.T) {
 	v := New(Config{Markets: 120, Clock: newClock()})
