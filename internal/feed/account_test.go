@@ -58,7 +58,7 @@ func TestQueriesSeeAccountBursts(t *testing.T) {
 		if s, _ := w.State(); queried() != showAccount(s.Account) || showAccount(s.Account) != fmt.Sprintf(" | p1x1 p2x%d  | 100", seq) {
 			t.Errorf("queries find %q and the reader %q", queried(), showAccount(s.Account))
 		}
-		// If the feed has not passed a change to Sink before a gap, it does not pass the change later either.
+		// A change that the feed has not passed to Sink before a gap is never passed.
 		burst(1)
 		flushes := r.sink.flushes()
 		seq++
@@ -108,7 +108,7 @@ func TestLists(t *testing.T) {
 	}
 }
 
-// TestLots checks that lots have the same keys as over REST, and that a change that matches no lot makes the positions unknown.
+// TestLots checks that streamed lots have the keys of REST, and that a change that matches no lot makes the positions unknown.
 func TestLots(t *testing.T) {
 	avg := func(text string) *market.Decimal {
 		d := market.MustDecimal(text)
@@ -139,8 +139,8 @@ func TestLots(t *testing.T) {
 	}
 }
 
-// TestEqualFills checks that equal fills without ids are kept if their messages have different sequence numbers. A message without
-// a number must add no fill that equals an earlier one, and the keys must equal the keys over REST.
+// TestEqualFills checks that equal fills without ids in messages with different sequence numbers are kept, with the keys of REST. A
+// message without a number must add no fill that equals an earlier fill.
 func TestEqualFills(t *testing.T) {
 	fill := func(price string) market.Trade {
 		return market.Trade{MarketID: "M", Outcome: "YES", Side: market.SideBuy, SideRaw: "BUY", Price: market.MustDecimal(price), Size: market.MustDecimal("10"),

@@ -19,8 +19,8 @@ func TestPolledTokensAreWatched(t *testing.T) {
 		name string
 		// polls are the times of the polls in seconds.
 		polls []float64
-		// The token's watch must open and close at these times in seconds; -1 means never. When Config.Linger has passed after that, the
-		// feed unsubscribes from the topic.
+		// The token's watch must open and close at these times in seconds; -1 means never. Config.Linger later, the feed
+		// unsubscribes from the topic.
 		opens, closes float64
 	}{
 		{"twice", []float64{0, 1}, -1, -1},
@@ -204,8 +204,8 @@ func TestSubscribersComeFirst(t *testing.T) {
 	})
 }
 
-// TestHeldTopicsStay checks that the trades that another process watches are not closed for a subscriber of this process, because
-// the readers of that process would miss trades. A price of another process gives way, because its readers can poll.
+// TestHeldTopicsStay checks that a topic of trades that another process watches is not closed for a subscriber of this process,
+// because the other process would miss trades. A topic of prices gives way, because readers of prices can poll.
 func TestHeldTopicsStay(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newTestFeed(t)
@@ -327,8 +327,8 @@ func TestPricesAndBooksAreWatchedSeparately(t *testing.T) {
 	})
 }
 
-// TestAutoWatchesAreShared checks that a caller replaces auto-watches of a caller that has more of them. If two callers have
-// equally many, each may replace only auto-watches of the other that were not polled recently.
+// TestAutoWatchesAreShared checks that a caller replaces auto-watches of a caller that has more auto-watches. If two callers have
+// equally many, each caller may replace only auto-watches that were not polled recently.
 func TestAutoWatchesAreShared(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newTestFeed(t, func(c *Config) { c.Topics = 200 })
@@ -408,8 +408,8 @@ func TestSearchFailureEqualsASearch(t *testing.T) {
 	})
 }
 
-// TestAutoWatchesStay checks that callers that poll too many tokens do not replace each other's auto-watches again and again. They
-// must replace no auto-watch of a caller that has fewer.
+// TestAutoWatchesStay checks that callers that poll too many tokens do not replace each other's auto-watches again and again. A
+// caller must replace no auto-watch of a caller that has fewer.
 func TestAutoWatchesStay(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newTestFeed(t, func(c *Config) { c.Topics = 10 })
