@@ -12,7 +12,7 @@ func TestOriginsOfWebSockets(t *testing.T) {
 		origin     []string
 		want       bool
 	}{
-		{nil, nil, true}, // only browsers send an Origin
+		{nil, nil, true}, // no browser, so no Origin
 		{nil, []string{"http://graph.example"}, true},
 		{nil, []string{"https://GRAPH.example"}, true},
 		{nil, []string{"http://graph.example:8080"}, false},

@@ -26,7 +26,7 @@ import (
 )
 
 // streaming returns a compiler for a few fields. Its queries panic outside of all fields. Its subscriptions send an event for each
-// number received, and panic if the channel is nil.
+// number in the channel from, and panic if this channel is nil.
 func streaming(t testing.TB, from <-chan int, show func(n int) string) *exec.Compiler {
 	field := map[string]exec.FieldOf{"serviceStatus": {Number: 1}, "tokenPrices": {Number: 2}, "version": {Number: 1}, "price": {Number: 1}, "state": {Number: 1}}
 	types := map[string]exec.Type{

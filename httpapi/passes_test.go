@@ -38,7 +38,7 @@ func (q carelessQuery) Token(ctx context.Context, id string) (*model.Token, erro
 	return q.QueryResolver.Token(ctx, id)
 }
 
-// shelf is a source that has the prices of the tokens in held in memory. Fetch returns an error for the token "bad".
+// shelf is a source of prices. Lookup finds only the tokens in the list held. Fetch fails for the token "bad".
 type shelf struct {
 	memory
 	held    []string

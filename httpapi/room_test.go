@@ -71,8 +71,8 @@ func (failing) Lookup(_ context.Context, _ []string, into []market.Result[market
 	return missing
 }
 
-// TestUnreadResponses checks that a client with too many unread responses is refused until it has read them. Other clients must
-// still get responses.
+// TestUnreadResponses checks that a client with too many unread responses gets no further long response until it has read them.
+// Other clients must still get responses.
 func TestUnreadResponses(t *testing.T) {
 	for name, body := range map[string]string{"of one request": largeBody, "cached": manyPrices} {
 		t.Run(name, func(t *testing.T) {

@@ -85,7 +85,7 @@ type estimator struct {
 	variables map[string]any
 }
 
-// selection returns the cost of a selection set. The fields named in sized return lists of length size.
+// selection returns the cost of a selection set. The parameter size is the length of the lists that the fields in sized return.
 func (e estimator) selection(set ast.SelectionSet, sized []string, size int64) (sum int64) {
 	for _, s := range set {
 		switch s := s.(type) {

@@ -156,7 +156,7 @@ func portfolio(t testing.TB) time.Duration {
 	return max(took, 1)
 }
 
-// TestWorstDocuments checks that validation of the largest accepted document of each family stays within maxSteps and most.
+// TestWorstDocuments checks that validation of the largest accepted document of each family takes little time and at most maxSteps.
 func TestWorstDocuments(t *testing.T) {
 	g, unit := guarding(t), portfolio(t)
 	for _, f := range families(Default()) {
@@ -173,7 +173,7 @@ func TestWorstDocuments(t *testing.T) {
 	}
 }
 
-// TestWithoutLimitsItIsWorse checks that the limits refuse documents whose validation exceeds maxSteps or most.
+// TestWithoutLimitsItIsWorse checks that the limits refuse documents whose validation takes too much time or too many steps.
 func TestWithoutLimitsItIsWorse(t *testing.T) {
 	g, unit := guarding(t), portfolio(t)
 	operations := Default()

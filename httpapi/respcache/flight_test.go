@@ -31,7 +31,7 @@ type execution struct {
 	ctx      context.Context
 	recorder *reqctx.Dependencies
 	finish   chan struct{}
-	// After a test has closed never, the execution returns nil when its context ends.
+	// If the test closes the channel never, the execution returns nil when its context ends.
 	never chan struct{}
 }
 

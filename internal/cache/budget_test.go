@@ -261,7 +261,7 @@ func TestRefreshPriority(t *testing.T) {
 }
 
 // TestStaleTimeStretches checks that the stale time of public data extends to Config.Stretch while the rate limit has few calls
-// left. The stale time of user data must not.
+// left. The stale time of user data must not extend.
 func TestStaleTimeStretches(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		v := &venue{}

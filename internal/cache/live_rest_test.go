@@ -159,7 +159,7 @@ func TestStreamStartsWithOlderValue(t *testing.T) {
 				t.Errorf("got %v %v %v, want the last values of the stream", p, s, b)
 			}
 			price, spread, book = newPrice(".45", -1), newSpread(".35", ".5", -1), newBook("A", 2, -1, 200, 5)
-			session = &market.Session{} // the second values are of a new session
+			session = &market.Session{} // the second round is in a new session
 		}
 	})
 }

@@ -99,8 +99,8 @@ func pair(t *testing.T, v *venue) (a, b *Cache, m *sharedMemory) {
 	return open(t, v, with), open(t, v, with), m
 }
 
-// TestSecondOfEveryKind checks that two processes share one call for each kind of public data except categories, and report the
-// same times. The processes must not share private data, or markets that are read by a slug or token.
+// TestSecondOfEveryKind checks that two processes share one call for each kind of public data except categories, and report equal
+// times. The processes must not share private data, or markets that are read by a slug or token.
 func TestSecondOfEveryKind(t *testing.T) {
 	for _, k := range kinds {
 		for _, absent := range []bool{false, true} {

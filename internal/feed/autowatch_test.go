@@ -19,7 +19,7 @@ func TestPolledTokensAreWatched(t *testing.T) {
 		name string
 		// polls are the times of the polls in seconds.
 		polls []float64
-		// The token's watch must open and close at these times in seconds; -1 means never. Config.Linger later, the feed
+		// The token's watch must open and close at these times in seconds; -1 means never. After another Config.Linger, the feed
 		// unsubscribes from the topic.
 		opens, closes float64
 	}{
@@ -204,8 +204,8 @@ func TestSubscribersComeFirst(t *testing.T) {
 	})
 }
 
-// TestHeldTopicsStay checks that a topic of trades that another process watches is not closed for a subscriber of this process,
-// because the other process would miss trades. A topic of prices gives way, because readers of prices can poll.
+// TestHeldTopicsStay checks that a subscriber of this process does not displace trades that another process watches, because the
+// other process would miss trades. Prices give way, because their readers can poll.
 func TestHeldTopicsStay(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newTestFeed(t)

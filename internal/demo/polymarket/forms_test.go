@@ -29,7 +29,7 @@ func samples(t *testing.T) string {
 	return dir
 }
 
-// shape adds the JSON types of a value and of its parts, except null, to the map into. The keys are paths such as ".events[].id".
+// shape adds the JSON types of a value and of its parts, except null, to a map. The keys are paths such as ".events[].id".
 func shape(value any, at string, into map[string][]string) {
 	add := func(kind string) {
 		if !slices.Contains(into[at], kind) {
