@@ -15,8 +15,9 @@ import { connectApollo } from './apollo.js'
 import { iterate, take, until } from './events.js'
 import { endpoint } from './server.js'
 
-/** What the venue serves: see tests/e2e/capabilities_test.go. */
-const serves: { search: boolean; accounts: boolean; orders: boolean } = JSON.parse(process.env.SERVES!)
+/** What the venue serves: see tests/e2e/capabilities_test.go. The demo venue serves all. */
+const serves: { search: boolean; accounts: boolean; orders: boolean } =
+  JSON.parse(process.env.SERVES ?? '{ "search": true, "accounts": true, "orders": true }')
 
 const address = '0x2222222222222222222222222222222222222222'
 
