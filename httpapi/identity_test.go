@@ -201,8 +201,10 @@ func TestUncheckedAccountsReadOnlyTheirOwnWallet(t *testing.T) {
 	}
 }
 
+// TestNoBearerTokensAreKnown checks that a service without accounts rejects each token, and does not count the rejections.
 func TestNoBearerTokensAreKnown(t *testing.T) {
 	cfg := testConfig(t)
+	cfg.Refusals = auth.NewRefusals(market.SystemClock{})
 	for range 10 {
 		w := post(t, New(cfg), `{"query":"{ __typename }"}`, "Authorization", "Bearer x")
 		if w.Code != 401 || w.Header().Get("WWW-Authenticate") != `Bearer realm="oddsgraph"` || answerOf(t, w).Errors[0].Extensions.Code != "UNAUTHENTICATED" {

@@ -111,6 +111,8 @@ func TestSharedFailures(t *testing.T) {
 			}
 			close(end)
 			clients.Wait()
+			refusals.mu.Lock()
+			defer refusals.mu.Unlock()
 			if n := refusals.count["192.0.2.1"] + refusals.count["192.0.2.2"]; n != test.refused { // counted before the error is sent
 				t.Errorf("%d refusals are counted, want %d", n, test.refused)
 			}

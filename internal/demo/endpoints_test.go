@@ -132,7 +132,7 @@ func TestGzip(t *testing.T) {
 	}
 	v = New(Config{Markets: 40, Clock: newClock()})
 	if w := ask(long, "gzip"); w.Header().Get("Content-Encoding") != "" || w.Header().Get("Content-Length") != strconv.Itoa(len(plain)) {
-		t.Errorf("got a compressed response without Accept-Encoding: %v", w.Header())
+		t.Errorf("got a compressed response without Config.Gzip: %v", w.Header())
 	}
 }
 

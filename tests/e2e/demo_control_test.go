@@ -80,9 +80,6 @@ func TestDemoControl(t *testing.T) {
 			if status, _ := send(t, "OPTIONS", path+"/faults", "", "", "Origin", "http://localhost:5173"); status < 400 {
 				t.Errorf("a preflight gets %d", status)
 			}
-			if got := s.Demo.Venue.Stats().Statuses; got["503"] > 0 {
-				t.Errorf("a refused request has set faults: %v", got)
-			}
 			reads := func() int {
 				status, _ := send(t, "GET", s.Demo.URL()+"/api/exchange/prices?tokenIds=1", "", "")
 				return status

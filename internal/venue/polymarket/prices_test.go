@@ -9,7 +9,6 @@ import (
 	"slices"
 	"strconv"
 	"testing"
-	"time"
 
 	"oddsgraph/internal/market"
 	"oddsgraph/internal/market/queries"
@@ -125,7 +124,7 @@ func TestTextsThatAreNoIDs(t *testing.T) {
 
 func TestRefusedAndEarlyCalls(t *testing.T) {
 	tries := 0
-	d, _, c := open(t, answers{
+	d, _, _ := open(t, answers{
 		"POST /midpoints": func(_ url.Values, body []byte) answer {
 			check(t, tokensOf(body), "[1]")
 			if tries++; tries == 1 {
@@ -143,7 +142,6 @@ func TestRefusedAndEarlyCalls(t *testing.T) {
 	}
 	_, err = d.Spreads(t.Context(), []string{"1", "2"})
 	check(t, market.CodeOf(err), market.CodeRateLimited)
-	c.advance(time.Minute)
 }
 
 func TestPriceHistoriesShareCalls(t *testing.T) {
