@@ -290,6 +290,24 @@ func TestTopicEndsBeforeConfirmation(t *testing.T) {
 	expect("the ping after a refusal", r.request(stream.VerbPing), `{"id":9,"cmd":"unsubscribe","params":{"sids":[2]}}`, `{"id":10,"cmd":"list_subscriptions"}`)
 }
 
+// TestConfirmationAfterEnd checks that a market is not live if the venue confirms it for a subscription that has ended. The next
+// request must subscribe to the market again.
+func TestConfirmationAfterEnd(t *testing.T) {
+	r := newRig(t)
+	r.open(book("A:yes"))
+	r.request(stream.VerbSubscribe, book("B:yes"))
+	if got := kinds(r.frame(`{"type":"error","sid":1,"msg":{"code":25,"msg":"overflow"}}`)); !slices.Equal(got, []string{"bad orderbook A:yes"}) {
+		t.Errorf("the end of the subscription gives %v", got)
+	}
+	if got := kinds(r.frame(`{"id":2,"sid":1,"type":"ok","msg":{"market_tickers":["A","B"]}}`)); !slices.Equal(got, []string{"error r2 UNAVAILABLE"}) {
+		t.Errorf("the confirmation gives %v; want an error", got)
+	}
+	want := []string{`{"id":3,"cmd":"subscribe","params":{"channels":["orderbook_delta"],"market_tickers":["B"],"use_yes_price":true}}`}
+	if got := r.request(stream.VerbSubscribe, book("B:yes")); !slices.Equal(got, want) {
+		t.Errorf("the next request sends %q; want %q", got, want)
+	}
+}
+
 func TestSubjects(t *testing.T) {
 	for _, test := range []struct {
 		a, b messages.Topic

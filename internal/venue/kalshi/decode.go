@@ -303,6 +303,9 @@ func (c *codec) subscribed(f received) []stream.Event {
 // answered handles the response to a command that neither starts nor ends a subscription.
 func (c *codec) answered(f received) []stream.Event {
 	about := c.unanswered[f.id]
+	if about.action == actionAdd && c.sids[about.sid] == nil { // the subscription has ended since the command was sent
+		return c.reject(f.id, codeUnknownSID)
+	}
 	for _, sub := range about.subjects {
 		if state := c.subjects[sub]; state != nil && about.action == actionAdd {
 			state.sid = about.sid
@@ -348,8 +351,7 @@ var laterCodes = []uint64{1, codeUnknownSID, codeChannelError, 18, codeOverflow,
 // failure handles an error frame. The error rejects a command or ends a subscription.
 func (c *codec) failure(f received) []stream.Event {
 	code, _ := f.msg.Of(fieldCode).Uint()
-	about, known := c.unanswered[f.id]
-	delete(c.unanswered, f.id)
+	about := c.unanswered[f.id]
 	sid := f.sid
 	if sid == 0 && code == codeUnknownSID {
 		sid = about.sid
@@ -362,9 +364,17 @@ func (c *codec) failure(f received) []stream.Event {
 	case code == codeFull && c.sids[about.sid] != nil:
 		c.sids[about.sid].full = true
 	}
+	return append(events, c.reject(f.id, code)...)
+}
+
+// reject returns the rejection of a command with an error code of the venue and forgets the command. If the command is unknown,
+// reject returns no event.
+func (c *codec) reject(id, code uint64) []stream.Event {
+	about, known := c.unanswered[id]
 	if !known {
-		return events
+		return nil
 	}
+	delete(c.unanswered, id)
 	for _, sub := range about.subjects {
 		if state := c.subjects[sub]; state != nil && state.sid == 0 {
 			delete(c.subjects, sub) // the venue has refused the market, so the next request subscribes to it again
@@ -374,5 +384,5 @@ func (c *codec) failure(f received) []stream.Event {
 	if slices.Contains(laterCodes, code) {
 		e.Code = "UNAVAILABLE"
 	}
-	return append(events, e)
+	return []stream.Event{e}
 }
