@@ -1,17 +1,14 @@
 package market
 
 import (
-	"slices"
+	"sort"
 	"time"
 )
 
 // At returns the last point at or before t, or nil if all points are later. The second result is the time of the first point after
 // t, or zero if no point is after t.
 func (h *PriceHistory) At(t time.Time) (p *PricePoint, next time.Time) {
-	i, found := slices.BinarySearchFunc(h.Points, t, func(p PricePoint, t time.Time) int { return p.Timestamp.Compare(t) })
-	if found {
-		i++
-	}
+	i := sort.Search(len(h.Points), func(i int) bool { return h.Points[i].Timestamp.After(t) })
 	if i < len(h.Points) {
 		next = h.Points[i].Timestamp
 	}

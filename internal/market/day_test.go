@@ -6,6 +6,17 @@ import (
 	"time"
 )
 
+// TestEqualTimes checks that At returns the last of the points with one timestamp.
+func TestEqualTimes(t *testing.T) {
+	h, now := &PriceHistory{}, time.Unix(7, 0)
+	for _, price := range []string{"0.1", "0.2", "0.3"} {
+		h.Points = append(h.Points, PricePoint{Timestamp: now, Price: MustDecimal(price)})
+	}
+	if p, next := h.At(now); p == nil || p.Price.String() != "0.3" || !next.IsZero() {
+		t.Errorf("got %v and %v, want the price 0.3 and no later point", p, next)
+	}
+}
+
 func TestSamples(t *testing.T) {
 	at := func(hour int) time.Time { return time.Unix(int64(hour)*3600, 0) }
 	h := &PriceHistory{}
