@@ -89,7 +89,8 @@ func entityID(representation any) (string, error) {
 		return "", market.Errorf(market.CodeBadUserInput, "a representation of %s has no id, which is its key", typename)
 	}
 	if kind, ok := model.TypeOf(id); !ok || kind != typename {
-		return "", market.Errorf(market.CodeBadUserInput, "the id in a representation of %s is not the global id of one", typename)
+		return "", market.Errorf(market.CodeBadUserInput,
+			"the id in a representation of %[1]s is not a global id of the type %[1]s", typename)
 	}
 	return id, nil
 }

@@ -69,7 +69,7 @@ test('an id that oddsgraph does not know costs its own entity alone', async () =
   const unknown = data.notedMarkets.filter(({ question }) => question === null)
   assert.deepEqual(unknown.map(({ id, note }) => [id, note]), [['nonsense', 'of nothing']])
   assert.equal(errors.length, 1)
-  assert.match(errors[0].message, /the id in a representation of Market is not the global id of one/)
+  assert.match(errors[0].message, /the id in a representation of Market is not a global id of the type Market/)
 })
 
 test('the gateway forwards credentials', async () => {

@@ -145,7 +145,8 @@ func TestEntities(t *testing.T) {
 		"_entities.5 BAD_USER_INPUT", "_entities.6 BAD_USER_INPUT", "_entities.7 BAD_USER_INPUT")
 	for i, says := range []string{
 		"a representation is not an object", "a representation has no __typename", "is no entity of this subgraph; its entities are User, Position",
-		"a representation of Market has no id, which is its key", "has no id", "the id in a representation of Market is not the global id of one", "not the global id",
+		"a representation of Market has no id, which is its key", "has no id",
+		"the id in a representation of Market is not a global id of the type Market", "not a global id",
 	} {
 		if i < len(errors) && !strings.Contains(errors[i].Message, says) {
 			t.Errorf("%q does not say %q", errors[i].Message, says)
