@@ -29,7 +29,7 @@ func NewOperations(log *slog.Logger, limit int) *Operations {
 	if !ok {
 		panic("telemetry: a logger that is not of NewLogger")
 	}
-	return &Operations{log: log, lines: h.plain, sampling: sampling{lines: linesOf(log), above: int64(limit)}}
+	return &Operations{log: log, lines: h.plain, sampling: sampling{lines: linesOf(log), limit: int64(limit)}}
 }
 
 // Sampled returns the number of successful operations that were not logged.

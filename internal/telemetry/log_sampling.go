@@ -6,13 +6,13 @@ import (
 	"time"
 )
 
-// sampleRate is the number of successes that share one line. It applies to the successes of a second beyond sampling.above.
+// sampleRate is the number of successes that share one line. It applies to the successes of a second beyond sampling.limit.
 const sampleRate = 100
 
 // sampling selects the successes that are logged. It is safe for concurrent use.
 type sampling struct {
 	lines *Writer // nil if the log does not write to a Writer
-	above int64   // number of successes in a second that are logged before the sampling begins
+	limit int64   // number of successes in a second that are logged before the sampling begins
 	// second is a time in seconds since 1970. seen is the number of successes in that second.
 	second, seen atomic.Int64
 }
@@ -35,9 +35,9 @@ func (s *sampling) weight(now time.Time) int {
 		s.seen.Store(0)
 	}
 	switch n := s.seen.Add(1); {
-	case n <= s.above:
+	case n <= s.limit:
 		return 1
-	case (n-s.above)%sampleRate == 0:
+	case (n-s.limit)%sampleRate == 0:
 		return sampleRate
 	}
 	return 0

@@ -13,14 +13,14 @@ const RequestIDHeader = "X-Request-Id"
 // response contains the id, and so does every log line of the request. If the client sends an id of 1 to 64 letters, digits, '-',
 // '_' or '.', the handler uses this id. Otherwise it uses a random id.
 //
-// Operations logs the requests that contain an operation. The handler logs one line for each other request, and for each WebSocket.
-// It logs all requests with a status of 500 or more. If more requests with a lower status arrive in a second than the parameter
-// above says, it logs only a sample of the further ones. While the buffer of the log is more than half full, it logs none of them.
+// The type Operations logs requests that contain an operation. The handler logs one line for each other request, and for each
+// WebSocket. It logs all requests with a status of 500 or more. Of the requests with a lower status, it logs the first limit in
+// each second and a sample of the rest, but none while the log's buffer is more than half full.
 //
 // Apart from the id, a line contains no input of clients, because the input can be secret. So a line contains the pattern of the
 // mux in place of the URL, and OTHER in place of an unknown method.
-func Requests(log *slog.Logger, above int, next http.Handler) http.Handler {
-	some := sampling{lines: linesOf(log), above: int64(above)}
+func Requests(log *slog.Logger, limit int, next http.Handler) http.Handler {
+	some := sampling{lines: linesOf(log), limit: int64(limit)}
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		id := ""
 		if given := r.Header[RequestIDHeader]; len(given) > 0 {
