@@ -35,9 +35,9 @@ func (s *App) newRecord(cfg *config.Config, clock market.Clock) *spent.Record {
 	})
 }
 
-// startBudget tells the budget that the venue may still count calls of an earlier process. This lasts for the duration cold. If
-// calls are recorded, startBudget opens the record, which passes the calls of earlier processes to the budget. It does nothing if
-// there is no budget, if the replicas share the budget, or if cold is 0.
+// startBudget tells the budget that the venue may still count calls of an earlier process, for at most the duration cold. If calls
+// are recorded, startBudget opens the record, which passes the calls of earlier processes to the budget. It does nothing if there
+// is no budget, if the replicas share the budget, or if cold is 0.
 func (s *App) startBudget(cold time.Duration, clock market.Clock) {
 	if s.budget == nil || s.fleet != nil || cold == 0 {
 		return

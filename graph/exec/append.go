@@ -38,9 +38,8 @@ func plain(s string) bool {
 		i = min(i, last)
 		w := uint64(s[i]) | uint64(s[i+1])<<8 | uint64(s[i+2])<<16 | uint64(s[i+3])<<24 |
 			uint64(s[i+4])<<32 | uint64(s[i+5])<<40 | uint64(s[i+6])<<48 | uint64(s[i+7])<<56
-		// If the highest bit of a byte is clear, subtracting n from the byte sets this bit if the byte is less than n. With n = ' ',
-		// this finds control characters. With n = 1, this finds zeros. The exclusive or makes zeros of quotation marks and of
-		// backslashes.
+		// Subtracting n from a byte whose highest bit is clear sets this bit exactly if the byte is less than n. With n = ' ', this
+		// finds control characters. With n = 1, this finds zeros. XOR turns quotation marks and backslashes into zeros.
 		control, quote, backslash := w, w^each*'"', w^each*'\\'
 		if ((control-each*' ')&^control|(quote-each)&^quote|(backslash-each)&^backslash)&high != 0 {
 			return false

@@ -144,9 +144,9 @@ func (c *comparison) definition(name string, old, new *ast.Definition) {
 	}
 }
 
-// unused reports whether the removal of a type breaks no client. Each use of the type in the released schema must be a deprecated
-// field, a deprecated argument, or in a removed type for which unused also returns true. If the released schema does not use the
-// type at all, unused returns false. seen prevents endless recursion.
+// unused reports whether the removal of a type breaks no client. It returns true if each field and argument that uses the type in
+// the released schema is deprecated, or belongs to a removed type for which unused also returns true. If the released schema does
+// not use the type at all, unused returns false. seen prevents endless recursion.
 func (c *comparison) unused(name string, seen map[string]bool) bool {
 	if seen[name] {
 		return true

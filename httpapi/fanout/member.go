@@ -215,7 +215,7 @@ func (m *Member) wantsAgain(before int) (seats []seat) {
 	return m.seats
 }
 
-// signalWanted wakes the paused executions of the groups of seats.
+// signalWanted wakes the paused execution of each group to which one of the seats belongs.
 func signalWanted(seats []seat) {
 	for i := range seats {
 		seats[i].group.signalWanted()
@@ -287,11 +287,11 @@ func (m *Member) caughtUp(s *seat) (missed bool) {
 	return missed
 }
 
-// finishPart ends the membership in a group that has ended. errors are the errors that ended the group, or nil. event reports them
-// as an event of the subscription, or is nil. The whole member ends if all its other groups have ended, or if there are errors but
-// no event.
-func (m *Member) finishPart(s *seat, errors, event []byte) {
-	if m.continues(s, errors, event) {
+// finishPart ends the membership in a group that has ended. errors are the errors that ended the group, or nil. payload is an
+// event that reports these errors to the client, or nil. The whole member ends if all its other groups have ended, or if there are
+// errors but no payload.
+func (m *Member) finishPart(s *seat, errors, payload []byte) {
+	if m.continues(s, errors, payload) {
 		return
 	}
 	m.finish(errors, nil)

@@ -55,8 +55,8 @@ type File struct {
 	// that time: a later change could then have the same metadata. stable is also false if the last read failed.
 	info   fs.FileInfo
 	stable bool
-	// digest is the SHA-256 of the last content that was read. result is the error of the check of this content, or of Use. It
-	// is nil if the content is in use.
+	// digest is the SHA-256 of the last content that was read. result is the error that the check or Use returned for
+	// this content. It is nil if the content is in use.
 	digest [sha256.Size]byte
 	result error
 	// missing is the number of consecutive polls that have not found the file.
@@ -204,7 +204,7 @@ func (f *File) report(err error) {
 	}
 }
 
-// unchanged reports whether the file, time of change, size, mode and owner are the same in a and in b.
+// unchanged reports whether a and b describe the same file, with the same time of change, size, mode and owner.
 func unchanged(a, b fs.FileInfo) bool {
 	return os.SameFile(a, b) && a.ModTime().Equal(b.ModTime()) && a.Size() == b.Size() && a.Mode() == b.Mode() && owner(a) == owner(b)
 }

@@ -55,7 +55,7 @@ func TestCost(t *testing.T) {
 		{`{serviceStatus{version stream{state}}}`, "", 4, 0, 0},
 		{`{__typename a:__typename}`, "", 2, 0, 0},
 		{`{token(tokenId:"1"){id tokenId}}`, "", 3, 0, 0},
-		// Keys of each kind: fields of one object share a key, in any order and with any aliases.
+		// Keys: fields of one object that need the same read share a key, in any order and with any aliases.
 		{`{token(tokenId:"1"){price{price}}}`, "", 3, 1, 0},
 		{`{a:token(tokenId:"1"){price{price}} b:token(tokenId:"2"){price{price}}}`, "", 6, 2, 0},
 		{`{token(tokenId:"1"){price{price} spread{spread}}}`, "", 5, 2, 0},
@@ -269,7 +269,7 @@ func TestCostDoesNotAllocate(t *testing.T) {
 	}
 }
 
-// TestRefusalNamesAField checks that the error names the most expensive field, even if the root fields together cost more.
+// TestRefusalNamesAField checks that the error names the most expensive field, even if cheaper fields together cost more.
 func TestRefusalNamesAField(t *testing.T) {
 	g := guarding(t, func(l *Limits) { l.Cost = 3 })
 	for text, says := range map[string]string{

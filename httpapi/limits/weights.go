@@ -68,9 +68,10 @@ type weight struct {
 	needs reads
 	// each are the reads for every object that the field returns.
 	each reads
-	// items is the number of objects that the field returns. The zero value means one object.
+	// items is the number of objects that the field returns. The zero value means one object. For a long text, items is the number
+	// of ordinary values of the same length.
 	items quantity
-	// page is the number of items in each list field of a returned object, if the weight of that list field is ofPage.
+	// page is the value of ofPage in the weights of the returned objects' fields, such as the number of nodes of a connection.
 	page quantity
 	// knows are the reads that the fields of the returned objects need no more, because this field has already read their values.
 	knows reads
@@ -176,7 +177,8 @@ var table = map[string]weight{
 	"Orderbook.asks":           {items: ofPage},
 	"PriceHistory.points":      {items: ofPage},
 
-	// A subscription costs as much as its first events. Each id in its argument has one first event.
+	// A subscription costs as much as its first events. A subscription to a list of ids has one first event for each id, except
+	// pricesChanged, which has one for all ids.
 	"Subscription.priceChanged":     {each: price, items: ids("tokenIds"), knows: price},
 	"Subscription.pricesChanged":    {page: ids("tokenIds")},
 	"Subscription.orderbookChanged": {needs: book, page: depth(), knows: book},

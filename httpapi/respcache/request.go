@@ -46,8 +46,8 @@ func (c *Cache) FindRequest(identity Identity, form string, body []byte) *Respon
 }
 
 // StoreRequest stores a request with its response for FindRequest. The response must come from Do. StoreRequest copies the
-// body. FindRequest calls the function current. This function must report whether the request still has the same key, and must not
-// wait. StoreRequest stores nothing if the response has left the cache, already has maxRequests requests, or would become too
+// body. FindRequest calls current, which must report whether the request still means the same operation. current must not wait.
+// StoreRequest stores nothing if the response has left the cache, already has maxRequests requests, or would become too
 // large. It also stores nothing if a request with the same hash is already stored.
 func (c *Cache) StoreRequest(r *Response, form string, body []byte, current func() bool) {
 	hash := maphash.Bytes(c.seed, body)

@@ -33,10 +33,10 @@ func (v *Venue) Run(ctx context.Context) error {
 	}
 }
 
-// Step moves the market once. About one in sixty of the open books gets a new price or new sizes. Some books, demo accounts and
-// other wallets with subscribers trade. A step moves each book and each price at most once, so Run moves none of them more than ten
-// times a second. A step may also change a market, see [Config.MarketEvery]. The changes depend on the seed, the number of previous
-// steps and the clock.
+// Step moves the market once. About one in sixty of the open books gets a new price or new sizes. Some books get a public trade.
+// Some demo accounts trade, and so do some other wallets that have subscribers. A step moves each book and each price at most once,
+// so Run moves each of them at most seven times a second. A step may also change a market, see [Config.MarketEvery]. The changes
+// depend on the seed, the number of previous steps and the clock.
 func (v *Venue) Step() {
 	_ = v.change(func(now millis) error {
 		v.steps++

@@ -7,8 +7,8 @@ import (
 	"oddsgraph/internal/market/reqctx"
 )
 
-// The constant horizons is the number of a window's spans that a forecast covers. For a window with the default span, a forecast
-// covers the duration horizon. If a reservation gets no turn within the forecast, its turn is the end of the forecast.
+// A forecast covers horizons times the span of its window. For a window with the default span, this time is horizon. If a
+// reservation gets no turn within the forecast, its turn is the end of the forecast.
 const (
 	horizons = 5
 	horizon  = horizons * span
@@ -91,13 +91,14 @@ type forecast struct {
 	// calls that are in the window at this future time, oldest first.
 	ended, planned  []callRecord
 	foreign, flying int
-	// refill is the next time at which the ledger or the reserve allows a call, or the zero time if that is unknown.
+	// refill is the next time at which the pool (the ledger, or this process's own reserve) allows a call. It is zero if that is
+	// unknown.
 	refill time.Time
 }
 
 // planTurns computes the turn of each waiting reservation with a forecast. The forecast assumes that no reservation arrives and
-// that calls take no time. It does not count the call of a reservation whose turn is too late. It ignores refreshes: their turn is
-// the end of the forecast.
+// that calls take no time. It does not count the call of a reservation whose response would miss the deadline of its callers. It
+// ignores refreshes: their turn is the end of the forecast.
 func (w *window) planTurns(now time.Time) {
 	w.round++
 	w.stale = false
@@ -125,8 +126,7 @@ func (w *window) planTurns(now time.Time) {
 	}
 }
 
-// update removes the calls that have left the window by the time f.at. It also adds the calls that the ledger or the reserve allows
-// by this time.
+// update removes the calls that have left the window by the time f.at. It also adds the calls that the pool allows by this time.
 func (f *forecast) update() {
 	f.ended = f.expire(f.ended)
 	if f.foreign > 0 && !f.w.foreignUntil.After(f.at) {
@@ -158,7 +158,8 @@ func (f *forecast) expire(calls []callRecord) []callRecord {
 	return calls
 }
 
-// admit sets the turn of a reservation to the time f.at. If this turn is not too late, admit also counts the call.
+// admit sets the turn of a reservation to the time f.at. If the response can meet the deadline of the callers, admit also counts
+// the call.
 func (f *forecast) admit(t *reservation) {
 	t.turn, t.round = f.at, f.round
 	queue, from := f.w.queue[t.priority], &f.from[t.priority]

@@ -23,7 +23,7 @@ const (
 	guideKind = "guide"
 	// guideSection is the heading of the chapter in docs/frontend.md.
 	guideSection = "From an empty folder to a live portfolio"
-	// guideChecks is the name of the file in web/tests that tests the finished page, without .test.ts.
+	// guideChecks is the name, without .test.ts, of the file in web/tests that tests the finished page.
 	guideChecks = "guide"
 	// guideTime limits the time of all commands together, so that no command hangs. The limit is long, because other tests may keep
 	// the processor busy.

@@ -169,8 +169,8 @@ func (b *balanced) query(query string) error {
 	return err
 }
 
-// follower is a subscription of a client. The channel came delivers the price of each event, and is closed when the connection ends
-// or the subscription is refused.
+// follower is a subscription of a client. came delivers the price of each event. It is closed when the connection ends or the
+// subscription is refused.
 type follower struct {
 	came chan string
 }

@@ -102,7 +102,7 @@ func (v *Venue) numbered(c *conn, s *subscription, message object) {
 	c.push(message)
 }
 
-// each calls send for each subscription to the channel that includes the market with the ticker.
+// each calls send for each subscription to the channel whose markets include the one with the ticker.
 func (v *Venue) each(channel, ticker string, send func(*conn, *subscription)) {
 	for c := range v.conns {
 		for _, s := range c.subs {

@@ -28,17 +28,17 @@
 //   - A successful read settles what was pending when the read started. What was added during the read stays pending and causes
 //     another read.
 //   - After a failed read or a stale result, everything stays pending, and the next read is delayed. The delay is random. Its
-//     maximum starts at retryAfter and doubles with each such read, up to maxRetryAfter. The delay is longer if the venue's rate
-//     limit or the age of the venue's response requires a longer delay.
+//     maximum starts at retryAfter and doubles with each such read, up to maxRetryAfter. The delay is longer if the error
+//     says when to retry, or if the venue will return the same value until a later time.
 //   - If the venue's stream sends a newer value during the read, the body drops the result of the read or reads again.
 //
 // As a result, an event that reports a change never contains a value from before that change, and a failed read loses no change.
 //
 // # The first event
 //
-// Each Stream sends an INITIAL event or a Problem within [Source].Timeout. [StreamStatus] sends a CHANGE event at once instead. A
-// key is the id of a token or a market. The key of an account is empty. If reads fail before the first event of a key, the Stream
-// sends at most one Problem for the key and continues to read. If the state in the feed is not live, the Stream does not send this
+// Each Stream sends an INITIAL event or a Problem within [Source].Timeout. [StreamStatus] sends a CHANGE event at once instead. If
+// reads fail before the first event of a key, the Stream sends at most one Problem for the key and continues to read. A key is the
+// id of a token or a market. The key of an account is empty. If the state in the feed is not live, the Stream does not send this
 // state as INITIAL but reads over REST, like a query. Only public trades are not read over REST: their INITIAL event contains the
 // trades that the feed has.
 //
@@ -47,7 +47,7 @@
 // A [Group] contains the readers of a Stream that equal subscriptions share. The first event for a reader that joins is the present
 // state. If the venue's stream is live and nothing is pending, the reader gets this state at once. If not, the reader waits for the
 // next read, but at most for pollInterval, and at most for half of [Source].Timeout. If the read succeeds in this time, the state
-// is not older than the response to a query. If not, the reader gets the state in the last event.
+// is at least as new as the response to a query sent when the reader joined. If not, the reader gets the state in the last event.
 //
 // # Boundaries
 //

@@ -4,7 +4,8 @@ package follow
 type Mode uint8
 
 const (
-	// Replace allows a new event to replace a waiting event of the same topic.
+	// Replace allows a waiting event to be replaced by a new event of its topic, if both have this mode and the waiting event has no
+	// State.
 	Replace Mode = iota
 	// Append requires that all events arrive.
 	Append
@@ -21,9 +22,8 @@ type Envelope struct {
 	// Topic is the key of the event. An event never replaces an event of another topic.
 	Topic string
 	Mode  Mode
-	// State reports that the event contains the complete present state of its topic. If Mode is not Append, such an event replaces
-	// the waiting events of its topic, except those whose Mode is Append. Only another event with State may replace an event with
-	// State.
+	// State reports that the event contains the complete present state of its topic. Unless its Mode is Append, such an event
+	// replaces the waiting events of its topic. It replaces neither events with Mode Append nor the first waiting event with State.
 	State bool
 	// Problem reports that the event contains only an error that does not end the stream.
 	Problem bool

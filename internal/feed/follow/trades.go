@@ -116,8 +116,7 @@ func (b *tapes) changed(w *feed.Watch) error {
 	return b.send(reason, items.Trades, items.Gap)
 }
 
-// checkFirst sends the first event if the trades of all tokens are known, apart from the tokens that the venue does not know. It
-// checks each watch, because an ended watch is signalled only once.
+// checkFirst sends the first event if the trades of all tokens are known, apart from the tokens that the venue does not know.
 func (b *tapes) checkFirst() error {
 	waits := false
 	for w := range b.watched {

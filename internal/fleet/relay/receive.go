@@ -131,7 +131,7 @@ func (r *Relay) fromOwner(f *frame, s *shard) {
 		r.endAll(s, errMoved)
 		if s.local {
 			s.local, s.until = false, time.Time{}
-			r.signal() // the next pass unsubscribes from the topics
+			r.signal() // starts a pass, which unsubscribes from the topics; see type pass
 		}
 		s.fence = f.Fence
 	}

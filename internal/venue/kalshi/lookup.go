@@ -14,9 +14,9 @@ type token struct {
 	ok     bool
 }
 
-// readTokens reads the values of the tokens' markets, each market once. It returns a result for each token. The function value
-// computes the value of a token from the value of the token's market, and may return nil. If every id is the id of a token and
-// every call failed, readTokens also returns an error.
+// readTokens reads the values of the tokens' markets, each market once. It returns a result for each token. For each
+// token, it calls value with the data of the token's market. value returns the result of the token, which may be nil. If every id
+// is the id of a token and every call failed, readTokens also returns an error.
 func readTokens[T, V any](ctx context.Context, l rest.Lookup[T], ids []string, value func(i int, t token, of *T) *V) ([]market.Result[*V], error) {
 	tokens, tickers := make([]token, len(ids)), make([]string, 0, len(ids))
 	out := make([]market.Result[*V], len(ids))

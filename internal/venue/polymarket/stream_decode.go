@@ -128,7 +128,8 @@ func (a *asset) owes(channel messages.Channel) bool {
 	return slices.ContainsFunc(a.owed, func(t messages.Topic) bool { return t.Channel == channel })
 }
 
-// whole publishes the book and the prices of an asset to the subscribed topics. No topic then waits for the current state.
+// whole publishes the book and the prices of an asset to the subscribed topics. Afterwards, no topic waits
+// for the current state, even if no price was published.
 func (c *codec) whole(a *asset, now time.Time) (events []stream.Event) {
 	if t, wanted := a.topic(messages.ChannelOrderbook); wanted {
 		m := c.message(t, messages.KindBookSnapshot, a.at, now)
@@ -240,8 +241,8 @@ func unit(r *wire.Row, f wire.Field) *market.Decimal {
 	return r.Unit(f)
 }
 
-// apply applies a change to the book of an asset. If the burst is then complete, apply publishes the whole burst as one message. If
-// a change is missing, apply reports the loss of the book.
+// apply applies a change to the book of an asset. If this completes the burst, which is all changes of one order, apply
+// publishes the burst as one message. If a change is missing, apply reports the loss of the book.
 func (c *codec) apply(a *asset, ch change, now time.Time) []stream.Event {
 	if a.lost {
 		a.keep(ch)

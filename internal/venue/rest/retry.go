@@ -9,8 +9,8 @@ import (
 	"oddsgraph/internal/market/reqctx"
 )
 
-// retryWait returns the wait before a failed call is retried. If the call must not be retried, ok is false. A retry that takes as
-// long as the last attempt took must end before the deadline of the read. All calls only read, so retries are safe.
+// retryWait returns the wait before a failed call is retried. If the call must not be retried, ok is false. ok is also false if a
+// retry as long as the last attempt would end after the deadline of the read. All calls only read, so retries are safe.
 func (c *Client) retryWait(ctx context.Context, attempt int, took time.Duration, err error) (wait time.Duration, ok bool) {
 	why, sent := errors.AsType[*CallFailure](err)
 	failure, coded := errors.AsType[*market.Error](err)

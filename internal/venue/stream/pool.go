@@ -160,10 +160,10 @@ func (c *Client) assign(t messages.Topic) *connection {
 	return c.add(messages.Topic{})
 }
 
-// hasRoom reports whether the limits allow topic t to be watched. They always allow it if one of the given connections carries the
-// subject of t. A topic that is unwatched and soon watched again stays with its connection, so this connection can have more than
-// perConnection subjects. For this reason, hasRoom limits the number of subjects on all public connections together. The caller
-// holds c.mu.
+// hasRoom reports whether the limits allow topic t to be watched. A public topic always has room if one of the given connections
+// carries its subject. hasRoom limits the number of subjects on all public connections together, because one connection can have
+// more than perConnection: while a topic is unwatched, another topic may take its place, before the topic is watched again. The
+// caller holds c.mu.
 func (c *Client) hasRoom(t messages.Topic, connections ...*connection) bool {
 	if t.Channel == messages.ChannelUser {
 		return c.pool.identities < maxIdentities

@@ -20,8 +20,8 @@ func (q *sendQueue) unsubscription() *Request {
 	return &Request{Verb: VerbUnsubscribe, Topics: b.topics}
 }
 
-// subscription removes topics of one channel and one group from q.pending and returns a request that subscribes them. It returns
-// nil if no topic is due.
+// subscription removes topics of one channel that may share a request (see sub.group) from q.pending. It returns a request that
+// subscribes them, or nil if no topic is due.
 func (q *sendQueue) subscription(now time.Time) *Request {
 	first := slices.IndexFunc(q.pending, func(s *sub) bool { return !now.Before(s.notBefore) })
 	if first < 0 {

@@ -10,7 +10,8 @@ import (
 	"oddsgraph/internal/market"
 )
 
-// TestUsers checks that each user topic has its own connection, which authenticates first and accepts frames without an address.
+// TestUsers checks that each user topic has its own connection, which authenticates first. The connection
+// accepts frames without an address and ignores frames with the address of another user.
 func TestUsers(t *testing.T) {
 	inBubble(t, nil, func(b *bench) {
 		b.watch(book("T1"))
