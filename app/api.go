@@ -38,8 +38,8 @@ type files struct {
 	Documents *persisted.Store
 }
 
-// watch checks the files of the accounts and documents for changes, and requests the keys of the identity provider periodically,
-// until ctx ends.
+// watch runs until ctx ends. It checks the files of the accounts and documents for changes, and requests the keys of the identity
+// provider periodically.
 func (f *files) watch(ctx context.Context) {
 	var g sync.WaitGroup
 	if f.Accounts != nil {
@@ -147,8 +147,8 @@ func connectionLimits(cfg *config.Config, proxies auth.Proxies) quota.Connection
 	return quota.ConnectionLimits{Total: cfg.MaxConnections, PerClient: cfg.Client.Sockets, Exempt: proxies.Trusts}
 }
 
-// ofHosts refuses requests whose Host is not a name of the service. Without this check a web page could reach the service under
-// the page's host name (DNS rebinding). If no hosts are configured, ofHosts checks only a service that listens on a loopback
+// ofHosts refuses requests whose Host is not a name of the service. Without this check a web page could reach the service under the
+// page's host name (DNS rebinding). Without configured hosts, ofHosts checks requests only if the service listens on a loopback
 // address.
 func ofHosts(cfg *config.Config, next http.Handler) http.Handler {
 	if host, _, _ := net.SplitHostPort(cfg.Listen); len(cfg.Hosts) == 0 && !loopback(host) {

@@ -52,7 +52,7 @@ type App struct {
 	readiness      readiness
 	clock          market.Clock
 	started        time.Time
-	// draining is set when the shutdown begins. From then on, the service still accepts requests for the duration delay.
+	// draining is set when the shutdown begins. delay is how long the service still accepts requests after that.
 	draining atomic.Bool
 	delay    time.Duration
 	Pause    func(time.Duration)
@@ -128,8 +128,8 @@ func (s *App) prepare(cfg *config.Config) (proxies auth.Proxies, err error) {
 	return proxies, nil
 }
 
-// openVenue opens the demo venue if the service uses it. It also finds the address of the stream, creates the rate limiter and the
-// record of calls, and connects to Redis, as far as these are configured.
+// openVenue opens the demo venue if the service uses it. It also opens the parts that are configured: the stream, Redis, the record
+// of calls and the rate limiter.
 func (s *App) openVenue(cfg *config.Config) (err error) {
 	limits := cfg.Venue
 	if embedded(cfg) {

@@ -11,8 +11,8 @@ import (
 	"oddsgraph/internal/venue/stream"
 )
 
-// stream subscribes to the market m, and to the price and the book of the first token of m. It waits for the first answer about
-// each of these topics, but at most for the duration timeout. Then it prints the answers.
+// stream subscribes to the market m, and to the price and the book of the first token of m. It waits until each of these topics has
+// an answer, or until timeout has passed. Then it prints the answers.
 func (q *inquiry) stream(ctx context.Context, cfg stream.Config, timeout time.Duration, m *market.Market) {
 	heard := newFirstMessages(m)
 	client, err := stream.New(cfg, heard)

@@ -108,8 +108,8 @@ func loopback(host string) bool {
 	return host == "localhost" || ip != nil && ip.IsLoopback()
 }
 
-// warnings describes the URLs to which the service would send credentials unencrypted over the network. The descriptions contain no
-// secrets.
+// warnings returns a text for each URL to which the service would send credentials unencrypted over the network. The texts contain
+// no secrets.
 func warnings(cfg *config.Config) (out []string) {
 	if sentCredentials(cfg) == rest.CredentialsNone {
 		return nil

@@ -99,7 +99,7 @@ func (d *demoVenue) onLoopback() bool {
 }
 
 // hasDemoTokens reports whether the bearer tokens of the demo accounts are valid if there is no accounts file. This requires the
-// embedded venue of the generic driver. No other machine may reach the venue or the service.
+// embedded venue of the generic driver, and that no other machine can reach the venue or the service.
 func (s *App) hasDemoTokens(cfg *config.Config) bool {
 	host, _, _ := net.SplitHostPort(cfg.Listen)
 	return s.Demo != nil && s.Demo.onLoopback() && cfg.Demo.Driver == "generic" && loopback(host)

@@ -18,8 +18,8 @@ const demoControlPath = "/demo/control"
 // demoActions are the names of the control endpoints that the service serves under demoControlPath.
 var demoActions = []string{"faults", "market", "reset", "restart"}
 
-// hasDemoControl reports whether the service serves the control endpoints. This requires --demo-control and the embedded venue of
-// the generic driver. No other machine may reach the venue or the service, and no proxy may be trusted.
+// hasDemoControl reports whether the service serves the control endpoints. This requires --demo-control, the embedded venue of the
+// generic driver and no trusted proxy. It also requires that no other machine can reach the venue or the service.
 func (s *App) hasDemoControl(cfg *config.Config) bool {
 	host, _, _ := net.SplitHostPort(cfg.Listen)
 	return cfg.Demo.Control && s.Demo != nil && s.Demo.onLoopback() && cfg.Demo.Driver == "generic" && loopback(host) && len(cfg.TrustedProxies) == 0

@@ -16,8 +16,8 @@ import (
 // minSecret is the minimum length in bytes of the secret that the replicas share.
 const minSecret = 32
 
-// openFleet opens the connection to Redis if --shared-url is set. It returns how the replicas share the venue's rate limits, or the
-// zero value if --shared-url is not set.
+// openFleet opens s.fleet if --shared-url is set, and returns how the replicas share the venue's rate limits. If --shared-url is
+// not set, it returns the zero value.
 func (s *App) openFleet(cfg *config.Config) (sharing ratelimit.Sharing, err error) {
 	c := cfg.Shared
 	if c.URL == "" {
@@ -90,8 +90,8 @@ func readSecret(file string) ([]byte, error) {
 	return secret, nil
 }
 
-// validateShared returns an error if the settings of the replicas are invalid, or contradict each other, the configured venue or
-// the venue's rate limits.
+// validateShared returns an error if a setting of the replicas is invalid, or contradicts another setting or the venue's rate
+// limits.
 func validateShared(cfg *config.Config) error {
 	c := cfg.Shared
 	if c.URL == "" {

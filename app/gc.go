@@ -16,8 +16,8 @@ const headroom = 64 << 20
 // leastPercent is the minimum GOGC. firstPercent is the maximum GOGC, and the GOGC until the first collection.
 const leastPercent, firstPercent = 100, 1600
 
-// gcPercent returns the GOGC, between leastPercent and firstPercent, that starts a collection at headroom bytes of garbage. live is
-// the size of the live heap, the stacks and the global variables in bytes.
+// gcPercent returns the GOGC that starts a collection at headroom bytes of garbage, but at least leastPercent and at most
+// firstPercent. live is the size of the live heap, the stacks and the global variables in bytes.
 func gcPercent(live uint64) int {
 	return max(leastPercent, int(min(100*headroom/max(live, 1), firstPercent)))
 }

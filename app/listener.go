@@ -57,10 +57,9 @@ func listen(flag, address string, limits quota.ConnectionLimits, h http.Handler,
 
 func (l *Server) URL() string { return "http://" + l.Addr().String() }
 
-// serve accepts connections until ctx ends. Then it waits for running requests, at most for the duration l.shutdown, and closes the
-// remaining connections. If a GraphQL operation still runs at this time, serve returns an error. If none runs, the remaining
-// connections have only unread responses, and serve returns nil. If l.executing is nil, serve never returns this error. serve also
-// returns an error if it cannot accept connections.
+// serve accepts connections until ctx ends. Then it waits until all requests have ended or l.shutdown has passed, and closes the
+// remaining connections. It returns an error if a GraphQL operation is still running after this wait. Connections that only have
+// unread responses are no error. serve also returns an error if it cannot accept connections.
 func (l *Server) serve(ctx context.Context) error {
 	g, ctx := errgroup.WithContext(ctx)
 	g.Go(func() error {

@@ -26,8 +26,8 @@ func (s *App) openMetrics(cfg *config.Config) {
 	}
 }
 
-// registerMetrics adds the metrics of the API, cache, venue, rate limit, replicas, feed and stream. The rate limit, the replicas
-// and the stream may be nil, and then have no metrics. All other parts must be open.
+// registerMetrics adds the metrics of the API, cache, venue, rate limit, replicas, feed and stream. If the rate limit, the replicas
+// or the stream are nil, they have no metrics. All other parts must be open.
 func (s *App) registerMetrics(clock market.Clock) {
 	if s.Metrics == nil {
 		return
@@ -47,7 +47,7 @@ func (s *App) registerMetrics(clock market.Clock) {
 	}
 }
 
-// registerConnections adds the connections of the public port.
+// registerConnections adds the metrics of the connections to the public port.
 func (s *App) registerConnections() {
 	if s.Metrics != nil {
 		telemetry.Register(s.Metrics, s.bounded.Stats, connectionFamilies...)
@@ -60,7 +60,7 @@ var connectionFamilies = []telemetry.Family[quota.ConnectionStats]{
 	counted("oddsgraph_connections_refused_total", "TCP connections that were closed at once because too many were open.", func(s quota.ConnectionStats) uint64 { return s.Refused }),
 }
 
-// MeasureLog adds the metrics of the lines that the log has omitted. The argument is the writer of the log.
+// MeasureLog adds the metrics of the lines that the log has omitted. lines is the writer of the log.
 func (s *App) MeasureLog(lines *telemetry.Writer) {
 	if s.Metrics != nil {
 		telemetry.Register(s.Metrics, func() logState { return logState{lines.Dropped(), s.events.Sampled()} }, logFamilies...)
@@ -100,7 +100,7 @@ func oneOf[V ~string](sample func(float64, ...string), current V, values []V, la
 
 type api = httpapi.Stats
 
-// apiFamilies are the metrics of operations, connections and the response cache.
+// apiFamilies are the metrics of operations, subscriptions, event streams, WebSockets and the response cache.
 var apiFamilies = []telemetry.Family[api]{
 	present("oddsgraph_operations_in_flight", "GraphQL operations that are running.", func(s api) int { return s.Executing }),
 	present("oddsgraph_operations_waiting", "GraphQL operations that wait to be executed.", func(s api) int { return s.Waiting }),

@@ -29,7 +29,8 @@ func (s *App) sharedState(clock market.Clock) sharedState {
 	return state
 }
 
-// registerShared adds the metrics of Redis, of the shared cache and, if the replicas share it, of the stream.
+// registerShared adds the metrics of Redis and of the shared cache. If the replicas share the stream, it also adds the metrics of
+// the relay.
 func (s *App) registerShared(clock market.Clock) {
 	telemetry.Register(s.Metrics, func() sharedState { return s.sharedState(clock) }, sharedFamilies...)
 	telemetry.Register(s.Metrics, s.Cache.Stats, sharedCacheFamilies...)

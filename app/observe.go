@@ -41,7 +41,7 @@ func (o *Observer) Ended(ctx context.Context, j *reqctx.Log) {
 	}
 }
 
-// SendTraces sends the remaining traces. It waits at most for the duration patience.
+// SendTraces sends the remaining traces. It gives up when patience has passed.
 func (s *App) SendTraces(patience time.Duration) {
 	if s.Tracer == nil {
 		return

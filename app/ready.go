@@ -40,9 +40,8 @@ var publicEndpoints = func() map[string]bool {
 	return names
 }()
 
-// note records now as the time of the last answer if a public endpoint of the venue has answered the call. The statuses 400 and 422
-// count as an answer, because a refused parameter proves that the endpoint exists. The status 404 does not count, because the base
-// URL may be wrong.
+// note sets r.answered if a public endpoint of the venue has answered the call. The statuses 400 and 422 count as an answer,
+// because a refused parameter proves that the endpoint exists. The status 404 does not count, because the base URL may be wrong.
 func (r *readiness) note(endpoint string, status int, outcome string, now time.Time) {
 	refused := status == http.StatusBadRequest || status == http.StatusUnprocessableEntity
 	if !publicEndpoints[endpoint] || outcome != reqctx.OutcomeOK && !refused {
@@ -73,8 +72,8 @@ func (s *App) impaired() string {
 	return ""
 }
 
-// check calls probe if the venue has not answered within knownFor. After a failed probe it returns the same error until probeEvery
-// has passed. It ignores the error of probe if readiness.note has recorded an answer meanwhile.
+// check calls probe if the venue has not answered within knownFor. After a failed probe it returns the error of this probe until
+// probeEvery has passed. If note has recorded an answer during a failed probe, check returns nil.
 func (r *readiness) check(clock market.Clock, probe func() error) error {
 	known := func(now time.Time) bool { return !r.answered.IsZero() && now.Sub(r.answered) < knownFor }
 	now := clock.Now()

@@ -25,12 +25,12 @@ import (
 // version is set by the build.
 var version = ""
 
-// LogLines is the maximum size in bytes of the log lines that wait to be written. The lines that are being written have at most the
-// same size.
+// LogLines is the maximum size, in bytes, of the log lines that wait to be written. The lines that are being written may use as
+// many bytes again.
 const LogLines = 4 << 20
 
-// Main runs the command in the program's arguments until it ends, or until SIGINT or SIGTERM ends it. After an error Main prints
-// the error and exits with status 1. licenses contains the licence texts of the program's Go code.
+// Main runs the command in the program's arguments. SIGINT and SIGTERM end the command. After an error Main prints the error and
+// exits with status 1. licenses contains the licence texts of the program's Go code.
 func Main(licenses string) {
 	tuneGC()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)

@@ -8,9 +8,9 @@ import (
 	"golang.org/x/sync/errgroup"
 )
 
-// Serve serves until ctx ends or a part of the service fails. Then it stops in this order: readiness, requests and subscriptions,
-// the stream, the cache, the rate limiter, Redis, the record of calls, the client of the venue, the demo venue. Then it sends the
-// remaining traces. The private address stops last.
+// Serve serves until ctx ends or a part of the service fails. Then it stops the parts in this order: readiness, requests and
+// subscriptions, the stream, the cache, the rate limiter, Redis, the record of calls, the client of the venue, the demo venue. Then
+// it sends the remaining traces. The private address stops last.
 func (s *App) Serve(ctx context.Context) error {
 	venueCtx, stopVenue := context.WithCancel(context.WithoutCancel(ctx))
 	defer stopVenue()
@@ -72,8 +72,8 @@ func (s *App) Serve(ctx context.Context) error {
 	return g.Wait()
 }
 
-// drain ends subscriptions, event streams and WebSockets, and waits until all of them have ended. The duration patience bounds only
-// the wait for WebSockets.
+// drain ends subscriptions, event streams and WebSockets, and waits until all of them have ended. When patience has passed, it
+// closes the WebSockets whose queries and mutations are still running.
 func (s *App) drain(patience time.Duration) {
 	ctx, cancel := context.WithTimeout(context.Background(), patience)
 	defer cancel()

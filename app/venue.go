@@ -35,9 +35,9 @@ func (s *App) newRecord(cfg *config.Config, clock market.Clock) *spent.Record {
 	})
 }
 
-// startBudget tells the budget that the venue may still count calls of an earlier process, for at most the duration cold. If calls
-// are recorded, startBudget opens the record, which passes the calls of earlier processes to the budget. It does nothing if there
-// is no budget, if the replicas share the budget, or if cold is 0.
+// startBudget tells s.budget that the venue may still count calls of an earlier process, until cold has passed. If calls are
+// recorded, startBudget opens the record, which passes the calls of earlier processes to s.budget. It does nothing if there is no
+// budget, if the replicas share the budget, or if cold is 0.
 func (s *App) startBudget(cold time.Duration, clock market.Clock) {
 	if s.budget == nil || s.fleet != nil || cold == 0 {
 		return
@@ -72,7 +72,7 @@ func newBudget(v config.Venue, clock market.Clock, record *spent.Record, sharing
 	return ratelimit.New(cfg)
 }
 
-// families converts the rate limits that the venue documents for groups of endpoints.
+// families converts the rate limits that the venue documents for some of its endpoints.
 func families(limits []rest.PublishedLimit) (out []ratelimit.Family) {
 	for _, l := range limits {
 		if l.Refill > 0 {
@@ -111,7 +111,7 @@ func currency(cfg *config.Config) *string {
 }
 
 // venueName returns the name of the venue in records of calls and in Redis: the configured URL, or the name of the driver if no URL
-// is configured. A driver that needs no URL serves one venue.
+// is configured. A driver that needs no URL serves only one venue, so the name of the driver identifies the venue.
 func venueName(cfg *config.Config) string { return cmp.Or(cfg.Venue.URL, cfg.Venue.Driver) }
 
 // credentialsPublic is the mode in which the service reads accounts by address, without credentials of the client.

@@ -32,7 +32,7 @@ type Config struct {
 //	POST /cache/flush?kind=…[&key=…] removes cached entries
 //
 // A page of another site could make a browser on this machine send requests to this address. So the handler rejects requests from
-// pages with another origin, and requests on a loopback address with an unknown host name (DNS rebinding).
+// pages with another origin, and requests to a loopback address with an unknown host name (DNS rebinding).
 func New(cfg Config) http.Handler {
 	mux := http.NewServeMux()
 	mux.Handle("GET /metrics", cfg.Metrics)
@@ -91,11 +91,11 @@ func own(next http.Handler) http.Handler {
 	})
 }
 
-// longest is the greatest duration of a profile in seconds.
+// longest is the greatest duration of a profile, in seconds.
 const longest = 60
 
-// brief passes a request to next if the request names no duration, or a duration above 0 and at most longest. It rejects other
-// requests.
+// brief passes a request to next if the request names no duration, or a valid one. A valid duration is above 0 and at most longest.
+// brief rejects other requests.
 func brief(next http.HandlerFunc) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		if seconds := r.FormValue("seconds"); seconds != "" {

@@ -30,7 +30,7 @@ func Guard(names []string, refusal string, filter func(*http.Request) bool, next
 	})
 }
 
-// Always makes Guard check every request.
+// Always is a filter for Guard that returns true for every request.
 func Always(*http.Request) bool { return true }
 
 // OnLoopback reports whether a request came to a loopback address of this machine.
