@@ -73,7 +73,7 @@ func (s *App) impaired() string {
 }
 
 // check calls probe if the venue has not answered within knownFor. After a failed probe it returns the error of this probe until
-// probeEvery has passed. If note has recorded an answer during a failed probe, check returns nil.
+// probeEvery has passed. If readiness.note has recorded an answer during a failed probe, check returns nil.
 func (r *readiness) check(clock market.Clock, probe func() error) error {
 	known := func(now time.Time) bool { return !r.answered.IsZero() && now.Sub(r.answered) < knownFor }
 	now := clock.Now()

@@ -35,14 +35,14 @@ func (s *App) newRecord(cfg *config.Config, clock market.Clock) *spent.Record {
 	})
 }
 
-// startBudget tells s.budget that the venue may still count calls of an earlier process, until cold has passed. If calls are
+// startBudget tells s.budget that the venue may still count calls of an earlier process, until coldStart has passed. If calls are
 // recorded, startBudget opens the record, which passes the calls of earlier processes to s.budget. It does nothing if there is no
-// budget, if the replicas share the budget, or if cold is 0.
-func (s *App) startBudget(cold time.Duration, clock market.Clock) {
-	if s.budget == nil || s.fleet != nil || cold == 0 {
+// budget, if the replicas share the budget, or if coldStart is 0.
+func (s *App) startBudget(coldStart time.Duration, clock market.Clock) {
+	if s.budget == nil || s.fleet != nil || coldStart == 0 {
 		return
 	}
-	until := clock.Now().Add(cold)
+	until := clock.Now().Add(coldStart)
 	s.budget.Inherit(ratelimit.Unsure, nil, until)
 	if s.record != nil {
 		s.record.Open(s.budget.Inherit)

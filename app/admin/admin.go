@@ -94,8 +94,8 @@ func own(next http.Handler) http.Handler {
 // longest is the greatest duration of a profile, in seconds.
 const longest = 60
 
-// brief passes a request to next if the request names no duration, or a valid one. A valid duration is above 0 and at most longest.
-// brief rejects other requests.
+// brief passes a request to next if the request names no duration, or a valid one. A valid duration is above 0 and does not exceed
+// longest. brief rejects other requests.
 func brief(next http.HandlerFunc) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		if seconds := r.FormValue("seconds"); seconds != "" {
