@@ -71,7 +71,7 @@ func (ec *executionContext) __resolve_entities(ctx context.Context, representati
 }
 
 // entityID returns the global id in the representation of an entity. It returns an error if the representation is invalid, or if
-// its id is not the global id of an entity of the type __typename.
+// its id is not a global id of the type that __typename names.
 func entityID(representation any) (string, error) {
 	fields, ok := representation.(map[string]any)
 	if !ok {

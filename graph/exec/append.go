@@ -13,7 +13,7 @@ var escaped = func() (t [256]bool) {
 	return t
 }()
 
-// AppendString appends a JSON string exactly as graphql.MarshalString writes it. Invalid UTF-8 is copied unchanged.
+// AppendString appends s as a JSON string, with the same bytes as graphql.MarshalString. It copies invalid UTF-8 unchanged.
 func AppendString(dst []byte, s string) []byte {
 	if !plain(s) {
 		return appendEscaped(dst, s)
@@ -23,7 +23,7 @@ func AppendString(dst []byte, s string) []byte {
 	return append(dst, '"')
 }
 
-// plain reports whether s needs no escapes in a JSON string. It checks eight bytes at a time.
+// plain reports whether s needs no escapes in a JSON string. It checks eight bytes at a time if s has at least eight bytes.
 func plain(s string) bool {
 	if len(s) < 8 {
 		for i := range len(s) {

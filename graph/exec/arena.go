@@ -18,8 +18,8 @@ const (
 	maxReused = 512
 )
 
-// Make returns a zero T for the response of ctx. If ctx contains an Execution, do not retain the value after the execution,
-// because its memory is reused.
+// Make returns a zero T for a response. If ctx contains an Execution, do not retain the value after the execution, because its
+// memory is reused.
 func Make[T any](ctx context.Context) *T {
 	if x := From(ctx); x != nil {
 		return &arenaOf[T](x).take(1)[0]
@@ -55,7 +55,7 @@ func (a *arena[T]) take(n int) []T {
 	return a.values[from:a.used:a.used]
 }
 
-// empty clears the values and makes their block available again. It drops a block of more than maxReused values.
+// empty clears the current block for the next execution, or drops the block if it has more than maxReused values.
 func (a *arena[T]) empty() {
 	if len(a.values) > maxReused {
 		a.values = nil

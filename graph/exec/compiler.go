@@ -1,14 +1,14 @@
 // Package exec executes queries and subscriptions.
 //
-// The selections of an operation are compiled once to a tree of numbered fields. The compilation encodes response keys, and
-// decodes arguments without variables. Generated code calls the resolvers and appends JSON to a buffer.
+// Before an operation is executed, its selections are compiled to a tree of numbered fields. The compilation also encodes response
+// keys, and decodes arguments that contain no variables. Generated code calls the resolvers and appends JSON to a buffer.
 //
 // The resolvers of all fields run one after the other on the goroutine that calls Execute, so they must not block. If a value is
 // missing, the resolver returns an error. The caller of Execute then fetches the value and executes the operation again. Each
 // execution is called a pass.
 //
-// Every pass executes all fields. If the response becomes too large, the pass skips the remaining fields. The pass collects errors
-// with paths and locations. If a non-null field is null, the nearest nullable parent becomes null, as the GraphQL specification
+// Every pass begins with the first field. If the response becomes too large, the pass skips the remaining fields. Errors of fields
+// have a path and a location. If a non-null field is null, the nearest nullable parent becomes null, as the GraphQL specification
 // says.
 package exec
 
@@ -35,8 +35,8 @@ type FieldOf struct {
 	Number int
 	// Arguments decodes all arguments of the field to the type that generated code expects. It is nil if the field has no arguments.
 	Arguments func(ctx context.Context, raw map[string]any) (any, error)
-	// New returns empty arguments for Set. New and Set are faster than Arguments, because they need no map. They are nil if the
-	// generated code can decode the arguments only with Arguments.
+	// New returns empty arguments for Set. New and Set are faster than Arguments, because they need no map. They are nil if Set
+	// could decode none of the arguments.
 	New func(x *Execution) any
 	// Set decodes one non-null argument into the result of New. If Set returns false, Arguments must decode all arguments instead.
 	Set func(to any, name string, value any) bool

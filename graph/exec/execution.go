@@ -139,7 +139,7 @@ func reporter(ctx context.Context) Reporter {
 	return ctx.Value(reporterKey{}).(Reporter)
 }
 
-// Report adds an error to the field of the resolver's context. The field keeps its value.
+// Report adds an error to the field whose resolver runs with ctx. The field keeps its value.
 func Report(ctx context.Context, err error) { reporter(ctx).Report(err) }
 
 // ReportAt is like Report, but adds the error to the element at the given index in the field's list.

@@ -72,7 +72,7 @@ func (o *Operation) run(ctx context.Context, variables map[string]any, buf []byt
 		x.Null()
 	}
 	if last := len(v.root.Fields) - 1; last >= 0 && len(x.Buf) > x.Limit {
-		x.Full(&v.root.Fields[last]) // because generated code checks the limit only before each field
+		x.Full(&v.root.Fields[last]) // generated code checks the limit before each field, but not after the last one
 	}
 	data = x.Buf
 	full := x.full
@@ -140,7 +140,7 @@ func (o *Operation) compile(key string) (*variant, error) {
 
 // Compile compiles the operation for the given variables before Execute or Subscribe. It returns 0 if the operation stores the
 // compiled variant. An operation that already stores maxVariants variants does not store another one. In this case, Compile returns
-// the approximate size of the variant in bytes, because a Stream keeps its own copy of the variant in memory.
+// the approximate size of the variant in bytes, because a Stream keeps this variant in memory.
 func (o *Operation) Compile(variables map[string]any) (own int, err error) {
 	v, err := o.variant(variables)
 	if err != nil {

@@ -10,15 +10,15 @@ const (
 	// maxRendered is the greatest number of texts that one book stores. It is enough for both sides with two different selections or
 	// depths. market.RenderedBytes bounds the total size of these texts.
 	maxRendered = 4
-	// The first unkept texts of a book are not stored. One read of a book renders two texts, one for each side. So a book that is
-	// read only once needs no memory for texts.
+	// unkept is the number of texts of a book that are rendered before the first text is stored. One read of a book renders two
+	// texts, one for each side. So a book that is read only once needs no memory for texts.
 	unkept = 2
 )
 
 // rendered is the JSON text of one side of a book. The texts of a book form a linked list, newest first.
 type rendered struct {
-	// levels, depth and selection are the key. Levels never change, so the address of the first level identifies them. Because of
-	// this pointer, the garbage collector cannot reuse the address for other levels.
+	// levels, depth and selection identify the text. Levels never change, so the address of the first level identifies them.
+	// Because of this pointer, the garbage collector cannot reuse the address for other levels.
 	levels    *market.Level
 	depth     int
 	selection string
@@ -55,8 +55,8 @@ func (s *rendered) find(levels []market.Level, selection string) *rendered {
 }
 
 // KeepRendered stores a copy of the text of the levels if the limits of the book allow another text. It does not store the first
-// unkept texts of a book. The text must depend only on the levels and the selection. KeepRendered stores nothing if r is nil, if
-// the selection is "", or if there are no levels.
+// texts of a book; unkept is their number. The text must depend only on the levels and the selection. KeepRendered stores nothing
+// if r is nil, if the selection is "", or if there are no levels.
 func KeepRendered(r *market.Rendered, levels []market.Level, selection string, text []byte) {
 	if r == nil || len(levels) == 0 || selection == "" || r.Count.Load() < unkept && r.Count.Add(1) <= unkept {
 		return

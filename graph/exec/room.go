@@ -10,8 +10,8 @@ type Room interface {
 	Grow(size int) (limit int, err error)
 }
 
-// enter sets the first limit of the response. It returns the initial size of the buffer. This is the value of the parameter
-// expected, or 0 if room returns an error for this size.
+// enter sets the first limit of the response. It returns the initial size of the buffer: the expected size, or 0 if room returns an
+// error for the expected size.
 func (x *Execution) enter(room Room, expected int) int {
 	x.room, x.start, x.Limit = room, len(x.Buf), maxInt
 	if room == nil {

@@ -55,7 +55,7 @@ type Field struct {
 	field   *ast.Field
 }
 
-// isBelow reports whether f is the same field as the parameter other, or a descendant of that field.
+// isBelow reports whether f is the given field or one of its descendants.
 func (f *Field) isBelow(other *Field) bool {
 	for ; f != nil; f = f.parent {
 		if f == other {

@@ -22,8 +22,7 @@ type events[T any] struct {
 	value func(x *Execution, f *Field, event T) bool
 }
 
-// EventsOf returns the events of a channel. value writes an event as the value of a field. It returns false if the field is
-// non-null and its value is null.
+// EventsOf returns the events of a channel. value writes one event, as Events.write does.
 func EventsOf[T any](from <-chan T, value func(x *Execution, f *Field, event T) bool) Events {
 	return &events[T]{from: from, value: value}
 }

@@ -202,7 +202,7 @@ func (c *comparison) values(name string, old, new *ast.Definition) {
 	}
 }
 
-// field adds the changes of a field of a type. The parameter kind is the kind of the type.
+// field adds the changes of a field. kind says whether the field belongs to an object, an interface or an input type.
 func (c *comparison) field(at string, kind ast.DefinitionKind, old, new *ast.FieldDefinition) {
 	switch {
 	case kind == ast.InputObject:

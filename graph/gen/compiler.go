@@ -270,8 +270,9 @@ func (f *file) stream(o *codegen.Object) {
 	f.line("}\nreturn nil\n}\n")
 }
 
-// cacheable reports whether later executions can reuse the text of a list. The list must come from a method without arguments, and
-// its objects must have only Go fields. The object with the list must have a method Rendered, which returns a *market.Rendered.
+// cacheable reports whether later executions can reuse the text of a list. This requires a non-null list of objects that have only
+// Go fields, and a method without arguments that returns the list. The object with the list also needs a method Rendered, which
+// returns a *market.Rendered.
 func (f *file) cacheable(field *codegen.Field) bool {
 	ref := field.TypeReference
 	if !field.IsMethod() || !field.NoErr || field.MethodHasContext || len(field.Args) > 0 || !ref.IsSlice() || !ref.GQL.NonNull {

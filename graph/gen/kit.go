@@ -96,7 +96,7 @@ func embeddedTypes(schema *ast.Schema) []string {
 	return names
 }
 
-// connections returns the names of the arguments of each connection by type and field, without the arguments for paging.
+// connections returns the argument names of each connection field, by type and field. It leaves out the arguments for paging.
 func connections(schema *ast.Schema) map[string]map[string][]string {
 	lists := map[string]map[string][]string{}
 	for _, def := range schema.Types {

@@ -36,7 +36,7 @@ oddsgraph schema --costs > costs.graphql
   come with other values. Multiply the cost of an event of ` + "`priceChanged`" + `, ` + "`marketChanged`" + ` or ` + "`tradesAdded`" + ` by the number of ids.
 `
 
-// sections contains the sections of the reference. The function has reports whether a section describes a type.
+// sections contains the sections of the reference. A section describes the types for which its function has returns true.
 var sections = []struct {
 	title string
 	has   func(*ast.Schema, *ast.Definition) bool

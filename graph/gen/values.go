@@ -11,8 +11,8 @@ import (
 	"github.com/99designs/gqlgen/codegen/templates"
 )
 
-// appends reports whether the object of an ID field has both the method X of the field and a method AppendX. AppendX appends the
-// text of X to a buffer. The text must need no escapes in JSON.
+// appends reports whether the Go type with the method X of an ID field also has a method AppendX. AppendX appends the result of X
+// to a buffer. The result must need no escapes in JSON.
 func appends(field *codegen.Field) bool {
 	m, _, _ := types.LookupFieldOrMethod(field.Object.Reference(), true, nil, "Append"+field.GoFieldName)
 	method, ok := m.(*types.Func)
@@ -20,8 +20,8 @@ func appends(field *codegen.Field) bool {
 		appender(method.Type().(*types.Signature), nil)
 }
 
-// appender reports whether s is the signature of a function that appends a value to a byte slice. The parameter value is the type
-// of the value, or nil for a method that appends its receiver.
+// appender reports whether s is the signature of a function that appends a value to a byte slice. The argument for value is the
+// type of this value, or nil for a method that appends a value of its receiver.
 func appender(s *types.Signature, value types.Type) bool {
 	want := []types.Type{types.NewSlice(types.Typ[types.Byte])}
 	if value != nil {

@@ -2,7 +2,7 @@ package model
 
 import "oddsgraph/internal/market"
 
-// MarketChange is the kind of a market's change.
+// MarketChange says what has changed in a market.
 type MarketChange string
 
 // The kinds of changes.

@@ -78,8 +78,8 @@ func (m Market) Token(o *market.Outcome) Token {
 // Freshness returns the age of the market.
 func (m Market) Freshness() Freshness { return freshness(m.Meta) }
 
-// Event is a group of markets. Loaded is nil if the event was not read. In this case, resolvers read the event when a client
-// selects a field that is missing here.
+// Event is a set of markets about one subject. Loaded is nil if the event was not read. In this case, resolvers read the event when
+// a client selects a field that is missing here.
 type Event struct {
 	EventID, EventSlug, EventTitle, EventCategory string
 
@@ -93,7 +93,7 @@ func NewEvent(r market.Read[*market.Event]) *Event {
 	return &e
 }
 
-// FoundEvent returns an event of a search. whole reports whether e has all its fields.
+// FoundEvent returns an event of a search. whole is true if e has all its fields.
 func FoundEvent(e *market.Event, whole bool, meta market.Meta) Event {
 	out := Event{EventID: e.EventID, EventSlug: e.Slug, EventTitle: e.Title, EventCategory: e.Category, Meta: meta}
 	if whole {
@@ -309,7 +309,7 @@ func (b Orderbook) Hash() *string { return text(&b.Book.Hash) }
 // Freshness returns the age of the book.
 func (b Orderbook) Freshness() Freshness { return freshness(b.Meta) }
 
-// PriceHistory contains a token's prices on the UTC days from From to To, inclusive.
+// PriceHistory contains a token's prices. From and To are the first and the last UTC day.
 type PriceHistory struct {
 	From, To market.Date
 	Points   []market.PricePoint

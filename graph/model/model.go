@@ -1,6 +1,6 @@
-// Package model contains the Go types of the GraphQL schema. A type contains a value of package market, and often the market.Meta
-// of this value. Package model has a method for each field that can be computed from these values. Package resolvers has a method
-// for each field that needs a further read.
+// Package model contains the Go types of the GraphQL schema. Most types contain a value of package market, and often the
+// market.Meta of this value. Package model computes the fields that need only these values. Package resolvers computes the fields
+// that need a further read.
 package model
 
 import (

@@ -29,7 +29,7 @@ func (b Balance) ID() string { return EncodeID("Balance", string(b.Address)) }
 // Freshness returns the age of the balance.
 func (b Balance) Freshness() Freshness { return freshness(b.Meta) }
 
-// PortfolioSummary is the sum of a wallet's positions.
+// PortfolioSummary contains the sums of a wallet's positions.
 type PortfolioSummary struct {
 	*valuation.Portfolio
 	Address market.Address

@@ -102,12 +102,12 @@ func UnmarshalDate(v any) (market.Date, error) {
 	return 0, badInput("a Date has the form YYYY-MM-DD")
 }
 
-// AppendAddress appends an address in lower case.
+// AppendAddress appends an address as a JSON string.
 func AppendAddress(dst []byte, a market.Address) []byte {
 	return exec.AppendString(dst, string(a))
 }
 
-// MarshalAddress writes an address in lower case.
+// MarshalAddress writes an address as a JSON string.
 func MarshalAddress(a market.Address) graphql.Marshaler { return graphql.MarshalString(string(a)) }
 
 // UnmarshalAddress parses 0x and 40 hex digits in upper or lower case.
