@@ -8,7 +8,7 @@ import (
 	"oddsgraph/internal/market"
 )
 
-// MaxCredentials is the maximum number of cached credentials. CredentialsBytes is the maximum size in bytes of one of them.
+// MaxCredentials is the maximum number of cached credentials. CredentialsBytes is the maximum size in bytes of one cache entry.
 const (
 	MaxCredentials   = 1000
 	CredentialsBytes = market.MaxCredentialsLength + 512

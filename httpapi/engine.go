@@ -65,7 +65,7 @@ func newEngine(cfg Config, who *identities) *engine {
 	}
 }
 
-// operation is a valid request. It is executed once.
+// operation is a valid request.
 type operation struct {
 	// slot is the context of the operation. The limiters count the operation until the slot ends.
 	slot     slot
@@ -245,8 +245,8 @@ func (e *engine) executeInTime(ctx context.Context, op *operation) (resp *graphq
 	return e.respond(ctx, op, into, data, errs)
 }
 
-// tooManyCalls returns the error response of a query that needs too many calls. cause is the error to return. If errs contains the
-// same error for a field, the response contains the first such error, which has the path of the field.
+// tooManyCalls returns the error response of a query that needs too many calls. cause is the error to return. If errs contains this
+// error for a field, the response contains the first such error, which has the path of the field.
 func (e *engine) tooManyCalls(ctx context.Context, cause error, errs []exec.Error) *graphql.Response {
 	for i := range errs {
 		if errors.Is(&errs[i], cause) {
@@ -350,8 +350,8 @@ func (e *engine) catch(ctx context.Context, refuse func(*graphql.Response)) {
 	}
 }
 
-// errorResponse returns a response with errs and without data. bounded may shorten the list of errors. Each error in the response
-// wraps its cause, which clients do not see.
+// errorResponse returns a response with errs and without data. The function bounded may shorten the list of errors. Each error in
+// the response wraps its cause, which clients do not see.
 func (e *engine) errorResponse(ctx context.Context, errs ...error) *graphql.Response {
 	resp := &graphql.Response{Errors: make(gqlerror.List, len(errs))}
 	for i, err := range errs {

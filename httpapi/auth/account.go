@@ -20,8 +20,8 @@ type Account struct {
 	// revoked ends when revoke is called.
 	revoked context.Context
 	revoke  context.CancelCauseFunc
-	// key ends when the issuer withdraws the key that signed the session's token. expiry is the time at which the session ends.
-	// Both are zero in an account that is not a session.
+	// key is a context that ends when the issuer withdraws the key of the session's token. expiry is the time at which the session
+	// ends. Both are zero in an account that is not a session.
 	key    context.Context
 	expiry time.Time
 }

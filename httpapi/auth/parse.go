@@ -164,8 +164,8 @@ func parseCredentials(value json.RawMessage, address market.Address) (*market.Cr
 	return c.Of(address), nil
 }
 
-// fields returns an object's members by name. A repeated name is an error, and so is a name that the parameter known does not
-// contain.
+// fields returns an object's members by name. It returns an error for a repeated name, and for a name that is not in the list of
+// known names.
 func fields(object []byte, known ...string) (map[string]json.RawMessage, error) {
 	out := make(map[string]json.RawMessage, len(known))
 	err := filewatch.Members(object, func(name string, value json.RawMessage) error {

@@ -66,10 +66,10 @@ func parseProxy(text string) (netip.Prefix, error) {
 // ClientAddress returns the address of a request's client. If the peer is not a trusted proxy, the result is the peer's address.
 // If the peer is a trusted proxy, the result is the last address in X-Forwarded-For that does not belong to a trusted proxy.
 //
-// A proxy appends the address that it sees. So a client can forge everything to the left of the first untrusted address from
-// the right. The search from the right also ends before an invalid entry, after 32 entries, and at the start of the header. In
-// these cases the result is the last trusted address that the search has found, which may be the address of the peer. The
-// result is invalid if the peer has no address, as on a Unix socket.
+// A proxy appends the address that it sees. So a client can forge every entry to the left of the result. The search goes from right
+// to left. It also ends before an invalid entry, after 32 entries, and at the start of the header. In these cases the result is the
+// last trusted address that the search has found, which may be the address of the peer. The result is invalid if the peer has no
+// address, as on a Unix socket.
 func (p Proxies) ClientAddress(r *http.Request) netip.Addr {
 	client, hops := parseHop(r.RemoteAddr), 0
 	if !p.Trusts(client) {

@@ -18,8 +18,8 @@ const (
 	// RefusalBytes is the approximate total size in bytes of three entries, one from each cache.
 	RefusalBytes = 1 << 10
 
-	// If refusalLimit requests from one address with one key were refused within refusalWindow, further requests from this address
-	// with this key are refused without a check.
+	// After refusalLimit refused requests from one address with one key within refusalWindow, Check returns an error for this
+	// address and key.
 	refusalLimit  = 5
 	refusalWindow = time.Minute
 	// guessLimit is the largest number of guesses of an address; see Refusals. Guesses that are running and guesses that were

@@ -6,7 +6,7 @@ import (
 	"oddsgraph/internal/market"
 )
 
-// Tokens finds the accounts of bearer tokens. A token is in the accounts file or signed by an identity provider.
+// Tokens finds the accounts of bearer tokens. A valid token is in the accounts file, or an identity provider has signed it.
 type Tokens struct {
 	File *Store
 	// Signed returns the account of a token that is not in the file. The error is a market.Error, or the cause of ctx if ctx

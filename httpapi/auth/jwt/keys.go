@@ -71,9 +71,9 @@ func newKeys(url string, clock market.Clock, log *slog.Logger) *keys {
 	return &keys{url: url, client: client, clock: clock, log: log}
 }
 
-// find returns the key with an id. The id is empty if the token names no key. In this case, find returns the known key if there
-// is only one. If find knows no suitable key, it reads the keys again, except soon after the last read. The error is a
-// market.Error. If ctx ends while find waits for the read of another call, the error is the cause of ctx.
+// find returns the key with an id. The id is empty if the token names no key. In this case, find returns the known key if there is
+// only one. If find knows no suitable key, it reads the keys again, except soon after the last read. If ctx ends while find waits
+// for the read of another call, the error is the cause of ctx. Any other error is a market.Error.
 func (k *keys) find(ctx context.Context, id string) (*key, error) {
 	if found := k.named(id); found != nil {
 		return found, nil
@@ -134,8 +134,8 @@ func (k *keys) refresh(ctx context.Context, force bool) error {
 	return nil
 }
 
-// replace stores the keys that fetch has returned, and ends the sessions of keys that are not among them. If fetch has returned
-// an error, the known keys stay in use.
+// replace stores the keys that fetch has returned, and ends the sessions of all other known keys. If fetch has returned an error,
+// the known keys stay in use.
 func (k *keys) replace(fetched []jose.JSONWebKey, err error) {
 	k.mu.Lock()
 	defer k.mu.Unlock()

@@ -21,7 +21,7 @@ const (
 	// MaxSessions is the greatest number of verified tokens that a Verifier remembers. The Verifier verifies all other tokens
 	// again for each request.
 	MaxSessions = 4096
-	// SessionBytes is an upper bound for the memory of one remembered token in bytes.
+	// SessionBytes is an upper bound for the memory of one remembered token, in bytes.
 	SessionBytes = 1 << 9
 
 	// leeway is the accepted difference between Config.Clock and the issuer's clock.
@@ -39,7 +39,7 @@ var algorithms = []jose.SignatureAlgorithm{
 
 // Config says which tokens are accepted. All fields are required.
 type Config struct {
-	// Issuer must be the claim iss of a token. Audience must be an element of the token's claim aud.
+	// A token is refused if its claim iss is not Issuer, or if its claim aud does not contain Audience.
 	Issuer, Audience string
 	// URL is the address at which the issuer publishes its keys.
 	URL string
@@ -97,8 +97,8 @@ func (v *Verifier) Run(ctx context.Context) {
 }
 
 // Account returns a session of the token's account. The session ends when the token has expired and leeway has passed, when the
-// issuer withdraws the token's key, or when the account is revoked. The error is a market.Error that contains no part of the
-// token. If ctx ends while Account waits for the keys, the error may be the cause of ctx.
+// issuer withdraws the token's key, or when the account is revoked. If ctx ends while Account waits for the keys, the error may be
+// the cause of ctx. Any other error is a market.Error that contains no part of the token.
 func (v *Verifier) Account(ctx context.Context, token string) (*auth.Account, error) {
 	hash := sha256.Sum256([]byte(token))
 	v.mu.Lock()
