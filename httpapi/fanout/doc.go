@@ -8,7 +8,7 @@
 // A slow member never delays the other members. The Mode in the follow.Envelope of an event says what happens if a member reads
 // its queue too slowly:
 //
-//   - Replace: a newer event of the same topic replaces the event.
+//   - Replace: a newer event of the same topic may replace the event.
 //   - Append: the event waits in the queue. If more than Limits.Events such events wait, the member ends.
 //   - Delta: the event waits in the queue. If more than Limits.Deltas such events wait, the member restarts from the present state.
 //

@@ -11,10 +11,10 @@ import (
 	"oddsgraph/internal/feed/follow"
 )
 
-// notReceiving is the value of seat.since for a member that gets only the events that are addressed to its cohort.
+// notReceiving is the value of seat.since for a member that gets no events, or only the events that are addressed to its cohort.
 const notReceiving = math.MaxUint64
 
-// Group is an execution of a subscription with its members. The execution calls Announce before it returns an event. It sends the
+// Group is an execution of a subscription with its members. The execution calls Announce before it returns an event, and sends the
 // present state to the cohorts that TakeWaiting returns. A Group is safe for concurrent use.
 type Group struct {
 	hub    *Hub
@@ -31,10 +31,9 @@ type Group struct {
 	// mu protects the rest.
 	mu      sync.Mutex
 	members []*seat
-	// newcomers are new members, and behind are members that missed events. The members in both wait for the present state, and some
-	// of them may have left.
+	// newcomers are new members, and behind are members that missed events. All of them wait for the present state or have left.
 	newcomers, behind []*seat
-	// resynced reports that the members of the last batch were taken from behind.
+	// resynced reports that the last batch contains members that missed events.
 	resynced bool
 	// batches are the cohorts that are getting the present state.
 	batches []batch
@@ -150,7 +149,7 @@ func (g *Group) Debt() time.Duration { return g.hub.debt(g) }
 // as much as an event of the same size.
 func (g *Group) Spend(bytes int) { g.hub.spend(g, bytes) }
 
-// Waiting returns a channel that is signalled when members wait for the present state. TakeWaiting returns these members.
+// Waiting returns a channel that is signalled when members wait for the present state. TakeWaiting takes these members.
 func (g *Group) Waiting() <-chan struct{} { return g.waiting }
 
 // TakeWaiting returns a cohort of members that wait for the present state. resync is true if these members have missed events,

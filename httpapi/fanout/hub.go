@@ -18,9 +18,9 @@ type Key [32]byte
 type Source interface {
 	// Next waits for an event and returns its response, which must not be changed. ok is false after the last event.
 	Next() (payload []byte, ok bool)
-	// Last is called after Next has returned false. errors is a JSON list of the errors that ended the subscription, or nil if there
-	// were no errors. If event is not nil, a member of several groups gets this event instead of the errors, and stays in its other
-	// groups. If event is nil, errors end all memberships of the member.
+	// Last is called after Next has returned false. errors is a JSON list of the errors that ended the subscription, or nil if
+	// there were no errors. If event is not nil, a member that has other running groups gets this event instead of the errors, and
+	// stays in these groups. In all other cases, errors end the member.
 	Last() (errors, event []byte)
 }
 
@@ -34,16 +34,16 @@ type Limits struct {
 	// Deltas is the largest number of deltas in the queue of a member. After one more delta, the member restarts from the present
 	// state. The default is 64.
 	Deltas int
-	// Ahead is a number of bytes. The execution of a group pauses while every member has at least that many unread bytes. All changes
-	// during the pause become one event. The default is 64 KiB.
+	// Ahead is a number of bytes. The execution of a group pauses while every member has at least that many unread bytes. Several
+	// changes of a topic during the pause can become one event. The default is 64 KiB.
 	Ahead int
 	// Pace limits the rate of a client's events. If Pace is nil, there is no limit. An event costs its size in bytes plus 512. Each
 	// delivery of the event costs a sixteenth of that.
 	Pace Pace
 	// Groups is the number of open groups above which JoinParts refuses a member. The default is 4,000.
 	Groups int
-	// Bytes is the largest total size of the payloads in the queue of a member. If an event makes the total larger, the member ends.
-	// But an event that is alone in the queue may be larger. The default is 4 MiB.
+	// Bytes is the largest total size of the payloads in the queue of a member. If an event makes the total larger, the member
+	// ends. But a single event may be larger. The default is 4 MiB.
 	Bytes int
 }
 
@@ -109,9 +109,9 @@ func (h *Hub) Join(ctx context.Context, key Key, m *Member, open Open) {
 	_ = h.JoinCharged(ctx, key, m, netip.Prefix{}, func() (func(), error) { return func() {}, nil }, open)
 }
 
-// JoinCharged is like Join, but charges the client for the group. A client is charged once for all its members. JoinCharged calls
-// charge before the client's first member joins. If charge fails, m does not join, and JoinCharged returns the error. The hub
-// calls release when the client's last member leaves or the execution ends. But for the last client of the group, the hub calls
+// JoinCharged is like Join, but charges the client for the group. A client is charged once for all its members in the group.
+// JoinCharged calls charge before the first of them joins. If charge fails, m does not join, and JoinCharged returns the error. The
+// hub calls release when the client's last member leaves or the execution ends. But for the last client of the group, the hub calls
 // release only when the execution has ended. charge and release must not use the hub.
 func (h *Hub) JoinCharged(ctx context.Context, key Key, m *Member, client netip.Prefix, charge func() (release func(), err error), open Open) error {
 	h.mu.Lock()
@@ -227,7 +227,7 @@ func (h *Hub) release(g *Group) {
 	}
 }
 
-// forget removes a group from the hub and cancels its context. The calling function holds the lock.
+// forget removes a group from the hub and cancels the context of the group. The calling function holds the lock.
 func (h *Hub) forget(g *Group) {
 	if h.groups[g.key] == g {
 		delete(h.groups, g.key)

@@ -8,8 +8,8 @@ import (
 	"oddsgraph/internal/market"
 )
 
-// freeBytes is the number of unread bytes that each member may have without taking them from Memory. To count so few bytes would
-// gain nothing, because the member itself needs more memory and is not counted either.
+// freeBytes is the number of unread bytes that each member may have without taking them from Memory. Counting so few bytes would
+// gain nothing: the member itself needs more than that, and is not counted either.
 const freeBytes = 2 << 10
 
 // Memory is a number of bytes that clients share. Its methods must not wait.
@@ -45,7 +45,7 @@ type Member struct {
 	// appended is the number of queued events with the mode Append. deltas is the number of queued events with the mode Delta, except
 	// events with State.
 	deltas, appended int
-	// behind reports that events were dropped. When Take finds the queue empty, it requests the present state from the member's
+	// behind reports that events were dropped. When the queue is empty, the next Take requests the present state from the member's
 	// groups.
 	behind bool
 	// problem is the payload of the last problem event that this member got, if it has several groups. Several groups often report
@@ -168,7 +168,7 @@ func (m *Member) Reserve(n int) bool {
 	return true
 }
 
-// settle takes or gives back memory until the member holds what it needs. It returns false if there is not enough memory. The
+// settle takes or gives back memory, so that the member holds what it needs. It returns false if there is not enough memory. The
 // calling function holds the lock.
 func (m *Member) settle() bool {
 	if m.memory == nil {
@@ -278,8 +278,8 @@ func (m *Member) remove(i int) *event {
 	return e
 }
 
-// caughtUp lets a member get events of the group again. It reports whether the member has missed events. The calling function
-// holds the group's lock.
+// caughtUp lets a member get events of a group again. It reports whether the member has missed events of this group. The calling
+// function holds the group's lock.
 func (m *Member) caughtUp(s *seat) (missed bool) {
 	m.mu.Lock()
 	defer m.mu.Unlock()

@@ -7,16 +7,15 @@ import (
 	"oddsgraph/internal/market"
 )
 
-// enqueue adds an event to the queue. The mode of the event decides whether it is appended or replaces queued events. It calls wake
-// if add requires that. The calling function holds the group's lock.
+// enqueue adds an event to the queue, and calls wake if add requires that. The calling function holds the group's lock.
 func (m *Member) enqueue(s *seat, e *event) {
 	if m.add(s, e) {
 		m.wake(m)
 	}
 }
 
-// add adds an event of a group to the queue. It ignores the event in three cases: the member has ended, it waits for the
-// present state of the group, or it has just got the same problem. add reports whether the member must call wake.
+// add adds an event of a group to the queue. It ignores the event if the member has ended or waits for the present state of the
+// group, or if the event repeats the member's last problem. add reports whether the member must call wake.
 func (m *Member) add(s *seat, e *event) bool {
 	m.mu.Lock()
 	defer m.mu.Unlock()
