@@ -10,7 +10,7 @@ const (
 	// readBuffer and writeBuffer are the sizes of a socket's buffers in bytes. A message that is larger than a buffer needs more
 	// than one system call. The buffers of net/http have 4 KiB each and would be most of the memory of an idle socket.
 	readBuffer, writeBuffer = 512, 2 << 10
-	// sendBuffer is the size in bytes of the kernel's send buffer for one socket. Linux doubles the value. The buffer contains the
+	// sendBuffer is the size in bytes of the kernel's send buffer for one socket. Linux doubles this size. The buffer contains the
 	// unsent bytes, and the sent bytes that the client has not acknowledged. The unsent bytes have another limit; see
 	// quota.Listener.
 	sendBuffer = 128 << 10

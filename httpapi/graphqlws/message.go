@@ -55,9 +55,9 @@ func putBuffer(b *bytes.Buffer) {
 	}
 }
 
-// read handles messages until the connection ends or a message breaks the protocol. After a call of the operator, read returns
-// true. It must then be called again on a new goroutine. The reason is that the operator makes the stack grow. A goroutine
-// keeps a grown stack for several garbage collections, and the grown stack is larger than the rest of an idle socket.
+// read handles messages until the connection ends or the socket closes. After a call of the operator, read returns true, and must
+// be called again on a new goroutine, because the operator makes the stack grow. A goroutine keeps a grown stack for several
+// garbage collections, and the grown stack is larger than the rest of an idle socket.
 func (k *socket) read() (again bool) {
 	for !k.deep {
 		kind, r, err := k.conn.Reader(context.Background()) // ends when the connection is closed

@@ -65,8 +65,8 @@ func (k *socket) begin(id string, payload json.RawMessage) bool {
 	return true
 }
 
-// register adds an operation to the socket's operations. Call it before the operation starts, because the operation may end at
-// once. The error is errDuplicate, errClosing, or the reason for refusing the operation.
+// register adds an operation to the socket's operations. Call register before the operation starts, so that release finds an
+// operation that ends at once. The error is errDuplicate, errClosing, or the reason for refusing the operation.
 func (k *socket) register(op *operation) error {
 	cfg := &k.server.cfg
 	k.mu.Lock()
@@ -91,7 +91,7 @@ func (k *socket) register(op *operation) error {
 	return nil
 }
 
-// execute calls run on a new goroutine as soon as acquireSlot succeeds.
+// execute starts a goroutine that calls run when acquireSlot has succeeded.
 func (k *socket) execute(op *operation, run func(context.Context)) {
 	ctx, cancel := context.WithCancel(k.ctx)
 	k.mu.Lock()
@@ -158,8 +158,8 @@ func (k *socket) release(op *operation) bool {
 	return true
 }
 
-// settle records that a drain need not wait for an operation: the operation is a subscription, its end was sent, or the client
-// has completed it.
+// settle records that a drain need not wait for an operation: the operation is a subscription, its end was sent, or the client has
+// completed it. settle also releases the slot of the operation.
 func (k *socket) settle(op *operation) {
 	k.mu.Lock()
 	if op.pending {

@@ -47,9 +47,9 @@ type Operator interface {
 	//     ends.
 	//   - If the payload breaks the protocol, the socket closes with the text of malformed.
 	Operate(ctx context.Context, payload json.RawMessage, m *fanout.Member) (run func(ctx context.Context), errors []byte, malformed error)
-	// Refuse returns err as a JSON list of errors. The operation was not started.
+	// Refuse returns err as a JSON list of errors, for an operation that was not started.
 	Refuse(ctx context.Context, err error) []byte
-	// Errors returns err as a JSON list of errors. The operation has ended with err.
+	// Errors returns err as a JSON list of errors, for an operation that has ended with err.
 	Errors(ctx context.Context, err error) []byte
 }
 

@@ -16,7 +16,7 @@ import (
 )
 
 const (
-	// maxReason is the greatest length of the reason of a close in bytes, as RFC 6455 says.
+	// maxReason is the greatest length of a close reason in bytes; see RFC 6455.
 	maxReason = 123
 	// closeTimeout limits the time until a client has read and answered a close frame.
 	closeTimeout = 2 * time.Second
