@@ -75,7 +75,7 @@ func integer(v any) int64 {
 	}
 }
 
-// tooMany is a number above all limits.
+// tooMany is greater than each quantity.limit.
 const tooMany = 1 << 40
 
 func parse(digits string) int64 {

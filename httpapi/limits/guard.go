@@ -45,9 +45,9 @@ func New(limits Limits, schema *ast.Schema) (*Guard, error) {
 }
 
 // Document parses and measures a document, but does not validate it. The returned document has at least one operation, and its
-// validation takes a limited time. No fragment spreads itself, if the name of a fragment means the first definition with that name,
-// as in validation. The calling function may change the returned document. Document remembers the SHA-256 of the last maxRefused
-// refused texts, and does not parse these texts again. It does not remember accepted documents, or texts longer than
+// validation takes a limited time. No fragment spreads itself. If several fragments have the same name, the name means the first
+// one, as in validation. The calling function may change the returned document. Document remembers the SHA-256 of the last
+// maxRefused refused texts, and does not parse these texts again. It does not remember accepted documents, or texts longer than
 // Limits.DocumentBytes.
 //
 // A syntax error is a gqlerror.Error that wraps a market.Error with CodeParseFailed. It has a location if the parser gave one.

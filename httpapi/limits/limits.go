@@ -17,8 +17,8 @@ type Limits struct {
 	Operations int
 	// Fragments limits the named fragments that a document defines. The default is 50.
 	Fragments int
-	// Selections limits the number of fields and fragments in a document: the sum over all operations. Fragments that no operation
-	// spreads are added to the sum. The content of a fragment counts each time the fragment is spread. The default is 1,000.
+	// Selections limits the number of fields and fragments in a document. The content of a fragment counts each time the fragment
+	// is spread, and once if nothing spreads the fragment. The default is 1,000.
 	Selections int
 	// Depth limits the nesting of fields and inline fragments. It also limits the nesting of lists and objects in arguments,
 	// variables and types. The default is 20.

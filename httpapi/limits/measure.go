@@ -42,7 +42,7 @@ type measurement struct {
 type fragment struct {
 	def *ast.FragmentDefinition
 	size
-	// entered reports that the computation of size has begun. known reports that it has ended.
+	// entered reports that the computation of size has begun. known reports that the computation has ended.
 	entered, known bool
 }
 
@@ -59,8 +59,8 @@ type root struct {
 }
 
 // visit visits every node once. It returns the selection sets of the operations. It also returns the selection sets of the
-// fragments that neither an operation nor an earlier fragment spreads. Validation visits these fragments, too, before it refuses
-// the document.
+// fragments that neither an operation nor an earlier fragment spreads. Validation visits these fragments, too, although they make
+// the document invalid.
 func (m *measurement) visit(doc *ast.QueryDocument) (roots []root, err error) {
 	var sum int64
 	add := func(e size, r root) error {

@@ -5,8 +5,8 @@ type Plan struct {
 	limit int64
 	// counts are the list sizes that depend on a variable.
 	counts []count
-	// fields are the fields that return objects, cost more than 1 point, or have conditions. Each other field adds 1 to the points
-	// of its parent. A parent comes before its fields. The first element is the operation itself.
+	// fields are the fields that return objects, may cost more than 1 point, or have conditions. Each other field adds 1 to the
+	// points of its parent. A parent comes before its fields. The first element is the operation itself.
 	fields []planField
 }
 

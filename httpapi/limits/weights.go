@@ -15,7 +15,7 @@ const (
 	// keyPoints is the cost of an id that shares a call with other ids. It assumes 25 ids in a call. 25 of the longest ids, with 78
 	// bytes each, fit into a URL of 2 KiB.
 	keyPoints = callPoints / 25
-	// accountRows is the assumed length of a list of an account, such as its orders, if no argument limits the length.
+	// accountRows is the assumed length of a list of trades, orders or positions in the event of a subscription.
 	accountRows = 50
 	// outcomes is the assumed number of tokens of a market.
 	outcomes = 2
@@ -25,7 +25,7 @@ const (
 	descriptionPoints = 20
 	// maxIDs is the greatest number of ids in an argument.
 	maxIDs = 500
-	// samples is the assumed number of points of a price history, and of candles.
+	// samples is the assumed length of a price history, of a list of candles, and of the list of categories.
 	samples = 100
 )
 
@@ -69,11 +69,11 @@ type weight struct {
 	// each are the reads for every object that the field returns.
 	each reads
 	// items is the number of objects that the field returns. The zero value means one object. For a long text, items is the number
-	// of ordinary values of the same length.
+	// of ordinary values that are together as long.
 	items quantity
-	// page is the value of ofPage in the weights of the returned objects' fields, such as the number of nodes of a connection.
+	// page is the value of ofPage for the fields of the returned objects. An example is the number of nodes of a connection.
 	page quantity
-	// knows are the reads that the fields of the returned objects need no more, because this field has already read their values.
+	// knows are the reads that the fields of the returned objects no longer need, because this field has already read the values.
 	knows reads
 }
 
@@ -177,7 +177,7 @@ var table = map[string]weight{
 	"Orderbook.asks":           {items: ofPage},
 	"PriceHistory.points":      {items: ofPage},
 
-	// A subscription costs as much as its first events. A subscription to a list of ids has one first event for each id, except
+	// A subscription costs as much as its first events. For a list of ids, a first event for each id is counted, except for
 	// pricesChanged, which has one for all ids.
 	"Subscription.priceChanged":     {each: price, items: ids("tokenIds"), knows: price},
 	"Subscription.pricesChanged":    {page: ids("tokenIds")},
