@@ -45,7 +45,7 @@ type Options struct {
 	Log  *slog.Logger
 }
 
-// File is a file whose content is in use. It is safe for concurrent use.
+// File is a file that Run loads again after each change. It is safe for concurrent use.
 type File struct {
 	o Options
 
@@ -149,7 +149,7 @@ func (f *File) gone(err error) {
 	f.report(f.wrap(err))
 }
 
-// load reads the file, and uses the content if it differs from the last content. For equal content, it returns the last result.
+// load reads the file, and uses the content if it differs from the last content. For equal content, load returns the last result.
 func (f *File) load() error {
 	f.stable = false
 	content, info, err := read(f.o.Path, f.o.MaxSize, f.o.Private)

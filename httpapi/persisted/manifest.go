@@ -49,7 +49,7 @@ func (m *manifest) find(i id) *trusted {
 type operation struct{ id, text, name, kind string }
 
 // parseManifest parses a manifest. The manifest has Apollo's format, or is a map of ids to texts, as Relay and graphql-codegen
-// write it. Each document must parse and pass validate. The error names up to maxReasons invalid documents.
+// write it. If documents are invalid, the error names up to maxReasons of them.
 func parseManifest(content []byte, validate func(text string) error) (*manifest, error) {
 	operations, err := readManifest(content)
 	if err != nil {

@@ -39,9 +39,9 @@ type Config struct {
 	Mode           Mode
 	// Manifest is the path of the manifest. It must be empty in ModeOff, and is required in the other modes.
 	Manifest string
-	// Validate parses a text and validates it against the schema. The Store calls Validate for every document of each version
-	// of the manifest, and for every text in Pages. If Validate returns an error for a document of a manifest, the Store does
-	// not use the manifest.
+	// Validate parses a text and validates it against the schema. The Store validates the documents of each version of the
+	// manifest, and the texts in Pages. If Validate returns an error for a document of the manifest, the Store does not use this
+	// version.
 	Validate func(text string) error
 	// Pages are the texts that the service's own pages send. These texts are trusted, too. If Validate returns an error for a
 	// text, the error is logged, and the text is not trusted.
@@ -132,8 +132,8 @@ func (s *Store) find(i id) *trusted {
 	return s.pages[i.hash]
 }
 
-// Run polls the manifest twice a second until ctx ends. While the manifest is invalid or missing, the Store keeps its documents. In
-// ModeOff, Run returns at once.
+// Run polls the manifest twice a second until ctx ends. While the manifest is invalid or missing, the Store keeps the documents of
+// the last valid version. In ModeOff, Run returns at once.
 func (s *Store) Run(ctx context.Context) {
 	if s.file != nil {
 		s.file.Run(ctx)

@@ -25,8 +25,8 @@ type ConnectionLimits struct {
 	Exempt func(netip.Addr) bool
 }
 
-// Listener accepts connections within its limits and closes all others at once. It limits the kernel's send buffer of each TCP
-// connection. On Linux, it also limits the unsent bytes in that buffer. It is safe for concurrent use.
+// Listener accepts connections within its limits and closes all other connections at once. It limits the kernel's send buffer of
+// each TCP connection. On Linux, it also limits the unsent bytes in that buffer. It is safe for concurrent use.
 type Listener struct {
 	net.Listener
 	limits ConnectionLimits
