@@ -16,9 +16,9 @@ import (
 // eventReadTimeout bounds the time that an event waits for the venue.
 const eventReadTimeout = 3 * time.Second
 
-// subscribe starts a subscription for the members of g. The subscription lasts until ctx ends. next waits for a response and
-// returns it, or nil after the last response. next is not safe for concurrent use. If the first response has no data, the
-// subscription did not start. unknown is true if the subscription has ended because the venue does not know an id.
+// subscribe starts a subscription for the members of g. The subscription ends at the latest when ctx ends. next waits for a
+// response and returns it, or nil after the last response. next is not safe for concurrent use. A response without data ends the
+// subscription. unknown is true if the subscription has ended because the venue does not know its ids.
 func (e *engine) subscribe(ctx context.Context, op *operation, g *fanout.Group) (next func() (resp *graphql.Response, unknown bool)) {
 	ended := false
 	failed := func(v any) *graphql.Response {
@@ -58,7 +58,7 @@ func (e *engine) subscribe(ctx context.Context, op *operation, g *fanout.Group) 
 	}
 }
 
-// once returns a function. The first call of the function returns resp, and later calls return nil.
+// once returns a function whose first call returns resp. Later calls return nil.
 func once(resp *graphql.Response) func() (*graphql.Response, bool) {
 	return func() (r *graphql.Response, unknown bool) {
 		r, resp = resp, nil
@@ -79,7 +79,7 @@ func (e *engine) event(ctx context.Context, stream *exec.Stream, g *fanout.Group
 	defer set.Done()
 	room := room{limit: e.cfg.MaxResponse}
 	data, errs, ok := runPasses(ctx, time.Time{}, set, &room, awaitVenue, func() ([]byte, []exec.Error) {
-		if release == nil { // the limiter did not count the event while values were fetched
+		if release == nil { // eventLimiter does not count the event while values are fetched
 			if release, err = e.eventLimiter.acquire(ctx); err != nil {
 				release = func() {} // ctx has ended, so this pass only returns errors for missing keys and needs no limiter
 			}
@@ -96,8 +96,8 @@ func (e *engine) event(ctx context.Context, stream *exec.Stream, g *fanout.Group
 	return &graphql.Response{Data: data, Errors: e.presented(ctx, errs)}
 }
 
-// acquireEvent waits until eventLimiter admits an event and at least one client of the group may receive bytes again; see
-// fanout.Group.Debt. The calling function must call release once.
+// acquireEvent waits until eventLimiter admits an event and g.Debt() is 0. If err is nil, the calling function must call release
+// once.
 func (e *engine) acquireEvent(ctx context.Context, g *fanout.Group) (release func(), err error) {
 	for {
 		if release, err = e.eventLimiter.acquire(ctx); err != nil {

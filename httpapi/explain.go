@@ -97,8 +97,7 @@ type explainedCall struct {
 	Elapsed  float64 `json:"elapsedMs"`
 }
 
-// explain returns the explanation of an executed operation. cacheState is the value of explanation.ResponseCache before the
-// execution.
+// explain returns the explanation of an executed operation. cacheState is the result of responseCacheState before the execution.
 func explain(log *reqctx.Log, calls int, cacheState string) *explanation {
 	out := &explanation{
 		Type: log.Type(), Elapsed: milliseconds(time.Since(log.Started)), ResponseCache: cacheState,
@@ -186,7 +185,7 @@ func yes(value string) bool { return value == "1" || strings.EqualFold(value, "t
 // connectionHints are the Hints for all operations of a WebSocket, by header name.
 type connectionHints map[string]string
 
-// hintNames are the headers that can be Hints.
+// hintNames are the names of the headers that can be Hints.
 var hintNames = []string{"Traceparent", ExplainHeader}
 
 // maxHint bounds the length of a hint in bytes.

@@ -131,7 +131,7 @@ func (g *graphQL) writeResult(w http.ResponseWriter, r *request, log *reqctx.Log
 	}
 }
 
-// result is the result of a request: a response or a cached response. operation is nil if the request was invalid.
+// result is the result of a request: a response or a cached response. operation is nil if engine.prepare has rejected the request.
 type result struct {
 	operation *operation
 	response  *graphql.Response
@@ -146,7 +146,7 @@ func (p *result) takeRoom() (left room) {
 	return left
 }
 
-// perform executes the operation of a request within the timeout. It ends the operation's slot before it returns. The calling
+// perform executes the operation of a request within cfg.Timeout. It ends the operation's slot before it returns. The calling
 // function must settle the operation's room after the response was sent.
 func (g *graphQL) perform(r *request, log *reqctx.Log, p *params) (done result, err error) {
 	ctx, deadline := g.engine.identities.reading(r.Context()), log.Started.Add(g.cfg.Timeout)
@@ -263,7 +263,7 @@ func (g *graphQL) readBody(w http.ResponseWriter, r *request) (*quota.Body, erro
 	}
 }
 
-// checkContentType returns an error if a Content-Type names another media type than JSON or another charset than UTF-8.
+// checkContentType returns an error if a Content-Type is not JSON in UTF-8.
 func checkContentType(value string) error {
 	if value == typeJSON {
 		return nil

@@ -28,9 +28,9 @@ const (
 	PathReady   = "/readyz"
 )
 
-// MinIncoming is the number of bytes of memory for the bodies and messages of all clients. If four times the maximum size of a body
-// or message is more than MinIncoming, the clients may use that much. One client may use three quarters of the memory. A body may
-// need twice its size while the service reads it.
+// MinIncoming is the least memory in bytes for the bodies and messages of all clients. The memory is four times the maximum size of
+// a body or message, if that is more. One client may use three quarters of the memory. A body may need twice its size while the
+// service reads it.
 const MinIncoming = 32 << 20
 
 // Config configures an API.
@@ -50,9 +50,8 @@ type Config struct {
 	// EventsPerSecond bounds the size of one client's events in bytes per second; 0 means 16 MiB. A burst of events may have twice
 	// as many bytes.
 	EventsPerSecond int
-	// A subscription to a list of ids is split into one execution for each id while all subscriptions together have at most
-	// SplitExecutions executions. If there are more executions, one execution serves the whole list. If SplitExecutions is 0, the
-	// maximum is 4,000.
+	// A subscription to a list of ids is split into one execution for each id, if all subscriptions together then have at most
+	// SplitExecutions executions. Otherwise one execution serves the whole list. 0 means 4,000.
 	SplitExecutions int
 	// Operations bounds the number of operations that execute and, separately, the number of operations that wait for the venue.
 	// Each of the two limits has a queue for further operations. Queue bounds the length of each queue, and QueueTimeout bounds the
@@ -96,8 +95,8 @@ type Config struct {
 	// Impaired returns what does not work although the service is ready, or "". The response at PathReady contains this text.
 	// Impaired may be nil.
 	Impaired func() string
-	// Pages contain index.html, live.html, plain.html, and the files that these pages load from assets/. If several file systems
-	// contain the same file, the file of the first one is served.
+	// Pages contain index.html, live.html, plain.html, kit.tgz, and the files that the pages load from assets/. If several file
+	// systems contain the same file, the file of the first one is served.
 	Pages []fs.FS
 	// Explain allows clients to request explanations with ExplainHeader.
 	Explain bool
@@ -122,8 +121,8 @@ type API struct {
 }
 
 // Drain ends the subscriptions, refuses new WebSockets and event streams, and waits until all open ones have ended. When ctx ends,
-// Drain closes the WebSockets whose queries and mutations still run. ctx does not bound the wait for event streams, because they
-// end with their requests. Call Drain when the listener is closed.
+// Drain closes the WebSockets whose queries and mutations still run. ctx does not bound the wait for event streams: the HTTP server
+// ends their requests. Call Drain when the listener is closed.
 func (a *API) Drain(ctx context.Context) { a.transports.drain(ctx) }
 
 // Stats returns the figures of operations, subscriptions, connections and the response cache.

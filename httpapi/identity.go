@@ -42,9 +42,9 @@ type Refusals interface {
 	Check(client netip.Addr, key auth.Key) error
 	// Refused counts a request whose key was refused.
 	Refused(client netip.Addr, key auth.Key)
-	// Guess counts a read with credentials that the venue has not accepted yet. It returns an error if there were too many such
-	// reads. Without an error, the calling function must call the function end once, and report whether the venue accepted the
-	// credentials.
+	// Guess counts a read with credentials that the venue has not accepted yet. It returns an error if the address has caused too
+	// many such reads. Without an error, the calling function must call the function end once, and report whether the venue
+	// accepted the credentials.
 	Guess(client netip.Addr, key auth.Key) (end func(accepted bool), err error)
 }
 
@@ -136,9 +136,8 @@ func (i *identities) reading(ctx context.Context) context.Context {
 
 // fromInit returns a context for reads by the sender of connection_init. Browsers cannot set headers of a WebSocket, so the payload
 // may contain the credentials or the bearer token under the name of their header. If the payload contains neither, the context has
-// the identity in ctx, which comes from the headers of the connection. If the payload and the headers both identify an account,
-// they must identify the same one. client is the address of the connection's client. The context ends when the account becomes
-// invalid.
+// the identity in ctx, which comes from the headers of the connection. fromInit returns an error if the payload and the headers
+// identify different accounts. client is the address of the connection's client. The context ends when the account becomes invalid.
 func (i *identities) fromInit(ctx context.Context, payload map[string]any, client netip.Addr) (context.Context, error) {
 	var credentials, bearer []string
 	for key, value := range payload {
@@ -266,15 +265,15 @@ func parseCredentials(value string) (*market.Credentials, error) {
 	return market.ParseCredentials(b)
 }
 
-// countRefusal counts a response that contains the venue's refusal of credentials that the client in ctx sent itself. It ignores
-// the credentials of accounts.
+// countRefusal counts a refusal if the venue has refused credentials that the client in ctx sent itself. It ignores the credentials
+// of accounts.
 func (i *identities) countRefusal(ctx context.Context, resp *graphql.Response) {
 	if id := identityFrom(ctx); id.credentials != nil && id.account == nil && unauthenticated(resp) {
 		i.refusals.Refused(id.client, auth.CredentialsKey(id.credentials))
 	}
 }
 
-// unauthenticated reports whether a response contains the venue's refusal of the client's credentials. resp may be nil.
+// unauthenticated reports whether a response has an error with CodeUnauthenticated. resp may be nil.
 func unauthenticated(resp *graphql.Response) bool {
 	return resp != nil && slices.ContainsFunc(resp.Errors, func(err *gqlerror.Error) bool { return codeOf(err) == string(market.CodeUnauthenticated) })
 }
@@ -288,7 +287,7 @@ func (i *identities) guess(ctx context.Context) (end func(accepted bool), err er
 	return i.refusals.Guess(id.client, auth.CredentialsKey(id.credentials))
 }
 
-// guess is the call of identities.guess for a subscription. The first event shows that the venue accepted the credentials. If the
+// guess is the guess of a subscription; see Refusals.Guess. The first event shows that the venue accepted the credentials. If the
 // subscription ends before its first event, the guess ends as not accepted.
 type guess struct {
 	once sync.Once

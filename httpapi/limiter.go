@@ -13,8 +13,8 @@ import (
 )
 
 // limiter bounds the number of running operations and of operations that wait to run. quota.Fair decides whether another operation
-// of a client may run or wait. When an operation ends, the limiter admits an operation of the waiting client with the fewest
-// running operations. Addresses with the same quota.Network count as one client.
+// of a client may run or wait. When an operation ends, the waiting client with the fewest running operations comes next. Addresses
+// with the same quota.Network count as one client.
 type limiter struct {
 	operations, queue int
 	timeout           time.Duration
@@ -43,8 +43,8 @@ func newLimiter(operations, queue int, timeout time.Duration) *limiter {
 // retryAfter is how long a refused client should wait before its next attempt.
 const retryAfter = time.Second
 
-// acquire waits until an operation of the client in ctx may run. The calling function must call the function release once, when the
-// operation has ended. The error is an httpError, or the cause of ctx.
+// acquire waits until an operation of the client in ctx may run, but at most for l.timeout. The calling function must call the
+// function release once, when the operation has ended. The error is an httpError, or the cause of ctx.
 func (l *limiter) acquire(ctx context.Context) (release func(), err error) {
 	l.mu.Lock()
 	s := l.share(quota.Network(identityFrom(ctx).client))

@@ -21,7 +21,7 @@ type mediaRange struct {
 	q    float64
 }
 
-// accepts lists the media ranges of a client. The zero value accepts everything.
+// accepts lists the media ranges that a client accepts. The zero value accepts everything.
 type accepts []mediaRange
 
 // accepted is the result of an Accept header.
@@ -121,7 +121,7 @@ func (a accepts) events() bool {
 var encodings = []string{"br", "zstd", "gzip"}
 
 // negotiateEncoding returns the content coding for the lines of an Accept-Encoding header. It chooses the offered coding with the
-// highest quality, and at equal quality the coding that is first in encodings. The result is "", no content coding, if the client
+// highest quality, and at equal quality the coding that is first in encodings. The result is "" (no content coding) if the client
 // accepts no offered coding, or gives identity a higher quality than every offered coding.
 func negotiateEncoding(lines, offered []string) string {
 	const unset = -1

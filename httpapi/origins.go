@@ -64,8 +64,8 @@ func (o *origins) allowed(origin string) bool {
 		slices.Contains([]string{"localhost", "127.0.0.1", "::1"}, u.Hostname())
 }
 
-// handler adds CORS for the allowed origins to the handler next. If no other origin than that of the service is allowed, it returns
-// next unchanged.
+// handler adds CORS for the allowed origins to the handler next. If only the service's own origin is allowed, it returns next
+// unchanged.
 func (o *origins) handler(next http.Handler) http.Handler {
 	if len(o.configured) == 0 && !o.loopback {
 		return next

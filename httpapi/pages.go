@@ -12,7 +12,7 @@ import (
 	"time"
 )
 
-// hashed matches the names of immutable files, which end in a hash of their content.
+// hashed matches the names of immutable files. Such a name contains a hash of the content.
 var hashed = regexp.MustCompile(`-[A-Z2-7]{8}\.\w+$`)
 
 // typeOf contains the media types of files by extension.

@@ -26,7 +26,7 @@ type params struct {
 	hasQuery bool
 }
 
-// namesDocument reports whether the request contains a query, a document id, or the hash of a persisted query.
+// namesDocument reports whether the request contains a query, a document id, or persistedQuery in its extensions.
 func (p *params) namesDocument() bool {
 	if p.hasQuery || p.DocumentID != "" {
 		return true

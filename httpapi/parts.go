@@ -18,8 +18,8 @@ import (
 const maxParts = 100
 
 // listVariable returns the name of the variable that contains the ids of a subscription, if each event of the subscription concerns
-// one id. It returns "" for other operations. It also returns "" if the document uses the variable more than once, because the ids
-// could then change the content of an event.
+// one id. Otherwise it returns "". It also returns "" if the document uses the variable more than once, because the list could then
+// change the content of an event.
 func listVariable(doc *ast.QueryDocument, op *ast.OperationDefinition) string {
 	if op.Operation != ast.Subscription || len(op.SelectionSet) != 1 {
 		return ""
@@ -116,12 +116,12 @@ func (s *subscriptions) parts(ctx context.Context, op *operation) []fanout.Part 
 	return parts
 }
 
-// with returns a copy of the operation with other variables.
+// with returns a new operation with the same document and other variables.
 func (o *operation) with(variables map[string]any) *operation {
 	return &operation{document: o.document, plan: o.plan, name: o.name, definition: o.definition, variables: variables}
 }
 
-// partKey returns the key of the group of one id. shape is the key of the subscription without its list of ids.
+// partKey returns the key of the group for one id. shape is the key of the subscription without its list of ids.
 func (s *subscriptions) partKey(shape fanout.Key, id string) (key fanout.Key) {
 	mac := hmac.New(sha256.New, s.secret[:])
 	mac.Write(shape[:])

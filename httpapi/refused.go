@@ -6,11 +6,12 @@ import (
 	"oddsgraph/httpapi/quota"
 )
 
-// maxErrorBytes is the maximum size in bytes of the errors of a response without data. Such a response fits into quota.FreeBytes.
+// maxErrorBytes bounds the errors of a response without data, in bytes; see bounded. Such a response usually fits into
+// quota.FreeBytes.
 const maxErrorBytes = quota.FreeBytes - 1<<10
 
-// bounded returns the first errors of a list that fit into maxErrorBytes, but at least one. If it omits errors, it adds an
-// error with their number.
+// bounded returns the first errors of a list that fit into maxErrorBytes, but at least one. If it omits errors, it adds an error
+// with the number of omitted errors.
 func bounded(errs gqlerror.List) gqlerror.List {
 	if len(errs) < 2 {
 		return errs

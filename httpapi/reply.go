@@ -53,12 +53,12 @@ func statusOf(resp *graphql.Response) int {
 type reply struct {
 	*responseMeta
 	body []byte
-	// cached is nil if the response is for this request only. A cached response is compressed once for all requests.
+	// cached is nil if the response is for this request only. Requests share the compressed forms of a cached response.
 	cached *respcache.Response
 	// buffer contains the body if the response is for this request only.
 	buffer     *bytes.Buffer
 	retryAfter time.Duration // how long the client should wait before it retries
-	cacheable  bool          // true if caches may store the response to a GET
+	cacheable  bool          // false if no cache may store the response, for example because it has errors
 }
 
 // write sends a response. The parameter op is nil if no operation was executed. The calling function must call room.settle(0)
@@ -114,8 +114,8 @@ func contentType(media string) []string {
 	return contentResponse
 }
 
-// send logs and sends a response. While the client reads, only the encoded body stays in memory, and room reserves only the size of
-// this body.
+// send logs and sends a response. While the client reads, send keeps only the encoded body, and room reserves only the size of this
+// body.
 func (g *graphQL) send(w http.ResponseWriter, r *request, log *reqctx.Log, out *reply, room *room) {
 	h := w.Header()
 	out.setHeader(h)
@@ -144,7 +144,7 @@ func (g *graphQL) send(w http.ResponseWriter, r *request, log *reqctx.Log, out *
 	_, _ = writev.Write(r.Context(), w, body) // an error means that the client has stopped reading
 }
 
-// setHeader sets the header fields of every response.
+// setHeader sets the header fields that do not depend on the encoding.
 func (out *reply) setHeader(h http.Header) {
 	if h["Vary"] == nil {
 		h["Vary"] = variesHeader
@@ -160,8 +160,8 @@ func (out *reply) setHeader(h http.Header) {
 	}
 }
 
-// notModified sets the header fields for caches if the reply is cacheable and r is not a POST request. It reports whether the
-// client already has the response.
+// notModified sets the header fields for caches, and reports whether the client already has the response. If the reply is not
+// cacheable or r is a POST request, it does nothing.
 func (out *reply) notModified(h http.Header, r *request, encoding string) bool {
 	if !out.cacheable || out.status != http.StatusOK || r.Method == http.MethodPost {
 		return false
@@ -183,7 +183,7 @@ func (out *reply) notModified(h http.Header, r *request, encoding string) bool {
 }
 
 // encode returns the body in a content coding, or unchanged if encoding is "". It adjusts the reservation in room to the result. It
-// also removes the body from the reply, so that an uncompressed body can be garbage collected.
+// also removes the body from the reply, so that the body can be garbage collected after compression.
 func (out *reply) encode(encoding string, room *room) (body []byte) {
 	body = out.body
 	switch {
@@ -205,7 +205,7 @@ func (out *reply) encode(encoding string, room *room) (body []byte) {
 	return body
 }
 
-// retryAfterOf returns the delay in the first error of a response, or 0 without such a delay.
+// retryAfterOf returns the delay in the first error of a response, or 0 if there is none.
 func retryAfterOf(resp *graphql.Response) time.Duration {
 	if len(resp.Errors) == 0 {
 		return 0

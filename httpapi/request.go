@@ -6,7 +6,7 @@ import (
 	"net/http"
 )
 
-// request is a request with the identity of its sender and the accepted media types.
+// request is an HTTP request with the identity of its sender and the accepted media types.
 type request struct {
 	*http.Request
 	// Header is the header of Request. identities.fromHeaders removes valid credentials from it, because later code may log or
@@ -35,7 +35,7 @@ func (r *request) header(name string) string {
 	return ""
 }
 
-// plain returns the request as an http.Request with a context.
+// plain returns an http.Request with ctx and r.Header.
 func (r *request) plain(ctx context.Context) *http.Request {
 	out := r.Request.WithContext(ctx)
 	out.Header = r.Header
