@@ -18,7 +18,7 @@ import (
 	"oddsgraph/internal/market/reqctx"
 )
 
-// newResponses returns the response cache, or nil if it is off.
+// newResponses returns the response cache, or nil if it is disabled.
 func newResponses(cfg Config) *respcache.Cache {
 	if cfg.ResponseBytes == 0 {
 		return nil

@@ -22,7 +22,8 @@ type room struct {
 	client    netip.Addr
 	// limit is the maximum size of the response in bytes. held is the number of reserved bytes.
 	limit, held int
-	// err is the error of a response that exceeds its limit. If too little memory is left for the response, err is an httpError.
+	// err is the error of the last refusal. If too little memory was left, err is an httpError. If the response exceeds its limit,
+	// err is a market.Error.
 	err error
 }
 
@@ -82,7 +83,7 @@ func (r *room) fit(buf *bytes.Buffer) *bytes.Buffer {
 	return buf
 }
 
-// settle reduces the reservation to that of a response of size bytes. settle(0) ends the reservation.
+// settle reduces the reservation to what a response of size bytes needs. settle(0) ends the reservation.
 func (r *room) settle(size int) {
 	if less := r.held - max(size-quota.FreeBytes, 0); less > 0 {
 		r.engine.outgoing.Give(quota.Network(r.client), less)

@@ -89,10 +89,10 @@ func awaitVenue(ctx context.Context) error {
 	return nil
 }
 
-// stats returns two sums over both limiters: running is the number of operations that hold a place, and waiting is the number of
-// operations that are queued for a place. An operation that waits for the venue holds a place.
-func (l limiters) stats() (running, waiting int) {
-	running, waiting = l.executing.stats()
+// stats returns the number of running operations and the number of queued operations of both limiters together. An operation that
+// waits for the venue counts as running.
+func (l limiters) stats() (running, queued int) {
+	running, queued = l.executing.stats()
 	away, more := l.waiting.stats()
-	return running + away, waiting + more
+	return running + away, queued + more
 }

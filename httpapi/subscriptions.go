@@ -137,7 +137,7 @@ func codesOf(list []byte) (codes []string) {
 	return codes
 }
 
-// prepare returns the operation of a request. It uses a slot only while it decodes the request; the operation executes later.
+// prepare returns the operation of a request. The operation's slot has ended when prepare returns.
 func (s *subscriptions) prepare(ctx context.Context, log *reqctx.Log, p *params) (*operation, *graphql.Response) {
 	op, rejected := s.engine.prepare(ctx, log, p, s.acquire)
 	if rejected == nil {
@@ -189,7 +189,7 @@ func (s *subscriptions) perform(ctx context.Context, log *reqctx.Log, op *operat
 	return cached.Body, nil
 }
 
-// join makes m a member of the groups that execute a subscription. own is the size in bytes that exec.Operation.Compile returned.
+// join makes m a member of the groups that execute a subscription. own is the result of exec.Operation.Compile, in bytes.
 func (s *subscriptions) join(ctx context.Context, op *operation, own int, m *fanout.Member) error {
 	client, key := identityFrom(ctx).client, s.key(ctx, op)
 	network, charge := quota.Network(client), func() (func(), error) { return s.charge(client, key, op, own) }

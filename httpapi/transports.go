@@ -13,7 +13,7 @@ import (
 	"oddsgraph/httpapi/respcache"
 )
 
-// Sockets configures WebSockets. A field that is zero has its default value.
+// Sockets configures WebSockets. The zero value of a field means its default.
 type Sockets struct {
 	// Operations bounds the operations of one socket; the default is 100.
 	Operations int
@@ -35,8 +35,8 @@ type Stats struct {
 	Streams int
 	// Refused counts connections and operations that were refused because a client had reached one of its limits.
 	Refused uint64
-	// Crowded counts bodies and messages that were refused because the memory for incoming bodies and messages had too little room
-	// left for the client.
+	// Crowded counts bodies and messages that were refused because too little memory for incoming bodies and messages was left for
+	// the client.
 	Crowded uint64
 	// Output is the number of unread bytes of responses and events. It excludes the first quota.FreeBytes of a response over HTTP, and
 	// the first 2 KiB of each operation on an event stream or a WebSocket.

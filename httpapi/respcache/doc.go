@@ -1,10 +1,10 @@
 // Package respcache stores whole responses as long as another execution of the request would return the same bytes, but for at
 // most five seconds.
 //
-// A response has dependencies: the market.Handle of each value that was read for it. The response is served while every handle
-// is valid and no handle has expired. A response that depends on the present date also has a deadline. A check needs one or two
-// atomic loads for each handle and no look-up. A hit is equal to the response of an execution at that moment. So there is no
-// setting for the time to live.
+// A response has dependencies: the market.Handle of each value that was read for it. The response is served while every handle is
+// valid and no handle has expired. A response that depends on the present date is not served after this date. This check needs one
+// or two atomic loads for each handle and no look-up. A hit is equal to the response of an execution at that moment, so no time to
+// live needs to be set.
 //
 // These are the things that a response may depend on, and how the cache notices a change of each:
 //
@@ -15,9 +15,9 @@
 //   - The client: if an execution reads the credentials, its response is personal. Only clients with the same Identity get a
 //     personal response. Any other response is for everybody, because an execution for any other client would read the same values.
 //   - The request: Key contains the document, the operation, the variables and the media type.
-//   - Errors in the request, such as an invalid id: Key contains the request. A response with another error or with omitted rows
-//     is not stored. A response is also not stored if a read failed or returned a value without a cache entry.
-//   - The state of the service itself (serviceStatus) has no handle: package httpapi does not cache such responses.
+//   - Errors in the request, such as an invalid id: Key contains the request. A response with any other error or with omitted
+//     rows is not stored. A response is also not stored if a read failed or returned a value without a cache entry.
+//   - serviceStatus and recentPrices have no handles: package httpapi does not cache responses with these fields.
 //   - Configuration and schema do not change while the process runs.
 //
 // Equal concurrent requests are executed once. Cache.Do says which callers may share a response.

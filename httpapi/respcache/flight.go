@@ -30,8 +30,8 @@ type flight struct {
 	ctx            context.Context
 	cancel         context.CancelCauseFunc
 	done           chan struct{}
-	// response or err is set before done is closed. current reports that the response was valid at the end of the flight. interrupted
-	// reports that ctx had ended before run returned.
+	// response or err is set before done is closed. current reports that the response was valid at the end of the flight.
+	// interrupted reports that ctx ended before the execution.
 	response             *Response
 	err                  error
 	current, interrupted bool
@@ -40,24 +40,24 @@ type flight struct {
 	waiters int
 }
 
-// Do returns the response for a key: a valid response from the cache, the response of an equal running request, or the response
-// of run. Do stores the response of run if it is still valid when run returns.
+// Do returns the response for a key: a valid response from the cache, the response of an equal running request, or the response of
+// run. Do stores the response of run only if it is still valid when run returns.
 //
 // run gets a context with the values and the deadline of the first caller. That context does not end when the first caller gives
-// up. It ends when all waiting callers have given up. The last of these callers waits until run returns.
+// up. It ends at its deadline, or when all waiting callers have given up. The last of these callers waits until run returns.
 //
 // A caller that joins a running execution gets the response of that execution if the response is still valid when run returns. A
-// valid response contains no value that has changed since the caller arrived. A response is not valid after a change, an error or
-// a read of a stale value. In this case, all callers that joined after the start of run share a second execution. They use the
-// response of the second execution even if that response is not valid.
+// valid response contains no value that has changed since the caller arrived. A response is not valid if a value has changed, a
+// read has failed, or a value was stale. In this case, all callers that joined after the start of run share a second execution.
+// They use the response of the second execution even if that response is not valid.
 //
 // If run ends early because of the deadline of the first caller, another caller gets the response of run in only two cases:
 //
-//   - The caller has less time left than it has waited. Its own execution would also end early.
+//   - The caller has less time left than it has waited, so its own execution would probably end early, too.
 //   - The caller's deadline passes while the caller waits for the second execution.
 //
-// run returns nil if its context ended before the execution could start. The error of Do is the cause of ctx, is an error of
-// Config.Wait, or reports a panic in run.
+// run returns nil if its context ended before the execution could start. The error of Do is the cause of ctx or an error of
+// Config.Wait, or it reports a panic in run.
 func (c *Cache) Do(ctx context.Context, key Key, run func(ctx context.Context) *Response) (*Response, Outcome, error) {
 	var arrived uint64
 	var previous *flight // the last flight that ended without a response for this caller
@@ -117,7 +117,7 @@ func (c *Cache) reusable(f *flight) bool {
 	return f.response != nil && f.flushes == c.flushes
 }
 
-// begin starts a flight for its first caller. The calling function holds the lock.
+// begin creates a flight for its first caller. The calling function holds the lock.
 func (c *Cache) begin(first context.Context, key Key) *flight {
 	f := &flight{key: key, began: c.sequence, flushes: c.flushes, done: make(chan struct{})}
 	f.ctx, f.cancel = context.WithCancelCause(context.WithoutCancel(first))

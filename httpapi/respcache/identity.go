@@ -35,7 +35,7 @@ func newIdentities() *identities {
 	return s
 }
 
-// of returns the identity for a list of texts. It allocates nothing.
+// of returns the identity for a list of texts.
 func (s *identities) of(parts ...string) (identity Identity) {
 	m, _ := s.macs.Get().(*mac)
 	m.text = m.text[:0]

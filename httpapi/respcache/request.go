@@ -5,7 +5,7 @@ import (
 	"hash/maphash"
 )
 
-// maxRequests is the largest number of stored requests of one response.
+// maxRequests is the largest number of stored requests for one response.
 const maxRequests = 8
 
 // requestKey identifies a request by the hash of its bytes. Different requests may have equal hashes.
@@ -24,7 +24,7 @@ type request struct {
 }
 
 // FindRequest returns a valid response to a stored request with the same form and body, or nil. The response was made for this
-// identity or for everybody. form must contain everything in the request that the response depends on, except the body.
+// identity or for everybody. form must contain everything that the response depends on, except the identity and the body.
 func (c *Cache) FindRequest(identity Identity, form string, body []byte) *Response {
 	key := requestKey{hash: maphash.Bytes(c.seed, body)}
 	c.mu.Lock()

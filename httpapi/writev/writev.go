@@ -60,9 +60,9 @@ type conn struct {
 	*net.TCPConn
 	// accepted is the connection that the wrapped listener returned.
 	accepted net.Conn
-	// body is the length in bytes of the body that is being written. A write of that length contains the whole body.
+	// body is the length in bytes of the body that is being written. A write of that length contains the whole body and no header.
 	body int
-	// held is the data that net/http writes before the body. conn writes this data together with the body.
+	// held is the first write of net/http: the header and the beginning of the body. conn sends it together with the next write.
 	held *[]byte
 
 	parts  [2][]byte

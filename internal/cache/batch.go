@@ -30,10 +30,11 @@ type batch[K comparable, T any] struct {
 	fresh bool
 	// wanted is the number of keys that have waiters. It is set when the batch starts.
 	wanted int
-	// round is the value of coalescer.round for the last caller that joined, and listed is its value when the batch was formed.
+	// round is the value of coalescer.round for the last caller that joined, and listed is the value of coalescer.round when the
+	// batch was formed.
 	round, listed uint64
 
-	// The fields below are for the observer. serial identifies the batch. Each time is zero until its event has happened.
+	// serial identifies the batch in logs. Each of the times below is zero until its event has happened.
 	serial                               uint64
 	formed, admitted, startedAt, endedAt time.Time
 	calls                                []reqctx.UpstreamCall
@@ -43,9 +44,9 @@ type batch[K comparable, T any] struct {
 // serials is the number of the last batch of any coalescer.
 var serials atomic.Uint64
 
-// addKey adds a key to a batch that has not started. If no such batch accepts the key, addKey creates a batch for the key. A batch
-// that the present call of coalescer.do has formed gets at most share keys. addKey fails if the reservation of the new batch is
-// refused or the cache is closed. The calling function holds the lock.
+// addKey adds a key to a batch that has not started. If no such batch accepts the key, addKey creates a batch for the key. share is
+// the greatest number of keys for a batch that the present call of coalescer.do has formed. addKey fails if the reservation of the
+// new batch is refused or the cache is closed. The calling function holds the lock.
 func (c *coalescer[K, T]) addKey(key K, share int, req reqctx.CallRequest, credentials *market.Credentials) (*flight[K, T], error) {
 	f := &flight[K, T]{key: key, done: make(chan struct{})}
 	for _, b := range c.queue {
@@ -166,9 +167,9 @@ func (c *coalescer[K, T]) resolve(key K, read market.Read[*T]) {
 	}
 }
 
-// detach prevents later callers from joining flights that started before a streamed change of a market. change is the number of
-// that change. detach removes such flights of key from c.flights. If mayMean is not nil, detach also removes such flights of all
-// keys for which mayMean returns true, because these keys may mean the same market.
+// detach removes from c.flights the flight of key if it started before a streamed change, so that later callers do not join it.
+// change is the number of that change. If mayMean is not nil, detach also removes such flights of the keys for which mayMean
+// returns true. These keys, such as slugs, may mean the same market as key.
 func (c *coalescer[K, T]) detach(key K, change uint64, mayMean func(K) bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -179,8 +180,8 @@ func (c *coalescer[K, T]) detach(key K, change uint64, mayMean func(K) bool) {
 	}
 }
 
-// forget removes the started flights of keys from c.flights, so that the present read and later reads start new calls. The calling
-// function holds the lock.
+// forget removes the started flights of keys from c.flights, so that the present caller and later callers start new calls. The
+// calling function holds the lock.
 func (c *coalescer[K, T]) forget(keys []K) {
 	for _, key := range keys {
 		if f := c.flights[key]; f != nil && f.batch.started {

@@ -66,8 +66,8 @@ type Config struct {
 	Changes int
 	// Memory bounds the size of all entries together, in bytes. Each kind of data gets a fixed part of Memory.
 	Memory int
-	// InFlight bounds the concurrent calls to each endpoint that can return several keys in one call. The bound is 16 times
-	// InFlight for an endpoint with user data, and 4 times InFlight for any other endpoint that returns only one key in a call.
+	// InFlight bounds the concurrent calls to each endpoint that serves several keys in one call. The bound is 16 times InFlight
+	// for an endpoint with user data, and 4 times InFlight for any other endpoint that serves only one key in a call.
 	InFlight int
 	// Stretch replaces a shorter stale time while less than a quarter of the rate limit is free, or while the venue refuses calls. It
 	// does not apply to a kind whose stale time is 0.
@@ -189,7 +189,7 @@ func (c *Cache) Events() Source[market.EventRef, market.Event] { return c.events
 // Source reads values of one kind by key, from the cache or the venue.
 type Source[K comparable, T any] interface {
 	// Lookup writes the values of cached keys to out and appends the indexes of the other keys to missing. It returns the extended
-	// slice. Lookup never calls the venue.
+	// missing. Lookup never calls the venue.
 	Lookup(ctx context.Context, keys []K, out []market.Result[market.Read[*T]], missing []int) []int
 	// Refresh fetches the stale entries of keys in the background.
 	Refresh(ctx context.Context, keys []K)
@@ -276,8 +276,8 @@ func (admitAll) AdmitCall(context.Context) error               { return nil }
 func (admitAll) Observe(int, int, time.Time)                   {}
 func (admitAll) Throttled(time.Time)                           {}
 
-// newScope returns a scope with a random key. shared is the HMAC key of scope.credentials. If it is empty, newScope uses the random
-// key instead.
+// newScope returns a scope with a random key. shared is the HMAC key for scope.credentials. If shared is empty, scope.credentials
+// uses the random key, too.
 func newScope(shared []byte, public bool) (s scope) {
 	s.public = public
 	_, _ = rand.Read(s.key[:]) // never fails, see crypto/rand

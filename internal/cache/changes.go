@@ -27,7 +27,7 @@ type change struct {
 	at     time.Time
 	// announced contains the streamed values. It is nil if the stream sent no values, or if a newer response has replaced them.
 	announced *announced
-	// late is the number of responses that have arrived since the change and may be older than the change.
+	// late is the number of responses that may be older than the change although their calls started after the change.
 	late int
 }
 
@@ -52,8 +52,8 @@ func newChanges[K comparable](size int) *lru.Cache[K, *change] {
 // hold reports whether the streamed changes override a response that contradicts them. later is true if the response shows a later
 // step of the market's life than the changes do. In that case, the stream may have skipped this step, so the changes override the
 // response only until they are restLag old. If later is false, the changes override the response while the stream is open, because
-// the stream would have sent a later change. When the stream has ended or may have missed a change, they still override the
-// response for restLag.
+// the stream would have sent a later change. When the stream has ended or may have missed a change, the streamed changes still
+// override the response for restLag.
 func (w *announced) hold(now time.Time, later bool) bool {
 	if later {
 		return now.Before(w.at.Add(restLag))
@@ -79,8 +79,9 @@ func (w *announced) with(c *market.MarketChange, at time.Time, s *market.Session
 	return &announced{changes: append(said, *c), at: at, session: s}
 }
 
-// apply returns a copy of m with the changes applied, or m itself if the changes make no difference to its status, winner and
-// outcome. later is true if m is at a later step of its life than the changes, or has an unknown status.
+// apply returns a copy of m with the changes applied, or m itself if the changes make no difference to its status, to its outcome,
+// or to whether it has a winner. If they make a difference, later reports whether m is at a later step of its life than the
+// changes, or has an unknown status.
 func (w *announced) apply(m *market.Market) (amended *market.Market, later bool) {
 	next := m
 	for _, c := range w.changes {
@@ -99,7 +100,7 @@ func resolvedTo(m *market.Market) string {
 	return m.Resolution.Outcome
 }
 
-// step returns the position of a status in the life of a market, or 0 for any other status.
+// step returns the position of a status in the life of a market, or 0 if the status has no position there.
 func step(s market.Status) int {
 	switch s {
 	case market.StatusOpen:
@@ -156,8 +157,8 @@ func (s *store[K, T]) markMissed(slot K) {
 // storeUnsettled handles a response that may be older than the last streamed change of its key. That is so in three cases: the call
 // started before the change, an HTTP cache may have stored the response before the change, or the response contradicts the stream.
 // storeUnsettled applies the streamed changes to the value and stores the result as an outdated entry, so that the key is fetched
-// again. It stores no absence, and the response to a call from before the change replaces no entry. In all other cases, ok is false
-// and nothing is stored. The calling function holds the lock.
+// again. It stores no absence, and the response to a call from before the change replaces no entry. If none of the three cases
+// applies, ok is false and nothing is stored. The calling function holds the lock.
 func (s *store[K, T]) storeUnsettled(slot K, e *entry[T], from origin) (read market.Read[*T], ok bool) {
 	if s.changed == nil {
 		return read, false

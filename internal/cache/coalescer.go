@@ -22,12 +22,12 @@ type Admission interface {
 	Left() float64
 }
 
-// coalescer fetches a key once for all callers that request it, and puts different keys into one call. The first key of a batch
+// coalescer fetches a key once for all callers that wait for it, and puts different keys into one call. The first key of a batch
 // reserves a call. The batch starts when the reservation is admitted and fewer than cap(slots) calls are in flight. Until the batch
-// starts, further keys join it. A batch never waits for more keys, so batching adds no latency.
+// starts, further keys can join it. A batch never waits for more keys, so batching adds no latency.
 //
-// A call does not depend on the context of any one caller. The coalescer counts the callers that wait for each key. It cancels a
-// call when no caller waits for any of its keys. If the call has not started, the coalescer releases the reservation.
+// A call does not depend on the context of any one caller. The coalescer counts the callers that wait for each key. When no caller
+// waits for any key of a call, the coalescer cancels the call, or releases its reservation if the call has not started.
 type coalescer[K comparable, T any] struct {
 	fetch func(ctx context.Context, keys []K) ([]market.Result[*T], error)
 	cost  func(keys, bytes int) int
@@ -65,8 +65,8 @@ type coalescer[K comparable, T any] struct {
 	flights map[K]*flight[K, T]
 	// queue contains the batches that have not started, oldest first.
 	queue []*batch[K, T]
-	// round is the number of the latest call of coalescer.do. Batches store the number, so that one call with several keys raises
-	// the priority and the deadline of a batch only once.
+	// round is the number of the latest call of coalescer.do. Batches store the number, so that one call of do with several keys
+	// raises the priority and the deadline of a batch only once.
 	round uint64
 	// pace estimates the duration of a call.
 	pace pace
@@ -212,8 +212,8 @@ func (c *coalescer[K, T]) describe(b *batch[K, T], own int) reqctx.Batch {
 }
 
 // known writes the values of cached keys to out and reports which keys are cached. It skips keys that have a flight. If fresh is
-// true, no key counts as cached. share is the greatest number of keys that one new batch may get. It spreads the missing keys
-// evenly over the fewest possible calls. The calling function holds the lock.
+// true, no key counts as cached. share is the greatest number of keys that one new batch may get, so that the missing keys are
+// spread evenly over the fewest possible calls. The calling function holds the lock.
 func (c *coalescer[K, T]) known(keys []K, out []market.Result[market.Read[*T]], fresh bool) (known []bool, share int) {
 	known = make([]bool, len(keys))
 	missing, bytes := 0, 0
@@ -241,7 +241,7 @@ func (c *coalescer[K, T]) calls(keys, bytes int) int {
 	return max((keys+c.batch-1)/c.batch, c.cost(keys, bytes))
 }
 
-// refuseLate fails the keys whose call will be admitted too late for the deadline of req. Other callers can continue to wait for
+// refuseLate fails the keys whose call is not expected to end before the deadline of req. Other callers can continue to wait for
 // these keys. The calling function holds the lock.
 func (c *coalescer[K, T]) refuseLate(joined []*flight[K, T], req reqctx.CallRequest, out []market.Result[market.Read[*T]]) {
 	if req.Deadline.IsZero() || len(c.queue) == 0 {

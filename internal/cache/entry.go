@@ -21,9 +21,9 @@ type entry[T any] struct {
 	// used reports whether the entry was read since it was stored or since clockLRU.evict last reset used.
 	used atomic.Bool
 	read market.Read[*T]
-	// session is the stream session of a streamed value; it is nil for a REST value. cut is the first time at which the stream may
-	// have missed a message about the value, in nanoseconds since 1970, or 0. The fresh time of a streamed value ends at cut or at the
-	// end of the session, whichever comes first.
+	// session is the stream session of a streamed entry; it is nil for an entry from a REST response. cut is the first time at
+	// which the stream may have missed a message about the value, in nanoseconds since 1970, or 0. The fresh time of a streamed
+	// value ends at cut or at the end of the session, whichever comes first.
 	session    *market.Session
 	cut        atomic.Int64
 	freshUntil time.Time

@@ -91,8 +91,8 @@ func (b *batch[K, T]) logs() (all []*reqctx.Log) {
 	return all
 }
 
-// start removes a batch from the queue. If sending is true, the batch is about to be sent. start then moves as many keys as fit
-// from the other queued batches with the same scope into b.
+// start removes a batch from the queue. If sending is true, the batch is about to be sent. In this case, start also moves keys from
+// other queued batches with the same scope into b, as many as fit.
 func (c *coalescer[K, T]) start(b *batch[K, T], sending bool, admitted time.Time) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -42,7 +42,7 @@ func (c *Cache) Flush(kind, key string) (entries int, err error) {
 	return all[i].flush(key), nil
 }
 
-// FlushLocal is like Flush, but flushes only this process. It does nothing where Flush would fail.
+// FlushLocal is like Flush, but does not flush the second cache. It does nothing where Flush would fail.
 func (c *Cache) FlushLocal(kind, key string) {
 	for _, f := range c.flushers() {
 		if f.kind == kind && (key == "" || f.keyed) {

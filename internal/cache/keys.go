@@ -10,7 +10,7 @@ import (
 // The ids in a client's request are parts of one large string, which an entry must not keep in memory. So the functions below copy
 // the strings of a key, or take equal strings from the stored value.
 
-// own returns text(value) if it equals asked, and a copy of asked otherwise. value may be nil.
+// own returns a string that equals asked: text(value) if that is equal, or a copy of asked. value may be nil.
 func own[T any](asked string, value *T, text func(*T) string) string {
 	if value != nil {
 		if of := text(value); of == asked {

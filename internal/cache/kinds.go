@@ -69,7 +69,7 @@ func newStore[K comparable, T any](b *builder, of reqctx.Kind, kind Kind, w weig
 	return s
 }
 
-// bytesOf returns the length of a key's id in a URL. It returns 0 for all keys that a URL never lists together with others.
+// bytesOf returns the length of a key's id in a URL. It returns 0 for types whose keys a URL never lists together.
 func bytesOf(key any) int {
 	switch k := key.(type) {
 	case string:

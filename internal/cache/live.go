@@ -94,7 +94,7 @@ func (c *Cache) YesAndNo(marketID string) (yes, no string, ok bool) {
 	return y.TokenID, n.TokenID, true
 }
 
-// Scope returns the scope of the stream topic of account a for the caller in ctx; see messages.Topic.
+// Scope returns the scope of an account's stream topic for the caller in ctx; see messages.Topic.
 func (c *Cache) Scope(ctx context.Context, a market.Address) string {
 	caller := c.scope.of(ctx, a).caller
 	return hex.EncodeToString(caller[:])
@@ -204,8 +204,8 @@ func (s *store[K, T]) cutOff(slot K) {
 }
 
 // olderPrice, olderSpread and olderBook report whether a is an older state than b, by the venue's timestamps. If both books have
-// sequence numbers of the same epoch, olderBook compares these numbers instead. By its timestamp, a value is never older than an
-// equal value.
+// sequence numbers of the same epoch, olderBook compares these numbers instead. A value is never older than an equal value with a
+// later timestamp.
 
 func olderPrice(a, b *market.Price) bool {
 	return before(a.Timestamp, b.Timestamp) && a.Price.Cmp(b.Price) != 0
@@ -222,8 +222,8 @@ func olderBook(a, b *market.Book) bool {
 	return before(a.Timestamp, b.Timestamp) && !(sameSide(a, b, a.Bids, b.Bids) && sameSide(a, b, a.Asks, b.Asks))
 }
 
-// sameSide compares one side of the books a and b. It reports whether the levels of these sides, the parameters as and bs, are
-// equal down to the depth of the smaller side.
+// sameSide reports whether one side of the books a and b has equal levels, down to the depth of the smaller side. as is this side
+// of a, and bs is this side of b.
 func sameSide(a, b *market.Book, as, bs market.Side) bool {
 	if as.Len() > bs.Len() {
 		a, b, as, bs = b, a, bs, as

@@ -44,8 +44,8 @@ type lookup[K comparable, T any] struct {
 	out     []market.Result[market.Read[*T]]
 	missing []int
 	counts  reqctx.CacheCounts
-	// watched reports whether reads are reported to the Watcher. While all is true, all keys so far must be reported, and polled is
-	// unused. Once all is false, polled contains the keys to report.
+	// watched reports whether reads are reported to the Watcher. The field all is true as long as every key so far must be
+	// reported. In that time polled is unused, and afterwards polled contains the keys to report.
 	watched, all bool
 	polled       []K
 	// left is the free fraction of the rate limit, or -1 if it has not been read yet.
@@ -127,7 +127,7 @@ func (s *store[K, T]) stretched(e *entry[T], freshUntil time.Time) time.Time {
 	return freshUntil.Add(s.stretch)
 }
 
-// find writes the result of get for each key to found. There must be at most near keys.
+// find writes the result of get for each key to found. The number of keys must be at most near.
 func (s *store[K, T]) find(keys []K, found []*entry[T]) {
 	if s.canonical == nil && s.slot == nil {
 		s.entries.find(keys, found)

@@ -8,8 +8,8 @@ import (
 	"oddsgraph/internal/market/reqctx"
 )
 
-// Refresh fetches the stale entries of keys in the background, with the fewest calls. It skips an entry that is being refreshed or
-// whose last refresh failed less than refreshPause ago.
+// Refresh fetches the stale entries of keys in the background, with the fewest calls. It skips entries that must not be refreshed
+// yet; see entry.refreshAt.
 func (s *store[K, T]) Refresh(ctx context.Context, keys []K) {
 	now := s.clock.Now()
 	var due []K

@@ -19,13 +19,13 @@ import (
 type Second interface {
 	// Get calls the Found function for each key that has a record.
 	Get(ctx context.Context, kind string, keys []string, found Found)
-	// Like Get, Claim calls the Found function for each key that has a record. It tries to claim each of the other keys. Only the
-	// process that has claimed a key fetches this key. The result reports for each key whether this process has claimed the key and
-	// must fetch it. Each other key without a record has an earlier claim that has not ended. A claim lasts no longer than hold. If
-	// the second cache does not answer, this process gets all claims.
+	// Like Get, Claim calls the Found function for each key that has a record. It tries to claim each of the other keys. The result
+	// reports for each key whether this process has claimed the key and must fetch it. If ours is false for a key without a record,
+	// an earlier claim of the key has not ended. A claim lasts no longer than hold. If the second cache does not answer, this
+	// process gets all claims.
 	Claim(ctx context.Context, kind string, keys []string, hold time.Duration, found Found) (ours []bool)
-	// Put ends this process's claims of the keys of the records, and stores each record whose Keep is not 0. The two times are
-	// those of the call to the venue and of the venue's response. Put does not wait.
+	// Put ends this process's claims of the records' keys, and stores each record whose Keep is not 0. asked and came are the times
+	// of the call to the venue and of the venue's response. Put does not wait.
 	Put(kind string, records []Record, asked, came time.Time)
 	// Drop removes the record of a key. After Drop, Put rejects records of calls that started earlier. Drop does not wait.
 	Drop(kind, key string)
@@ -79,7 +79,7 @@ type sharedValue[T any] struct {
 }
 
 // name returns the name under which the second cache stores a key. ok is false for an alias, such as a slug. When a market changes,
-// markChanged drops only the record of the market's id and could not find the record of an alias.
+// markChanged can drop the record of the market's id, but not the records of its aliases.
 func (s *second[K, T]) name(key K) (name string, ok bool) {
 	if s.store.canonical != nil {
 		key = s.store.canonical(key)
@@ -116,8 +116,8 @@ func (s *second[K, T]) found(keys []K, indexes []int, out []market.Result[market
 	}
 }
 
-// lookup writes the values that the second cache has for keys to out. It returns the set of the indexes of these keys. It skips
-// keys with a fresh entry in this process.
+// lookup looks keys up in the second cache and writes their values to out. It returns the set of the indexes of the keys with a
+// value. It skips keys with a fresh entry in this process.
 func (s *second[K, T]) lookup(ctx context.Context, keys []K, out []market.Result[market.Read[*T]]) map[int]bool {
 	answered := map[int]bool{}
 	missing := make([]int, 0, len(keys))
@@ -138,8 +138,8 @@ func (s *second[K, T]) lookup(ctx context.Context, keys []K, out []market.Result
 	return answered
 }
 
-// claim writes the values that the second cache has for keys to out. For the other keys, claim returns two lists of indexes. ours
-// contains the keys that this process must fetch, and theirs contains the keys that other processes have claimed.
+// claim looks keys up in the second cache and writes their values to out. For the other keys, claim returns two lists of indexes.
+// ours contains the keys that this process must fetch, and theirs contains the keys that other processes have claimed.
 func (s *second[K, T]) claim(ctx context.Context, keys []K, hold time.Duration, out []market.Result[market.Read[*T]]) (ours, theirs []int) {
 	answered, claimed, all := map[int]bool{}, map[int]bool{}, make([]int, len(keys))
 	for i := range all {
@@ -303,8 +303,8 @@ func (s *store[K, T]) fetchSecond(ctx context.Context, keys []K, refresh bool) [
 }
 
 // askShared returns the values of a batch's keys. It first takes the values that are in the second cache, and tries to claim the
-// other keys. It fetches the keys that it has claimed from the venue. It then waits for the values of the keys that other processes
-// have claimed. If some of these values do not arrive in time, askShared fetches their keys, too.
+// other keys. It fetches from the venue the keys that it has claimed. Afterwards it waits for the values of the keys that other
+// processes have claimed. If some of these values do not arrive in time, askShared fetches their keys, too.
 func (c *coalescer[K, T]) askShared(ctx context.Context, b *batch[K, T], keys []K) ([]market.Result[market.Read[*T]], error) {
 	reads := make([]market.Result[market.Read[*T]], len(keys))
 	hold := c.hold()

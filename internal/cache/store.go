@@ -24,8 +24,9 @@ const (
 	// refreshPause is the least time between a failed refresh of an entry and the next refresh. Without the pause, every read would
 	// call a failing venue.
 	refreshPause = time.Second
-	// While the free fraction of the rate limit is below short, stale data is served for longer; see Config.Stretch. While the free
-	// fraction is below scarce, missing keys are also requested from the stream, and a refresh may last refreshPatience.
+	// The rate limit is short or scarce while its free fraction is below these values. While it is short, stale data is served for
+	// longer; see Config.Stretch. While it is scarce, missing keys are also requested from the stream, and a refresh may last
+	// refreshPatience.
 	short, scarce = 0.25, 0.5
 	// pollInterval is the least time in nanoseconds between two reports to the Watcher that a streamed entry was read.
 	pollInterval = int64(time.Second)
@@ -88,7 +89,7 @@ type store[K comparable, T any] struct {
 	stretch time.Duration
 	left    func() float64
 
-	// changed contains the last streamed change of each slot. It is nil for kinds without streamed changes. changes counts the
+	// changed is an LRU of the last streamed change of each slot. It is nil for kinds without streamed changes. changes counts the
 	// streamed changes of all slots.
 	changed *lru.Cache[K, *change]
 	changes atomic.Uint64
@@ -98,7 +99,7 @@ type store[K comparable, T any] struct {
 	// second is the second cache. It is nil for user data, and if no second cache is configured.
 	second *second[K, T]
 
-	// mu serialises changes of entries, absent and changed.
+	// mu serialises writes to the fields entries, absent and changed.
 	mu sync.Mutex
 }
 
@@ -363,8 +364,8 @@ func (s *store[K, T]) accept(key K, value *T, from origin) market.Read[*T] {
 	return e.read
 }
 
-// replace stores an entry. If the entry is streamed, replace also ends the flights that wait for its value. The caller holds the
-// lock.
+// replace stores an entry in one of the fields entries and absent. If the entry is streamed, replace also ends the flights that
+// wait for its value. The caller holds the lock.
 func (s *store[K, T]) replace(on *clockLRU[K, T], key K, e *entry[T]) {
 	e.bytes = overhead[K, T]() + keyTexts(key)
 	if e.read.Value != nil {

@@ -10,8 +10,8 @@ import (
 	"oddsgraph/internal/market/reqctx"
 )
 
-// scope computes the part of a cache key that separates callers. Its HMAC key is random, so that a person who sees the cache keys
-// cannot test guesses of credentials.
+// scope computes the part of a cache key that separates callers. It uses a random HMAC key, so that a person who sees the cache
+// keys cannot test guesses of credentials.
 type scope struct {
 	key [32]byte
 	// shared is the HMAC key for the names of credentials in Admission; see Config.CredentialsKey.
@@ -100,7 +100,7 @@ func (u userSource[P, K, T]) Refresh(ctx context.Context, keys []P) {
 	u.store.Refresh(ctx, u.keys(ctx, keys))
 }
 
-// Calls implements Source. Its keys have no length in a URL, because each call is for one account.
+// Calls implements Source. It counts no ids in URLs, because each call is for one account.
 func (u userSource[P, K, T]) Calls(keys []P) int { return u.store.routes[0].calls(len(keys), 0) }
 
 // Balances returns the source of balances. It reads them for the caller in ctx.

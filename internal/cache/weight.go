@@ -10,8 +10,8 @@ import (
 // DefaultMemory is the default of Config.Memory, in bytes.
 const DefaultMemory = 64 << 20
 
-// shares are the parts of Config.Memory that the kinds of data get, in 64ths; their sum is 64. The parts are fixed, so that many
-// entries of one kind cannot evict entries of another kind.
+// shares are the parts of Config.Memory that the kinds of data and Cache.refs (names) get, in 64ths; their sum is 64. The parts are
+// fixed, so that many entries of one kind cannot evict entries of another kind.
 var shares = struct {
 	price, spread, book, market, names, search, event, found, topics, tape, history, balance, positions, orders, trades, records int
 }{
