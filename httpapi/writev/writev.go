@@ -60,7 +60,8 @@ type conn struct {
 	*net.TCPConn
 	// accepted is the connection that the wrapped listener returned.
 	accepted net.Conn
-	// body is the length in bytes of the body that is being written. A write of that length contains the whole body and no header.
+	// body is the length in bytes of the body that is being written. A write of that length is usually the whole body without a
+	// header.
 	body int
 	// held is the first write of net/http: the header and the beginning of the body. conn sends it together with the next write.
 	held *[]byte

@@ -168,7 +168,7 @@ func (c *coalescer[K, T]) resolve(key K, read market.Read[*T]) {
 }
 
 // detach removes from c.flights the flight of key if it started before a streamed change, so that later callers do not join it.
-// change is the number of that change. If mayMean is not nil, detach also removes such flights of the keys for which mayMean
+// change is the number of that change. If mayMean is not nil, detach also removes such flights of all keys for which mayMean
 // returns true. These keys, such as slugs, may mean the same market as key.
 func (c *coalescer[K, T]) detach(key K, change uint64, mayMean func(K) bool) {
 	c.mu.Lock()

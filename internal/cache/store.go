@@ -99,7 +99,7 @@ type store[K comparable, T any] struct {
 	// second is the second cache. It is nil for user data, and if no second cache is configured.
 	second *second[K, T]
 
-	// mu serialises writes to the fields entries, absent and changed.
+	// mu is held while a function checks and changes the fields entries, absent and changed.
 	mu sync.Mutex
 }
 

@@ -3,7 +3,7 @@
 // Every flag except --help has a variable, which can be set in the environment or in the file. Only ODDSGRAPH_CONFIG cannot be set
 // in the file. For example, the variable of --venue-url is ODDSGRAPH_VENUE_URL. A flag overrides the environment, the environment
 // overrides the file, and the file overrides the default. The struct tags of Config contain the names, defaults, limits and help
-// texts. docs/configuration.md is generated from them.
+// texts. docs/configuration.md is generated from these tags.
 package config
 
 import (
@@ -39,7 +39,7 @@ func (c Command) configured() bool {
 var ErrHelp = errors.New("help was printed")
 
 // Config contains the settings of the program. It must not be changed after Parse. If fmt or slog prints a Config, its URLs have no
-// user info and no query. If fmt or slog prints a single field, the URL is complete.
+// user info and no query. If fmt or slog prints a single field, the URLs in this field are complete.
 type Config struct {
 	Command Command `kong:"-"`
 
@@ -204,7 +204,7 @@ type Cache struct {
 	Search  Expiry     `kong:"embed,prefix='search-',set='kind=page of search results',set='fresh=15s',set='stale=5m',set='size=2000'"`
 	History Expiry     `kong:"embed,prefix='history-',set='kind=price history',set='fresh=1m',set='stale=1h',set='size=2000'"`
 	User    HardExpiry `kong:"embed,prefix='user-',set='kind=user read',set='fresh=2s',set='size=10000'"`
-	// Stretch is how long public data is served after its fresh time while the venue's rate limit is nearly used up.
+	// Stretch is how long public data is served after its fresh time while less than a quarter of the venue's rate limit is free.
 	Stretch  time.Duration `default:"5m" min:"0s" max:"168h" help:"How long after its fresh time public data is still served while the venue's request budget is short."`
 	NotFound HardExpiry    `kong:"embed,prefix='not-found-',set='kind=missing id',set='fresh=5s',set='size=10000'"`
 	// Memory bounds the entries of all kinds in bytes. Responses bounds the cached responses in bytes.
@@ -223,14 +223,14 @@ type HardExpiry struct {
 // Expiry configures a kind of data that may be served stale.
 type Expiry struct {
 	HardExpiry
-	// Stale is how long a value is served after the time Fresh has passed, while the cache refreshes it in the background.
+	// Stale is how long a value is served after its fresh time, while the cache refreshes it in the background.
 	Stale time.Duration `default:"${stale}" min:"0s" max:"168h" help:"How long after its fresh time one ${kind} is still served while it is refreshed."`
 }
 
-// Auto is a value of Venue.Credentials and Explain. It means that the program chooses the value.
+// Auto is a value of Venue.Credentials and Config.Explain. It means that the program chooses the setting.
 const Auto = "auto"
 
-// Off is a value of AdminListen and StateDir that disables them.
+// Off is the value that disables Config.AdminListen or Config.StateDir.
 const Off = "off"
 
 // Parse reads the arguments, the environment and the configuration file. args does not contain the program's name. environ has the

@@ -79,8 +79,8 @@ func (p *parser) open(ctx *kong.Context) {
 	}
 }
 
-// check returns an error if the line l is invalid. assigns reports whether the line contains "=". known contains the names of
-// all variables without the prefix.
+// check returns an error if l is invalid. assigns reports whether the line contains "=". known contains the names of all variables
+// without the prefix.
 func (f *file) check(l line, assigns bool, known []string) error {
 	key, ours := strings.CutPrefix(l.name, prefix)
 	switch {

@@ -164,7 +164,7 @@ func (p *parser) kong(g *grammar) (*kong.Kong, error) {
 }
 
 // resolve looks up a flag in the environment, then in the configuration file. It returns nil if neither sets the flag, if the flag
-// is help, or if the command ignores the environment and the file.
+// is --help, or if the command ignores the environment and the file.
 func (p *parser) resolve(ctx *kong.Context, _ *kong.Path, flag *kong.Flag) (any, error) {
 	if !Command(ctx.Command()).configured() {
 		return nil, nil
@@ -262,7 +262,7 @@ func (p *parser) dropUnknownFlags(k *kong.Kong, args []string) []string {
 	return kept
 }
 
-// linked matches variables that container platforms set for a service named oddsgraph.
+// linked matches most variables that container platforms set for a service named oddsgraph.
 var linked = regexp.MustCompile(`_SERVICE_HOST$|_SERVICE_PORT(_[A-Z0-9_]+)?$|_PORT_[0-9]+_(TCP|UDP|SCTP)(_(PROTO|PORT|ADDR))?$`)
 
 // checkNames reports variables with the prefix that belong to no flag, except variables that container platforms set.

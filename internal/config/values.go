@@ -69,12 +69,12 @@ func parseInt[T int | int64](s string) (T, error) {
 // check parses and describes the values of a Go type. tag is the tag of the struct field.
 type check struct {
 	read  func(tag *kong.Tag, s string) (any, error)
-	want  func(tag *kong.Tag) string // describes valid values in an error, after "want"
+	want  func(tag *kong.Tag) string // describes valid values at the end of an error
 	takes func(tag *kong.Tag) string // describes valid values in the tables of docs/configuration.md
 }
 
-// kind checks a text, or each element of a list. The texts want and takes describe valid values. They are the results of the
-// functions check.want and check.takes.
+// kind checks a text, or each element of a list. want and takes are texts that describe valid values, for the functions check.want
+// and check.takes.
 type kind struct {
 	check       func(s string) error // nil if every text is valid
 	want, takes string
@@ -97,7 +97,8 @@ var kinds = map[string]kind{
 	"parameters": {checkParameter, "id, ids, slug, tokenId or tokenIds, each with a colon and a name, such as id:conditionId", "id, ids, slug, tokenId or tokenIds, a colon and a name"},
 }
 
-// kindOf returns the kind for the struct tag check or oneof. choice is the word before "of" in the description of a oneof.
+// kindOf returns the kind for a field with the struct tag check or oneof. choice is the word before "of" in the description of a
+// oneof.
 func kindOf(tag *kong.Tag, choice string) kind {
 	if known, ok := kinds[tag.Get("check")]; ok {
 		return known

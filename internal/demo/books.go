@@ -26,8 +26,8 @@ type Level struct {
 // instrument is an order book and its price. The two tokens of a binary market share one instrument: the book of NO is the mirror
 // image of the book of YES. A categorical market has one instrument per outcome.
 //
-// Levels at bid and below are bids, and levels at ask and above are asks. There are no levels in between, so the book cannot be
-// crossed.
+// Levels at the tick bid and below it are bids, and levels at the tick ask and above it are asks. There are no levels in between,
+// so the book cannot be crossed.
 type instrument struct {
 	tick  Price
 	ticks int // the price 1.00 in ticks; while the market trades, the price is from 1 to ticks-1
@@ -35,7 +35,7 @@ type instrument struct {
 	depth int // typical size of a level in whole shares
 
 	sizes    []int32 // sizes[i] is the size at i ticks, in hundredths of a share
-	bid, ask int     // best prices in ticks; bid is 0 if there are no bids, ask is ticks if there are no asks
+	bid, ask int     // best prices in ticks; bid is 0 if there are no bids, ask equals ticks if there are no asks
 	price    int     // bid <= price <= ask
 
 	bookSeq, priceSeq uint64 // sequence numbers from 1; priceSeq increases when the price or a best price changes
@@ -67,9 +67,9 @@ func newInstrument(tick, price Price, reach, depth int, now millis, r *rng) *ins
 	return in
 }
 
-// quote sets the price in ticks, puts the levels around it, and appends the changed levels to changes. A level keeps its size if
-// it stays on its side and its distance from the best price of the side is at most in.reach before and after the move. A best
-// level is never empty.
+// quote sets the price in ticks, puts the levels around it, and appends the changed levels to changes. A level keeps its size if it
+// stays on its side and its distance from the best price of the side is at most in.reach before and after the move. If a new best
+// level is empty, it gets a size.
 func (in *instrument) quote(price int, r *rng, changes []levelChange) []levelChange {
 	oldBid, oldAsk, fresh := in.bid, in.ask, in.bid == 0 && in.ask == in.ticks
 	below, above := r.intn(2), r.intn(2)
@@ -139,7 +139,7 @@ func (in *instrument) empty() bool {
 	return had
 }
 
-// resize gives some levels near the best prices a new size and appends the changes. The best levels are never removed.
+// resize gives some levels near the best prices a new size and appends the changes. It never removes a best level.
 func (in *instrument) resize(r *rng, changes []levelChange) []levelChange {
 	for range r.between(1, 4) {
 		distance := r.intn(min(in.reach, 12) + 1)

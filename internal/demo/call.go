@@ -100,7 +100,7 @@ func (c *call) list(name string, limit int) ([]string, *apiError) {
 	return ids, nil
 }
 
-// number returns an integer parameter from low to high. It returns fallback if the parameter is missing or empty.
+// number returns a parameter that is an integer from low to high. It returns fallback if the parameter is missing or empty.
 func (c *call) number(name string, low, high, fallback int) (int, *apiError) {
 	s := c.get(name)
 	if s == "" {

@@ -23,8 +23,8 @@ import (
 //	POST /__control/step    {"steps":10}, see [Venue.Step]
 //	POST /__control/restart {"code":4003}, see [Venue.Restart]
 //
-// The POST endpoints answer {"success":true}, or status 400 if the request is not valid. Rate limits, latency and faults don't
-// apply to control endpoints.
+// The POST endpoints answer {"success":true}, or status 400 if the body is not valid. Rate limits, latency and faults don't apply
+// to control endpoints.
 const controlPrefix = "/__control/"
 
 // Bounds of a control request.

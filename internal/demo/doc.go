@@ -4,16 +4,14 @@
 // A venue needs no configuration. [New] builds the markets, events, order books and accounts from a seed. [Venue.Run] or
 // [Venue.Step] moves prices and books, and lets the three demo accounts trade. [Venue.Close] ends the streams.
 //
-// With the same seed, the same clock and the same number of steps, two venues give the same answers, except for the stream's
-// epoch. Wallets that belong to no demo account are also an exception, because such a wallet trades only while a client is
-// subscribed to it.
+// With the same seed, the same clock and the same number of steps, two venues give the same answers, with two exceptions: the
+// stream's epoch, and wallets that belong to no demo account. Such a wallet trades only while a client is subscribed to it.
 //
 // The stream and REST have the same sequence numbers: equal numbers mean equal states. The venue puts each change into the bounded
 // queues of the stream's clients before REST can return the change. A slow client delays no other client.
 //
 // Faults can change while the venue serves, from Go or over the control endpoints; see [Fault]. [Config] sets rate limits and
-// latency. Tests compare answers with the results of the exported methods that read the state, because these methods do not use
-// HTTP.
+// latency. Some exported methods return the state without HTTP, so that tests can compare it with the answers.
 //
 // Prices are integers in ten-thousandths, sizes in hundredths of a share and money in millionths. Products of size and price, and
 // all sums of a wallet, are therefore exact.

@@ -102,8 +102,8 @@ func wordsOf(text string) []string {
 	return strings.FieldsFunc(strings.ToLower(text), func(c rune) bool { return !unicode.IsLetter(c) && !unicode.IsDigit(c) })
 }
 
-// scores returns how well each market matches the words. The score of a market is positive if each word is a prefix of some word of
-// the market, or else 0. A match of a whole word counts twice.
+// scores returns how well each market matches the words. If each word is a prefix of some word of a market, the score of the market
+// is positive, or else 0. A match of a whole word counts twice.
 func (x *searchIndex) scores(words []string) []int32 {
 	total := make([]int32, len(x.markets))
 	for n, word := range words {
