@@ -21,8 +21,8 @@ type flusher struct {
 
 // Flush removes all entries of a kind, including absences, and returns their number. kind is a value of Stats.Kind. If key is not
 // empty, Flush removes only the entries of this key: a token id, the id or slug of a market or event, or an account address. Calls
-// in flight still store their results. Flush fails if the kind is unknown, or if a key is given for a kind that cannot be flushed by
-// key.
+// in flight still store their results. Flush fails if the kind is unknown. It also fails if key is not empty and the kind cannot be
+// flushed by key.
 func (c *Cache) Flush(kind, key string) (entries int, err error) {
 	all := c.flushers()
 	i := slices.IndexFunc(all, func(f flusher) bool { return f.kind == kind })
