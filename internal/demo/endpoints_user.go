@@ -80,7 +80,6 @@ const (
 	orderCancelled    = "CANCELLED"
 )
 
-// status returns the state of an order.
 func (o *order) status() string {
 	if o.ended != "" {
 		return o.ended
@@ -130,7 +129,7 @@ func cursorAt(number uint64) string {
 	return base64.RawURLEncoding.EncodeToString(strconv.AppendUint([]byte("n"), number, 36))
 }
 
-// cursor returns the number in the request's cursor, and false if the request has none.
+// cursor returns the number in the request's cursor. It returns false if the request has no cursor.
 func (c *call) cursor() (uint64, bool, *apiError) {
 	s := c.get("cursor")
 	if s == "" {
@@ -151,7 +150,7 @@ func (v *Venue) answerTrades(c *call, b []byte) ([]byte, *apiError) {
 	})
 }
 
-// appendTrade appends the trade at index i of the records.
+// appendTrade appends the trade at index i of w.records.
 func (w *wallet) appendTrade(b []byte, i int) []byte {
 	r := &w.records[i]
 	b = appendText(append(b, `{"tradeId":`...), w.tradeID(w.dropped+uint64(i)))
@@ -166,7 +165,7 @@ func (w *wallet) appendTrade(b []byte, i int) []byte {
 	return w.appendTransaction(b, i)
 }
 
-// tradeID returns the id of a trade by its number among all records of the wallet, including removed ones.
+// tradeID returns the id of a trade. The parameter is the index of the trade among all records that the wallet ever had.
 func (w *wallet) tradeID(number uint64) string {
 	return string(appendHex([]byte("tr-"), hash(w.seed, 3, number)))
 }
@@ -210,7 +209,7 @@ func (v *Venue) answerUserHistory(c *call, b []byte) ([]byte, *apiError) {
 	})
 }
 
-// recordHash returns a hash of the record at index i of the wallet. The hash differs for each purpose.
+// recordHash returns a hash that identifies the record at index i of w.records. Each purpose gives another hash.
 func (w *wallet) recordHash(i int, purpose uint64) uint64 {
 	return hash(w.seed, purpose, w.dropped+uint64(i))
 }
@@ -267,8 +266,8 @@ func (q *recordQuery) matches(w *wallet, i int) bool {
 		(q.marketID == "" || r.token != nil && r.token.market.id == q.marketID)
 }
 
-// answerRecords serves a wallet's records of some kinds (all if kinds is empty), newest first. Only the answer to a request with an
-// offset has the number of all matching records.
+// answerRecords serves the records of a wallet that the request selects, newest first. If the request has an offset, the answer
+// also has the number of all matching records.
 func (v *Venue) answerRecords(c *call, b []byte, name string, kinds []kind, add func(*wallet, int, []byte) []byte) ([]byte, *apiError) {
 	q, err := c.recordQuery(kinds)
 	if err != nil {

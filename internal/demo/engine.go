@@ -10,7 +10,8 @@ import (
 // pace is the time between two steps of Run.
 const pace = 150 * time.Millisecond
 
-// move is the effect of one step on one instrument. Applying its changes to the previous book gives the book at instrument.bookSeq.
+// move is one change of an instrument's price or book. Applied to the previous book, the level changes give the book at
+// instrument.bookSeq.
 type move struct {
 	instrument *instrument
 	token      *token // first token of the instrument
@@ -65,8 +66,8 @@ func (v *Venue) Step() {
 	})
 }
 
-// change runs f while it holds the venue's lock. It then streams the changes of wallets and runs a restart that is due. Every
-// method that changes markets, books or wallets uses change.
+// change runs f while it holds the venue's lock. Still under the lock, it then streams the changes of wallets and calls
+// restartIfDue. Every method that changes markets, books or wallets uses change.
 func (v *Venue) change(f func(now millis) error) error {
 	now := v.now()
 	v.mu.Lock()
@@ -165,8 +166,8 @@ func (v *Venue) SetPrice(tokenID string, price Price) error {
 	})
 }
 
-// Trade buys or sells for a demo account in one fill at the best price, even if the level at this price is smaller. Selling all
-// shares closes the position.
+// Trade buys or sells for a demo account in one fill at the best price, even if the level at this price has fewer shares. Selling
+// all shares closes the position.
 func (v *Venue) Trade(address, tokenID string, side Side, size Size) error {
 	t := v.listing.tokenByID[tokenID]
 	if t == nil {
@@ -307,9 +308,9 @@ func (o *order) reached() bool {
 	return ok && bid >= o.price
 }
 
-// fillOrder fills half or all of the unfilled size of the order at index k, or cancels the order if the cash or the position is
-// too small. It reports whether the order has ended. If so, and if the wallet has the position, fillOrder adds an order in the
-// other direction on it.
+// fillOrder fills half or all of the unfilled size of the order at index k. It cancels the order if the wallet has too little cash
+// or no position in the token, or if the sale would close the position. It reports whether the order has ended. If it has ended and
+// the wallet has a position, fillOrder places a new order on the position.
 func (v *Venue) fillOrder(w *wallet, k int, now millis, r *rng) bool {
 	o := w.orders[k]
 	p := w.held(o.token)
@@ -324,14 +325,14 @@ func (v *Venue) fillOrder(w *wallet, k int, now millis, r *rng) bool {
 			return false
 		}
 	}
-	w.endOrder(k, now) // filled, or cancelled because the cash or the position is too small
+	w.endOrder(k, now) // filled or cancelled
 	if p != nil {
 		w.place(p, o.side == Buy, now, r)
 	}
 	return true
 }
 
-// endOrder removes the order at index k from the list.
+// endOrder removes the order at index k from w.orders and marks it as filled or cancelled.
 func (w *wallet) endOrder(k int, now millis) {
 	o := w.orders[k]
 	o.ended = orderCancelled
@@ -344,7 +345,8 @@ func (w *wallet) endOrder(k int, now millis) {
 	}
 }
 
-// place adds an order on a position, at a price near the market. It sells if sell is true or the cash is too low.
+// place adds an order on a position, at a price near the market. The order sells if sell is true, or if the cash is too low for a
+// purchase.
 func (w *wallet) place(p *position, sell bool, now millis, r *rng) {
 	o := newOrder(p, sell)
 	o.priceNear(r)
@@ -359,8 +361,8 @@ func (w *wallet) place(p *position, sell bool, now millis, r *rng) {
 	w.orders = append(w.orders, o)
 }
 
-// requote replaces a random order by a new order on the same position. If the wallet has fewer orders than usual because a market
-// has closed, requote tries to add an order instead.
+// requote replaces a random order by a new order on the same position. If the wallet has fewer orders than usual, requote tries to
+// add an order instead.
 func (w *wallet) requote(now millis, r *rng) {
 	if len(w.orders) < w.usual && len(w.positions) > 0 {
 		for range 8 {
@@ -384,8 +386,8 @@ func (w *wallet) requote(now millis, r *rng) {
 }
 
 // takeLiquidity trades a tenth of a position's usual size, but at least one share, at the market price. It buys if the position is
-// smaller than usual, or else sells. It does nothing if the market does not trade, the cash is too low or the sale would close the
-// position.
+// smaller than usual, or else sells. It does nothing if the market is not open, the book is frozen, the cash is too low or the sale
+// would close the position.
 func (v *Venue) takeLiquidity(w *wallet, p *position, now millis) {
 	size := max(p.usual/10, share)
 	side := Buy

@@ -8,9 +8,8 @@ import (
 
 // faultList contains the active faults. It is safe for concurrent use.
 type faultList struct {
-	// The field any is true if there are rules for responses. While this field is false, the code that answers a request does not
-	// lock mu. The field streaming is true if there are rules for frames. While this field is false, the code that sends a frame
-	// does not lock mu.
+	// Without rules for responses, any is false, and a request does not lock mu. Without rules for frames, streaming is false, and a
+	// frame does not lock mu.
 	any, streaming atomic.Bool
 
 	mu    sync.Mutex

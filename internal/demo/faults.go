@@ -23,9 +23,9 @@ const (
 	FaultEmpty FaultKind = "empty"
 	// FaultTruncated answers the first half of the true body.
 	FaultTruncated FaultKind = "truncated"
-	// FaultWrongTypes answers the true body with a wrong type for every value. Lists of objects stay.
+	// FaultWrongTypes answers the true body with a wrong type for every value except lists of objects.
 	FaultWrongTypes FaultKind = "wrong-types"
-	// FaultMissingFields answers the true body without its values, except for identifiers. Lists of objects stay.
+	// FaultMissingFields answers the true body without its values, except for identifiers and lists of objects.
 	FaultMissingFields FaultKind = "missing-fields"
 	// FaultUnknownFields answers the true body with unknown members in every object.
 	FaultUnknownFields FaultKind = "unknown-fields"
@@ -33,7 +33,7 @@ const (
 	FaultText FaultKind = "text"
 	// FaultNested answers the true body inside {"success":true,"data":…}.
 	FaultNested FaultKind = "nested"
-	// FaultHalfBroken answers the true body with a wrong type for every second row of its lists.
+	// FaultHalfBroken answers the true body with a wrong type for every second row of its outer lists.
 	FaultHalfBroken FaultKind = "half-broken"
 	// FaultSuccessFalse answers 200 with success false and a message.
 	FaultSuccessFalse FaultKind = "success-false"
@@ -71,13 +71,14 @@ var faultKinds = []FaultKind{
 	FaultGzipBomb, FaultLargeHeader, FaultRedirect, FaultUnknownList,
 }
 
-// Fault is a rule that spoils answers, or frames of the stream. The first rule that matches a request or a frame applies.
+// Fault is a rule that spoils answers, or frames of the stream. If several rules match, only one of them applies: the first whose
+// random draw succeeds (see Probability).
 type Fault struct {
 	// Path is the path of an endpoint, * for all endpoints, or [StreamPath]. With StreamPath, the kinds FaultStatus, FaultHTML,
 	// FaultDelay, FaultHang, FaultReset, FaultRefused and FaultRedirect spoil the opening of a connection.
 	Path string    `json:"path"`
 	Kind FaultKind `json:"kind"`
-	// Count is the number of answers or frames after which the rule ends; 0 means no end. A frame counts once for each
+	// Count is the number of answers or frames that the rule spoils before it ends; 0 means no end. A frame counts once for each
 	// client.
 	Count int `json:"count,omitempty"`
 	// TokenID limits the rule to requests with the token. FaultWrongTypes and FaultMissingFields spoil only the objects of the
@@ -98,7 +99,7 @@ type Fault struct {
 	RetryAfter string `json:"retryAfter,omitempty"`
 	// Body of FaultStatus is json (the default), html or empty.
 	Body string `json:"body,omitempty"`
-	// DelayMs is the time before the answer, or between the bytes of FaultDrip.
+	// DelayMs is the delay of the answer or frame, the pause between the bytes of FaultDrip, or the length of FaultStall.
 	DelayMs  int    `json:"delayMs,omitempty"`
 	Bytes    int64  `json:"bytes,omitempty"`
 	Location string `json:"location,omitempty"`

@@ -101,8 +101,8 @@ func (a *answer) rewrite(tokenID string, f func(name string, value any) (any, bo
 	}
 }
 
-// spoil walks an answer and rewrites the members of its objects in place. inside is true if value belongs to an object that rewrite
-// selects.
+// spoil walks an answer and rewrites the members of its objects in place. inside is true if tokenID is empty, or if value is in an
+// object with this tokenId.
 func spoil(value any, inside bool, tokenID string, f func(name string, value any) (any, bool)) {
 	switch value := value.(type) {
 	case []any:

@@ -1,7 +1,7 @@
 package demo
 
-// The history of a price is a function of the seed, the token and the time. The venue stores no history, and equal requests get the
-// same answer. The live price drifts towards the present value of the function, so the end of a chart is near the live price.
+// The history of a price is a function of the seed, the token and the time, so the venue stores no history. The live price drifts
+// towards the present value of the function, so the end of a chart is near the live price.
 
 // wave is one component of a price's history: noise with a period and a weight in 1024ths of the maximum swing.
 type wave struct {
@@ -42,7 +42,7 @@ func (m *market) priceAt(outcome int, t millis) Price {
 	var p int64
 	if m.binary() {
 		p = drift(m.seed, m.anchors[0], t)
-	} else { // the prices of all outcomes sum to 1
+	} else { // before rounding, the prices of all outcomes sum to 1
 		var sum, own int64
 		for i, a := range m.anchors {
 			q := drift(m.seed+uint64(i), a, t)
@@ -116,7 +116,8 @@ func (m *market) history(outcome int, from, until, now millis) []point {
 	return points
 }
 
-// band returns bounds of the outcome's history. The settling of a resolved market can exceed them.
+// band returns bounds of the outcome's history. While the price of a resolved market moves to its result, it can leave these
+// bounds.
 func (m *market) band(outcome int) (low, high Price) {
 	if m.binary() {
 		a := m.anchors[0]

@@ -58,10 +58,10 @@ func (l *limiter) forget(now millis) {
 	}
 }
 
-// limit counts a request for its client. For a user endpoint with valid credentials the client is the API key, or else the IP
-// address. limit reports whether the request is within the limit. If it is not, the answer becomes an error. If the venue has a
-// limit, limit also sets the answer's rate-limit headers. X-RateLimit-Reset is the Unix time in seconds at which the oldest request
-// leaves the window.
+// limit counts a request for its client. At a user endpoint, the client is the API key if the credentials are valid. Otherwise it
+// is the IP address. limit reports whether the client may send the request. If not, the answer becomes an error. If there is a
+// limit, the answer gets rate-limit headers. X-RateLimit-Reset is the Unix time in seconds at which the oldest request leaves the
+// window.
 func (v *Venue) limit(c *call, a *answer) bool {
 	l, client := &v.limits.public, ""
 	if c.account != nil {

@@ -2,7 +2,7 @@ package demo
 
 import "time"
 
-// The types below describe the venue's state. Tests compare them with responses.
+// The types below describe the venue's state for the simulators and for tests.
 
 // Token is one listed outcome.
 type Token struct {

@@ -39,7 +39,7 @@ type streamConn struct {
 	ending  bool
 	code    int // close code to send when the queue is empty
 	reason  string
-	stalled time.Time        // end of a stall, during which nothing is sent or read
+	stalled time.Time        // end of a stall, during which new frames are ignored
 	held    map[*topic]frame // frames to send after the next frame of their topic
 	delayed []delayedFrame   // unordered
 

@@ -25,7 +25,7 @@ const (
 	// FaultSlowSnapshot sends the frame after DelayMs. Other frames overtake it. Only a frame with the whole state of a topic
 	// matches. The venue sends such a frame after a subscribe or a resync.
 	FaultSlowSnapshot FaultKind = "slow-snapshot"
-	// FaultStall drops the frame and all other frames of the venue and of the client for DelayMs, or until the connection ends if
+	// FaultStall drops the frame and all later frames of the venue and of the client for DelayMs, or until the connection ends if
 	// DelayMs is 0.
 	FaultStall FaultKind = "stall"
 	// FaultClose closes the connection with Code (4003 when 0) instead of sending the frame.

@@ -171,7 +171,7 @@ func bookFrame(t *token, g *group) frame {
 	return finished(frameBookSnapshot, addTime(b, "timestamp", t.bookAt))
 }
 
-// bookUpdateFrame returns the difference between the group's previous book and its present one.
+// bookUpdateFrame returns a frame with the changes from the old levels of g to its present levels.
 func bookUpdateFrame(t *token, g *group) frame {
 	b := addNumber(beginToken(frameBookUpdate, t, t.bookSeq, 512), "prevSeq", t.bookSeq-1)
 	b = append(addName(b, "changes"), '[')

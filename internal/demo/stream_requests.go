@@ -167,7 +167,8 @@ func (r *request) ids(ch channel) (tokens, markets []string) {
 	return tokens, markets
 }
 
-// resolve returns the ids of the topics of a channel for tokens and markets, without duplicates, and the unknown ids.
+// resolve returns the ids of a channel's topics that a request for these tokens and markets means, without duplicates. It also
+// returns the unknown ids.
 func (u *universe) resolve(ch channel, tokens, markets []string) (known, unknownTokens, unknownMarkets []string) {
 	known = make([]string, 0, len(tokens)+len(markets))
 	seen := make(map[string]bool, cap(known))

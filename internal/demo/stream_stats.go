@@ -21,7 +21,7 @@ type StreamStats struct {
 	Resyncs map[string]int64 `json:"resyncs"`
 	// Frames counts the frames sent, by type.
 	Frames map[string]int64 `json:"frames"`
-	// Closes counts the connections that the venue closed, by code.
+	// Closes counts the connections that the venue closed with a close frame, by code.
 	Closes map[string]int64 `json:"closes"`
 }
 

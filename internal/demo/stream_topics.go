@@ -30,11 +30,11 @@ type topic struct {
 	token  *token
 	market *market
 	wallet *wallet
-	// groups are the subscribers. The orderbook channel has one group for each requested depth. Other channels have one group.
+	// groups contain the subscribers. The orderbook channel has one group for each requested depth. Other channels have one group.
 	groups []*group
 }
 
-// group has the subscribers of a topic that get the same frames.
+// group is a set of subscribers of one topic. All of them get the same frames.
 type group struct {
 	topic *topic
 	depth int
@@ -87,8 +87,8 @@ type subject struct {
 	wallet *wallet
 }
 
-// join subscribes a client and sends the present state to the client. On the market channel it does not send the state. A
-// client that is already subscribed gets a new snapshot only if the requested depth differs.
+// join subscribes a client and, except on the market channel, sends the present state to the client. A client that is already
+// subscribed gets a new snapshot only if the requested depth differs.
 func (v *Venue) join(c *streamConn, key topicKey, about subject, depth int) {
 	v.stream.counts.subscribes[key.channel].Add(1)
 	if s := c.subs[key]; s != nil {

@@ -19,7 +19,7 @@ const (
 
 var statuses = []string{statusUpcoming, statusOpen, statusClosed, statusDisputed, statusResolved, statusCancelled}
 
-// event is a group of markets about one subject.
+// event is a set of markets about one subject.
 type event struct {
 	id, slug, title string
 	markets         []*market
@@ -111,7 +111,7 @@ type universe struct {
 type shape struct{ binary, categorical int }
 
 // The events take their shapes from shapes and their statuses from eventStatuses in turn. The lengths of these lists and the number
-// of categories have no common factor, so every combination occurs. The ten shapes together have 40 markets.
+// of categories have no common factor, so every combination can occur. The ten shapes together have 40 markets.
 var shapes = []shape{
 	{0, 1}, {8, 0}, {1, 0}, {6, 0}, {0, 1}, {5, 0}, {7, 0}, {3, 0}, {0, 2}, {6, 0},
 }

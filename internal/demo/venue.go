@@ -29,14 +29,14 @@ func (WallClock) Now() time.Time { return time.Now() }
 type Config struct {
 	// Markets is the number of markets; 1,200 if it is not positive. A market has about 2.35 tokens on average.
 	Markets int
-	// Seed determines names, identifiers, prices, accounts and all changes.
+	// Seed is the seed of names, identifiers, prices, accounts and random changes.
 	Seed uint64
 	// Clock is the source of the time. Nil means the wall clock.
 	Clock Clock
 	// Latency is the delay of each REST answer. The delay ends early if the request's context ends.
 	Latency time.Duration
-	// KeyPerMinute limits the requests of each API key to user endpoints. PublicPerMinute limits all other requests of each client
-	// address. The limits apply to any 60 seconds of the Clock. 0 means no limit.
+	// KeyPerMinute limits the requests of each API key to user endpoints. PublicPerMinute limits all other REST requests of each
+	// client address. The limits apply to any 60 seconds of the Clock. 0 means no limit.
 	PublicPerMinute, KeyPerMinute int
 	// Gzip compresses answers above 1 KB for clients that accept gzip.
 	Gzip bool

@@ -69,8 +69,8 @@ const (
 )
 
 // newWallet makes the wallet of an address. The wallet has count positions, or fewer if there are too few tokens. If trader is
-// true, its orders are near the present prices, so that they fill. If trader is false, the market never reaches the prices of its
-// orders. Such a wallet depends only on the seed, the address and the time at which the venue opened.
+// true, the prices of its orders are near the present prices, so that the orders fill. If trader is false, Step never moves a
+// market to the prices of its orders. Such a wallet depends only on the address and on the state in which the venue opened.
 func (v *Venue) newWallet(address string, count int, trader bool) *wallet {
 	w := &wallet{address: address, seed: hashString(v.config.Seed, address), changedAt: v.opened}
 	b := walletBuilder{w: w, r: rng(w.seed), opened: v.opened}
@@ -215,7 +215,7 @@ func (o *order) priceNear(r *rng) {
 	o.price = min(ask+distance, payout-t.tick)
 }
 
-// moveAway sets a price that the market never reaches, and reports whether there is such a price.
+// moveAway sets a price to which Step never moves the market, and reports whether there is such a price.
 func (o *order) moveAway() bool {
 	low, high := o.token.market.band(o.token.outcome)
 	tick := o.token.market.born.tick // never changes, so a wallet that is derived again has the same orders

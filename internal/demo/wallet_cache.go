@@ -66,8 +66,8 @@ func (c *walletCache) unpin(w *wallet) {
 	w.pins--
 }
 
-// keep protects a wallet from eviction, unless maxGuests other wallets are already protected. It reports whether the wallet is
-// protected and so may trade.
+// keep protects a wallet from eviction if fewer than maxGuests wallets are protected. It reports whether the wallet is now
+// protected, and so may trade.
 func (c *walletCache) keep(w *wallet) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -90,7 +90,7 @@ func (c *walletCache) each(f func(*wallet)) {
 // walletOf returns the wallet of an address in lower case. The venue's lock must not be held.
 func (v *Venue) walletOf(address string) *wallet { return v.walletAt(address, false) }
 
-// walletAt returns the wallet of an address in lower case. If pin is set and the wallet is derived, walletAt pins it.
+// walletAt returns the wallet of an address in lower case. If pin is true and the wallet is derived, walletAt pins it.
 func (v *Venue) walletAt(address string, pin bool) *wallet {
 	if w := v.accounts[address]; w != nil {
 		return w
