@@ -119,8 +119,8 @@ func (v *Venue) event(e *event) (out object, rows []object) {
 // maxEvents is the greatest number of events on a page.
 const maxEvents = 200
 
-// answerEvents answers a page of the events with at least one market that is not archived. If the request names a status, one such
-// market must have this status.
+// answerEvents answers a page of the events with at least one market that is not archived. If the request names a status, it omits
+// events in which no such market has this status.
 func (v *Venue) answerEvents(_ *http.Request, query url.Values) (any, *refusal) {
 	status := query.Get("status")
 	if !slices.Contains([]string{"", "unopened", "open", "closed", "settled"}, status) {

@@ -13,7 +13,7 @@ import (
 	"time"
 )
 
-// The channels that the simulator has.
+// The channels of Kalshi that the simulator has.
 const (
 	channelBook      = "orderbook_delta"
 	channelTicker    = "ticker"

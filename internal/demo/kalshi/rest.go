@@ -49,7 +49,7 @@ var endpoints = []endpoint{
 	{"GET " + Path + "/series/{ticker}", "", (*Venue).answerSeries},
 }
 
-// The bounds of a request: the bytes of its URL, and the values of a list parameter.
+// The maximum number of bytes in a URL, and of values in a list parameter.
 const (
 	maxURL  = 8 << 10
 	maxList = 100
@@ -68,7 +68,6 @@ func (v *Venue) routes() *http.ServeMux {
 	return mux
 }
 
-// serve answers a call.
 func (v *Venue) serve(e *endpoint, w http.ResponseWriter, r *http.Request) {
 	query := r.URL.Query()
 	items := 1

@@ -22,7 +22,7 @@ type conn struct {
 	sids int
 }
 
-// subscription is one channel of a socket for a set of markets, or for all of them.
+// subscription is one channel of a socket for a set of markets, or for all markets.
 type subscription struct {
 	sid, seq int
 	channel  string
@@ -102,7 +102,7 @@ func (v *Venue) numbered(c *conn, s *subscription, message object) {
 	c.push(message)
 }
 
-// each calls send for each subscription to the channel whose markets include the one with the ticker.
+// each calls send for each subscription that has this channel and includes the market with the ticker.
 func (v *Venue) each(channel, ticker string, send func(*conn, *subscription)) {
 	for c := range v.conns {
 		for _, s := range c.subs {
@@ -113,7 +113,7 @@ func (v *Venue) each(channel, ticker string, send func(*conn, *subscription)) {
 	}
 }
 
-// change is a signed change of the size of a bid.
+// change is an increase or a decrease of the size of a bid.
 type change struct {
 	side  int // 0 is YES, 1 is NO
 	price demo.Price

@@ -1,10 +1,10 @@
 // Package kalshi is a simulator of Kalshi. It serves the markets, books and trades of a [demo.Venue] in the formats of Kalshi's
 // public REST API and WebSocket. All data are synthetic.
 //
-// The API is under [Path], the WebSocket at [StreamPath]. A binary market of the demo venue is one market here. A market with several
-// outcomes is an event of mutually exclusive markets, one for each outcome. The simulator verifies the signature of each WebSocket
-// handshake. It has the documented token bucket and the following documented or reported oddities. A call for several books
-// costs tokens for each book, and answers an unknown ticker with an empty book. The worst level of a side comes first. Some
+// The API is under [Path], the WebSocket at [StreamPath]. A binary market of the demo venue is one market here. A market with
+// several outcomes is an event of mutually exclusive markets, one for each outcome. The simulator verifies the signature of each
+// WebSocket handshake. It has the documented token bucket and the following documented or reported oddities. A call for several
+// books costs tokens for each book, and answers an unknown ticker with an empty book. The worst level of a side comes first. Some
 // settled markets are only in the archive. The simulator has no orders, no accounts and no signed REST calls.
 package kalshi
 
@@ -47,14 +47,13 @@ type Venue struct {
 	bucket  bucket
 	events  []*event
 	markets []*market
-	// The four maps in this group never change after New. The keys of byDemoToken and byDemoMarket are the demo venue's
-	// identifiers.
+	// The four maps below never change after New. The keys of byDemoToken and byDemoMarket are the demo venue's identifiers.
 	byTicker      map[string]*market
 	eventByTicker map[string]*event
 	byDemoToken   map[string]demoToken
 	byDemoMarket  map[string][]*market
 
-	mu      sync.Mutex // guards the fields in this group, config.LostFrames and the changing fields of markets; locked after the engine's lock
+	mu      sync.Mutex // guards the fields below, config.LostFrames and the changing fields of markets; locked after the engine's lock
 	random  *rand.Rand
 	calls   map[string]int
 	spent   int
@@ -64,14 +63,14 @@ type Venue struct {
 	serving sync.WaitGroup
 }
 
-// event is a group of markets.
+// event is a set of related markets.
 type event struct {
 	ticker, series, title string
 	exclusive             bool
 	markets               []*market
 }
 
-// market is a question with the outcomes YES and NO. Only the last group of fields changes.
+// market is a question with the outcomes YES and NO. The fields before state never change.
 type market struct {
 	number                   int
 	ticker, title, yes, no   string
@@ -201,7 +200,7 @@ func bidsOf(b demo.Book) (bids [2]map[demo.Price]demo.Size) {
 	return bids
 }
 
-// Tickers returns the tickers of all markets with order books.
+// Tickers returns the tickers of all open markets.
 func (v *Venue) Tickers() (tickers []string) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
@@ -222,9 +221,8 @@ func (v *Venue) DemoTokenID(ticker string) (id string, ok bool) {
 	return m.demoToken, true
 }
 
-// ID translates an identifier of the demo venue. A token becomes TICKER:yes or TICKER:no. A market becomes a market's ticker; if
-// it has several outcomes, the ticker of the first outcome's market. An event becomes an event's ticker. An unknown identifier
-// becomes the empty string.
+// ID translates an identifier of the demo venue. A token becomes TICKER:yes or TICKER:no. A market becomes its ticker, or the
+// ticker of its first outcome if it has several. An event becomes an event's ticker. An unknown identifier becomes "".
 func (v *Venue) ID(demoID string) string {
 	if t, ok := v.byDemoToken[demoID]; ok {
 		if t.no {
@@ -245,7 +243,7 @@ func (v *Venue) ID(demoID string) string {
 	return ""
 }
 
-// Calls returns the number of REST calls by path pattern, and the tokens that they cost.
+// Calls returns the number of REST calls by path pattern, and the sum of their costs in tokens. It includes refused calls.
 func (v *Venue) Calls() (calls map[string]int, tokens int) {
 	v.mu.Lock()
 	defer v.mu.Unlock()

@@ -6,8 +6,8 @@ import (
 	"oddsgraph/internal/demo"
 )
 
-// maxBurst is the greatest number of changes that the stream sends in price_change messages. For more changes it sends the whole
-// book.
+// maxBurst is the maximum number of levels that change at once and that the stream sends in price_change messages. If more levels
+// change, it sends the whole book.
 const maxBurst = 40
 
 // book is an order book: bids from the highest price, asks from the lowest.
@@ -77,7 +77,7 @@ func (v *Venue) cut(m *market, b book) book {
 }
 
 // diff returns the changes from one book to the next. New and resized levels come before removed levels, so a client that applies
-// the changes one by one sees a crossed book while the best prices move.
+// the changes one by one can see a crossed book.
 func diff(old, next book) []change {
 	var set, removed []change
 	for _, s := range []struct {
@@ -166,8 +166,8 @@ func (v *Venue) Changed(state demo.Market, kind string) {
 }
 
 // publish streams the changes of a book. With Behaviour.CrossingBursts, a change of the best prices counts as a marketable order:
-// each level gets a separate message. All these messages have the same time, hash and final best prices. If there are more than
-// maxBurst changes, publish sends whole books instead.
+// each level gets a separate message. All these messages have the time, hashes and best prices of the new book. If there are more
+// than maxBurst changes, publish sends whole books instead.
 func (v *Venue) publish(m *market, changes []change, topMoved bool) {
 	if len(m.subs) == 0 {
 		return

@@ -238,7 +238,8 @@ func (v *Venue) answerClobMarket(r *request) (any, *refusal) {
 	}, nil
 }
 
-// negRiskID returns the id of the market's group of mutually exclusive markets, or "" if the market is in no such group.
+// negRiskID returns an id that all mutually exclusive markets of an event share, or "" if the event's markets do not exclude each
+// other.
 func (m *market) negRiskID() string {
 	if !m.event.negRisk {
 		return ""

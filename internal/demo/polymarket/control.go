@@ -80,7 +80,7 @@ func (v *Venue) SetBehaviour(b Behaviour) error {
 }
 
 // Stats counts requests since the simulator opened or was reset. The maps Requests and Keys are indexed by path patterns such as
-// "POST /books". The map Statuses is indexed by texts such as "OK".
+// "POST /books". The map Statuses is indexed by status texts such as "OK".
 type Stats struct {
 	Requests map[string]int64 `json:"requests"`
 	// Keys counts the identifiers in the requests. A request without a list of identifiers counts as 1.
@@ -108,7 +108,6 @@ func (v *Venue) Stats() Stats {
 	return s
 }
 
-// count counts an answered request.
 func (v *Venue) count(pattern string, keys, status int) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
@@ -141,7 +140,6 @@ const maxControl = 1 << 20
 
 var crossOrigin = http.NewCrossOriginProtection()
 
-// serveControl answers a control request.
 func (v *Venue) serveControl(w http.ResponseWriter, r *http.Request) {
 	var out any = object{"success": true}
 	err := crossOrigin.Check(r)

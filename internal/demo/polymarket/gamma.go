@@ -11,7 +11,7 @@ import (
 	"oddsgraph/internal/demo"
 )
 
-// Limits of the Gamma API: rows of a page and identifiers of a filter.
+// Rows of a page and identifiers of a filter at the Gamma API. searchPage is a default, and the others are maximums.
 const (
 	maxMarkets = 100
 	maxEvents  = 500
@@ -235,7 +235,7 @@ func (v *Venue) wholeEvent(e *event, keep func(*market) bool) object {
 // augmented reports whether the event has a placeholder for an outcome that has no name yet.
 func (e *event) augmented() bool { return e.negRisk && e.markets[0].number%3 == 0 }
 
-// placeholder returns a market without a name. It does not trade, and only whole events contain it.
+// placeholder returns a market without a name. It does not trade, and only wholeEvent adds it to an answer.
 func (e *event) placeholder() object {
 	m := *e.markets[0]
 	m.group, m.question, m.slug, m.last = "Outcome A", "Outcome A: "+e.title, e.slug+"-outcome-a", [2]lastTrade{}
@@ -305,8 +305,8 @@ func (v *Venue) tagsOf(m *market) []object {
 	return out
 }
 
-// gamma returns the event in Gamma's form, without markets and tags. If whole is true, it adds the members that an event inside a
-// market does not have.
+// gamma returns the event in Gamma's form, without markets and tags. If whole is false, it omits negRiskMarketID, as Gamma does in
+// an event inside a market.
 func (e *event) gamma(whole bool) object {
 	first := e.markets[0].state
 	volume, day, liquidity := demo.Money(0), demo.Money(0), demo.Money(0)
@@ -366,7 +366,7 @@ func (m *market) gamma() object {
 		out["umaResolutionStatus"], out["umaResolutionStatuses"] = "disputed", text([]string{"proposed", "disputed"})
 	case m.state.Status == "CLOSED":
 		out["umaResolutionStatus"], out["umaResolutionStatuses"] = "proposed", text([]string{"proposed"})
-	case m.over() && m.number%3 > 0: // a third of the results is missing here; only the CLOB API has them
+	case m.over() && m.number%3 > 0: // a third of the resolved markets lacks this status
 		out["umaResolutionStatus"] = "resolved"
 	}
 	return out

@@ -32,7 +32,7 @@ func invalid(format string, arguments ...any) *refusal {
 	return &refusal{http.StatusUnprocessableEntity, object{"type": "validation error", "error": fmt.Sprintf(format, arguments...)}}
 }
 
-// request is a call with its parameters. Endpoints set keys to the number of identifiers in the request.
+// request is a call with its parameters. keys is the number of identifiers in the request, or 1 if it has no list of identifiers.
 type request struct {
 	*http.Request
 	keys int
@@ -106,7 +106,6 @@ func (v *Venue) routes(control bool, latency time.Duration) *http.ServeMux {
 	return mux
 }
 
-// serve answers a call.
 func (v *Venue) serve(e *endpoint, latency time.Duration, w http.ResponseWriter, r *http.Request) {
 	b := v.Behaviour()
 	if b.PerTenSeconds == 0 {

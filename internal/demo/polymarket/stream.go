@@ -11,7 +11,7 @@ import (
 // StreamPath is the path of the market channel.
 const StreamPath = "/ws/market"
 
-// dumpBooks is the number of books in one frame of an initial dump.
+// dumpBooks is the maximum number of books in one frame of an initial dump.
 const dumpBooks = 10
 
 // conn is a client of the market channel. Venue.mu guards all fields except the socket.
@@ -127,8 +127,8 @@ func (v *Venue) receive(c *conn, message []byte) {
 	}
 }
 
-// join subscribes a socket to a token. If the socket does not have the token but has the maximum number of tokens, join returns
-// false and sends no notice.
+// join subscribes a socket to a token. If the token is new to the socket and the socket already has the maximum number of tokens,
+// join does nothing and returns false.
 func (v *Venue) join(c *conn, id string) bool {
 	t := v.tokens[id]
 	if !c.assets[id] && v.behaviour.AssetLimit > 0 && len(c.assets) >= v.behaviour.AssetLimit {

@@ -36,14 +36,14 @@ type Venue struct {
 
 	events  []*event
 	markets []*market
-	// The maps in this group never change after New. The keys of byDemoToken and byDemoMarket are the demo venue's identifiers.
+	// The six maps below never change after New. The keys of byDemoToken and byDemoMarket are the demo venue's identifiers.
 	byCondition         map[string]*market
 	eventBySlug         map[string]*event
 	tokens, byDemoToken map[string]token
 	byDemoMarket        map[string][]*market
 	tags                map[string]object // by slug
 
-	mu        sync.Mutex // guards the fields in this group and the changing fields of markets; locked after the engine's lock
+	mu        sync.Mutex // guards the fields below and the changing fields of markets; locked after the engine's lock
 	behaviour Behaviour
 	random    *rand.Rand
 	requests  map[string]int64
@@ -55,14 +55,14 @@ type Venue struct {
 	serving   sync.WaitGroup
 }
 
-// event is a group of markets.
+// event is a set of related markets.
 type event struct {
 	id, slug, title string
 	negRisk         bool
 	markets         []*market
 }
 
-// market is a question with two outcomes. Only the last group of fields changes.
+// market is a question with two outcomes. The fields before state never change.
 type market struct {
 	number                                 int
 	id, conditionID, slug, question, group string
@@ -221,8 +221,8 @@ func (v *Venue) DemoTokenID(tokenID string) (id string, ok bool) {
 	return t.market.demoTokens[t.index], true
 }
 
-// ID returns the simulator's identifier for a token, a market or an event of the demo venue, or "" if it is unknown. For a market
-// with several outcomes it returns the market of the first outcome.
+// ID returns the simulator's identifier for a token, a market or an event of the demo venue, or "" for an unknown identifier. For a
+// market with several outcomes it returns the identifier of the first outcome's market.
 func (v *Venue) ID(demoID string) string {
 	if t, ok := v.byDemoToken[demoID]; ok {
 		return t.market.tokenIDs[t.index]
