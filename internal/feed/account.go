@@ -8,8 +8,8 @@ import (
 	"oddsgraph/internal/market/messages"
 )
 
-// accountInterval is the minimum time between two calls of Sink for an account whose state no reader takes. Without this minimum,
-// the feed would call Sink for each new price of a position. If a reader takes the state, the feed calls Sink at once.
+// accountInterval is the minimum time between two calls of Sink.StreamAccount for an account whose state no reader takes. Without
+// this minimum, each new price of a position would cause a call. When a reader takes the state, the feed calls Sink at once.
 const accountInterval = 50 * time.Millisecond
 
 // mutableAccount is an account to which changes are applied. Readers get an Account that shares the lists of the mutableAccount. A
@@ -64,7 +64,7 @@ func isActive(o *market.Order) bool {
 
 func isHeld(p *market.Position) bool { return !p.Size.IsZero() }
 
-// apply applies a change. An unknown list stays unknown, because a change contains only one element of the list.
+// apply applies a change. An unknown list stays unknown, because a change does not contain the whole list.
 func (a *mutableAccount) apply(m *messages.Message) {
 	switch m.Kind {
 	case messages.KindOrder:

@@ -23,7 +23,7 @@ const (
 )
 
 // autoWatcher watches topics whose values queries read often, so that these reads need no calls to the venue. Such a read is called
-// a poll. When the number of auto-watches is size, a caller with few auto-watches may replace an auto-watch of a caller with many.
+// a poll. At the maximum number of auto-watches, a caller with few of them may replace an auto-watch of a caller with many.
 type autoWatcher struct {
 	feed *Feed
 	size int // the maximum number of auto-watches
@@ -61,16 +61,16 @@ type autoCaller struct {
 	count int // the number of auto-watches
 }
 
-// searchFailure describes a failed search for an auto-watch that a new auto-watch may replace. count is the number of auto-watches
-// of the caller for which the search failed. A search for a caller with as many or more auto-watches would also fail. Such searches
-// are skipped until an auto-watch is added or removed, or searchFailure.until has passed.
+// searchFailure describes a search of makeRoom that found no auto-watch to remove. count is the number of auto-watches that the
+// caller had. A search for a caller with as many or more auto-watches would also fail. Such searches are skipped until an
+// auto-watch is added or removed, or until the time searchFailure.until.
 type searchFailure struct {
 	count   int
 	changes uint64
 	until   time.Time
 }
 
-// pollTimes contains the times of a topic's recent polls. lastPoll is the number of the last poll. See Feed.RecordPoll.
+// pollTimes contains the times of a topic's recent polls. lastPoll is the poll number of the last of them, see Feed.RecordPoll.
 type pollTimes struct {
 	times    []time.Time
 	lastPoll uint64
@@ -88,8 +88,8 @@ func newAutoWatcher(f *Feed) *autoWatcher {
 	}
 }
 
-// recordPolls counts a poll of each token by a caller. It opens an auto-watch for each token that was polled at least minPolls
-// times within pollWindow.
+// recordPolls counts a poll of each token by a caller. A token that was polled at least minPolls times within pollWindow gets an
+// auto-watch if makeRoom allows it.
 func (aw *autoWatcher) recordPolls(poll uint64, caller string, c messages.Channel, tokenIDs []string, minPolls int) {
 	if aw.feed.upstream == nil {
 		return // there is no stream
@@ -142,8 +142,8 @@ func (aw *autoWatcher) recordPolls(poll uint64, caller string, c messages.Channe
 
 // makeRoom reports whether a caller may add an auto-watch. If there are already aw.size auto-watches, makeRoom removes one of them:
 //   - It prefers an auto-watch of a caller that has at least two auto-watches more than this caller.
-//   - If there is none, it removes an auto-watch that was not polled within pollWindow. The caller of that auto-watch must have at
-//     least as many auto-watches as this caller.
+//   - If there is none, it removes an auto-watch that was not polled within pollWindow, and whose caller has at least as many
+//     auto-watches as this caller.
 //
 // If it can remove neither, it returns false. aw.mu must be locked.
 func (aw *autoWatcher) makeRoom(caller string, now time.Time) bool {

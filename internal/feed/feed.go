@@ -173,7 +173,7 @@ func (f *Feed) open(key messages.Topic, c *market.Credentials, makeRoom func() b
 }
 
 // Hold watches a public topic for another process. If the upstream cannot take another topic, Hold closes a topic without
-// watches. If all topics have watches, Hold calls reclaim, which closes the topic of a caller with more than f.share() topics.
+// watches. If all topics have watches, Hold calls reclaim, which closes a topic of prices or books.
 func (f *Feed) Hold(key messages.Topic) (*Watch, error) { return f.hold(key, true) }
 
 // hold is like Hold if remote is true. If remote is false, the watch is for queries of this process.
