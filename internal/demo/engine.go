@@ -10,8 +10,7 @@ import (
 // pace is the time between two steps of Run.
 const pace = 150 * time.Millisecond
 
-// move is one change of an instrument's price or book. Applied to the previous book, the level changes give the book at
-// instrument.bookSeq.
+// move is one change of an instrument's price or book. Its level changes turn the previous book into the present one.
 type move struct {
 	instrument *instrument
 	token      *token // first token of the instrument
@@ -345,8 +344,7 @@ func (w *wallet) endOrder(k int, now millis) {
 	}
 }
 
-// place adds an order on a position, at a price near the market. The order sells if sell is true, or if the cash is too low for a
-// purchase.
+// place adds an order on a position, at a price near the market. The order sells if sell is true or the cash is too low.
 func (w *wallet) place(p *position, sell bool, now millis, r *rng) {
 	o := newOrder(p, sell)
 	o.priceNear(r)
