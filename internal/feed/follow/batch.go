@@ -6,18 +6,18 @@ import (
 	"oddsgraph/internal/feed"
 )
 
-// batch is a body that wraps states. It sends one event for the updates of all keys. Each event contains the last update of each
-// key that has changed since the previous event. batch.every is the minimum time between two events.
+// batch is a body that wraps states and sends lists of updates. An event contains one update for each key that has changed since
+// the previous event. batch.every is the minimum time between two events.
 type batch[T any] struct {
 	*states[T]
 	out   *publisher[[]Event[update[T]]]
 	every time.Duration
-	// waiting contains the merged updates of each key that has changed since the last event, in the order of the first changes. index
+	// waiting contains one merged update for each key that has changed since the last event, in the order of the first changes. index
 	// maps a key to the index of its update in waiting.
 	waiting []Event[update[T]]
 	index   map[string]int
-	// sent reports whether flush has sent an event. next is the earliest time of the next event. It is zero until flush first sees an
-	// update.
+	// sent reports whether flush has sent an event. next is the earliest time of the next event, but the latest time of the first
+	// event. It is zero until flush first sees an update.
 	sent bool
 	next time.Time
 }
@@ -31,8 +31,8 @@ func (k stateSpec[T]) openBatch(keys []string, every time.Duration) func(*publis
 	}
 }
 
-// collect is the yield function of states. It adds an update to waiting, or merges the update with the waiting update of the same
-// key. It publishes a problem at once.
+// collect is the yield function for b.states. It adds an update to waiting, or merges the update with the waiting update of the
+// same key. It publishes a problem at once.
 func (b *batch[T]) collect(e Event[update[T]], _ error) bool {
 	if e.Problem != nil {
 		return b.out.problem(e.Problem) == nil
@@ -52,8 +52,8 @@ func (b *batch[T]) collect(e Event[update[T]], _ error) bool {
 	return true
 }
 
-// flush sends the waiting updates if b.every has passed since the last event. It sends the first event when each key has a value or
-// a problem, or b.every after the first update.
+// flush sends the waiting updates if b.every has passed since the last event. It sends the first event as soon as b.complete
+// returns true, but waits at most b.every after the first update.
 func (b *batch[T]) flush(now, next time.Time) (time.Time, error) {
 	if len(b.waiting) == 0 {
 		return next, nil

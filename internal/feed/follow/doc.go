@@ -10,26 +10,27 @@
 //
 // A [loop] waits for the feed, for timers, for REST reads and for readers that join. It then calls a [body], which implements one
 // kind of subscription. The methods of a body run one at a time, on the goroutine that ranges over the Stream, and never wait.
-// Subscriptions of prices, books, orders and balances have the same body, [states], because each new value replaces the whole old
-// value. Subscriptions of markets, public trades, own trades and portfolios have one body each. [StreamStatus] does not use the
-// feed and has its own loop.
+// Subscriptions of prices, books, orders and balances use the body [states], because each new value replaces the whole old value.
+// Subscriptions of markets, public trades, own trades and portfolios have one body each. [StreamStatus] does not use the feed and
+// has its own loop.
 //
 // # REST reads
 //
-// A subscription reads over REST in four cases:
+// A subscription reads over REST mainly in these cases:
 //   - at its start, if the venue's stream does not send a value soon
-//   - after the venue's stream has announced a change without its values
+//   - after the venue's stream has announced a change without the new values
 //   - after a gap
 //   - every pollInterval while the venue's stream sends no values
 //
 // A loop runs one read at a time, on another goroutine. The type [pending] stores the reason to read and the changes that the read
-// must include. They stay pending until a read settles them:
+// must include. Both stay pending until a read settles them:
 //
 //   - A successful read settles what was pending when the read started. What was added during the read stays pending and causes
 //     another read.
-//   - After a failed read or a stale result, everything stays pending, and the next read is delayed. The delay is random. Its
-//     maximum starts at retryAfter and doubles with each such read, up to maxRetryAfter. The delay is longer if the error
-//     says when to retry, or if the venue will return the same value until a later time.
+//   - After a failed read, everything stays pending, and the next read is delayed. A stale result has the same effect, except for a
+//     portfolio. The delay is random. Its maximum starts at retryAfter and doubles with each such read, up to maxRetryAfter. If the
+//     error says when to retry, or if it is known how long the venue returns the same value, the delay lasts at least until that
+//     time.
 //   - If the venue's stream sends a newer value during the read, the body drops the result of the read or reads again.
 //
 // As a result, an event that reports a change never contains a value from before that change, and a failed read loses no change.
@@ -45,9 +46,9 @@
 // # Readers that join
 //
 // A [Group] contains the readers of a Stream that equal subscriptions share. The first event for a reader that joins is the present
-// state. If the venue's stream is live and nothing is pending, the reader gets this state at once. If not, the reader waits for the
-// next read, but at most for pollInterval, and at most for half of [Source].Timeout. If the read succeeds in this time, the state
-// is at least as new as the response to a query sent when the reader joined. If not, the reader gets the state in the last event.
+// state. If the venue's stream is live and nothing is pending, the reader gets this state at once. If not, the reader waits until a
+// read has ended, but at most for pollInterval, and at most for half of [Source].Timeout. After this wait, the reader gets the
+// state in the last event.
 //
 // # Boundaries
 //

@@ -19,11 +19,11 @@ type Cohort uint64
 
 // Envelope tells the transport how to deliver an event.
 type Envelope struct {
-	// Topic is the key of the event. An event never replaces an event of another topic.
+	// Topic is the id of the token or market of the event, or empty. An event never replaces an event of another topic.
 	Topic string
 	Mode  Mode
-	// State reports that the event contains the complete present state of its topic. Unless its Mode is Append, such an event
-	// replaces the waiting events of its topic. It replaces neither events with Mode Append nor the first waiting event with State.
+	// State reports that the event contains the complete present state of its topic. If its Mode is not Append, such an event replaces
+	// the waiting events of its topic. It replaces neither events with Mode Append nor the first waiting event with State.
 	State bool
 	// Problem reports that the event contains only an error that does not end the stream.
 	Problem bool

@@ -25,7 +25,7 @@ const (
 	Changed Reason = "CHANGE"
 	// Resync marks the present state after a gap.
 	Resync Reason = "RESYNC"
-	// Freshness marks the last value again, because it has become stale or fresh.
+	// Freshness marks the last value again, because this value has become stale or fresh.
 	Freshness Reason = "FRESHNESS"
 )
 
@@ -125,8 +125,8 @@ func (o *publisher[T]) sentCount() int { return o.sent }
 // setAudience sets the cohort of the next events.
 func (o *publisher[T]) setAudience(to Cohort) { o.audience = to }
 
-// stream returns a Stream. Each range over the Stream runs a new loop with a new body. interval is the minimum time between two
-// events of a topic. open makes the body and watches its topics.
+// stream returns a Stream. Each range over the Stream runs a new loop with a new body. interval is loop.minInterval. open makes the
+// body and watches its topics.
 func stream[T any](ctx context.Context, s Source, interval time.Duration, open func(out *publisher[T], reader *feed.Reader) (body, error)) Stream[T] {
 	return func(yield func(Event[T], error) bool) {
 		out := &publisher[T]{group: s.Group, yield: yield}

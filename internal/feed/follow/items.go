@@ -23,9 +23,9 @@ func (i *item) common() *item { return i }
 
 type keyed interface{ common() *item }
 
-// readItems returns a read that calls fetch with the keys of the items. The read returns a function that calls apply for each item
-// with its result, and stops if apply returns an error. If apply has set the problem of items that had none, the function then
-// calls report once, with the first of these problems.
+// readItems returns a read that calls fetch with the keys of the items. The read returns a function that calls apply with each item
+// and its result, and stops if apply returns an error. If apply has set the problem of items that had none, the returned function
+// also calls report once, with the first of these problems.
 func readItems[I keyed, V any](items []I, fetch func(context.Context, []string) []market.Result[market.Read[V]],
 	apply func(I, market.Result[market.Read[V]]) error, report func(error) error) read {
 	return func(ctx context.Context) func() error {
@@ -54,7 +54,7 @@ func readItems[I keyed, V any](items []I, fetch func(context.Context, []string) 
 }
 
 // resendItems calls send for each item for which the subscription has sent an event. If other items have a problem, resendItems
-// then calls report once, for the first of these problems.
+// also calls report once, with the first of these problems.
 func resendItems[I keyed](items []I, send func(I) error, report func(error) error) error {
 	var failed error
 	for _, it := range items {

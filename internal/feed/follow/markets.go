@@ -215,8 +215,8 @@ func (b *markets) sendStale(m *marketItem, now market.Read[*market.Market]) erro
 	return b.send(m, Changed, kind)
 }
 
-// sendAnnounced adds announced statuses and winners to the market in the last event, before REST returns them. For each change of
-// the market it sends an event that is marked as stale. It then calls markStale. All changes stay pending.
+// sendAnnounced adds announced statuses and winners to the market in the last event, before REST returns them. For each change that
+// alters the market, it sends an event that is marked as stale. At the end it calls markStale. All changes stay pending.
 func (b *markets) sendAnnounced(m *marketItem, cause market.StaleCause) error {
 	for _, change := range m.pending.changes {
 		if change.applied {

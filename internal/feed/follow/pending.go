@@ -30,8 +30,7 @@ type pending[C any] struct {
 
 	// covered contains version and the number of changes at the start of the current read.
 	covered struct{ version, changes int }
-	// failures is the number of reads in a row that failed, returned a stale value, or were invalidated. retry is the earliest time of
-	// the next read.
+	// failures is the number of reads in a row after which delay or retryNow was called. retry is the earliest time of the next read.
 	failures int
 	retry    time.Time
 }
@@ -90,7 +89,7 @@ func (p *pending[C]) awaitRenewal(now time.Time, stale market.Meta) {
 	p.delay(now, renewal(now, stale))
 }
 
-// delay delays the next read by a random backoff, or by minimum if that is longer. Everything stays pending.
+// delay delays the next read by the longer of a random backoff and minimum. Everything stays pending.
 func (p *pending[C]) delay(now time.Time, minimum time.Duration) {
 	wait := min(retryAfter<<min(p.failures, 10), maxRetryAfter)
 	wait = wait/2 + rand.N(wait/2)

@@ -195,7 +195,8 @@ func (v *valuedPositions) holding(i int) Holding {
 	return Holding{Position: &v.positions[i], Quotes: &v.quotes[i], Valuation: v.valuations[i], Meta: v.meta}
 }
 
-// update sends an event with the differences from the last event, if there are any.
+// update sends the differences from the last event. An Initial or Resync event contains all positions instead. If b.reason returns
+// an empty reason, update sends nothing.
 func (b *portfolio) update(s feed.State, v valuedPositions) error {
 	before := make(map[string]*market.Position, len(b.last.positions))
 	for i := range b.last.positions {
@@ -261,7 +262,7 @@ func (b *portfolio) reason(s feed.State, unchanged, freshnessChanged bool) Reaso
 // watchPrices watches the prices of the held tokens. It does not watch settled tokens, because their prices do not change.
 func (b *portfolio) watchPrices(v valuedPositions) {
 	held := make(map[string]bool, len(v.positions))
-	full := false // whether the feed has refused a watch; the other prices are then read over REST
+	full := false // whether the feed has refused a watch; prices without a watch are read over REST
 	for i := range v.positions {
 		token := v.positions[i].TokenID
 		if o := v.quotes[i].Outcome; token == "" && o != nil {

@@ -21,7 +21,7 @@ type stateSpec[T any] struct {
 	// state returns the value in s. ok is false if the value is unknown.
 	state func(s feed.State) (value T, ok bool)
 	equal func(a, b T) bool
-	// older reports whether the first value has a lower sequence number of the venue than the second value. older may be nil.
+	// older reports whether the venue's sequence number of a is lower than that of b. older may be nil.
 	older func(a, b T) bool
 	read  func(ctx context.Context, keys []string) []market.Result[market.Read[T]]
 	// absent reports whether a value means that the venue does not know the key. absent may be nil. unknown is the noun for a key in
@@ -120,12 +120,12 @@ func (b *states[T]) changed(w *feed.Watch) error {
 }
 
 // overtakenFor is the longest time for which a value from REST may be newer than the values of the venue's stream. If the venue's
-// stream still sends a lower sequence number later, the venue has restarted its numbers.
+// stream sends a lower sequence number after this time, the venue has restarted its numbers.
 const overtakenFor = time.Minute
 
-// sendStreamed sends a value of a live topic. It sends nothing if the last event has an equal value of the live topic and no resync
-// has happened since. If the last event has a value from REST that arrived less than overtakenFor ago, sendStreamed drops older
-// values, because the venue's stream will send newer ones.
+// sendStreamed sends a value of a live topic. It sends nothing if the last event already came from the live topic with an equal
+// value, and no resync has happened since. If the last event has a value from REST that arrived less than overtakenFor ago,
+// sendStreamed drops a value that is older than this one, because the venue's stream will send newer values.
 func (b *states[T]) sendStreamed(it *state[T], s feed.State, value T) error {
 	it.pending.invalidate()
 	if it.sent && !it.streamed && b.older != nil && b.older(value, it.value) && time.Since(it.meta.ReceivedAt) < overtakenFor {

@@ -10,7 +10,8 @@ import (
 	"oddsgraph/internal/market/messages"
 )
 
-// MaxTrades is the maximum number of trades in an Initial event.
+// MaxTrades is the maximum number of trades in an Initial event of Trades. UserTrades may add trades that arrive before the end of
+// its first read.
 const MaxTrades = 50
 
 // TradesUpdate is an event with trades, oldest first. Gap reports whether earlier trades may be missing.

@@ -13,7 +13,7 @@ import (
 )
 
 const (
-	// recheckAfter is the minimum delay before another read if a response may be older than userTrades.joinedAt. The delay doubles
+	// recheckAfter is the minimum delay before another read if a response may be older than userTrades.joinedAt. The minimum doubles
 	// with each such response, up to maxRecheckAfter.
 	recheckAfter    = 2 * time.Second
 	maxRecheckAfter = 5 * time.Minute
@@ -42,7 +42,7 @@ type userTrades struct {
 	sentKeys *lru.Cache[string, struct{}]
 	// latest contains the last MaxTrades trades that were sent, oldest first.
 	latest []market.Trade
-	// pending contains the trades that the venue's stream has sent while a read is needed.
+	// pending contains the trades that the venue's stream has sent since a read became necessary.
 	pending pending[market.Trade]
 	problem error
 	// joinedAt is the time at which the account's topic became live or had its last gap. A response from before joinedAt may lack
