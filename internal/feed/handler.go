@@ -2,7 +2,7 @@ package feed
 
 import "oddsgraph/internal/market/messages"
 
-// Up starts a session for topics whose subscriptions were sent on a connection.
+// Up starts a session for topics whose subscriptions were sent on one connection.
 func (f *Feed) Up(_ string, topics []messages.Topic) {
 	s := &session{}
 	for _, key := range topics {

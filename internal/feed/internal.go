@@ -54,9 +54,9 @@ func (t *topic) discardBuffered(m *messages.Message) {
 	t.buffered = nil
 }
 
-// Sent tells the feed that another process has sent messages to it. numbers contains the internal number of each topic's last
-// message. If this message has not arrived, the topic has a gap. Without Sent, the feed would notice this only when the next
-// message arrives.
+// Sent tells the feed that another process has sent messages to this process. numbers contains the internal number of each topic's
+// last message. If this message has not arrived, the topic has a gap. Without Sent, the feed would notice the gap only when the
+// next message arrives.
 func (f *Feed) Sent(epoch uint64, numbers map[messages.Topic]uint64) {
 	for key, seq := range numbers {
 		if t := f.find(key); t != nil {

@@ -32,8 +32,8 @@ func (t *topic) message(m *messages.Message) {
 	}
 }
 
-// observeLag calls Config.Lag for a change or a price. It ignores messages that arrive while the topic is not live, messages
-// without a time, and snapshots, because the values in snapshots may be old.
+// observeLag calls Config.Lag for a change or a price. It ignores messages that arrive while the topic is not live, and messages
+// without a time. It also ignores snapshots, because their values may be old.
 func (t *topic) observeLag(m *messages.Message) {
 	if t.feed.cfg.Lag == nil || t.phase != following || m.Time.IsZero() {
 		return
@@ -172,11 +172,11 @@ func (t *topic) follows(s *State, m *messages.Message) bool {
 	return m.Epoch == s.Epoch && m.Seq == s.Seq+1 && (m.PrevSeq == 0 || m.PrevSeq == s.Seq)
 }
 
-// isOld reports whether a snapshot or price must be ignored because its sequence number is too small. The smallest accepted number
-// depends on the phase:
+// isOld reports whether a snapshot or price must be ignored because its sequence number is too small. A number of another epoch
+// than the state's is never too small. In the same epoch, the smallest accepted number depends on the phase:
 //   - A live topic needs a greater number than the number of its state.
 //   - A topic that waits for a snapshot also accepts the number of its state.
-//   - The first snapshot of a session may have any number if the venue sends no epochs or a resync has failed.
+//   - If the venue sends no epochs or a resync has failed, the first snapshot of a session may have any number.
 func (t *topic) isOld(m *messages.Message) bool {
 	if !t.state.Known || !seen(&t.state, m) {
 		return false

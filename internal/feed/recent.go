@@ -17,8 +17,8 @@ type Point struct {
 	Price market.Decimal
 }
 
-// addPoint adds a price to points, which are sorted with the oldest first. If the last point has arrived in the same second or
-// later, the new point replaces it.
+// addPoint adds a price to points, which are sorted with the oldest first. If the last point has arrived in the same second as the
+// new point or later, the new point replaces the last one.
 func addPoint(points []Point, at time.Time, price market.Decimal) []Point {
 	if n := len(points); n > 0 && at.Unix() <= points[n-1].At.Unix() {
 		points = points[:n-1]

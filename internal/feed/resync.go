@@ -7,7 +7,7 @@ import (
 )
 
 // awaitConfirmation starts a timer that sends the subscription of a market again. The timer is stopped when the venue confirms the
-// subscription. Until then the market is not live, and its subscribers poll. t.mu must be locked.
+// subscription. Until the confirmation, the market is not live, and its subscribers poll. t.mu must be locked.
 func (t *topic) awaitConfirmation() {
 	t.stopWaiting()
 	wait := t.waitID
@@ -92,8 +92,8 @@ func (t *topic) stopWaiting() {
 	}
 }
 
-// snapshotOverdue starts a REST read, waits for a running read, requests a snapshot again, or drops the connection. It does
-// nothing if the topic no longer waits for this snapshot.
+// snapshotOverdue tries another way to a complete state: buffered trades, a REST read, another request for a snapshot, or a new
+// connection. It does nothing if the topic no longer waits for this snapshot.
 func (t *topic) snapshotOverdue(wait int) {
 	t.mu.Lock()
 	defer t.mu.Unlock()

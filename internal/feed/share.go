@@ -15,7 +15,7 @@ type shares struct {
 	counts map[string]int // the number of topics of each caller; callers without topics have no entry
 }
 
-// move moves a topic from the count of from's caller to the count of to's caller. Either reader may be nil.
+// move subtracts one topic from the count of from.caller and adds it to the count of to.caller. Either reader may be nil.
 func (s *shares) move(from, to *Reader) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -29,12 +29,12 @@ func (s *shares) move(from, to *Reader) {
 	}
 }
 
-// exceeded reports whether any caller has more topics than the number share.
-func (s *shares) exceeded(share int) bool {
+// exceeded reports whether any caller has more than limit topics.
+func (s *shares) exceeded(limit int) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for _, n := range s.counts {
-		if n > share {
+		if n > limit {
 			return true
 		}
 	}
@@ -49,7 +49,7 @@ func (s *shares) count(caller string) int {
 
 // withinShare reports whether the caller of reader r has at most f.share() topics if r also watches the topic t. t is nil if the
 // topic is not open. If t already counts for a caller, another watch of t adds nothing, so withinShare returns true. It also
-// returns true if r is nil or not limited, or if user reports that the topic is an account. f.mu must be locked.
+// returns true if r is nil or not limited, or if user is true, which means that the topic is an account. f.mu must be locked.
 func (f *Feed) withinShare(r *Reader, t *topic, user bool) bool {
 	return r == nil || !r.limited || user || t != nil && t.counted() || f.shares.count(r.caller) < f.share()
 }

@@ -121,8 +121,8 @@ func (f *Feed) readOrigin(ctx context.Context, key messages.Topic) (*messages.Me
 	return m, age, nil
 }
 
-// startRead starts a REST read of a price or a book. It starts no read and returns false before nextRead, without an Origin, or for
-// another channel. t.mu must be locked.
+// startRead starts a REST read of a price or a book. It returns false without a read if the channel is another one, if there is no
+// Origin, or if t.nextRead is in the future. t.mu must be locked.
 func (t *topic) startRead() bool {
 	if t.feed.cfg.Origin == nil || t.key.Channel != messages.ChannelPrices && t.key.Channel != messages.ChannelOrderbook ||
 		t.feed.cfg.Clock.Now().Before(t.nextRead) {
@@ -151,7 +151,8 @@ func (t *topic) readStarted(x *originRead) bool {
 }
 
 // readDone handles the result of a read. It drops a response that may be from before bufferingSince, because changes between such a
-// response and the first buffered change may be missing. It then allows the next read when the venue may have a newer response.
+// response and the first buffered change may be missing. The next read after such a response waits until the venue may have a newer
+// one.
 func (t *topic) readDone(x *originRead, m *messages.Message, age market.Age, err error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -173,9 +174,8 @@ func (t *topic) readDone(x *originRead, m *messages.Message, age market.Age, err
 	t.feed.cfg.Log.Debug("a read returned no usable state of a topic", "channel", t.key.Channel, "times", t.emptyReads, "error", err)
 }
 
-// startFromTrades makes a topic of the channel trades live with its buffered trades. It is used if the venue sends no snapshot,
-// because Origin cannot read trades. It returns false if the channel is another one or if no trades are buffered. t.mu must be
-// locked.
+// startFromTrades makes a topic of ChannelTrades live with its buffered trades. It is used if the venue sends no snapshot, because
+// Origin cannot read trades. It returns false if the channel is another one or if no trades are buffered. t.mu must be locked.
 func (t *topic) startFromTrades() bool {
 	if t.key.Channel != messages.ChannelTrades || len(t.buffered) == 0 {
 		return false
@@ -214,7 +214,7 @@ func (b *base) includes(m *messages.Message) bool {
 	case !b.at.IsZero() && !m.Time.IsZero():
 		return m.Time.Before(b.at)
 	default:
-		// If both have sequence numbers, their epochs differ. Then the message counts as newer.
+		// If both have sequence numbers, their epochs differ, so the message counts as newer.
 		return m.ReceivedAt.Before(b.began) && (b.seq == 0 || m.Seq == 0)
 	}
 }

@@ -6,15 +6,15 @@ import (
 	"oddsgraph/internal/market"
 )
 
-// maxTape is the number of trades in a tape, which is the list of a token's latest trades. A snapshot of a venue contains at most
-// maxTape trades.
+// maxTape is the maximum number of trades in a tape, which is the list of a token's latest trades. It is also the number of trades
+// in a full snapshot of a venue.
 const maxTape = 50
 
-// mergeTape adds latest, the trades of a snapshot, to tape, the trades before the snapshot. It returns the merged tape. All lists
-// are sorted with the oldest trade first. If known is false, the trades before the snapshot are unknown, and items is empty.
-// Otherwise items contains the new trades, and items.Gap reports whether trades may be missing. Trades may be missing if the
-// snapshot has trades, but none in common with a tape that is not empty. If tape is empty, trades may be missing if the snapshot
-// has at least maxTape trades.
+// mergeTape adds the trades of a snapshot to a tape. latest contains the trades of the snapshot. All lists are sorted with the
+// oldest trade first. If known is false, the tape was unknown before the snapshot, and items is empty. If known is true, items
+// contains the new trades, and items.Gap reports whether trades may be missing. This is so in two cases:
+//   - The tape and the snapshot both have trades, but no trade in common.
+//   - The tape is empty, and the snapshot has at least maxTape trades.
 func mergeTape(tape, latest []market.Trade, known bool) (merged []market.Trade, items Items) {
 	latest = slices.Clone(latest)
 	var n market.Numbering
@@ -42,12 +42,12 @@ func mergeTape(tape, latest []market.Trade, known bool) (merged []market.Trade, 
 	return newest(slices.Concat(tape, items.Trades)), items
 }
 
-// appendNew appends the new trades of a message to a tape. The parameter before is the tape, and more contains the trades of the
-// message. appendNew returns the new tape and the new trades. A trade without an id may equal an earlier trade. If numbered is
-// true, the message has a sequence number, so such a trade is new and gets the next free Ordinal. If numbered is false, the message
-// may be a repetition, so appendNew drops such a trade.
-func appendNew(before, more []market.Trade, numbered bool) (after, fresh []market.Trade) {
-	seen := keysOf(before)
+// appendNew appends the new trades of a message to a tape. more contains the trades of the message. appendNew returns the longer
+// tape and the new trades. A trade without an id may equal an earlier trade. If numbered is true, the message has a sequence
+// number, so such a trade is new and gets the next free Ordinal. If numbered is false, the message may be a repetition, so
+// appendNew drops such a trade.
+func appendNew(tape, more []market.Trade, numbered bool) (after, fresh []market.Trade) {
+	seen := keysOf(tape)
 	fresh = make([]market.Trade, 0, len(more))
 	for _, x := range more {
 		if numbered && x.TradeID == "" {
@@ -60,7 +60,7 @@ func appendNew(before, more []market.Trade, numbered bool) (after, fresh []marke
 			fresh = append(fresh, x)
 		}
 	}
-	return newest(slices.Concat(before, fresh)), fresh
+	return newest(slices.Concat(tape, fresh)), fresh
 }
 
 func newest(trades []market.Trade) []market.Trade {

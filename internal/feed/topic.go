@@ -94,8 +94,8 @@ func newTopic(f *Feed, key messages.Topic) *topic {
 	return &topic{feed: f, key: key}
 }
 
-// join adds a watch. Changes of the topic signal reader r. If the topic counts for no caller yet and the reader owner is limited,
-// the topic now counts for the caller of owner. Both readers may be nil.
+// join adds a watch that owner opens. Changes of the topic signal r. If the topic counts for no caller yet and owner is limited,
+// the topic now counts for owner.caller. r and owner may be nil.
 func (t *topic) join(r, owner *Reader) *Watch {
 	t.mu.Lock()
 	defer t.mu.Unlock()

@@ -221,7 +221,7 @@ func (w *Watch) fail(err error) {
 }
 
 // queue queues items for the reader. It does nothing if the watch has ended or has no reader. If more than maxQueued items would
-// then wait, queue ends the watch instead. topic.mu must be locked.
+// wait, queue ends the watch instead. topic.mu must be locked.
 func (w *Watch) queue(add Items) {
 	if w.err != nil || w.reader == nil {
 		return
