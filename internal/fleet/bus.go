@@ -40,7 +40,7 @@ const (
 
 var errNoBus = errors.New("there is no connection to Redis for the stream")
 
-// Bus implements relay.Bus with the pub/sub and the scripts of Redis. It has its own connection and does not use the circuit,
+// Bus implements relay.Bus with the pub/sub and the scripts of Redis. It has its own connection and ignores the circuit breaker,
 // because an open circuit would interrupt the stream for too long. It is safe for concurrent use, but only one Receive may run at a
 // time.
 type Bus struct {

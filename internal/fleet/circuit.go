@@ -59,7 +59,7 @@ func (c *circuit) close() {
 	c.open, c.failed, c.paused, c.since = false, 0, 0, time.Now()
 }
 
-// pause returns the wait before the next probe. A random part of up to a quarter is subtracted from the wait, so that replicas do
+// pause returns the wait before the next probe. pause shortens the wait by a random part of at most a quarter, so that replicas do
 // not send their probes at the same time.
 func (c *circuit) pause() time.Duration {
 	c.mu.Lock()

@@ -11,8 +11,8 @@ import (
 	"github.com/redis/rueidis"
 )
 
-// measuredFor is the time for which a measurement of the server's clock is used. Before its end, only a measurement with a shorter
-// round trip replaces it.
+// If the last measurement of the server's clock is at least measuredFor old, any new measurement replaces it. A younger measurement
+// is replaced only if the round trip of the new measurement is not longer.
 const measuredFor = 30 * time.Second
 
 // serverClock converts between the clock of Redis and the clock of this process. The error is at most half a round trip.
@@ -24,8 +24,8 @@ type serverClock struct {
 	at           time.Time
 }
 
-// measure computes the offset from a call that returned the server's time. It keeps the last measurement if the last measurement is
-// more exact and younger than measuredFor.
+// measure computes the offset from a call that returned the server's time, if the new measurement replaces the last one; see
+// measuredFor.
 func (c *serverClock) measure(sent, received, server time.Time) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -63,7 +63,8 @@ var tickText string
 
 var tickScript = rueidis.NewLuaScript(tickText)
 
-// tick measures the server's clock, registers this replica, and reads the number of replicas and the last flush of each kind.
+// tick measures the server's clock, registers this replica, and reads the number of replicas and the last flush of each kind of
+// shared value.
 func (f *Fleet) tick(ctx context.Context, client rueidis.Client) (struct{}, error) {
 	sent := f.clock.Now()
 	answer, err := tickScript.Exec(ctx, client, []string{f.prefix + "replicas", f.prefix + "flushes"},

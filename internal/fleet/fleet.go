@@ -53,8 +53,8 @@ type Config struct {
 	CallTimeout time.Duration
 	// Version is the version of the program. Replicas of different versions share neither values nor the stream.
 	Version string
-	// Span is the time for which the venue counts a call against its limit. A granted call must be sent within the time Use after
-	// Fleet.Ask. If Span is 0, Open uses DefaultSpan. If Use is 0, Open uses DefaultUse.
+	// Span is the time for which the venue counts a call against its limit. Use is the time after Fleet.Ask within which a granted
+	// call must be sent. If Span is 0, Open uses DefaultSpan. If Use is 0, Open uses DefaultUse.
 	Span, Use time.Duration
 	// Observe is called after each call to Redis, except for the calls that Close makes. It is also called for calls that were
 	// refused before they were sent. The parameter result is one of the constants ResultOK to ResultRefused. Observe may be nil. It
@@ -141,7 +141,8 @@ func parse(url string) (rueidis.ClientOption, error) {
 	}
 	option.DisableCache, option.DisableRetry = true, true
 	option.ForceSingleClient = option.Sentinel.MasterSet == ""
-	// Use one connection, so that Redis gets the commands in order. A late response must not close this connection.
+	// Use one connection, so that Redis gets the commands in order. With AlwaysPipelining, a late response does not close this
+	// connection.
 	option.AlwaysPipelining, option.PipelineMultiplex = true, -1
 	option.Dialer.Timeout, option.ConnWriteTimeout = time.Second, time.Second
 	option.ReadBufferEachConn, option.WriteBufferEachConn = 64<<10, 64<<10

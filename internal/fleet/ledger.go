@@ -51,8 +51,8 @@ func (f *Fleet) keepGranted() time.Duration {
 }
 
 // Ask requests n calls of a scope; see ratelimit.Ledger. Redis grants all replicas together at most limit calls of the scope in any
-// Config.Span. Ask does not wait. Another goroutine calls reply once. If the fleet is closed, it may never call reply. If
-// Redis does not answer, reply gets no calls, and left is 0.
+// period of Config.Span. Ask does not wait. Another goroutine calls reply once, or perhaps never if the fleet is closed. If Redis
+// does not answer, reply gets no calls, and left is 0.
 func (f *Fleet) Ask(scope string, limit, n int, reply func(calls []string, left int, again, hold time.Duration)) {
 	prefix := f.replica + "." + strconv.FormatUint(f.asks.Add(1), 36) + "."
 	asked := func() {
@@ -110,8 +110,8 @@ func (f *Fleet) Hold(scope string, until time.Time) {
 	f.note(note{scope, "hold", "hold", until})
 }
 
-// note is a message to end.lua about a call or a hold in the window of a scope. what is "ended", "unused" or "hold". at is the time
-// at which the call ended, or at which the hold ends.
+// note is a message to end.lua about a call or a hold in the window of a scope. The field what contains "ended", "unused" or
+// "hold". The field at contains the time at which the call ended or the hold ends.
 type note struct {
 	scope, what, call string
 	at                time.Time

@@ -52,7 +52,7 @@ func result(ctx context.Context, err error) string {
 	return ResultFailed
 }
 
-// observe reports a call to Config.Observe.
+// observe tells Config.Observe about a call to Redis.
 func (f *Fleet) observe(command, result string, took time.Duration) {
 	if result == ResultRefused {
 		took = 0 // the call was not sent
@@ -110,8 +110,9 @@ type Stats struct {
 	// Replicas is the number of replicas that have used Redis in the last 5 seconds, including this replica. It is 0 while Connected
 	// is false.
 	Replicas int
-	// These fields count the calls to the venue that this replica has requested with Ask since the start. Redis granted the calls in
-	// Granted, did not grant the calls in Refused, and did not answer the requests for the calls in Unanswered.
+	// These fields count calls to the venue that this replica has requested with Ask since the start. Granted counts the calls that
+	// Redis granted, and Refused the calls that it did not grant. Unanswered counts the calls for which Redis did not answer the
+	// request.
 	Granted, Refused, Unanswered uint64
 	// Hold is the time at which the venue accepts calls without credentials again. The zero time means that the venue has not refused
 	// such a call.
@@ -140,8 +141,7 @@ func (f *Fleet) setLastError(err error) {
 	f.lastError = reason(err)
 }
 
-// setHold stores until when the venue refuses public calls. It ignores all scopes other than the scope of the public calls, which
-// is empty.
+// setHold stores until when the venue refuses public calls. The scope of these calls is empty. setHold ignores other scopes.
 func (f *Fleet) setHold(scope string, until time.Time) {
 	f.mu.Lock()
 	defer f.mu.Unlock()

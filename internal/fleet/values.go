@@ -45,9 +45,9 @@ type Record = struct {
 // the value.
 type Found = func(i int, value []byte, asked, came time.Time)
 
-// valueKeys returns the names under which Redis stores the records of keys of a kind. The names contain the version of the program
-// and the time of the kind's last flush. So replicas of other versions, and replicas that do not know the flush yet, use other
-// names.
+// valueKeys returns the names under which Redis stores the records of a kind of shared value, one name for each key. The names
+// contain the version of the program and the time of the kind's last flush. So replicas of other versions, and replicas that do not
+// know the flush yet, use other names.
 func (f *Fleet) valueKeys(kind string, keys []string) []string {
 	f.mu.Lock()
 	generation := f.flushes[kind].at
@@ -135,8 +135,8 @@ func (f *Fleet) Put(kind string, records []Record, asked, came time.Time) {
 	f.put(f.valueKeys(kind, keys), args)
 }
 
-// Drop removes the record of a key, because the key has changed. Redis then rejects records of calls that started before Drop. Drop
-// does not wait.
+// Drop removes the record of a key whose value has changed. Redis then rejects records of calls that started before Drop. Drop does
+// not wait.
 func (f *Fleet) Drop(kind, key string) {
 	now := f.stamp(f.clock.Now().Add(clockError)) // the server times of two replicas may differ by clockError
 	f.put(f.valueKeys(kind, []string{key}), []string{f.replica, now, string(dropMark) + now, strconv.FormatInt(dropFor.Milliseconds(), 10)})
@@ -158,16 +158,16 @@ func (f *Fleet) stamp(ours time.Time) string {
 	return fmt.Sprintf("%0*d", stampLen, f.time.server(ours))
 }
 
-// flush is a flush of a kind. at is the server's time of the flush, and before is the server's time of the previous flush of the
-// kind. If key is empty, all keys were flushed.
+// flush is a flush of a kind. at and before are the server's times of this flush and of the previous flush of the kind. If key is
+// empty, all keys were flushed.
 type flush struct {
 	at, before int64
 	key        string
 }
 
-// Flush makes all earlier records of a kind invisible, whatever key is, because the names of records contain the time of the last
-// flush. Redis deletes the records when they expire. Within about a second, the other replicas flush the entries of key from their own
-// caches, or all entries of the kind if key is empty. Flush does not wait.
+// Flush makes all earlier records of a kind invisible, even if key is not empty: the names of records contain the time of the last
+// flush. Redis deletes the records when they expire. Within about a second, the other replicas flush the entries of key from their
+// own caches, or all entries of the kind if key is empty. Flush does not wait.
 func (f *Fleet) Flush(kind, key string) {
 	f.mu.Lock()
 	last := f.flushes[kind]

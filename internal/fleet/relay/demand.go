@@ -32,7 +32,7 @@ func (p *pass) want(ctx context.Context, topics []messages.Topic) {
 }
 
 // demand tells the Bus which topics this replica wants, and reads which topics of this replica's shards any replica wants. It does
-// so once every wantEvery, and again in the next pass after an error.
+// so once every wantEvery. After an error, it tries again in the next pass.
 func (p *pass) demand(ctx context.Context, now time.Time) {
 	if now.Before(p.wantAt) {
 		return

@@ -29,7 +29,7 @@ const (
 	// frameWant contains topics that the sender wants. frameResync contains topics whose snapshots the sender needs.
 	frameWant   frameKind = 'w'
 	frameResync frameKind = 'r'
-	// frameBeat contains the last number of each topic of a shard to which the owner's subscription is up.
+	// frameBeat contains the last number of each topic in a shard, if the owner's subscription to the topic is up.
 	frameBeat frameKind = 'b'
 	// frameMessage contains a message of a topic. frameRefused contains a topic that the venue has rejected, or for which the owner's
 	// client has no room.
@@ -51,8 +51,8 @@ type frame struct {
 	Text    string            `json:"x,omitempty"`
 }
 
-// position is the last number N that the owner has used for a topic; see Relay.Up. Hash is the result of hashOf for the topic.
-// Acknowledged reports whether the venue has confirmed the subscription.
+// position describes a topic in a beat. Hash is the result of hashOf. N is the last number that the owner has used for the topic;
+// see Relay.Up. Acknowledged reports whether the venue has confirmed the subscription.
 type position struct {
 	Hash         uint64 `json:"h"`
 	N            uint64 `json:"n"`

@@ -25,8 +25,8 @@ type pass struct {
 	// replica cannot reach the Bus.
 	backAt time.Time
 	// held, second and rest have an element for each shard. held reports whether this replica has the lease. second is the time since
-	// which another replica has ranked before this replica during the lease, or the zero time. rest is the time until which this
-	// replica does not request the lease, because it has handed over the shard.
+	// which this replica has had the lease although another replica ranks before it, or the zero time. rest is the time until which
+	// this replica does not request the lease, because it has handed over the shard.
 	held   [shardCount]bool
 	second [shardCount]time.Time
 	rest   [shardCount]time.Time
@@ -236,7 +236,7 @@ func (p *pass) remove(t messages.Topic) {
 }
 
 // add adds a topic to its shard if the shard does not contain the topic yet. If the shard is local, add subscribes to the topic,
-// even if it is already subscribed. If another replica owns the shard, the next beat of that replica brings the topic up.
+// even if the client is subscribed already. If another replica owns the shard, the next beat of that replica brings the topic up.
 func (p *pass) add(t messages.Topic) {
 	s := &p.shards[shardOf(t)]
 	s.mu.Lock()

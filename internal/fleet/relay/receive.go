@@ -11,7 +11,7 @@ import (
 
 var errMoved = errors.New("another replica carries the topic now")
 
-// refusal returns a frameRefused for a topic. The frame contains only the code of err and, if err is a market.Error, its text for
+// refusal returns a frameRefused for a topic. Of err, the frame contains only the code and, if err is a market.Error, the text for
 // clients.
 func refusal(shard int, fence uint64, t messages.Topic, err error) *frame {
 	f := &frame{kind: frameRefused, shard: shard, Fence: fence, Topics: []messages.Topic{t}, Code: market.CodeOf(err)}

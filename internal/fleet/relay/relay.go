@@ -17,8 +17,8 @@ import (
 
 // The times of the protocol.
 const (
-	// LeaseFor is the duration of a lease in the Bus. An owner stops sending leaseMargin before the end of its lease, by its own
-	// clock.
+	// LeaseFor is the duration of a lease in the Bus. leaseMargin is the last part of the lease, in which the owner sends no more
+	// frames.
 	LeaseFor    = 600 * time.Millisecond
 	leaseMargin = 100 * time.Millisecond
 	// passEvery is the time between two passes. A pass renews the leases and sends beats.
@@ -39,8 +39,8 @@ const (
 	// waits for a random part of backWithin before it shares the stream again.
 	aloneAfter = 10 * time.Second
 	backWithin = 30 * time.Second
-	// handOverAfter is the time for which an owner keeps a shard although another replica ranks before it. After that, the owner
-	// releases the lease and does not request it again during the time restFor.
+	// handOverAfter is the time for which an owner keeps a shard although another replica ranks before it. Afterwards the owner
+	// releases the lease. restFor is the minimum time until the former owner requests the lease again.
 	handOverAfter = 10 * time.Second
 	restFor       = 3 * time.Second
 	// wantEvery is the time between two calls of Bus.Want for the same topics. The Bus forgets a topic when the last call for it is

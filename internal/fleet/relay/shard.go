@@ -21,8 +21,8 @@ type shard struct {
 	// heard is the time of the owner's last frame, or the time at which this replica began to wait for the owner's frames.
 	heard  time.Time
 	topics map[messages.Topic]*carried
-	// count is at least the highest number of any message of the shard. A topic that comes up continues with a number above count, so
-	// that no number is used twice.
+	// count is at least the highest number that this replica has given to a message of the shard. A topic that comes up continues
+	// above count. So a topic that was removed and added again uses no number twice.
 	count uint64
 }
 
@@ -196,7 +196,7 @@ func (r *Relay) Refused(t messages.Topic, err error) {
 	})
 }
 
-// beat sends a beat, if this replica owns the shard: the last number of each topic that came up under the present lease and is
+// If this replica owns the shard, beat sends a beat: the last number of each topic that came up under the present lease and is
 // still up. s.mu must be locked.
 func (r *Relay) beat(i int, s *shard) {
 	if !s.leased(time.Now()) {
@@ -211,7 +211,7 @@ func (r *Relay) beat(i int, s *shard) {
 	r.publish(f, s.until)
 }
 
-// endAll reports to the feed that the topics of the shard that were up are down. s.mu must be locked.
+// endAll tells the feed that all topics of the shard are down. It skips topics that were down already. s.mu must be locked.
 func (r *Relay) endAll(s *shard, err error) {
 	var down []messages.Topic
 	for t, c := range s.topics {
