@@ -18,9 +18,9 @@ func (h *PriceHistory) At(t time.Time) (p *PricePoint, next time.Time) {
 	return p, next
 }
 
-// Samples divides the time span before end into n equal intervals, and returns the price at which each interval closes. It leaves
-// out intervals that close before the first point. A later call with the same span and n returns the same prices if its end is
-// before validUntil.
+// Samples divides the period from end-span to end into n equal intervals, and returns the price at which each interval closes. It
+// leaves out intervals that close before the first point. A later call with the same span and n returns the same prices if its end
+// is before validUntil.
 func (h *PriceHistory) Samples(end time.Time, span time.Duration, n int) (prices []Decimal, validUntil time.Time) {
 	validUntil = end.Add(span)
 	for i := range n {

@@ -177,15 +177,14 @@ func (d Decimal) Quo(e Decimal) (r Decimal, ok bool) {
 	return r.Reduce(), true
 }
 
-// QuoRound returns d / e, rounded half-even to the given number of decimals, without trailing zeros. QuoRound rounds only once. ok
-// is false if e is 0.
+// QuoRound returns d / e, rounded half-even to the given number of decimals, without trailing zeros. ok is false if e is 0.
 func (d Decimal) QuoRound(e Decimal, places int32) (r Decimal, ok bool) {
 	if e.IsZero() {
 		return Decimal{}, false
 	}
 	d.d.Exponent += places
 	mustExact(wide.QuoInteger(&r.d, &d.d, &e.d))
-	rest := d.Sub(r.Mul(e)).Abs() // Quo and then Round would round twice
+	rest := d.Sub(r.Mul(e)).Abs() // the remainder decides how to round; Quo followed by Round would round twice
 	switch half := rest.Add(rest).Cmp(e.Abs()); {
 	case half > 0, half == 0 && r.d.Coeff.Bit(0) == 1:
 		r = r.Add(NewDecimal(int64(d.Sign()*e.Sign()), 0))
