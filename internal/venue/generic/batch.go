@@ -18,15 +18,16 @@ const (
 	maxParamName = 32
 )
 
-// urlLimit is the length in bytes of the longest URL that an endpoint accepts. The limit becomes known when the venue refuses a
-// longer URL. The client forgets the limit at the time in the field `until`. urlLimit is safe for concurrent use.
+// urlLimit bounds the length of the URLs that the client sends to an endpoint. After the venue has refused a URL for its length,
+// the field `bytes` contains the limit. The client forgets this limit at the time in the field `until`. urlLimit is safe for
+// concurrent use.
 type urlLimit struct {
 	mu    sync.Mutex
 	bytes int
 	until time.Time
 }
 
-// get returns the smaller of the known limit and the configured limit. If no limit is known, get returns the configured limit.
+// get returns the configured limit, or the limit after a refusal if this limit is smaller and still valid.
 func (u *urlLimit) get(configured int, now time.Time) int {
 	u.mu.Lock()
 	defer u.mu.Unlock()
@@ -36,7 +37,7 @@ func (u *urlLimit) get(configured int, now time.Time) int {
 	return configured
 }
 
-// shorten lowers the limit after the venue has refused a URL with ids, so that only half of these ids fit into a URL.
+// shorten is called after the venue has refused a URL with ids. It lowers the limit, so that only half of these ids fit into a URL.
 func (u *urlLimit) shorten(c *Client, e reqctx.Endpoint, ids []string) {
 	now := c.Now()
 	length := min(u.get(c.cfg.MaxURL, now), c.urlOverhead(e)+escapedBytes(ids)/2)

@@ -35,14 +35,14 @@ func (c *Client) Book(ctx context.Context, tokenID string, depth int) (*market.B
 	})
 }
 
-// Books returns the books of several tokens. It makes one call for each element of books. If every call failed, Books also returns
-// the error of the first call.
+// Books returns the books of several tokens. It reads each element of books with its own call. If every read failed, Books also
+// returns the error of the first read.
 func (c *Client) Books(ctx context.Context, books []queries.Book) ([]market.Result[*market.Book], error) {
 	return each(books, func(q queries.Book) (*market.Book, error) { return c.Book(ctx, q.TokenID, q.Depth) })
 }
 
 // each calls the function read once for every key, and returns the results in the order of the keys. If every call failed, the
-// error of the first key is also the second result.
+// second result is the error for the first key.
 func each[K, T any](keys []K, read func(K) (*T, error)) ([]market.Result[*T], error) {
 	results, errs := make([]market.Result[*T], len(keys)), make([]error, len(keys))
 	rest.ForEach(len(keys), func(i int) {

@@ -23,8 +23,8 @@ type Config struct {
 	rest.Config
 	// MaxIDs is the greatest number of ids in one list call. The client splits longer lists.
 	MaxIDs int
-	// MaxURL is the greatest length in bytes of the URL of a call with several ids. If the venue refuses a URL of this length, the
-	// client uses shorter URLs.
+	// MaxURL is the greatest length in bytes of the URL of a call with several ids. If the venue refuses such a URL, the client
+	// uses shorter URLs.
 	MaxURL int
 	// Names are the names of the query parameters of market-details. For an empty name, the client tries the usual names.
 	Names DetailNames
@@ -121,7 +121,7 @@ func (c *Client) MarketTrades(context.Context, queries.MarketTrades) (*queries.T
 }
 
 // MaxKeys returns the greatest number of ids in one call of an endpoint. The client may send shorter lists, for example after the
-// venue has refused a list for its length. Cost counts the calls with these shorter lists.
+// venue has refused a URL for its length. Cost takes these shorter lists into account.
 func (c *Client) MaxKeys(e reqctx.Endpoint) int {
 	switch e {
 	case reqctx.EndpointPrices, reqctx.EndpointSpreads, reqctx.EndpointMarketsByID, reqctx.EndpointMarketsByToken:

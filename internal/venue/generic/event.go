@@ -13,8 +13,8 @@ const (
 )
 
 // Event builds an event from a search for the event's markets. If ref has an id, the search ignores the slug. If the search finds
-// no market, Event returns nil. If the markets need more than maxEventPages pages, Event returns an error, because sums over a part
-// of the markets would be wrong.
+// no market, Event returns nil. If the markets are on more than maxEventPages pages, Event returns an error, because sums over a
+// part of the markets would be wrong.
 func (c *Client) Event(ctx context.Context, ref market.EventRef) (*market.Event, error) {
 	q := queries.Search{EventID: ref.EventID, EventSlug: ref.EventSlug, Sort: queries.SortRelevance, Direction: queries.Descending, Limit: eventPageSize}
 	if q.EventID != "" {

@@ -7,8 +7,8 @@ import (
 	"oddsgraph/internal/market/queries"
 )
 
-// SearchEvents returns the events of one page of maxPageSize markets, because the documented API has no search for events. It
-// ignores q.Limit. If the markets of an event are on several pages, the event is on each of these pages.
+// SearchEvents searches for one page of maxPageSize markets and returns their events, because the documented API has no search for
+// events. It ignores q.Limit. If a search finds markets of an event on several pages, each of these pages contains the event.
 func (c *Client) SearchEvents(ctx context.Context, q queries.Search) (*queries.EventPage, error) {
 	q.Limit = maxPageSize
 	page, err := c.Search(ctx, q)

@@ -38,8 +38,8 @@ func (c *Client) PriceHistory(ctx context.Context, tokenID string, from, to mark
 	})
 }
 
-// PriceHistories returns several price histories. It makes one call for each history. If every call failed, PriceHistories also
-// returns the error of the first call.
+// PriceHistories returns several price histories. It reads each history with its own call. If every read failed, PriceHistories
+// also returns the error of the first read.
 func (c *Client) PriceHistories(ctx context.Context, histories []queries.PriceHistory) ([]market.Result[*market.PriceHistory], error) {
 	return each(histories, func(q queries.PriceHistory) (*market.PriceHistory, error) {
 		return c.PriceHistory(ctx, q.TokenID, q.From, q.To)

@@ -5,8 +5,8 @@ import (
 	"time"
 )
 
-// listTraits is what the client has learned about one of the venue's lists. The zero value means that nothing is known. It is safe
-// for concurrent use.
+// listTraits is what the client has learned about one of the venue's lists. The zero value means that nothing is known. listTraits
+// is safe for concurrent use.
 type listTraits struct {
 	mu sync.Mutex
 	// isPaged reports that the list once had several pages. refusesLimit reports that the venue refuses a page size.
@@ -17,7 +17,7 @@ type listTraits struct {
 	// Before the time wholeUntil, the first page counts as the whole list, because the venue has refused or ignored an offset.
 	wholeUntil time.Time
 	// maxRows[true] is the greatest number of rows on a page that was requested with a page size. maxRows[false] is the greatest
-	// number on a page that was requested without one. A page with fewer rows is the last page.
+	// number on a page that was requested without one. A page with fewer rows counts as the last page.
 	maxRows map[bool]int
 	// At the time sizesUntil, the client forgets maxRows.
 	sizesUntil time.Time
@@ -96,8 +96,8 @@ func (h *listTraits) learnCount(t pageInfo) {
 	}
 }
 
-// trustCount calls learnCount. After this, it removes a guessed next page if the page is the first page, and the venue's JSON field
-// "count" shows that the page contains all rows.
+// trustCount calls learnCount. If the venue's JSON field "count" shows that the first page contains all rows, trustCount also
+// removes a guessed next page from t.
 func (h *listTraits) trustCount(t *pageInfo, at pageStart) {
 	h.mu.Lock()
 	defer h.mu.Unlock()

@@ -15,11 +15,11 @@ import (
 const (
 	// relearnAfter is the time after which the client tries a parameter again that the venue has refused.
 	relearnAfter = 10 * time.Minute
-	// maxBisectCalls bounds the calls that bisect one refused list. 12 calls are enough to find one bad id among 64.
+	// maxBisectCalls bounds the calls that read the parts of one refused list. 12 calls are enough to find one bad id among 64.
 	maxBisectCalls = 12
 )
 
-// support is what the client has learned about a list parameter or an endpoint. It is safe for concurrent use.
+// support is what the client has learned about a list parameter or an endpoint. A support is safe for concurrent use.
 type support struct {
 	name string
 	// confirmed reports that a response has shown that the venue supports the parameter or endpoint.
@@ -96,14 +96,14 @@ func (l *lookup[T]) read(ctx context.Context, c *Client, ids []string) ([]market
 		}
 	}
 	if refused {
-		err = nil // an error means that every id has failed in a call, but some ids needed no call
+		err = nil // an error means that every id has failed in a call, but some ids were in no call
 	}
 	return results, err
 }
 
-// recordOutcomes starts the backoff of the keys that failed, and ends the backoff of all other keys. All keys of a failed call wait
-// for the same time. If err is not nil, every call failed, and recordOutcomes returns the error of the first key. The RetryAfter of
-// this error is the wait.
+// recordOutcomes passes the results of the keys to c.Record, and replaces each error by the error that c.Record returns. The keys
+// of a failed call wait for the same time. If err is not nil, every call failed, and recordOutcomes returns the new error of the
+// first key.
 func (l *lookup[T]) recordOutcomes(c *Client, err error, keys []string, results []market.Result[*T]) error {
 	failed := make(map[error][]int)
 	for i := range results {
@@ -177,8 +177,8 @@ func (l *lookup[T]) usesSingle() bool {
 }
 
 // readOne reads one key, the only element of keys. It tries each name of the single parameter until the venue finds the key, or
-// until a call fails for another reason than the name. If the venue does not find the key with any name, readOne returns a response
-// rather than a refusal.
+// until a call fails for another reason than the name. If the venue finds the key with none of the names, readOne returns the
+// result of a call without an error, if there is one.
 func (l *lookup[T]) readOne(ctx context.Context, c *Client, keys []string, out []market.Result[*T]) (best callResult) {
 	names := l.single.candidates()
 	for i, name := range names {
@@ -201,7 +201,7 @@ func (l *lookup[T]) readOne(ctx context.Context, c *Client, keys []string, out [
 	return best
 }
 
-// maxProbes is the greatest number of ids that probe requests before it knows the cause.
+// maxProbes is the greatest number of ids that probe requests one by one to find out why a list call failed.
 const maxProbes = 2
 
 // probe is called after a list call that the venue refused, or that found none of the ids. If the list call found none of the ids,
@@ -231,7 +231,7 @@ func (l *lookup[T]) probe(ctx context.Context, c *Client, keys []string, out []m
 		}
 		return nil
 	case last == nil:
-		return nil // neither parameter finds any of the ids
+		return nil // the single parameter does not find the ids either
 	case listErr == nil && rest.RefusesForm(last):
 		clear(out[:i]) // the venue supports only the list parameter, which has found none of the ids
 		return nil
@@ -271,8 +271,8 @@ type bisection struct {
 }
 
 // bisect reads keys with a list parameter that the venue supports. If the venue refuses the list, because of its length or of one
-// bad id, bisect reads the two halves of the list separately. So the good ids do not fail. If d allows no more calls for a bad id,
-// bisect does not split the list, and all its ids fail.
+// bad id, bisect reads the two halves of the list separately. So the good ids do not fail. If d.callsLeft is less than 2, bisect
+// does not split a list with a bad id, and all ids of the list fail.
 func (l *lookup[T]) bisect(ctx context.Context, c *Client, keys []string, out []market.Result[*T], d *bisection) error {
 	if len(keys) == 1 && l.usesSingle() {
 		return l.readOne(ctx, c, keys, out).err

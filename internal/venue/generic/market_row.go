@@ -167,8 +167,8 @@ func tags(r *wire.Row) []string {
 	return tags
 }
 
-// status reads the status of a market. If r has no status, the status is derived from the row's fields active and closed, the
-// winner and the resolution.
+// status reads the status of a market. If r has no status, the result depends on the row's fields active and closed, the winner and
+// the resolution.
 func status(r *wire.Row, m *market.Market) (market.Status, string) {
 	if !r.Of(wire.FieldStatus).IsNull() {
 		raw := r.Text(wire.FieldStatus)
@@ -215,8 +215,8 @@ func resolution(r *wire.Row) *market.Resolution {
 	return nil
 }
 
-// outcomes reads the outcomes in any known form. Every outcome needs a token and a label, and two outcomes must not have the same
-// token.
+// outcomes reads the outcomes in any known form. If an outcome has no token or no label, or two outcomes have the same token, r is
+// bad.
 func outcomes(r *wire.Row) []market.Outcome {
 	var list []market.Outcome
 	if rows, ok := outcomeRows(r); ok {
@@ -234,8 +234,9 @@ func outcomes(r *wire.Row) []market.Outcome {
 	return list
 }
 
-// outcomeRows returns outcomes:[{…}] or tokens:[{…}]. The list may be empty. But if outcomes is empty and the row has tokens or
-// their ids in another field, outcomeRows ignores outcomes. If neither field has such a list, the second result is false.
+// outcomeRows returns the list of objects in the field outcomes or tokens. The list may be empty. But if the list in outcomes is
+// empty and the row has the field tokens or clobTokenIds, outcomeRows ignores this list. If neither field has such a list, the
+// second result is false.
 func outcomeRows(r *wire.Row) ([]wire.Value, bool) {
 	for i, f := range []wire.Field{fieldOutcomes, fieldTokens} {
 		list, ok := r.Of(f).List()
@@ -293,7 +294,7 @@ func outcomesFromLists(r *wire.Row) []market.Outcome {
 	return out
 }
 
-// outcome reads one outcome from the row x. r is the row of the market. A bad outcome makes r bad.
+// outcome reads one outcome from the row x. r is the row of the market. If x is bad, outcome makes r bad, too.
 func outcome(r, x *wire.Row) (o market.Outcome, ok bool) {
 	o = market.Outcome{
 		TokenID: x.RequireID(fieldOutcomeToken), Label: x.RequireText(fieldOutcome),

@@ -122,8 +122,8 @@ func decodeMarketsByToken(payload wire.Value, asked []string, n *rest.Drift) (ba
 	})
 }
 
-// decodeMarkets reads a market-details response. It calls keysOf for the requested ids that belong to a row. If the row is bad,
-// keysOf gets a nil market.
+// decodeMarkets reads a market-details response. For each row, it calls keysOf, which returns the requested ids that identify the
+// row's market. If the row is bad, keysOf gets a nil market.
 func decodeMarkets(e reqctx.Endpoint, payload wire.Value, asked []string, n *rest.Drift, keysOf func(*wire.Row, *market.Market) []string) (batchValues[market.Market], error) {
 	rows, ok := marketRows(payload)
 	if !ok {

@@ -16,8 +16,8 @@ type DetailNames struct {
 // names are set.
 type parameter struct {
 	names []string
-	// known is the name with which the venue has last found an id. It is nil if the venue has found none, or has since refused the
-	// name.
+	// known is the name with which the venue has last found an id. It is nil before the venue has found an id, and after doubt has
+	// forgotten the name.
 	known atomic.Pointer[string]
 }
 
@@ -32,7 +32,7 @@ func (p *parameter) candidates() []string {
 // confirm records that the venue supports a name.
 func (p *parameter) confirm(name string) { p.known.Store(&name) }
 
-// doubt is called after the venue has refused the known name. It forgets this name if the parameter has other names.
+// doubt is called after the venue has refused the only candidate. If the parameter has several names, doubt forgets the known name.
 func (p *parameter) doubt() {
 	if len(p.names) > 1 {
 		p.known.Store(nil)

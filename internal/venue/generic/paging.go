@@ -24,7 +24,7 @@ var (
 	fieldPagination = wire.NewField("pagination", "pageInfo", "meta")
 )
 
-// paging contains the objects of a response that may have paging information.
+// paging contains the objects of a response in which venues send paging information.
 type paging []wire.Value
 
 // pagingOf returns first the object that contains the rows, then the objects around that object, from the inside out. Last comes
@@ -60,7 +60,7 @@ type pageStart struct {
 	lastPage string
 	// guessed reports that only the length of the previous page suggests that this page exists.
 	guessed bool
-	// numbering is the text of the market.Numbering of all previous pages.
+	// numbering is the market.Numbering after the previous page, as a text.
 	numbering string
 }
 
@@ -151,7 +151,7 @@ type pageInfo struct {
 	// field "offset".
 	guessed bool
 	// countsPage reports that the JSON field "count" equals the number of rows on this page. countIsTotal reports that this field
-	// is greater than that, so it contains the number of rows on all pages.
+	// is greater, so it contains the number of rows on all pages.
 	countsPage, countIsTotal bool
 	// numbering gives different numbers to rows that look the same. Only lists of accounts use it.
 	numbering market.Numbering
@@ -164,9 +164,9 @@ func (t *pageInfo) nextToken() string {
 }
 
 // pageInfoOf reads the paging information of a page. p is the start of the page. If p is a cursor and the response has no cursor,
-// the page is the last one. If p is an offset or the start of the list, and the response does not say whether there is a next page,
-// pageInfoOf assumes that there is one if the page has at least limit rows. If the response has a JSON field "offset", the venue
-// supports offsets, and this assumption is not a guess.
+// the page is the last one. If p is no cursor, the response may not say whether there is a next page. In this case, pageInfoOf
+// assumes a next page if the page has at least limit rows. If the response has a JSON field "offset", the venue supports offsets,
+// and the assumption is not a guess.
 func pageInfoOf(e reqctx.Endpoint, list rest.RowList, p pageStart, limit int) (pageInfo, error) {
 	page := pagingOf(list.Object)
 	n := len(list.Rows)
@@ -245,8 +245,8 @@ func fingerprint(rows []wire.Value) string {
 	return hex.EncodeToString(h.Sum(nil))
 }
 
-// allAlike reports whether all rows have the same identity. Then the next page may have the same fingerprint although its rows are
-// other rows.
+// allAlike reports whether all rows have the same identity. After such a page, the next page may have the same fingerprint although
+// it contains other rows.
 func allAlike(rows []wire.Value) bool {
 	for i := range rows {
 		if fingerprint(rows[i:i+1]) != fingerprint(rows[:1]) {

@@ -29,7 +29,8 @@ var sortNames = map[queries.Sort]string{
 
 // Search returns one page of the venue's search. Unreadable rows are reported in LeftOut. Rows that do not match the filters are
 // dropped, so a page may be short or empty although there is a next page. If the venue ignores the limit, a page may be longer than
-// requested. The error is UNSUPPORTED if no row has the field of a filter, or if the venue ignores the requested sort.
+// requested. The error is UNSUPPORTED if the page has rows but none of them has the field of a filter, or if the venue ignores the
+// requested sort.
 func (c *Client) Search(ctx context.Context, q queries.Search) (*queries.SearchPage, error) {
 	const e = reqctx.EndpointSearch
 	at, err := checkSearch(q)
@@ -153,7 +154,7 @@ func decodeSearch(payload wire.Value, q queries.Search, at pageStart, traits *li
 	return page, nil
 }
 
-// searchRows finds the rows of a response: markets, events with markets, or the two tokens {yes,no} of one market.
+// searchRows finds the rows of a response: a list of markets, a list of events with markets, or the rows that pairRows makes.
 func searchRows(payload wire.Value) (rest.RowList, bool) {
 	if list, ok := rest.RowsOf(payload, "markets", "events"); ok {
 		return list, true
@@ -252,8 +253,8 @@ func matchesFilters(m *market.Market, q queries.Search) bool {
 }
 
 // checkOrder checks that markets are sorted as requested. If more than 1/rest.OutOfOrderShare of the pairs of neighbouring markets
-// are out of order, the error is UNSUPPORTED. If only a smaller share is out of order, checkOrder sorts the markets. It does not
-// check markets without the field of the sort. If checkOrder sorts, it moves these markets to the end.
+// are out of order, the error is UNSUPPORTED. If fewer pairs are out of order, checkOrder sorts the markets. It does not check
+// markets without the field of the sort. If checkOrder sorts, it moves these markets to the end.
 func checkOrder(markets []*market.Market, q queries.Search, n *rest.Drift) error {
 	by, ok := rest.SortFields[q.Sort]
 	if !ok || q.Direction == "" {

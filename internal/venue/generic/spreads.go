@@ -25,8 +25,8 @@ var spreadDecoder = tokenDecoder[market.Spread]{
 // venue does not know the token. If the book of a token is empty, both best prices in the Value are nil. If every call failed,
 // Spreads also returns an error. If only some calls failed, it returns their errors only in the results.
 //
-// If the venue has no spreads endpoint, or the endpoint fails, Spreads reads the order book of each token with a separate call. It
-// does not do this after RATE_LIMITED.
+// If the venue has no spreads endpoint, Spreads reads the order book of each token with a separate call. If the endpoint fails for
+// some tokens, Spreads reads the order books of these tokens, but not after RATE_LIMITED.
 func (c *Client) Spreads(ctx context.Context, tokenIDs []string) ([]market.Result[*market.Spread], error) {
 	if !c.spreadsSupport.usable(c.Now()) {
 		return c.topsOfBooks(ctx, tokenIDs)
@@ -42,10 +42,10 @@ func (c *Client) Spreads(ctx context.Context, tokenIDs []string) ([]market.Resul
 }
 
 // fillFromBooks reads the order books of the tokens for which the spreads endpoint failed. If the endpoint has never returned a
-// spread, or every call failed, fillFromBooks also reads the order books of two kinds of tokens: those that the endpoint did not
-// know, and those with an error that may mean that the endpoint is missing. fillFromBooks gets the error of the endpoint, and
-// returns it if no order book gives a result. If isFailure is false for all errors, but the venue has one of these books, the
-// client assumes that the venue has no spreads endpoint.
+// spread, or every call failed, the endpoint may be missing. In this case, fillFromBooks also reads the order books of the tokens
+// without a result, and of the tokens for which mayBeMissing is true. If no order book gives a result, fillFromBooks returns err,
+// which is the error of the endpoint. If isFailure is false for all errors, but the venue has one of these books, the client
+// assumes that the endpoint is missing.
 func (c *Client) fillFromBooks(ctx context.Context, tokenIDs []string, results []market.Result[*market.Spread], err error) error {
 	failures := 0
 	for _, r := range results {

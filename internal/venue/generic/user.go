@@ -17,8 +17,8 @@ var (
 	fieldAmount   = wire.NewField("amount", "usdcSize")
 )
 
-// Balance returns the balance of an account, or nil if the venue does not know the account. If the venue sends no total, the method
-// Balance of wire.Row computes the total.
+// Balance returns the balance of an account, or nil if the venue does not know the account. If the venue sends no total,
+// wire.Row.Balance computes the total if possible.
 func (c *Client) Balance(ctx context.Context, a market.Address) (*market.Balance, error) {
 	const e = reqctx.EndpointBalance
 	return rest.WithBackoff(c.Client, e, c.AccountKey(ctx, a), func() (*market.Balance, error) {

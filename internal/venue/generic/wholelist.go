@@ -16,8 +16,8 @@ const (
 	maxRows        = 10_000
 	// maxPages is more than maxRows/wholeListLimit, because the venue may use smaller pages than requested.
 	maxPages = 200
-	// If the length of a list is a multiple of roundCount, the venue may have cut the list at a page size. This guess is made only
-	// if the response does not say whether there is a next page.
+	// Page sizes are usually multiples of roundCount. If a response does not say whether there is a next page, and its number of
+	// rows is such a multiple, the client may guess that there is one.
 	roundCount = 10
 	// maxReads is the greatest number of reads of a list whose rows move to other pages during a read.
 	maxReads = 3
@@ -107,9 +107,9 @@ func (l wholeList[T, K]) endedAt(c *Client, n int) {
 	}
 }
 
-// newRows returns the rows of page n, and adds their keys to seen, which maps each key to the number of the first page with this
-// key. If l.unique is true, newRows leaves out rows whose key was already in seen. If an earlier page has a row with the same key
-// as one of the rows, overlap is true.
+// newRows returns the rows of page n. seen maps each key to the number of the first page with this key, and newRows adds the keys
+// of the rows. If l.unique is true, newRows leaves out rows whose key was already in seen. If an earlier page has a row with the
+// key of one of these rows, overlap is true.
 func (l wholeList[T, K]) newRows(rows []T, seen map[K]int, n int) (fresh []T, overlap bool) {
 	fresh = rows[:0]
 	for i := range rows {
