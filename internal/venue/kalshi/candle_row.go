@@ -15,9 +15,9 @@ var (
 	fieldCandles = wire.NewField("candlesticks")
 )
 
-// readCandle reads a candlestick as a point of YES. The price is the price of the last trade in the period. If the period has no
-// trade, ok is false. The end of a period is also the start of the next period, so the time of the point is one second before the
-// end.
+// readCandle reads a candlestick as a point in the price history of YES. The price is that of the last trade in the period. If the
+// period has no trade, ok is false. The end of a period is also the start of the next period, so the time of the point is one
+// second before the end.
 func readCandle(r *wire.Row) (p market.PricePoint, ok bool) {
 	p.Timestamp = r.RequireTime(fieldEnd).Add(-time.Second)
 	p.Volume = r.Decimal(fieldVolume)
@@ -33,7 +33,7 @@ func readCandle(r *wire.Row) (p market.PricePoint, ok bool) {
 	return p, true
 }
 
-// points converts points of YES into points of an outcome.
+// points converts the price history of YES into the price history of an outcome.
 func points(ofYes []market.PricePoint, s side) []market.PricePoint {
 	if s == yes {
 		return ofYes

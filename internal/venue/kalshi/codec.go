@@ -20,9 +20,9 @@ var channels = map[messages.Channel]string{
 	messages.ChannelMarket:    "market_lifecycle_v2",
 }
 
-// codec translates the topics of one socket into Kalshi's subscriptions. Kalshi streams markets, so the topics of both tokens of a
-// market share one subject. A subscription covers many subjects, and its messages share one sequence of numbers. The codec checks
-// these numbers. It gives the messages of each topic a sequence of their own. It is safe for concurrent use.
+// codec translates the topics of one socket into Kalshi's subscriptions. Kalshi streams whole markets. So on each channel, the
+// topics of both tokens of a market share one subject. A subscription covers many subjects, and its messages share one sequence of
+// numbers. The codec checks these numbers, and numbers the messages of each topic itself. It is safe for concurrent use.
 type codec struct {
 	// epoch identifies the socket. The message numbers of different sockets cannot be compared.
 	epoch    string
@@ -92,7 +92,7 @@ func Protocol(header func() (http.Header, error)) *stream.Protocol {
 	}
 }
 
-// pingEvery is the time between pings. silence is the greatest time without a frame, including the responses to pings.
+// pingEvery is the time between pings. silence is the greatest time without a frame. The responses to pings count as frames.
 const (
 	pingEvery = 20 * time.Second
 	silence   = 50 * time.Second
@@ -118,8 +118,9 @@ func subjectOf(t messages.Topic) (sub subject, s side, ok bool) {
 	return subject{}, yes, false
 }
 
-// subjectName returns a name for the venue's subject of a topic. Both tokens of a market share a subject. On the market channel,
-// which has no filter, all markets share one subject. A topic that Kalshi does not stream has its own name.
+// subjectName implements stream.Protocol.Subject: topics with the same name share a connection. Both tokens of a market have the
+// same name on a channel. On the market channel, all markets have the same name, because a subscription to this channel delivers
+// all markets. A topic that Kalshi does not stream has its own name.
 func subjectName(t messages.Topic) string {
 	sub, _, ok := subjectOf(t)
 	switch {
@@ -141,8 +142,8 @@ func (s *subjectState) topics() (out []messages.Topic) {
 	return out
 }
 
-// open returns the id of a subscription to a channel that is not full, so that the venue can add markets to it. If there is no such
-// subscription, ok is false.
+// open returns the id of a subscription to a channel. The subscription is not full, so the venue can add markets to it. If there is
+// no such subscription, ok is false.
 func (c *codec) open(channel messages.Channel) (sid uint64, ok bool) {
 	for id, s := range c.sids {
 		if s.channel == channel && !s.full && (!ok || id < sid) {
@@ -173,7 +174,7 @@ func (c *codec) of(sid uint64) (subs []subject) {
 	return subs
 }
 
-// lifecycles maps the type of a lifecycle message to the state that the market has in the REST API after the message.
+// lifecycles maps the type of a lifecycle message to the market's new state, in the words of the REST API.
 var lifecycles = map[string]string{"activated": "active", "deactivated": "inactive", "determined": "determined", "settled": "finalized"}
 
 // kindOf returns the market.MarketChange.Kind of a lifecycle message.

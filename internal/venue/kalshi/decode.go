@@ -25,10 +25,11 @@ var (
 	fieldKind  = wire.NewField("event_type").Interned()
 )
 
-// maxDepth bounds the levels of a side of a streamed book. With the usual tick size, there are 999 prices.
+// maxDepth bounds the levels of a side of a streamed book. With a tick size of 0.001, there are 999 prices.
 const maxDepth = 1000
 
-// Decode returns the events of a frame. A frame that is not JSON is an EventGarbage, and a frame without events is an EventLife.
+// Decode returns the events of a frame. If the frame is not JSON, the only event is an EventGarbage. If the frame causes no other
+// event, the only event is an EventLife.
 func (c *codec) Decode(frame []byte, at time.Time) []stream.Event {
 	note := c.observer.Drift
 	v, err := wire.Parse(frame)
@@ -96,8 +97,8 @@ func (c *codec) breakAll(sid uint64) (events []stream.Event) {
 	return events
 }
 
-// breakOne marks the state of a subject as lost. It skips a number of each topic of the subject, so the numbers of the topic have a
-// gap.
+// breakOne marks the state of a subject as lost. It skips one number in the sequence of each topic of the subject, so that these
+// sequences have a gap, too.
 func (c *codec) breakOne(state *subjectState) []stream.Event {
 	state.book, state.askedAt = nil, time.Time{}
 	return c.bad(state.topics())
@@ -187,8 +188,8 @@ func (c *codec) unusable(state *subjectState, f received) []stream.Event {
 	return c.breakOne(state)
 }
 
-// delta adds a signed change to the total at a price, and returns events with the new total. Between a gap and the next snapshot,
-// delta drops all changes.
+// delta adds a signed change to the total at a price, and returns events with the new total. If there is no book yet, or the book
+// was lost, delta drops the change.
 func (c *codec) delta(f received) []stream.Event {
 	_, state := c.subjectOfFrame(messages.ChannelOrderbook, f)
 	if state == nil || state.book == nil {
@@ -367,8 +368,8 @@ func (c *codec) failure(f received) []stream.Event {
 	return append(events, c.reject(f.id, code)...)
 }
 
-// reject returns the rejection of a command with an error code of the venue and forgets the command. If the command is unknown,
-// reject returns no event.
+// reject forgets a command that the venue has rejected with the given error code. It returns an event for the rejection. If the
+// command is unknown, reject returns no event.
 func (c *codec) reject(id, code uint64) []stream.Event {
 	about, known := c.unanswered[id]
 	if !known {

@@ -27,8 +27,8 @@ const (
 	maxCandles = 10_000
 )
 
-// The rate limit of the lowest tier is a bucket of 200 tokens that is refilled at 200 tokens a second. A call costs 10 tokens. A
-// call for books or candlesticks costs 10 tokens for each market.
+// The rate limit of the basic tier is a bucket of 200 tokens that fills at 200 tokens a second. A call for books or candlesticks
+// costs 10 tokens for each market. Any other call costs 10 tokens.
 const (
 	bucketTokens = 200
 	callTokens   = 10

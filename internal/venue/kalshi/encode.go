@@ -128,9 +128,9 @@ func (c *codec) add(channel messages.Channel, fresh []subject, about command) []
 	}, about)
 }
 
-// restate returns commands that make the topics of subscribed markets get the current state again. For books, Kalshi has a command
-// that requests snapshots. For other channels, restate returns a command without an effect at the venue. When the venue responds to
-// this command, the codec repeats the last prices and confirms the topics.
+// restate returns commands after which the topics of subscribed markets get the current state again. For books, Kalshi has a
+// command that requests snapshots. For other channels, restate returns a command without an effect at the venue. When the venue
+// responds to this command, the codec repeats the last prices and confirms the topics.
 func (c *codec) restate(channel messages.Channel, known []subject, about command, now time.Time) [][]byte {
 	if channel == messages.ChannelOrderbook {
 		return c.snapshots(known, about, now)
@@ -160,7 +160,7 @@ func (c *codec) snapshots(subs []subject, about command, now time.Time) (out [][
 	return out
 }
 
-// unsubscribe ends topics.
+// unsubscribe ends the topics of a request and calls removeUnwanted.
 func (c *codec) unsubscribe(r *stream.Request) [][]byte {
 	for _, t := range r.Topics {
 		sub, s, ok := subjectOf(t)
@@ -174,8 +174,7 @@ func (c *codec) unsubscribe(r *stream.Request) [][]byte {
 
 // removeUnwanted removes the markets without wanted topics from their subscriptions. If the venue has not confirmed the
 // subscription of a market yet, the market stays. The first call of removeUnwanted after the confirmation removes this market. If a
-// subscription has no market left, removeUnwanted ends it, because on a subscription without markets Kalshi would send all markets
-// of the venue.
+// subscription has no market left, removeUnwanted ends the subscription. Kalshi would otherwise send all its markets on it.
 func (c *codec) removeUnwanted(rid string) (out [][]byte) {
 	unwanted := make(map[uint64][]subject)
 	for sub, state := range c.subjects {

@@ -22,7 +22,7 @@ const (
 
 // SearchEvents returns one page of events in the venue's order, with their markets. Kalshi has no search. So the error is
 // UNSUPPORTED if q has a text, a tag, a sort other than relevance, several states, or a state by which Kalshi cannot filter. Kalshi
-// also cannot filter by category or end time. The driver drops events that do not match these conditions, so a page may be short
+// also cannot filter by category or end time, so SearchEvents drops events that do not match. A page may therefore be short
 // although there is a next page. SearchEvents ignores q.Limit.
 func (d *Driver) SearchEvents(ctx context.Context, q queries.Search) (*queries.EventPage, error) {
 	const e = reqctx.EndpointEventSearch

@@ -12,7 +12,7 @@ import (
 	"oddsgraph/internal/venue/wire"
 )
 
-// history contains the points of YES, oldest first.
+// history contains the prices of a market's YES token, oldest first.
 type history struct {
 	points  []market.PricePoint
 	leftOut market.LeftOut
@@ -29,7 +29,7 @@ func (d *Driver) PriceHistories(ctx context.Context, list []queries.PriceHistory
 	})
 }
 
-// histories returns the lookup of the candlesticks of UTC days. If a response lacks a market, the lookup reads the market's
+// histories returns a lookup that reads candlesticks of UTC days. If a response lacks a market, the lookup reads the market's
 // candlesticks from the archive with a further call.
 func (d *Driver) histories(from, to market.Date) rest.Lookup[history] {
 	const e = reqctx.EndpointPriceHistory

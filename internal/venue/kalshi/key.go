@@ -20,7 +20,7 @@ import (
 // Key is an API key of the operator. Every fmt verb, encoder and logger prints a fixed text instead of the key. Key is safe for
 // concurrent use.
 type Key struct {
-	// secret is a pointer because fmt prints the values of unexported fields without calling their methods.
+	// secret is a pointer, so that fmt prints only an address: fmt prints unexported fields without calling their methods.
 	secret *secret
 }
 

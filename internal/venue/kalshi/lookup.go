@@ -14,10 +14,10 @@ type token struct {
 	ok     bool
 }
 
-// readTokens reads the values of the tokens' markets, each market once. It returns a result for each token. For each
-// token, it calls value with the data of the token's market. value returns the result of the token, which may be nil. If every id
-// is the id of a token and every call failed, readTokens also returns an error.
-func readTokens[T, V any](ctx context.Context, l rest.Lookup[T], ids []string, value func(i int, t token, of *T) *V) ([]market.Result[*V], error) {
+// readTokens reads the data of the tokens' markets, each market once. It returns a result for each token. It calls convert with the
+// data of a token's market to get the value of the token, which may be nil. If every id is the id of a token and every call failed,
+// readTokens also returns an error.
+func readTokens[T, V any](ctx context.Context, l rest.Lookup[T], ids []string, convert func(i int, t token, of *T) *V) ([]market.Result[*V], error) {
 	tokens, tickers := make([]token, len(ids)), make([]string, 0, len(ids))
 	out := make([]market.Result[*V], len(ids))
 	for i, id := range ids {
@@ -35,7 +35,7 @@ func readTokens[T, V any](ctx context.Context, l rest.Lookup[T], ids []string, v
 		}
 		r := found[0]
 		if found, out[i].Err = found[1:], r.Err; r.Value != nil {
-			out[i].Value = value(i, t, r.Value)
+			out[i].Value = convert(i, t, r.Value)
 		}
 	}
 	if len(tickers) < len(ids) {

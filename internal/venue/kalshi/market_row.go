@@ -25,8 +25,9 @@ var (
 	fieldStep           = wire.NewField("step")
 )
 
-// statuses maps Kalshi's states of a market. An inactive market is only paused, so it is still open. The result of a determined
-// market is published, but can still be disputed. An amended market has a new result instead of the disputed result.
+// statuses maps Kalshi's states of a market to those of the graph. An inactive market is only paused, so it is still open. The
+// result of a determined market is published, but can still be disputed. An amended market has a new result instead of the disputed
+// result.
 var statuses = map[string]market.Status{
 	"initialized": market.StatusUpcoming,
 	"active":      market.StatusOpen,

@@ -16,7 +16,7 @@ import (
 
 const (
 	defaultPageSize = 20
-	// maxCursor is the greatest length of a cursor of the venue in bytes.
+	// maxCursor is the greatest length in bytes of one of Kalshi's cursors.
 	maxCursor = 1024
 )
 
@@ -29,8 +29,8 @@ var filters = map[market.Status]string{
 // although there is a next page. Unreadable rows are reported in LeftOut.
 //
 // Kalshi has no search. So the error is UNSUPPORTED if q has a text, a category, a tag, a sort other than relevance, several
-// states, or a state by which Kalshi cannot filter. If q has an event, several states, any state and a sort by end time are
-// supported.
+// states, or a state by which Kalshi cannot filter. For a q with an event, the driver filters and sorts: Search then supports all
+// states, several states at once, and a sort by end time.
 func (d *Driver) Search(ctx context.Context, q queries.Search) (*queries.SearchPage, error) {
 	const e = reqctx.EndpointSearch
 	if q.Limit == 0 {
@@ -106,8 +106,8 @@ func (d *Driver) search(ctx context.Context, q queries.Search, rq *rest.Request)
 	return page, nil
 }
 
-// nextCursor returns the cursor of the page after the page with the cursor current, or "" if there is none. A repeated cursor means
-// that there is no next page.
+// nextCursor returns the cursor of the next page, or "" if there is none. The argument current is the cursor of this page. If the
+// venue repeats this cursor, there is no next page.
 func nextCursor(payload wire.Value, current string) string {
 	next := payload.Member("cursor").Text()
 	if next == current {

@@ -43,7 +43,7 @@ func (d *Driver) MarketTrades(ctx context.Context, q queries.MarketTrades) (*que
 }
 
 // trades requests a page. It returns two trades for each trade of the venue, one for each outcome; see readTrade. It reports
-// unreadable trades and trades of other markets in LeftOut. If all trades are such trades, the error is UPSTREAM_BAD_RESPONSE.
+// unreadable trades and trades of other markets in LeftOut. If the page has only such trades, the error is UPSTREAM_BAD_RESPONSE.
 func (d *Driver) trades(ctx context.Context, rq *rest.Request, q queries.MarketTrades) (*queries.TradePage, [][2]market.Trade, error) {
 	payload, err := d.client.Get(ctx, rq)
 	if err != nil {
