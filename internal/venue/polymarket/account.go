@@ -34,8 +34,8 @@ func forAccount(e reqctx.Endpoint, a market.Address) *rest.Request {
 	return rq
 }
 
-// ofList calls read and records its result for the backoff of a list. If the backoff has not ended, ofList does not call read and
-// returns the error of the last read. The address of an account or the query of a public list identifies the list.
+// ofList calls read and records the result for the backoff of a list. If the backoff has not ended, ofList does not call read and
+// returns the error of the last read. The argument list is the address of an account, or the query of a public list.
 func ofList[T any](d *Driver, e reqctx.Endpoint, list string, read func() (T, error)) (T, error) {
 	return rest.WithBackoff(d.data, e, d.data.Digest(list), read)
 }
@@ -75,8 +75,8 @@ func (d *Driver) Positions(ctx context.Context, a market.Address) ([]market.Posi
 	})
 }
 
-// allPositions reads all pages. If the same token is on two pages, moved is true. A row has then moved to another page during the
-// read, so another row may be missing.
+// allPositions reads all pages. If the same token is on two pages, moved is true: a row has moved to another page during the read,
+// so another row may be missing.
 func (d *Driver) allPositions(ctx context.Context, a market.Address) (all []market.Position, moved bool, err error) {
 	const e = reqctx.EndpointPositions
 	all = []market.Position{}
@@ -162,9 +162,8 @@ type records[T any] struct {
 	next string
 }
 
-// readRecords requests one page of the records that rq selects and whose times are in a period. If the start or the end of the
-// period is zero, the period has no such bound. The request has both bounds rounded down to whole seconds. A limit of 0 means
-// recordsPage.
+// readRecords requests one page of the records that rq selects. The parameters from and to bound the times of the records. A zero
+// time is no bound. The request has both bounds rounded down to whole seconds. A limit of 0 means recordsPage.
 func readRecords[T any](ctx context.Context, d *Driver, rq *rest.Request, from, to time.Time, limit int, page string, read func(*wire.Row) T) (records[T], error) {
 	e, list := rq.Endpoint, cmp.Or(string(rq.Account), rq.Query.String())
 	if limit < 0 || limit > recordsPage {

@@ -75,7 +75,7 @@ func readBook(r *wire.Row, id string) *market.Book {
 	return b.Cut(queries.MaxBookDepth)
 }
 
-// readTokens reads a list of rows that each belong to a token. If a row has no value, read returns nil, and the token has no
+// readTokens reads a list of rows that each belong to a token. If the function read returns nil for a good row, the token has no
 // result. If a row has no readable id, every requested token without a result gets an error, because this row may belong to the
 // token.
 func readTokens[T any](payload wire.Value, asked []string, note func(string), read func(r *wire.Row, id string) *T) (rest.Values[T], error) {
@@ -139,7 +139,8 @@ func readPoints(list []wire.Value, note func(string)) points {
 	return out
 }
 
-// between returns the points of the UTC days in a period. The first and the last day are in the period. between changes p.list.
+// between returns the points of the UTC days in a period. The first and the last day are in the period. The result uses the memory
+// of p.list.
 func (p points) between(first, last market.Date) []market.PricePoint {
 	return slices.DeleteFunc(p.list, func(p market.PricePoint) bool {
 		day := market.DateOf(p.Timestamp)

@@ -61,7 +61,7 @@ func keysetCursor(payload wire.Value) (string, error) {
 	return "", errUnreadablePager
 }
 
-// marketRows reads the markets of an event. If the markets are not in an event, event is nil.
+// marketRows reads a list of markets. If the list is in the object of an event, event is that object. Otherwise event is nil.
 func marketRows(list []wire.Value, event *wire.Row, note func(string)) []marketRow {
 	rows := make([]marketRow, 0, len(list))
 	for _, v := range list {
@@ -110,7 +110,7 @@ func readEvent(v wire.Value, note func(string)) (eventRow, error) {
 }
 
 // isPlaceholder reports whether a market of an augmented event represents the outcome "Other", or an outcome that has no name yet,
-// such as "Person A". A market of the second kind is a placeholder only if it has no volume.
+// such as "Person A". A market of the second kind counts as a placeholder only if it has no volume.
 func isPlaceholder(row marketRow) bool {
 	if row.row.Object.Kind() != wire.Object {
 		return false
@@ -154,8 +154,8 @@ func (d *Driver) Event(ctx context.Context, ref market.EventRef) (*market.Event,
 	})
 }
 
-// findEvent reads the response for one event. If the response contains no event, findEvent returns nil. If it contains another
-// event, findEvent returns an error.
+// findEvent reads the response for one event. If the response contains no event, findEvent returns nil. If the first event is
+// another one, findEvent returns an error.
 func findEvent(payload wire.Value, ref market.EventRef, n *rest.Drift) (*market.Event, error) {
 	const e = reqctx.EndpointEvent
 	list, err := readEvents(payload)

@@ -17,7 +17,8 @@ import (
 const (
 	// eventsListed is the number of events on a page of SearchEvents, each with its markets.
 	eventsListed = 50
-	// openEvents and closedEvents are the prefixes of page tokens for the lists of open and of closed events.
+	// openEvents is the prefix of page tokens for the list of open events. closedEvents is the prefix for the list of closed
+	// events.
 	openEvents, closedEvents = "open ", "closed "
 )
 
@@ -163,8 +164,9 @@ func (d *Driver) readFound(payload wire.Value, q queries.Search) (*queries.Event
 	return page, nil
 }
 
-// checkEventOrder returns an error if more than 1/rest.OutOfOrderShare of the neighbouring pairs are out of order. Gamma has then
-// probably ignored the sort. A single pair never causes the error. checkEventOrder skips events without the requested field.
+// checkEventOrder returns an error if more than 1/rest.OutOfOrderShare of the neighbouring pairs are out of order. Gamma has
+// probably ignored the sort in this case. If only one pair is out of order, there is no error. checkEventOrder skips events without
+// the requested field.
 func checkEventOrder(payload wire.Value, order string, direction queries.Direction) error {
 	list, _ := readEvents(payload)
 	field, pairs, wrong := wire.NewField(order), 0, 0

@@ -8,8 +8,8 @@ import (
 )
 
 // Limits returns the documented limits. Polymarket first delays calls above a limit, and only later refuses them. So the client
-// cannot learn the limits from errors. Endpoints with the same path share a limit. But the two endpoints for events divide the
-// limit of their path.
+// cannot learn the limits from errors. Endpoints with the same path share a limit. Only the two endpoints for events are in
+// different limits, which together stay within the limit of their path.
 func Limits() []rest.PublishedLimit {
 	limit := func(calls int, endpoints ...reqctx.Endpoint) rest.PublishedLimit {
 		return rest.PublishedLimit{Endpoints: endpoints, Calls: calls, Span: 10 * time.Second}

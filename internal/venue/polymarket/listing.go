@@ -143,9 +143,9 @@ func dateText(t time.Time) string {
 	return t.UTC().Format(time.RFC3339)
 }
 
-// mergeLists merges two pages, both sorted as q requests. It stops after q.Limit rows. Some of these rows may be unreadable. It also
-// stops at the end of a page that has a next page, because the next row of the result may be on the next page. If all merged rows
-// are unreadable, mergeLists returns an error.
+// mergeLists merges two pages, both sorted as q requests. It stops after q.Limit rows. Some of these rows may be unreadable. It
+// also stops at the end of a page that has a next page, because the next row of the result may be on that next page. If all merged
+// rows are unreadable, mergeLists returns an error.
 func mergeLists(q queries.Search, at [2]listing, pages [2]listed) (*queries.SearchPage, error) {
 	const e = reqctx.EndpointSearch
 	page, places, compare := &queries.SearchPage{}, [2]int{at[0].skip, at[1].skip}, rest.SortFields[q.Sort].Comparer(q.Direction)

@@ -16,8 +16,8 @@ const maxBisections = 12
 // reader reads the values of ids with one call.
 type reader[T any] func(ctx context.Context, ids []string, note func(string)) (rest.Values[T], error)
 
-// lookup returns a lookup that passes lists of ids to read. If Polymarket refuses a list because of one of the ids, the lookup
-// reads the halves of the list separately.
+// lookup returns a rest.Lookup that passes lists of ids to the function read. If Polymarket refuses a list because of one of the
+// ids, the rest.Lookup reads the halves of the list separately.
 func lookup[T any](c *rest.Client, e reqctx.Endpoint, batch int, isID func(string) bool, read reader[T]) rest.Lookup[T] {
 	return rest.Lookup[T]{
 		Client: c, Endpoint: e, Batch: batch, IsID: isID,

@@ -38,8 +38,8 @@ var (
 )
 
 // readMarket reads a market of the Gamma API. If the market is inside an event, event is that event. If event is nil, readMarket
-// uses the first event in the row. If the market is closed but Gamma does not state the market's result, undecided is true. The
-// CLOB API may state this result.
+// uses the first event in the row, if there is one. If the market is closed but Gamma does not state the market's result, undecided
+// is true. The CLOB API may state this result.
 func readMarket(r *wire.Row, event *wire.Row) (m *market.Market, undecided bool) {
 	m = &market.Market{
 		MarketID:        r.RequireID(fieldConditionID),

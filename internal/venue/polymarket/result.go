@@ -28,8 +28,8 @@ var (
 
 // readResult reads the status and the result of a Gamma market. Only a market that is closed and resolved has a result. The price
 // of the winner is then exactly 1, and all other prices are 0. If nobody won, both prices are 0.5. Prices alone are not enough,
-// because a closed market may have the prices 1 and 0 before it is resolved. If the market is closed and Gamma does not state who
-// won, undecided is true.
+// because a closed market may have the prices 1 and 0 before it is resolved. If the market is closed and Gamma does not state the
+// result, undecided is true.
 func readResult(r *wire.Row, m *market.Market) (undecided bool) {
 	closed, active, status := isTrue(r.Bool(fieldClosed)), isTrue(r.Bool(fieldActive)), r.Text(fieldResolutionStatus)
 	m.StatusRaw = status

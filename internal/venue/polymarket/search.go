@@ -28,8 +28,8 @@ const (
 // Search returns one page of markets. If q has an event, the page contains all matching markets of the event. If q has no event but
 // a text, the page comes from Polymarket's search, which finds events. All matching markets of an event are on the same page, so a
 // page may be longer than q.Limit. If q has neither an event nor a text, the page comes from the list of markets. A page may be
-// short or empty although there is a next page. The error is UNSUPPORTED for a search by category, and, if q has
-// no event, for a search with a text and a sort by a field of the markets.
+// short or empty although there is a next page. The error is UNSUPPORTED for a search by category. If q has a text but no event, it
+// is also UNSUPPORTED for a sort other than relevance.
 func (d *Driver) Search(ctx context.Context, q queries.Search) (*queries.SearchPage, error) {
 	if err := checkSearch(&q); err != nil {
 		return nil, err
@@ -171,8 +171,8 @@ func readSearch(payload wire.Value, q queries.Search, n *rest.Drift) (*queries.S
 	return page, nil
 }
 
-// sides reports whether Gamma's list of open markets, and whether its list of closed markets, may contain a market with one of the
-// given statuses. If no status is given, both results are true.
+// sides reports which of Gamma's two lists, open markets and closed markets, may contain a market with one of the given statuses.
+// If no status is given, both results are true.
 func sides(statuses []market.Status) (open, closed bool) {
 	for _, s := range statuses {
 		switch s {

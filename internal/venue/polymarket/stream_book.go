@@ -49,7 +49,7 @@ type asset struct {
 	reading, outdated bool
 	// dueBy is the deadline for the venue's first book. It is zero until awaitFirst sets it.
 	dueBy time.Time
-	// changed reports whether the socket has sent the book or a change of it since the last comparison began.
+	// changed reports whether the socket has sent the book, or a change of the book, since the last comparison began.
 	changed bool
 	// comparison is the running comparison with REST. It is nil if no comparison is running.
 	comparison *comparison
@@ -65,7 +65,8 @@ type comparison struct {
 	since []change
 	// rest is the book from REST, if its levels differ from those of the streamed book. It is nil before REST has responded.
 	rest *market.Book
-	// At the time deadline, the streamed book must have the levels of rest after the changes in since.
+	// At the deadline, the codec applies the changes in since to the book from REST. The streamed book must then have the same
+	// levels.
 	deadline time.Time
 }
 
@@ -174,7 +175,8 @@ func (a *asset) lose(changes ...change) {
 	a.lost, a.kept = true, kept
 }
 
-// awaitFirst starts the wait for the first book, and marks the book as lost if the wait has reached firstBookWithin.
+// awaitFirst starts the wait for the first book. If this wait has already lasted for firstBookWithin, awaitFirst marks the book as
+// lost.
 func (a *asset) awaitFirst(now time.Time) {
 	switch {
 	case a.book != nil || a.lost:
@@ -194,8 +196,8 @@ func (a *asset) keep(c change) {
 }
 
 // withLater returns the book b from REST after the changes that are not older than b, and the time of the last of these changes. If
-// there are none, the time is that of b. Changes with the same time as b are applied, too, because b may lack some of them. It does
-// no harm to apply a change twice, because a change contains the new total.
+// there are none, the time is that of b. These changes include those with the same time as b, because b may lack some of them. It
+// does no harm to apply a change twice, because a change contains the new total.
 func withLater(b *market.Book, changes []change) (l *ladder, at time.Time) {
 	l, at = &ladder{b.Bids, b.Asks}, b.Timestamp
 	for _, c := range changes {
@@ -208,7 +210,7 @@ func withLater(b *market.Book, changes []change) (l *ladder, at time.Time) {
 }
 
 // splice returns the book b from REST after the kept changes that are not older than b. If the last kept change is not older than b
-// and reports best prices that the result does not have, ok is false. A change is then missing, or b is too old.
+// and reports best prices that the result does not have, ok is false: a change is missing, or b is too old.
 func (a *asset) splice(b *market.Book) (l *ladder, at time.Time, ok bool) {
 	l, at = withLater(b, a.kept)
 	if n := len(a.kept); n > 0 && !a.kept[n-1].at.Before(at) {

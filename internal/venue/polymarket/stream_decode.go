@@ -128,8 +128,8 @@ func (a *asset) owes(channel messages.Channel) bool {
 	return slices.ContainsFunc(a.owed, func(t messages.Topic) bool { return t.Channel == channel })
 }
 
-// whole publishes the book and the prices of an asset to the subscribed topics. Afterwards, no topic waits
-// for the current state, even if no price was published.
+// whole publishes the book and the prices of an asset to the subscribed topics. After whole, no topic waits for the current state,
+// even if no price was published.
 func (c *codec) whole(a *asset, now time.Time) (events []stream.Event) {
 	if t, wanted := a.topic(messages.ChannelOrderbook); wanted {
 		m := c.message(t, messages.KindBookSnapshot, a.at, now)
@@ -182,7 +182,7 @@ func (c *codec) bad(a *asset) []stream.Event {
 	return nil
 }
 
-// priceChange decodes the changes of several books, and the best prices that they report.
+// priceChange decodes the changes of several books, and the best prices that these changes report.
 func (c *codec) priceChange(r *wire.Row, now time.Time) (events []stream.Event) {
 	list, ok := r.Of(fieldChanges).List()
 	if !ok {
@@ -241,7 +241,7 @@ func unit(r *wire.Row, f wire.Field) *market.Decimal {
 	return r.Unit(f)
 }
 
-// apply applies a change to the book of an asset. If this completes the burst, which is all changes of one order, apply
+// apply applies a change to the book of an asset. A burst is all changes of one order. If the change completes the burst, apply
 // publishes the burst as one message. If a change is missing, apply reports the loss of the book.
 func (c *codec) apply(a *asset, ch change, now time.Time) []stream.Event {
 	if a.lost {

@@ -20,9 +20,10 @@ const (
 	tickEvery = 50 * time.Millisecond
 	// auditEvery is the time between two comparisons of all books with REST.
 	auditEvery = 25 * time.Second
-	// If a streamed book differs from the book from REST, it must reach the levels of the book from REST within catchUp.
+	// If a streamed book differs from the book from REST, the streamed book must reach the levels of the book from REST within
+	// catchUp.
 	catchUp = 2 * time.Second
-	// retryEvery is the time between two reads of lost books.
+	// retryEvery is the least time between two reads of lost books.
 	retryEvery = time.Second
 	// A book is frozen if the socket no longer sends the changes of the book. The socket is replaced if one comparison finds more
 	// than maxFrozen frozen books, and these are more than 1/frozenShare of the books that the socket changed between the previous
@@ -105,10 +106,10 @@ func (c *codec) readAll(ctx context.Context, ids []string, use func(id string, r
 	}
 }
 
-// tick marks a book as lost if the first book or a part of a burst is late. It ends comparisons whose deadline has passed, and
-// repairs the streamed books that still differ. It delivers the current state to topics that wait for this state. It returns the
-// events, and the number of frozen books. A frozen book is a streamed book that differs from the book from REST and has no change
-// after it.
+// tick marks the book of an asset as lost if the first book or a part of a burst is late. It ends comparisons whose deadline has
+// passed, and repairs the streamed books that still differ. It delivers the current state to topics that wait for this state. It
+// returns the events, and the number of frozen books. A frozen book differs from the book from REST, and no later change has
+// arrived for it.
 func (c *codec) tick(now time.Time) (events []stream.Event, frozen int) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -208,9 +209,9 @@ func (c *codec) repaired(id string, r market.Result[*market.Book], now time.Time
 	return c.repair(a, r.Value, now)
 }
 
-// repair replaces a lost book by the book b from REST after the later changes of the stream. The repair fails if b is nil, or if
-// the result does not have the reported best prices. After maxRepairs failures, repair reports the loss again. Package stream then
-// requests a resync, and the resync subscribes to the asset again.
+// repair replaces a lost book by the book b from REST, to which it applies the later changes of the stream. The repair fails if b
+// is nil, or if the result does not have the reported best prices. After maxRepairs failures, repair reports the loss again.
+// Package stream then requests a resync, and the resync subscribes to the asset again.
 func (c *codec) repair(a *asset, b *market.Book, now time.Time) (events []stream.Event) {
 	if b != nil {
 		if l, at, ok := a.splice(b); ok {
@@ -229,8 +230,9 @@ func (c *codec) repair(a *asset, b *market.Book, now time.Time) (events []stream
 	return events
 }
 
-// compare compares the streamed book of an asset with the book b from REST. b may be older or newer by a few changes. If the read
-// failed or the venue has no book, b is nil. If the books differ, the streamed book must reach the levels of b within catchUp.
+// compare compares the streamed book of an asset with the book b from REST. If the read failed or the venue has no book, b is nil.
+// The two books may differ by a few changes that are still in flight. If the books differ, the streamed book must reach the levels
+// of b within catchUp.
 func (c *codec) compare(id string, b *market.Book, now time.Time) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

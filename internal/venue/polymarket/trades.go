@@ -43,8 +43,8 @@ func (d *Driver) MarketTrades(ctx context.Context, q queries.MarketTrades) (*que
 	return &queries.TradePage{Trades: kept, Next: p.at.after(p.next), LeftOut: p.bad.LeftOut(e)}, nil
 }
 
-// publicID returns the id that the stream gives to a trade. If the trade has no transaction, the id in the stream depends on
-// the exact time. REST rounds the time to seconds, so publicID then returns "".
+// publicID returns the id that the stream gives to a trade. Without a transaction, this id depends on the exact time, which REST
+// rounds to seconds. So publicID returns "" for a trade without a transaction.
 func publicID(t *market.Trade) string {
 	if t.TransactionHash == "" {
 		return ""
