@@ -21,7 +21,8 @@ const (
 	// up to MaxBackoff.
 	MinBackoff = 250 * time.Millisecond
 	MaxBackoff = 30 * time.Second
-	// maxBackoffs bounds the number of remembered keys. If more keys fail, the key whose last failure is the oldest is forgotten.
+	// maxBackoffs bounds the number of remembered keys. If more keys fail, backoffs forgets the key whose last failure is the
+	// oldest.
 	maxBackoffs = 10_000
 )
 
@@ -61,8 +62,8 @@ func newBackoffs(clock market.Clock, random func() float64) *backoffs {
 }
 
 // AccountKey returns the key of an account for the credentials of ctx. The key is a keyed hash of the account and of the
-// credentials, if ctx has any, so the key reveals neither. Failures with someone else's credentials do not delay the account's
-// owner.
+// credentials, if ctx has any, so the key reveals neither. It depends on the credentials, so that failures with someone else's
+// credentials do not delay the account's owner.
 func (b *backoffs) AccountKey(ctx context.Context, a market.Address) string {
 	if c := reqctx.CredentialsFrom(ctx); c != nil {
 		return b.Digest(string(a), c.Wire())

@@ -8,8 +8,8 @@ import (
 )
 
 const (
-	// A circuit opens after minFailures failures in a row. The failures must belong to at least minSubjects different requests or
-	// accounts, because a single request that always fails does not mean that the endpoint is down.
+	// A circuit opens after minFailures failures in a row, if these failures belong to at least minSubjects different requests or
+	// accounts. A single request that always fails does not mean that the endpoint is down.
 	minFailures = 5
 	minSubjects = 3
 	// If no call fails for FailureWindow, the earlier failures no longer count.

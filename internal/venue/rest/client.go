@@ -33,7 +33,8 @@ const (
 	DefaultUserAgent = "oddsgraph"
 )
 
-// Config says where a host of a venue is and how to call it. Except for BaseURL and Paths, a field that is zero has a default.
+// Config says where a host of a venue is and how to call the host. The zero value of a field means its default. BaseURL and Paths
+// have no default.
 type Config struct {
 	// BaseURL is an http or https URL without query and user info. It may have a path prefix.
 	BaseURL string

@@ -292,7 +292,7 @@ func (c *Client) reportedFailure(e reqctx.Endpoint, resp *http.Response, body wi
 	return err
 }
 
-// isBool reports whether a value is the JSON boolean of the given kind, or a string with the given text of this boolean.
+// isBool reports whether a value is the JSON boolean of the given kind, or a string with the given text, such as "False" for false.
 func isBool(v wire.Value, kind wire.Kind, text string) bool {
 	return v.Kind() == kind || v.Kind() == wire.String && strings.EqualFold(v.Text(), text)
 }
@@ -321,8 +321,8 @@ func reportedCode(body wire.Value) string {
 	return ""
 }
 
-// codeOf maps the error code of a body. A missing or unknown code becomes UPSTREAM_UNAVAILABLE with KindUnclear, because the venue
-// may have failed or may have refused the request.
+// codeOf maps the error code of a body to a market.Code and a kind of failure. A missing or unknown code becomes
+// UPSTREAM_UNAVAILABLE with KindUnclear, because the venue may have failed or may have refused the request.
 func codeOf(reported string) (market.Code, FailureKind) {
 	switch reported {
 	case "RATE_LIMITED", "RATE_LIMIT", "RATE_LIMIT_EXCEEDED", "TOO_MANY_REQUESTS", "429":

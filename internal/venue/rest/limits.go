@@ -22,16 +22,17 @@ type rateLimits struct {
 }
 
 const (
-	// Venues write three kinds of numbers in X-RateLimit-Reset. A number below minResetTime is in seconds from now. A number from
-	// minResetTime to minResetMillis is in seconds since 1970. A greater number is in milliseconds since 1970.
+	// Venues write a date or one of three kinds of numbers in X-RateLimit-Reset. A number below minResetTime is in seconds from
+	// now. Any other number below minResetMillis is in seconds since 1970. Numbers from minResetMillis are in milliseconds since
+	// 1970.
 	minResetTime   = 1_000_000_000
 	minResetMillis = 1_000_000_000_000
 	// maxLimitValue is the greatest number that is accepted in X-RateLimit-Limit and X-RateLimit-Remaining.
 	maxLimitValue = 1_000_000_000
 )
 
-// rateLimitOf reads the X-RateLimit headers and ignores invalid values. A reset that is more than wire.MaxWait away becomes a reset
-// in wire.MaxWait.
+// rateLimitOf reads the X-RateLimit headers and ignores invalid values. If the reset is more than wire.MaxWait away, rateLimitOf
+// replaces it by now plus wire.MaxWait.
 func rateLimitOf(h http.Header, now time.Time) rateLimits {
 	l := rateLimits{limit: parseCalls(h.Get("X-RateLimit-Limit")), remaining: parseCalls(h.Get("X-RateLimit-Remaining"))}
 	if l.limit == 0 {
