@@ -163,8 +163,8 @@ func (a *asset) apply(c change, now time.Time) (done []market.LevelChange, gap b
 	return done, false
 }
 
-// lose marks the book as lost. It keeps the changes of the incomplete burst, and then the given changes. If the book is already lost,
-// the kept changes and the number of failures remain.
+// lose marks the book as lost. It keeps the changes of the incomplete burst, followed by the given changes. If the book is already
+// lost, the kept changes and the number of failures remain.
 func (a *asset) lose(changes ...change) {
 	a.outdated = a.reading
 	if a.lost {
