@@ -16,8 +16,8 @@ import (
 type StreamConfig struct {
 	// Driver is one of the names that Drivers returns. If Driver is empty, the driver is Generic.
 	Driver string
-	// URL is the address of the stream. If URL is empty, the stream has the driver's default address. If the driver has no default
-	// address, there is no stream.
+	// URL is the address of the stream. If URL is empty, the stream has the driver's default address. If the driver also has no
+	// default address, there is no stream.
 	URL string
 	// KeyID and Key are the operator's API key at the venue. Key is a PEM text. If the operator has no key, KeyID and Key are
 	// empty.
@@ -31,7 +31,7 @@ type StreamConfig struct {
 var streams = map[string]func(StreamConfig) (address string, p *stream.Protocol, err error){
 	Generic:  func(c StreamConfig) (string, *stream.Protocol, error) { return c.URL, nil, noKey(c) },
 	"kalshi": openKalshi,
-	// This driver is a Streamer: its method Stream provides the protocol, because the protocol reads books over REST.
+	// The method Stream of this driver provides the protocol, which reads books over REST.
 	"polymarket": func(c StreamConfig) (string, *stream.Protocol, error) {
 		return cmp.Or(c.URL, polymarket.StreamURL), nil, noKey(c)
 	},

@@ -1,4 +1,4 @@
-// Package venue opens the REST driver and the stream of a venue.
+// Package venue opens the REST driver of a venue and selects the protocol of its stream.
 package venue
 
 import (
@@ -19,8 +19,7 @@ import (
 )
 
 // Driver calls the REST API of one kind of venue. It is safe for concurrent use. Methods that read several ids or queries return
-// one result for each of them, in the same order. A result with a nil Value and a nil Err means that the venue does not know the
-// id.
+// one result for each of them, in the same order. If Value and Err of a result are nil, the venue does not know the id.
 type Driver interface {
 	// Can returns nil if the driver serves an endpoint, or an UNSUPPORTED error that says what the venue does not serve and why.
 	// The answer never changes.

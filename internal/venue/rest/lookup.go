@@ -22,13 +22,14 @@ func (v Values[T]) Put(id string, value *T, r *wire.Row) {
 	v[id] = market.Result[*T]{Value: value}
 }
 
-// Lookup reads values by their ids. One call reads several values.
+// Lookup reads values by their ids.
 type Lookup[T any] struct {
 	Client   *Client
 	Endpoint reqctx.Endpoint
 	// Batch is the greatest number of ids in one call.
 	Batch int
-	// IsID reports whether a text has the form of an id. Read sends no other texts, because the venue cannot know them.
+	// IsID reports whether a text has the form of an id. If IsID returns false, Read does not send the text, because the venue cannot
+	// know it.
 	IsID func(string) bool
 	// Call reads the values of ids, and passes the drift of the response to note.
 	Call func(ctx context.Context, ids []string, note func(string)) (Values[T], error)
@@ -73,7 +74,7 @@ func (l Lookup[T]) Read(ctx context.Context, ids []string) ([]market.Result[*T],
 	return out, ErrorIfAllFailed(errs)
 }
 
-// record writes the results of one call for the ids in list, and starts or ends the backoff of these ids.
+// record writes the results of one call to results, and starts or ends the backoff of each id.
 func (l Lookup[T]) record(list []string, found Values[T], failed error, results Values[T]) error {
 	if failed != nil {
 		failed = l.Client.Record(l.Endpoint, BadIfNotFound(l.Endpoint, failed), list...)

@@ -11,8 +11,8 @@ import (
 // Parallel is the greatest number of concurrent calls of one read.
 const Parallel = 4
 
-// ForEach calls f with 0 to n-1, with at most Parallel calls at the same time. It returns when all calls of f have returned. It
-// panics if f panics.
+// ForEach calls f with 0 to n-1, with at most Parallel calls at the same time. It returns when all calls of f have returned. If f
+// panics, ForEach also panics and may skip the remaining numbers.
 func ForEach(n int, f func(i int)) {
 	if n == 1 {
 		f(0)

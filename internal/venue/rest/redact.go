@@ -14,12 +14,12 @@ import (
 // maxMessage is the greatest length in bytes of a venue's text in a log line.
 const maxMessage = 200
 
-// minRedacted is the minimum length in bytes of a redacted value, for values that a GraphQL client has chosen. Shorter values occur
-// in any text by chance.
+// minRedacted is the minimum length in bytes of a redacted value of a GraphQL client. A shorter value could occur in a text by
+// chance.
 const minRedacted = 8
 
 // newRedactor returns a function that replaces credentials and the results of clientValues in a text of the venue by "[redacted]".
-// The function also shortens the text to maxMessage, and replaces control characters by spaces.
+// The function also cuts the text after maxMessage bytes, and replaces control characters by spaces.
 func newRedactor(credentials *market.Credentials, rq *Request) func(string) string {
 	return func(s string) string {
 		var pairs []string
@@ -47,8 +47,8 @@ func newRedactor(credentials *market.Credentials, rq *Request) func(string) stri
 // name, for example passphrase, usually describes its value and is not secret.
 const minRedactedName = 20
 
-// secretsOf returns every spelling of the credentials that a venue could echo, the longest first. The secrets include the whole
-// JSON object, and each text and number in it at any depth, except names shorter than minRedactedName.
+// secretsOf returns the secrets in the credentials in all their spellings, the longest first. The secrets are the whole JSON object
+// and each text and number in the object. Names shorter than minRedactedName are not secrets.
 func secretsOf(credentials *market.Credentials) []string {
 	if credentials == nil {
 		return nil
@@ -83,9 +83,9 @@ func secretsOf(credentials *market.Credentials) []string {
 // ownParameters are the parameters whose values are not redacted: addresses, numbers, times, and words from a fixed set.
 var ownParameters = []string{"address", "depth", "endDate", "endsAfter", "endsBefore", "from", "limit", "offset", "order", "sort", "startDate", "status", "to", "type"}
 
-// clientValues returns the values of the URL query of rq that a GraphQL client has chosen, each in all its spellings. It leaves out
-// the values of ownParameters and values shorter than minRedacted. It does not read Request.Body, which contains only ids and times
-// of public data.
+// clientValues returns the values in rq.Query that a GraphQL client has chosen, each in all its spellings. It leaves out the values
+// of ownParameters and values shorter than minRedacted. It does not read Request.Body, which contains only ids and times of public
+// data.
 func clientValues(rq *Request) (words []string) {
 	values, _ := url.ParseQuery(rq.Query.String()) // the query is valid, because this package has built it
 	for name, value := range values {
@@ -114,7 +114,7 @@ func leadingString(text string) string {
 	return text
 }
 
-// spellings returns the forms of s in URLs, JSON and base64.
+// spellings returns s and its forms in URLs, JSON and base64.
 func spellings(s string) []string {
 	escaped, _ := json.Marshal(s)
 	return []string{

@@ -21,7 +21,7 @@ import (
 type Request struct {
 	Endpoint reqctx.Endpoint
 	Query    Query
-	// Keys is the number of requested ids, for the Observer.
+	// Keys is the number of requested ids, for metrics and the operation log.
 	Keys int
 	// Account is the account whose data is requested. It is empty if the data is public.
 	Account market.Address
@@ -85,7 +85,7 @@ func (q *Query) Instant(name string, t time.Time) *Query {
 	return q.Set(name, t.UTC().Format(time.RFC3339Nano))
 }
 
-// name begins a parameter.
+// name appends the name of a parameter and "=".
 func (q *Query) name(name string) {
 	if q.b.Len() > 0 {
 		q.b.WriteByte('&')
@@ -95,8 +95,8 @@ func (q *Query) name(name string) {
 }
 
 // Get makes a call and retries the call after a transient failure. It returns the decoded body. If the body is {success,data} and
-// data is an object, Get returns this object. If data is null, Get returns the zero Value. If the venue reports that it does not
-// have the data, the error is NOT_FOUND.
+// data is an object, Get returns this object. If data is null, Get returns the zero Value. If the venue reports that the requested
+// object does not exist, the error is NOT_FOUND.
 func (c *Client) Get(ctx context.Context, rq *Request) (wire.Value, error) {
 	credentials, err := c.credentials(ctx, rq.Endpoint)
 	if err != nil {
@@ -118,9 +118,9 @@ func (c *Client) Get(ctx context.Context, rq *Request) (wire.Value, error) {
 	}
 }
 
-// attempt makes one HTTP call. It first waits until fewer than MaxInFlight calls to the path are in flight, and then until the
-// rate limit admits the call. The reported duration of the call does not include these waits. If the circuit or the rate limit
-// refuses the call, or ctx ends before the call, sent is false.
+// attempt makes one HTTP call. Before the call, it waits until fewer than MaxInFlight calls to the path of the endpoint are in
+// flight. Then it waits until the rate limit admits the call. The reported duration of the call does not include these waits. If
+// the circuit or the rate limit refuses the call, or ctx ends before the call, sent is false.
 func (c *Client) attempt(ctx context.Context, rq *Request, credentials *market.Credentials) (payload wire.Value, sent bool, err error) {
 	if ctx.Err() != nil {
 		return wire.Value{}, false, contextFailure(ctx, rq.Endpoint)
@@ -187,9 +187,9 @@ func outcomeOf(err error) string {
 	return reqctx.CallCancelled
 }
 
-// verdictOf returns the verdict on the venue after a call. If the venue reports its rate limit or an error of unknown meaning, or
-// the context of the call ends, the verdict is verdictNone. Other errors with UPSTREAM_UNAVAILABLE or UPSTREAM_TIMEOUT are a
-// verdictFailure. Any other response shows that the venue works.
+// verdictOf returns the verdict on the venue after a call. If the context of the call ends, or the venue reports its rate limit or
+// an error of unknown meaning, the verdict is verdictNone. For other errors with UPSTREAM_UNAVAILABLE or UPSTREAM_TIMEOUT, the
+// verdict is verdictFailure. Any other response shows that the venue works.
 func verdictOf(err error) verdict {
 	failure, sent := venueFailure(err)
 	var why *CallFailure
@@ -277,8 +277,8 @@ func (c *Client) newRequest(ctx context.Context, rq *Request, credentials *marke
 	return r.WithContext(ctx)
 }
 
-// emptyBody is the empty body of a request. The transport cannot read the body again, so the transport does not repeat a call on
-// another connection. A repeated call would bypass the rate limit.
+// emptyBody is the empty body of a request. With http.NoBody, the transport would repeat a failed call on another connection, and
+// the repeated call would bypass the rate limit.
 type emptyBody struct{}
 
 // Read implements io.Reader.
@@ -316,9 +316,9 @@ func errorText(resp *http.Response, redact func(string) string) (isJSON bool, te
 	return true, redact(messageOf(v))
 }
 
-// decode decodes the body of a 2xx response. While the value is an envelope, that is {success,data} with an object as data, decode
-// replaces the value by data. If data is null, decode returns the zero Value. It returns an error if an envelope or the body
-// reports a failure, or if the whole body is null or unreadable.
+// decode decodes the body of a 2xx response. An envelope is {success,data} with an object as data. decode replaces up to
+// maxEnvelopes nested envelopes by their data. If data is null, decode returns the zero Value. It returns an error if an envelope
+// or the body reports a failure, or if the whole body is null or unreadable.
 func (c *Client) decode(e reqctx.Endpoint, resp *http.Response, body []byte, redact func(string) string) (wire.Value, error) {
 	if !jsonType(resp.Header.Get("Content-Type")) {
 		return wire.Value{}, unreadable(e, resp, errContentType)
@@ -346,7 +346,7 @@ func (c *Client) decode(e reqctx.Endpoint, resp *http.Response, body []byte, red
 	return v, nil
 }
 
-// maxEnvelopes bounds the number of nested envelopes that decode removes, as in {success,data:{success,data:…}}.
+// maxEnvelopes bounds nested envelopes, such as {success,data:{success,data:…}}.
 const maxEnvelopes = 3
 
 // jsonType reports whether a content type is JSON, or a type that servers send by default.

@@ -10,7 +10,7 @@ import (
 )
 
 // retryWait returns the wait before a failed call is retried. If the call must not be retried, ok is false. ok is also false if a
-// retry as long as the last attempt would end after the deadline of the read. All calls only read, so retries are safe.
+// retry that takes as long as the last attempt would end after the deadline of the read. All calls only read, so retries are safe.
 func (c *Client) retryWait(ctx context.Context, attempt int, took time.Duration, err error) (wait time.Duration, ok bool) {
 	why, sent := errors.AsType[*CallFailure](err)
 	failure, coded := errors.AsType[*market.Error](err)

@@ -14,8 +14,8 @@ import (
 )
 
 const (
-	// MaxInFlight bounds the calls in flight to one path. By default, the cache makes at most 64 concurrent calls for one kind of
-	// account data, so these calls never wait because of MaxInFlight.
+	// MaxInFlight bounds the calls in flight to one path. By default, the cache makes at most as many concurrent calls for one kind of
+	// account data.
 	MaxInFlight = 64
 	// maxConns bounds the connections to the venue. It is large enough for all calls in flight to all endpoints.
 	maxConns          = MaxInFlight * reqctx.Endpoints
@@ -23,14 +23,13 @@ const (
 	maxResponseHeader = 64 << 10
 	// maxErrorBody is the greatest number of bytes that are read from an error response.
 	maxErrorBody = 64 << 10
-	// A response is refused if more than bombSize bytes have been decompressed, and these are more than bombRatio times the bytes
-	// that have been received.
+	// A response is refused if its decompressed part exceeds both bombSize and bombRatio times its received part.
 	bombSize  = 1 << 20
 	bombRatio = 100
 )
 
-// NewTransport returns a transport without a proxy, cookies and transparent decompression. The client decompresses responses
-// itself, because it must know the number of received bytes to refuse a decompression bomb.
+// NewTransport returns a transport without a proxy and without transparent decompression. The client decompresses responses itself,
+// because it must know the number of received bytes to refuse a decompression bomb.
 func NewTransport() *http.Transport {
 	dialer := net.Dialer{Timeout: 5 * time.Second, KeepAlive: 30 * time.Second}
 	return &http.Transport{
@@ -109,7 +108,7 @@ func (c *receivedReader) orReadError(err error) error {
 	return err
 }
 
-// inflatedReader decompresses a body. It refuses a decompression bomb as soon as the output exceeds the bounds of bombSize and
+// inflatedReader decompresses a body. It refuses a decompression bomb as soon as the output exceeds both bounds, bombSize and
 // bombRatio.
 type inflatedReader struct {
 	z        *gzip.Reader

@@ -15,7 +15,7 @@ import (
 )
 
 // Handler receives the messages and events of the stream. Calls for one topic are never concurrent and have the order of the
-// frames. Calls for topics of different connections are concurrent. The methods must not block, because the venue closes
+// frames. Calls for topics of different connections may be concurrent. The methods must not block, because the venue closes
 // connections that are read too slowly.
 type Handler interface {
 	// Up reports that the client has subscribed to the topics. The venue then sends a snapshot of each topic, which replaces the
@@ -23,16 +23,16 @@ type Handler interface {
 	// called again for a topic that is already up.
 	Up(epoch string, topics []messages.Topic)
 	// Acknowledged reports that the venue has confirmed the subscriptions of the topics. From then on, the venue sends all changes of
-	// these topics. If Protocol.Acknowledges is false, Acknowledged follows Up at once. If it is true and the venue sends no
-	// confirmation, Acknowledged is not called.
+	// these topics. If Protocol.Acknowledges is false, Acknowledged follows Up at once. If Protocol.Acknowledges is true, Acknowledged
+	// is called only after a confirmation.
 	Acknowledged(topics []messages.Topic)
 	// Down reports that the topics get no messages until the next call of Up. err is the cause, for logs. topics may include a
 	// topic that was just unwatched and watched again.
 	Down(topics []messages.Topic, err error)
 	// Message delivers one message of a topic that is up. The handler may retain the message, but must not change it.
 	Message(m *messages.Message)
-	// Heartbeat delivers the venue's current sequence numbers of topics of one connection. All earlier messages of the connection were
-	// delivered before.
+	// Heartbeat delivers the venue's current sequence numbers for topics of one connection. All messages that arrived earlier on the
+	// connection have already been delivered.
 	Heartbeat(epoch string, seqs map[messages.Topic]uint64)
 	// Refused reports that the venue has rejected a topic or its credentials. The topic is no longer watched. err is a *market.Error
 	// with one of the codes NOT_FOUND, UNAUTHENTICATED, FORBIDDEN, UNSUPPORTED and RATE_LIMITED. RATE_LIMITED means that the venue
@@ -72,14 +72,14 @@ const (
 	// connection is closed.
 	pingEvery  = 20 * time.Second
 	pongWithin = 10 * time.Second
-	// backoffMin is the maximum of the random wait after the first failure. The maximum doubles with each further failure. After a
-	// connection has been open for stableAfter, the waits are short again.
+	// backoffMin is the bound of the random wait after the first failure. The bound doubles with each further failure. After a
+	// connection has been open for stableAfter, the bound is backoffMin again.
 	backoffMin  = time.Second
 	stableAfter = time.Minute
 	// If the venue sends no hello within helloWithin, the client assumes default limits. writeWithin is the timeout of a write.
 	helloWithin = 2 * time.Second
 	writeWithin = 10 * time.Second
-	// idleFor is the time for which a public connection without topics stays open.
+	// idleFor is the time after which the client closes a public connection without topics. The last public connection stays open.
 	idleFor = 30 * time.Second
 	// maxIdentities is the maximum number of user topics. Each user topic has its own connection, because some frames do not name
 	// their account.
@@ -99,14 +99,14 @@ type Config struct {
 	// TopicsPerConnection is the maximum number of subjects (see Protocol.Subject) on a connection for public topics. The venue's
 	// hello may reduce it. Connections is the maximum number of connections for public topics.
 	TopicsPerConnection, Connections int
-	// BackoffMax is the maximum wait before the next connection after a failure.
+	// BackoffMax is the upper bound of the random wait after a failure.
 	BackoffMax time.Duration
-	// LimitedWait is the wait after the venue has closed a connection because of too many frames.
+	// LimitedWait is the wait after the venue has closed a connection because the client sent too many frames.
 	LimitedWait time.Duration
 	// DialWithin is the timeout of opening a connection.
 	DialWithin time.Duration
-	// Tokens returns the YES and NO tokens of a market. It is needed for venues whose frames contain the market instead of the token.
-	// Tokens may be nil. It is called concurrently and must not block.
+	// Tokens returns the YES and NO tokens of a market. Venues whose frames contain the market instead of the token need Tokens.
+	// Tokens may be nil. Tokens is called concurrently and must not block.
 	Tokens func(marketID string) (yes, no string, ok bool)
 	// Rand returns random numbers in [0, 1) for jitter. It is called concurrently.
 	Rand     func() float64
@@ -146,8 +146,8 @@ type Stats struct {
 
 type counters struct {
 	reconnects, resyncs, refused atomic.Uint64
-	// epochs is the number of sockets that the client has opened. The number of a socket is the Epoch of its messages.Internal
-	// numbers.
+	// epochs is the number of sockets that the client has opened. It is also the Epoch of the messages.Internal numbers on the newest
+	// socket.
 	epochs atomic.Uint64
 	// last is the time of the last frame that was not garbage, in nanoseconds since 1970.
 	last atomic.Int64

@@ -15,21 +15,22 @@ import (
 )
 
 const (
-	// restartSpread is the maximum random wait after a restart of the venue. Without this wait, all clients would connect at once.
+	// restartSpread is the maximum random wait after a restart of the venue. Without this wait, all clients would connect at the same
+	// time.
 	restartSpread = 10 * time.Second
-	// The client reconnects at once after the venue has closed a connection because the client reads too slowly. If the venue does so
-	// again within slowAgain, the client waits.
+	// If the venue closes a connection because the client reads too slowly, the client reconnects at once. If the venue closes the
+	// connection for this reason again within slowAgain, the client waits first.
 	slowAgain = 10 * time.Second
 )
 
-// connection is a sequence of sockets: after the loss of a socket, it opens the next one and subscribes to its topics again. Only
-// the goroutine of the connection calls the Handler for these topics.
+// connection is a sequence of sockets. After the loss of a socket, it opens the next socket and subscribes to its topics again.
+// Only the goroutine of the connection calls the Handler for these topics.
 type connection struct {
 	client *Client
 	number int
 	// identity is the user topic of the connection. It is the zero topic if the connection is for public topics.
 	identity messages.Topic
-	// wake signals the goroutine that dirty, resyncs or drop has changed.
+	// wake gets a value when dirty, resyncs or drop has changed.
 	wake chan struct{}
 
 	// Client.mu protects the fields from topics to state.
@@ -43,8 +44,8 @@ type connection struct {
 	drop           bool
 	state          State
 
-	// Only the connection's goroutine uses the fields below. failures is the number of failures that the backoff counts. It is
-	// reset after a socket was open for stableAfter.
+	// Only the connection's goroutine uses the fields below. failures is the number of failures for the backoff. The count starts
+	// again after a socket was open for stableAfter.
 	failures int
 	lastSlow time.Time
 	// opened reports whether the connection has had an open socket. lossLogged reports whether the current outage was logged.
@@ -68,7 +69,7 @@ func newConnection(c *Client, number int, identity messages.Topic) *connection {
 
 func (k *connection) user() bool { return k.identity.Channel == messages.ChannelUser }
 
-// addLoad adds topic t to the load if delta is 1, and removes it if delta is -1. The caller holds Client.mu.
+// addLoad adds topic t to the load if delta is 1, and removes t if delta is -1. The caller holds Client.mu.
 func (k *connection) addLoad(t messages.Topic, delta int) {
 	of := k.client.cfg.Protocol.Subject
 	if of == nil || k.user() {
@@ -207,7 +208,7 @@ func (k *connection) reportLoss(err error, wait time.Duration) {
 		"reason", reason, "error", err.Error(), "wait", wait)
 }
 
-// reportOpen sets the state of the connection to StateLive, and logs the open socket with the outage before it.
+// reportOpen sets the state of the connection to StateLive, and logs the open socket and the outage that has ended.
 func (k *connection) reportOpen() {
 	if k.opened {
 		k.client.count.reconnects.Add(1)

@@ -39,7 +39,7 @@ type decoder struct {
 	env Env
 	// identity is the user topic of the socket. It is the zero topic on public sockets.
 	identity messages.Topic
-	// epoch is the epoch in the venue's hello. depth is the number of levels on each side of the venue's books.
+	// epoch is the epoch in the venue's hello. depth is the maximum number of levels on each side of a book.
 	epoch string
 	depth int
 }
@@ -128,7 +128,7 @@ func (d *decoder) one(v wire.Value, at time.Time) []Event {
 	return events
 }
 
-// acknowledged decodes only the rid of a frame.
+// acknowledged decodes only the request id (rid) of a frame.
 func (d *decoder) acknowledged(r *wire.Row, at time.Time) []Event {
 	return []Event{{Kind: EventAck, At: at, Rid: ridOf(r)}}
 }
@@ -228,8 +228,8 @@ func (d *decoder) heartbeat(r *wire.Row, _ time.Time) []Event {
 	return []Event{e}
 }
 
-// topic returns the topic of a channel and an id. If the channel is ChannelUser and the id is empty or the address of the
-// connection's account, topic returns d.identity, because only d.identity contains the Scope of the account.
+// topic returns the topic of a channel and an id. For ChannelUser, if the id is empty or the address of the connection's account,
+// topic returns d.identity, which contains the Scope of the account.
 func (d *decoder) topic(c messages.Channel, id string) messages.Topic {
 	if c == messages.ChannelUser {
 		if id = strings.ToLower(id); id == d.identity.ID || id == "" {
@@ -297,7 +297,7 @@ func badFrame(r *wire.Row, topics ...messages.Topic) []Event {
 	return events
 }
 
-// noAddress reports a drift, because a frame does not name the token or market that it is about. It returns no events.
+// noAddress reports the drift of a frame that does not name its token or market. It returns no events.
 func noAddress(r *wire.Row) []Event {
 	r.Note("frame without address")
 	return nil

@@ -92,7 +92,7 @@ func (d *decoder) price(r *wire.Row, at time.Time) []Event {
 }
 
 // priceOf decodes the price of a frame. If the frame has no price, priceOf computes the price from the best bid and ask. If this is
-// impossible too, the frame is bad.
+// impossible, the frame is bad.
 func priceOf(r *wire.Row, tokenID string, m *messages.Message) *market.Price {
 	p := &market.Price{TokenID: tokenID, Basis: market.BasisVenue, Timestamp: m.Time}
 	if stated := r.Unit(wire.FieldPrice); stated != nil {
@@ -259,8 +259,8 @@ func (d *decoder) tradesSnapshot(r *wire.Row, at time.Time) []Event {
 	return deliver(r, m)
 }
 
-// oldestFirst sorts trades by time. Trades with the same time keep the venue's order, or its reverse if the venue lists the newest
-// trade first.
+// oldestFirst sorts trades by time. If the venue lists the newest trade first, trades with the same time get the reverse order.
+// Otherwise, they keep the venue's order.
 func oldestFirst(trades []market.Trade) {
 	if n := len(trades); n > 1 && trades[0].Timestamp.After(trades[n-1].Timestamp) {
 		slices.Reverse(trades)
@@ -345,7 +345,7 @@ func resolve(r *wire.Row, m *market.MarketChange) {
 }
 
 // marketSnapshot decodes a market_snapshot frame, which is an older type of frame. The frame contains the prices of a market, its
-// book, or both. It may also contain a list of markets with these fields.
+// book, or both. Instead, it may contain a list of markets with these fields.
 func (d *decoder) marketSnapshot(r *wire.Row, at time.Time) []Event {
 	list, ok := r.Of(fieldMarkets).List()
 	if !ok {

@@ -56,7 +56,7 @@ func rows[T any](r *wire.Row, f wire.Field, read func(*wire.Row) T) []T {
 	return out
 }
 
-// element decodes an object v in the JSON field f of a frame. If the object is bad, the frame is bad.
+// element decodes the object v, which is in the JSON field f of a frame. If the object is bad, the frame is bad.
 func element[T any](r *wire.Row, f wire.Field, v wire.Value, read func(*wire.Row) T) T {
 	in := r.Child(v)
 	out := read(in)

@@ -63,10 +63,10 @@ func appendText(b []byte, s string) []byte {
 	return append(b, text...)
 }
 
-// frameOverhead is an upper bound of the size of a subscription in bytes without its ids.
+// frameOverhead is an upper bound of the size in bytes of a subscription without its ids.
 const frameOverhead = 128
 
-// idSize returns an upper bound of the size of an id in JSON in bytes, with quotes and comma. An escaped byte needs up to six
+// idSize returns an upper bound of the size in bytes of an id in JSON, with quotes and comma. An escaped byte needs up to six
 // bytes.
 func idSize(t messages.Topic) int {
 	n := len(t.ID) + 3

@@ -35,7 +35,7 @@ func (e *HandshakeError) Error() string {
 	return fmt.Sprintf("the venue answered with status %d", e.Status)
 }
 
-// Close codes of the documented protocol; see the function Documented. The client handles each of them in its own way.
+// Close codes of the documented protocol; see the function Documented.
 const (
 	closeCredentials = 4001
 	closeSlow        = 4002
@@ -58,7 +58,7 @@ var (
 	errWrite     = &disconnectError{"write", errors.New("a frame could not be written in time")}
 	errGarbage   = &disconnectError{"garbage", errors.New("ten frames in a row were not JSON")}
 	errReconnect = &disconnectError{"asked", errors.New("resyncs have failed")}
-	// errRetired ends a connection that has no topics.
+	// errRetired ends a connection without topics that the client has removed from the pool.
 	errRetired = errors.New("the connection is not needed")
 	// errLimited ends a connection if the venue tells the client to authenticate later.
 	errLimited = &disconnectError{"limited", errors.New("the venue postponed the authentication")}

@@ -161,9 +161,8 @@ func (c *Client) assign(t messages.Topic) *connection {
 }
 
 // hasRoom reports whether the limits allow topic t to be watched. A public topic always has room if one of the given connections
-// carries its subject. hasRoom limits the number of subjects on all public connections together, because one connection can have
-// more than perConnection: while a topic is unwatched, another topic may take its place, before the topic is watched again. The
-// caller holds c.mu.
+// carries its subject. hasRoom limits the subjects of all public connections together, because one connection can have more than
+// perConnection subjects: an unwatched topic may be watched again after another topic has taken its place. The caller holds c.mu.
 func (c *Client) hasRoom(t messages.Topic, connections ...*connection) bool {
 	if t.Channel == messages.ChannelUser {
 		return c.pool.identities < maxIdentities
@@ -189,7 +188,7 @@ func (c *Client) add(identity messages.Topic) *connection {
 	return k
 }
 
-// addWatched changes the counts of watched topics by 1 or -1. The caller holds c.mu.
+// addWatched adds 1 or -1 to the counts of watched topics. The caller holds c.mu.
 func (c *Client) addWatched(e *entry, by int) {
 	c.pool.wanted += by
 	e.conn.addLoad(e.topic, by)
@@ -205,7 +204,7 @@ func (c *Client) unwatch(e *entry) {
 	c.addWatched(e, -1)
 }
 
-// release removes the entry of an unwatched topic. Only the connection's goroutine calls release. The goroutine holds c.mu.
+// release removes the entry of an unwatched topic. Only the connection's goroutine calls release, and it holds c.mu.
 func (c *Client) release(e *entry) {
 	delete(e.conn.topics, e.topic)
 	if c.pool.topics[e.topic] == e {

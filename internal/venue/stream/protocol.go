@@ -26,7 +26,7 @@ type Protocol struct {
 	// Subject returns the subject of a topic. A subject is what the venue counts as one subscription, such as a market. Topics of the
 	// same subject share a connection. If Subject is nil, each topic is a subject.
 	Subject func(messages.Topic) string
-	// PingEvery is the time between pings. The default is 20 s. Silence is the time without frames after which the client closes
+	// PingEvery is the time between pings. The default is 20 s. Silence is the longest time without a frame before the client closes
 	// the connection. The default is 2.5 times the heartbeat interval in the venue's hello.
 	PingEvery, Silence time.Duration
 	// Header returns the header of a handshake. Header may be nil. It is called for each handshake, so the header may contain a

@@ -10,7 +10,7 @@ import (
 	"oddsgraph/internal/market/messages"
 )
 
-// class classifies the codes of error frames.
+// class is the meaning of an error code. Many codes have the same class.
 type class uint8
 
 const (
@@ -89,8 +89,8 @@ func (q *sendQueue) rejected(e *Event, class class) (down []messages.Topic, refu
 	return down, nil
 }
 
-// unanswered returns the request to which an error without a rid belongs. This is a subscription that contains one of the ids and
-// that the venue has not answered for this id. unanswered returns nil if there is no such request.
+// unanswered returns the request to which an error without a rid belongs: a subscription to one of the ids, if the venue has not
+// yet answered for this id. It returns nil if there is no such request.
 func (q *sendQueue) unanswered(ids []string) *Request {
 	for _, r := range q.awaited {
 		if r.Verb == VerbSubscribe && slices.ContainsFunc(r.Topics, func(t messages.Topic) bool {
@@ -103,9 +103,9 @@ func (q *sendQueue) unanswered(ids []string) *Request {
 	return nil
 }
 
-// exclude rejects the topics that an error names. If subs contains only one topic, exclude rejects this topic. If the error names
-// none of several topics, exclude queues two requests, each with half of the topics. By repeated halving, the queue finds the bad
-// topic.
+// exclude rejects the topics that an error names. If subs contains only one topic, exclude rejects this topic in any case. If the
+// error names none of several topics, exclude queues two requests, each with half of the topics. By repeated halving, the queue
+// finds the bad topic.
 func (q *sendQueue) exclude(subs []*sub, e *Event, class class) (down []messages.Topic, rejected []rejection) {
 	named := make(map[string]bool, len(e.IDs))
 	for _, id := range e.IDs {

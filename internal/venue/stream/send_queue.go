@@ -13,8 +13,7 @@ import (
 const (
 	// batchIDs is the maximum number of ids in one request.
 	batchIDs = 100
-	// If the venue's hello does not contain the limits, assumedFrames is the limit of frames per second, and assumedBytes is the
-	// limit of bytes in a frame.
+	// assumedFrames (frames per second) and assumedBytes (bytes in a frame) replace limits that the venue's hello does not contain.
 	assumedFrames = 20
 	assumedBytes  = 64 << 10
 	// In any period of length frameSpan, the client sends at most as many frames as the venue accepts in a second. The period is
@@ -37,8 +36,8 @@ const (
 type sub struct {
 	topic messages.Topic
 	turn  uint64 // the value of entry.turn when the sub was made
-	// subscribed reports whether a subscription was sent. answered reports whether the venue has answered the subscription, also
-	// with a message or a bad frame. up reports whether Handler.Up was called and Handler.Down was not called since.
+	// subscribed reports whether a subscription was sent. answered reports whether the venue has answered the subscription, with a
+	// confirmation, a message or a bad frame. up reports whether Handler.Up was called and Handler.Down was not called since.
 	subscribed, answered, up bool
 	// removed reports whether the sub was removed from sendQueue.subs. The lists sendQueue.pending and sendQueue.resyncs may still
 	// contain a removed sub.
@@ -103,8 +102,8 @@ func (q *sendQueue) limit(h Hello) {
 	q.limits = h
 }
 
-// nextRid returns the id of the next request, which is a number in a string. To limit the size of awaited, it deletes the request
-// whose number is smaller than this number by maxAwaited.
+// nextRid returns the id of the next request, which is a number in a string. To limit the size of awaited, nextRid deletes the
+// request whose number is smaller by maxAwaited.
 func (q *sendQueue) nextRid() string {
 	q.rid++
 	if q.rid > maxAwaited {
@@ -222,7 +221,7 @@ func (q *sendQueue) badFrame(t messages.Topic, now time.Time) {
 }
 
 // accept sets the internal number of a message. It returns false if the session must drop the message, because the socket is not
-// subscribed to the topic. A message with the complete state of the topic cancels a queued resync.
+// subscribed to the topic. If the message makes a queued resync unnecessary, accept cancels the resync.
 func (q *sendQueue) accept(m *messages.Message) bool {
 	s := q.subs[m.Topic]
 	if s == nil || !s.subscribed {
@@ -325,7 +324,7 @@ func (q *sendQueue) markSent(r *Request, now time.Time) {
 
 // acknowledge handles a confirmation and returns the confirmed topics. These are the topics of the subscription e.Rid, or e.Topics
 // if awaited does not contain such a subscription. acknowledge skips topics that are not subscribed. If e.Rid is set, it also skips
-// topics that another request has subscribed later.
+// topics that a later request has subscribed again.
 func (q *sendQueue) acknowledge(e *Event) (topics []messages.Topic) {
 	listed := e.Topics
 	if r := q.awaited[e.Rid]; r != nil && r.Verb == VerbSubscribe {

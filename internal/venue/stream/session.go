@@ -28,11 +28,11 @@ const (
 type phase uint8
 
 const (
-	// phaseHello waits for the venue's hello.
+	// In phaseHello, the session waits for the venue's hello.
 	phaseHello phase = iota
-	// phaseAuth waits for the response to auth.
+	// In phaseAuth, the session waits for the response to the auth request.
 	phaseAuth
-	// phaseOpen sends subscriptions and all other requests.
+	// In phaseOpen, the session sends subscriptions and all other requests.
 	phaseOpen
 )
 
@@ -65,8 +65,8 @@ type session struct {
 	timer *time.Timer
 	armed time.Time
 
-	// lastFrame is the time of the last frame. silence is the time without a frame after which the session ends. silentAt is the
-	// time of the next check.
+	// lastFrame is the time of the last frame. silence is the longest time without a frame before the session ends. silentAt is the
+	// time of the next check of silence.
 	lastFrame, silentAt time.Time
 	silence             time.Duration
 	// phaseBy is the time at which phaseHello or phaseAuth ends without a response.

@@ -47,7 +47,7 @@ func (r *Row) Balance() *market.Balance {
 	return b
 }
 
-// Position reads a position. It must have a market, an outcome and a size.
+// Position reads a position. A row without a market, an outcome or a size is bad.
 func (r *Row) Position() market.Position {
 	return market.Position{
 		MarketID:      r.RequireID(FieldMarketID),
@@ -79,8 +79,8 @@ func (r *Row) Order() market.Order {
 	}
 }
 
-// Trade reads a public trade. The price, the size and the time are required. All other fields may be missing. The market and the
-// token, for example, may be those of the request.
+// Trade reads a public trade. The price, the size and the time are required. All other fields may be missing. For example, the
+// calling function may know the market and the token from its request.
 func (r *Row) Trade() market.Trade {
 	side := r.Text(FieldSide)
 	return market.Trade{
@@ -98,7 +98,7 @@ func (r *Row) Trade() market.Trade {
 	}
 }
 
-// UserTrade reads a trade of an account. It must have a market or a token.
+// UserTrade reads a trade of an account. A row with neither a market nor a token is bad.
 func (r *Row) UserTrade() market.Trade {
 	t := r.Trade()
 	if t.MarketID == "" && t.TokenID == "" {

@@ -2,8 +2,8 @@ package wire
 
 import "time"
 
-// Backoff is exponential backoff with full jitter: a wait is a random time between 0 and a bound that grows. With the usual
-// libraries, a wait is always close to the bound, so clients that fail together also retry together.
+// Backoff is exponential backoff with full jitter: a wait is a random time between 0 and a bound that grows. Because the wait can
+// be anything up to the bound, clients that fail together do not retry together.
 type Backoff struct {
 	// Min is the bound after the first failure. Min must be positive. The bound doubles with each further failure in a row. The
 	// bound is never greater than Max.

@@ -17,13 +17,13 @@ func (r *Row) Levels() (market.Side, market.Side) {
 	return market.NewSide(r.Merge(bids)), market.NewSide(r.Merge(asks))
 }
 
-// side reads the side f of a book. The field of the opposite side is other. If the side f is null and the opposite side is a
-// list, the side f is empty. If the side f is missing, or is any other value than a list, the row is bad.
-func (r *Row) side(f, other Field) []market.Level {
+// side reads the field f, which is the bids or the asks of a book. opposite is the field of the opposite side. If f is null and
+// opposite is a list, the side is empty. Otherwise, the row is bad if f is not a list of readable levels.
+func (r *Row) side(f, opposite Field) []market.Level {
 	v := r.Of(f)
 	list, ok := v.List()
 	if !ok {
-		if empty := v.IsNull() && r.Has(f) && r.Of(other).Kind() == List; !empty {
+		if empty := v.IsNull() && r.Has(f) && r.Of(opposite).Kind() == List; !empty {
 			r.Fail(f, "is not a list")
 		}
 		return nil

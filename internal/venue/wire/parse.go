@@ -24,7 +24,7 @@ var (
 	ErrTrailing  = errors.New("the body is more than one JSON value")
 )
 
-// Parse accepts several members with the same name, and bytes that are not UTF-8. It reads such bytes as U+FFFD.
+// Parse accepts several members with the same name, and bytes that are not UTF-8. Such bytes are read as U+FFFD.
 var duplicateNames, invalidUTF8 = jsontext.AllowDuplicateNames(true), jsontext.AllowInvalidUTF8(true)
 
 // Parse reads b as one JSON value. A byte order mark at the start is ignored. If b has more than MaxValues commas, opening brackets

@@ -16,8 +16,8 @@ import (
 type Row struct {
 	// Object is the object whose fields the row reads. It is the zero Value if all values of the row come from Set.
 	Object Value
-	// Note reports a difference from the documented form that does not make the row bad. The number of different texts is bounded,
-	// because the text becomes a label of a metric.
+	// Note reports a difference from the documented form. The number of different texts must be bounded, because the text becomes a
+	// label of a metric.
 	Note func(difference string)
 	// Err is the first reason why the row is bad.
 	Err error
@@ -41,7 +41,7 @@ func NewRow(v Value, note func(difference string)) *Row {
 
 var errNoObject = errors.New("the element is not an object")
 
-// Child returns the row of a value in this row. The new row has the same Note.
+// Child returns the row of a value in this row. Both rows have the same Note.
 func (r *Row) Child(v Value) *Row { return NewRow(v, r.Note) }
 
 // Set makes v the value of a field. The row then ignores the field's value in the object.

@@ -23,7 +23,7 @@ func (v Value) id(intern bool) (id string, ok bool) {
 	return id, true
 }
 
-// Decimal reads a number from a number or a string, without rounding.
+// Decimal reads a number, which may be in a string, without rounding.
 func (v Value) Decimal() (market.Decimal, bool) {
 	b := v.bytes()
 	if v.Kind() == String {
