@@ -9,5 +9,6 @@
 // them, and the next pass reads their values. Keys of the same kind are one batch if one upstream call can fetch several of
 // them. The output of the first pass without ErrPending is the response.
 //
-// The cache, not this package, shares upstream calls between responses. An error or a cancellation affects only one response.
+// The cache, not this package, shares upstream calls between responses. The cancellation of one response does not affect the
+// others.
 package loaders

@@ -9,10 +9,10 @@ import (
 )
 
 const (
-	// After the first value has arrived, Fetch waits for the others for minPatience, or for patienceOf times the duration of the last
-	// pass if that is longer. So a response whose values arrive one by one uses at most a fifth of the time of one processor. After
-	// this wait, Fetch may return without the missing values, so that the next pass can read the fields below the values that have
-	// arrived.
+	// After the first value has arrived, Fetch waits for the others. The wait is minPatience, or patienceOf times the duration of the
+	// last pass if that is longer. So a response whose values arrive one by one uses at most a fifth of the time of one processor.
+	// After this wait, Fetch may return without the missing values, so that the next pass can read the fields below the values that
+	// have arrived.
 	minPatience = time.Millisecond
 	patienceOf  = 4
 	// maxArrivals is the number of batches whose results can wait while the Set's goroutine runs a pass.
@@ -21,9 +21,9 @@ const (
 
 // response is the common state of the loaders of a Set. Only the Set's goroutine uses it.
 type response struct {
-	// ctx is the context of Source.Lookup.
+	// ctx is the context for Source.Lookup and Source.Refresh.
 	ctx context.Context
-	// calls is the context of Source.Fetch. cancel cancels it.
+	// calls is the context for Source.Fetch. cancel cancels this context.
 	calls        context.Context
 	cancel       context.CancelFunc
 	dependencies *reqctx.Dependencies
@@ -49,11 +49,11 @@ type response struct {
 // Pending reports whether a read of the current pass has returned ErrPending. If so, discard the output of the pass.
 func (s *Set) Pending() bool { return s.pending }
 
-// Fetch ends a pending pass. It fetches the missing keys, as Loader.send does. It returns nil when another pass is useful: all
-// values have arrived, or some have arrived and the others are slow. Some kinds need one call for each key. If some but not all
-// values of such a kind have arrived, Fetch waits longer: up to half of the time that ctx has left, or without a limit if ctx has
-// no deadline. So the reads below these values share a batch. Fetch returns an error when ctx ends, or if the response needs too
-// many upstream calls. Pass this error to Fail.
+// Fetch ends a pending pass. It starts the calls for the missing keys and waits for their results. It returns nil when another pass
+// is useful: all values have arrived, or some have arrived and the others are slow. Some kinds need one call for each key. If some
+// but not all values of such a kind have arrived, Fetch waits longer: up to half of the time until the deadline of ctx. Without a
+// deadline, this wait has no limit. So the reads below these values share a batch. Fetch returns an error when ctx ends, or if the
+// response needs too many upstream calls. Pass this error to Fail.
 func (s *Set) Fetch(ctx context.Context) error {
 	patience := max(minPatience, patienceOf*time.Since(s.began))
 	if ctx.Err() != nil {

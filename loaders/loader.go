@@ -19,7 +19,7 @@ var (
 	ErrPending = errors.New("the value has not arrived yet")
 	// errNoAnswer is the error of a key if Source.Lookup panicked, or if Source.Fetch returned a wrong number of results.
 	errNoAnswer = errors.New("the source gave no answer")
-	// Set.Fetch returns an error that wraps ErrTooManyCalls if the response needs too many upstream calls.
+	// ErrTooManyCalls is the cause of the error of Set.Fetch if the response needs too many upstream calls.
 	ErrTooManyCalls = errors.New("too many upstream calls")
 )
 
@@ -27,7 +27,7 @@ const (
 	// never is the delay of the dataloader's timer. It is longer than any response takes, because batches are sent by Flush and not
 	// by the timer.
 	never = time.Hour
-	// maxKept is the greatest number of results that a Loader may have if its memory is to be reused for other responses.
+	// If a Loader has more than maxKept results, its memory is not reused for other responses.
 	maxKept = 1000
 )
 
@@ -220,7 +220,7 @@ func (l *Loader[K, T]) send() {
 	l.missing = l.missing[:0]
 }
 
-// partial reports whether the loader makes one call for each key, and some but not all of these calls have returned.
+// partial reports whether some but not all calls of the loader have returned. It returns false if the kind is batched.
 func (l *Loader[K, T]) partial() bool { return !l.batched && l.back > 0 && l.back < l.sent }
 
 // fetch is the dataloader's batch function. It passes the results to the Set's goroutine.
@@ -290,7 +290,7 @@ func (l *Loader[K, T]) forget(key K) {
 	}
 }
 
-// done starts the refresh of stale values in the background.
+// done starts the background refresh of stale values.
 func (l *Loader[K, T]) done() {
 	if len(l.stale) > 0 {
 		l.source.Refresh(l.ctx, l.stale)

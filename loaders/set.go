@@ -12,7 +12,7 @@ import (
 
 // Sources contains the sources of all kinds of data.
 type Sources struct {
-	// MaxCalls is the greatest number of upstream calls for one response. There is no limit if it is 0.
+	// MaxCalls is the greatest number of upstream calls for one response. If MaxCalls is 0, there is no limit.
 	MaxCalls int
 	// BatchHistories reports whether one upstream call can read the histories of several tokens.
 	BatchHistories bool
@@ -163,8 +163,8 @@ func (s *Set) Done() {
 }
 
 // Book reads a token's book with at least depth levels on each side. If the venue has fewer levels, the book has all of them. All
-// reads of a token in a response return the same book, which is as deep as the deepest read requires. If a read requires a deeper
-// book than the one that earlier reads got, the read makes the pass pending.
+// reads of a token in a response return the same book, which is as deep as the deepest read requires. If earlier reads got a book
+// that is not deep enough, the read makes the pass pending.
 func (s *Set) Book(tokenID string, depth int) (market.Read[*market.Book], error) {
 	depth = queries.BookDepthStep(depth)
 	known := s.depths[tokenID]
