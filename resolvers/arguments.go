@@ -43,9 +43,9 @@ func checkNumber(argument string, ids []string) error {
 	return nil
 }
 
-// exactlyOne checks that the client sent exactly one of two values. The client can send them as two arguments or as the two
-// fields of an input object. If the client did not send the input object, fields is nil. exactlyOne returns the two values. One
-// of them is nil. The errors contain the names of the values, and the name of the argument with the input object.
+// exactlyOne checks that the client sent exactly one of two values. The client can send the value as an argument or as a field of
+// an input object. If the client did not send the input object, fields is nil. exactlyOne returns the two values. One of them is
+// nil. The errors contain the names of the values, and the name of the argument with the input object.
 func exactlyOne[T any](names [2]string, values [2]*T, input string, fields *[2]*T) ([2]*T, error) {
 	set := 0
 	for _, value := range values {

@@ -114,8 +114,8 @@ func (p listPosition) reached(hashes *keyHashes) bool {
 	return false
 }
 
-// pageCursor is a cursor into a list that the venue sends in pages. It identifies an element of one of the venue's pages. If the
-// field Element is 0, the cursor means the beginning of the page.
+// pageCursor is a cursor into a list that the venue sends in pages. It identifies an element on a page of the venue. If the field
+// Element is 0, the cursor identifies the beginning of the page.
 type pageCursor struct {
 	List uint64 `json:"o"`
 	// Page and Limit are the arguments of the call to the venue that returned the page.

@@ -13,14 +13,15 @@ import (
 
 const (
 	day = 24 * time.Hour
-	// Change24h compares the price with the price of 24 hours ago. If the history has no price of that time or earlier, Change24h uses
-	// a price that is at most lateReference later. This happens shortly after midnight, because a history starts at midnight.
+	// Change24h compares the price with the last price that is at least 24 hours old. If the history has no such price, Change24h uses
+	// the first price that is at most lateReference younger. This can happen shortly after midnight, because a history starts at
+	// midnight.
 	lateReference = time.Hour
 	// maxSamples is the greatest number of points of a sparkline.
 	maxSamples = 100
 )
 
-// lastDay reads the prices of today and yesterday. It returns nil if the token is unknown.
+// lastDay reads the price history of yesterday and today. It returns nil if the token is unknown.
 func (r *Resolver) lastDay(ctx context.Context, t *model.Token, now time.Time) (*market.PriceHistory, error) {
 	today := market.DateOf(now)
 	reqctx.DependenciesFrom(ctx).Until((today + 1).Start())

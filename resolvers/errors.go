@@ -32,8 +32,8 @@ type fieldError interface {
 
 // Presenter returns a function that converts errors for clients. Clients see the message of a market.Error, and the message of a
 // GraphQL library's error about the document. They see a fixed message if the request was cancelled or took too long. The function
-// logs any other error, and errors with CodeInternal or CodeNotFound. For these, clients see internalMessage and the id that
-// requestID returns. The log contains the names of fields in the schema, not the aliases that clients choose.
+// logs any other error, and errors with CodeInternal or CodeNotFound. For a logged error, clients see internalMessage and the id
+// that requestID returns. The log contains the names of fields in the schema, not the aliases that clients choose.
 func Presenter(log *slog.Logger, requestID func(context.Context) string) graphql.ErrorPresenterFunc {
 	return func(ctx context.Context, err error) (out *gqlerror.Error) {
 		out = &gqlerror.Error{}
@@ -106,8 +106,8 @@ func describe(ctx context.Context, out *gqlerror.Error, err error, located *gqle
 	}
 }
 
-// maxMessage is the maximum size in bytes of an error's message in JSON. Without it, a message could quote a long input of the
-// client.
+// maxMessage is the maximum size in bytes of an error's message in JSON. Without this bound, a message could quote a long input of
+// the client.
 const maxMessage = 1 << 10
 
 // Bounded truncates a message to maxMessage bytes of JSON and appends … to a truncated message. It counts every escaped character

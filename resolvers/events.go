@@ -139,8 +139,8 @@ type foundEvents struct {
 	ended, more bool
 }
 
-// add adds the events of a page. For an event that was on an earlier page, it adds only the matches. The map contains the index in
-// f.list for each event id.
+// add adds the events of a page. For an event that was on an earlier page, it adds only the new matches. The map contains the index
+// in f.list for each event id.
 func (f *foundEvents) add(page *queries.EventPage, indexes map[string]int) {
 	for _, e := range page.Events {
 		i, known := indexes[e.EventID]

@@ -103,8 +103,8 @@ func interval(perSecond *int, limit int) (time.Duration, error) {
 }
 
 // ListOf returns the name of a subscription field's argument that lists ids, if one subscription to several ids gets the same
-// events as one subscription to each id. For other fields it returns "". An example is tradesAdded, because its first event
-// contains the trades of all tokens.
+// events as one subscription to each id. For other fields it returns "", for example for tradesAdded, whose first event contains
+// the trades of all tokens.
 func ListOf(field string) string {
 	switch field {
 	case "priceChanged":

@@ -80,8 +80,8 @@ func (r *subscriptionResolver) PortfolioChanged(ctx context.Context, a market.Ad
 	}), nil
 }
 
-// checkSubscription returns an error if the client may not read the account. Otherwise it calls the callback that WithEventQueue
-// received, if there is one, and returns its error.
+// checkSubscription returns an error if the client may not read the account. Otherwise, it returns the result of the callback that
+// WithEventQueue received, or nil if there is no callback.
 func (r *Resolver) checkSubscription(ctx context.Context, a market.Address) error {
 	if err := r.checkAccess(ctx, a); err != nil {
 		return err
@@ -121,7 +121,7 @@ func (r *Resolver) positionsOf(a market.Address, ids []string) (positionFilter, 
 	return f, nil
 }
 
-// of returns an update with only the selected positions of u. Its Summary still contains the sums over all positions.
+// of returns an update with only the selected positions of u. The Summary still contains the sums over all positions.
 func (f positionFilter) of(u follow.PortfolioUpdate) follow.PortfolioUpdate {
 	if f.ids == nil {
 		return u

@@ -38,8 +38,8 @@ func (r *queryResolver) Node(ctx context.Context, id string) (model.Node, error)
 	}
 }
 
-// decodeID decodes a global id. It returns the id without the venue's name, and the kind and the parts of that id as
-// model.DecodeID returns them. It returns an error for an invalid id and for an id of another venue.
+// decodeID decodes a global id. local is the id without the venue's name. kind and parts are the results of model.DecodeID for
+// local. decodeID returns an error for an invalid id and for an id of another venue.
 func (r *Resolver) decodeID(id string) (local, kind string, parts []string, err error) {
 	venue, local := model.SplitVenue(id)
 	kind, parts, ok := model.DecodeID(local)

@@ -1,6 +1,5 @@
 // Package resolvers implements the fields of the GraphQL schema that need a read. A resolver checks its arguments and calls other
-// packages. It reads REST data through the loaders of the response. A schema type with such fields has a Go type with the
-// resolvers, such as tokenResolver.
+// packages. It reads REST data through the loaders of the response.
 package resolvers
 
 import (
@@ -26,8 +25,8 @@ type Resolver struct {
 	Sources loaders.Sources
 	// Timeout is the longest wait for the first event of a subscription.
 	Timeout time.Duration
-	// Scope returns the field Scope of an account's messages.Topic. It depends on the client's credentials, so that clients with
-	// different credentials do not share a topic.
+	// Scope returns the field Scope of an account's messages.Topic. The result depends on the client's credentials, so that clients
+	// with different credentials do not share a topic.
 	Scope func(ctx context.Context, a market.Address) string
 	// Can returns nil if the venue serves an endpoint, or an UNSUPPORTED error with the reason. If Can is nil, the venue serves all
 	// endpoints.
@@ -36,7 +35,7 @@ type Resolver struct {
 	CashError error
 	// Venue names the venue in global ids and in Market.venue. It is empty for the generic driver.
 	Venue string
-	// PublicAccounts reports that the venue shows the data of every account to everybody.
+	// PublicAccounts reports that clients need no credentials to read an account.
 	PublicAccounts bool
 }
 

@@ -9,8 +9,7 @@ import (
 	"oddsgraph/loaders"
 )
 
-// tokenRef identifies the token of a position, order, trade or record, which this file calls a row. Each field is empty if the
-// venue did not send it.
+// tokenRef identifies the token of a row: a position, order, trade or history record. A field that the venue did not send is empty.
 type tokenRef struct{ marketID, tokenID, outcome string }
 
 func tokenRefOf(p *market.Position) tokenRef { return tokenRef{p.MarketID, p.TokenID, p.Outcome} }
@@ -66,7 +65,7 @@ var (
 	fieldsOfPrices = fieldsOfRows([]string{"token", "price"})
 )
 
-// prefetchRows looks up the markets and prices of all rows at once, if the client selects them. One lookup of a list is faster
+// prefetchRows looks up the markets and prices of all rows together, if the client selects them. One lookup for all rows is faster
 // than one lookup for each row.
 func prefetchRows[T any](ctx context.Context, rows []T, hold func(*T) tokenRef) {
 	x := exec.From(ctx)

@@ -179,8 +179,8 @@ func (r *tokenResolver) Orderbook(ctx context.Context, t *model.Token, depth *in
 	return object(ctx, model.Orderbook{Book: read.Value.Cut(d), Meta: read.Meta}), nil
 }
 
-// days checks a range of days and returns its first and last day. The default of the last day is today. The default of the first
-// day makes a range of defaultDays days.
+// days checks a range of days and returns its first and last day. The default of the last day is today. By default, the range has
+// defaultDays days.
 func (r *Resolver) days(ctx context.Context, from, to *market.Date) (first, last market.Date, err error) {
 	today := market.DateOf(r.Clock.Now())
 	if to == nil {
