@@ -140,7 +140,7 @@ func (c *component) texts() ([]string, error) {
 	return texts, nil
 }
 
-// normalize unifies line ends, and removes space at the ends of lines and empty lines at the start and end.
+// normalize unifies line ends. It removes space at the ends of lines, and empty lines at the start and the end of the text.
 func normalize(text string) string {
 	lines := strings.Split(strings.ReplaceAll(text, "\r\n", "\n"), "\n")
 	for i := range lines {

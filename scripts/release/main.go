@@ -1,6 +1,6 @@
-// Command release builds the files of a release in a folder: an archive for each platform, SHA256SUMS, and an SBOM in the format
-// of CycloneDX. An archive contains the program, its licences and documents. Equal sources give equal bytes. The pages must be
-// built before; `make release` builds them.
+// Command release builds the files of a release in a folder: an archive for each platform, SHA256SUMS, and an SBOM in the format of
+// CycloneDX. An archive contains the program, its licences and documents. Equal sources give equal bytes. Build the pages first;
+// `make release` does so.
 package main
 
 import (
