@@ -7,7 +7,7 @@ import (
 	"io/fs"
 )
 
-// dist contains the output of build.mjs for explore/ and live/. It is empty until `make web` has run.
+// dist contains the output of build.mjs for explore/ and live/. It contains no pages until `make web` has run.
 //
 //go:embed all:dist
 var dist embed.FS
