@@ -16,8 +16,8 @@ const (
 	// assumedFrames (frames per second) and assumedBytes (bytes in a frame) replace limits that the venue's hello does not contain.
 	assumedFrames = 20
 	assumedBytes  = 64 << 10
-	// In any period of length frameSpan, the client sends at most as many frames as the venue accepts in a second. The period is
-	// longer than a second, because the network may deliver frames in less time than the client took to send them.
+	// The client sends a request only if it has sent fewer frames in the last frameSpan than the venue accepts in a second. frameSpan
+	// is longer than a second, because the network may deliver frames in less time than the client took to send them.
 	frameSpan = 1100 * time.Millisecond
 	// resyncJitter is the maximum random wait before a resync. resyncEvery is the minimum time between two resyncs of a topic.
 	// resyncWithin is the time for which the client waits for a requested snapshot.
