@@ -256,6 +256,31 @@ func TestEvent(t *testing.T) {
 	}
 }
 
+// TestArchivedEvent checks that the markets of an event without markets come from the archive. If the archive's response is not a
+// complete list, the event must fail: it must not have too few markets.
+func TestArchivedEvent(t *testing.T) {
+	for archive, want := range map[string]string{
+		`{"markets":[{"ticker":"A-0","event_ticker":"A","status":"finalized"}],"cursor":""}`: "1 ",
+		`{"markets":[]}`: "0 ",
+		`{"rows":[]}`:    "UPSTREAM_BAD_RESPONSE",
+		`{"markets":[{"ticker":"A-0","event_ticker":"A","status":"finalized"}],"cursor":"a"}`: "UPSTREAM_BAD_RESPONSE",
+	} {
+		d, _ := newDriver(t, map[string]func(url.Values) (int, string){
+			"/events/A":           text(`{"event":{"event_ticker":"A","series_ticker":"S","title":"T","markets":[]}}`),
+			"/series/S":           file(t, "series.json"),
+			"/historical/markets": text(archive),
+		})
+		e, err := d.Event(t.Context(), market.EventRef{EventID: "A"})
+		got := string(market.CodeOf(err))
+		if err == nil {
+			got = fmt.Sprint(len(e.Markets), " ")
+		}
+		if got != want {
+			t.Errorf("%s: got %q, want %q: %v", archive, got, want, err)
+		}
+	}
+}
+
 func TestSearches(t *testing.T) {
 	d, s := newDriver(t, map[string]func(url.Values) (int, string){
 		"/markets":                  file(t, "markets.json"),

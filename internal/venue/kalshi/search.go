@@ -207,8 +207,19 @@ func (d *Driver) event(ctx context.Context, ticker string) (*market.Event, error
 
 // archived returns the archived markets of an event.
 func (d *Driver) archived(ctx context.Context, event string) ([]wire.Value, error) {
-	rq := &rest.Request{Endpoint: reqctx.EndpointEvent, Path: pathArchive, Keys: 1}
+	const e = reqctx.EndpointEvent
+	rq := &rest.Request{Endpoint: e, Path: pathArchive, Keys: 1}
 	rq.Query.Set("event_ticker", event).Set("limit", "1000")
 	payload, err := d.client.Get(ctx, rq)
-	return payload.Member("markets").Elements(), rest.NilIfNotFound(err)
+	if err != nil {
+		return nil, rest.NilIfNotFound(err)
+	}
+	list, ok := payload.Member("markets").List()
+	if !ok {
+		return nil, rest.UnknownForm(e, "no list of markets")
+	}
+	if nextCursor(payload, "") != "" {
+		return nil, rest.UnknownForm(e, "more than 1000 archived markets of one event")
+	}
+	return list, nil
 }
