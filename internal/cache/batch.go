@@ -112,6 +112,21 @@ func (b *batch[K, T]) raise(req reqctx.CallRequest) {
 	b.reservation.Join(req)
 }
 
+// wantsFresh reports whether a caller of the batch needs a new response of the venue. Callers can join while the batch runs.
+func (c *coalescer[K, T]) wantsFresh(b *batch[K, T]) bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return b.fresh
+}
+
+// deadline returns the latest deadline of a batch's callers. The result is false if a caller has none. Callers can join while the
+// batch runs.
+func (c *coalescer[K, T]) deadline(b *batch[K, T]) (time.Time, bool) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return b.request.Deadline, !b.request.Deadline.IsZero()
+}
+
 // leave removes a waiter from a flight. If no waiter is left and the batch has not started, leave removes the key from the batch.
 // If the batch has started and none of its keys has a waiter, leave cancels the call. The calling function holds the lock.
 func (c *coalescer[K, T]) leave(f *flight[K, T]) {

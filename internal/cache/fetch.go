@@ -156,7 +156,7 @@ func (c *coalescer[K, T]) fetchBatch(b *batch[K, T]) (reads []market.Result[mark
 	if b.credentials != nil {
 		ctx = reqctx.WithCredentials(ctx, b.credentials)
 	}
-	if c.second != nil && !b.fresh {
+	if c.second != nil && !c.wantsFresh(b) {
 		return c.askShared(ctx, b, keys)
 	}
 	reads = make([]market.Result[market.Read[*T]], len(keys))
@@ -249,11 +249,7 @@ func (d *batchCall[K, T]) Priority() reqctx.Priority {
 }
 
 // Deadline returns the latest deadline of the batch's waiters.
-func (d *batchCall[K, T]) Deadline() (time.Time, bool) {
-	d.c.mu.Lock()
-	defer d.c.mu.Unlock()
-	return d.b.request.Deadline, !d.b.request.Deadline.IsZero()
-}
+func (d *batchCall[K, T]) Deadline() (time.Time, bool) { return d.c.deadline(d.b) }
 
 // Trace returns a new child span for an HTTP call, in the trace of one waiting operation. It returns the zero value if no
 // waiting operation is traced.

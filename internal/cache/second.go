@@ -309,8 +309,9 @@ func (c *coalescer[K, T]) askShared(ctx context.Context, b *batch[K, T], keys []
 	reads := make([]market.Result[market.Read[*T]], len(keys))
 	hold := c.hold()
 	until := c.clock.Now().Add(hold)
-	if !b.request.Deadline.IsZero() { // keep two thirds of the time until the deadline for a call of this process
-		until = market.Earlier(until, c.clock.Now().Add(b.request.Deadline.Sub(c.clock.Now())/3))
+	if deadline, ok := c.deadline(b); ok { // keep two thirds of the time until the deadline for a call of this process
+		now := c.clock.Now()
+		until = market.Earlier(until, now.Add(deadline.Sub(now)/3))
 	}
 	ours, theirs := c.second.claim(ctx, keys, hold, reads)
 	if err := c.call(ctx, b, keys, ours, reads); err != nil {

@@ -371,6 +371,31 @@ func TestSecondFresh(t *testing.T) {
 	})
 }
 
+// TestSecondJoins checks under the race detector that callers with other deadlines, or that need a new response, can join a running
+// batch.
+func TestSecondJoins(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		a, _, _ := pair(t, &venue{latency: time.Millisecond})
+		for range 50 {
+			var g sync.WaitGroup
+			for i := range 8 {
+				g.Go(func() {
+					ctx, cancel := context.WithTimeout(t.Context(), time.Duration(5+i)*time.Second)
+					defer cancel()
+					if i%2 == 1 {
+						ctx = reqctx.WithFresh(ctx)
+					}
+					if r := a.Prices().Fetch(ctx, []string{"t"}); r[0].Err != nil {
+						t.Error(r[0].Err)
+					}
+				})
+			}
+			g.Wait()
+			time.Sleep(time.Hour) // until the price is no longer fresh
+		}
+	})
+}
+
 // TestSecondOutage checks that, while the venue fails, a process serves a stale record that another process has stored.
 func TestSecondOutage(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
