@@ -5,7 +5,7 @@ import "strings"
 // OrderSide is the direction of an order or trade.
 type OrderSide string
 
-// The sides of an order. Texts that this service does not know have the side SideUnknown.
+// The sides of an order. ParseSide maps unknown texts to SideUnknown.
 const (
 	SideBuy     OrderSide = "BUY"
 	SideSell    OrderSide = "SELL"
@@ -113,7 +113,7 @@ func ParseHistoryKind(raw string) HistoryKind {
 // PriceBasis says how a price was made.
 type PriceBasis string
 
-// The bases of a price. BasisPosition is the current price that the venue sends with a position.
+// The bases of a price. BasisPosition means the current price that the venue sends with a position.
 const (
 	BasisSettlement PriceBasis = "SETTLEMENT"
 	BasisVenue      PriceBasis = "VENUE"

@@ -10,8 +10,8 @@ import (
 // Code classifies an Error for clients. The codes are part of the public API.
 type Code string
 
-// The error codes, as in the schema's enum ErrorCode. Clients never get CodeNotFound: queries return null for an absent value, and
-// subscriptions report CodeBadUserInput.
+// The error codes; the schema's enum ErrorCode describes them. Clients never get CodeNotFound: queries return null for an absent
+// value, and subscriptions report CodeBadUserInput.
 const (
 	CodeParseFailed         Code = "GRAPHQL_PARSE_FAILED"
 	CodeValidationFailed    Code = "GRAPHQL_VALIDATION_FAILED"
@@ -39,7 +39,7 @@ type Error struct {
 	Err error
 }
 
-// Errorf returns an Error with a message for clients. It does not wrap errors; use Error.Because.
+// Errorf returns an Error with a message for clients. It does not wrap errors. Error.Because adds a cause.
 func Errorf(code Code, format string, args ...any) *Error {
 	return &Error{Code: code, Message: fmt.Sprintf(format, args...)}
 }

@@ -7,7 +7,8 @@ type Fill struct {
 	AveragePrice, WorstPrice *Decimal
 	// FilledSize is in shares. Cost is the money that a buyer pays or a seller receives.
 	FilledSize, Cost Decimal
-	// Slippage is the absolute difference between the average and the best price. It is nil if nothing is filled.
+	// Slippage is the absolute difference between AveragePrice and the price of the first level used. It is nil if nothing is
+	// filled.
 	Slippage *Decimal
 	// Complete reports whether the book was deep enough for the whole order.
 	Complete bool
@@ -16,7 +17,7 @@ type Fill struct {
 	best Decimal
 }
 
-// FillSize trades an order of the given size in shares. A buyer takes asks, a seller takes bids, best first.
+// FillSize computes the fill of an order of the given size in shares. A buyer takes asks, a seller takes bids, best price first.
 func FillSize(b *Book, side OrderSide, size Decimal) Fill {
 	var f Fill
 	left := size
@@ -38,8 +39,8 @@ func FillSize(b *Book, side OrderSide, size Decimal) Fill {
 	return f.finish()
 }
 
-// FillAmount trades until a buyer has paid the amount or a seller has received it. If it needs only a part of the last level, the
-// size of this part is the remaining amount divided by the price, rounded to 34 digits.
+// FillAmount computes the fill of an order that ends when a buyer has paid the amount, or a seller has received it. If the order
+// needs only a part of the last level, the size of this part is the remaining amount divided by the price, rounded to 34 digits.
 func FillAmount(b *Book, side OrderSide, amount Decimal) Fill {
 	var f Fill
 	left := amount

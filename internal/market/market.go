@@ -72,8 +72,7 @@ func (m *Market) OutcomeByLabel(label string) *Outcome {
 }
 
 // Winner returns the winning outcome, or nil if the market is not resolved or the winner is unknown. An outcome with a true winner
-// flag has won. If no flag is true, the outcome with the label of the resolution has won. Winner ignores false flags, because
-// venues send false flags for all outcomes while the winner is unknown.
+// flag has won. If no flag is true, the outcome with the label of the resolution has won.
 func (m *Market) Winner() *Outcome {
 	if m.Status != StatusResolved {
 		return nil
@@ -123,8 +122,8 @@ var won, lost = true, false
 // zero and one are the settlement prices.
 var zero, one = NewDecimal(0, 0), NewDecimal(1, 0)
 
-// With returns a copy of the market with a change from the stream applied. A RESOLVED change changes neither a cancelled market nor
-// a known winner. It sets the winner flags of all outcomes if one of the outcomes has the winning token or label.
+// With returns a copy of the market, with a change from the stream. A RESOLVED change has no effect on a cancelled market, and does
+// not replace a known winner. If an outcome has the winning token or label, the change sets the winner flags of all outcomes.
 func (m *Market) With(c MarketChange) *Market {
 	next := *m
 	resolved := c.Kind == "RESOLVED"
@@ -169,7 +168,7 @@ type Event struct {
 	// StartsAt is the earliest start, and EndsAt the latest end, of the markets. A time is zero if no market has it.
 	StartsAt, EndsAt time.Time
 	// Image and Description are empty if the venue does not send them. If the venue sends no category for the event, Category is
-	// the first category that one of Markets has.
+	// the first category that a market of the event has.
 	Image, Description, Category string
 	// Volume and Volume24h are sums over the markets. A sum is nil if no market has the figure.
 	Volume, Volume24h *Decimal
@@ -182,7 +181,8 @@ type Event struct {
 	LeftOut LeftOut
 }
 
-// Include adds a market to an event, and updates start, end, category and volumes. Call it only before the event is published.
+// Include adds a market to an event, and updates start, end, category and volumes. Call it only before other goroutines can read
+// the event.
 func (e *Event) Include(m *Market) {
 	e.Markets = append(e.Markets, m)
 	if !m.StartsAt.IsZero() && (e.StartsAt.IsZero() || m.StartsAt.Before(e.StartsAt)) {
@@ -233,7 +233,7 @@ func (m *Market) OutcomeOf(p *Position) *Outcome {
 }
 
 // Redeems reports whether a position can be redeemed: the market is resolved and the outcome of the position has won. The result is
-// false if the market has another known status. It is nil if m is nil, the status is unknown, or Won returns nil for the outcome.
+// false if the market has any other known status. The result is nil if m is nil, the status is unknown, or Won returns nil for the outcome.
 func (m *Market) Redeems(p *Position) *bool {
 	switch {
 	case m == nil || m.Status == StatusUnknown:

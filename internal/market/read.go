@@ -14,9 +14,9 @@ type Meta struct {
 	Source     Source
 	// Stale reports whether the value was no longer fresh when it was read.
 	Stale bool
-	// Cause is why the value is stale. It has a meaning only if Stale is set.
+	// Cause is why the value is stale. If Stale is false, Cause has no meaning.
 	Cause StaleCause
-	// Handle refers to the cache entry of the value. It is nil if the value was never cached.
+	// Handle refers to the cache entry of the value. It is nil if the value has no cache entry.
 	Handle *Handle
 }
 
@@ -60,8 +60,9 @@ type Result[T any] struct {
 	Err   error
 }
 
-// LeftOut contains an error for each row of the venue's response that could not be read and is missing in the list. Each message
-// says which row of the response it was. After ten such errors, one last error says how many further rows could not be read.
+// LeftOut contains the errors of the rows that are missing in a list because they could not be read. The message of an error says
+// which row of the venue's response could not be read. After ten such errors, one last error says how many further rows could not
+// be read.
 type LeftOut []error
 
 // Combine returns the Meta of a value that is computed from the values with the given Metas. The result has the oldest times of
@@ -85,8 +86,8 @@ func Combine(metas ...Meta) Meta {
 	return out
 }
 
-// Handle reports whether a cache entry is still valid, without a look-up in the cache. Each entry has one handle. An entry may
-// also say that the venue does not have the value.
+// Handle reports whether a cache entry is still valid, without a look-up in the cache. Each entry has one handle. This includes
+// entries that record that the venue does not have a value.
 type Handle struct {
 	version    atomic.Uint64
 	freshUntil time.Time
@@ -102,7 +103,7 @@ func NewHandleOfAge(freshUntil time.Time, age Age) *Handle {
 	return &Handle{freshUntil: freshUntil, age: age}
 }
 
-// NewStreamHandle returns the handle of an entry that the stream updates. The entry is fresh until its session ends.
+// NewStreamHandle returns the handle of an entry that the stream updates during a session.
 func NewStreamHandle(s *Session) *Handle { return &Handle{session: s} }
 
 // Version returns 0 while the entry is valid. The version increases when the entry is replaced or evicted, and when its stream

@@ -15,7 +15,7 @@ import (
 // PositionKey identifies a position of a wallet. A position has the same key on every page, over REST and over the stream.
 type PositionKey struct {
 	MarketID, Outcome string
-	// Ordinal is 0 for the wallet's first position in the market and outcome, 1 for the second, and so on.
+	// Ordinal numbers the wallet's positions in the same market and outcome, from 0; see NumberPositions.
 	Ordinal int
 }
 
@@ -61,8 +61,8 @@ func (t *Trade) content() [16]byte {
 		instantText(t.Timestamp), strings.ToLower(t.TransactionHash))
 }
 
-// Key returns the venue's id of the record. If the record has no id, Key returns a digest of the record's fields, which ends with
-// the ordinal if that is not 0.
+// Key returns the venue's id of the record. If the record has no id, Key returns a digest of the record's fields. If the ordinal is
+// not 0, the digest is followed by the ordinal.
 func (h *HistoryRecord) Key() string {
 	if h.ID != "" {
 		return h.ID

@@ -137,11 +137,11 @@ func (s Side) Equal(t Side) bool {
 }
 
 // Set returns a side whose level at l.Price has the size l.Size. A size of 0 or less removes the level. The new side shares the
-// unchanged chunks with the old side. The parameter which says whether the levels are bids (SideBuy) or asks. It determines their
-// order.
-func (s Side) Set(which OrderSide, l Level) Side {
+// unchanged chunks with the old side. If side is SideBuy, the levels are bids, greatest price first. Otherwise they are asks,
+// smallest price first.
+func (s Side) Set(side OrderSide, l Level) Side {
 	order := 1
-	if which == SideBuy {
+	if side == SideBuy {
 		order = -1
 	}
 	before := func(x *Level) int { return order * x.Price.Cmp(l.Price) }
@@ -269,7 +269,7 @@ func (c *cursor) next() *Level {
 	return l
 }
 
-// skipShared advances two cursors while the next chunk of both is the same chunk.
+// skipShared advances two cursors while both are at the beginning of the same chunk.
 func skipShared(a, b *cursor) {
 	for len(a.run) == 0 && len(b.run) == 0 && a.left > 0 && b.left > 0 && a.chunks[0] == b.chunks[0] && a.chunks[0].count <= min(a.left, b.left) {
 		n := a.chunks[0].count

@@ -57,9 +57,9 @@ const (
 	KindBalance
 )
 
-// Internal is a number that this service gives each message of a topic, without gaps. A gap shows that a part of the service lost
-// a message. Numbers of different Epochs cannot be compared. The zero value means that the message has no number. Clients never
-// get these numbers.
+// Internal is the number of a message inside this service. The messages of a topic have consecutive numbers, so a gap shows that a
+// part of the service lost a message. Numbers of different Epochs cannot be compared. The zero value means that the message has no
+// number. Clients never get these numbers.
 type Internal struct{ Epoch, Seq uint64 }
 
 // Message is one decoded message of a topic. Its values are shared and read-only.
@@ -71,8 +71,8 @@ type Message struct {
 	// Merged reports that this service made the snapshot from all messages up to the number in Internal. The venue did not send the
 	// snapshot.
 	Merged bool
-	// Seq is the venue's number of the message, and PrevSeq is its number of the topic's previous message. They are 0 if the venue
-	// does not send them. Numbers of different Epochs cannot be compared.
+	// Seq is the venue's number of the message, and PrevSeq is the venue's number of the topic's previous message. A number is 0 if
+	// the venue does not send it. Numbers of different Epochs cannot be compared.
 	Epoch        string
 	Seq, PrevSeq uint64
 	// Time is the venue's timestamp, or zero if the venue sends no timestamp. ReceivedAt is the local time of arrival.

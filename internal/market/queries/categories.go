@@ -8,7 +8,7 @@ import (
 	"oddsgraph/internal/market"
 )
 
-// Category is a topic by which a venue groups its markets.
+// Category is a subject by which a venue classifies its markets.
 type Category struct {
 	// Name is the venue's spelling.
 	Name string
@@ -16,8 +16,8 @@ type Category struct {
 	IsTag bool
 	// OpenMarkets is the number of open markets that were counted in this category.
 	OpenMarkets int
-	// Complete reports that OpenMarkets counts all open markets of the category, not only those on the first pages of the venue's
-	// list.
+	// Complete reports that OpenMarkets counts all open markets of the category. It is false if a part of the venue's list was not
+	// read.
 	Complete bool
 }
 
@@ -61,8 +61,8 @@ func count(in map[string]*Category, name string, isTag bool) {
 	in[key].OpenMarkets++
 }
 
-// result returns the maxCategories categories with the most open markets. If no market has a category, it returns tags instead. The
-// parameter complete reports that all open markets were added.
+// result returns the categories with the most open markets, at most maxCategories of them. If no market has a category, it returns
+// tags instead. The parameter complete reports that all open markets were added.
 func (c *categoryCount) result(complete bool) []Category {
 	counted := c.categories
 	if len(counted) == 0 {

@@ -15,13 +15,13 @@ type FoundEvent struct {
 	*market.Event
 	// Whole reports that Event has all its markets. If Whole is false, Event has only its id, slug, title and category.
 	Whole bool
-	// Matches are the markets of the event that match the search, as summaries. If Whole is true, they have the order of the event.
-	// Otherwise they have the order of the search.
+	// Matches are the markets of the event that match the search, as summaries. If Whole is true, they are in the order of
+	// Event.Markets. Otherwise they are in the order of the search results.
 	Matches []*market.Market
 }
 
-// GroupByEvent returns the events of the markets of a page, in the order of their first markets. It skips markets without an
-// event.
+// GroupByEvent groups the markets of a page by event. The events are in the order in which their first markets are on the page.
+// GroupByEvent skips markets without an event id.
 func GroupByEvent(page *SearchPage) *EventPage {
 	out := &EventPage{Next: page.Next, LeftOut: page.LeftOut}
 	at := make(map[string]int)
@@ -43,8 +43,8 @@ func GroupByEvent(page *SearchPage) *EventPage {
 // maxCategoryPages is the greatest number of pages that CountCategories reads.
 const maxCategoryPages = 5
 
-// CountCategories counts the open markets by category on the first pages of a search. read returns the SearchPage for a value of
-// Search.Page; the value is empty for the first page.
+// CountCategories counts the open markets of each category on the first pages of a search. The function read returns one page. Its
+// parameter is Search.Page, which is empty for the first page.
 func CountCategories(read func(page string) (*SearchPage, error)) (*Categories, error) {
 	var counted categoryCount
 	next, complete := "", true

@@ -139,7 +139,7 @@ func (q Trades) Key(a market.Address) TradesKey {
 // MarketTrades is a query for one page of the public trades of a market, newest first. It is comparable.
 type MarketTrades struct {
 	MarketID string
-	// TokenID is a token of the market. If it is empty, each trade is on the page once, from the taker's side.
+	// TokenID is a token of the market. If it is empty, the query lists each trade once, from the taker's side.
 	TokenID string
 	// Limit is the greatest number of rows on a page, 1 to 100. A page with fewer rows is not necessarily the last page.
 	Limit int
@@ -188,7 +188,7 @@ type HistoryPage struct {
 	LeftOut market.LeftOut
 }
 
-// Book is a query for a token's book with at least Depth levels on each side.
+// Book is a query for at least the best Depth levels of each side of a token's book.
 type Book struct {
 	TokenID string
 	// Depth is 1 to MaxBookDepth.

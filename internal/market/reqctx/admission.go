@@ -30,10 +30,10 @@ func (p Priority) String() string { return priorityNames[p] }
 
 // Permit admits the HTTP calls of one read of the venue. It is safe for concurrent use.
 type Permit interface {
-	// AdmitCall waits until one more HTTP call may be made. The first HTTP call of a read need not wait, because the rate limiter
-	// counted it when it admitted the read. Each further call waits in the queue. AdmitCall returns an error when ctx ends. It
-	// returns an error with CodeRateLimited at once if the call would be sent after the deadlines of all operations that wait for
-	// the read.
+	// AdmitCall waits until one more HTTP call may be made. The first HTTP call of a read usually need not wait, because the rate
+	// limiter counted the call when it admitted the read. A further call may wait in the queue. AdmitCall returns an error if ctx
+	// ends first. If the call is expected to be sent after the deadlines of all operations that wait for the read, AdmitCall returns
+	// an error with CodeRateLimited without a further wait.
 	AdmitCall(ctx context.Context) error
 	// Observe reports the rate-limit headers of a response: the allowed calls in a window, the remaining calls, and the time at which
 	// the window is reset. A missing number is negative, and a missing time is zero.
@@ -53,7 +53,7 @@ type CallRequest struct {
 	Caller string
 	// Deadline is the time at which the last operation stops waiting for the read. It is zero if an operation has no deadline.
 	Deadline time.Time
-	// Takes is the expected duration of the read. A read that would be sent later than Deadline minus Takes is refused.
+	// Takes is the expected duration of the read. A read that is not expected to end before Deadline is refused.
 	Takes time.Duration
 }
 
@@ -61,16 +61,16 @@ type CallRequest struct {
 // A Reservation is safe for concurrent use.
 type Reservation interface {
 	Permit
-	// Decided is closed when the read is admitted or refused.
+	// Decided returns a channel that is closed when the read is admitted or refused.
 	Decided() <-chan struct{}
-	// Err returns an error with CodeRateLimited if the read was refused. It returns nil before the decision and after an admission.
+	// Err returns why the read was refused, usually an error with CodeRateLimited. It returns nil while the read waits and after the
+	// read was admitted.
 	Err() error
-	// ReadyAt returns the earliest time at which the read can be admitted. The time depends on the recorded calls and on earlier
-	// reads in the queue. ReadyAt returns the zero time if the read does not wait.
+	// ReadyAt returns the time at which the read is expected to be admitted. It returns the zero time if the read does not wait, or
+	// if the priority is PriorityRefresh.
 	ReadyAt() time.Time
-	// Join adds an operation to the read. The reservation gets the later of both deadlines. If the read still waits, the reservation
-	// also gets the greater of both priorities, and the rate limiter counts the read's calls for the client that has used fewer
-	// calls.
+	// Join adds an operation to the read. The reservation gets the later of both deadlines and the greater of both priorities. If the
+	// read still waits, the rate limiter counts the read's calls for the client that has used fewer calls.
 	Join(r CallRequest)
 	// Release ends the read or its wait. The rate limiter no longer counts calls that were admitted but not made. The parameter
 	// accepted reports that the venue accepted the credentials.

@@ -16,7 +16,7 @@ type Call interface {
 	Deadline() (t time.Time, ok bool)
 	// Trace returns the trace context of the next HTTP call. It returns the zero value if no operation is traced.
 	Trace() TraceContext
-	// NoteCall records an HTTP call of the read that has ended.
+	// NoteCall records an ended HTTP call of the read.
 	NoteCall(c UpstreamCall)
 }
 
@@ -35,7 +35,7 @@ func CallFrom(ctx context.Context) (c Call, ok bool) {
 
 // UpstreamCall is one HTTP call to the venue.
 type UpstreamCall struct {
-	// Endpoint is the last segment of the path.
+	// Endpoint is the name of the endpoint; see Endpoint.String.
 	Endpoint string
 	// Keys is the number of ids in the request.
 	Keys int
@@ -62,7 +62,7 @@ type Batch struct {
 	Serial   uint64
 	Kind     Kind
 	Priority Priority
-	// Keys is the number of all keys. Own is the number of keys that the operation with the Log waits for.
+	// Keys is the number of all keys. Own is the number of keys that the operation waits for.
 	Keys, Own int
 	// Formed is the time at which the first key was requested, and Admitted the time at which the rate limiter admitted the batch.
 	// Left is the time at which the batch was sent, and Ended the time at which all keys had a result. A time is zero before its
@@ -73,7 +73,7 @@ type Batch struct {
 	Outcome string
 }
 
-// Endpoint is a REST endpoint of the venue. Endpoints with the same path differ in their parameters, such as a market id or a
+// Endpoint is a REST endpoint of the venue. Endpoints with the same name differ in their parameters, such as a market id or a
 // slug.
 type Endpoint uint8
 
@@ -106,7 +106,7 @@ var endpointNames = [...]string{
 	"balance", "positions", "orders", "trades", "history",
 }
 
-// String returns the last segment of the endpoint's path, which errors, the log and metrics show.
+// String returns the endpoint's name, which errors, the log and metrics show.
 func (e Endpoint) String() string { return endpointNames[e] }
 
 // User reports whether the endpoint serves data of one account and needs credentials.

@@ -65,8 +65,8 @@ func WithCredentials(ctx context.Context, credentials *market.Credentials) conte
 	return &c
 }
 
-// CredentialsFrom returns the client's credentials, or nil for an anonymous client. It sets Snapshot.Personal for the response of
-// ctx, because the credentials are the only way in which a response can depend on the client.
+// CredentialsFrom returns the client's credentials, or nil for an anonymous client. It also sets Snapshot.Personal for the response
+// of ctx, because a response that uses the credentials depends on the client.
 func CredentialsFrom(ctx context.Context) *market.Credentials {
 	v := valuesFrom(ctx)
 	v.dependencies.markPersonal()

@@ -17,14 +17,14 @@ type Dependencies struct {
 	handles []*market.Handle
 	first   [8]*market.Handle
 	until   time.Time
-	// personal reports that the response may depend on the client. unknown reports that a value without a handle was read.
+	// personal reports that the response may depend on the client. unknown reports that Record got a nil handle.
 	personal, unknown bool
 	// account reports that the operation reads account data. answered reports that the venue has sent account data.
 	account, answered bool
 }
 
 // Record adds the handle of a cache entry that was read. h is nil if the read failed or the value has no cache entry. The result of
-// such a read may change at any time, so all later calls of Snapshot return false.
+// such a read may change at any time, so all later calls of Snapshot return ok = false.
 func (d *Dependencies) Record(h *market.Handle) {
 	if d == nil {
 		return
@@ -117,7 +117,7 @@ func (d *Dependencies) isSet(flag *bool) bool {
 	return *flag
 }
 
-// Handles returns the distinct handles that were recorded so far, in no order.
+// Handles returns the distinct handles that were recorded so far.
 func (d *Dependencies) Handles() []*market.Handle {
 	s, _ := d.Snapshot()
 	return s.Handles
@@ -126,7 +126,7 @@ func (d *Dependencies) Handles() []*market.Handle {
 // Snapshot lists what a response depends on. The same request of the same client gets an equal response while all Handles are valid
 // and fresh and the time Until has not passed.
 type Snapshot struct {
-	// Handles contains each handle once, in no order.
+	// Handles contains each handle once.
 	Handles []*market.Handle
 	// Until is the time at which the response changes even if no cache entry is replaced. It is zero if there is no such time.
 	Until time.Time
@@ -134,7 +134,8 @@ type Snapshot struct {
 	Personal bool
 }
 
-// Snapshot returns the dependencies that were recorded so far. ok is false if a value without a handle was read, or if d is nil.
+// Snapshot returns the dependencies that were recorded so far. ok is false if Record got a nil handle, or if
+// d is nil.
 func (d *Dependencies) Snapshot() (s Snapshot, ok bool) {
 	if d == nil {
 		return s, false

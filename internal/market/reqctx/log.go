@@ -39,8 +39,8 @@ type Operation struct {
 	Codes []string
 	// Rule is the cost rule that refused the operation. It is empty if no cost rule refused it.
 	Rule string
-	// Response is the result of the response cache: hit, shared, miss or bypass. It is shared if an equal request got the same
-	// response, and bypass if the request must not use the cache. It is empty for operations that are never cached.
+	// Response is the result of the response cache: hit, shared, miss or bypass. It is shared if the response came from an equal
+	// operation that was running, and bypass if the request must not use the cache. It is empty for operations that are never cached.
 	Response string
 	Started  time.Time
 	// Elapsed is the time until the response was made or the subscription ended.
@@ -101,7 +101,7 @@ func WithLog(ctx context.Context, l *Log) context.Context {
 	return c
 }
 
-// CacheCounts counts the keys of one kind that an operation has read. Each key counts once.
+// CacheCounts counts the keys of one kind that an operation has read. Each key counts once as Hits, Stale, Absent or Misses.
 type CacheCounts struct {
 	// Hits counts keys with a fresh entry, and Stale keys with a stale entry. Absent counts keys that the venue is known not to have.
 	// Misses counts keys that had to be fetched.
@@ -148,7 +148,7 @@ func (l *Log) Counts(k Kind) CacheCounts {
 const maxBatches = 256
 
 // NoteBatch records a batch that the operation waits for. If a batch with the same Serial is already recorded, b replaces it, and
-// Own becomes the sum of both. NoteBatch ignores batches with a new Serial when maxBatches are recorded.
+// Own becomes the sum of both numbers. If maxBatches batches are recorded, NoteBatch ignores a batch with a new Serial.
 func (l *Log) NoteBatch(b Batch) {
 	if l == nil {
 		return
@@ -201,7 +201,7 @@ func (l *Log) Serve(other *Log) {
 }
 
 // ServedBy returns the span of the operation whose response this operation got. It returns nil if this operation made its own
-// response, or if the other operation is not traced.
+// response, or if one of the two operations is not traced.
 func (l *Log) ServedBy() Span {
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -20,7 +20,8 @@ const (
 	SortEndsAt     Sort = "ENDS_AT"
 )
 
-// Reads reads the data for valuing and sorting positions. A read also returns an error if its value has not arrived yet.
+// Reads is the source of the data for valuing and sorting positions. A method returns an error if the read failed, or if the value
+// has not arrived yet.
 type Reads interface {
 	Market(market.MarketRef) (market.Read[*market.Market], error)
 	Price(tokenID string) (market.Read[*market.Price], error)
