@@ -15,8 +15,8 @@ const chunkLevels = 7
 // Side is one side of a book, best price first. A Side is immutable, can be copied, and is safe for concurrent use. The zero value
 // is an empty side.
 type Side struct {
-	// levels contains at least count levels. Cut lowers only count, so the levels from index count on are no part of the side. The
-	// field levels is nil if count is 0.
+	// levels contains at least count levels. Cut lowers only count, so levels may contain further levels that are no part of the side.
+	// The field levels is nil if count is 0.
 	levels *storage
 	count  int
 }

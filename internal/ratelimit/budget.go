@@ -29,7 +29,7 @@ func Usable(limit int) int { return max(limit-max(int(float64(limit)*margin), 1)
 // Config configures a Budget. If a number is 0, New uses its default.
 type Config struct {
 	// Public is the number of calls without credentials that the venue accepts from one IP address in any 60 seconds. Key is the
-	// number of calls that it accepts with one set of credentials in the same time. The budget uses only the part of each number that
+	// number of calls that it accepts with one set of credentials in any 60 seconds. The budget uses only the part of each number that
 	// Usable returns.
 	Public, Key int
 	// Families are separate limits for some endpoints. Calls to these endpoints do not count against Public.
@@ -56,7 +56,7 @@ type Budget struct {
 
 	mu     sync.Mutex
 	closed bool
-	// Before the time cold, a new window may use only the calls of its margin, which no process uses at other times; see Inherit.
+	// cold is the time until which a new window without a pool may use only its margin; see Inherit.
 	cold   time.Time
 	timers sync.WaitGroup
 	public *window
@@ -65,15 +65,15 @@ type Budget struct {
 	// keys contains the windows of accepted credentials by scope. recent lists the same windows, the most recently used first.
 	keys   map[string]*window
 	recent list.List
-	// heldUntil contains the scopes that have no window and for which the venue has refused calls. Its values are the times at which
-	// the venue accepts calls of these scopes again.
+	// heldUntil contains scopes that have no window and for which the venue has refused calls. A value is the time at which the venue
+	// accepts calls of the scope again.
 	heldUntil map[string]time.Time
-	// admitted counts calls, and refused counts reservations, in all windows, including closed windows.
+	// admitted is the number of calls made, and refused the number of refused reservations, in all windows since the start.
 	admitted, refused uint64
 }
 
-// maxHeld bounds the size of Budget.heldUntil. Each entry applies for at most the duration of the constant patience. Under usual
-// limits, a process makes fewer than maxHeld calls in this duration.
+// maxHeld bounds the size of Budget.heldUntil. An entry applies for at most five minutes (patience). Under usual limits, a process
+// makes fewer than maxHeld calls in five minutes.
 const maxHeld = 1024
 
 // New returns a budget whose windows are empty. Inherit adds the calls of earlier processes.
@@ -112,8 +112,8 @@ func (b *Budget) Close() {
 
 var errClosed error = market.Errorf(market.CodeUpstreamUnavailable, "the service is shutting down")
 
-// Reserve requests one call. It returns at once; the reservation may still wait in the queue then. The calling function must
-// release the reservation.
+// Reserve requests one call. It returns at once, even if the reservation waits in the queue. The calling function must release the
+// reservation.
 func (b *Budget) Reserve(req reqctx.CallRequest) reqctx.Reservation {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -202,8 +202,8 @@ func (b *Budget) accept(scope string, now time.Time) {
 	delete(b.heldUntil, scope)
 }
 
-// Left returns the smallest free fraction, from 0 to 1, of the public window and the windows of families. The fraction of a window
-// is 0 while the venue refuses the window's calls.
+// Left returns the smallest free fraction, from 0 to 1, of the public window and the windows of families. The fraction is 0 for a
+// window whose calls the venue refuses.
 func (b *Budget) Left() float64 {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -217,14 +217,14 @@ func (b *Budget) Left() float64 {
 
 // Status is the state of a budget.
 type Status struct {
-	// Limit is the number of public calls that are presently allowed in any 60 seconds. Left is the number of calls that can be made
-	// now.
+	// Limit is the number of public calls that are presently allowed in any 60 seconds. Left is the number of public calls that can be
+	// made now.
 	Limit, Left int
 	// ThrottledUntil is the earliest time at which a public call can be sent, or the zero time if one can be sent at once. If the
 	// venue refuses calls to a family until a later time, ThrottledUntil is that later time.
 	ThrottledUntil time.Time
-	// Throttled is the total time since the start for which public calls were blocked after a 429. It includes the pauses of
-	// processes that share the limit. They pause when the venue reports fewer remaining calls than the margin.
+	// Throttled is the total time since the start for which public calls were blocked after a 429. If several processes share the
+	// limit, Throttled includes the pauses of this process after the venue has reported fewer remaining calls than the margin.
 	Throttled time.Duration
 	// Waiting is the number of waiting calls in all windows, by reqctx.Priority.
 	Waiting [reqctx.Priorities]int

@@ -17,17 +17,18 @@
 //  1. Callers that have used less than their share go first. A share is a quarter of the window. A caller that has used its
 //     share gets only calls that the other callers of the last minute cannot claim for their shares. A lone caller may use the
 //     whole window.
-//  2. Priorities that have used less than a twentieth of the window go first, so each kind of data gets some calls.
-//  3. The greater priority goes first, then the earlier arrival. If the first two rules do not decide, a later read of the same
-//     priority never overtakes an earlier read. So the wait that was reported to the earlier caller stays correct.
+//  2. If rule 1 does not decide, priorities that have used less than a twentieth of the window go first. So each kind of data gets
+//     some calls.
+//  3. If rules 1 and 2 do not decide, the greater priority goes first, then the earlier arrival. So a later read of
+//     the same priority does not make an earlier read wait longer.
 //
-// Refreshes of stale data go last and always leave a quarter of the window free. While less than half of the window is free,
-// refreshes are spread over the time until the oldest call leaves the window.
+// Refreshes of stale data go last and leave a quarter of the window free. While less than half of the window is free, refreshes are
+// spread over the time until the oldest call leaves the window.
 //
 // # Start
 //
 // A new process does not know which calls an earlier process made in the last minute. Until those calls have left the window, the
-// new process uses only the margin: the last twentieth of the limit, which no process uses at other times. So it can make calls at
-// once even if the earlier process used up the limit. If the earlier process has recorded its calls, or if the venue reports how
-// many calls remain, the new process uses all remaining calls; see Inherit.
+// new process uses only the margin: the last twentieth of the limit, which processes normally leave unused. So it can make calls at
+// once even if the earlier process used up the rest of the limit. If the earlier process has recorded its calls, or if the venue
+// reports how many calls remain, the new process uses all remaining calls; see Inherit.
 package ratelimit

@@ -12,17 +12,19 @@ import (
 type Family struct {
 	// Endpoints are the endpoints that share the limit. No other family contains them.
 	Endpoints []reqctx.Endpoint
-	// Limit is the number of calls that the venue accepts in any Span. The budget uses only the part of it that Usable returns.
+	// Limit is the number of calls that the venue accepts in any period of the length Span. The budget uses only the part of Limit
+	// that Usable returns.
 	Limit int
 	Span  time.Duration
 }
 
-// Bucket returns a family that never exceeds a token bucket. The venue adds refill tokens a second to the bucket, up to burst
-// tokens, and each call removes cost tokens. In the time in which an empty bucket becomes full, the family allows only as many
-// calls as a full bucket has tokens for.
-func Bucket(endpoints []reqctx.Endpoint, refill, burst, cost float64) Family {
+// Bucket returns a family that never exceeds a token bucket of the venue. The bucket contains at most maxTokens. Each second the
+// venue adds tokensPerSecond, and each call removes tokensPerCall. In the time in which an empty bucket becomes full, the family
+// allows only as many calls as a full bucket has tokens for.
+func Bucket(endpoints []reqctx.Endpoint, tokensPerSecond, maxTokens, tokensPerCall float64) Family {
 	return Family{
-		Endpoints: endpoints, Limit: max(int(burst/cost), 1), Span: time.Duration(math.Ceil(max(burst, cost) / refill * float64(time.Second))),
+		Endpoints: endpoints, Limit: max(int(maxTokens/tokensPerCall), 1),
+		Span: time.Duration(math.Ceil(max(maxTokens, tokensPerCall) / tokensPerSecond * float64(time.Second))),
 	}
 }
 
@@ -46,7 +48,7 @@ func (b *Budget) openFamilies() {
 	}
 }
 
-// eachFamily returns each window of a family once.
+// eachFamily returns the windows of all families, each window once.
 func (b *Budget) eachFamily() (out []*window) {
 	for _, w := range b.families {
 		if !slices.Contains(out, w) {

@@ -5,13 +5,13 @@ import "time"
 // Ledger grants calls to several processes that share the venue's limits. Its methods must not wait and must be safe for
 // concurrent use.
 type Ledger interface {
-	// Ask requests n calls of a scope. The ledger grants all processes together at most limit calls in any 60 seconds. Another
-	// goroutine calls reply later, at most once; a closed ledger may never call reply. The arguments of reply are:
-	//   - calls contains the names of the granted calls. It is empty if the ledger fails.
+	// Ask requests n calls of a scope. The ledger grants all processes together at most maxCalls in any 60 seconds. Another goroutine
+	// calls reply later, at most once; a closed ledger may never call reply. The arguments of reply are:
+	//   - calls contains the names of the granted calls. It is empty if the ledger grants none or fails.
 	//   - left is the number of calls that the ledger could still grant.
 	//   - again is the time to wait before the next Ask.
 	//   - hold is the time for which the venue still refuses calls.
-	Ask(scope string, limit, n int, reply func(calls []string, left int, again, hold time.Duration))
+	Ask(scope string, maxCalls, n int, reply func(calls []string, left int, again, hold time.Duration))
 	// End returns granted calls to the ledger. ended names the calls that have just ended, and unused names the calls that were not
 	// made.
 	End(scope string, ended, unused []string)
@@ -27,7 +27,7 @@ type Sharing struct {
 	// Replicas is the greatest number of processes that run at the same time. Reserve is the number of calls that each process may
 	// make in any 60 seconds without the ledger.
 	Replicas, Reserve int
-	// A granted call must be sent within the time Use after Ask.
+	// Use is the time, counted from Ask, within which a granted call must be sent.
 	Use time.Duration
 	// Keys reports that all processes use the same scope for the same credentials. If Keys is true, the ledger also grants calls with
 	// credentials. If Keys is false, each process uses an equal part of Config.Key.
@@ -41,8 +41,8 @@ const (
 	keepAhead = 2 * time.Second
 	// maxAsk bounds the number of calls in one request to the ledger.
 	maxAsk = 16
-	// askEvery is the time after which Budget.Left asks the ledger again how many calls it could still grant. It is also the pause
-	// after the venue has reported too few remaining calls.
+	// askEvery is the age of the ledger's last answer at which Budget.Left asks again how many calls remain. It is also the length of
+	// the pause after the venue has reported fewer remaining calls than the margin.
 	askEvery = time.Second
 	// unlimited is a limit that no process reaches. Windows with such a limit are not shared.
 	unlimited = 1 << 30
@@ -53,7 +53,7 @@ type credit struct {
 	call string
 	// until is the time at which the window returns the credit to the ledger if no reservation has taken it.
 	until time.Time
-	// The call must not be sent at or after void; see Sharing.Use.
+	// void is the time from which the call must not be sent; see Sharing.Use.
 	void time.Time
 }
 
@@ -63,8 +63,8 @@ type pool struct {
 	credits []credit // oldest first
 	// reserve is Sharing.Reserve, or less if the limit is small.
 	reserve int
-	// own is the number of calls in the window that used the reserve. opens is the time at which the calls of an earlier process have
-	// left the window, so that this process may use the reserve. open reports that opens has passed.
+	// own is the number of calls in the window that used the reserve. opens is the time from which this process may use the reserve:
+	// by then, the calls of an earlier process have left the window. open reports that opens has passed.
 	own   int
 	opens time.Time
 	open  bool
@@ -130,7 +130,7 @@ func (w *window) funded() bool {
 }
 
 // pay takes a credit for the call of a reservation, or a call of the reserve if there is no credit. If few credits remain after pay
-// has taken one, and the ledger can grant more, pay asks for them.
+// has taken one (see the constant ahead), and the ledger can grant more, pay asks for more credits.
 func (w *window) pay(t *reservation, now time.Time) {
 	p := w.pool
 	switch {

@@ -7,8 +7,8 @@ import (
 	"oddsgraph/internal/market/reqctx"
 )
 
-// A forecast covers horizons times the span of its window. For a window with the default span, this time is horizon. If a
-// reservation gets no turn within the forecast, its turn is the end of the forecast.
+// horizons is the length of a forecast in spans of its window. horizon is the length of the forecast for a window with the default
+// span. If a reservation gets no turn within the forecast, its turn is the end of the forecast.
 const (
 	horizons = 5
 	horizon  = horizons * span
@@ -20,7 +20,7 @@ type plan struct {
 	byPriority                   [reqctx.Priorities]int
 	// round is the number of the forecast. For the present state, it is 0.
 	round uint64
-	// from is the index of the first reservation without a turn in the queue of each priority.
+	// from contains, for the queue of each priority, the index of the first reservation without a turn.
 	from [reqctx.Priorities]int
 }
 
@@ -97,8 +97,8 @@ type forecast struct {
 }
 
 // planTurns computes the turn of each waiting reservation with a forecast. The forecast assumes that no reservation arrives and
-// that calls take no time. It does not count the call of a reservation whose response would miss the deadline of its callers. It
-// ignores refreshes: their turn is the end of the forecast.
+// that calls take no time. It does not count the call of a reservation whose response would miss the deadline. It ignores
+// refreshes: their turn is the end of the forecast.
 func (w *window) planTurns(now time.Time) {
 	w.round++
 	w.stale = false

@@ -82,8 +82,8 @@ func (w *window) refreshAt(now time.Time) time.Time {
 	return next
 }
 
-// settle admits every reservation whose call can be sent, refuses every reservation whose turn is too late, and sets the timer. It
-// must be called after each change of the window.
+// settle admits the reservations whose calls can be sent, refuses late reservations (see refuseLate), and sets the timer. It must
+// be called after each change of the window that may change a turn.
 func (w *window) settle(now time.Time) {
 	w.stale = true
 	w.expire(now)

@@ -26,7 +26,8 @@ type reservation struct {
 	queued bool
 	// arrival orders the reservations of one priority. A further call has the arrival of its read.
 	arrival uint64
-	// turn is the time at which the forecast with the number round expects the call to be sent.
+	// turn is the time at which the call is expected to be sent, or the end of the forecast. round is the number of the last forecast
+	// in which the reservation got a turn.
 	turn  time.Time
 	round uint64
 
@@ -35,8 +36,8 @@ type reservation struct {
 	admitted, released, flying bool
 	// made is the number of calls that AdmitCall has permitted, including further calls.
 	made int
-	// For a further call, the field of is the reservation of the call's read. For the first call of a read, it is nil. further
-	// contains the read's further calls that wait or have not ended.
+	// of is the reservation of the first call of the read, or nil if this call is the first. further contains the read's further calls
+	// that wait or have not ended.
 	of      *reservation
 	further []*reservation
 	// credit is the ledger's grant for the call. It is the zero value if the call used the reserve, or if there is no ledger.
@@ -53,7 +54,7 @@ var closedChannel = func() chan struct{} {
 	return c
 }()
 
-// late reports whether the response would arrive at or after the deadlines of all callers of the read. It is false if a caller has
+// late reports whether the response is expected at or after the latest deadline of the read's callers. It is false if a caller has
 // no deadline.
 func (t *reservation) late() bool {
 	read := t
@@ -149,8 +150,8 @@ func (t *reservation) Join(req reqctx.CallRequest) {
 	}
 }
 
-// raise applies the priority p and the caller c of a joining request. The reservation keeps the greater priority, and the caller
-// that has used fewer calls. raise reports whether the turn may come earlier.
+// raise applies the priority p and the caller c of a joining request. The reservation gets the greater priority. A waiting
+// reservation also gets the caller that has used fewer calls. raise reports whether the turn may come earlier.
 func (w *window) raise(t *reservation, p reqctx.Priority, c *caller) (better bool) {
 	if !t.queued {
 		t.priority = max(t.priority, p) // the read's further calls will use this priority
@@ -174,8 +175,8 @@ func (w *window) raise(t *reservation, p reqctx.Priority, c *caller) (better boo
 }
 
 // AdmitCall implements reqctx.Permit. The first call was counted when the reservation was admitted, so AdmitCall permits it at
-// once. But if the ledger's grant for the first call is void (see Sharing.Use), this call waits for its turn like a further call. A
-// read makes one call after another, so all its earlier calls have ended.
+// once. But if the ledger's grant for the first call is void (see Sharing.Use), this call waits for its turn like a further call.
+// For a further call, AdmitCall ends the earlier calls of the read, because a read makes one call after another.
 func (t *reservation) AdmitCall(ctx context.Context) error {
 	err := t.admitCall(ctx)
 	if err == nil && t.window.recorded() {

@@ -44,8 +44,8 @@ type Record interface {
 // Third end at the given time, or with the next call of Inherit. But after Second and Third, the number of remaining calls in the
 // venue's headers is ignored until the next call of Inherit.
 //
-// Nobody records the calls that other processes made with credentials. So if the standing is not Alone, a window for credentials
-// that is opened before that time may use only its margin until then. Later calls of Inherit do not change such a window.
+// Nobody records the calls that other processes made with credentials. So if the standing is not Alone, a new window for
+// credentials may use only its margin until the given time. Later calls of Inherit do not change this window.
 func (b *Budget) Inherit(standing Standing, spent []Spent, until time.Time) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -103,8 +103,8 @@ func (w *window) load(spent []Spent) {
 // settleCold computes w.foreign while the venue may count unknown calls of other processes. w.foreign is the number of calls that
 // the venue has counted minus the calls of this process. Responses may overtake each other, so settleCold uses the smallest number
 // of remaining calls that the venue has reported. It subtracts only the calls of this process that have a response, because the
-// venue may not have counted the calls in flight yet. Whatever the venue reports, the window may contain as many calls as the
-// margin.
+// venue may not have counted the calls in flight yet. The window may contain as many calls as the margin, even if the venue reports
+// that fewer calls remain.
 func (w *window) settleCold(limit, remaining int, reset, now time.Time) {
 	w.lowest = min(w.lowest, remaining)
 	unanswered := max(w.flying-1, 0)

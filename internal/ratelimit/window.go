@@ -37,8 +37,8 @@ type caller struct {
 	asked                 time.Time
 	element               *list.Element
 
-	// planned is the number of calls that the forecast with the number plannedRound adds to used. In other forecasts planned counts as
-	// 0; see plan.spend.
+	// planned is the number of calls that a forecast adds to used. plannedRound is the number of this forecast. In other forecasts
+	// planned counts as 0; see plan.spend.
 	planned      int
 	plannedRound uint64
 }
@@ -65,9 +65,9 @@ type window struct {
 	foreign      int
 	foreignUntil time.Time
 
-	// cold is the time until which the venue may count unknown calls of other processes. While withheld is true, foreign is set to
-	// limit minus allowed, so that the window may contain at most allowed calls. guest reports that the last call of Budget.Inherit had
-	// the standing Second or Third. A guest ignores the number of remaining calls in the venue's headers.
+	// cold is the time until which the venue may count unknown calls of other processes. While withheld is true, the window may
+	// contain only as many calls as the number in allowed, and relimit sets foreign accordingly. guest reports that the last call of
+	// Budget.Inherit had the standing Second or Third. A guest ignores the number of remaining calls in the venue's headers.
 	cold            time.Time
 	withheld, guest bool
 	allowed         int
@@ -92,7 +92,7 @@ type window struct {
 
 	queue   [reqctx.Priorities][]*reservation
 	waiting int
-	// arrivals is the number that the last reservation got as its arrival.
+	// arrivals is the greatest arrival of a reservation so far.
 	arrivals uint64
 	// refreshed is the time of the last admission of a refresh.
 	refreshed time.Time
@@ -128,8 +128,8 @@ func (w *window) free() int {
 // share returns the number of calls that each caller may make before it must leave calls for other callers.
 func (w *window) share() int { return max(w.limit/4, 1) }
 
-// floor returns a number of calls. A priority that has fewer calls than this in the window goes before the priorities that have at
-// least this number of calls. This does not apply to refreshes.
+// floor returns the number of calls in the window up to which a priority has precedence. A priority with fewer calls goes before
+// the priorities that have reached the floor. Refreshes never have precedence.
 func (w *window) floor() int { return max(w.limit/20, 1) }
 
 func (w *window) left(now time.Time) float64 {
@@ -192,7 +192,7 @@ const (
 )
 
 // callerOf returns the caller with the given name and records a request of the caller. If the window already has maxCallers-1
-// callers, callerOf replaces the name of any other caller by the constant others.
+// callers, callerOf counts each further caller under the name others.
 func (w *window) callerOf(name string, now time.Time) *caller {
 	c := w.callers[name]
 	if c == nil && len(w.callers) >= maxCallers-1 {
@@ -284,8 +284,8 @@ func (w *window) end(t *reservation, now time.Time) {
 // recorded reports whether the window's calls are recorded for the next process.
 func (w *window) recorded() bool { return w == w.budget.public && w.budget.cfg.Record != nil }
 
-// adopt adds the calls that a reservation made before the window was opened for its credentials. The public window still counts
-// these calls, too.
+// adopt adds the calls that a reservation made before the window was opened for its credentials. The window that counted these
+// calls still counts them, too.
 func (w *window) adopt(t *reservation, now time.Time) {
 	c := w.callerOf(t.caller.name, now)
 	for range t.made {

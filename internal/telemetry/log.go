@@ -60,9 +60,9 @@ func NewRequestID() string {
 
 var ids = base32.StdEncoding.WithPadding(base32.NoPadding)
 
-// NewLogger returns a logger that writes lines of JSON if format is "json", and lines of key=value otherwise. It redacts attributes
-// and groups with a secret name, such as credentials, authorization, apiKey, password or token. It also redacts texts that look
-// like secrets, even in messages and errors. It adds request_id from the context.
+// NewLogger returns a logger that writes lines of JSON if format is "json", and lines of key=value otherwise. It redacts the values
+// of attributes and groups with a secret name, such as credentials, authorization, apiKey, password or token. It also redacts texts
+// that look like secrets, even in messages and errors. It adds request_id from the context.
 func NewLogger(w io.Writer, level slog.Leveler, format string) *slog.Logger {
 	if _, ok := w.(*Writer); !ok {
 		w = &lockedWriter{to: w}
@@ -90,8 +90,8 @@ func (w *lockedWriter) Write(line []byte) (int, error) {
 	return w.to.Write(line)
 }
 
-// idHandler adds the request id outside of all groups. It stores the calls of WithAttrs and WithGroup, because it must repeat them
-// after it has added the id.
+// idHandler adds the request id outside of all groups. It stores the calls of WithAttrs and WithGroup. For a line with an id, it
+// repeats these calls on a handler that already has the id.
 type idHandler struct {
 	h, root slog.Handler
 	way     []func(slog.Handler) slog.Handler // the calls that made h from root

@@ -12,8 +12,8 @@ import (
 	"oddsgraph/internal/market/reqctx"
 )
 
-// Operations logs one line for each operation. If too many operations succeed in a second, it logs only a sample of the further
-// ones. While the buffer of the log is more than half full, it logs no successful operations. It logs every failed operation for
+// Operations writes the log lines of operations. If too many operations succeed in a second, it logs only a sample of the further
+// ones. While the buffer of the log is more than half full, it logs no successful operations. It logs all other operations for
 // which the buffer has space. It is safe for concurrent use.
 type Operations struct {
 	log      *slog.Logger
@@ -112,8 +112,8 @@ func appendOperation(attrs []slog.Attr, j *reqctx.Log) []slog.Attr {
 	return attrs
 }
 
-// levelOf returns the level of an operation's line: error for an internal error, warning for a failure of the venue, and otherwise
-// info.
+// levelOf returns the level of an operation's line: error for an internal error, warning for a failure of the venue, and info for
+// all other outcomes.
 func levelOf(outcome string) slog.Level {
 	switch market.Code(outcome) {
 	case market.CodeInternal:

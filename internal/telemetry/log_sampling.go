@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// sampleRate is the number of successes that share one line. It applies to the successes of a second beyond sampling.limit.
+// sampleRate is the number of successes for which one line is logged, after sampling.limit successes in the same second.
 const sampleRate = 100
 
 // sampling selects the successes that are logged. It is safe for concurrent use.

@@ -36,7 +36,7 @@ func NewMetrics(version string) *Metrics {
 	return m
 }
 
-// Handler serves the metrics in the formats that Prometheus asks for.
+// Handler serves the metrics in the format that the request accepts.
 func (m *Metrics) Handler() http.Handler {
 	return promhttp.InstrumentMetricHandler(m.registry, promhttp.HandlerFor(m.registry, promhttp.HandlerOpts{
 		Registry: m.registry, EnableOpenMetrics: true, MaxRequestsInFlight: 4,

@@ -19,13 +19,13 @@ type Family[S any] struct {
 	Read func(s S, sample func(value float64, labels ...string))
 }
 
-// Single returns a function for Family.Read of a metric with one series.
+// Single returns a Family.Read function for a metric with one series.
 func Single[S any](value func(s S) float64) func(S, func(float64, ...string)) {
 	return func(s S, sample func(float64, ...string)) { sample(value(s)) }
 }
 
 // Register adds metrics. At each scrape, all families are read from one result of snapshot, which must be safe for concurrent use.
-// The number of series is not bounded, so Read must sample few series. Register panics if a name is already registered.
+// The number of series is not bounded, so Read must report few series. Register panics if a name is already registered.
 func Register[S any](m *Metrics, snapshot func() S, families ...Family[S]) {
 	c := &snapshotCollector[S]{snapshot: snapshot, families: families}
 	for _, f := range families {

@@ -11,7 +11,7 @@ import (
 	"oddsgraph/internal/market/reqctx"
 )
 
-// endpoints contains the names of the venue's endpoints, which are the last parts of their paths.
+// endpoints contains the names of the venue's endpoints.
 var endpoints = func() map[string]bool {
 	names := map[string]bool{}
 	for e := range reqctx.Endpoint(reqctx.Endpoints) {
@@ -37,8 +37,8 @@ func (v *venueCalls) open(m *Metrics) {
 	v.drift = m.counter("oddsgraph_venue_drift_total", "Parts of the venue's responses that were left out because they were invalid, by fault.", "endpoint", "what")
 }
 
-// Call counts an HTTP call to the venue. endpoint is a path or its last part. keys is the number of ids in the call. status is 0 if
-// there was no response. outcome is "ok", an error code, or another short word.
+// Call counts an HTTP call to the venue. endpoint is the name of an endpoint, or a path that ends with the name. keys is the number
+// of ids in the call. status is 0 if there was no response. outcome is "ok", an error code, or another short word.
 func (m *Metrics) Call(endpoint string, keys, status int, outcome string, elapsed time.Duration) {
 	v, label := &m.venue, endpointLabel(endpoint)
 	v.calls.WithLabelValues(label, statusLabel(status), v.codes.label(outcome)).Inc()

@@ -16,7 +16,7 @@ var secretEndings = []string{
 	"credentials", "authorization", "apikey", "secret", "passphrase", "password", "cookie", "cookies", "bearer", "signature",
 }
 
-// secretNames are secret names that cannot be in secretEndings, because harmless names end with them.
+// secretNames are further secret names. Harmless names may end with token or key, so these words are not in secretEndings.
 var secretNames = map[string]bool{
 	"token": true, "accesstoken": true, "refreshtoken": true, "bearertoken": true, "authtoken": true, "sessiontoken": true,
 	"idtoken": true, "privatekey": true,
@@ -52,12 +52,12 @@ var (
 	urls = regexp.MustCompile(`[A-Za-z][A-Za-z0-9+.-]*://[^\s"'<>` + "`" + `\\]+`)
 	// query matches a secret parameter of a URL without scheme: /api/user/orders?credentials=…
 	query = regexp.MustCompile(`(?i)([?&](?:[a-z_-]*(?:` + names + `))=)[^\s"'&]*`)
-	// field matches a secret member in JSON. escaped matches a secret member in JSON that is itself a JSON string. member matches a
+	// field matches a secret member in JSON. escaped matches a secret member in JSON that is inside a JSON string. member matches a
 	// secret member of a struct or map that fmt has printed.
 	field   = regexp.MustCompile(`(?i)("[a-z_-]*(?:` + names + `)"\s*:\s*)(?:"(?:[^"\\]|\\.)+"|-?[0-9][^\s,}\]]*)`)
 	escaped = regexp.MustCompile(`(?i)(\\+"[a-z_-]*(?:` + names + `)\\+"\s*:\s*\\+").*?(\\+")`)
 	member  = regexp.MustCompile(`(?i)(\b[a-z_-]*(?:` + names + `):)(\[[^\]]*\]|[^\s,}\]]+)`)
-	// object matches a JSON member for credentials whose value is an object or a list, and all text after the value begins.
+	// object matches a JSON member for credentials whose value is an object or a list, with all text to the end.
 	object = regexp.MustCompile(`(?is)("[a-z_-]*credentials"\s*:\s*)[{\[].*`)
 	// scheme matches the value of an Authorization header.
 	scheme = regexp.MustCompile(`\b((?i:bearer)|Basic) +[A-Za-z0-9._~+/=-]{4,}`)

@@ -9,13 +9,13 @@ import (
 // RequestIDHeader is the header with the id of a request, in the request and in its response.
 const RequestIDHeader = "X-Request-Id"
 
-// Requests returns a handler that gives every request an id and then calls the handler next. The header RequestIDHeader of the
-// response contains the id, and so does every log line of the request. If the client sends an id of 1 to 64 letters, digits, '-',
-// '_' or '.', the handler uses this id. Otherwise it uses a random id.
+// Requests returns a handler that gives every request an id and then calls next. The header RequestIDHeader of the response
+// contains the id, and so does every log line that is written with the request's context. If the client sends an id of 1 to 64
+// letters, digits, '-', '_' or '.', the handler uses this id. Otherwise it uses a random id.
 //
-// The type Operations logs requests that contain an operation. The handler logs one line for each other request, and for each
-// WebSocket. It logs all requests with a status of 500 or more. Of the requests with a lower status, it logs the first limit in
-// each second and a sample of the rest, but none while the log's buffer is more than half full.
+// The type Operations logs requests that contain an operation. The handler logs WebSockets and requests without an operation. It
+// logs every request with a status of 500 or more. Of the requests with a lower status, it logs a number in each second (the
+// parameter limit) and a sample of the rest, but none while the log's buffer is more than half full.
 //
 // Apart from the id, a line contains no input of clients, because the input can be secret. So a line contains the pattern of the
 // mux in place of the URL, and OTHER in place of an unknown method.
@@ -35,7 +35,7 @@ func Requests(log *slog.Logger, limit int, next http.Handler) http.Handler {
 		ctx.Context, ctx.id = r.Context(), id
 		r = r.WithContext(ctx)
 		defer func() {
-			seen.ResponseWriter = nil // a WebSocket keeps ctx, which is a part of seen, in memory after the request
+			seen.ResponseWriter = nil // a WebSocket keeps seen in memory after the request, because ctx is a part of seen
 			if seen.request.told.Load() || !log.Enabled(ctx, slog.LevelInfo) {
 				return
 			}

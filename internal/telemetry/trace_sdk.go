@@ -50,8 +50,8 @@ func (e *otelErrorHandler) open() error {
 	return nil
 }
 
-// hear collects a message and returns true. After a call of open it only returns false. The message must not contain values of
-// variables.
+// hear collects a message and returns true. After a call of open, it collects nothing and returns false. The message must not
+// contain values of variables.
 func (e *otelErrorHandler) hear(message string) bool {
 	e.mu.Lock()
 	defer e.mu.Unlock()

@@ -30,8 +30,8 @@ type Writer struct {
 	hurry chan struct{}
 }
 
-// batchDelay is how long the goroutine waits for more lines before it writes. To wake the goroutine for each line would take longer
-// than to format the line.
+// batchDelay is how long the goroutine waits for more lines before it writes. A wake-up for each line would take longer than the
+// formatting of the line.
 const batchDelay = 2 * time.Millisecond
 
 // NewWriter returns a Writer for a destination. limit is the largest number of bytes that the Writer buffers, besides the lines
@@ -68,7 +68,7 @@ func (w *Writer) crowded() bool {
 	return len(w.waiting) > w.limit/2
 }
 
-// Dropped returns the number of lines that did not fit into the buffer or could not be written.
+// Dropped returns the number of lines that Write has dropped or that could not be written.
 func (w *Writer) Dropped() uint64 { return w.dropped.Load() }
 
 // hasten makes the goroutine write the buffered lines now.
@@ -79,15 +79,14 @@ func (w *Writer) hasten() {
 	}
 }
 
-// Close writes the remaining lines and stops the goroutine. It waits at most for the duration patience, because the destination may
-// block.
-func (w *Writer) Close(patience time.Duration) {
+// Close writes the remaining lines and stops the goroutine. It waits at most maxWait, because the destination may block.
+func (w *Writer) Close(maxWait time.Duration) {
 	w.mu.Lock()
 	w.closed = true
 	w.changed.Broadcast()
 	w.mu.Unlock()
 	w.hasten()
-	late := time.NewTimer(patience)
+	late := time.NewTimer(maxWait)
 	defer late.Stop()
 	select {
 	case <-w.done:

@@ -68,8 +68,7 @@ type Message struct {
 	Kind  Kind
 	// The stream client or the relay of this service sets Internal, even if the venue sends no numbers.
 	Internal Internal
-	// Merged reports that this service made the snapshot from all messages up to the number in Internal. The venue did not send the
-	// snapshot.
+	// Merged reports that the venue did not send this snapshot: the service made it from all messages up to the number in Internal.
 	Merged bool
 	// Seq is the venue's number of the message, and PrevSeq is the venue's number of the topic's previous message. A number is 0 if
 	// the venue does not send it. Numbers of different Epochs cannot be compared.

@@ -12,14 +12,14 @@
 //
 // A process locks the file. The kernel releases the lock when the process ends. If another process has the lock, as in a rolling
 // restart, a new process locks a second file and uses only the margin of the limit: a few calls that a process normally does not
-// use; see package ratelimit. The log calls the margin the reserve. When the first file is unlocked, the new process changes to it.
-// A third process makes no calls. So all processes with the same directory together stay within the limit.
+// use; see package ratelimit. In the log, the margin is named the reserve. When the first file is unlocked, the new process uses
+// the first file. A third process makes no calls. So all processes with the same directory together stay within the limit.
 //
 // If the file is missing, damaged, from the future or older than a minute, calls may be unknown. Then the process uses only the
-// margin until all unknown calls are older than a minute, or until the venue reports how many calls remain. It writes the end of
-// the minute to its file, so that several quick restarts do not extend the wait.
+// margin until all unknown calls are older than a minute, or until the venue reports how many calls remain. The process writes the
+// end of this wait to its file, so that quick restarts do not extend the wait.
 //
 // The file contains only numbers and times. Calls with credentials are not recorded. The file would need a hash of the credentials,
-// and a thief who also has the key of the hash could test guesses. Instead, during the first minute after a start, the process uses
-// only the margin of the limit for each set of credentials. A few calls are enough for one account.
+// and a thief who also has the key of the hash could test guesses. Instead, until Config.Cold has passed, the process uses only the
+// margin of the limit for each set of credentials. A few calls are enough for one account.
 package spent

@@ -87,8 +87,8 @@ func decode(b []byte, now time.Time) (*content, error) {
 	return c, nil
 }
 
-// add adds calls that ended in the second of t. Ended is a ring for the number of seconds in the constant slots. So these calls
-// replace the calls that ended one round earlier.
+// add adds calls that ended in the second of t. Ended is a ring of 64 seconds. So a new second replaces an old second, whose calls
+// no longer count.
 func (c *content) add(t time.Time, calls int64) {
 	s := &c.Ended[t.Unix()%slots]
 	if s.At != t.Unix() {
@@ -97,7 +97,7 @@ func (c *content) add(t time.Time, calls int64) {
 	s.Calls += calls
 }
 
-// errTaken is the error if another process holds the lock of a file.
+// errTaken means that another process has locked a file.
 var errTaken = errors.New("another process has locked it")
 
 // openLocked opens and locks a file. It creates the file if necessary.

@@ -7,5 +7,5 @@ import (
 	"os"
 )
 
-// lock fails, because this system has no locks that the kernel releases at the end of the process.
+// lock fails, because this package cannot lock files on this operating system.
 func lock(*os.File) error { return errors.ErrUnsupported }

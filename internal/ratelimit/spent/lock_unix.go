@@ -8,7 +8,7 @@ import (
 	"syscall"
 )
 
-// lock locks a file until it is closed or the process ends. It fails with errTaken while another process has the lock.
+// lock locks a file until the file is closed or the process ends. It fails with errTaken while another process has the lock.
 func lock(f *os.File) error {
 	for {
 		err := syscall.Flock(int(f.Fd()), syscall.LOCK_EX|syscall.LOCK_NB)

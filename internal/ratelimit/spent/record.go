@@ -185,7 +185,7 @@ func (r *Record) refused(err error) {
 	r.inherit(standing, nil, r.now().Add(counts+skew))
 }
 
-// take starts to use a file and passes the calls in the file to inherit. The calling function holds the lock writing.
+// take starts to use a file and passes the calls in the file to inherit. The calling function has locked r.writing.
 func (r *Record) take(f *os.File, first bool) {
 	now := r.now()
 	old, err := read(f, now)
@@ -254,8 +254,8 @@ func (r *Record) End() {
 	r.calls.add(r.now(), 1)
 }
 
-// write writes the file, if there is one. The calling function holds the lock writing. If the file cannot be written, write removes
-// it, because the old content would lack calls. Then nothing is recorded. If the removed file was the second file, the recording
+// write writes the file, if there is one. The calling function has locked r.writing. If write fails, it removes the file, because
+// the old content would lack calls. From then on, nothing is recorded. If the removed file was the second file, the recording
 // resumes when the process locks a file again.
 func (r *Record) write() {
 	if r.file == nil {

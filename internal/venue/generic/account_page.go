@@ -10,7 +10,7 @@ import (
 	"oddsgraph/internal/venue/wire"
 )
 
-// accountPage is a request for one page of a list of an account.
+// accountPage is a request for one page of an account's list.
 type accountPage struct {
 	endpoint reqctx.Endpoint
 	account  market.Address
@@ -22,8 +22,8 @@ type accountPage struct {
 	keys []string
 }
 
-// query returns the request for the page. If plain is true, the request has neither the filter nor a page size. If plain is false,
-// the request has the filter. If sized is then true, the request also has a page size.
+// query returns the request for the page. If plain is true, the request has neither the filter nor a page size. Otherwise it has
+// the filter, and if sized is true, also a page size.
 func (p *accountPage) query(plain, sized bool) *rest.Request {
 	rq := rest.ForAccount(p.endpoint, p.account)
 	if !plain {
@@ -35,7 +35,7 @@ func (p *accountPage) query(plain, sized bool) *rest.Request {
 	return rq
 }
 
-// readPage reads one page of a list of an account. A limit of 0 means maxPageSize. The venue may ignore the filter, so the calling
+// readPage reads one page of an account's list. A limit of 0 means maxPageSize. The venue may ignore the filter, so the calling
 // function must filter the rows again.
 //
 // If the page equals the previous page, readPage makes one more call to find out whether the venue ignores offsets. If the venue
@@ -94,8 +94,8 @@ func (c *Client) readPage(ctx context.Context, e reqctx.Endpoint, a market.Addre
 }
 
 // fetchPage requests a page. If the venue refuses a parameter of a request with a filter or a page size, fetchPage requests the
-// page once more without them. If this request succeeds, fetchPage remembers the refusal. sized reports whether the last request
-// had a page size.
+// page once more without filter and page size. If this request succeeds, fetchPage remembers the refusal. sized reports whether the
+// last request had a page size.
 func (c *Client) fetchPage(ctx context.Context, p *accountPage) (list rest.RowList, sized bool, err error) {
 	traits, now := &c.traits[p.endpoint], c.Now()
 	plain := traits.plain(now)
