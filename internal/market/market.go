@@ -233,7 +233,8 @@ func (m *Market) OutcomeOf(p *Position) *Outcome {
 }
 
 // Redeems reports whether a position can be redeemed: the market is resolved and the outcome of the position has won. The result is
-// false if the market has any other known status. The result is nil if m is nil, the status is unknown, or Won returns nil for the outcome.
+// false if the market has any other known status. The result is nil if m is nil, the status is unknown, or Won returns nil for the
+// outcome.
 func (m *Market) Redeems(p *Position) *bool {
 	switch {
 	case m == nil || m.Status == StatusUnknown:

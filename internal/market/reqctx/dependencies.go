@@ -17,7 +17,7 @@ type Dependencies struct {
 	handles []*market.Handle
 	first   [8]*market.Handle
 	until   time.Time
-	// personal reports that the response may depend on the client. unknown reports that Record got a nil handle.
+	// personal reports that the response may depend on the client. unknown reports that a nil handle was recorded.
 	personal, unknown bool
 	// account reports that the operation reads account data. answered reports that the venue has sent account data.
 	account, answered bool
@@ -134,8 +134,7 @@ type Snapshot struct {
 	Personal bool
 }
 
-// Snapshot returns the dependencies that were recorded so far. ok is false if Record got a nil handle, or if
-// d is nil.
+// Snapshot returns the dependencies that were recorded so far. ok is false if a nil handle was recorded, or if d is nil.
 func (d *Dependencies) Snapshot() (s Snapshot, ok bool) {
 	if d == nil {
 		return s, false
