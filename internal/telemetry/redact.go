@@ -84,8 +84,8 @@ func redactText(s string) string {
 	return s
 }
 
-// redactURL returns a URL without secrets. If the URL has user info or its query may contain a secret, redactURL removes the user
-// info, the query and the fragment.
+// redactURL returns a URL without secrets. If the URL has user info, or its query or fragment may contain a secret, redactURL
+// removes the user info, the query and the fragment.
 func redactURL(s string) string {
 	u, err := url.Parse(s)
 	if err != nil {
@@ -94,7 +94,7 @@ func redactURL(s string) string {
 		return before + "://" + redacted
 	}
 	secret := u.User != nil
-	for part := range strings.FieldsFuncSeq(u.RawQuery, func(r rune) bool { return r == '&' || r == ';' }) {
+	for part := range strings.FieldsFuncSeq(u.RawQuery+"&"+u.EscapedFragment(), func(r rune) bool { return r == '&' || r == ';' }) {
 		name, _, _ := strings.Cut(part, "=")
 		if unescaped, err := url.QueryUnescape(name); err != nil || secretName(unescaped) || strings.EqualFold(unescaped, "key") {
 			secret = true
