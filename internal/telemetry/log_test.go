@@ -58,6 +58,7 @@ func TestNoSecretIsLogged(t *testing.T) {
 		"URL with credentials":    slog.String("url", "https://venue.example/a?credentials="+secret+"&b=c"),
 		"URL with key":            slog.String("url", "wss://venue.example/a?key="+secret),
 		"URL with fragment":       slog.String("url", "https://venue.example/a#access_token="+secret),
+		"path in a fragment":      slog.String("url", "https://venue.example/a#/b?key="+secret),
 		"escaped parameter":       slog.String("url", "https://venue.example/a?api%4Bey="+secret),
 		"URL that is none":        slog.String("url", "https://u:"+secret+"@venue.example/%zz"),
 		"URL in a text":           slog.String("text", "cannot read (https://u:"+secret+"@venue.example/a), twice"),

@@ -94,7 +94,8 @@ func redactURL(s string) string {
 		return before + "://" + redacted
 	}
 	secret := u.User != nil
-	for part := range strings.FieldsFuncSeq(u.RawQuery+"&"+u.EscapedFragment(), func(r rune) bool { return r == '&' || r == ';' }) {
+	separates := func(r rune) bool { return strings.ContainsRune("&;/?!#", r) } // a fragment may begin with a path
+	for part := range strings.FieldsFuncSeq(u.RawQuery+"&"+u.EscapedFragment(), separates) {
 		name, _, _ := strings.Cut(part, "=")
 		if unescaped, err := url.QueryUnescape(name); err != nil || secretName(unescaped) || strings.EqualFold(unescaped, "key") {
 			secret = true

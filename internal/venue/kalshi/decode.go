@@ -368,7 +368,7 @@ func (c *codec) failure(f received) []stream.Event {
 	return append(events, c.reject(f.id, code)...)
 }
 
-// reject forgets a command that the venue has rejected with the given error code. It returns an event for the rejection. If the
+// reject forgets a command that has failed. It returns an event for the failure, with the given error code of the venue. If the
 // command is unknown, reject returns no event.
 func (c *codec) reject(id, code uint64) []stream.Event {
 	about, known := c.unanswered[id]
@@ -378,7 +378,7 @@ func (c *codec) reject(id, code uint64) []stream.Event {
 	delete(c.unanswered, id)
 	for _, sub := range about.subjects {
 		if state := c.subjects[sub]; state != nil && state.sid == 0 {
-			delete(c.subjects, sub) // the venue has refused the market, so the next request subscribes to it again
+			delete(c.subjects, sub) // the socket does not have the market, so the next request subscribes to it again
 		}
 	}
 	e := stream.Event{Kind: stream.EventError, Rid: about.rid, Code: "UNSUPPORTED"}
