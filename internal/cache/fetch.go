@@ -122,6 +122,7 @@ func (c *coalescer[K, T]) start(b *batch[K, T], sending bool, admitted time.Time
 		}
 		other.flights = slices.Delete(other.flights, 0, n)
 		b.raise(other.request)
+		b.fresh = b.fresh || other.fresh
 		if len(other.flights) == 0 {
 			c.drop(other)
 		} else {
