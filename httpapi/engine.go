@@ -67,7 +67,8 @@ func newEngine(cfg Config, who *identities) *engine {
 
 // operation is a valid request.
 type operation struct {
-	// slot is the context of the operation. The limiters count the operation until the slot ends.
+	// slot is the operation's place in the limiters, and the context in which the operation is executed. slot.end gives the place
+	// back.
 	slot     slot
 	document *document
 	plan     *plan
@@ -109,8 +110,8 @@ func (o *operation) canonicalVariables() []byte {
 	return o.canonical
 }
 
-// prepare returns the operation of a request, or an error response without data. It compiles the document before it calls the
-// function enter, so an operation that waits for the compilation does not count as running. prepare writes the operation's name,
+// prepare returns the operation of a request, or an error response without data. It parses and validates the document before it
+// calls enter, so an operation that waits for this does not count as running. prepare writes the operation's name,
 // document and cost to the log. If op is not nil, the calling function must call op.slot.end.
 func (e *engine) prepare(ctx context.Context, log *reqctx.Log, p *params, enter func(context.Context, *slot) error) (op *operation, rejected *graphql.Response) {
 	op = &operation{}

@@ -114,11 +114,11 @@ func (e Event) Slug() *string { return text(&e.EventSlug) }
 // Title returns the event's title, or nil if the venue does not send it.
 func (e Event) Title() *string { return text(&e.EventTitle) }
 
-// Category returns the topic of the event, or nil if the venue does not send it. An event that comes from a market has the topic of
-// this market.
+// Category returns the event's category, or nil if the venue does not send it. An event that comes from a market has the category
+// of this market.
 func (e Event) Category() *string { return text(&e.EventCategory) }
 
-// Category is a topic of the venue: a category or a tag.
+// Category is a subject by which the venue classifies markets. The venue calls it a category or a tag.
 type Category struct{ Topic queries.Category }
 
 // Name returns the name as the venue spells it.
@@ -162,8 +162,9 @@ func (r Resolution) WinningToken() *Token {
 	return &t
 }
 
-// WinningOutcome returns the label in the resolution. It returns nil if the market is not resolved or the label is unknown. If an
-// outcome with another label has a true winner flag, WinningOutcome returns the label of that outcome.
+// WinningOutcome returns the label of the winning outcome. If an outcome has a true winner flag, this is the label of that outcome,
+// otherwise the label in the resolution. WinningOutcome returns nil if the market is not resolved, or if there is neither a flag
+// nor a label.
 func (r Resolution) WinningOutcome() *string {
 	switch w := r.Market.Winner(); {
 	case r.Market.Status != market.StatusResolved:

@@ -31,7 +31,7 @@ type flight struct {
 	cancel         context.CancelCauseFunc
 	done           chan struct{}
 	// response or err is set before done is closed. current reports that the response was valid at the end of the flight.
-	// interrupted reports that ctx ended before the execution.
+	// interrupted reports that ctx ended before run returned.
 	response             *Response
 	err                  error
 	current, interrupted bool
@@ -48,10 +48,11 @@ type flight struct {
 //
 // A caller that joins a running execution gets the response of that execution if the response is still valid when run returns. A
 // valid response contains no value that has changed since the caller arrived. A response is not valid if a value has changed, a
-// read has failed, or a value was stale. In this case, all callers that joined after the start of run share a second execution.
+// read has failed, or a value was stale. In this case, the callers that joined after the start of run share a second execution.
 // They use the response of the second execution even if that response is not valid.
 //
-// If run ends early because of the deadline of the first caller, another caller gets the response of run in only two cases:
+// If the response is not valid, or run ends early because of the deadline of the first caller, another caller gets the response of
+// run in only two cases:
 //
 //   - The caller has less time left than it has waited, so its own execution would probably end early, too.
 //   - The caller's deadline passes while the caller waits for the second execution.

@@ -309,7 +309,8 @@ func (c *coalescer[K, T]) askShared(ctx context.Context, b *batch[K, T], keys []
 	reads := make([]market.Result[market.Read[*T]], len(keys))
 	hold := c.hold()
 	until := c.clock.Now().Add(hold)
-	if deadline, ok := c.deadline(b); ok { // keep two thirds of the time until the deadline for a call of this process
+	if deadline, ok := c.deadline(b); ok {
+		// Wait for other processes for at most a third of the time that is left. This process may need the rest for its own call.
 		now := c.clock.Now()
 		until = market.Earlier(until, now.Add(deadline.Sub(now)/3))
 	}

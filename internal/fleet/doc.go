@@ -1,7 +1,7 @@
 // Package fleet lets several replicas of the program act as one service. The replicas share state in Redis or Valkey.
 //
-// Redis may lose all data at any time, because the replicas can read the data from the venue again. A call to Redis for which a
-// client's request waits ends within Config.Timeout. After five failures in a row, a circuit breaker opens: calls fail at once
+// Redis may lose all data at any time, because the replicas can read the data from the venue again. If a client's request waits for
+// a call to Redis, the call ends within Config.Timeout. After five failures in a row, a circuit breaker opens: calls fail at once
 // until a probe succeeds. A replica without Redis works alone, with its own cache. Such a replica makes only the calls of its
 // reserve: the part of the venue's rate limit that each replica may use without Redis.
 //

@@ -5,15 +5,16 @@ import "time"
 // Ledger grants calls to several processes that share the venue's limits. Its methods must not wait and must be safe for
 // concurrent use.
 type Ledger interface {
-	// Ask requests n calls of a scope. The ledger grants all processes together at most maxCalls in any 60 seconds. Another goroutine
-	// calls reply later, at most once; a closed ledger may never call reply. The arguments of reply are:
+	// Ask requests n calls of a scope. A scope identifies credentials, or is empty for calls without credentials. The ledger grants
+	// all processes together at most maxCalls in any 60 seconds. Another goroutine calls reply later, at most once; a closed ledger
+	// may never call reply. The arguments of reply are:
 	//   - calls contains the names of the granted calls. It is empty if the ledger grants none or fails.
 	//   - left is the number of calls that the ledger could still grant.
-	//   - again is the time to wait before the next Ask.
+	//   - again is the time after which the ledger may grant calls again, if left is 0.
 	//   - hold is the time for which the venue still refuses calls.
 	Ask(scope string, maxCalls, n int, reply func(calls []string, left int, again, hold time.Duration))
-	// End returns granted calls to the ledger. ended names the calls that have just ended, and unused names the calls that were not
-	// made.
+	// End tells the ledger which granted calls have just ended and which were not made. An ended call counts for 60 seconds from
+	// now. The ledger can grant an unused call again at once.
 	End(scope string, ended, unused []string)
 	// Hold tells the ledger until when the venue refuses calls of a scope.
 	Hold(scope string, until time.Time)
@@ -41,8 +42,8 @@ const (
 	keepAhead = 2 * time.Second
 	// maxAsk bounds the number of calls in one request to the ledger.
 	maxAsk = 16
-	// askEvery is the age of the ledger's last answer at which Budget.Left asks again how many calls remain. It is also the length of
-	// the pause after the venue has reported fewer remaining calls than the margin.
+	// askEvery is the age of the ledger's last answer at which Budget.Left asks again how many calls remain. A process also
+	// pauses for askEvery if the venue reports fewer remaining calls than the margin, the calls that all processes leave unused.
 	askEvery = time.Second
 	// unlimited is a limit that no process reaches. Windows with such a limit are not shared.
 	unlimited = 1 << 30
@@ -173,8 +174,8 @@ func (p *pool) gone(credited bool) {
 	}
 }
 
-// expire returns old credits to the ledger, and applies opens and refill if these times have passed. It reports whether it changed
-// the pool.
+// expire returns old credits to the ledger. If p.opens has passed, it opens the reserve. If p.refill has passed, it lets the window
+// ask the ledger again. It reports whether it changed the pool.
 func (p *pool) expire(scope string, now time.Time) (changed bool) {
 	if p == nil {
 		return false

@@ -70,7 +70,7 @@ type Streamer interface {
 // DetailNames are the names of the query parameters of market-details, an endpoint of the generic driver.
 type DetailNames = generic.DetailNames
 
-// Generic is the name of the driver of the documented API, which is the default.
+// Generic is the name of the default driver. It reads venues with the API that docs/venues/generic.md describes.
 const Generic = "generic"
 
 // Config configures a driver.

@@ -76,8 +76,8 @@ func measure(rest bool) figures {
 	return figures{time.Duration(u.Utime.Nano() + u.Stime.Nano()), peak, m.HeapAlloc, runtime.NumGoroutine(), len(open)}
 }
 
-// program is the whole program in its own process, so its resource usage is separate from the test's. A method of service works
-// only if it uses the network.
+// program is the whole program in its own process, so its resource usage is separate from the test's. Of the methods of
+// service, only those that use the network work, because the App is in the other process.
 type program struct {
 	*service
 	process *os.Process

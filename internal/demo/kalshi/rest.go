@@ -75,7 +75,7 @@ func (v *Venue) serve(e *endpoint, w http.ResponseWriter, r *http.Request) {
 		items = len(list(query, e.list))
 	}
 	if e.list == "tickers" {
-		items = min(items, len(query[e.list])) // answerBooks takes a value with commas for one ticker
+		items = min(items, len(query[e.list])) // answerBooks does not split a value at commas
 	}
 	if latency := v.config.Demo.Latency; latency > 0 && !demo.Pause(r.Context(), latency) {
 		return

@@ -9,7 +9,7 @@ import (
 	"oddsgraph/internal/market"
 )
 
-// tick is the interval between lists in tests.
+// tick is the minimum time between two events of PriceLists in tests.
 const tick = 250 * time.Millisecond
 
 func showPrices(list []follow.Event[follow.PriceUpdate]) string {

@@ -31,7 +31,7 @@ type stateSpec[T any] struct {
 	mode    Mode
 }
 
-// update is the value of an event of states.
+// update is the value of an event that the body states sends.
 type update[T any] struct {
 	Key   string
 	Value T
@@ -124,8 +124,8 @@ func (b *states[T]) changed(w *feed.Watch) error {
 const overtakenFor = time.Minute
 
 // sendStreamed sends a value of a live topic. It sends nothing if the last event already came from the live topic with an equal
-// value, and no resync has happened since. If the last event has a value from REST that arrived less than overtakenFor ago,
-// sendStreamed drops a value that is older than this one, because the venue's stream will send newer values.
+// value, and no resync has happened since. The last event may have a value from REST that arrived less than overtakenFor ago.
+// If value is older than that one, sendStreamed drops value, because the venue's stream will send newer ones.
 func (b *states[T]) sendStreamed(it *state[T], s feed.State, value T) error {
 	it.pending.invalidate()
 	if it.sent && !it.streamed && b.older != nil && b.older(value, it.value) && time.Since(it.meta.ReceivedAt) < overtakenFor {

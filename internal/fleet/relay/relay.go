@@ -166,16 +166,17 @@ type Relay struct {
 	shards [shardCount]shard
 	mu     sync.Mutex
 	// watched contains the topics that the feed watches. The other sets contain topics of the feed's calls since the last pass:
-	// changed is for Watch and Unwatch, resyncs for Resync, and reconnected for Reconnect. resyncs also contains topics that came up.
+	// changed is for Watch and Unwatch, resyncs for Resync, and reconnected for Reconnect. resyncs also contains topics whose
+	// subscription has become live.
 	watched                       map[messages.Topic]struct{}
 	changed, resyncs, reconnected map[messages.Topic]struct{}
-	// remote contains the topics of this replica's shards that any replica wants, at most Config.Topics, with the time at which this
-	// replica forgets each topic. live maps the name of each replica to the time of its last hello.
+	// remote maps each topic of this replica's shards that any replica wants to the time at which this replica forgets the topic. It
+	// has at most Config.Topics entries. live maps the name of each replica to the time of its last hello.
 	remote map[messages.Topic]time.Time
 	live   map[string]time.Time
 }
 
-// outgoing is a frame that must not be sent at or after until. If until is the zero time, the frame may always be sent.
+// outgoing is a frame with the time from which it must not be sent. If this time is zero, the frame may always be sent.
 type outgoing struct {
 	text  string
 	until time.Time
@@ -248,7 +249,8 @@ func (r *Relay) Unwatch(t messages.Topic) {
 	}
 }
 
-// Resync requests a snapshot of a topic from the owner of its shard, or from the venue if the shard is local.
+// Resync requests a snapshot of a topic from the owner of its shard. If this replica is the owner, it requests the snapshot from
+// the venue.
 func (r *Relay) Resync(t messages.Topic) { r.request(r.resyncs, t, r.client.Resync) }
 
 // Reconnect closes the connection to the venue over which this replica's client gets a topic. If the topic comes from another

@@ -101,9 +101,9 @@ func (l *lookup[T]) read(ctx context.Context, c *Client, ids []string) ([]market
 	return results, err
 }
 
-// recordOutcomes passes the results of the keys to c.Record, and replaces each error by the error that c.Record returns. The keys
-// of a failed call wait for the same time. If err is not nil, every call failed, and recordOutcomes returns the new error of the
-// first key.
+// recordOutcomes passes the results of the keys to c.Record, and replaces each error by the error that c.Record returns. It passes
+// all keys of a failed call together, so that they get the same backoff. If err is not nil, every call failed, and recordOutcomes
+// returns the new error of the first key.
 func (l *lookup[T]) recordOutcomes(c *Client, err error, keys []string, results []market.Result[*T]) error {
 	failed := make(map[error][]int)
 	for i := range results {
@@ -178,7 +178,7 @@ func (l *lookup[T]) usesSingle() bool {
 
 // readOne reads one key, the only element of keys. It tries each name of the single parameter until the venue finds the key, or
 // until a call fails for another reason than the name. If the venue finds the key with none of the names, readOne returns the
-// result of a call without an error, if there is one.
+// result of the first call that succeeded. If the venue refused every call, readOne returns the last refusal.
 func (l *lookup[T]) readOne(ctx context.Context, c *Client, keys []string, out []market.Result[*T]) (best callResult) {
 	names := l.single.candidates()
 	for i, name := range names {

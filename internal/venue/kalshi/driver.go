@@ -80,8 +80,8 @@ func (d *Driver) MaxKeys(e reqctx.Endpoint) int {
 	return 1
 }
 
-// Cost returns the least number of calls for a read of the given number of ids. Reads of archived markets, empty books and events
-// need further calls.
+// Cost returns the least number of calls for a read of the given number of ids. Reads of events, of archived markets and of books
+// that are empty need further calls.
 func (d *Driver) Cost(e reqctx.Endpoint, keys, _ int) int {
 	return rest.CeilDiv(keys, d.MaxKeys(e))
 }

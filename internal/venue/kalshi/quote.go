@@ -51,8 +51,8 @@ func (q quote) spread(ticker string, s side) *market.Spread {
 	return out
 }
 
-// price returns the first of these prices of an outcome that exists: the settlement value, the midpoint, the last trade, the best
-// price of the only side with orders. If no such price exists, it returns nil.
+// price returns a price of an outcome. It tries, in this order: the settlement value, the midpoint, the last trade, the best price
+// of the only side with orders. If none of them exists, price returns nil.
 func (q quote) price(ticker string, s side) *market.Price {
 	p := &market.Price{TokenID: s.token(ticker)}
 	switch {

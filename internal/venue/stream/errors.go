@@ -58,7 +58,7 @@ var (
 	errWrite     = &disconnectError{"write", errors.New("a frame could not be written in time")}
 	errGarbage   = &disconnectError{"garbage", errors.New("ten frames in a row were not JSON")}
 	errReconnect = &disconnectError{"asked", errors.New("resyncs have failed")}
-	// errRetired ends a connection without topics that the client has removed from the pool.
+	// errRetired ends a connection that the client has removed from the pool because the connection has no topics.
 	errRetired = errors.New("the connection is not needed")
 	// errLimited ends a connection if the venue tells the client to authenticate later.
 	errLimited = &disconnectError{"limited", errors.New("the venue postponed the authentication")}

@@ -204,8 +204,8 @@ func (s *session) pingEvery() time.Duration {
 	return cmp.Or(s.client.cfg.Protocol.PingEvery, pingEvery)
 }
 
-// setSilence sets silence to Protocol.Silence or, if that is 0, to silentHeartbeats heartbeat intervals. If the venue's heartbeat
-// interval is unknown, heartbeat is 0.
+// setSilence sets silence to Protocol.Silence or, if that is 0, to silentHeartbeats heartbeat intervals. heartbeat is the venue's
+// heartbeat interval. If it is 0, setSilence uses assumedHeartbeat.
 func (s *session) setSilence(heartbeat time.Duration) {
 	if s.silence = s.client.cfg.Protocol.Silence; s.silence == 0 {
 		s.silence = time.Duration(silentHeartbeats * float64(cmp.Or(heartbeat, assumedHeartbeat)))
