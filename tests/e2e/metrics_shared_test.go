@@ -37,7 +37,7 @@ func sharedMetrics(t *testing.T, m *scraped) {
 	// Replica a reads three prices from the venue. Replica b gets these three prices from Redis, and reads a fourth from the venue.
 	// Then replica b requests a price for which replica a has a call in flight.
 	ask(a, ids[:3]...)
-	eventually(t, "the prices are shared", func() bool { return strings.Count(server.CLI(t, "KEYS", "*:price:*"), "\n") == 2 })
+	eventually(t, "the prices are shared", func() bool { return len(server.Records(t, "*:price:*")) == 3 })
 	ask(b, ids[:4]...)
 	release := books.hold("prices")
 	var both sync.WaitGroup

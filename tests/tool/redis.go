@@ -160,6 +160,13 @@ func (r *Redis) CLI(t testing.TB, args ...string) string {
 	return out
 }
 
+// Records returns the keys of the records that match a pattern, without the locks of records that a replica is reading.
+func (r *Redis) Records(t testing.TB, pattern string) []string {
+	t.Helper()
+	keys := strings.Fields(r.CLI(t, "KEYS", pattern))
+	return slices.DeleteFunc(keys, func(key string) bool { return strings.HasSuffix(key, ":lock") })
+}
+
 // cli returns the path of redis-cli, which is installed with the server.
 func (r *Redis) cli() string { return filepath.Join(filepath.Dir(r.path), "redis-cli") }
 

@@ -5,7 +5,12 @@ import type { Page } from 'playwright-core'
 import { ask, book, bothSides, go, listed, paths, prices, record, seen, tokenOf, wallet, wantSeen } from './board'
 import { control, eventually, frames, restart, visit } from './browser'
 
-const live = (page: Page) => page.locator('[role=status][data-link=open][data-stream=LIVE]').waitFor()
+/** Waits until the page and the venue's stream are connected. */
+const live = (page: Page) => eventually(
+  'a live stream',
+  () => page.locator('.pill').evaluate(pill => ({ ...(pill as HTMLElement).dataset })),
+  ({ link, stream }) => link === 'open' && stream === 'LIVE',
+)
 
 /** Waits until the stream is live, at least five prices are listed, none of them is stale, and prices move again. */
 async function wantRecovered(page: Page) {
