@@ -10,7 +10,7 @@ import (
 const (
 	// pageMarkets is the number of markets of the cold page.
 	pageMarkets = 25
-	// together is the maximum number of concurrent calls for books, and also for histories.
+	// together is the maximum number of concurrent calls for books. Histories have the same maximum of their own.
 	together = 16
 )
 
@@ -19,7 +19,7 @@ var coldPage = fmt.Sprintf(`{"query":"{ searchMarkets(filter: { status: OPEN }, 
 // BenchmarkColdPage measures a page of 25 markets with the prices, books and price histories of their tokens. Nothing is cached.
 // The server makes one call for the page, then one call for each book and each history. The metrics are
 //
-//	added-ms/op  the query's time minus the latencies that the query waits for; the venue's own work counts
+//	added-ms/op  the query's time minus the latencies that the query waits for; it includes the venue's own work
 //	calls/op     calls to the venue
 //
 // cpu-ns/op, allocs/op and B/op are the usage of the server's process.

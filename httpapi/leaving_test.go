@@ -15,7 +15,8 @@ import (
 	"oddsgraph/loaders"
 )
 
-// heldPrices is a source of prices that must be fetched once. Its Fetch waits until released is closed.
+// heldPrices is a source whose prices are all missing until Fetch has returned for the first time. Fetch waits until released is
+// closed.
 type heldPrices struct {
 	*standing
 	released chan struct{}

@@ -54,8 +54,8 @@ var capabilities = []struct {
 			{
 				example: "market-page", absent: []string{
 					"market.category", "market.event.title", "market.tags", "market.resolution", "market.tokens.orderbook.sequence",
-					// Kalshi reports volumes in contracts, not in money.
-					"market.tokens.price.freshness.asOf", "market.volume", "market.volume24h", "market.liquidity",
+					"market.tokens.price.freshness.asOf", "market.liquidity",
+					"market.volume", "market.volume24h", // Kalshi counts volumes in contracts, and these fields are money
 				},
 			},
 			{example: "event-page", absent: []string{"event.volume", "event.markets.nodes.volume24h"}},
@@ -77,8 +77,8 @@ var capabilities = []struct {
 	},
 }
 
-// exampleResult is the expected response to an example. All fields of the response have values, except those that unsupported and
-// absent name.
+// exampleResult is the expected response to an example. All fields of the response have values, except the paths in the lists
+// unsupported and absent.
 type exampleResult struct {
 	example string
 	// change replaces variables of the example. It is set if the driver does not support the original variables.

@@ -95,9 +95,10 @@ func TestBearerTokens(t *testing.T) {
 	}
 }
 
-// TestRefusedByTheVenue checks the limit of refused credentials. If the venue has refused credentials from one address five times,
-// the service must refuse them without a call. Valid credentials must work at once from another address, and a minute later from
-// the same address. Credentials from the accounts file do not count, because the client did not send them.
+// TestRefusedByTheVenue checks the limit of refused credentials. If the venue has refused the same credentials from one address
+// five times, the service must refuse them from this address without a call. Valid credentials must work at once from another
+// address, and a minute later from the same address. Credentials from the accounts file do not count, because the client did not
+// send them.
 func TestRefusedByTheVenue(t *testing.T) {
 	f := newAccountsFile(t)
 	s := start(t, "--accounts-file="+f.path)

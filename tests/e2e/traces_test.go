@@ -35,7 +35,7 @@ type traceCollector struct {
 	raw   []byte
 }
 
-// collectTraces starts a collector. Services that the test starts after that send all traces to the collector.
+// collectTraces starts a collector. Every service that the test starts later sends all its traces to the collector.
 func collectTraces(t *testing.T) *traceCollector {
 	t.Helper()
 	c := &traceCollector{spans: map[string]*otlp.Span{}}
@@ -274,7 +274,7 @@ func TestACallIsLinkedWithAllThatItServes(t *testing.T) {
 }
 
 // TestTracesOverWebSocket checks that an operation's span links to the trace in the operation's message, or else to the trace in
-// connection_init. The service does not continue these traces, because they come from a client and not from a trusted proxy.
+// connection_init. The service does not continue these traces, because no proxy checks the trace context of a message.
 func TestTracesOverWebSocket(t *testing.T) {
 	c := collectTraces(t)
 	s := startLive(t, "--trusted-proxies=127.0.0.1")

@@ -1,7 +1,7 @@
 package mutations
 
-// replicas has the mutations that remove the rules for several replicas. These rules keep the venue's limit and the age of shared
-// values.
+// replicas has the mutations that remove the rules for several replicas. With these rules, all replicas together stay within
+// the venue's limit, a shared value keeps its true age, and the shared stream has one owner.
 var replicas = []mutation{
 	{
 		name: "a server that forgot its calls grants at once",
