@@ -28,9 +28,9 @@ func byTicker[T any](d *Driver, e reqctx.Endpoint, read func(*wire.Row) *T) rest
 			if err != nil {
 				return nil, err
 			}
-			list, ok := payload.Member("markets").List()
-			if !ok {
-				return nil, rest.UnknownForm(e, "no list of markets")
+			list, err := listOfMarkets(e, payload)
+			if err != nil {
+				return nil, err
 			}
 			for _, v := range list {
 				r := wire.NewRow(v, note)

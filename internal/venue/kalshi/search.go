@@ -90,9 +90,9 @@ func (d *Driver) search(ctx context.Context, q queries.Search, rq *rest.Request)
 	if err != nil {
 		return nil, rest.BadIfNotFound(e, err)
 	}
-	list, ok := payload.Member("markets").List()
-	if !ok {
-		return nil, rest.UnknownForm(e, "no list of markets")
+	list, err := listOfMarkets(e, payload)
+	if err != nil {
+		return nil, err
 	}
 	var n rest.Drift
 	defer func() { d.client.Report(e, n) }()
@@ -104,6 +104,15 @@ func (d *Driver) search(ctx context.Context, q queries.Search, rq *rest.Request)
 		}
 	}
 	return page, nil
+}
+
+// listOfMarkets returns the rows of a response of markets.
+func listOfMarkets(e reqctx.Endpoint, payload wire.Value) ([]wire.Value, error) {
+	list, ok := payload.Member("markets").List()
+	if !ok {
+		return nil, rest.UnknownForm(e, "no list of markets")
+	}
+	return list, nil
 }
 
 // nextCursor returns the cursor of the next page, or "" if there is none. The argument current is the cursor of this page. If the
@@ -214,9 +223,9 @@ func (d *Driver) archived(ctx context.Context, event string) ([]wire.Value, erro
 	if err != nil {
 		return nil, rest.NilIfNotFound(err)
 	}
-	list, ok := payload.Member("markets").List()
-	if !ok {
-		return nil, rest.UnknownForm(e, "no list of markets")
+	list, err := listOfMarkets(e, payload)
+	if err != nil {
+		return nil, err
 	}
 	if nextCursor(payload, "") != "" {
 		return nil, rest.UnknownForm(e, "more than 1000 archived markets of one event")
