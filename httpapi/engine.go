@@ -328,7 +328,8 @@ func runPasses(ctx context.Context, deadline time.Time, set *loaders.Set, room *
 		ctx, cancel = context.WithDeadline(ctx, deadline)
 		defer cancel()
 	}
-	if err := begin(ctx); errors.As(err, new(*httpError)) {
+	err := begin(ctx)
+	if _, rejected := errors.AsType[*httpError](err); rejected {
 		room.err = err
 		return data, errs, true
 	}
