@@ -15,14 +15,15 @@ import (
 )
 
 const (
-	// shippedMemory is the GOMEMLIMIT in deploy/.
+	// shippedMemory is the GOMEMLIMIT in deploy/. shippedBytes is the same in bytes.
 	shippedMemory = "460MiB"
+	shippedBytes  = 460 << 20
 	// mostResident is the limit for the resident memory of the program in bytes. It is GOMEMLIMIT and 80 MiB for the program file,
 	// which GOMEMLIMIT does not include. If the processor is busy, the garbage grows up to GOMEMLIMIT.
-	mostResident = (460 + 80) << 20
+	mostResident = shippedBytes + 80<<20
 	// shippedOutput is the program's limit for the unread output of all clients in bytes. One client may use three quarters of the
 	// limit.
-	shippedOutput = 460 << 20 / 6
+	shippedOutput = shippedBytes / 6
 )
 
 // peak returns the peak resident memory of a process in bytes.
