@@ -7,7 +7,7 @@ import (
 	"oddsgraph/internal/config"
 )
 
-// TestDefaultLimits compares the defaults of the configuration with those of package limits.
+// TestDefaultLimits compares the default limits of the configuration with the defaults of package limits.
 func TestDefaultLimits(t *testing.T) {
 	if got := guardLimits(config.Default().Limit); got != limits.Default() {
 		t.Errorf("the configuration has %+v, the guard %+v", got, limits.Default())

@@ -10,8 +10,9 @@ import (
 	"oddsgraph/internal/ratelimit"
 )
 
-// TestDocumentedLimits checks that the budget applies the limits that the venue of a driver documents. The generic driver documents
-// no limit, so the configured limit of 20 calls a minute applies. The budget does not use the last twentieth of a limit.
+// TestDocumentedLimits checks that the budget applies the documented limits of a driver's venue. The generic driver has no
+// documented limit, so the configured limit of 20 calls a minute applies. The budget leaves a twentieth of each limit unused, and
+// at least one call.
 func TestDocumentedLimits(t *testing.T) {
 	for driver, want := range map[string]int{"generic": 19, "polymarket": 475, "kalshi": 2} {
 		b := newBudget(config.Venue{Driver: driver, PublicPerMinute: 20}, market.SystemClock{}, nil, ratelimit.Sharing{})

@@ -9,7 +9,7 @@ import (
 	"oddsgraph/httpapi/quota"
 )
 
-// TestListenersHaveDeadlines checks that the server has deadlines that are not longer than documented.
+// TestListenersHaveDeadlines checks that the server has each deadline, and that no deadline is longer than documented.
 func TestListenersHaveDeadlines(t *testing.T) {
 	s, err := listen("--listen", "127.0.0.1:0", quota.ConnectionLimits{}, http.NotFoundHandler(), slog.New(slog.DiscardHandler), time.Second)
 	if err != nil {

@@ -18,7 +18,7 @@ type consumer struct {
 	name    string
 	count   int
 	each    float64
-	written string // count and size as the table writes them
+	written string // count and size in the format of the table
 }
 
 func (c consumer) bytes() float64 { return float64(c.count) * c.each }
@@ -28,7 +28,7 @@ func (c consumer) row() string {
 	return fmt.Sprintf("| %s | %s | %.1f MiB |", c.name, c.written, c.bytes()/(1<<20))
 }
 
-// unsentBytes bounds the unsent bytes of a connection in the kernel: 16 KiB and one segment of 64 KiB.
+// unsentBytes is the maximum number of unsent bytes that the kernel holds for a connection: 16 KiB plus one segment of 64 KiB.
 const unsentBytes = 80 << 10
 
 // consumers returns the rows for a configuration and a GOMEMLIMIT of limit bytes. tests/e2e/memory_linux_test.go measures the idle
@@ -74,8 +74,8 @@ func thousands(n int) string {
 	return fmt.Sprintf("%d,%03d", n/1000, n%1000)
 }
 
-// TestMemorySum compares the rows with the table in docs/limits.md. The sum of the program must not exceed the GOMEMLIMIT of the
-// shipped deployment, and the sum of the container must not exceed the deployment's memory limit.
+// TestMemorySum compares the rows with the table in docs/limits.md. The row "Sum of the program" must not exceed the GOMEMLIMIT of
+// deploy/kubernetes/deployment.yaml. The row "Sum of the container" must not exceed the memory limit of that file.
 func TestMemorySum(t *testing.T) {
 	deployment, err := os.ReadFile("deploy/kubernetes/deployment.yaml")
 	if err != nil {

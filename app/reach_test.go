@@ -4,8 +4,8 @@ import (
 	"testing"
 )
 
-// TestOneTimeoutIsNoOutage checks that the venue counts as unreachable only after three failures in a row. Then a 429, which is no
-// failure, makes the venue reachable again.
+// TestOneTimeoutIsNoOutage checks that the venue counts as unreachable only after three failures in a row. A 429 is not a failure,
+// so a 429 after these failures makes the venue reachable again.
 func TestOneTimeoutIsNoOutage(t *testing.T) {
 	var r reach
 	for _, status := range []int{0, 503, 200, 500, 0, 404, 0, 0} {

@@ -14,7 +14,7 @@ import (
 	"oddsgraph/httpapi/quota"
 )
 
-// TestUnsentBytesOfOneConnection checks that the kernel holds at most unsentBytes unsent bytes if a client reads nothing.
+// TestUnsentBytesOfOneConnection checks that the kernel holds at most unsentBytes for a client that reads nothing.
 func TestUnsentBytesOfOneConnection(t *testing.T) {
 	for _, receive := range []int{4 << 10, 128 << 10, 1 << 20} {
 		for _, chunk := range []int{4 << 10, 1 << 20} {
@@ -27,8 +27,8 @@ func TestUnsentBytesOfOneConnection(t *testing.T) {
 	}
 }
 
-// unreadBytes writes blocks of chunk bytes to a client that reads nothing. The client's receive buffer has the size receive. After
-// a write has timed out, unreadBytes returns how many bytes the kernel has not sent.
+// unreadBytes writes blocks of chunk bytes to a client that reads nothing. receive is the size of the client's receive buffer in
+// bytes. After a write has timed out, unreadBytes returns how many bytes the kernel has not sent.
 func unreadBytes(t *testing.T, receive, chunk int) int {
 	t.Helper()
 	s, err := listen("--listen", "127.0.0.1:0", quota.ConnectionLimits{}, nil, slog.New(slog.DiscardHandler), time.Second)

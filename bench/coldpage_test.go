@@ -10,7 +10,8 @@ import (
 const (
 	// pageMarkets is the number of markets of the cold page.
 	pageMarkets = 25
-	// together is the maximum number of concurrent calls for books. Histories have the same maximum of their own.
+	// together is the maximum number of concurrent calls for books. It is also the maximum number of concurrent calls for
+	// histories.
 	together = 16
 )
 
@@ -76,7 +77,7 @@ func benchmarkColdPage(b *testing.B, venue *watchedVenue, s *server, latency tim
 		for _, m := range data.SearchMarkets.Nodes {
 			tokens += len(m.Tokens)
 		}
-		waiting := time.Duration(1 + (tokens+together-1)/together) // number of latencies that the query waits for, one after the other
+		waiting := time.Duration(1 + (tokens+together-1)/together) // latencies in a row: one for the page, and one for every 16 tokens
 		added = append(added, float64(elapsed-waiting*latency)/float64(time.Millisecond))
 		calls += len(venue.take())
 	}

@@ -26,7 +26,7 @@ query Portfolio($address: Address!, $first: Int!, $after: String, $more: Boolean
 // BenchmarkPositions queries portfolios of growing size. All data are cached. Its metrics are
 //
 //	cpu-ns/item, allocs/item  CPU time and allocations of the server's process for one position
-//	ns/item                   time of a query, divided by its positions
+//	ns/item                   time of a query, divided by the number of its positions
 //	allocs/op                 allocations of the server's process for one query
 //
 // cpu-ns/item and allocs/item should not grow with the number of positions.

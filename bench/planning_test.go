@@ -13,7 +13,7 @@ const (
 	plannedQuery    = 100
 	plannedDelivery = 25
 	plannedSocket   = 40
-	// The same figures for a subscription to a list of tokens, if many lists share tokens.
+	// The figures of a delivery and a socket for a subscription to a list of tokens, if many lists share tokens.
 	plannedListDelivery = 40
 	plannedListSocket   = 50
 )

@@ -43,7 +43,7 @@ func TestCheck(t *testing.T) {
 	}
 }
 
-// leaves appends the strings in the answer v to the slice found. It reads only the first two elements of each list.
+// leaves appends the strings in the decoded response v to the slice found. It reads only the first two elements of each list.
 func leaves(v any, found []string) []string {
 	switch v := v.(type) {
 	case string:

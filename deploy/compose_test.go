@@ -179,7 +179,7 @@ func TestPrometheusConfig(t *testing.T) {
 	}
 	path := filepath.Join(t.TempDir(), "prometheus.yml")
 	config := strings.ReplaceAll(read(t, "compose/prometheus.yml"), "/etc/prometheus", rules)
-	// This setting has its name since Prometheus 3. The promtool of a distribution may be older, and then rejects the name.
+	// This setting got its name in Prometheus 3. A distribution may have an older promtool, which rejects the name.
 	write(t, path, strings.ReplaceAll(config, "    always_scrape_classic_histograms: true\n", ""))
 	if out, err := exec.Command(promtool, "check", "config", path).CombinedOutput(); err != nil {
 		t.Errorf("%v: %s", err, out)

@@ -153,7 +153,8 @@ type builder struct {
 	args   map[string]string
 }
 
-// build runs the steps of a stage and returns its root directory. Before each RUN, it calls lend with the working directory.
+// build runs the steps of a stage and returns its root directory. Before each RUN step, build calls lend with the working directory
+// of the step.
 func (b *builder) build(s *stage, lend func(root string)) (root string) {
 	b.t.Helper()
 	root, dir := b.t.TempDir(), "/"
@@ -263,8 +264,8 @@ func get(t testing.TB, url string) string {
 	return string(body)
 }
 
-// TestDockerfile builds the image in directories, from only the files that the Dockerfile copies, and runs its program. The program
-// must be static, report the given version, serve the pages and be healthy.
+// TestDockerfile runs the stages of the Dockerfile in directories that have only the files that the Dockerfile copies. Then it runs
+// the program of the image. The program must be static, report the given version, serve the pages and be healthy.
 func TestDockerfile(t *testing.T) {
 	for _, name := range []string{"make", "node", "npm"} {
 		tool.Require(t, name)
@@ -281,7 +282,7 @@ func TestDockerfile(t *testing.T) {
 	b := &builder{t: t, roots: map[string]string{}, ignore: ignored(t), args: map[string]string{
 		"TARGETOS": runtime.GOOS, "TARGETARCH": runtime.GOARCH, "VERSION": "1.2.3-test",
 	}}
-	// installed saves the npm ci of the stage: it links or copies web/node_modules, if npm has installed the packages there.
+	// installed makes npm ci in the stage unnecessary: it links or copies web/node_modules if npm has installed the packages there.
 	installed := func(root string) {
 		if _, err := os.Stat("../web/node_modules/.installed"); err != nil {
 			return

@@ -117,7 +117,8 @@ func TestKubernetesReplicas(t *testing.T) {
 	if d.Replicas != 3 || *before.Spec.Strategy.RollingUpdate.MaxUnavailable != 0 || surge != 1 {
 		t.Errorf("%d replicas are replaced by %+v", d.Replicas, before.Spec.Strategy)
 	}
-	// Kubernetes does not count a pod that is ending. So this pod must have ended before the next pod becomes available.
+	// Kubernetes does not count a terminating pod as a replica. So a terminating pod must have ended before the next pod becomes
+	// available.
 	if grace := before.Spec.Template.Spec.Grace; cfg.Shared.Replicas < d.Replicas+2*surge || d.MinReadySeconds < grace {
 		t.Errorf("%d replicas for %d, pods that are available after %d s and end within %d s", cfg.Shared.Replicas, d.Replicas, d.MinReadySeconds, grace)
 	}

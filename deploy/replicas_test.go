@@ -32,7 +32,7 @@ func makeSecrets(t testing.TB) string {
 	return dir
 }
 
-// replicaConfig returns the configuration of a replica. The directory secrets has the files of its secrets.
+// replicaConfig returns the configuration of a replica. secrets is the directory with the secret files of the replica.
 func replicaConfig(t testing.TB, s composeService, secrets string) *config.Config {
 	t.Helper()
 	variables := s.variables(t)
@@ -138,8 +138,8 @@ func wantBalancer(t testing.TB, c composeFile, cfg *config.Config) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	// The balancer stops using a replica after this number of failed checks. In the worst case, a check passes just before the
-	// replica begins to stop.
+	// checks is the number of failed health checks after which the balancer stops using a replica. In the worst case, a check
+	// passes just before the replica begins to stop.
 	notice := time.Duration(checks) * duration(`default-server check inter (\S+)`)
 	if wait := notice + duration(`timeout check (\S+)`); cfg.DrainDelay < wait {
 		t.Errorf("a replica that stops serves for %v; the balancer notices after %v", cfg.DrainDelay, wait)

@@ -34,7 +34,8 @@ func TestSystemd(t *testing.T) {
 		}
 		return u[name][0]
 	}
-	// args returns the arguments of a command, with the shipped files in systemd/ instead of /etc/oddsgraph/.
+	// args returns the arguments of a command. It replaces the paths in /etc/oddsgraph/ with the paths of the shipped files in
+	// systemd/.
 	args := func(command string) []string {
 		const program = "/usr/local/bin/oddsgraph "
 		if !strings.HasPrefix(command, program) {

@@ -160,7 +160,8 @@ func BenchmarkHTTP(b *testing.B) {
 	}
 }
 
-// prepared returns a function that parses a request, prepares its operation with the function enter, and ends the operation's slot.
+// prepared returns a function that parses a request, prepares its operation, and ends the operation's slot. enter is the function
+// that acquires the slot.
 func prepared(t testing.TB, body []byte, enter func(context.Context, *slot) error) func() {
 	cfg := benchConfig(t)
 	e := newEngine(cfg, &identities{refusals: noRefusals{}, client: cfg.Client})

@@ -31,7 +31,7 @@ func (hanging) Fetch(ctx context.Context, keys []string) []market.Result[market.
 }
 
 // TestWaitingQueriesHaveRoom checks that the waiting queries of one client take at most three quarters of the memory for
-// subscriptions. Further queries must be refused. The queries must release the memory when they end.
+// subscriptions. Further queries must be refused. The admitted queries must release the memory when they end.
 func TestWaitingQueriesHaveRoom(t *testing.T) {
 	cfg := testConfig(t)
 	cfg.Operations, cfg.Queue, cfg.Sources.Prices = 1024, 1024, hanging{&nothing{}}

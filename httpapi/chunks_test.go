@@ -29,7 +29,7 @@ func (r recorded) Write(p []byte) (int, error) {
 	return r.ResponseWriter.Write(p)
 }
 
-// TestFilesTakeTurns checks that two clients that load a large file take turns. After at least half of the writes, the next write
+// TestFilesTakeTurns checks that two clients that load a large file take turns. For at least half of the writes, the next write
 // must be for the other client.
 func TestFilesTakeTurns(t *testing.T) {
 	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(1))

@@ -27,7 +27,7 @@ func TestUnknownDocumentsWait(t *testing.T) {
 	}
 	compiling := api.transports.engine.compileLimiter
 	compiling.mu.Lock()
-	compiling.running = compiling.operations // documents of other clients
+	compiling.running = compiling.operations // as if the documents of other clients were compiling
 	compiling.mu.Unlock()
 	if w := post(t, api, known); w.Code != http.StatusOK {
 		t.Errorf("known: %d %s", w.Code, w.Body)
@@ -64,7 +64,7 @@ func TestWaitingDocumentsTakeNoPlace(t *testing.T) {
 	}
 	compiling := api.transports.engine.compileLimiter
 	compiling.mu.Lock()
-	compiling.running, compiling.queue = compiling.operations, 100 // documents of other clients
+	compiling.running, compiling.queue = compiling.operations, 100 // as if the documents of other clients were compiling
 	compiling.mu.Unlock()
 	ctx, leave := context.WithCancel(t.Context())
 	var waiting sync.WaitGroup

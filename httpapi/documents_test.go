@@ -79,7 +79,7 @@ func TestDocumentsSentOnceDisplaceNone(t *testing.T) {
 	}
 }
 
-// TestSizeOfDocuments checks that documents take between a quarter of and 1.5 times the memory that sizeOf returns.
+// TestSizeOfDocuments checks that documents take 0.25 to 1.5 times the memory that sizeOf returns.
 func TestSizeOfDocuments(t *testing.T) {
 	if tool.Unraced(t) {
 		return

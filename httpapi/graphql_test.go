@@ -76,7 +76,7 @@ func TestStatuses(t *testing.T) {
 		{"deep variables", "POST", "", `{"query":"query($a: String) { searchMarkets(query: $a) { totalCount } }","variables":{"b":` + strings.Repeat("[", 30) + strings.Repeat("]", 30) + `}}`, []string{json}, 400, 200, "BAD_USER_INPUT"},
 		{"an unknown document", "GET", "?documentId=sha256:" + strings.Repeat("0", 64), "", nil, 400, 200, "PERSISTED_QUERY_NOT_FOUND"},
 		{"a subscription", "POST", "", `{"query":"subscription { streamStatusChanged { state } }"}`, []string{json}, 400, 400, "BAD_USER_INPUT"},
-		{"a mutation by GET", "GET", "?query=mutation%7Ba%7D", "", nil, 400, 200, "GRAPHQL_VALIDATION_FAILED"}, // the schema has none
+		{"a mutation by GET", "GET", "?query=mutation%7Ba%7D", "", nil, 400, 200, "GRAPHQL_VALIDATION_FAILED"}, // the schema has no mutations
 		{"no JSON", "POST", "", `{`, []string{json}, 400, 400, "BAD_USER_INPUT"},
 		{"no body", "POST", "", ``, []string{json}, 400, 400, "BAD_USER_INPUT"},
 		{"a batch", "POST", "", `[{"query":"{ __typename }"}]`, []string{json}, 400, 400, "BAD_USER_INPUT"},

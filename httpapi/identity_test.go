@@ -71,7 +71,7 @@ func newTestIdentities(t testing.TB) (who *identities, revoke func(), clock *hel
 // encodedCredentials are a client's credentials for the venue.
 var encodedCredentials = base64.StdEncoding.EncodeToString([]byte(`{"apiKey":"of-the-caller"}`))
 
-// says describes the identity in ctx. If err is not nil, says returns its code.
+// says describes the identity in ctx. If err is not nil, says returns the code of err.
 func says(ctx context.Context, err error) string {
 	if err != nil {
 		return string(market.CodeOf(err))

@@ -220,7 +220,7 @@ func TestPanics(t *testing.T) {
 			if w := post(t, api, `{"query":"{ nope }"}`); w.Code != http.StatusOK {
 				t.Errorf("afterwards: %d %s", w.Code, w.Body)
 			}
-			api.Drain(t.Context()) // the observer sees the end of an operation after its last message
+			api.Drain(t.Context()) // wait for the observer, which sees the end of an operation after the client has its last message
 			server.Close()
 			lines := strings.Split(strings.TrimSpace(log.String()), "\n")
 			if want := 1 + test.again; len(lines) != want {

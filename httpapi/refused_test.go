@@ -57,8 +57,8 @@ type graphError struct {
 	Extensions struct{ Code string }
 }
 
-// TestACompressedResponseKeepsNothingElse checks that a response needs at most 200 KiB in addition to its compressed bytes while
-// the client reads them.
+// TestACompressedResponseKeepsNothingElse checks that a response needs at most 200 KiB in addition to its compressed bytes until
+// the client has read it.
 func TestACompressedResponseKeepsNothingElse(t *testing.T) {
 	for _, cached := range []bool{false, true} {
 		t.Run(fmt.Sprintf("cached %v", cached), func(t *testing.T) {

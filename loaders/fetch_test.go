@@ -15,8 +15,9 @@ import (
 	"oddsgraph/internal/market/reqctx"
 )
 
-// TestFetchDoesNotWaitForTheSlowest checks that Fetch returns shortly after the first value. If some events have arrived and others
-// have not, Fetch must wait longer: up to half of the time that ctx has left.
+// TestFetchDoesNotWaitForTheSlowest checks that Fetch does not wait for a slow event. After the first value, Fetch must wait for
+// patienceOf times the duration of the last pass. If some events have arrived and others have not, Fetch must wait longer: up to
+// half of the time that ctx has left.
 func TestFetchDoesNotWaitForTheSlowest(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		release := make(chan struct{}, 1)
@@ -417,11 +418,11 @@ func TestTooManyCallsEndsTheOthers(t *testing.T) {
 	})
 }
 
-// TestFetchReturnsBeforeTheFirstEvent checks that a pass gets both events or neither if the first event arrives at the very time
-// at which Fetch stops waiting.
+// TestFetchReturnsBeforeTheFirstEvent checks that a pass gets both events or neither if the first event arrives at the moment when
+// Fetch stops waiting.
 func TestFetchReturnsBeforeTheFirstEvent(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		for range 50 { // the order of equal times is random
+		for range 50 { // repeat, because the order of simultaneous timers is random
 			events := &source[market.EventRef, market.Event]{}
 			events.fetch = func(_ context.Context, keys []market.EventRef) []market.Result[market.Read[*market.Event]] {
 				time.Sleep(patienceOf * time.Second)

@@ -219,7 +219,7 @@ func TestVenuePagesOfFewMatches(t *testing.T) {
 	}
 }
 
-// TestARowThatCursorsNameMayGo removes the row of a cursor. The next page must begin at the former index of this row.
+// TestARowThatCursorsNameMayGo removes the row that a cursor names. The next page must begin at the former index of this row.
 func TestARowThatCursorsNameMayGo(t *testing.T) {
 	p := &paged{rows: numbered(30), byOffset: true}
 	out := p.page(t, 10, nil)

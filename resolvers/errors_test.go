@@ -17,7 +17,7 @@ import (
 )
 
 // failure is an error of the GraphQL field "price" of tokens[3]. The field has the alias p. The path of the error ends with the
-// elements of more, for example a list index. If an argument is invalid, argument is its path.
+// elements of more, for example a list index. The string argument is the path of the invalid argument, if there is one.
 type failure struct {
 	error
 	more     ast.Path

@@ -22,8 +22,8 @@ func handler() http.Handler {
 	})
 }
 
-// TestWhoIsRefused checks that the handler refuses requests from pages of other origins. On a loopback address it must also refuse
-// other host names.
+// TestWhoIsRefused checks that the handler refuses requests from pages of other origins. On a loopback address, the handler must
+// also refuse every host name except localhost.
 func TestWhoIsRefused(t *testing.T) {
 	loopback, private := net.IPv4(127, 0, 0, 1), net.IPv4(10, 0, 0, 1)
 	for _, test := range []struct {

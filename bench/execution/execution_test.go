@@ -100,8 +100,8 @@ func (s *graphService) execution(t testing.TB, document string, variables map[st
 	return x
 }
 
-// BenchmarkReplacedBooks executes the page of a market. In reads=N, new books replace the books after every N executions. In "no
-// texts", books do not cache their JSON.
+// BenchmarkReplacedBooks executes the page of a market. In "reads=N", the benchmark clears the cached JSON of the books before
+// every Nth execution, as if new books replaced them. In "no texts", books do not cache their JSON.
 func BenchmarkReplacedBooks(b *testing.B) {
 	s := newGraphService(b)
 	page := s.executions(b)["market"]
@@ -153,7 +153,8 @@ func (r *replaced) Lookup(ctx context.Context, keys []queries.Book, out []market
 	return missing
 }
 
-// library executes with gqlgen, in passes. Resolvers run one at a time, because a loaders.Set is not safe for concurrent use.
+// library executes the operation with gqlgen, in passes. Resolvers run one at a time, because a loaders.Set is not safe for
+// concurrent use.
 func (x *execution) library() (resp *graphql.Response) {
 	ctx, set, _ := loaders.With(x.ctx, x.sources)
 	defer set.Done()
@@ -173,7 +174,7 @@ func (x *execution) library() (resp *graphql.Response) {
 	return resp
 }
 
-// passes executes with our executor. It returns false if the response has errors, or if a value is not in the cache.
+// passes executes the operation with our executor. It returns false if the response has errors, or if a value is not in the cache.
 func (x *execution) passes(buf []byte) ([]byte, bool) {
 	ctx, set, _ := loaders.With(x.ctx, x.sources)
 	defer set.Done()
@@ -181,7 +182,7 @@ func (x *execution) passes(buf []byte) ([]byte, bool) {
 	return data, len(errs) == 0 && !set.Pending()
 }
 
-// The documents of the workloads, and wholePortfolioQuery with more fields of a portfolio.
+// These are the documents of the workloads. wholePortfolioQuery selects more fields of a portfolio than portfolioQuery.
 const (
 	portfolioQuery = `query Portfolio($address: Address!) {
   user(address: $address) {

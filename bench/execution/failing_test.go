@@ -5,8 +5,8 @@ import (
 	"testing"
 )
 
-// failing returns pairs of executions. The first of a pair is a document of the workloads. The second is that document with a
-// failing field, or with one invalid id among 50.
+// failing returns pairs of executions. The first execution of a pair has a document of the workloads. The second execution has the
+// same document with a failing field, or with one invalid id among 50.
 func (s *graphService) failing(t testing.TB) map[string][2]*execution {
 	t.Helper()
 	warm := s.executions(t)

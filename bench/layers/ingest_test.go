@@ -121,7 +121,7 @@ func BenchmarkIngest(b *testing.B) {
 			b.Fatal(err)
 		}
 		p.frames <- []byte(`{"type":"hello","epoch":"e1","heartbeatMs":300000,"limits":{"topics":500,"depth":200,"framesPerSecond":20,"frameBytes":65536}}`)
-		time.Sleep(100 * time.Millisecond) // the subscription is sent
+		time.Sleep(100 * time.Millisecond) // enough to send the subscription
 		p.frames <- snapshot()
 		take := func(seq uint64) *market.Book {
 			for {

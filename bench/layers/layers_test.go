@@ -1,4 +1,4 @@
-// Package layers has benchmarks of packages that have none of their own. It uses only exported APIs.
+// Package layers has benchmarks for packages without benchmarks of their own. It uses only exported APIs.
 package layers
 
 import (
@@ -164,8 +164,8 @@ func BenchmarkCache(b *testing.B) {
 	}
 }
 
-// events is a subscription whose events come from the channel next. A group calls Next again when it has queued an event. That call
-// sends a value to laid.
+// events is a subscription whose events come from the channel next. After a group has queued an event, it calls Next again. The
+// second and every later call of Next sends a value to laid.
 type events struct {
 	ctx   context.Context
 	group *fanout.Group

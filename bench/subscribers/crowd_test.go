@@ -59,7 +59,7 @@ func (s *stage) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 			s.pongs <- struct{}{}
 		case strings.HasPrefix(text, `{"id":"1","type":"subscribe","payload":{"query":"subscription `):
 			s.mu.Lock()
-			s.conns = append(s.conns, c) // before the first event, because Serve posts messages when all subscribers have an event
+			s.conns = append(s.conns, c) // before the first event: Serve posts messages as soon as all subscribers have an event
 			_ = c.Write(r.Context(), websocket.MessageText, []byte(`{"id":"1","type":"next","payload":{"data":{}}}`))
 			s.mu.Unlock()
 		default:
@@ -126,7 +126,7 @@ func TestServe(t *testing.T) {
 	}
 }
 
-// TestRefusedOrder checks the error for an order if the server refuses its POST requests.
+// TestRefusedOrder checks the error for an order if the server refuses the POST requests of the order.
 func TestRefusedOrder(t *testing.T) {
 	server := httptest.NewServer(http.NotFoundHandler())
 	defer server.Close()

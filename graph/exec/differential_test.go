@@ -206,7 +206,7 @@ func random(t testing.TB, seed uint64, documents int) (n tally) {
 		if len(resp.Errors) > 0 {
 			n.failed++
 		}
-		if ok && strings.Contains(document, "orderbook") { // package exec does not cache the first two texts of a book
+		if ok && strings.Contains(document, "orderbook") { // compare again, because package exec does not cache the first two texts of a book
 			_, _ = o.compare(document)
 			_, _ = o.compare(document)
 		}

@@ -52,7 +52,7 @@ func TestWrittenDocuments(t *testing.T) {
 	}
 }
 
-// subject guesses the argument for which a variable is used from the name of the variable.
+// subject guesses from a variable's name for which argument the document uses the variable.
 func subject(variable string) string {
 	for part, argument := range map[string]string{"market": "marketId", "event": "eventId", "slug": "slug", "after": "after"} {
 		if strings.Contains(strings.ToLower(variable), part) {

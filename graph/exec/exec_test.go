@@ -202,8 +202,8 @@ func TestConditions(t *testing.T) {
 	}
 }
 
-// TestOneValueOfEach checks that a response reads each value once. Here every read returns a different value. So if a value was
-// read twice, the fields of the response would contradict each other.
+// TestOneValueOfEach checks that a response reads each value once. Here every read returns a different value. So the fields of the
+// response contradict each other if a value is read twice.
 func TestOneValueOfEach(t *testing.T) {
 	u := &universe{seed: 2}
 	u.round.Store(1)
@@ -427,8 +427,8 @@ func TestAppendIntAndBoolean(t *testing.T) {
 	}
 }
 
-// TestArgumentsOneByOne checks that arguments are decoded with FieldOf.Set. If Set returns false, an argument is null, or an
-// omitted argument has a default, FieldOf.Arguments must decode all arguments.
+// TestArgumentsOneByOne checks that arguments are decoded with FieldOf.Set. FieldOf.Arguments must decode all arguments in three
+// cases: Set returns false, an argument is null, or an omitted argument has a default.
 func TestArgumentsOneByOne(t *testing.T) {
 	schema := gqlparser.MustLoadSchema(&ast.Source{Input: `type Query { a(n: Int, m: Int, d: Int = 7): Int }`})
 	type arguments struct{ n, m, d any }

@@ -9,7 +9,7 @@ import (
 	"oddsgraph/internal/market"
 )
 
-// ladder returns a book with n levels on each side. The book caches its texts.
+// ladder returns a book with n levels on each side. The book caches the JSON of its levels.
 func ladder(n int) *market.Book {
 	var bids, asks []market.Level
 	for i := range n {

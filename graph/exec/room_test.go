@@ -14,8 +14,8 @@ import (
 
 var errRoom = errors.New("no more room")
 
-// room is an exec.Room for responses of up to most bytes. Grow grants up to step bytes more than requested. asked counts the calls
-// of Grow.
+// room is an exec.Room. most is the maximum size of a response in bytes. Grow grants up to step bytes more than requested. asked
+// counts the calls of Grow.
 type room struct{ step, most, asked int }
 
 func (r *room) Grow(size int) (int, error) {

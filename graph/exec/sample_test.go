@@ -21,7 +21,8 @@ import (
 	"oddsgraph/resolvers"
 )
 
-// world resolves the fields of package sample. Some of its resolvers return null or an error, report an error, or panic.
+// world resolves the fields of package sample. Some of its resolvers return null, return an error, report an error with
+// exec.Report, or panic.
 type world struct {
 	seed uint64
 	// trouble is the percentage of fields that are null, have an error or panic.
@@ -32,7 +33,7 @@ func (w *world) random(of ...any) *rand.Rand {
 	return (&universe{seed: w.seed}).random(fmt.Sprint(of...))
 }
 
-// decide returns true for a value and false for null. It may also return an error, report an error, or panic.
+// decide returns true for a value and false for null. It may also return an error, report an error with exec.Report, or panic.
 func (w *world) decide(ctx context.Context, id, field string) (value bool, err error) {
 	r := w.random("field ", id, field)
 	if !percent(r, w.trouble) {
@@ -297,8 +298,8 @@ type trouble struct {
 	path, text, at string
 }
 
-// troubleOf returns the trouble of an error. gqlgen has two messages for a null in a non-null field. troubleOf replaces one
-// message by the other.
+// troubleOf returns the trouble of an error. gqlgen has two messages for a null in a non-null field. troubleOf replaces one message
+// with the other, which package exec uses.
 func troubleOf(err error, path ast.Path, locations []gqlerror.Location, argument string) trouble {
 	for {
 		var located *gqlerror.Error
@@ -369,9 +370,9 @@ func resultOf(data []byte, errs []exec.Error) result {
 	return out
 }
 
-// equal compares the result of package exec (ours) with gqlgen's result (library). It ignores two differences: gqlgen has no
-// locations for list elements and for the root field of an event, and it writes null into this root field even if the field is
-// non-null.
+// equal compares the result of package exec (ours) with gqlgen's result (library). It ignores two differences. First, gqlgen has no
+// locations for errors of list elements and of the root field of an event. Second, gqlgen writes null into the root field of an
+// event even if the field is non-null.
 func (ours result) equal(library result) bool {
 	if library.data == `{"e":null}` && ours.data == "null" {
 		library.data = "null"
@@ -389,7 +390,7 @@ func belowRoot(errs gqlerror.List) {
 }
 
 // run executes an operation with both executors and returns the results of each. A subscription has one result for each event. A
-// query has one result, and so has a subscription that fails.
+// query, or a subscription that fails, has one result.
 func (s *samples) run(doc *ast.QueryDocument, variables map[string]any) (ours, library []result) {
 	ctx := context.Background()
 	o := (&operation{both: &both{exec: s.exec}, doc: doc, variables: variables}).reference()

@@ -34,9 +34,9 @@ type universe struct {
 	hangs, panics int
 	// fetched counts the fetches in contexts with fromMemoryKey. There should be none.
 	fetched atomic.Int64
-	// If round is not 0, every read increases it and returns a different value.
+	// If round is not 0, every read increases round and returns a different value.
 	round atomic.Int64
-	// handles maps a number for each cache entry to the handle of the entry.
+	// handles maps a random number, which identifies a cache entry, to the handle of the entry.
 	handles sync.Map
 	// books maps tokens to the books that were read, so that all reads of a token return the same book.
 	books sync.Map
@@ -155,7 +155,7 @@ func (u *universe) positions(a market.Address) []market.Position {
 		n := r.IntN(tokens)
 		p := market.Position{MarketID: marketID(n / 2), TokenID: tokenID(n), Outcome: fmt.Sprint(i, pick(r, texts)), Size: decimal(r), AvgPrice: maybe(r, price(r)),
 			CurrentPrice: maybe(r, price(r)), UnrealizedPnl: maybe(r, decimal(r))}
-		if percent(r, 30) { // a position without a token id, whose token is identified by the market and the outcome's label
+		if percent(r, 30) { // a position without a token id: the market and the outcome's label identify the token
 			p.TokenID, p.Outcome = "", u.market(n/2, false).Outcomes[n%2].Label
 		}
 		list = append(list, p)
@@ -199,7 +199,7 @@ type source[K comparable, T any] struct {
 	name string
 	// value returns the value of a key, or nil if the key has no value.
 	value func(key K, r *rand.Rand) *T
-	// entry returns the key of the cache entry for a key. If entry is nil, the two keys are equal.
+	// entry maps a key to the key of its cache entry. If entry is nil, both keys are equal.
 	entry func(key K) string
 }
 

@@ -34,8 +34,8 @@ func TestPlainSchemaIsUnchanged(t *testing.T) {
 }
 
 // TestNullableFieldsSayWhenTheyAreNull checks that the description of a field contains the word null if the field or an element of
-// its list is nullable. A level of @semanticNonNull needs no such description, but must be nullable. Level 0 is the field, level 1
-// its elements.
+// its list is nullable. Level 0 is the field, and level 1 its elements. A level that @semanticNonNull lists needs no such
+// description, but the type must be nullable at that level.
 func TestNullableFieldsSayWhenTheyAreNull(t *testing.T) {
 	schema := printed(t, graph.SDL(), sdl.Options{Semantic: true})
 	marked := 0

@@ -114,8 +114,8 @@ func TestOpenRefusesOpenFile(t *testing.T) {
 	}
 }
 
-// FuzzParse checks that the errors of parse contain only printable ASCII and "…". The entries must be complete, and no two entries
-// may have the same holder.
+// FuzzParse checks that the errors of parse contain only printable ASCII and "…". The entries of an accepted file must be complete,
+// and no two entries may have the same holder: the same token or the same subject.
 func FuzzParse(f *testing.F) {
 	for _, seed := range []string{file(), file(line("token", alice, "ka", "alice"), line("t2", bob, "kb", "")), `{"version":1,"accounts":[{"tokenSha256":[1]}]}`, `[[[`, `{"":{}}`} {
 		f.Add([]byte(seed))

@@ -52,7 +52,7 @@ func TestRefusals(t *testing.T) {
 		if r.Check(addr, key) != nil {
 			t.Error("refused for more than a minute")
 		}
-		r.Refused(addr, key) // the fifth refusal within a minute: the refusals at 10, 20, 30 and 40 s still count
+		r.Refused(addr, key) // at 60 s: the refusals at 10, 20, 30 and 40 s still count, so this is the fifth within a minute
 		if r.Check(addr, key) == nil {
 			t.Error("five within a minute are looked at")
 		}

@@ -322,8 +322,8 @@ func (c *counter) Next() ([]byte, bool) {
 
 func (c *counter) Last() (errors, event []byte) { return nil, nil }
 
-// replay reads events of a counter up to the number to. It returns an error if the member ends, or if an event does not follow from
-// the number before the event. If pause is not 0, replay lets other goroutines run at every pause-th read.
+// replay reads a counter's events until it has read the number in to. It returns an error if the member ends, or if an event cannot
+// follow the previous event. If pause is not 0, replay lets other goroutines run at every pause-th read.
 func (r *reader) replay(to, pause int) error {
 	number, began := -1, false
 	for reads := 0; ; reads++ {

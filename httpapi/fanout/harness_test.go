@@ -71,15 +71,15 @@ func (s *script) hand(payload string) {
 	receive(s.t, s.laid)
 }
 
-// post announces an event and makes Next return it. It waits until the event is in the queues.
+// post announces an event, makes Next return the event, and waits until the event is in the queues.
 func (s *script) post(payload string, e follow.Envelope) {
 	s.t.Helper()
 	s.group.Announce(e)
 	s.hand(payload)
 }
 
-// show sends the present state to the members that wait for it. resync is true if they have missed events. ok is false if no member
-// was waiting.
+// show sends the present state to the members that wait for it. resync is true if these members have missed events. ok is false if
+// no member was waiting.
 func (s *script) show(payload string, e follow.Envelope) (resync, ok bool) {
 	s.t.Helper()
 	to, resync, ok := s.group.TakeWaiting()

@@ -197,8 +197,8 @@ func (d *debts) Debt(client netip.Prefix) time.Duration {
 	return max(time.Until(d.until[client]), 0)
 }
 
-// TestPaceOfClients checks that an event waits while all clients of the group are in debt. It also checks what the event costs each
-// client.
+// TestPaceOfClients checks that an event waits while all clients of the group are in debt. The test also checks what the event
+// costs each client.
 func TestPaceOfClients(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		one, other := netip.MustParsePrefix("192.0.2.1/32"), netip.MustParsePrefix("192.0.2.2/32")
@@ -242,7 +242,7 @@ func TestErrorsTakeMemory(t *testing.T) {
 		return m
 	}
 	first := finish()
-	r.want(t, 4<<10) // 2 of the 8 KiB are not counted
+	r.want(t, 4<<10) // 4 of 10 KiB are free: the errors take 6 KiB, because the first 2 of their 8 KiB are not counted
 	if _, over, end := first.Take(); !over || len(end.Errors) != 8<<10 || end.Unread {
 		t.Errorf("%v %d bytes, %v", over, len(end.Errors), end.Unread)
 	}

@@ -47,7 +47,7 @@ func (s *scripts) of(name string) *script {
 
 func free() (func(), error) { return func() {}, nil }
 
-// join makes a new reader a member of the groups of a list. It waits for as many new executions as opens says.
+// join makes a new reader a member of the groups of a list. opens is the number of new executions that join waits for.
 func (s *scripts) join(h *fanout.Hub, opens int, names ...string) *reader {
 	s.t.Helper()
 	r := newReader()

@@ -113,7 +113,7 @@ func write(t *testing.T, path, content string) {
 	}
 }
 
-// age sets a file's time of change to a number of hours ago, so that later polls trust its metadata.
+// age sets a file's modification time to the given number of hours ago, so that later polls trust its metadata.
 func age(t *testing.T, path string, hours int) {
 	t.Helper()
 	stamp(t, path, time.Now().Add(-time.Duration(hours)*time.Hour))
@@ -191,8 +191,8 @@ func TestChangesAreSeenWithinASecond(t *testing.T) {
 	}
 }
 
-// TestSameMetadata checks changes that keep the metadata. While the file is younger than minAge, a poll notices such a change.
-// Later only Reload notices it.
+// TestSameMetadata checks changes of the content that keep the metadata. While the file is younger than minAge, a poll notices such
+// a change. Later only Reload notices it.
 func TestSameMetadata(t *testing.T) {
 	polled(t, nil, func(x *fixture) {
 		now := time.Now()
@@ -239,7 +239,7 @@ func TestVolume(t *testing.T) {
 		rename(t, filepath.Join(dir, "..tmp"), filepath.Join(dir, "..data"))
 		polls(2)
 		x.want(`[2]`, 2, 0, true)
-		if err := os.Chmod(filepath.Join(dir, "..2/f"), 0o644); err != nil { // the mode of the symbolic link's target decides
+		if err := os.Chmod(filepath.Join(dir, "..2/f"), 0o644); err != nil { // only the mode of the symbolic link's target counts
 			t.Fatal(err)
 		}
 		polls(1)

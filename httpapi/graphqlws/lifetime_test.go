@@ -353,8 +353,8 @@ func TestDrainCompleted(t *testing.T) {
 	receive(t, drained)
 }
 
-// TestDrainEnds checks that Drain returns soon after its context ends. A running operation must not delay Drain, nor a client that
-// does not answer, does not read, or sends an endless frame.
+// TestDrainEnds checks that Drain returns soon after its context ends. Drain must not wait for a running operation, or for a client
+// that does not answer, does not read, or sends an endless frame.
 func TestDrainEnds(t *testing.T) {
 	o := newOperator()
 	s := serve(t, graphqlws.Config{}, o)

@@ -286,7 +286,7 @@ func TestOperations(t *testing.T) {
 	send(t, o.release, struct{}{})
 	c.expect(`{"id":"slow","type":"next","payload":{"data":{"slow":true}}}`, `{"id":"slow","type":"complete"}`)
 
-	t.Run("refused", func(t *testing.T) { // gets an error, but no complete
+	t.Run("refused", func(t *testing.T) { // gets an error message, but no complete message
 		c.subscribe("e", "refused")
 		c.expect(`{"id":"e","type":"error","payload":[{"message":"refused"}]}`)
 		c.settled()
@@ -301,7 +301,7 @@ func TestOperations(t *testing.T) {
 		receive(t, o.started)
 		receive(t, o.started)
 		c.say(`{"type":"complete","id":"slow"}`)
-		c.settled() // the server does not answer a complete
+		c.settled() // the server does not answer a complete message
 		c.subscribe("slow", "query")
 		c.expect(`{"id":"slow","type":"next","payload":{"data":{"a":1}}}`, `{"id":"slow","type":"complete"}`)
 	})
@@ -321,7 +321,7 @@ func TestOperations(t *testing.T) {
 		c.expect(`{"id":"\"\n\u003cü","type":"next","payload":{"data":{"a":1}}}`, `{"id":"\"\n\u003cü","type":"complete"}`)
 	})
 	t.Run("same id again and again", func(t *testing.T) {
-		for range 500 { // the id is free as soon as the client gets the complete
+		for range 500 { // the id is free as soon as the client gets the complete message
 			c.subscribe("again", "query")
 			c.expect(`{"id":"again","type":"next","payload":{"data":{"a":1}}}`, `{"id":"again","type":"complete"}`)
 		}

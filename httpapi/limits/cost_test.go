@@ -82,7 +82,7 @@ func TestCost(t *testing.T) {
 		{`{token(tokenId:"1"){orderbook{bids{price} asks{price}}}}`, "", 2 + 40 + 40, 0, 1},
 		{`{token(tokenId:"1"){orderbook(depth:3){bids{price size}}}}`, "", 2 + 9, 0, 1},
 		{`{token(tokenId:"1"){orderbook(depth:5000){bids{price}}}}`, "", 2 + 400, 0, 1},
-		// A market that is requested by id comes with its details. A market of a search comes without them.
+		// The response to a request by id contains the details of a market. The response to a search does not.
 		{`{market(marketId:"1"){description tokens{outcome}}}`, "", 1 + 20 + 4, 1, 0},
 		{`{market(slug:"1"){id}}`, "", 2, 1, 0},
 		{`{markets(marketIds:` + list(80) + `){resolution{source winningToken{winner}}}}`, "", 80 * 5, 80, 0},
@@ -98,7 +98,7 @@ func TestCost(t *testing.T) {
 		{`query($n:Int=7){searchMarkets(first:$n){nodes{id}}}`, `{"n":3}`, 1 + 6, 0, 1},
 		{`query($n:Int){searchMarkets(first:$n){nodes{id}}}`, `{"n":-3}`, 1, 0, 1},
 		{`query($n:Int){searchMarkets(first:$n){nodes{id}}}`, `{"n":2147483647}`, 1 + 200, 0, 1},
-		// The title of an event needs no call. The other fields of the event need one call together.
+		// The title of an event needs no call. All other fields of the event share one call.
 		{`{event(eventId:"1"){title startsAt markets(first:50){nodes{tokens{price{price}}}}}}`, "", 1 + 3 + 50*(1+2*3), 100, 1},
 		{`{markets(marketIds:["1","2","3"]){event{title}}}`, "", 3 * 3, 3, 0},
 		{`{markets(marketIds:["1","2","3"]){event{volume endsAt}}}`, "", 3 * 4, 3, 3},
@@ -208,7 +208,7 @@ func TestCostAtTheLimit(t *testing.T) {
 	}
 }
 
-// TestVariablesOfAllForms checks numbers and lists in all forms that they may have after validation.
+// TestVariablesOfAllForms checks variables of every Go type that a number or a list may have after validation.
 func TestVariablesOfAllForms(t *testing.T) {
 	g := guarding(t)
 	doc := accepted(t, g, `query($n:Int,$i:[ID!]!){searchMarkets(first:$n){nodes{id}} nodes(ids:$i){id}}`)

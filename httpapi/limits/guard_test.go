@@ -112,13 +112,13 @@ func TestLimits(t *testing.T) {
 			return "{" + repeat(n-1, numbered("a%d:b ")) + " b b:b ...f}fragment f on Q{x:y}"
 		}, "more than 7 aliases"},
 		{RuleRepeats, func(l *Limits) *int { return &l.Repeats }, func(n int) string { return "{" + strings.Repeat("a ", n) + "}" }, "a is selected 8 times of the same object; at most 7"},
-		{RuleRepeats, func(l *Limits) *int { return &l.Repeats }, func(n int) string { // the three objects o are merged
+		{RuleRepeats, func(l *Limits) *int { return &l.Repeats }, func(n int) string { // the three fields o are merged into one object
 			return "{o{a ...f} o{...on X{a} ...f} ...{o{" + strings.Repeat("a ", n-4) + "}}}fragment f on Q{a}"
 		}, "a is selected 8 times"},
 		{RuleRepeats, func(l *Limits) *int { return &l.Repeats }, func(n int) string { // the fragment is not spread
 			return "{a}fragment f on Q{" + strings.Repeat("a ", n) + "}"
 		}, "a is selected 8 times"},
-		{RuleRepeats, func(l *Limits) *int { return &l.Repeats }, func(n int) string { // the second fragment with the same name
+		{RuleRepeats, func(l *Limits) *int { return &l.Repeats }, func(n int) string { // the second fragment with the name f exceeds the limit
 			return "{...f}fragment f on Q{a}fragment f on Q{" + strings.Repeat("a ", n) + "}"
 		}, "a is selected 8 times"},
 		{RuleDirectives, func(l *Limits) *int { return &l.Directives }, func(n int) string {
@@ -161,8 +161,8 @@ func TestNames(t *testing.T) {
 	}
 }
 
-// TestFragmentCycles checks that documents with cycles of fragments are refused. Validation of the last refused document would
-// never end.
+// TestFragmentCycles checks that documents with cycles of fragments are refused. Without the refusal, validation of the last
+// document of the first list would never end.
 func TestFragmentCycles(t *testing.T) {
 	g := guarding(t)
 	for _, text := range []string{
@@ -308,7 +308,7 @@ func TestHostileDocuments(t *testing.T) {
 	}
 }
 
-// allocated returns the bytes and the number of allocations of f.
+// allocated returns the number of bytes that f allocates, and the number of allocations.
 func allocated(f func()) (bytes, mallocs uint64) {
 	var before, after runtime.MemStats
 	runtime.ReadMemStats(&before)
@@ -352,8 +352,8 @@ func TestSyntaxErrors(t *testing.T) {
 	}
 }
 
-// TestRefusalsAreRemembered checks that the guard gives a known document the same error, with at most one allocation. The guard
-// must remember at most maxRefused refusals.
+// TestRefusalsAreRemembered checks that the guard returns the same error when a refused document is sent again, with at most one
+// allocation. The guard must remember at most maxRefused refusals.
 func TestRefusalsAreRemembered(t *testing.T) {
 	g := guarding(t)
 	text := "{" + strings.Repeat("a ", 900) + "}"

@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// timed is true if tests can rely on processorTime: the system reports it, and no race detector distorts it.
+// timed is true if tests can rely on processorTime: the system reports the processor time, and no race detector distorts it.
 const timed = true
 
 // processorTime returns the processor time that the process has used.

@@ -95,7 +95,7 @@ func families(l Limits) []family {
 	}
 }
 
-// largest returns the largest document of the family that the guard accepts, or "" if it accepts none.
+// largest returns the largest document of the family that the guard accepts, or "" if the guard accepts none.
 func (f family) largest(g *Guard) (text string) {
 	passes := func(n int) bool {
 		_, err := g.Document(f.text(n))
@@ -118,8 +118,8 @@ func (f family) largest(g *Guard) (text string) {
 	return f.text(low)
 }
 
-// validation returns the processor time and the allocations of the validation of a document. The time is that of the fastest run,
-// because a busy machine can only slow a run down.
+// validation validates a document and returns the processor time and the number of allocations. The time is that of the fastest
+// run, because a busy machine can only slow a run down.
 func validation(t testing.TB, runs int, text string) (took time.Duration, steps uint64) {
 	t.Helper()
 	if !timed {
@@ -142,8 +142,8 @@ func validation(t testing.TB, runs int, text string) (took time.Duration, steps 
 	return took, steps
 }
 
-// maxSteps is the largest accepted number of allocations for one check of a document, by the guard or by validation. Allocations
-// are an estimate of steps.
+// maxSteps is the largest accepted number of allocations for one check of a document, by the guard or by validation. The number of
+// allocations is an estimate of the number of steps.
 const maxSteps = 2_000_000
 
 // most is the largest accepted time for validating a document, as a multiple of the time for portfolio.graphql. Validating

@@ -24,7 +24,7 @@ func TestManifests(t *testing.T) {
 	sub := "subscription Prices { price }"
 	for name, test := range map[string]struct {
 		content string
-		// want contains the name of each document by id.
+		// want maps the id of each document to its name.
 		want map[string]string
 	}{
 		"Apollo": {

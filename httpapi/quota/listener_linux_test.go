@@ -37,7 +37,7 @@ func TestSendBuffersAreBounded(t *testing.T) {
 			break
 		}
 	}
-	// About 80 KiB are unsent in the server's kernel. The client's kernel has received the other bytes.
+	// About 80 KiB wait in the server's send buffer. The other bytes are in the client's receive buffer.
 	if taken > 256<<10 {
 		t.Errorf("the kernel took %d bytes", taken)
 	}

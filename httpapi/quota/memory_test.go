@@ -13,7 +13,7 @@ import (
 	"oddsgraph/httpapi/quota"
 )
 
-// TestBodies checks that Read returns whole bodies. The bodies have about the sizes at which Read takes more memory.
+// TestBodies checks that Read returns whole bodies. The sizes of the bodies are near the sizes at which Read takes more memory.
 func TestBodies(t *testing.T) {
 	m := quota.NewMemory(1 << 20)
 	client := netip.MustParseAddr("192.0.2.1")

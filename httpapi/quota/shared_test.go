@@ -7,7 +7,7 @@ import (
 	"oddsgraph/httpapi/quota"
 )
 
-// TestSharedThingsTakeMemoryOnce checks that each thing is always charged to exactly one client that still holds it.
+// TestSharedThingsTakeMemoryOnce checks that each key is always charged to exactly one of the clients that hold the key.
 func TestSharedThingsTakeMemoryOnce(t *testing.T) {
 	client := func(i byte) netip.Prefix { return quota.Network(netip.AddrFrom4([4]byte{192, 0, 2, i})) }
 	s := quota.NewShared(1000)
@@ -28,7 +28,7 @@ func TestSharedThingsTakeMemoryOnce(t *testing.T) {
 		hold(i, "a", 600, true)
 	}
 	held(600)
-	hold(0, "b", 200, false) // client 0 pays for the 600 bytes of "a"
+	hold(0, "b", 200, false) // client 0 already pays for the 600 bytes of "a"
 	hold(1, "b", 100, true)
 	hold(2, "b", 150, true) // "b" has grown from 100 to 150 bytes
 	held(750)

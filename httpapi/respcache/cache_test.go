@@ -16,7 +16,8 @@ import (
 	"oddsgraph/internal/market/reqctx"
 )
 
-// TestServedWhileValid checks that the cache serves a response while its dependencies are valid, and then executes again.
+// TestServedWhileValid checks that the cache serves a response while its dependencies are valid. After that, the cache must execute
+// again.
 func TestServedWhileValid(t *testing.T) {
 	session := &market.Session{}
 	type basis struct {

@@ -31,7 +31,7 @@ type execution struct {
 	ctx      context.Context
 	recorder *reqctx.Dependencies
 	finish   chan struct{}
-	// If the test closes the channel never, the execution returns nil when its context ends.
+	// If the test closes this channel, the execution waits until its context ends, and then returns nil.
 	never chan struct{}
 }
 
@@ -351,7 +351,7 @@ type span byte
 
 func (s span) Context() reqctx.TraceContext { return reqctx.TraceContext{Span: [8]byte{byte(s)}} }
 
-// TestSpansOfSharingCallers checks that the log of an execution lists the spans of all callers that have one. The log of a later
+// TestSpansOfSharingCallers checks that the log of an execution lists the spans of all callers that have a span. The log of a later
 // caller must name the span of the first caller in ServedBy.
 func TestSpansOfSharingCallers(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

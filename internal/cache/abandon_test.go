@@ -14,8 +14,9 @@ import (
 	"oddsgraph/internal/market/reqctx"
 )
 
-// TestDeadlineWithKeysInEveryState checks what a caller gets at its deadline. For each key, the caller must get the result or error
-// that fits the state of the key's call.
+// TestDeadlineWithKeysInEveryState checks the result of each key when the deadline of a read has come. If the call of a key has
+// ended, the caller gets the result or the error of the call. If the call is in flight or was cancelled, the caller gets a timeout.
+// If the call waits for its admission, the caller gets RATE_LIMITED.
 func TestDeadlineWithKeysInEveryState(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		answer := make(chan struct{})
@@ -46,7 +47,8 @@ func TestDeadlineWithKeysInEveryState(t *testing.T) {
 			synctest.Wait()
 			return out
 		}
-		for _, token := range []string{"flying", "arrived", "cancelled", "forbidden"} { // one by one, so that each key has its own call
+		// Read the keys one by one, so that each key has its own call.
+		for _, token := range []string{"flying", "arrived", "cancelled", "forbidden"} {
 			read(callerContext(t, "b", time.Minute), token)
 			a.verdict <- nil
 			synctest.Wait()
@@ -79,8 +81,8 @@ func TestDeadlineWithKeysInEveryState(t *testing.T) {
 	})
 }
 
-// TestDeadlineWithoutATurn checks that a caller gets a timeout at its deadline if its call is not admitted and ReadyAt returns the
-// zero time.
+// TestDeadlineWithoutATurn checks that a caller gets a timeout, not RATE_LIMITED, if its call is still not admitted at the deadline
+// and ReadyAt of the reservation returns the zero time.
 func TestDeadlineWithoutATurn(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := open(t, &venue{}, withAdmission(newAdmission()))
@@ -90,8 +92,8 @@ func TestDeadlineWithoutATurn(t *testing.T) {
 	})
 }
 
-// TestCancelledCallerIsNotRefused checks that a cancelled caller gets Canceled, not RATE_LIMITED, before and after the admission of
-// its call.
+// TestCancelledCallerIsNotRefused checks that a caller that is cancelled before or after the admission of its call gets Canceled,
+// not RATE_LIMITED.
 func TestCancelledCallerIsNotRefused(t *testing.T) {
 	for _, admitted := range []bool{false, true} {
 		synctest.Test(t, func(t *testing.T) {
@@ -170,7 +172,7 @@ func TestCallIsCancelledWhenNobodyWaits(t *testing.T) {
 		if call.ctx.Err() != nil {
 			t.Fatal("cancelled, although a caller waits for one of its keys")
 		}
-		// Nobody waits for b now, but the call still reads b. A caller that now asks for b gets the price from this call.
+		// Nobody waits for b now, but the call still reads b. A caller that requests b now gets the price from this call.
 		third := fetch(t.Context(), c, "b")
 		leave()
 		receive(t, second)
@@ -222,7 +224,7 @@ func TestReadAfterCancelledCall(t *testing.T) {
 		if n := len(v.calls()); n != 2 {
 			t.Fatalf("got %d calls, want 2", n)
 		}
-		// The first price goes to the first call, and the second price to the second call.
+		// The first call receives the price 0.1, and the second call receives the price 0.2.
 		v.answer <- "0.1"
 		synctest.Wait()
 		wantPending(t, second)

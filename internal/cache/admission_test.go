@@ -107,7 +107,7 @@ func (t *ticket) Release(bool) {
 	}
 }
 
-// wants returns the request of reservation n, counted from 0. Join may have raised its priority and its deadline.
+// wants returns the request of reservation n, counted from 0. Join may have raised the priority and the deadline of the request.
 func (a *admission) wants(n int) reqctx.CallRequest {
 	synctest.Wait()
 	a.mu.Lock()
@@ -212,7 +212,7 @@ func TestEachCallIsAdmitted(t *testing.T) {
 		a.verdict <- nil
 		wantPrices(t, receive(t, first), "a", "b", "a")
 
-		// When the venue accepts lists again, one call reads as many waiting keys as fit: 40.
+		// When the venue accepts lists again, one call reads 40 of the waiting keys, which is the maximum for one list.
 		second := fetch(t.Context(), c, ids("t", 0, 50)...)
 		if n, _, _ := a.state(); n != 50 {
 			t.Fatalf("got %d waiting for admission, want 50", n)
@@ -242,8 +242,8 @@ func TestEachCallIsAdmitted(t *testing.T) {
 	})
 }
 
-// TestDeadlineOfWaiters checks that a call has the greatest priority and the latest deadline of its waiters, even after it was
-// sent.
+// TestDeadlineOfWaiters checks that a call has the greatest priority and the latest deadline of its waiters. Waiters that join
+// after the call was sent must also raise these values.
 func TestDeadlineOfWaiters(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		v, a := &venue{gate: make(chan struct{})}, newAdmission()
@@ -335,8 +335,8 @@ func TestAdmissionEndsWithWaiters(t *testing.T) {
 	})
 }
 
-// TestEmptyBatchStopsWaiting checks that a batch gives up its reservation when its last caller leaves. Another batch must then get
-// the next admission.
+// TestEmptyBatchStopsWaiting checks that a batch releases its reservation when its last caller is cancelled. The next admission
+// must then go to another batch.
 func TestEmptyBatchStopsWaiting(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		v, a := &venue{}, newAdmission()

@@ -14,7 +14,7 @@ import (
 	"oddsgraph/internal/ratelimit"
 )
 
-// streamer records the tokens that the cache asks it to stream.
+// streamer is a Streamer that records the tokens passed to AutoWatch.
 type streamer struct {
 	mu     sync.Mutex
 	tokens []string
@@ -34,8 +34,8 @@ func (s *streamer) wanted() []string {
 	return out
 }
 
-// TestStreamServesMisses checks that a miss asks the Streamer for the token if no calls are left. The read must return the first
-// value that arrives, from REST or from the stream.
+// TestStreamServesMisses checks that a cache miss passes the token to AutoWatch if the rate limit has no calls left. The read must
+// return the first value that arrives, from REST or from the stream.
 func TestStreamServesMisses(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		v, s := &venue{}, &streamer{}
@@ -93,7 +93,7 @@ func TestStreamServesMisses(t *testing.T) {
 			t.Errorf("got %+v, want a second call of junk", calls)
 		}
 
-		// A streamed value ends the wait of the only caller, so the running call is cancelled.
+		// A streamed price ends the wait of the only caller, so the cache cancels the running REST call.
 		v.gate = make(chan struct{})
 		time.Sleep(window)
 		late := fetch(callerContext(t, "a", time.Minute), c, "slow")
@@ -108,8 +108,8 @@ func TestStreamServesMisses(t *testing.T) {
 	})
 }
 
-// TestOnlyKnownTokensAreWatched checks that the cache asks the Streamer only for tokens that it knows to exist, and never for
-// background reads.
+// TestOnlyKnownTokensAreWatched checks that the cache passes a token to AutoWatch only if an earlier response of the venue
+// contained the token. Background reads must never call AutoWatch.
 func TestOnlyKnownTokensAreWatched(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		v, s := &venue{unknown: map[string]bool{"none": true, "never": true}}, &streamer{}

@@ -61,8 +61,8 @@ func retryAfter(t *testing.T, err error) time.Duration {
 
 const window = time.Minute + time.Millisecond
 
-// TestOnlyLateCallerIsRefused checks that a caller is refused if its deadline is before the admission of the call. Another caller
-// of the same key must get the price.
+// TestOnlyLateCallerIsRefused checks that a caller is refused if its deadline is before the admission of the call. A caller of the
+// same key with a later deadline must get the price.
 func TestOnlyLateCallerIsRefused(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		v := &venue{}
@@ -133,7 +133,7 @@ func TestTooLateResultIsRefused(t *testing.T) {
 		refused()
 		patient := fetch(callerContext(t, "b", turn+time.Second), c, "k")
 		wantPending(t, patient)
-		refused() // another caller, whose deadline is late enough, waits for the same key
+		refused() // refused although a caller with a later deadline waits for the same key
 		time.Sleep(turn + v.latency)
 		wantPrices(t, receive(t, patient), "k")
 		if calls := v.calls(); len(calls) != 21 {
@@ -306,7 +306,7 @@ func TestStaleTimeStretches(t *testing.T) {
 }
 
 // TestStaleTimeWithEnoughLeft checks that the stale time is not stretched while enough of the rate limit is free. For a caller that
-// has used up its share, the stale time must be stretched.
+// has used up its share of the limit, the stale time must be stretched.
 func TestStaleTimeWithEnoughLeft(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		v := &venue{}
@@ -314,7 +314,7 @@ func TestStaleTimeWithEnoughLeft(t *testing.T) {
 		mustRead(t, c.Prices(), "k")
 		v.fail = func(ask) error { return market.Errorf(market.CodeUpstreamUnavailable, "down") }
 		time.Sleep(31*time.Second - 1)
-		if r := mustRead(t, c.Prices(), "k"); !r.Stale { // the venue fails within the stale time
+		if r := mustRead(t, c.Prices(), "k"); !r.Stale { // the stale time ends one nanosecond later
 			t.Errorf("got %+v, want a stale price", r)
 		}
 		time.Sleep(time.Nanosecond)
@@ -380,7 +380,7 @@ func TestShortBudgetServesNothingWrong(t *testing.T) {
 }
 
 // TestFailedCallServesStaleEntry checks that Fetch serves a stale entry if the call fails because of the venue or the rate limit,
-// but not if it fails with FORBIDDEN.
+// but not if the call fails with FORBIDDEN.
 func TestFailedCallServesStaleEntry(t *testing.T) {
 	for _, code := range []market.Code{market.CodeUpstreamUnavailable, market.CodeUpstreamTimeout, market.CodeUpstreamBadResponse, market.CodeRateLimited, market.CodeForbidden} {
 		synctest.Test(t, func(t *testing.T) {
@@ -397,12 +397,12 @@ func TestFailedCallServesStaleEntry(t *testing.T) {
 	}
 }
 
-// TestCallsCountForCredentials checks that calls with the same credentials share one limit, whatever the address, and that other
-// credentials have another limit.
+// TestCallsCountForCredentials checks that all calls with the same credentials count against one limit, even calls for different
+// wallet addresses. Calls with other credentials must count against another limit.
 func TestCallsCountForCredentials(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		v := &venue{}
-		c, b := openLimited(t, v, ratelimit.Config{Key: 20}) // 19 calls are usable
+		c, b := openLimited(t, v, ratelimit.Config{Key: 20}) // the margin is 1 call, so 19 calls are usable
 		ctx := withCredentials(t, "alice")
 		n := 0
 		for i := range 40 {
@@ -436,7 +436,7 @@ func TestPagesAreAdmitted(t *testing.T) {
 			}
 			return page
 		}}
-		c, b := openLimited(t, v, ratelimit.Config{Public: 8}) // 7 calls are usable
+		c, b := openLimited(t, v, ratelimit.Config{Public: 8}) // the margin is 1 call, so 7 calls are usable
 		if e, err := readOne(callerContext(t, "a", time.Second), c.Events(), market.EventRef{EventID: "e"}); err != nil || len(e.Value.Markets) != 5 {
 			t.Fatal(err)
 		}
@@ -456,9 +456,9 @@ func TestRefreshJoinsBatchWithRoom(t *testing.T) {
 		v := &venue{}
 		c, b := openLimited(t, v, ratelimit.Config{})
 		wantPrices(t, readAll(t.Context(), c.Prices(), "k"), "k")
-		spend(t, b, 20) // from now on refreshes wait
+		spend(t, b, 20) // less than a quarter of the limit is left, so refreshes wait
 		time.Sleep(1100 * time.Millisecond)
-		wantPrices(t, receive(t, fetch(t.Context(), c, "k")), "k") // returns the stale price
+		wantPrices(t, receive(t, fetch(t.Context(), c, "k")), "k") // returns the stale price and queues a refresh
 		full := ids("a", 0, 40)
 		wantPrices(t, readAll(callerContext(t, "a", time.Second), c.Prices(), full...), full...)
 		if s := b.Status(); s.Waiting[reqctx.PriorityRefresh] != 1 || len(v.calls()) != 2 {

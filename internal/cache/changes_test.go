@@ -13,7 +13,7 @@ import (
 
 var marketM = market.MarketRef{By: market.ByMarketID, Value: "m"}
 
-// saying returns a function that sets the status and the description of the market of v.
+// saying returns a function that sets the status and the description of the market that v returns.
 func saying(v *venue) (says func(status market.Status, words string)) {
 	return func(status market.Status, words string) {
 		v.market = func(string) *market.Market {
@@ -22,8 +22,8 @@ func saying(v *venue) (says func(status market.Status, words string)) {
 	}
 }
 
-// TestResponseOlderThanChange checks that a response from an HTTP cache is stale if it is older than a change of the market. The
-// cache must fetch the market again when the HTTP cache can have a newer response.
+// TestResponseOlderThanChange checks that a response from an HTTP cache is stale if the response is older than a change of the
+// market. A read must fetch the market again as soon as the HTTP cache can have a newer response.
 func TestResponseOlderThanChange(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		v := &venue{}
@@ -64,7 +64,7 @@ func TestStatusOfStream(t *testing.T) {
 		said  []*market.MarketChange
 		rest  market.Status
 		age   market.Age
-		end   bool // ends the session at once
+		end   bool // whether the session ends right after the change
 		after time.Duration
 		want  market.Status
 		stale bool
@@ -143,7 +143,7 @@ func TestRESTContradictsStream(t *testing.T) {
 }
 
 // TestChangesOfManyMarkets checks that the first of many changes still overrides REST if Config.Changes is large enough. With the
-// default, the change must be forgotten.
+// default of Config.Changes, the cache must forget the first change.
 func TestChangesOfManyMarkets(t *testing.T) {
 	const markets = 2500
 	for changes, want := range map[int]market.Status{0: market.StatusOpen, markets: market.StatusClosed} {
@@ -182,7 +182,8 @@ func TestStatusAfterGap(t *testing.T) {
 	})
 }
 
-// TestResponseOlderThanEndOfStream checks that a response older than the end of the session does not replace the streamed value.
+// TestResponseOlderThanEndOfStream checks that a REST response that is older than the end of a session does not replace the value
+// that the session streamed.
 func TestResponseOlderThanEndOfStream(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		v := &venue{age: market.Age{Known: true, Least: 10 * time.Second, Most: 11 * time.Second, Renewed: 10 * time.Second}}
@@ -233,7 +234,7 @@ func TestChangedMarketWhileVenueFails(t *testing.T) {
 		c := open(t, v)
 		byID := market.MarketRef{By: market.ByMarketID, Value: "m"}
 		first := mustRead(t, c.Markets(), byID)
-		for range 3 { // several changes in a row
+		for range 3 {
 			c.StreamMarket(new(market.Session), "m", nil)
 		}
 		v.fail = func(ask) error { return market.Errorf(market.CodeUpstreamUnavailable, "down") }
@@ -307,7 +308,8 @@ func TestCallBeforeChangeIsNotFresh(t *testing.T) {
 	}
 }
 
-// TestCallBeforeChangeIsCancelled checks that a call that started before a change is cancelled when no caller waits for it.
+// TestCallBeforeChangeIsCancelled checks that the cache cancels a call that started before a change when the call has no waiting
+// callers.
 func TestCallBeforeChangeIsCancelled(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		v := &venue{gate: make(chan struct{})}

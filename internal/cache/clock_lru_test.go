@@ -30,7 +30,8 @@ func newEntry(value string) *entry[string] {
 	return e
 }
 
-// TestClockLRUBehavesLikeMap compares a clockLRU with a map. The handle of each removed entry must change once.
+// TestClockLRUBehavesLikeMap compares a clockLRU with a map. The version of a handle must change once when its entry is removed or
+// replaced, and never before.
 func TestClockLRUBehavesLikeMap(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 1))
 	s, want := newClockLRU[string, string](1<<20, 1<<30), map[string]*entry[string]{}
@@ -114,7 +115,7 @@ func TestClockLRUEvicts(t *testing.T) {
 	put("e")
 	want("d", "a", "b", "e")
 	put("f")
-	want("b", "e", "d", "f") // b has had its second chance
+	want("b", "e", "d", "f") // the first eviction has cleared the used mark of b, so b is evicted next
 	put("g")
 	want("e", "d", "f", "g")
 	for _, key := range s.keys() {

@@ -126,7 +126,7 @@ func TestBatchesFillUp(t *testing.T) {
 	})
 }
 
-// TestBatchesOfMissingKeys checks that Fetch calls the venue only for missing keys, and once for a repeated key.
+// TestBatchesOfMissingKeys checks that Fetch requests only missing keys from the venue, and requests a repeated key once.
 func TestBatchesOfMissingKeys(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		v := &venue{}

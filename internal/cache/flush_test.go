@@ -71,7 +71,7 @@ func TestFlushOfOneMarket(t *testing.T) {
 	}
 }
 
-// TestFlushOfAbsences checks that a flush removes absences, by key and all at once.
+// TestFlushOfAbsences checks that absences are removed by a flush of their key and by a flush of their kind.
 func TestFlushOfAbsences(t *testing.T) {
 	for _, key := range []string{"", "t1"} {
 		synctest.Test(t, func(t *testing.T) {
@@ -90,8 +90,8 @@ func TestFlushOfAbsences(t *testing.T) {
 	}
 }
 
-// TestFlushOfEachKind checks that a value of each kind of public data is read again after a flush of its kind and, if the kind has
-// keys, after a flush of its key.
+// TestFlushOfEachKind checks for each kind of public data that a value is fetched again after a flush of the kind. If the kind has
+// keys, a flush of the key must have the same effect.
 func TestFlushOfEachKind(t *testing.T) {
 	const token, address = "t1", "0x1111111111111111111111111111111111111111"
 	for _, test := range []struct {

@@ -64,7 +64,7 @@ func TestWholeBookCoversAnyDepth(t *testing.T) {
 		if r := mustRead(t, c.Books(), depth(200)); r.Value.Depth != 20 || len(v.calls()) != 1 {
 			t.Errorf("got %+v and %d calls, want depth 20 and 1", r.Value, len(v.calls()))
 		}
-		// A refresh asks for the depth of the read, because the book may have more levels than before.
+		// A refresh requests the depth of the read, because the book may have more levels than before.
 		time.Sleep(500 * time.Millisecond)
 		mustRead(t, c.Books(), depth(200))
 		synctest.Wait()
@@ -74,7 +74,7 @@ func TestWholeBookCoversAnyDepth(t *testing.T) {
 	})
 }
 
-// TestShallowBookAfterADeepOne checks when a shallow book replaces a deeper book that arrived before it.
+// TestShallowBookAfterADeepOne checks when a shallow book replaces a deeper book that arrived earlier.
 func TestShallowBookAfterADeepOne(t *testing.T) {
 	for _, tt := range []struct {
 		name     string
@@ -175,7 +175,7 @@ func TestMarketHasOneEntry(t *testing.T) {
 				if n := len(v.calls()); n != 1 || c.markets.entries.len() != 1 {
 					t.Errorf("got %d calls and %d entries, want 1 and 1", n, c.markets.entries.len())
 				}
-				// A refresh by any name replaces the entry for all names.
+				// A refresh by the id, the slug or a token replaces the one entry of the market.
 				time.Sleep(time.Minute)
 				for _, ref := range names {
 					mustRead(t, c.Markets(), ref)
@@ -242,7 +242,8 @@ func TestNamesAreLearnedFromLists(t *testing.T) {
 	}
 }
 
-// TestMarketFoundByAnotherName checks that the absence of an id ends when a read by slug or token finds the market.
+// TestMarketFoundByAnotherName checks that a cached absence of a market id is removed when a read by slug or token finds the
+// market.
 func TestMarketFoundByAnotherName(t *testing.T) {
 	for _, ref := range names[1:] {
 		synctest.Test(t, func(t *testing.T) {
@@ -276,7 +277,8 @@ func TestMarketsByMixedNames(t *testing.T) {
 	})
 }
 
-// TestSearchKeys checks that equivalent searches share an entry, and that searches that differ in any argument do not.
+// TestSearchKeys checks that equivalent searches share an entry, and that searches that differ in any argument have different
+// entries.
 func TestSearchKeys(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var asked queries.Search

@@ -40,8 +40,8 @@ func TestStreamedAccountIsPrivate(t *testing.T) {
 	})
 }
 
-// TestScopeOfTopic checks that a topic with the result of Scope has the same cache key as reads with the same context. Each caller
-// and address must have its own scope.
+// TestScopeOfTopic checks that the cache key of a topic whose scope comes from Scope equals the cache key of reads with the same
+// context and address. Each pair of credentials and address must have its own scope.
 func TestScopeOfTopic(t *testing.T) {
 	c := open(t, &venue{})
 	seen := make(map[string]bool)

@@ -159,7 +159,7 @@ func TestStreamStartsWithOlderValue(t *testing.T) {
 				t.Errorf("got %v %v %v, want the last values of the stream", p, s, b)
 			}
 			price, spread, book = newPrice(".45", -1), newSpread(".35", ".5", -1), newBook("A", 2, -1, 200, 5)
-			session = &market.Session{} // the second round is in a new session
+			session = &market.Session{} // the second iteration streams in a new session
 		}
 	})
 }
@@ -245,7 +245,7 @@ func TestRESTBehindStream(t *testing.T) {
 		if p, b := mustRead(t, c.Prices(), "t"), mustRead(t, c.Books(), depth(20)); p.Value != q.price || b.Value.Timestamp != at(7) {
 			t.Errorf("got %+v %+v, want the values of REST", p, b)
 		}
-		// After restLag, REST replaces even a streamed value with a time in the far future.
+		// After restLag, REST replaces even a streamed price whose timestamp is far in the future.
 		late := &market.Session{}
 		c.StreamPrice(late, &market.Price{TokenID: "t", Price: market.MustDecimal(".99"), Timestamp: at(0).AddDate(4000, 0, 0)}, streamed(time.Now()))
 		late.End(time.Now())
@@ -279,7 +279,7 @@ func TestOriginBypassesCache(t *testing.T) {
 		if got := mustRead(t, c.Prices(), "t").Value.Price.String(); got != "0.5" {
 			t.Errorf("cached price: got %s, want 0.5", got)
 		}
-		s.End(time.Now()) // the streamed book stays cached, because the REST book is older
+		s.End(time.Now()) // the streamed book stays cached after the end, because the REST book is older
 		time.Sleep(time.Second)
 		if _, err = o.Book(t.Context(), "t", 200); err != nil {
 			t.Fatal(err)

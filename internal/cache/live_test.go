@@ -17,8 +17,8 @@ func streamed(received time.Time) market.Meta {
 	return market.Meta{ReceivedAt: received, AsOf: received, Source: market.SourceStream}
 }
 
-// TestStreamedValueDuringSession checks that REST does not replace a streamed value before the end of its session, and that the
-// value is stale afterwards.
+// TestStreamedValueDuringSession checks that REST does not replace a streamed value before the session ends, and that the value is
+// stale after the end.
 func TestStreamedValueDuringSession(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		v := &venue{}
@@ -35,7 +35,7 @@ func TestStreamedValueDuringSession(t *testing.T) {
 		if live.Value != price || live.Stale || live.Source != market.SourceStream || live.Handle.Version() != 0 {
 			t.Errorf("after an hour: got %+v, want the streamed price", live)
 		}
-		// These are the results of calls that started before the stream.
+		// REST calls that started before the stream return these late results.
 		other := &market.Price{TokenID: "k", Price: market.MustDecimal("0.1")}
 		for _, late := range []*market.Price{other, nil} {
 			if r := c.prices.accept("k", late, origin{}); r.Value != price {
@@ -142,8 +142,8 @@ func (w *watcher) RecordPoll(_ uint64, caller string, c messages.Channel, tokens
 	}
 }
 
-// TestRecordPoll checks that each read by a client passes the tokens that exist to RecordPoll. Background reads and reads of
-// markets must pass no token.
+// TestRecordPoll checks that each client read of prices, spreads or books calls RecordPoll with the tokens that exist. Background
+// reads and reads of markets must not pass tokens to RecordPoll.
 func TestRecordPoll(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		v := &venue{}
@@ -171,8 +171,8 @@ func TestRecordPoll(t *testing.T) {
 	})
 }
 
-// TestRecordPollOfStreamedTokens checks that RecordPoll gets a streamed token at most once a second. It must get other tokens at
-// each read.
+// TestRecordPollOfStreamedTokens checks that RecordPoll gets a streamed token at most once a second. RecordPoll must get all other
+// tokens at each read.
 func TestRecordPollOfStreamedTokens(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c, w := open(t, &venue{}), &watcher{}
@@ -235,7 +235,7 @@ func TestReadsOfStreamedTokenMakeNoCall(t *testing.T) {
 	})
 }
 
-// TestEndOfSession checks that the end of a session makes all its values stale at once, and no other value.
+// TestEndOfSession checks that the end of a session makes all values of this session stale at once, and leaves other values fresh.
 func TestEndOfSession(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		v := &venue{gate: make(chan struct{})}
@@ -280,7 +280,7 @@ func TestHandlesOfStreamedValues(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := open(t, &venue{gate: make(chan struct{})})
 		session, topic := &market.Session{}, messages.Topic{Channel: messages.ChannelPrices, ID: "t"}
-		c.StreamStale(topic) // nothing is streamed yet
+		c.StreamStale(topic) // no effect, because nothing is streamed yet
 		c.StreamPrice(session, newPrice(".5", 1), streamed(at(1)))
 		one := mustRead(t, c.Prices(), "t")
 		c.StreamPrice(session, newPrice(".5", 1), streamed(at(1)))

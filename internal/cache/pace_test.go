@@ -26,7 +26,7 @@ func TestPace(t *testing.T) {
 	}
 }
 
-// TestPaceOfTwo checks that the second duration has the weight 1/8 in the mean and 1/4 in the deviation.
+// TestPaceOfTwo checks that the second added duration has the weight 1/8 in the mean and 1/4 in the deviation.
 func TestPaceOfTwo(t *testing.T) {
 	var p pace
 	p.add(100 * time.Millisecond)

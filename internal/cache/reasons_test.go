@@ -57,7 +57,7 @@ func TestCauses(t *testing.T) {
 	}
 }
 
-// TestCauseOfStreamedValue checks the cause that is reported for a streamed price after StreamStale and after the end of its
+// TestCauseOfStreamedValue checks the cause that is reported for a streamed price after StreamStale and after the end of the
 // session.
 func TestCauseOfStreamedValue(t *testing.T) {
 	for name, end := range map[string]func(*Cache, *market.Session){

@@ -16,7 +16,7 @@ import (
 	"oddsgraph/internal/market/reqctx"
 )
 
-// sharedMemory is a Second in memory.
+// sharedMemory is a Second that stores its records in memory.
 type sharedMemory struct {
 	mu      sync.Mutex
 	down    bool
@@ -99,8 +99,8 @@ func pair(t *testing.T, v *venue) (a, b *Cache, m *sharedMemory) {
 	return open(t, v, with), open(t, v, with), m
 }
 
-// TestSecondOfEveryKind checks that two processes share one call for each kind of public data except categories, and report equal
-// times. The processes must not share private data, or markets that are read by a slug or token.
+// TestSecondOfEveryKind checks that two processes share one call for each kind of public data except categories, and report the
+// source and the times of this call. The processes must not share private data, or markets that are read by a slug or token.
 func TestSecondOfEveryKind(t *testing.T) {
 	for _, k := range kinds {
 		for _, absent := range []bool{false, true} {
@@ -130,7 +130,7 @@ func TestSecondOfEveryKind(t *testing.T) {
 						}
 						return
 					case alias:
-						if calls != 2 { // the second process must ask the venue for the id of an alias
+						if calls != 2 { // each process gets the market id of a slug or token from the venue
 							t.Errorf("got %d calls, want one of each process", calls)
 						}
 						return
@@ -153,7 +153,8 @@ func TestSecondOfEveryKind(t *testing.T) {
 	}
 }
 
-// TestSecondRound checks that values of most kinds of public data survive the encoding of the second cache.
+// TestSecondRound checks that values of most kinds of public data do not change when they are encoded for the second cache and
+// decoded again.
 func TestSecondRound(t *testing.T) {
 	price := market.MustDecimal("0.650")
 	yes := true
@@ -201,7 +202,7 @@ func emptyLike(value any) any {
 	return &queries.SearchPage{}
 }
 
-// TestSecondFlight checks that the venue gets each key once if two processes read lists with common keys at once. The second
+// TestSecondFlight checks that the venue gets each key once if two processes read overlapping lists at the same time. The second
 // process must count the common keys as shared.
 func TestSecondFlight(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
@@ -232,8 +233,8 @@ func TestSecondFlight(t *testing.T) {
 	})
 }
 
-// TestSecondCounts checks SharedStats for keys that are stored, claimed and then stored, claimed and never stored, or unknown to
-// the second cache.
+// TestSecondCounts checks SharedStats for four keys: a stored key, a claimed key that is stored soon, a claimed key that is never
+// stored, and a key that the second cache does not know.
 func TestSecondCounts(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		v := &venue{latency: 100 * time.Millisecond}
@@ -335,8 +336,8 @@ func TestSecondInvalidation(t *testing.T) {
 		if r := mustRead(t, b.Markets(), byID("m1")); r.Value.Status != market.StatusClosed {
 			t.Errorf("with Drop: got %s, want closed", r.Value.Status)
 		}
-		// Without its drops, the second cache returns the old record. Process b must reject the record because the call started before
-		// the change.
+		// Without its drops, the second cache returns the old record. Process b must reject the record, because the call of process a
+		// started before the change.
 		m.forgetDrops()
 		status = market.StatusOpen
 		g.Go(func() { mustRead(t, a.Markets(), byID("m2")) })
@@ -351,8 +352,8 @@ func TestSecondInvalidation(t *testing.T) {
 	})
 }
 
-// TestSecondFresh checks that a read with WithFresh calls the venue although the second cache has the value. If the second cache
-// does not answer, any read must call the venue.
+// TestSecondFresh checks that a read with WithFresh calls the venue although the second cache has the value. If the second cache is
+// down, a read without WithFresh must also call the venue.
 func TestSecondFresh(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		v := &venue{}
@@ -371,8 +372,8 @@ func TestSecondFresh(t *testing.T) {
 	})
 }
 
-// TestSecondJoins checks under the race detector that callers with other deadlines, or that need a new response, can join a running
-// batch.
+// TestSecondJoins lets the race detector check concurrent fetches of one key. The callers have different deadlines, and every
+// second caller needs a new response.
 func TestSecondJoins(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		a, _, _ := pair(t, &venue{latency: time.Millisecond})
@@ -391,7 +392,7 @@ func TestSecondJoins(t *testing.T) {
 				})
 			}
 			g.Wait()
-			time.Sleep(time.Hour) // until the price is no longer fresh
+			time.Sleep(time.Hour) // after this time, the price is no longer fresh
 		}
 	})
 }
@@ -416,7 +417,8 @@ func TestSecondOutage(t *testing.T) {
 	})
 }
 
-// TestSecondFlush checks that flushes of public data reach the second cache, and that FlushLocal empties the local cache.
+// TestSecondFlush checks that flushes of public data reach the second cache, and that FlushLocal removes entries of the local
+// cache.
 func TestSecondFlush(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		a, b, m := pair(t, &venue{})

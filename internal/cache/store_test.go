@@ -139,7 +139,7 @@ func TestTimesOfEveryKind(t *testing.T) {
 func TestAbsenceOfEveryKind(t *testing.T) {
 	for _, k := range kinds {
 		if k.name == "positions" || k.name == "orders" {
-			continue // an empty list is a value
+			continue // an unknown user has an empty list, which is a value
 		}
 		t.Run(k.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -305,7 +305,8 @@ func TestFailedRefreshIsRetried(t *testing.T) {
 	})
 }
 
-// TestRefreshOutlivesItsReader checks that a refresh continues after its reader has left, and is cancelled after 10 seconds.
+// TestRefreshOutlivesItsReader checks that a refresh continues after the context of its reader is cancelled. The refresh must be
+// cancelled after 10 seconds.
 func TestRefreshOutlivesItsReader(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		v := &venue{}
@@ -507,7 +508,7 @@ func TestConfigDefaults(t *testing.T) {
 	if l := c.prices.routes[0]; l.batch != 40 || cap(l.slots) != 4 || c.books.routes[0].batch != 1 || cap(c.books.routes[0].slots) != 16 || cap(c.balances.routes[0].slots) != 64 {
 		t.Errorf("got batches of %d and %d in flight", l.batch, cap(l.slots))
 	}
-	// If a time is 0, nothing is cached. Sizes of 0 must not panic.
+	// If the fresh time and the stale time are 0, nothing is cached. A size of 0 must not cause a panic.
 	for range 2 {
 		if r, err := readOne(t.Context(), c.Prices(), "k"); err != nil || r.Value == nil || r.Stale {
 			t.Errorf("got %+v, %v; want a fresh price", r, err)

@@ -35,7 +35,7 @@ func withCredentials(t testing.TB, secret string) context.Context {
 }
 
 // userReads contains a function for each kind of user data. Each function reads the data and returns the fingerprint of the
-// credentials with which the venue was called.
+// credentials that the venue received.
 var userReads = map[string]func(ctx context.Context, c *Cache, a market.Address) (seen string, err error){
 	"positions": func(ctx context.Context, c *Cache, a market.Address) (string, error) {
 		r, err := readOne(ctx, c.Positions(), a)
@@ -74,7 +74,8 @@ var userReads = map[string]func(ctx context.Context, c *Cache, a market.Address)
 	},
 }
 
-// TestCallersNeverShareUserData checks that callers with different credentials share neither cached data nor calls for one account.
+// TestCallersNeverShareUserData checks that callers with different credentials that read the same account share neither cached data
+// nor calls.
 func TestCallersNeverShareUserData(t *testing.T) {
 	for name, read := range userReads {
 		t.Run(name, func(t *testing.T) {
@@ -186,7 +187,7 @@ func TestPublicCallsCarryNoCredentials(t *testing.T) {
 				}
 			}
 			synctest.Wait()
-			time.Sleep(time.Minute + time.Second) // so that the next reads refresh stale values
+			time.Sleep(time.Minute + time.Second) // after this time, the next reads refresh stale values
 		}
 		if len(v.calls()) < 2*len(kinds)-4 {
 			t.Errorf("got only %d calls", len(v.calls()))
@@ -228,7 +229,7 @@ func TestPagesOfUserDataHaveTheirOwnEntries(t *testing.T) {
 	})
 }
 
-// TestFreshReads checks that a read with WithFresh uses neither a cached value nor an earlier call.
+// TestFreshReads checks that a read with WithFresh uses neither a cached value nor the result of a call that started earlier.
 func TestFreshReads(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		v := &venue{latency: time.Second}
@@ -245,14 +246,14 @@ func TestFreshReads(t *testing.T) {
 		}
 		read(ctx)
 		time.Sleep(time.Second / 2)
-		read(reqctx.WithFresh(ctx)) // the first call is in flight
+		read(reqctx.WithFresh(ctx)) // makes a second call, although the first call is in flight
 		read(ctx)                   // joins the second call
 		wg.Wait()
 		if n := len(v.calls()); n != 2 {
 			t.Errorf("got %d calls, want 2", n)
 		}
 		read(ctx)
-		read(reqctx.WithFresh(ctx)) // the value is cached
+		read(reqctx.WithFresh(ctx)) // makes a third call, although the value is cached
 		wg.Wait()
 		if n := len(v.calls()); n != 3 {
 			t.Errorf("got %d calls, want 3", n)
@@ -349,8 +350,8 @@ func TestScope(t *testing.T) {
 	}
 }
 
-// TestPublicAccounts checks that, if accounts need no credentials, all callers share the entries of accounts and the limit of
-// public calls. Otherwise, callers must share neither.
+// TestPublicAccounts checks that all callers share the cache entries of accounts and the limit of public calls if accounts need no
+// credentials. If accounts need credentials, callers must share neither.
 func TestPublicAccounts(t *testing.T) {
 	for _, public := range []bool{false, true} {
 		synctest.Test(t, func(t *testing.T) {

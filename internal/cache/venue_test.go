@@ -31,7 +31,7 @@ type venue struct {
 	busiest    int
 	unknown    map[string]bool
 
-	// latency is the duration of each call. If gate is set, each call sends to gate before it returns.
+	// latency is the duration of each call. If gate is set, each call waits until the test receives from gate.
 	latency time.Duration
 	gate    chan struct{}
 	// fail returns the error of each call. It may panic.
@@ -46,7 +46,7 @@ type venue struct {
 	book   func(token string, depth int) *market.Book
 	search func(q queries.Search) *queries.SearchPage
 	age    market.Age // the age of every response
-	short  bool       // lists lack the result of the first key
+	short  bool       // whether the response to a list lacks the result of the first key
 }
 
 // ask is a call that the venue got.

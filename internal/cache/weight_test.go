@@ -137,7 +137,7 @@ func TestWeights(t *testing.T) {
 	for _, kind := range kinds {
 		var before, after runtime.MemStats
 		runtime.GC()
-		runtime.GC() // a second collection empties the pools
+		runtime.GC() // sync.Pool keeps unused values until the second collection
 		runtime.ReadMemStats(&before)
 		counted := -kind.of().Bytes
 		for n := range kind.n {
@@ -156,7 +156,7 @@ func TestWeights(t *testing.T) {
 	runtime.KeepAlive(c)
 }
 
-// TestSharesAreAll checks that the shares of all kinds add up to 64.
+// TestSharesAreAll checks that the memory shares of all kinds add up to 64/64.
 func TestSharesAreAll(t *testing.T) {
 	sum := 0
 	for v, i := reflect.ValueOf(shares), 0; i < v.NumField(); i++ {
@@ -234,7 +234,7 @@ func TestClockLRUCountsBytes(t *testing.T) {
 	put("b", 300, 0, 2, 700)
 	a.markUsed()
 	put("c", 300, 0, 3, 1000)
-	put("d", 200, 1, 3, 900) // evicts b, because a was read
+	put("d", 200, 1, 3, 900) // evicts b, because a is marked as used
 	put("c", 350, 0, 3, 950) // replaces the old c
 	put("c", 600, 1, 2, 800) // evicts a
 	if s.get("a") != nil || s.get("d") == nil || s.get("c").bytes != 600 {

@@ -125,7 +125,9 @@ func TestEveryFlagAndVariable(t *testing.T) {
 	}
 	values := map[string]string{"ODDSGRAPH_CONFIG": configFile(t, "")}
 	for _, candidate := range []string{"7", "77", "7s", "7KiB", "7MiB", "false", "true", "header", "polymarket", "json", "warn", "allow", "on", "127.0.0.1:7", "http://venue:7/a", "ws://venue:7/a", "redis://redis:7/7", "70ms", "http://page:7,*", "10.0.0.7,fd00::/8", "spreads,orders", "id:conditionId,ids:conditionIds"} {
-		var environ []string // keys without a valid value so far; the error names each key that rejects the candidate
+		// environ sets each variable without a valid value to the candidate. The error then names the variables that reject the
+		// candidate.
+		var environ []string
 		for _, line := range lines {
 			if name, _, _ := strings.Cut(line, "="); values[name] == "" {
 				environ = append(environ, name+"="+candidate)
@@ -373,7 +375,7 @@ func TestStructuralErrors(t *testing.T) {
 			t.Errorf("%q gives %q, want one problem with %s", args, got, want)
 		}
 	}
-	// An error in the command does not hide errors in the environment.
+	// A wrong command does not hide the errors of flags and variables.
 	if got := problems(t, "nonsense --venue-batch=0", "ODDSGRAPH_VENUE_TIMEOUT=x", "ODDSGRAPH_NO=1"); len(got) < 3 {
 		t.Errorf("problems are %q, want those of the environment too", got)
 	}
@@ -421,7 +423,7 @@ func TestHelp(t *testing.T) {
 func TestRedaction(t *testing.T) {
 	const secret = "hunter2"
 	c := parse(t, "--venue-url=http://venue --stream-url=wss://"+secret+"@venue.example/ws?key="+secret+" --shared-url=redis://user:"+secret+"@redis.example/1")
-	c.Venue.URL = "https://user:" + secret + "@venue.example/base?key=" + secret // Parse refuses such a URL
+	c.Venue.URL = "https://user:" + secret + "@venue.example/base?key=" + secret // set after Parse, because Parse rejects such a URL
 	var logged bytes.Buffer
 	slog.New(slog.NewJSONHandler(&logged, nil)).Info("starting", "config", c)
 	slog.New(slog.NewTextHandler(&logged, nil)).Info("starting", "config", *c)
@@ -457,7 +459,7 @@ func TestHealthcheckURL(t *testing.T) {
 	}
 }
 
-// TestReference fails if docs/configuration.md is out of date. go test ./internal/config -update rewrites the file.
+// TestReference fails if docs/configuration.md is out of date. To rewrite the file, run go test ./internal/config -update.
 func TestReference(t *testing.T) {
 	path := filepath.Join("..", "..", "docs", "configuration.md")
 	var want bytes.Buffer

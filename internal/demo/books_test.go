@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// levels contains the sizes of a book by side and price.
+// levels maps sides and prices to the sizes of the levels of a book.
 type levels map[Side]map[Price]Size
 
 func levelsOf(b Book) levels {
@@ -28,8 +28,9 @@ func (l levels) apply(c levelChange) {
 	}
 }
 
-// TestBooksStayConsistent checks over 1,000 steps that every book is sorted, uncrossed, on its price grid and around its price.
-// The changes that the venue records must turn the first books into the last books.
+// TestBooksStayConsistent checks all books during 1,000 steps. The levels of a book must be sorted and lie on the price grid, and
+// the price of the token must lie between the best bid and the best ask. The test also applies all recorded changes to copies of
+// the first books. The copies must equal the last books.
 func TestBooksStayConsistent(t *testing.T) {
 	v := New(Config{Markets: 120, Clock: newClock(), Seed: 7})
 	replayed, seqs := make(map[*token]levels), make(map[*token]uint64)
@@ -176,7 +177,7 @@ func TestSetPrice(t *testing.T) {
 	}
 }
 
-// TestPricesFollowSchedule checks that prices stay near the result of market.priceAt.
+// TestPricesFollowSchedule checks that the price of each open token stays near the price that market.priceAt returns.
 func TestPricesFollowSchedule(t *testing.T) {
 	c := newClock()
 	v := New(Config{Markets: 40, Clock: c})
@@ -195,7 +196,7 @@ func TestPricesFollowSchedule(t *testing.T) {
 	}
 }
 
-// change converts a change of the instrument's book to the view of a token.
+// change converts a change of an instrument's book to a change of a token's book.
 func (w view) change(c levelChange) levelChange {
 	if w.mirrored {
 		c.side, c.price = c.side.opposite(), payout-c.price

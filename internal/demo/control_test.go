@@ -98,8 +98,8 @@ func TestControl(t *testing.T) {
 	}
 }
 
-// TestControlRefusesOtherOrigins checks that the control endpoints refuse requests of pages of other origins and accept other
-// requests.
+// TestControlRefusesOtherOrigins checks that the control endpoints refuse a request if its headers show that a web page of another
+// origin sent it. They must accept all other requests.
 func TestControlRefusesOtherOrigins(t *testing.T) {
 	v := New(Config{Markets: 40, Clock: newClock(), Control: true})
 	for _, c := range []struct {

@@ -27,7 +27,7 @@ const (
 	other  = "0xAbCdEf0123456789abcdef0123456789ABCDEF01"
 )
 
-// credentials returns the query parameter with the credentials of an API key.
+// credentials returns the query parameter credentials for an API key.
 func credentials(key string) string {
 	return "&credentials=" + url.QueryEscape(`{"apiKey":"`+key+`","secret":"demo","passphrase":"demo"}`)
 }
@@ -63,7 +63,7 @@ func decode[T any](t testing.TB, body string) T {
 // object is a decoded JSON object.
 type object = map[string]any
 
-// These types have only those members of the responses that the tests read.
+// The fields of these types are the members of REST responses that the tests use.
 type (
 	levelAnswer struct{ Price, Size json.Number }
 	bookAnswer  struct {
@@ -144,7 +144,7 @@ type (
 	}
 )
 
-// fixed returns a JSON number times 10^scale.
+// fixed returns a JSON number multiplied by 10^scale, as an integer.
 func fixed(t *testing.T, n json.Number, scale int) int64 {
 	t.Helper()
 	x, ok := parseFixed(n.String(), scale)

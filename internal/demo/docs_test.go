@@ -43,7 +43,7 @@ func TestStrictVenueIsDocumented(t *testing.T) {
 				}
 			}
 			for _, m := range e.strict.members {
-				// The table names the sides of a book, but not the members of its levels.
+				// The table lists the members bids and asks of a book, but not the members price and size of a level.
 				if !slices.Contains(words(cells[3]), m) && m != "price" && m != "size" && m != e.name() {
 					t.Errorf("member %s of %s is missing", m, e.name())
 				}

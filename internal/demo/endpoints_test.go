@@ -163,8 +163,8 @@ func TestMethods(t *testing.T) {
 	}
 }
 
-// TestPricesAndSpreads checks that requests for one token and for several tokens give the same values. A list must have the order
-// of the request and omit unknown tokens.
+// TestPricesAndSpreads checks that a token has the same price and the same spread in the response for one token and in the list for
+// several tokens. The list must have the order of the requested ids and omit unknown tokens.
 func TestPricesAndSpreads(t *testing.T) {
 	v := New(Config{Markets: 80, Clock: newClock()})
 	for range 200 {
@@ -289,7 +289,7 @@ func TestMarketDetails(t *testing.T) {
 	}
 }
 
-// all returns the markets of all pages of a search.
+// all reads all pages of a search and returns the markets.
 func all(t *testing.T, v *Venue, query string) []marketAnswer {
 	t.Helper()
 	var found []marketAnswer
@@ -374,7 +374,8 @@ func TestSearchOrder(t *testing.T) {
 			t.Errorf("%s: the order is not ascending", sort)
 		}
 	}
-	// A search for a whole question finds its market first. A market matches only if it has every word of the search.
+	// If the text of the search is the question of a market, this market must be the first result. A market must not match if it
+	// lacks one of the words.
 	m := v.listing.markets[2]
 	found := all(t, v, "q="+url.QueryEscape(m.question))
 	if len(found) == 0 || found[0].MarketID != m.id {

@@ -180,7 +180,7 @@ func TestFaultsOverHTTP(t *testing.T) {
 	}
 }
 
-// TestRefused checks that a request fails if the venue resets every connection, even though the transport retries.
+// TestRefused checks that a request fails if the venue resets every connection, although the HTTP transport retries the request.
 func TestRefused(t *testing.T) {
 	v := New(Config{Markets: 40, Clock: newClock()})
 	url, client := serve(t, v)
@@ -192,7 +192,7 @@ func TestRefused(t *testing.T) {
 	}
 }
 
-// TestHang checks that a hanging response ends with its request. TestMain checks that the response leaves no goroutine.
+// TestHang checks that a request that hangs ends when the client cancels it. TestMain checks that the venue leaves no goroutine.
 func TestHang(t *testing.T) {
 	v := New(Config{Markets: 40, Clock: newClock()})
 	url, client := serve(t, v)
@@ -266,7 +266,7 @@ func TestFaultDelays(t *testing.T) {
 
 var plainNumber = regexp.MustCompile(`"\w+":-?[0-9].{0,20}`)
 
-// TestFaultsOnEveryEndpoint checks six faults that change the body of a response, on every endpoint.
+// TestFaultsOnEveryEndpoint checks, on every endpoint, six faults that change the body of a response.
 func TestFaultsOnEveryEndpoint(t *testing.T) {
 	v := New(Config{Markets: 120, Clock: newClock()})
 	tok := first(t, v, isOpen)
@@ -361,7 +361,7 @@ func TestFaultRules(t *testing.T) {
 			t.Errorf("the fault was not cleared: %v", err)
 		}
 	}
-	// The venue applies the rate limit before the faults. A request that the limit refuses therefore does not count for a fault.
+	// The venue applies the rate limit before the faults, so a refused request does not reduce the Count of a fault.
 	v.limits.public.perMinute = 1
 	if err := v.SetFaults([]Fault{{Path: "*", Kind: FaultHTML, Count: 1}}); err != nil {
 		t.Fatal(err)

@@ -16,13 +16,13 @@ import (
 
 var update = flag.Bool("update", false, "rewrite the golden files")
 
-// golden is a recorded request with the exact response that the venue must send. The tests of the venue's client decode the same
-// files.
+// golden is a golden file: a request, and the exact response that the venue must send. The tests of internal/venue/generic decode
+// the same files.
 type golden struct {
 	Request string            `json:"request"`
 	Header  map[string]string `json:"header,omitempty"`
 	Status  int               `json:"status"`
-	// ResponseHeader contains Retry-After and the X-Ratelimit fields, if the response has them.
+	// ResponseHeader contains the header fields Retry-After and X-Ratelimit-* of the response, if the response has these fields.
 	ResponseHeader map[string]string `json:"responseHeader,omitempty"`
 	Body           json.RawMessage   `json:"body"`
 }
@@ -47,7 +47,7 @@ func TestGolden(t *testing.T) {
 	settled := first(t, v, func(tok *token) bool { return tok.market.status == statusResolved })
 	upcoming := first(t, v, func(tok *token) bool { return tok.market.status == statusUpcoming })
 	no := yes.market.tokens[1]
-	paged := func(path string) string { // returns the request for the second page
+	paged := func(path string) string { // returns the request target of the second page
 		base := path + "?limit=2&address=" + medium + credentials("demo-50")
 		page := get[struct{ NextCursor string }](t, v, base)
 		return base + "&cursor=" + page.NextCursor
@@ -144,7 +144,7 @@ func TestGolden(t *testing.T) {
 	}
 }
 
-// write writes a golden file. It keeps the numbers and the order of the members in the body.
+// write writes a golden file. It does not change the notation of numbers or the order of members in the body.
 func write(t *testing.T, path string, g golden) {
 	t.Helper()
 	var out bytes.Buffer
@@ -159,8 +159,8 @@ func write(t *testing.T, path string, g golden) {
 	}
 }
 
-// TestGoldenHeader checks that the golden request with credentials in the header has no credentials in the query. Without the
-// header, the request must fail.
+// TestGoldenHeader checks the golden request that has its credentials in a header. Its query must contain no credentials, and the
+// request must fail without the header.
 func TestGoldenHeader(t *testing.T) {
 	v := New(Config{Markets: 40, Clock: newClock()})
 	raw, err := os.ReadFile(filepath.Join(goldenDir, "balance-header.json"))

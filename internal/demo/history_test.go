@@ -9,7 +9,7 @@ import (
 func TestHistoryGrid(t *testing.T) {
 	c := newClock()
 	v := New(Config{Markets: 120, Clock: c})
-	// This market has traded for long enough to have points on all three time grids.
+	// The market of tok has traded for more than 100 days, so its history has gaps of 5 minutes, 1 hour and 1 day.
 	tok := first(t, v, func(tok *token) bool { return isOpen(tok) && tok.market.startAt < v.opened-100*day })
 	target := "/api/exchange/price-history?tokenId=" + tok.id + "&startDate=2025-04-01&endDate=2026-03-14"
 	points := get[historyAnswer](t, v, target).History
@@ -37,7 +37,7 @@ func TestHistoryGrid(t *testing.T) {
 		case age <= 48*time.Hour-5*time.Minute:
 			want = 5 * time.Minute
 		case age <= 48*time.Hour:
-			want = gap // the first gap of the next grid may differ
+			want = gap // where the grid changes from 5 minutes to 1 hour, any gap is allowed
 		case age < 30*24*time.Hour-time.Hour:
 			want = time.Hour
 		case age < 30*24*time.Hour:
@@ -88,7 +88,7 @@ func TestHistoryDays(t *testing.T) {
 }
 
 // TestHistoryEndsAtPrice checks that the history of an open market ends near the present price. A resolved market must have no
-// point after its close, and a last price near the payout.
+// point after its close, and its price at the close must be within one tick of the payout.
 func TestHistoryEndsAtPrice(t *testing.T) {
 	v := New(Config{Markets: 200, Clock: newClock(), Seed: 3})
 	for range 2000 {

@@ -30,7 +30,7 @@ func TestLag(t *testing.T) {
 	set(4000)
 	want("0.3", "0")
 	c.Advance(1500 * time.Millisecond)
-	want("0.3", "2") // Age is rounded up
+	want("0.3", "2") // the venue rounds Age up to whole seconds
 	c.Advance(3499 * time.Millisecond)
 	want("0.3", "5")
 	c.Advance(time.Millisecond)
@@ -47,8 +47,8 @@ func TestLag(t *testing.T) {
 	want("0.6", "0")
 }
 
-// TestLagOfAccounts checks that a request with another key does not get the cached response of an account, and that the venue
-// caches no refusal.
+// TestLagOfAccounts checks that only requests with the same API key get the cached response of an account, and that the venue does
+// not cache error responses.
 func TestLagOfAccounts(t *testing.T) {
 	c := newClock()
 	v := New(Config{Markets: 40, Clock: c, Lag: time.Minute})

@@ -41,7 +41,8 @@ func TestMarketChanges(t *testing.T) {
 	l.take("price_update")
 	account := newStreamedAccount(t, l.subscribeUser(medium, "demo"))
 	seqs := map[string]uint64{}
-	// event returns the new price frames. It checks that want describes the only new market frame, and that REST shows the change.
+	// event reads all new frames and returns the price frames. It checks that exactly one frame is about a market, that want
+	// describes this frame, and that REST shows the change.
 	event := func(m *market, want string) (frames []object) {
 		t.Helper()
 		found := ""
@@ -124,7 +125,7 @@ func TestMarketChanges(t *testing.T) {
 	if d := details(t, s.Venue, upcoming); !d.StartDate.Equal(c.Now()) {
 		t.Errorf("got details %+v", d)
 	}
-	for range 2000 { // give the wallets time to trade
+	for range 2000 { // let the opened market trade
 		s.Step()
 	}
 	if upcoming.tokens[0].bookSeq < 3 {
@@ -140,7 +141,8 @@ func TestMarketChanges(t *testing.T) {
 	change(`{"marketId":"` + closed.id + `","winningTokenId":"` + closed.tokens[2].id + `"}`)
 	event(closed, "market_resolved <nil> <nil> "+closed.tokens[2].label)
 
-	// The orders of a wallet without subscribers are cancelled, too. They stay cancelled after the wallet was evicted.
+	// The close of a market also cancels the orders of a wallet without subscribers. The orders stay cancelled when the venue
+	// evicts the wallet from its cache and derives it again.
 	change(`{"marketId":"` + guest.token.market.id + `","status":"CLOSED"}`)
 	event(guest.token.market, "market_update STATUS CLOSED <nil>")
 	change(`{"marketId":"` + guest.token.market.id + `","status":"OPEN"}`)
@@ -183,8 +185,8 @@ func TestMarketChanges(t *testing.T) {
 	}
 }
 
-// TestTickSizes checks the books of a market whose tick size becomes finer. When the old tick size returns, orders whose prices do
-// not fit must be cancelled.
+// TestTickSizes checks the books of a market whose tick size becomes finer. When the old tick size returns, the venue must cancel
+// all orders whose prices are not multiples of the old tick size.
 func TestTickSizes(t *testing.T) {
 	c := newClock()
 	s := open(t, Config{Markets: 400, Clock: c, Control: true})
@@ -296,7 +298,7 @@ func TestTickSizes(t *testing.T) {
 }
 
 // TestMarketsLive checks that markets change if MarketEvery is set, and that equal seeds cause equal changes. The number of open
-// markets must not fall below 80 % of the first number.
+// markets at the end must be at least 80 % of the number at the start.
 func TestMarketsLive(t *testing.T) {
 	c := newClock()
 	config := Config{Markets: 400, Clock: c, Seed: 6, MarketEvery: 3 * pace}
@@ -405,8 +407,8 @@ func TestMarketsDoNotChange(t *testing.T) {
 	}
 }
 
-// TestStreamedWalletIsKept checks that a derived wallet with a subscriber trades and stays cached while many other wallets are
-// read.
+// TestStreamedWalletIsKept checks that a derived wallet with a subscriber trades, and that it stays in the cache while the test
+// reads many other wallets.
 func TestStreamedWalletIsKept(t *testing.T) {
 	c := newClock()
 	s := open(t, Config{Clock: c})
@@ -462,7 +464,7 @@ func TestStreamedWalletIsKept(t *testing.T) {
 	}
 }
 
-// TestAccountEvents checks that the stream of each demo account has events every few seconds.
+// TestAccountEvents checks that the stream of each demo account sends events every few seconds.
 func TestAccountEvents(t *testing.T) {
 	c := newClock()
 	s := open(t, Config{Markets: 1200, Clock: c, Seed: 1})

@@ -6,8 +6,8 @@ import (
 	"time"
 )
 
-// TestPagingWhilePositionsClose checks that pages contain each position once, even if a cursor names a position that has been
-// closed.
+// TestPagingWhilePositionsClose checks that the pages together contain each position once, even if the position in a cursor has
+// been closed.
 func TestPagingWhilePositionsClose(t *testing.T) {
 	v := New(Config{Markets: 400, Clock: newClock()})
 	want := v.Positions(medium)
@@ -69,8 +69,8 @@ func TestPagingOrders(t *testing.T) {
 	}
 }
 
-// TestPagingRecords checks that trades and history are sorted, newest first, and that a cursor returns each record once while new
-// records arrive. An offset must count from the newest record.
+// TestPagingRecords checks that trades and history are sorted, newest first. Pages by cursor must contain each old record once
+// while new records arrive. An offset must count from the newest record.
 func TestPagingRecords(t *testing.T) {
 	v := New(Config{Markets: 200, Clock: newClock()})
 	base := "?address=" + medium + credentials("demo-50")

@@ -9,7 +9,7 @@ import (
 	"time"
 )
 
-// from sends a GET request from a client address.
+// from sends a GET request from the given client address.
 func from(v *Venue, address, target string) *httptest.ResponseRecorder {
 	r := httptest.NewRequest(http.MethodGet, target, nil)
 	r.RemoteAddr = address + ":1234"
@@ -53,7 +53,7 @@ func TestLimitHeaders(t *testing.T) {
 	for remaining := 2; remaining >= 0; remaining-- {
 		target := public
 		if remaining == 1 {
-			target = "/api/exchange/nothing" // errors count, too, and have the headers
+			target = "/api/exchange/nothing" // an error response counts too, and has the X-RateLimit headers
 		}
 		w := from(v, "10.0.0.1", target)
 		if h := w.Header(); h.Get("X-RateLimit-Limit") != "3" || h.Get("X-RateLimit-Remaining") != strconv.Itoa(remaining) || h.Get("X-RateLimit-Reset") != reset || h.Get("Retry-After") != "" {
@@ -71,7 +71,8 @@ func TestLimitHeaders(t *testing.T) {
 	if w := from(v, "10.0.0.2", public); w.Code != 200 {
 		t.Errorf("other address: got %d, want 200", w.Code)
 	}
-	// Each key has a separate limit, which all addresses share. Requests without a valid key count for their address.
+	// Each API key has a separate limit for all requests with the key, from any address. A request without a valid key counts
+	// towards the limit of its address.
 	user := "/api/user/balance?address=" + small
 	for i, want := range []int{200, 200, 429} {
 		if w := from(v, fmt.Sprintf("10.0.1.%d", i), user+credentials("demo-3")); w.Code != want {

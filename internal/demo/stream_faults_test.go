@@ -11,7 +11,7 @@ import (
 	"github.com/coder/websocket"
 )
 
-// spoil sets faults of the stream over the control endpoint.
+// spoil sets the faults of the stream through the control endpoint.
 func (s *testVenue) spoil(t testing.TB, faults ...Fault) {
 	t.Helper()
 	for i := range faults {
@@ -28,7 +28,7 @@ func (s *testVenue) spoil(t testing.TB, faults ...Fault) {
 	}
 }
 
-// seqsOf returns the sequence numbers of the frames of one type for one token.
+// seqsOf returns the sequence numbers of those frames that have the given type and token.
 func seqsOf(t testing.TB, frames []object, kind, id string) (seqs []uint64) {
 	t.Helper()
 	for _, f := range frames {
@@ -39,12 +39,12 @@ func seqsOf(t testing.TB, frames []object, kind, id string) (seqs []uint64) {
 	return seqs
 }
 
-// TestFrameFaults checks that a fault affects only the frames that match it.
+// TestFrameFaults checks that a fault affects only the frames that match the fault.
 func TestFrameFaults(t *testing.T) {
 	const update = "orderbook_update"
 	for name, c := range map[string]struct {
 		fault Fault
-		want  []uint64 // sequence numbers of the updates of token a after four moves
+		want  []uint64 // sequence numbers of the updates that arrive when the price of token a moves four times
 	}{
 		"drop":           {Fault{Kind: FaultDrop, Count: 1}, []uint64{3, 4, 5}},
 		"drop two":       {Fault{Kind: FaultDrop, Count: 2}, []uint64{4, 5}},
@@ -61,7 +61,7 @@ func TestFrameFaults(t *testing.T) {
 		"quiet on it":    {Fault{Kind: FaultSlowSnapshot, DelayMs: 1}, []uint64{2, 3, 4, 5}},
 		"improbable":     {Fault{Kind: FaultDrop, Probability: 1e-12}, []uint64{2, 3, 4, 5}},
 		"certain":        {Fault{Kind: FaultDrop, Probability: 1}, nil},
-		"lost tail":      {Fault{Kind: FaultLostTail, Count: 1}, []uint64{3, 4, 5}}, // SetPrice still moves the price
+		"lost tail":      {Fault{Kind: FaultLostTail, Count: 1}, []uint64{3, 4, 5}}, // the fault does not stop SetPrice
 		"drop heartbeat": {Fault{Kind: FaultDrop, Frame: "heartbeat"}, []uint64{2, 3, 4, 5}},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -124,7 +124,7 @@ func TestFrameFaults(t *testing.T) {
 	}
 }
 
-// TestSkippedNumbers checks that FaultSkip skips a sequence number on the stream and over REST.
+// TestSkippedNumbers checks that FaultSkip skips a sequence number in the frames of the stream and in the REST response.
 func TestSkippedNumbers(t *testing.T) {
 	s := open(t, Config{Markets: 1200, Control: true})
 	tok := openTokens(t, s.Venue, 1)[0]
@@ -196,8 +196,8 @@ func TestGarbage(t *testing.T) {
 	}
 }
 
-// TestLostTail checks that, after FaultLostTail has dropped a frame of a token, the token does not change until the faults are
-// removed. Heartbeats must have the sequence number of the dropped frame.
+// TestLostTail checks that Step does not move a token after FaultLostTail has dropped a frame of the token. Heartbeats must contain
+// the sequence number of the dropped frame. After the faults are removed, Step must move the token again.
 func TestLostTail(t *testing.T) {
 	s := open(t, Config{Markets: 1, Control: true})
 	tok := s.listing.tradable[0]
@@ -231,7 +231,7 @@ func TestLostTail(t *testing.T) {
 	}
 }
 
-// TestSlowSnapshot checks that later updates overtake a snapshot that FaultSlowSnapshot delays.
+// TestSlowSnapshot checks that updates arrive before an earlier snapshot that FaultSlowSnapshot delays.
 func TestSlowSnapshot(t *testing.T) {
 	s := open(t, Config{Control: true})
 	tok := openTokens(t, s.Venue, 1)[0]
@@ -269,7 +269,7 @@ func TestSlowSnapshot(t *testing.T) {
 	b.check(t, s, tok.id, 200, l.epoch)
 }
 
-// TestStallForATime checks that FaultStall ends after DelayMs, and that frames that are due during the stall are lost.
+// TestStallForATime checks that FaultStall ends after DelayMs. The client must not get frames that were due during the stall.
 func TestStallForATime(t *testing.T) {
 	s := open(t, Config{Control: true})
 	tok := openTokens(t, s.Venue, 1)[0]
@@ -307,7 +307,7 @@ func TestCloseFaults(t *testing.T) {
 			t.Errorf("got close code %d, want %d", got, code)
 		}
 	}
-	// A fault with count 1 affects one of two clients.
+	// A fault with Count 1 closes only one of two connections.
 	a, b := s.dial(t), s.dial(t)
 	for _, l := range []*listener{a, b} {
 		l.subscribe("prices", 0, tok.id)
@@ -328,7 +328,7 @@ func TestCloseFaults(t *testing.T) {
 	if codes != 1 || updates != 1 {
 		t.Errorf("got %d closed and %d updated, want 1 and 1", codes, updates)
 	}
-	// The fault closes a new connection before the hello.
+	// A fault for the frame hello closes a new connection before the hello.
 	s.spoil(t, Fault{Kind: FaultClose, Code: CloseAbuse, Frame: "hello", Count: 1})
 	if l := s.connect(t); l.closed() != CloseAbuse {
 		t.Error("the connection was not closed at once")
@@ -376,7 +376,7 @@ func TestRestartFaults(t *testing.T) {
 	}
 }
 
-// TestOpeningFaults checks that faults can refuse the opening of a stream.
+// TestOpeningFaults checks that faults can make the WebSocket handshake of a stream fail.
 func TestOpeningFaults(t *testing.T) {
 	s := open(t, Config{Control: true})
 	for _, c := range []struct {
@@ -412,7 +412,8 @@ func TestOpeningFaults(t *testing.T) {
 	s.dial(t)
 }
 
-// TestFaultProbability checks that equal seeds drop the same frames, and that another seed drops other frames.
+// TestFaultProbability checks that a fault with a probability drops the same frames for equal seeds, and other frames for another
+// seed.
 func TestFaultProbability(t *testing.T) {
 	s := open(t, Config{Markets: 40})
 	tok := openTokens(t, s.Venue, 1)[0]
@@ -440,7 +441,7 @@ func TestFaultProbability(t *testing.T) {
 	if !slices.Equal(a, run(1)) || slices.Equal(a, run(2)) {
 		t.Error("the seed does not determine the frames")
 	}
-	// A probability also applies to faults of REST responses.
+	// A fault of REST responses can have a probability too.
 	if err := s.SetFaults([]Fault{{Path: "*", Kind: FaultStatus, Probability: 0.5}}); err != nil {
 		t.Fatal(err)
 	}

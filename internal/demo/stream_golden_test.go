@@ -10,10 +10,10 @@ import (
 	"time"
 )
 
-// goldenFrames is the directory of the golden files that the client's tests also read.
+// goldenFrames is the directory of the golden files. The tests of internal/venue/stream read the same files.
 const goldenFrames = "../../tests/testdata/venue/stream/frames"
 
-// TestFramesHaveTheGoldenShapes checks that the venue sends a frame with the members and types of each golden frame.
+// TestFramesHaveTheGoldenShapes checks that, for each golden frame, the venue sends a frame with the same members and types.
 func TestFramesHaveTheGoldenShapes(t *testing.T) {
 	s := open(t, Config{Heartbeat: 5 * time.Millisecond}, func(l *streamLimits) { l.framesPerSecond = 60 })
 	var sent []object
@@ -22,7 +22,7 @@ func TestFramesHaveTheGoldenShapes(t *testing.T) {
 
 	l := s.dial(t)
 	note(l.hello)
-	// listener.subscribe compares all members of this frame.
+	// The test adds this frame itself. listener.subscribe checks the members of frames of this type.
 	note(object{"type": "subscribed", "rid": "1", "channel": "orderbook", "tokenIds": []any{"T1"}})
 	l.send("subscribe", `"channel":"orderbook","tokenIds":["`+tok.id+`","nobody"]`)
 	l.send("subscribe", `"channel":"prices","tokenIds":["`+tok.id+`"]`)
@@ -32,7 +32,7 @@ func TestFramesHaveTheGoldenShapes(t *testing.T) {
 	for f := range l.all("pong") {
 		note(f)
 	}
-	for side := range 400 { // until one side is empty
+	for side := range 400 { // enough moves to empty one side of the book
 		if err := s.SetPrice(tok.id, payout-tok.tick*Price(1+side%2)); err != nil {
 			t.Fatal(err)
 		}
@@ -69,7 +69,7 @@ func TestFramesHaveTheGoldenShapes(t *testing.T) {
 	for range 60 {
 		s.Step()
 	}
-	for range 2 { // the first heartbeat may lack the topic
+	for range 2 { // the first heartbeat may lack the user topic
 		for f := range u.all("heartbeat") {
 			note(f)
 		}
@@ -109,7 +109,8 @@ func TestFramesHaveTheGoldenShapes(t *testing.T) {
 	}
 }
 
-// withoutStamp has the types of frames that the venue sends without a timestamp, although the client would read a timestamp.
+// withoutStamp lists the types of frames that the venue sends without a timestamp. The golden frames of these types may have a
+// timestamp, which the client reads.
 var withoutStamp = map[string]bool{
 	"market_update": true, "market_resolved": true, "user_snapshot": true, "order_update": true, "fill": true,
 	"position_update": true, "balance_update": true,
@@ -164,7 +165,8 @@ func sameShape(a, b any) bool {
 	}
 }
 
-// shapeOfSeqs is sameShape for sequence numbers by channel and identifier. The object a must have all channels of the object b.
+// shapeOfSeqs is sameShape for the member seqs, which maps channels and identifiers to sequence numbers. It requires that a has all
+// channels of b.
 func shapeOfSeqs(a, b any) bool {
 	given, ok := a.(object)
 	if !ok {

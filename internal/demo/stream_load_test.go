@@ -27,8 +27,8 @@ func (n narrow) Accept() (net.Conn, error) {
 	return c, err
 }
 
-// TestSlowReader checks that the venue closes a connection with 4002 when too many frames wait for the client. Another client must
-// still get all frames.
+// TestSlowReader checks that the venue closes a connection with the code 4002 if too many frames wait for a slow client. Another
+// client must still get all frames.
 func TestSlowReader(t *testing.T) {
 	v := New(Config{Markets: 40, Clock: newClock()})
 	v.stream.limits.framesPerSecond, v.stream.limits.queue = 1000, 100
@@ -70,7 +70,7 @@ func TestSlowReader(t *testing.T) {
 		}
 	}
 	b.check(t, s, tok.id, 200, good.epoch)
-	// The frames that were written before the close arrive without a gap.
+	// The slow client must get all frames that the venue wrote before the close, without a gap.
 	for {
 		data, err := slow.bytes()
 		if err != nil {
@@ -96,7 +96,7 @@ func TestSlowReader(t *testing.T) {
 	}
 }
 
-// ending reports whether the venue is closing a connection.
+// ending reports whether the venue is closing one of its connections.
 func (s *testVenue) ending() bool {
 	return slices.ContainsFunc(s.stream.all(), func(c *streamConn) bool {
 		c.mu.Lock()
@@ -105,7 +105,8 @@ func (s *testVenue) ending() bool {
 	})
 }
 
-// TestDeadReader checks that a client that reads nothing is disconnected when the venue cannot write a frame in time.
+// TestDeadReader checks that the venue disconnects a client that reads nothing when a write to this client exceeds the write
+// timeout.
 func TestDeadReader(t *testing.T) {
 	s := open(t, Config{}, func(l *streamLimits) {
 		l.write, l.queue, l.queueBytes = 20*time.Millisecond, 1<<30, 1<<40
@@ -130,7 +131,7 @@ func TestDeadReader(t *testing.T) {
 	}
 }
 
-// TestStreamUnderLoad checks that streamed books equal the books of REST after many clients, faults and restarts.
+// TestStreamUnderLoad checks that streamed books equal the books from REST after a load of many clients, faults and restarts.
 func TestStreamUnderLoad(t *testing.T) {
 	s := open(t, Config{Markets: 200, MarketEvery: 10 * pace, Heartbeat: time.Millisecond})
 	tokens := openTokens(t, s.Venue, 40)
@@ -223,7 +224,7 @@ func (s *testVenue) load(t testing.TB, readers *sync.WaitGroup) *websocket.Conn 
 	return ws
 }
 
-// TestConnections checks the bound on connections, and that Close closes all connections.
+// TestConnections checks the maximum number of connections, and that Close closes all connections.
 func TestConnections(t *testing.T) {
 	s := open(t, Config{}, func(l *streamLimits) { l.connections = 3 })
 	var listeners []*listener
@@ -266,14 +267,14 @@ func TestConnections(t *testing.T) {
 	s.Close()
 }
 
-// TestCloseWithoutAnswer checks that a client that does not answer the close frame is disconnected.
+// TestCloseWithoutAnswer checks that Close disconnects a client that does not answer the close frame.
 func TestCloseWithoutAnswer(t *testing.T) {
 	s := open(t, Config{}, func(l *streamLimits) { l.goodbye = 10 * time.Millisecond })
 	s.dial(t) // this client never reads
 	s.Close()
 }
 
-// TestRestart checks that a restart begins a new epoch in which all sequence numbers start again.
+// TestRestart checks that a restart begins a new epoch, in which all sequence numbers start at 1 again.
 func TestRestart(t *testing.T) {
 	s := open(t, Config{Control: true})
 	tok := openTokens(t, s.Venue, 1)[0]
@@ -311,7 +312,7 @@ func TestRestart(t *testing.T) {
 	again.subscribe("market", 0, tok.market.id)
 	again.subscribeUser(small, "demo")
 
-	// A restart with code 0 keeps the connections and sends a hello and all snapshots again.
+	// A restart with code 0 keeps the connections. The venue sends a hello and all snapshots again.
 	s.nudge(t, tok)
 	again.settle()
 	s.Restart(0)

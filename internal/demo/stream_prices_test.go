@@ -10,7 +10,8 @@ import (
 	"time"
 )
 
-// TestStreamedPrices checks the sequence numbers and best prices of price frames, and that REST has the same prices and times.
+// TestStreamedPrices checks the sequence numbers of price frames. The prices, best prices and timestamps must equal those from
+// REST.
 func TestStreamedPrices(t *testing.T) {
 	c := newClock()
 	s := open(t, Config{Markets: 600, Clock: c, Seed: 5})
@@ -48,8 +49,8 @@ func TestStreamedPrices(t *testing.T) {
 	}
 }
 
-// TestTape checks the sequence numbers and the prices of the public trades of all open tokens. The trades of accounts must be among
-// these trades. A late snapshot must have the last trades and the present sequence number.
+// TestTape checks the sequence numbers and the prices of the public trades of all open tokens. The public trades must include the
+// trades of accounts. A snapshot for a late subscriber must have the last trades and the current sequence number.
 func TestTape(t *testing.T) {
 	c := newClock()
 	s := open(t, Config{Markets: 40, Clock: c, Seed: 2})
@@ -102,7 +103,8 @@ func TestTape(t *testing.T) {
 		}
 		return taken
 	}
-	// No account trades here, so no trade is outside the best prices. An account's order trades at the order's price.
+	// In this loop no account trades, so the price of every trade must lie between the best bid and the best ask. (The order of an
+	// account may trade at another price.)
 	v := s.Venue
 	for range 300 {
 		c.Advance(pace)
@@ -148,7 +150,8 @@ func TestTape(t *testing.T) {
 	}
 }
 
-// TestHeartbeat checks that heartbeats have the sequence numbers of all topics, at most 100 numbers of a channel in one frame.
+// TestHeartbeat checks that consecutive heartbeats together have the sequence numbers of all topics. One heartbeat must have at
+// most 100 numbers for a channel.
 func TestHeartbeat(t *testing.T) {
 	c := newClock()
 	s := open(t, Config{Markets: 300, Clock: c, Heartbeat: 2 * time.Millisecond})

@@ -33,7 +33,7 @@ func idsOf(tokens []*token) (ids []string) {
 	return ids
 }
 
-// nudge changes the price of a token by five ticks, which always changes the book of the token too.
+// nudge changes the price of a token by five ticks. Such a change always changes the order book of the token too.
 func (s *testVenue) nudge(t testing.TB, tok *token) {
 	t.Helper()
 	price := tok.stated() + 5*tok.tick
@@ -61,8 +61,9 @@ func TestHello(t *testing.T) {
 	}
 }
 
-// TestSubscribe checks that the venue acknowledges a subscribe, then sends the present state and then changes. The venue only
-// acknowledges a repeated subscribe. Each unknown identifier causes one error and does not affect the other identifiers.
+// TestSubscribe checks that the venue acknowledges a subscribe request, then sends a snapshot of each topic, and then the changes.
+// After a repeated subscribe, the venue must send only the acknowledgement. Each unknown identifier must cause one error and not
+// affect the other identifiers.
 func TestSubscribe(t *testing.T) {
 	s := open(t, Config{})
 	tokens := openTokens(t, s.Venue, 3)
@@ -103,7 +104,7 @@ func TestSubscribe(t *testing.T) {
 	if f := l.take("orderbook_snapshot"); len(f["bids"].([]any)) != 1 {
 		t.Fatalf("got %v", f)
 	}
-	// After a resync, the venue sends the present state.
+	// After a resync, the venue sends a new snapshot.
 	for channel, snapshot := range map[string]string{"prices": "price_update", "orderbook": "orderbook_snapshot", "trades": "trades_snapshot"} {
 		l.send("resync", `"channel":"`+channel+`","tokenId":"`+a.id+`"`)
 		if f := l.take(snapshot); f["tokenId"] != a.id {
@@ -154,7 +155,7 @@ func TestSubscribe(t *testing.T) {
 	}
 }
 
-// eventually waits until f returns true. Other goroutines change the result of f.
+// eventually waits until f returns true, because of a change in another goroutine. It fails the test after the time in patience.
 func (s *testVenue) eventually(t testing.TB, what string, f func() bool) {
 	t.Helper()
 	for end := time.Now().Add(patience); !f(); time.Sleep(time.Millisecond) {
@@ -243,7 +244,8 @@ func TestTopicLimit(t *testing.T) {
 	}
 }
 
-// TestLargeRequest checks that a client gets all frames of a request that causes more frames than the queue holds.
+// TestLargeRequest checks that a client gets all frames that a request causes, even if the queue of the connection has room for
+// fewer frames.
 func TestLargeRequest(t *testing.T) {
 	s := open(t, Config{Markets: 400}, func(l *streamLimits) { l.queue, l.queueBytes = 20, 40_000 })
 	l := s.dial(t)
@@ -256,8 +258,8 @@ func TestLargeRequest(t *testing.T) {
 	}
 }
 
-// TestFrameRate checks that the venue refuses a client's frames beyond the rate limit and disconnects the client beyond twice the
-// limit.
+// TestFrameRate checks that the venue refuses the frames of a client that exceeds the rate limit. If the client sends more than
+// twice the limit, the venue must disconnect it.
 func TestFrameRate(t *testing.T) {
 	s := open(t, Config{}, func(l *streamLimits) { l.framesPerSecond = standardLimits.framesPerSecond })
 	l := s.dial(t)

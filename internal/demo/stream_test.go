@@ -16,7 +16,7 @@ import (
 	"github.com/coder/websocket"
 )
 
-// patience is the longest wait of a test for an event.
+// patience is the maximum time for which a test waits for an event.
 const patience = 20 * time.Second
 
 // testVenue is a venue with an HTTP server.
@@ -26,7 +26,8 @@ type testVenue struct {
 	client *http.Client
 }
 
-// open serves a venue until the test ends. By default a client may send 100,000 frames a second.
+// open starts a venue, which runs until the test ends. Unless change sets another limit, a client may send 100,000 frames per
+// second.
 func open(t testing.TB, config Config, change ...func(*streamLimits)) *testVenue {
 	t.Helper()
 	if config.Markets == 0 {
@@ -81,7 +82,7 @@ func (s *testVenue) connect(t testing.TB) *listener {
 
 func (l *listener) greeted(hello object) { l.hello, l.epoch = hello, hello["epoch"].(string) }
 
-// send sends a request of the given type with further members, and returns the rid of the request.
+// send sends a request of the type kind. members is the JSON of its other members. send returns the rid of the request.
 func (l *listener) send(kind, members string) string {
 	l.t.Helper()
 	l.rid++
@@ -110,7 +111,7 @@ func (l *listener) bytes() ([]byte, error) {
 	return data, err
 }
 
-// next reads a frame.
+// next reads and decodes the next frame. It fails the test if the stream has ended.
 func (l *listener) next() object {
 	l.t.Helper()
 	data, err := l.bytes()
@@ -149,7 +150,7 @@ func (l *listener) until(kind string) object {
 	}
 }
 
-// settle returns the frames that the venue has sent since the last read, except heartbeats.
+// settle reads all frames that the venue has already sent, and returns them without the heartbeats.
 func (l *listener) settle() []object {
 	l.t.Helper()
 	rid := l.send("ping", "")
@@ -165,8 +166,8 @@ func (l *listener) settle() []object {
 	}
 }
 
-// closed reads to the end of the stream and returns the close code, or -1 if the stream ended without a close frame. It returns 0
-// if frames still arrive after the time in patience.
+// closed reads to the end of the stream and returns the close code, or -1 if the stream ended without a close frame. If frames
+// still arrive after the time in patience, closed returns 0.
 func (l *listener) closed() int {
 	for end := time.Now().Add(patience); time.Now().Before(end); {
 		if _, err := l.bytes(); err != nil {
@@ -176,7 +177,7 @@ func (l *listener) closed() int {
 	return 0
 }
 
-// subscribe subscribes to tokens and reads the response. On the channel market, ids are ids of markets.
+// subscribe subscribes to tokens and reads the acknowledgement. On the channel market, ids contains market ids.
 func (l *listener) subscribe(channel string, depth int, ids ...string) {
 	l.t.Helper()
 	list, _ := json.Marshal(ids)
@@ -194,7 +195,7 @@ func (l *listener) subscribe(channel string, depth int, ids ...string) {
 	}
 }
 
-// authorize sends the credentials for an address, and reads the response.
+// authorize sends credentials for an address and reads the acknowledgement.
 func (l *listener) authorize(address, key string) {
 	l.t.Helper()
 	rid := l.send("auth", `"address":"`+address+`","credentials":{"apiKey":"`+key+`","secret":"demo","passphrase":"demo"}`)
@@ -203,7 +204,7 @@ func (l *listener) authorize(address, key string) {
 	}
 }
 
-// subscribeUser subscribes to a wallet and returns its snapshot.
+// subscribeUser subscribes to a wallet and returns the snapshot of the wallet.
 func (l *listener) subscribeUser(address, key string) object {
 	l.t.Helper()
 	l.authorize(address, key)
@@ -214,7 +215,7 @@ func (l *listener) subscribeUser(address, key string) object {
 	return l.take("user_snapshot")
 }
 
-// number reads a member that is an integer.
+// number returns a member of a frame that is an integer.
 func number(t testing.TB, f object, name string) uint64 {
 	t.Helper()
 	n, ok := f[name].(json.Number)
@@ -228,14 +229,14 @@ func number(t testing.TB, f object, name string) uint64 {
 	return u
 }
 
-// bookCopy is a client's copy of a book. It maps prices to sizes, as texts of the frames.
+// bookCopy is a client's copy of a book. bids and asks map prices to sizes, in the notation of the frames.
 type bookCopy struct {
 	seq        uint64
 	bids, asks map[string]string
 	at         string
 }
 
-// take applies a snapshot or an update. It returns false if there is a gap.
+// take applies a snapshot or an update. It returns false if the sequence number shows a gap.
 func (b *bookCopy) take(t testing.TB, f object) (ok bool) {
 	t.Helper()
 	switch f["type"] {
@@ -275,7 +276,7 @@ func (b *bookCopy) take(t testing.TB, f object) (ok bool) {
 	return true
 }
 
-// check compares the copy with the book over REST.
+// check compares the copy with the book from REST.
 func (b *bookCopy) check(t testing.TB, s *testVenue, tokenID string, depth int, epoch string) {
 	t.Helper()
 	w := send(s, "/api/exchange/orderbook?depth="+strconv.Itoa(depth)+"&tokenId="+tokenID)
@@ -301,11 +302,12 @@ func (b *bookCopy) check(t testing.TB, s *testVenue, tokenID string, depth int, 
 	}
 }
 
-// TestStreamedBooks checks that streamed books of several depths equal the books of REST after many changes.
+// TestStreamedBooks checks that streamed books of several depths equal the books from REST after many changes.
 func TestStreamedBooks(t *testing.T) {
 	c := newClock()
 	s := open(t, Config{Clock: c, Seed: 3})
-	var deep, wide *token // deep has the deepest book, wide has few levels
+	// deep is the token whose book reaches furthest from the best prices. The book of wide reaches less than 15 ticks.
+	var deep, wide *token
 	for _, tok := range s.listing.tradable {
 		if deep == nil || tok.reach > deep.reach {
 			deep = tok
@@ -394,7 +396,7 @@ func TestStreamedBooks(t *testing.T) {
 	if updates < 6_000 {
 		t.Errorf("got only %d updates", updates)
 	}
-	// A late subscriber gets the present book.
+	// A late subscriber gets the current book.
 	l := s.dial(t)
 	l.subscribe("orderbook", 0, deep.id)
 	b := &bookCopy{}
@@ -402,7 +404,8 @@ func TestStreamedBooks(t *testing.T) {
 	b.check(t, s, deep.id, 200, l.epoch)
 }
 
-// streamedAccount is a client's copy of a wallet, as decoded JSON. The keys are order ids and token ids.
+// streamedAccount is a client's copy of a wallet, as decoded JSON. The keys of orders are order ids. The keys of positions are
+// token ids.
 type streamedAccount struct {
 	seq               uint64
 	orders, positions map[string]object
@@ -457,7 +460,7 @@ func (a *streamedAccount) take(t testing.TB, f object) {
 	}
 }
 
-// check compares the copy with REST, digit by digit.
+// check compares the copy with the responses from REST. Numbers must have the same digits.
 func (a *streamedAccount) check(t testing.TB, s *testVenue, address string) {
 	t.Helper()
 	user := "?address=" + address + credentials("demo")
@@ -494,7 +497,7 @@ func (a *streamedAccount) check(t testing.TB, s *testVenue, address string) {
 	}
 }
 
-// TestStreamedAccounts checks that the streamed state of an account equals the state over REST.
+// TestStreamedAccounts checks that the balance, positions, orders and trades of an account on the stream equal those from REST.
 func TestStreamedAccounts(t *testing.T) {
 	c := newClock()
 	s := open(t, Config{Markets: 1200, Clock: c, Seed: 11, MarketEvery: 2 * time.Second})
@@ -514,7 +517,7 @@ func TestStreamedAccounts(t *testing.T) {
 			for _, f := range cp.l.settle() {
 				cp.account.take(t, f)
 			}
-			if all || cp.address == small { // the other accounts are checked less often
+			if all || cp.address == small { // compare the other accounts only if all is true
 				cp.account.check(t, s, cp.address)
 			}
 		}
@@ -535,7 +538,7 @@ func TestStreamedAccounts(t *testing.T) {
 			t.Errorf("%s: got %d fills, %v ended", cp.address, len(a.fills), ended)
 		}
 	}
-	// A closed position disappears, and a new position appears.
+	// The account closes a position and opens it again.
 	for _, cp := range copies[1:2] {
 		p := slices.DeleteFunc(s.Positions(cp.address), func(p Position) bool { return !isOpen(s.listing.tokenByID[p.TokenID]) })[0]
 		if err := s.Trade(cp.address, p.TokenID, Sell, p.Size); err != nil {

@@ -103,7 +103,7 @@ func TestStrictVenueServesDocumentedForms(t *testing.T) {
 	if filled != partly {
 		t.Errorf("got %d of %d orders partly filled", filled, partly)
 	}
-	// Where the description of the venue's API does not list the members of a response, the strict venue sends all members.
+	// If the description of the venue's API does not list the members of a response, the strict venue sends all members.
 	if m := get[marketAnswer](t, v, "/api/exchange/market-details?marketId="+tok.market.id); m.Question != tok.market.question || m.Description == nil {
 		t.Errorf("got market %+v", m)
 	}
@@ -174,7 +174,7 @@ func TestDisabledEndpoints(t *testing.T) {
 	}
 }
 
-// TestTotalCount checks that each page of positions or orders has the number of all rows.
+// TestTotalCount checks that each page of positions or orders contains the total number of rows.
 func TestTotalCount(t *testing.T) {
 	v := New(Config{Markets: 400, Clock: newClock()})
 	user := "?address=" + medium + credentials("demo-50")

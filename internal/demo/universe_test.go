@@ -92,7 +92,7 @@ func TestDefaultUniverse(t *testing.T) {
 }
 
 // TestResolvedEvents checks that, in a resolved event of several binary markets, at least one market is resolved to YES. If several
-// markets are, these must be the first markets of the event.
+// markets are resolved to YES, they must be the first markets of the event.
 func TestResolvedEvents(t *testing.T) {
 	v := New(Config{Clock: newClock()})
 	checked := 0
@@ -135,7 +135,7 @@ func TestScale(t *testing.T) {
 	}
 }
 
-// TestReproducible checks that the seed, the clock and the number of steps determine the whole state.
+// TestReproducible checks that the seed, the clock and the number of steps determine all books, accounts and markets.
 func TestReproducible(t *testing.T) {
 	state := func(seed uint64, steps int) string {
 		v := New(Config{Markets: 60, Seed: seed, Clock: newClock()})
@@ -164,8 +164,8 @@ func TestReproducible(t *testing.T) {
 	}
 }
 
-// TestIdentifiersDoNotDependOnTheDay checks that venues with the same seed have the same identifiers and positions on different
-// days.
+// TestIdentifiersDoNotDependOnTheDay checks that two venues with the same seed have the same identifiers and positions if they
+// start on different days.
 func TestIdentifiersDoNotDependOnTheDay(t *testing.T) {
 	c := newClock()
 	before := New(Config{Markets: 400, Seed: 1, Clock: c})

@@ -6,8 +6,9 @@ import (
 	"testing"
 )
 
-// checkWallet checks that a wallet's cash is the sum of its records. If no records were dropped, the positions must follow from the
-// trades and redemptions. The venue's responses for the balance and the positions must agree with the records.
+// checkWallet checks that the cash of a wallet is the sum of the amounts in its records. If no records were dropped, each position
+// must be the sum of its trades and redemptions. The venue's responses for the balance and the positions must agree with the
+// records.
 func checkWallet(t *testing.T, v *Venue, address string) {
 	t.Helper()
 	w := v.walletOf(address)
@@ -35,7 +36,7 @@ func checkWallet(t *testing.T, v *Venue, address string) {
 		grid := Price(1)
 		if r.kind == kindTrade {
 			if grid = r.token.market.born.tick; r.at >= v.opened {
-				grid = min(grid, fine) // the grid may have been finer for a while
+				grid = min(grid, fine) // the tick size may have been finer at the time of the trade
 			}
 		}
 		if r.kind == kindTrade && (r.price%grid != 0 || r.size <= 0 || r.at < r.token.market.startAt) {
@@ -103,7 +104,7 @@ func TestWalletsAddUp(t *testing.T) {
 	for _, c := range []struct {
 		address        string
 		positions      int
-		trades, orders int // minimums
+		trades, orders int // minimum numbers
 	}{{small, 3, 100, 2}, {medium, 50, 250, 10}, {large, 2000, 4000, 60}, {other, 50, 250, 8}} {
 		address, _ := parseAddress(c.address)
 		checkWallet(t, v, address)
@@ -148,8 +149,8 @@ func TestWalletsAddUp(t *testing.T) {
 	}
 }
 
-// TestAccountsTrade checks that Venue.Step lets the demo accounts trade, and that each account keeps its numbers of positions and
-// orders. A derived wallet without a subscriber must not trade.
+// TestAccountsTrade checks that the demo accounts trade in Venue.Step, and that each account keeps its number of positions and its
+// number of orders. A derived wallet without a subscriber must not trade.
 func TestAccountsTrade(t *testing.T) {
 	v := New(Config{Markets: 300, Clock: newClock(), Seed: 9})
 	derived, _ := parseAddress(other)
@@ -164,7 +165,7 @@ func TestAccountsTrade(t *testing.T) {
 		for range 100 {
 			v.Step()
 			partly = partly || slices.ContainsFunc(v.accounts[large].orders, func(o *order) bool {
-				return o.filled > 0 && o.createdAt == v.opened // the clock stands still, so every order that Step places has the time v.opened
+				return o.filled > 0 && o.createdAt == v.opened // the clock does not advance, so every order that Step places has the time v.opened
 			})
 		}
 		for address, w := range v.accounts {
@@ -248,7 +249,7 @@ func TestAnAccountWithoutPositions(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if err := v.SetStatus(v.accounts[small].orders[0].token.market.id, statusClosed); err != nil { // cancels orders
+	if err := v.SetStatus(v.accounts[small].orders[0].token.market.id, statusClosed); err != nil { // cancels the orders in this market
 		t.Fatal(err)
 	}
 	for range 200 {
@@ -260,8 +261,8 @@ func TestAnAccountWithoutPositions(t *testing.T) {
 	}
 }
 
-// TestHistoryIsBounded checks that a wallet with more than maxRecords records merges the oldest records, and that the records still
-// add up to the cash.
+// TestHistoryIsBounded checks that the venue merges the oldest records of a wallet that has more than maxRecords records. The sum
+// of the records must still equal the cash.
 func TestHistoryIsBounded(t *testing.T) {
 	v := New(Config{Markets: 120, Clock: newClock()})
 	w := v.accounts[small]
@@ -288,8 +289,8 @@ func TestHistoryIsBounded(t *testing.T) {
 	}
 }
 
-// TestDerivedWallets checks that the number of cached derived wallets is bounded, and that an evicted wallet is derived again with
-// the same state.
+// TestDerivedWallets checks that the cache of derived wallets is bounded. A wallet that was evicted and derived again must have the
+// same orders and history.
 func TestDerivedWallets(t *testing.T) {
 	v := New(Config{Markets: 120, Clock: newClock()})
 	ask := func(address string) string {

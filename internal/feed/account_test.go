@@ -27,8 +27,8 @@ func (s *sink) flushes() int {
 	return s.accountCalls
 }
 
-// TestQueriesSeeAccountBursts checks that queries return the last of many changes after accountInterval, or as soon as a reader has
-// read the state. The feed must not call Sink for each change.
+// TestQueriesSeeAccountBursts checks that queries return the latest of many changes once accountInterval has passed or a reader has
+// read the state of the account. The feed must not call Sink for each change.
 func TestQueriesSeeAccountBursts(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newTestFeed(t)
@@ -58,7 +58,7 @@ func TestQueriesSeeAccountBursts(t *testing.T) {
 		if s, _ := w.State(); queried() != showAccount(s.Account) || showAccount(s.Account) != fmt.Sprintf(" | p1x1 p2x%d  | 100", seq) {
 			t.Errorf("queries find %q and the reader %q", queried(), showAccount(s.Account))
 		}
-		// A change that the feed has not passed to Sink before a gap is never passed.
+		// After a gap in the sequence numbers, the feed does not pass earlier changes to Sink.
 		burst(1)
 		flushes := r.sink.flushes()
 		seq++
@@ -102,13 +102,14 @@ func TestLists(t *testing.T) {
 			t.Errorf("after %s: %q, want %q", step[0], got, want)
 		}
 	}
-	// A position that the venue lists twice has two lots.
+	// If the venue lists a position twice, the account contains two lots.
 	if got := showAccount(newMutableAccount(messageOf("acct", "| p1x1 p1x2 | 1"), nil).snapshot()); got != " | p1x1 p1x2  | 1" {
 		t.Errorf("two rows of a position became %q", got)
 	}
 }
 
-// TestLots checks that streamed lots have the keys of REST, and that a change that matches no lot makes the positions unknown.
+// TestLots checks that streamed lots have the same keys as lots from REST. A change that matches no lot must make the positions
+// unknown.
 func TestLots(t *testing.T) {
 	avg := func(text string) *market.Decimal {
 		d := market.MustDecimal(text)
@@ -139,8 +140,8 @@ func TestLots(t *testing.T) {
 	}
 }
 
-// TestEqualFills checks that equal fills without ids in messages with different sequence numbers are kept, with the keys of REST. A
-// message without a number must add no fill that equals an earlier fill.
+// TestEqualFills checks that the account keeps equal fills without ids if their messages have different sequence numbers. The fills
+// must have the same keys as in REST. A message without a sequence number must not add a fill that equals an earlier fill.
 func TestEqualFills(t *testing.T) {
 	fill := func(price string) market.Trade {
 		return market.Trade{MarketID: "M", Outcome: "YES", Side: market.SideBuy, SideRaw: "BUY", Price: market.MustDecimal(price), Size: market.MustDecimal("10"),
@@ -175,7 +176,8 @@ func TestEqualFills(t *testing.T) {
 	}
 }
 
-// TestEqualTradesOnTheTape checks that mergeTape keeps equal trades without ids and recognizes them in the next snapshot.
+// TestEqualTradesOnTheTape checks that mergeTape keeps equal trades without ids, and does not add them again when the next snapshot
+// repeats them.
 func TestEqualTradesOnTheTape(t *testing.T) {
 	trade := func() market.Trade {
 		return market.Trade{TokenID: "T", SideRaw: "BUY", Price: market.MustDecimal("0.5"), Size: market.MustDecimal("10"), Timestamp: time.Unix(1_764_000_000, 0)}

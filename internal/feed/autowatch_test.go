@@ -19,8 +19,8 @@ func TestPolledTokensAreWatched(t *testing.T) {
 		name string
 		// polls are the times of the polls in seconds.
 		polls []float64
-		// The token's watch must open and close at these times in seconds; -1 means never. After another Config.Linger, the feed
-		// unsubscribes from the topic.
+		// opens and closes are the times in seconds when the auto-watches of the token must open and close; -1 means never. The feed
+		// unsubscribes from the topics when Config.Linger has passed after the close.
 		opens, closes float64
 	}{
 		{"twice", []float64{0, 1}, -1, -1},
@@ -129,7 +129,7 @@ func TestAutoWatchesTakeAtMostHalfOfTheRoom(t *testing.T) {
 		if open := r.up.open(); len(open) != 4 {
 			t.Errorf("%q are watched", open)
 		}
-		// Subscribers may take the other half. Auto-watches stay.
+		// Readers may use the other half of Config.Topics. The auto-watches stay open.
 		for _, id := range []string{"a", "b", "c", "d"} {
 			reader, _ := r.watch(t, bookOf(id))
 			defer reader.Close()
@@ -144,8 +144,8 @@ func TestSubscribersComeFirst(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newTestFeed(t, func(c *Config) { c.Topics = 100 })
 		r.up.room = 8
-		// A topic without watches, three auto-watched tokens and a KeepLive topic use all of the upstream's room. One of the tokens also
-		// has a reader.
+		// The upstream accepts 8 topics. All of them are used by a topic without watches, the prices and books of three auto-watched
+		// tokens, and a KeepLive topic. The token w1 also has a reader.
 		lingering, _ := r.watch(t, tradesOf("gone"))
 		lingering.Close()
 		for _, id := range []string{"w1", "w2", "w3"} {
@@ -163,9 +163,9 @@ func TestSubscribersComeFirst(t *testing.T) {
 		if open := r.up.open(); len(open) != 8 {
 			t.Fatalf("%q are open", open)
 		}
-		pollThrice(r, "w2") // after this, w3 has the oldest poll
+		pollThrice(r, "w2") // of the tokens without a reader, w3 now has the oldest poll
 
-		// If the upstream refuses a watch with another code than RATE_LIMITED, no topic is closed.
+		// If the upstream refuses a watch with a code other than RATE_LIMITED, the feed closes no topic.
 		r.up.refuse = market.Errorf(market.CodeBadUserInput, "bad")
 		if _, err := reader.Watch(bookOf("bad,id"), nil); market.CodeOf(err) != market.CodeBadUserInput || len(r.up.open()) != 8 {
 			t.Fatalf("watching ends with %v, %q are open", err, r.up.open())
@@ -195,7 +195,7 @@ func TestSubscribersComeFirst(t *testing.T) {
 		if n := r.Stats().Topics; n != 8 || r.auto.watches[bookOf("w1")] == nil {
 			t.Errorf("%d topics; an auto-watch was closed without need: %t", n, r.auto.watches[bookOf("w1")] == nil)
 		}
-		// An auto-watch is not closed for another auto-watch.
+		// The feed does not close an auto-watch for another auto-watch.
 		pollThrice(r, "late")
 		reader.KeepLive(tradesOf("late"))
 		if open := r.up.open(); len(open) != 8 || slices.Contains(open, "orderbook late") {
@@ -204,8 +204,8 @@ func TestSubscribersComeFirst(t *testing.T) {
 	})
 }
 
-// TestHeldTopicsStay checks that a subscriber of this process does not displace trades that another process watches, because the
-// other process would miss trades. Prices give way, because their readers can poll.
+// TestHeldTopicsStay checks that a reader of this process does not end a watch of trades that another process holds, because the
+// other process would miss trades. The reader must end a held watch of prices, because the other process can poll prices.
 func TestHeldTopicsStay(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newTestFeed(t)
@@ -270,7 +270,7 @@ func TestRefusedAutoWatchIsRetried(t *testing.T) {
 		pollThrice(r, "T")
 		r.Refused(bookOf("T"), market.Errorf(market.CodeRateLimited, "later"))
 		opened := 0
-		for range 90 { // polled once a second, without a pause
+		for range 90 { // poll the token once a second
 			time.Sleep(time.Second)
 			r.RecordPoll(0, []string{"T"})
 			opened += r.up.count("watch")
@@ -279,7 +279,7 @@ func TestRefusedAutoWatchIsRetried(t *testing.T) {
 		if open := r.up.open(); !slices.Equal(open, []string{"orderbook T", "prices T"}) {
 			t.Errorf("%q are open", open)
 		}
-		if opened > 4 { // the topics of the price and the book, and then the book again
+		if opened > 4 { // the price once, and the book up to three times because of the refusal
 			t.Errorf("topics were opened %d times", opened)
 		}
 	})
@@ -300,7 +300,8 @@ func TestOneQueryCountsOnce(t *testing.T) {
 	})
 }
 
-// TestPricesAndBooksAreWatchedSeparately checks that only the polled channel of a token is watched.
+// TestPricesAndBooksAreWatchedSeparately checks that the feed watches only the channel that is polled: the price or the book of a
+// token.
 func TestPricesAndBooksAreWatchedSeparately(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newTestFeed(t)
@@ -327,8 +328,8 @@ func TestPricesAndBooksAreWatchedSeparately(t *testing.T) {
 	})
 }
 
-// TestAutoWatchesAreShared checks that a caller replaces auto-watches of a caller that has more auto-watches. If two callers have
-// equally many, each caller may replace only auto-watches that were not polled recently.
+// TestAutoWatchesAreShared checks that, at the limit, a caller replaces auto-watches of a caller that has more of them. If two
+// callers have equally many auto-watches, each caller may replace only auto-watches that were not polled recently.
 func TestAutoWatchesAreShared(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newTestFeed(t, func(c *Config) { c.Topics = 200 })
@@ -376,7 +377,7 @@ func autoWatchesOf(d *autoWatcher) map[string]int {
 	return out
 }
 
-// TestSearchFailureEqualsASearch checks that isFull returns true only if a new search would fail.
+// TestSearchFailureEqualsASearch checks that isFull returns true only if a new search for a replaceable auto-watch would find none.
 func TestSearchFailureEqualsASearch(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newTestFeed(t, func(c *Config) { c.Topics = 40 })
@@ -387,7 +388,7 @@ func TestSearchFailureEqualsASearch(t *testing.T) {
 			r.Feed.RecordPoll(0, caller, messages.ChannelPrices, slices.Repeat([]string{fmt.Sprint(random.IntN(60))}, 1+random.IntN(3)))
 			time.Sleep(time.Duration(random.ExpFloat64() * float64(200*time.Millisecond)))
 			d, now := r.auto, time.Now()
-			d.mu.Lock() // expire may run at the same time
+			d.mu.Lock() // expire may run concurrently
 			for i := range 5 {
 				own := d.count(fmt.Sprint("caller ", i))
 				if !d.isFull(own, now) {
@@ -409,7 +410,7 @@ func TestSearchFailureEqualsASearch(t *testing.T) {
 }
 
 // TestAutoWatchesStay checks that callers that poll too many tokens do not replace each other's auto-watches again and again. A
-// caller must replace no auto-watch of a caller that has fewer.
+// caller must not replace an auto-watch of a caller that has fewer auto-watches.
 func TestAutoWatchesStay(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newTestFeed(t, func(c *Config) { c.Topics = 10 })
@@ -438,7 +439,7 @@ func TestAutoWatchesStay(t *testing.T) {
 	})
 }
 
-// TestAutoWatchesWaitForRoom checks that auto-watches open later if the upstream has no room at first.
+// TestAutoWatchesWaitForRoom checks that auto-watches that do not fit into the upstream at first open later.
 func TestAutoWatchesWaitForRoom(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newTestFeed(t)
@@ -462,7 +463,7 @@ func TestAutoWatchesWaitForRoom(t *testing.T) {
 		if open := r.up.open(); !slices.Equal(open, []string{"orderbook a", "prices a"}) {
 			t.Errorf("%q are watched", open)
 		}
-		// A topic without watches is closed at once for an auto-watch.
+		// For a new auto-watch, the feed closes a topic without watches at once.
 		again, _ := r.watch(t, tradesOf("gone"))
 		again.Close()
 		pollThrice(r, "b")

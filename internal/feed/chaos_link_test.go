@@ -26,19 +26,19 @@ type link struct {
 	socket  *socket // nil if chaos.wire is nil
 	topics  map[messages.Topic]*linkTopic
 	up      bool
-	upAt    time.Time // when the link connects or has connected
-	last    time.Time // the delivery time of the last frame that was not delayed
+	upAt    time.Time // the time when the link connected or will connect
+	last    time.Time // the delivery time of the last frame that no fault delayed
 	stalled time.Time
 	beatAt  time.Time
-	beaten  time.Time // when the last heartbeat was delivered
+	beaten  time.Time // the time when the last heartbeat was delivered
 	wire    []delayedFrame
 }
 
 // linkTopic is a topic on a link.
 type linkTopic struct {
 	up      bool
-	upAt    time.Time // when the topic is subscribed or was subscribed
-	resync  time.Time // when to send a requested snapshot; zero if none is requested
+	upAt    time.Time // the time when the topic was or will be subscribed
+	resync  time.Time // the time to send a requested snapshot; zero without a request
 	resent  time.Time
 	touched time.Time // the time of the last fault
 }
@@ -58,7 +58,8 @@ func (c *chaos) linkOf(t messages.Topic) *link {
 	return c.links[n%chaosLinks]
 }
 
-// topicOnLink returns a topic and its link. If no link has the topic, topicOnLink returns a topic that is down.
+// topicOnLink returns the link that has the topic t, and the state of t on this link. If no link has the topic, the returned
+// linkTopic is down.
 func (c *chaos) topicOnLink(t messages.Topic) (*link, *linkTopic) {
 	l := c.wire.linkOf(t)
 	if c.wire == nil {
@@ -87,8 +88,8 @@ func (c *chaos) Resync(t messages.Topic) { c.record("resync", t) }
 
 func (c *chaos) Reconnect(t messages.Topic) { c.record("reconnect", t) }
 
-// listen executes the feed's requests as stream.Client does. It delays each resync by up to 250 ms at random. It resyncs each topic
-// at most once per second.
+// listen executes the feed's requests as stream.Client does. listen delays each resync by a random time of less than 250 ms, and
+// sends at most one resync per second for each topic.
 func (c *chaos) listen() {
 	if c.wire != nil {
 		c.wire.listen()
@@ -98,7 +99,8 @@ func (c *chaos) listen() {
 	asks := c.requests
 	c.requests = nil
 	c.mu.Unlock()
-	slices.SortStableFunc(asks, func(a, b request) int { // the sort is needed because timers with equal times fire in random order
+	// Sort the requests, because timers with equal times fire in random order.
+	slices.SortStableFunc(asks, func(a, b request) int {
 		if d := a.due.Compare(b.due); d != 0 {
 			return d
 		}
@@ -215,8 +217,9 @@ func (c *chaos) sendFaulty(m *messages.Message) {
 	}
 }
 
-// subscribe connects a link at link.upAt and subscribes to each of its topics at linkTopic.upAt. It passes the new topics to
-// Feed.Up in one call and sends a snapshot of each of them. It does nothing for a link with a socket.
+// subscribe connects a link when link.upAt has come, and subscribes to each topic of the link when linkTopic.upAt has come. It
+// passes the new topics to Feed.Up in one call and sends a snapshot of each new topic. For a link with a socket, subscribe does
+// nothing.
 func (c *chaos) subscribe(l *link) {
 	if l.socket != nil {
 		return
@@ -281,7 +284,7 @@ func (c *chaos) loseLastFrames() {
 	}
 }
 
-// breakConnections injects faults of connections and of their topics, and restarts the venue.
+// breakConnections injects faults of links and of single topics. In each burst, it also restarts the venue twice.
 func (c *chaos) breakConnections() {
 	now := time.Now()
 	for _, l := range slices.Clone(c.links) {
@@ -309,7 +312,7 @@ func (c *chaos) breakConnections() {
 			k.up, k.resync, k.upAt = false, time.Time{}, now.Add(time.Second)
 			c.feed.Down([]messages.Topic{t}, errors.New("put off"))
 		} else if k.up && c.inject("subscribed anew", 0.2, k) {
-			k.up, k.upAt = false, now // the feed does not learn of this, and queued frames still arrive
+			k.up, k.upAt = false, now // the feed gets no Down, and queued frames still arrive
 		}
 	}
 	if !c.faulty {
@@ -324,7 +327,7 @@ func (c *chaos) breakConnections() {
 		if len(c.links) > 0 {
 			c.stall(c.links[0])
 		}
-	case 300, 800: // one of these two restarts closes the connections
+	case 300, 800: // one of the two restarts in a burst closes the connections
 		quietly := (c.bursting == 300) == (c.bursts%2 == 1)
 		c.faults[map[bool]string{false: "restart", true: "restart without a close"}[quietly]]++
 		c.restart(quietly)

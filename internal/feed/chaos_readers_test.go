@@ -19,17 +19,17 @@ type replayer struct {
 	reader *Reader
 	watch  *Watch
 
-	// The state of the subscription.
+	// These fields are the state of the subscription.
 	sent, live bool
 	resyncs    uint64
 	book       *market.Book
-	// The state of the client.
+	// These fields are the state of the client.
 	bids, asks map[int32]int32
 	events     int
 	settled    map[string]int
 }
 
-// read takes the state as a subscription does, and applies the resulting event in the client.
+// read takes the state of the watch as a subscription does, and applies the resulting event to the client's book.
 func (r *replayer) read() error {
 	select {
 	case <-r.reader.Changed():
@@ -84,7 +84,7 @@ func play(side map[int32]int32, levels []market.Level) {
 	}
 }
 
-// check compares the client's book with the venue's book that has the same sequence number.
+// check compares the client's book with the venue's book that has the same sequence number or hash.
 func (r *replayer) check(reason string) error {
 	was, ok := r.chaos.history[stateIDOf(r.book)]
 	if !ok {
@@ -107,7 +107,7 @@ func (r *replayer) check(reason string) error {
 	return nil
 }
 
-// checkBook compares a book with the venue's book that has the same sequence number.
+// checkBook compares a book with the venue's book that has the same sequence number or hash.
 func (c *chaos) checkBook(b *market.Book, depth int) error {
 	c.mu.Lock()
 	was, ok := c.history[stateIDOf(b)]
@@ -160,7 +160,7 @@ func (c *chaos) checkQuery(ctx context.Context, k *token, depth int, live State)
 	return c.checkBook(got.Value, depth)
 }
 
-// checkToken checks the state of a token, the results of queries, and the recovery after faults.
+// checkToken checks the states of a token's watches, the results of queries, and the recovery after faults.
 func (c *chaos) checkToken(ctx context.Context, k *token, watches [2]*Watch, n int) error {
 	price, err := watches[0].State()
 	if err != nil {

@@ -24,20 +24,20 @@ const (
 	chaosLinks   = 3
 	chaosUpdates = 10_000
 	chaosTick    = 10 * time.Millisecond
-	chaosBurst   = 12 * time.Second // the length of a burst, which is a period with faults
-	chaosCalm    = 12 * time.Second // the length of a calm, which is a period without faults
-	wireCalm     = 25 * time.Second // the calm of TestChaosOnTheWire: longer, because the client waits up to 10 s after a restart
-	chaosQuiet   = time.Second      // the last part of a calm: no updates, so that all frames arrive
-	chaosTail    = 3 * time.Second  // the time from the start of a calm to loseLastFrames
+	chaosBurst   = 12 * time.Second // the length of a burst, a period with random faults
+	chaosCalm    = 12 * time.Second // the length of a calm, a period without random faults
+	wireCalm     = 25 * time.Second // chaosCalm for TestChaosOnTheWire, where the client waits up to 10 s after a restart
+	chaosQuiet   = time.Second      // the time without updates at the end of a calm, in which all frames arrive
+	chaosTail    = 3 * time.Second  // the time from the start of a calm to the call of loseLastFrames
 	chaosBeat    = 3 * time.Second
 	chaosHeal    = 5 * time.Second
-	chaosTicks   = 1000 // prices are 0.001 to 0.999
+	chaosTicks   = 1000 // the number of ticks from 0 to 1, so prices are 0.001 to 0.999
 )
 
 var chaosDepths = [...]int{1, 5, 20, 200}
 
-// decimals maps an integer to a decimal: key {0, n} is the price n/1000, and key {1, n} is the size n. ticks maps the text of a
-// price to n.
+// decimals contains decimals for integers: the key {0, n} has the price n/1000, and the key {1, n} has the size n. ticks maps the
+// text of the price n/1000 to n.
 var decimals, ticks = func() (map[[2]int32]market.Decimal, map[string]int32) {
 	d, back := make(map[[2]int32]market.Decimal), make(map[string]int32)
 	for i := range int32(chaosTicks) {
@@ -54,7 +54,7 @@ var decimals, ticks = func() (map[[2]int32]market.Decimal, map[string]int32) {
 
 // chaos is a venue, faulty links, a feed, readers and a cache.
 type chaos struct {
-	cache.Venue // nil, because the cache calls only methods that chaos has
+	cache.Venue // nil, because the cache calls only methods that chaos implements itself
 
 	rand   *rand.Rand
 	feed   *Feed
@@ -63,7 +63,7 @@ type chaos struct {
 	tokens []*token
 	links  []*link
 	wire   *wire         // nil if the links call the feed directly
-	calm   time.Duration // the time between bursts
+	calm   time.Duration // the length of a calm
 
 	mu       sync.Mutex // protects history, prices, requests, calls and failure
 	history  map[stateID]venueBook
@@ -72,8 +72,8 @@ type chaos struct {
 	calls    int
 
 	faulty    bool
-	bursts    int // the number of bursts whose calm is over
-	bursting  int // the number of ticks since the start of this burst
+	bursts    int // the number of bursts whose calm has ended
+	bursting  int // the number of ticks of the current burst
 	faults    map[string]int
 	wires     int
 	published int
@@ -83,7 +83,7 @@ type chaos struct {
 
 func (c *chaos) chance(percent float64) bool { return c.rand.Float64()*100 < percent }
 
-// inject reports whether to inject a fault now, and marks the affected topics.
+// inject decides at random whether to inject a fault now. If it returns true, it has marked the affected topics.
 func (c *chaos) inject(fault string, percent float64, touched ...*linkTopic) bool {
 	if !c.faulty || !c.chance(percent) {
 		return false
@@ -194,7 +194,7 @@ func (c *chaos) run(ctx context.Context) error {
 	}
 }
 
-// playChaos runs the chaos of a seed. If wired is true, the feed gets its messages through stream.Client.
+// playChaos runs a chaos whose random numbers depend on seed. If wired is true, the feed gets its messages through stream.Client.
 func playChaos(t *testing.T, seed uint64, wired bool) (c *chaos, err error) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
@@ -255,7 +255,8 @@ func TestChaosOnTheWire(t *testing.T) {
 
 func chaosOf(t *testing.T, wired bool, seeds []uint64, faults ...string) {
 	if tool.Raced {
-		seeds = seeds[:1] // with the race detector, a run takes ten times as long, and more seeds find no other races
+		// With the race detector, a run takes ten times as long, so only one seed runs. More seeds do not find other races.
+		seeds = seeds[:1]
 	}
 	if n, err := strconv.Atoi(os.Getenv("CHAOS")); err == nil {
 		for i := range n {
@@ -297,7 +298,8 @@ func chaosOf(t *testing.T, wired bool, seeds []uint64, faults ...string) {
 					t.Errorf("no connection was lost for the reason %q", reason)
 				}
 			}
-			if c.wire.reasons["silence"]+c.wire.reasons["asked"] == 0 { // the feed may close a silent connection before the client does
+			// Either the client or the feed closes a silent connection. A close by the feed has the reason "asked".
+			if c.wire.reasons["silence"]+c.wire.reasons["asked"] == 0 {
 				t.Error("no silent connection was closed")
 			}
 		})

@@ -25,7 +25,7 @@ func sizeOf(d market.Decimal) int32 {
 	return int32(n)
 }
 
-// tickLevel is a price level with integers. The price is tick/1000.
+// tickLevel is a price level. The price is tick/1000.
 type tickLevel struct{ tick, size int32 }
 
 func (r tickLevel) level() market.Level {
@@ -88,13 +88,13 @@ type token struct {
 	numbered   bool
 	deep       int // the number of levels on each side
 	bids, asks [chaosTicks]int32
-	seq        uint64 // the number of the book's state; the venue sends it as the sequence number or in the hash
+	seq        uint64 // the number of the book's latest state; the venue sends seq as the sequence number or in the hash
 	priceSeq   uint64
 	price      int32
 	now        venueBook
 	quietUntil time.Time
-	sent       []sentSeq // the latest values of seq that the feed may not have yet
-	due        uint64    // the latest value of seq that the feed must have
+	sent       []sentSeq // recent values of seq that the feed may not have received yet
+	due        uint64    // the latest value of seq that the feed must have received
 }
 
 type sentSeq struct {
@@ -300,7 +300,7 @@ func changes(from, to venueBook) []market.LevelChange {
 	return out
 }
 
-// remember stores the book and the price of a token in c.history and c.prices, and the book's number in k.sent.
+// remember stores the book and the price of a token in c.history and c.prices, and k.seq in k.sent.
 func (c *chaos) remember(k *token) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

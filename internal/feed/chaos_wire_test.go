@@ -51,7 +51,7 @@ type socket struct {
 	err      error
 }
 
-// newWire returns a wire whose client passes messages to a feed.
+// newWire returns a wire whose client passes messages to the feed f.
 func newWire(c *chaos, f *Feed, seed uint64) (*wire, error) {
 	w := &wire{
 		chaos: c, carry: make(map[messages.Topic]*link), rand: rand.New(rand.NewPCG(seed, 1)),
@@ -187,7 +187,7 @@ func (w *wire) listen() {
 	}
 }
 
-// linkOf returns the link that carries a topic. If there is none, it returns a link that is down.
+// linkOf returns the link that carries a topic. If no link carries the topic, linkOf returns a link that is down.
 func (w *wire) linkOf(t messages.Topic) *link {
 	if w == nil {
 		return nil
@@ -278,8 +278,8 @@ func (w *wire) sendGarbage(l *link) {
 	}
 }
 
-// breakLinks makes the client close the busiest link. At some ticks of a burst, breakLinks sends garbage on this link. Later in the
-// burst, it stalls the link.
+// breakLinks makes the client close the link with the most topics. At some ticks of a burst, breakLinks sends invalid frames on
+// this link. Later in the burst, breakLinks stops the delivery of the link for a minute.
 func (w *wire) breakLinks(tick int) {
 	var busiest *link
 	for _, l := range w.chaos.links {
@@ -297,7 +297,8 @@ func (w *wire) breakLinks(tick int) {
 	}
 }
 
-// damage returns a version of a message that the client cannot use: fields to encode, or a text.
+// damage returns a damaged form of a message that the client cannot use. The result is either fields to encode or the text of a
+// frame.
 func (c *chaos) damage(m *messages.Message) any {
 	o := frame(m)
 	switch c.rand.IntN(4) {

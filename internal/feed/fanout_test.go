@@ -203,7 +203,8 @@ func TestDownEndsASessionWithOneWrite(t *testing.T) {
 		if n := live(topics); n != 0 || r.sink.staleCalls != cuts {
 			t.Fatalf("%d books are fresh when all are down, after %d writes", n, r.sink.staleCalls-cuts)
 		}
-		// Topics that come up again get a new session.
+		// Topics that come up again get a new session. The first ten topics come up twice, so their session differs from the session of
+		// the other topics.
 		r.upNow(topics...)
 		r.upNow(topics[:10]...)
 		feed(topics)
@@ -216,7 +217,8 @@ func TestDownEndsASessionWithOneWrite(t *testing.T) {
 		if n := live(topics); n != 0 || r.sink.staleCalls != cuts {
 			t.Errorf("%d books are fresh when all are down", n)
 		}
-		// A topic that goes down twice counts once: the last topic keeps its session.
+		// Topic 0 leaves the session of the other topics before they go down. The later Down of the topics 0 to 98 must not end this
+		// session, because topic 99 still uses it.
 		r.upNow(topics...)
 		r.downNow(topics[0])
 		r.upNow(topics[0])
@@ -271,10 +273,10 @@ func TestRefused(t *testing.T) {
 		if open := r.up.open(); !slices.Equal(open, []string{"orderbook U"}) {
 			t.Errorf("upstream, %q are open", open)
 		}
-		// A new watch opens a new topic. The old watch does not affect the new topic.
+		// A new watch opens a new topic. Neither the end of the old watch nor the old linger timer affects the new topic.
 		_, again := r.watch(t, bookOf("T"))
 		reader.Close()
-		r.lingerOver(w.topic) // as if the timer of the old topic had just fired
+		r.lingerOver(w.topic) // as if the linger timer of the old topic had fired
 		time.Sleep(time.Minute)
 		r.upNow(bookOf("T"))
 		r.Message(bookMessage("T", "A", 1, ".50x1 | .60x1"))
@@ -361,7 +363,7 @@ func TestRaces(t *testing.T) {
 		}
 		var wg sync.WaitGroup
 		for c := range connections {
-			wg.Go(func() { // one goroutine makes all calls for a topic
+			wg.Go(func() { // one goroutine makes all calls for the topics of a connection
 				random := rand.New(rand.NewPCG(1, uint64(c)))
 				mine, seq := topics(c), uint64(0)
 				for n := range turns {
@@ -432,13 +434,13 @@ func TestRaces(t *testing.T) {
 			})
 		}
 		wg.Wait()
-		time.Sleep(time.Hour) // the feed's watches of polled tokens have expired
+		time.Sleep(time.Hour) // after this time, all auto-watches have expired
 		synctest.Wait()
 		if open := r.up.open(); len(open) > 0 || r.Stats().Topics != 0 {
 			t.Errorf("%q are open upstream, %+v", open, r.Stats())
 		}
 
-		// Close may run at any time.
+		// Close may run concurrently with the other methods.
 		for range 4 {
 			wg.Go(func() {
 				for range 200 {

@@ -146,7 +146,7 @@ type sink struct {
 	markets      []string
 	staleCalls   int
 	accountCalls int      // calls of StreamAccount
-	violations   []string // descriptions of values that arrived stale or with a wrong source
+	violations   []string // descriptions of values that were stale or had a wrong source when they arrived
 }
 
 func newSink() *sink {

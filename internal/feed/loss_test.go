@@ -15,7 +15,7 @@ import (
 	"oddsgraph/internal/venue/stream"
 )
 
-// lossy is a feed that loses messages. The field lose is the number of messages still to lose.
+// lossy is a feed that loses the next messages. The field lose is the number of these messages.
 type lossy struct {
 	*Feed
 	lose atomic.Int32
@@ -63,8 +63,8 @@ func (v *bareVenue) wrote(kind string) (found bool) {
 	return found
 }
 
-// TestLossBetweenParts checks that the book is stale from a loss until the next snapshot. Either a message is lost between
-// stream.Client and the feed, or stream.Client cannot decode a message.
+// TestLossBetweenParts checks that the book is stale after a loss until the next snapshot. In the first loss, a message is lost
+// between stream.Client and the feed. In the second loss, stream.Client cannot decode a message.
 func TestLossBetweenParts(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		v := &bareVenue{toClient: make(chan string, 10), fromClient: make(chan string, 100), done: make(chan struct{})}

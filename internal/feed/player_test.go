@@ -17,8 +17,8 @@ import (
 // events are:
 //
 //	up | down                     the connection
-//	snap A41 .50x10 | .60x10      a snapshot of a book: epoch A, number 41; "-" is no number, "@7" adds a time
-//	delta A42<41 b.50x0 s.60x5    a change of a book, here with the previous number
+//	snap A41 .50x10 | .60x10      a snapshot of a book: epoch A, sequence number 41; "-" is no number, "@7" adds a time
+//	delta A42<41 b.50x0 s.60x5    a change of a book, here after the sequence number 41
 //	price A7 .65 .64/.66          a price, optionally with the best bid and ask
 //	tape A3 t1 t2 | trade A4 t3   the latest trades, or one more
 //	change A2 STATUS              a change of a market
@@ -32,12 +32,12 @@ import (
 //
 // The results are:
 //
-//	live A42 r0 .50x10 | .60x10   the state: number, resyncs and value
+//	live A42 r0 .50x10 | .60x10   the state: epoch and number, count of resyncs, value
 //	stale A42 r0 ...
 //	unknown
-//	took [gap] t1 t2              the items of the watch
+//	took [gap] t1 t2              the items that the watch has delivered
 //	asked resync reconnect        all calls to the upstream since the last check
-//	read                          Sink was notified that the market has changed
+//	read                          the sink was notified that the market has changed
 //
 // If the feed has an Origin, a script can also contain:
 //
@@ -45,8 +45,9 @@ import (
 //	reading 1                     the number of running reads
 //	from REST                     the source of the state
 //
-// After each line, the player checks that a new state has signalled the reader. If the topic is live, the sink must have the value.
-// If the topic is not live, the sink must have no fresh value. The player does not check the sink for trades and markets.
+// After each line, the player checks that the reader was signalled if the state changed. If the topic is live, the sink must have
+// the value. If the topic is not live, the sink must have no fresh value. The player does not check the sink for trades and
+// markets.
 type script struct {
 	name, channel, lines string
 }
@@ -101,7 +102,7 @@ func (p *player) items() {
 	p.pending.add(items)
 }
 
-// numbers parses "A42<41@7": epoch, sequence number, previous sequence number and time.
+// numbers parses a text such as "A42<41@7": the epoch, the sequence number, the previous sequence number and the time.
 func numbers(s string) (epoch string, seq, prev uint64, at time.Time) {
 	s, after, timed := strings.Cut(s, "@")
 	if timed {
@@ -121,8 +122,8 @@ func numbers(s string) (epoch string, seq, prev uint64, at time.Time) {
 	return epoch, seq, prev, at
 }
 
-// internalNumber cuts the internal number from the end of a text and parses it. The number has the form "#7", or "#2.7" with the
-// epoch 2.
+// internalNumber cuts the internal number from the end of a text and parses the number. "#7" is the number 7 of epoch 1, and "#2.7"
+// is the number 7 of epoch 2.
 func internalNumber(s string) (rest string, n messages.Internal) {
 	rest, number, ok := strings.Cut(s, "#")
 	if !ok {
@@ -325,7 +326,7 @@ func showAccount(a *Account) string {
 	return orders + " | " + positions + " | " + balance
 }
 
-// check checks the reader's signal and compares the values in the sink with the state.
+// check checks that a changed state has signalled the reader, and compares the values in the sink with the state.
 func (p *player) check() {
 	s, err := p.w.State()
 	if err != nil {

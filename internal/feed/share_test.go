@@ -126,7 +126,7 @@ func TestLoneCallerYields(t *testing.T) {
 		}
 		watch("second", 12, 10)
 		hold(map[string]int{"alone": 30, "second": 10})
-		pollThrice(r, "w") // a price and a book
+		pollThrice(r, "w") // opens two auto-watches: the price and the book of w
 		hold(map[string]int{"alone": 28, "second": 10})
 		closeEnded := func() (n int) {
 			for _, w := range slices.Clone(alone.Take()) {
@@ -140,12 +140,12 @@ func TestLoneCallerYields(t *testing.T) {
 		if n := closeEnded(); n != 12 || len(alone.watches) != 28 {
 			t.Errorf("%d watches have ended, %d are left", n, len(alone.watches))
 		}
-		// A caller with a quarter of the topics or more takes no topics from other callers.
+		// A caller that already watches a quarter of the topics or more takes no topics from other callers.
 		watch("alone", 5, 0)
 		watch("second", 5, 0)
 		watch("third", 12, 10)
 		hold(map[string]int{"alone": 18, "second": 10, "third": 10})
-		watch("fourth", 12, 10) // takes eight topics from the first caller and two from auto-watches
+		watch("fourth", 12, 10) // takes eight topics from the caller alone, and the two topics of the auto-watches
 		hold(map[string]int{"alone": 10, "second": 10, "third": 10, "fourth": 10})
 		watch("fifth", 1, 0)
 		// The feed does not reclaim topics that other callers also watch.

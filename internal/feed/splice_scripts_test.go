@@ -3,7 +3,7 @@ package feed
 // In these scripts, the venue does not send a snapshot in time. After 2 s without a snapshot, the feed requests one. After 4 s, the
 // feed reads the state over REST.
 var spliceScripts = []script{
-	// States with sequence numbers.
+	// In the following scripts, states have sequence numbers.
 	{"by number", "orderbook", `
 		up
 		delta A42 b.50x42
@@ -132,7 +132,7 @@ var spliceScripts = []script{
 		rest A42 .60x1 | .70x1
 		live A42 r0 .60x1 | .70x1`},
 
-	// States without sequence numbers. The feed compares them by the venue's times.
+	// In the following scripts, states have no sequence numbers, so the feed compares the states by the venue's times.
 	{"by time", "orderbook", `
 		up
 		delta -@10 b.50x10
@@ -248,7 +248,7 @@ var spliceScripts = []script{
 		delta A46@60 b.50x60
 		live A46 r2 .50x60 | .60x2`},
 
-	// Reads without a usable state.
+	// In the following scripts, reads return no usable state.
 	{"a read that fails", "orderbook", `
 		up
 		delta A42 b.50x42
@@ -306,7 +306,7 @@ var spliceScripts = []script{
 		rest A41 .50x10 | .60x10
 		live A41 r0 .50x10 | .60x10`},
 
-	// Prices. Each message contains the complete state.
+	// The following scripts are about prices. Each message contains the complete state.
 	{"a venue that sends no first price", "prices", `
 		up
 		wait 4s
@@ -351,7 +351,7 @@ var spliceScripts = []script{
 		rest -@5 .65
 		live 0 r0 .65`},
 
-	// Trades, which Origin cannot read.
+	// The following scripts are about trades, which Origin cannot read.
 	{"a venue that sends no tape", "trades", `
 		up
 		trade A3 t1
@@ -419,7 +419,7 @@ var spliceScripts = []script{
 		took t4
 		live A4 r0 t3 t4`},
 
-	// Topics that Origin cannot read.
+	// In the following scripts, Origin cannot read the topic, and no message arrives.
 	{"no tape", "trades", `
 		up
 		wait 6s

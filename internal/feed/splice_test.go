@@ -128,8 +128,8 @@ func TestSplice(t *testing.T) {
 	}
 }
 
-// TestSpliceOfABufferThatOverflowed checks that after an overflow of the buffer, the feed uses only a book that contains the
-// dropped changes.
+// TestSpliceOfABufferThatOverflowed checks that the feed uses only a REST book that contains the dropped changes after the buffer
+// of changes has overflowed.
 func TestSpliceOfABufferThatOverflowed(t *testing.T) {
 	for _, numbered := range []bool{false, true} {
 		t.Run(fmt.Sprintf("numbered %t", numbered), func(t *testing.T) {
@@ -172,8 +172,8 @@ func TestSpliceOfABufferThatOverflowed(t *testing.T) {
 	}
 }
 
-// TestOldReadIsNotUsed checks that the feed drops a REST response that may be from before the topic was up. The feed keeps the
-// connection, and reads again when the venue has a newer response.
+// TestOldReadIsNotUsed checks that the feed drops a REST response that may have been made before the topic was up. The feed must
+// keep the connection, and read again when the venue has a newer response.
 func TestOldReadIsNotUsed(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		o := &origin{age: market.Age{Known: true, Least: 20 * time.Second, Most: 21 * time.Second, Renewed: 30 * time.Second}}
@@ -192,14 +192,16 @@ func TestOldReadIsNotUsed(t *testing.T) {
 			t.Errorf("%d reads, %d reconnects", o.started, r.Stats().Reconnects)
 		}
 		time.Sleep(5 * time.Second)
-		p.answerRead("41", ".50x42 | .60x1") // this response has the same age, but was made after the topic was up
+		// This response is as old as the first response, but it was made after the topic was up.
+		p.answerRead("41", ".50x42 | .60x1")
 		if s, _ := w.State(); !s.Live || showBook(s.Book) != ".50x42 | .60x1" {
 			t.Errorf("live %t, %s", s.Live, showBook(s.Book))
 		}
 	})
 }
 
-// TestUnwantedReadsAreDropped checks that the feed drops the result of a read if a snapshot has arrived or the connection was lost.
+// TestUnwantedReadsAreDropped checks that the feed drops the result of a read if a snapshot arrived or the connection was lost
+// during the read.
 func TestUnwantedReadsAreDropped(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		o := &origin{ignoresContext: true}

@@ -42,7 +42,7 @@ func TestTimeOfALiveBook(t *testing.T) {
 	})
 }
 
-// TestLag checks that the feed reports a lag only for changes of live topics, and only if the change has the venue's time.
+// TestLag checks that the feed reports a lag only for a change of a live topic whose message contains the venue's time.
 func TestLag(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var lags []time.Duration
@@ -54,8 +54,8 @@ func TestLag(t *testing.T) {
 			m.Time = m.ReceivedAt.Add(-by)
 			r.Message(m)
 		}
-		late(deltaMessage("T", "A", 1, "b.51x2"), time.Second) // not counted: before the first snapshot
-		late(priceMessage("T", "A", 1, ".5"), 2*time.Second)   // not counted: the first price
+		late(deltaMessage("T", "A", 1, "b.51x2"), time.Second) // no lag before the first snapshot
+		late(priceMessage("T", "A", 1, ".5"), 2*time.Second)   // no lag for the first price
 		late(bookMessage("T", "A", 1, ".50x1 | .60x1"), 3*time.Second)
 		late(bookMessage("T", "A", 2, ".50x1 | .60x1"), 4*time.Second)
 		if len(lags) > 0 {
@@ -63,7 +63,7 @@ func TestLag(t *testing.T) {
 		}
 		late(deltaMessage("T", "A", 3, "b.51x2"), 5*time.Second)
 		late(priceMessage("T", "A", 2, ".6"), -time.Second)
-		r.Message(deltaMessage("T", "A", 4, "b.51x3")) // not counted: a message without a time
+		r.Message(deltaMessage("T", "A", 4, "b.51x3")) // no lag for a message without a time
 		if want := []time.Duration{5 * time.Second, -time.Second}; !slices.Equal(lags, want) {
 			t.Errorf("lags %v, want %v", lags, want)
 		}

@@ -34,7 +34,7 @@ func TestSides(t *testing.T) {
 	if none := applyChanges(b, deltaMessage("T", "", 0, "b.50x0 b.49x0").Changes); none.Spread != nil || none.Bids.Len() != 0 {
 		t.Errorf("a book without bids has the spread %v", none.Spread)
 	}
-	// Two books that were made from one book must not affect each other, although they share levels.
+	// Two books made from the same book must not affect each other, although they share levels.
 	one := applyChanges(b, deltaMessage("T", "", 0, "b.40x1").Changes)
 	two := applyChanges(b, deltaMessage("T", "", 0, "b.30x1").Changes)
 	if got := showBook(one); !strings.Contains(got, "40x1") || strings.Contains(got, "30x1") || strings.Contains(showBook(two), "40x1") {
@@ -70,7 +70,7 @@ func TestStatesNeverChange(t *testing.T) {
 	if l.apply(messageOf("pos", "p4x1")); showAccount(next) != "o2  | p2x7 p3x1  | 90" || showAccount(l.snapshot()) != "o2  | p2x7 p3x1 p4x1  | 90" {
 		t.Errorf("the account became %q", showAccount(l.snapshot()))
 	}
-	// A message's slice is not changed.
+	// Items.add must not change the slice of a message.
 	room := append(make([]market.Trade, 0, 9), tradeOf("t1"))
 	var items Items
 	items.add(Items{Trades: room})
@@ -91,7 +91,8 @@ func TestTapeIsBounded(t *testing.T) {
 	}
 	long := make([]market.Trade, 120)
 	for i := range long {
-		long[i] = tradeOf(fmt.Sprintf("t%d", 3*maxTape-118+i)) // more than maxTape trades; the last two are new
+		// The snapshot has more than maxTape trades. Only the last two trades are new.
+		long[i] = tradeOf(fmt.Sprintf("t%d", 3*maxTape-118+i))
 	}
 	if after, items := mergeTape(s.Trades, long, true); showTrades(items.Trades) != "t150 t151" || items.Gap || len(after) != maxTape {
 		t.Errorf("of a long snapshot %q is new, gap %t", showTrades(items.Trades), items.Gap)
@@ -129,7 +130,7 @@ func TestBufferIsBounded(t *testing.T) {
 		if waiting > maxBuffered {
 			t.Errorf("%d messages wait", waiting)
 		}
-		// A snapshot from before the dropped changes does not make the topic live, but a newer snapshot does.
+		// A snapshot that does not contain the dropped changes does not make the topic live. A newer snapshot does.
 		r.Message(bookMessage("T", "A", 5, ".50x5 | .60x1"))
 		if s, _ := w.State(); s.Live {
 			t.Error("the book is live over a gap")

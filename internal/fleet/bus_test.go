@@ -10,7 +10,8 @@ import (
 	"time"
 )
 
-// TestSlowConnectionOfBus checks the observed result of a connection that takes too long, and of one that the caller cancels.
+// TestSlowConnectionOfBus checks the result that Config.Observe gets if a connection attempt takes too long, and if the caller
+// cancels the attempt.
 func TestSlowConnectionOfBus(t *testing.T) {
 	for result, patience := range map[string]time.Duration{ResultTimeout: 2 * connectTimeout, ResultCancelled: connectTimeout / 2} {
 		synctest.Test(t, func(t *testing.T) {

@@ -41,7 +41,7 @@ func join(t *testing.T, cfg Config) *Fleet {
 		cfg.Venue = "https://venue.example"
 	}
 	if cfg.Timeout == 0 {
-		cfg.Timeout = 2 * time.Second // the machine that runs the test may be busy
+		cfg.Timeout = 2 * time.Second // a long timeout, because the machine that runs the test may be busy
 	}
 	if cfg.Log == nil {
 		cfg.Log = slog.New(slog.NewTextHandler(t.Output(), nil))
@@ -69,8 +69,8 @@ func connected(t *testing.T, f *Fleet) {
 	eventually(t, "the replica is connected", func() bool { return f.Stats().Connected })
 }
 
-// TestOpenWithoutRedis checks that a replica opens before Redis runs, grants no calls meanwhile, and connects when Redis has
-// started.
+// TestOpenWithoutRedis checks that Open succeeds before Redis runs. The replica must grant no calls until Redis runs, and then
+// connect.
 func TestOpenWithoutRedis(t *testing.T) {
 	t.Parallel()
 	server := tool.StartRedis(t)
@@ -171,7 +171,8 @@ func TestAnswersArrive(t *testing.T) {
 	f := join(t, Config{URL: server.URL(), Observe: calls.note})
 	connected(t, f)
 	var g sync.WaitGroup
-	for range 16 { // so many goroutines that some wait for a processor
+	// There are so many goroutines that some wait for a processor.
+	for range 16 {
 		g.Go(func() {
 			for range 500 {
 				f.Get(t.Context(), "price", []string{"k"}, nil)

@@ -20,7 +20,7 @@ type answer struct {
 	hold  time.Duration
 }
 
-// ask requests n public calls from the ledger and waits for the result.
+// ask requests n public calls from the ledger and waits for the callback.
 func ask(t testing.TB, f *Fleet, limit, n int) answer {
 	t.Helper()
 	answered := make(chan answer, 1)
@@ -41,7 +41,7 @@ func short(server *tool.Redis) Config {
 	return Config{URL: server.URL(), Span: 500 * time.Millisecond, Use: 100 * time.Millisecond, CallTimeout: 100 * time.Millisecond}
 }
 
-// grown waits until Redis grants calls and the window is empty.
+// grown waits until the ledger in Redis grants calls and its window contains no calls.
 func grown(t *testing.T, f *Fleet) {
 	t.Helper()
 	connected(t, f)
@@ -85,7 +85,8 @@ func TestLedger(t *testing.T) {
 	eventually(t, "calls that nobody ends leave the window", func() bool { return ask(t, a, 10, 0).left == 10 })
 }
 
-// TestLedgerWindow checks that a call counts for one window after its end, and for longer if no replica reports its end.
+// TestLedgerWindow checks that a call counts for the length of one window after its end. A call whose end no replica reports must
+// count for longer.
 func TestLedgerWindow(t *testing.T) {
 	t.Parallel()
 	server := tool.StartRedis(t)
@@ -141,7 +142,8 @@ func TestLedgerHold(t *testing.T) {
 	}
 }
 
-// TestLedgerForgets checks that a server that has lost its state grants no calls until the forgotten calls have left the window.
+// TestLedgerForgets checks that a server that has lost its data grants no calls until the calls in the lost data would have left
+// the window.
 func TestLedgerForgets(t *testing.T) {
 	t.Parallel()
 	for name, lose := range map[string]func(*testing.T, *tool.Redis){
@@ -151,7 +153,7 @@ func TestLedgerForgets(t *testing.T) {
 			server.Start(t)
 		},
 		"restart with an old file": func(t *testing.T, server *tool.Redis) {
-			server.Kill() // after the restart, the server loads the state that SAVE stores below
+			server.Kill() // after the restart, the server loads the data that SAVE has stored below
 			server.Start(t)
 		},
 	} {
@@ -176,12 +178,13 @@ func TestLedgerForgets(t *testing.T) {
 	}
 }
 
-// TestLedgerReturnsUnansweredCalls checks that a replica gives back calls that the server granted after the replica's timeout.
+// TestLedgerReturnsUnansweredCalls checks that a replica returns calls to the ledger if the server grants them only after the
+// replica's timeout.
 func TestLedgerReturnsUnansweredCalls(t *testing.T) {
 	t.Parallel()
 	server := tool.StartRedis(t)
 	cfg := short(server)
-	cfg.Timeout, cfg.CallTimeout = 25*time.Millisecond, time.Hour // calls do not leave the window during the test
+	cfg.Timeout, cfg.CallTimeout = 25*time.Millisecond, time.Hour // with this CallTimeout, no call leaves the window during the test
 	f := join(t, cfg)
 	connected(t, f)
 	eventually(t, "the ledger exists", func() bool { ask(t, f, 10, 0); return server.CLI(t, "EXISTS", f.windowKey("")) == "1" })
@@ -227,7 +230,7 @@ func TestLedgerWhateverHappens(t *testing.T) {
 					mu.Lock()
 					made = append(made, time.Now())
 					mu.Unlock()
-					if rand.IntN(8) > 0 { // about one in eight ends is not reported
+					if rand.IntN(8) > 0 { // the end of about one in eight calls is not reported
 						f.End("", []string{call}, nil)
 					}
 				}

@@ -14,7 +14,7 @@ type skewed time.Duration
 
 func (s skewed) Now() time.Time { return time.Now().Add(time.Duration(s)) }
 
-// read returns what a replica finds for a key. ok is false if the replica finds no record.
+// read returns the record that a replica finds for a key. ok is false if there is no record.
 func read(t *testing.T, f *Fleet, key string) (value string, asked, came time.Time, ok bool) {
 	t.Helper()
 	f.Get(t.Context(), "price", []string{"another", key}, func(i int, v []byte, a, c time.Time) {
@@ -26,7 +26,7 @@ func read(t *testing.T, f *Fleet, key string) (value string, asked, came time.Ti
 	return value, asked, came, ok
 }
 
-// put shares a value and waits until it is stored.
+// put shares a value and waits until Redis has stored the value.
 func put(t *testing.T, f *Fleet, key, value string, asked, came time.Time) {
 	t.Helper()
 	f.Put("price", []Record{{Key: key, Value: []byte(value), Keep: time.Minute}}, asked, came)
@@ -69,8 +69,8 @@ func TestValues(t *testing.T) {
 	}
 }
 
-// TestClaim checks that only one of several replicas can claim a key, and that another claim succeeds after the first one has
-// ended.
+// TestClaim checks that only one of several replicas can claim a key, and that another replica can claim the key after the first
+// claim has ended.
 func TestClaim(t *testing.T) {
 	t.Parallel()
 	server := tool.StartRedis(t)
@@ -111,7 +111,8 @@ func TestClaim(t *testing.T) {
 		t.Error("a claim does not hold")
 	}
 	eventually(t, "the claim ends by itself", func() bool { return claims(all[1], "short", time.Minute) })
-	all[0].Put("market", []Record{{Key: "short"}}, time.Now(), time.Now()) // the claim of this replica has ended
+	// This call must not end the claim of replica 1, because the claim of replica 0 has ended.
+	all[0].Put("market", []Record{{Key: "short"}}, time.Now(), time.Now())
 	all[1].Put("market", []Record{{Key: "k0"}}, time.Now(), time.Now())
 	put(t, all[0], "after", "x", time.Now(), time.Now())
 	put(t, all[1], "after1", "x", time.Now(), time.Now())
@@ -140,7 +141,8 @@ func TestDrop(t *testing.T) {
 	put(t, a, "k", "new", after, after)
 }
 
-// TestFlush checks that a flush reaches the other replicas, but neither the replica that flushes nor replicas that start later.
+// TestFlush checks that a flush reaches the running replicas except the replica that flushes. Replicas that start later must not
+// get the flush.
 func TestFlush(t *testing.T) {
 	t.Parallel()
 	server := tool.StartRedis(t)

@@ -9,8 +9,8 @@ import (
 	"oddsgraph/internal/market"
 )
 
-// FuzzParseCredentials checks that Wire returns the input without surrounding white space, and that credentials do not print this
-// text. For invalid input, ParseCredentials returns a BAD_USER_INPUT error of at most 200 bytes.
+// FuzzParseCredentials checks that Wire returns the input without surrounding white space, and that printed credentials do not
+// contain this text. For invalid input, ParseCredentials returns a BAD_USER_INPUT error of at most 200 bytes.
 func FuzzParseCredentials(f *testing.F) {
 	for _, seed := range []string{
 		`{"apiKey":"k","secret":"s","passphrase":"p"}`, `{"key":"k","secret":"s"}`, `{"key":"a","apiKey":"b"}`, `{"apiKey":"k","apiKey":"l"}`,

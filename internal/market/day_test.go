@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// TestEqualTimes checks that At returns the last of the points with one timestamp.
+// TestEqualTimes checks that At returns the last of several points with the same timestamp.
 func TestEqualTimes(t *testing.T) {
 	h, now := &PriceHistory{}, time.Unix(7, 0)
 	for _, price := range []string{"0.1", "0.2", "0.3"} {
@@ -24,7 +24,7 @@ func TestSamples(t *testing.T) {
 		h.Points = append(h.Points, PricePoint{Timestamp: at(hour), Price: MustDecimal(fmt.Sprintf("0.%d", i+1))})
 	}
 	for _, test := range []struct {
-		end, n int // end and until are hours
+		end, n int // end and until are hours, and n is a number of samples
 		want   string
 		until  int
 	}{

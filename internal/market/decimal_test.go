@@ -9,7 +9,7 @@ import (
 	"testing"
 )
 
-// rat parses the printed digits of a Decimal with math/big.
+// rat parses the text of a Decimal with math/big.
 func rat(t testing.TB, d Decimal) *big.Rat {
 	t.Helper()
 	r, ok := new(big.Rat).SetString(d.String())
@@ -176,7 +176,8 @@ func TestQuo(t *testing.T) {
 		{"1", "8", "0.125"},
 		{"10.00", "2.0", "5"},
 		{"1e3", "1e-3", "1000000"},
-		// Quotients of 35 digits that end in 5 are rounded to the even neighbour. The last quotient ends in 5.1 and is rounded up.
+		// These quotients have 35 digits or more, so they are rounded to 34 digits. A quotient whose last digit is 5 is rounded
+		// half-even. The last quotient ends in 5.1, so it is rounded up.
 		{"10000000000000000000000000000000005", "1", "10000000000000000000000000000000000"},
 		{"10000000000000000000000000000000015", "1", "10000000000000000000000000000000020"},
 		{"99999999999999999999999999999999995", "1", "100000000000000000000000000000000000"},
@@ -215,8 +216,8 @@ func TestRoundIsHalfEven(t *testing.T) {
 	}
 }
 
-// TestQuoRoundRoundsOnce checks that a quotient just above 0.125 is rounded up to 0.13. Rounded to 34 digits first, the quotient
-// would be 0.125 and be rounded down.
+// TestQuoRoundRoundsOnce checks that a quotient just above 0.125 is rounded up to 0.13. The result must not be rounded to 34 digits
+// first, because this would give 0.125, which is rounded down to 0.12.
 func TestQuoRoundRoundsOnce(t *testing.T) {
 	a, b := MustDecimal("0.1250000000000000000000000000000000000000000000001"), MustDecimal("1")
 	if got := quo(t, a, b).Round(2).String(); got != "0.12" {

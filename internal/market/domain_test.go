@@ -79,7 +79,7 @@ func randomBook(r *rand.Rand) *Book {
 // TestFillProperties checks that fills agree with a computation in big.Rat.
 func TestFillProperties(t *testing.T) {
 	r := rand.New(rand.NewPCG(3, 4))
-	// Filled sizes of FillAmount and average prices are rounded, so they may differ slightly from the exact values.
+	// FillAmount rounds filled sizes, and average prices are rounded too. So these values may differ slightly from the exact values.
 	tolerance, _ := new(big.Rat).SetString("1e-24")
 	for range 3000 {
 		b, side, wanted := randomBook(r), []OrderSide{SideBuy, SideSell}[r.IntN(2)], NewDecimal(1+r.Int64N(4e6), -int32(r.IntN(3)))
@@ -157,7 +157,7 @@ func TestBookCoversAndCut(t *testing.T) {
 		want  bool
 	}{
 		{book(20, 20, 20), 1, true}, {book(20, 20, 20), 20, true}, {book(20, 20, 20), 21, false},
-		{book(20, 3, 20), 21, false}, {book(3, 20, 20), 21, false}, // the side with 20 levels may be cut off
+		{book(20, 3, 20), 21, false}, {book(3, 20, 20), 21, false}, // the venue may have more levels on the side with 20 levels
 		{book(19, 19, 20), 200, true}, {book(0, 0, 20), 200, true}, {book(25, 19, 20), 50, false},
 		{book(0, 0, 0), 1, false}, // Depth 0: the depth of the request is unknown
 	} {
@@ -355,7 +355,7 @@ func TestMarketWithResolution(t *testing.T) {
 	}
 }
 
-// TestBookSideDelta checks that a delta turns the old side into the new side, and that each of its levels changes something.
+// TestBookSideDelta checks that a delta turns the old side into the new side, and that each level of the delta changes something.
 func TestBookSideDelta(t *testing.T) {
 	r := rand.New(rand.NewPCG(9, 10))
 	for range 500 {

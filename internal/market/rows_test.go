@@ -9,7 +9,8 @@ import (
 	"time"
 )
 
-// TestKeysDoNotDependOnPages checks that rows with equal contents have different keys. The keys must not depend on the page size.
+// TestKeysDoNotDependOnPages checks that rows with equal contents have different keys, and that the keys do not depend on the page
+// size.
 func TestKeysDoNotDependOnPages(t *testing.T) {
 	at := time.Unix(1_764_000_000, 0)
 	var trades []Trade
@@ -108,7 +109,8 @@ func TestParseNumberingRefuses(t *testing.T) {
 		}
 	}
 	var n Numbering
-	rows := make([]Trade, 150) // more than maxAlike different rows with the same timestamp
+	// These are more than maxAlike different rows with the same timestamp.
+	rows := make([]Trade, 150)
 	for i := range rows {
 		rows[i] = Trade{MarketID: fmt.Sprint(i), Timestamp: time.Unix(1, 0)}
 	}

@@ -10,7 +10,7 @@ import (
 	"unsafe"
 )
 
-// set does for a slice what Side.Set does for a side.
+// set returns a copy of a list of levels with the change that Side.Set makes to a side.
 func set(list []Level, which OrderSide, l Level) []Level {
 	list = slices.DeleteFunc(slices.Clone(list), func(x Level) bool { return x.Price.Cmp(l.Price) == 0 })
 	if l.Size.Sign() > 0 {
@@ -32,8 +32,8 @@ func collect(s Side) (list []Level) {
 	return list
 }
 
-// wholeChunks reports whether the chunks of a side have as many levels as the storage counts, and no chunk is empty or too long. An
-// empty side must have no storage.
+// wholeChunks reports whether the chunks of a side together have s.levels.count levels, and no chunk is empty or too long. For an
+// empty side, it reports whether the side has no storage.
 func wholeChunks(s Side) bool {
 	if s.count == 0 {
 		return s.levels == nil
@@ -48,8 +48,8 @@ func wholeChunks(s Side) bool {
 	return count == s.levels.count
 }
 
-// TestSideIsASlice checks that random changes have the same effect on a Side as on a slice. It compares all states after the last
-// change, because no change may affect an earlier state.
+// TestSideIsASlice checks that random changes have the same effect on a Side as on a slice. It compares all states only after the
+// last change, because no change may affect an earlier state.
 func TestSideIsASlice(t *testing.T) {
 	type state struct {
 		side Side
@@ -135,8 +135,8 @@ func TestSideBytes(t *testing.T) {
 	}
 }
 
-// TestSideLevelsAreShared checks that the slices of concurrent Levels calls and of cut sides share one array. The slices must
-// have no spare capacity, so that an append copies the levels.
+// TestSideLevelsAreShared checks that the slices of concurrent Levels calls and of cut sides share one array. The slices must have
+// no spare capacity, because an append must copy the levels.
 func TestSideLevelsAreShared(t *testing.T) {
 	s := deepSide(50).Set(SideBuy, Level{NewDecimal(25, -3), NewDecimal(999, 0)})
 	all := make([][]Level, 8)

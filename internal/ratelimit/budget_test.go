@@ -16,7 +16,7 @@ import (
 	"oddsgraph/internal/market/reqctx"
 )
 
-// TestLimits checks how many calls of each limit are usable. The limit 0 means the default limit.
+// TestLimits checks how many calls a budget admits under each limit. The limit 0 means the default limit.
 func TestLimits(t *testing.T) {
 	for limit, want := range map[int]int{0: 95, 100: 95, 10: 9, 2: 1, 1: 1, 60: 57} {
 		synctest.Test(t, func(t *testing.T) {
@@ -32,8 +32,8 @@ func TestLimits(t *testing.T) {
 	}
 }
 
-// TestNeverMoreThanTheLimit checks that the venue never gets more than the usable number of calls in 60 seconds, however long calls
-// take. In five minutes, the venue must get at least four times that number.
+// TestNeverMoreThanTheLimit checks that the venue never gets more than the 38 usable calls of the limit 40 in 60 seconds, whatever
+// the durations of the calls. In five minutes, the venue must get at least four times 38 calls.
 func TestNeverMoreThanTheLimit(t *testing.T) {
 	for seed := range uint64(8) {
 		synctest.Test(t, func(t *testing.T) {
@@ -102,10 +102,10 @@ func TestNeverMoreThanTheLimit(t *testing.T) {
 	}
 }
 
-// TestRefusalNamesTheWait checks that a refusal names the shortest wait after which a new call is admitted.
+// TestRefusalNamesTheWait checks that the wait in a refusal is the shortest wait after which a new call is admitted.
 func TestRefusalNamesTheWait(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		b := open(t, Config{Public: 10}) // 9 calls are usable
+		b := open(t, Config{Public: 10}) // the margin is 1 call, so 9 calls are usable
 		for range 9 {
 			spend(t, b, "", 1)
 			time.Sleep(time.Second)
@@ -138,8 +138,8 @@ func TestRefusalNamesTheWait(t *testing.T) {
 	})
 }
 
-// TestRefusalIsTrueForAnyQueue checks with random queues that a refused caller is admitted after the wait that the refusal names. A
-// caller that is not refused must be admitted at its planned turn.
+// TestRefusalIsTrueForAnyQueue checks with random queues that a refused caller is admitted after the wait in the refusal. A caller
+// that is not refused must be admitted at its planned turn.
 func TestRefusalIsTrueForAnyQueue(t *testing.T) {
 	for seed := range uint64(60) {
 		synctest.Test(t, func(t *testing.T) {
@@ -207,7 +207,7 @@ func TestUnusedCallsAreGivenBack(t *testing.T) {
 		waits(t, first)
 		waits(t, second)
 		before := second.ReadyAt()
-		if s := b.Status(); s.Admitted != 8 { // Admitted counts calls; the read unused has made none
+		if s := b.Status(); s.Admitted != 8 { // Admitted counts calls, and the read unused has made no call
 			t.Errorf("got %+v, want 8 admitted", s)
 		}
 		first.Release(false)
@@ -228,11 +228,11 @@ func TestUnusedCallsAreGivenBack(t *testing.T) {
 	})
 }
 
-// TestFurtherCalls checks that a further call of a read is admitted before reads that were reserved later, and is refused if its
-// turn is after the deadline.
+// TestFurtherCalls checks that another call of an admitted read comes before reads that were reserved later. The call must be
+// refused if its turn is after the deadline of the read.
 func TestFurtherCalls(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		b := open(t, Config{Public: 4}) // 3 calls are usable
+		b := open(t, Config{Public: 4}) // the margin is 1 call, so 3 calls are usable
 		k := b.Reserve(prices("a", 90*time.Second))
 		for range 3 {
 			if err := k.AdmitCall(t.Context()); err != nil {
@@ -253,8 +253,8 @@ func TestFurtherCalls(t *testing.T) {
 		}
 		waits(t, other)
 
-		// The deadline of k is in 29 seconds. Until then, two calls leave the window. The reservation other takes the first place, and
-		// k takes the second. The next place is free only after the deadline.
+		// The deadline of k is in 29 seconds. Until then, two calls leave the window, so two new calls can be sent. The reservation other
+		// gets the first new call, and k gets the second. A third new call is possible only after the deadline of k.
 		time.Sleep(time.Second)
 		if synctest.Wait(); !admitted(other) || other.AdmitCall(t.Context()) != nil {
 			t.Fatal(other.Err())
@@ -265,7 +265,7 @@ func TestFurtherCalls(t *testing.T) {
 		if err := k.AdmitCall(t.Context()); market.CodeOf(err) != market.CodeRateLimited {
 			t.Errorf("got %v, want RATE_LIMITED", err)
 		}
-		// A caller without a deadline joins the read, so the further call waits instead of being refused.
+		// A caller without a deadline joins the read. So the next call of the read is not refused, but waits.
 		k.Join(reqctx.CallRequest{Priority: reqctx.PriorityPrices, Caller: "b"})
 		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 		defer cancel()
@@ -317,7 +317,7 @@ func TestAllocations(t *testing.T) {
 	want := reqctx.CallRequest{Priority: reqctx.PriorityPrices, Caller: "c", Deadline: time.Now().Add(time.Hour)}
 	ctx := context.Background()
 	for range 4000 {
-		call(b, want) // afterwards the log of calls does not grow any more
+		call(b, want) // after these calls, the log of calls does not grow any more
 	}
 	n := testing.AllocsPerRun(1000, func() {
 		k := b.Reserve(want)

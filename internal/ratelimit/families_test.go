@@ -13,8 +13,8 @@ func to(e reqctx.Endpoint, d time.Duration) reqctx.CallRequest {
 	return reqctx.CallRequest{Endpoint: e, Priority: reqctx.PriorityPrices, Caller: "a", Deadline: within(d)}
 }
 
-// spendTo makes calls to an endpoint until one is not admitted at once, but at most 10,000. It returns the number of admitted
-// calls.
+// spendTo makes calls to an endpoint until a call is not admitted at once. It makes at most 10,000 calls. It returns the number of
+// admitted calls.
 func spendTo(b *Budget, e reqctx.Endpoint) (n int) {
 	for n < 10_000 && call(b, to(e, time.Millisecond)) {
 		n++
@@ -102,7 +102,8 @@ func TestThrottledFamily(t *testing.T) {
 	})
 }
 
-// TestFamiliesAfterStart checks that a family has only its reserve until the calls of an earlier process have left its window.
+// TestFamiliesAfterStart checks that a family has only its margin, a twentieth of its limit, until the calls of an earlier process
+// have left its window.
 func TestFamiliesAfterStart(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := open(t, Config{Families: []Family{{Endpoints: booksAndSpreads, Limit: 100, Span: 10 * time.Second}}})

@@ -67,7 +67,7 @@ func retryAfter(t *testing.T, k reqctx.Reservation) time.Duration {
 	return e.RetryAfter
 }
 
-// waits fails the test if a reservation is not in the queue.
+// waits fails the test if a reservation does not wait in the queue.
 func waits(t *testing.T, k reqctx.Reservation) {
 	t.Helper()
 	if synctest.Wait(); admitted(k) || k.Err() != nil {

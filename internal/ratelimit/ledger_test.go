@@ -96,27 +96,27 @@ func (l *sharedLedger) Hold(_ string, until time.Time) {
 	l.hold = market.Later(l.hold, until)
 }
 
-// set changes the ledger's state.
+// set runs the function change while the ledger is locked.
 func (l *sharedLedger) set(change func(*sharedLedger)) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	change(l)
 }
 
-// count returns what a function counts in the ledger's state.
+// count runs the function of while the ledger is locked, and returns the result.
 func (l *sharedLedger) count(of func(*sharedLedger) int) int {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return of(l)
 }
 
-// sharedBy returns the configuration of one of 5 processes that share a limit of 100 calls a minute. The margin is 5 calls, the
-// reserve of each process is 5 calls, and the ledger grants 70 calls.
+// sharedBy returns the configuration of one of 5 processes that share a limit of 100 calls a minute. The margin is 5 calls, and the
+// reserve of each process is 5 calls, so the ledger grants 70 calls.
 func sharedBy(l *sharedLedger) Config {
 	return Config{Sharing: Sharing{Ledger: l, Replicas: 5, Reserve: 5, Use: sharedUse}}
 }
 
-// mostWithin returns the greatest number of the given times in one period of length d.
+// mostWithin returns the greatest number of times that lie in one period of length d.
 func mostWithin(times []time.Time, d time.Duration) (most int) {
 	slices.SortFunc(times, time.Time.Compare)
 	for i, first := 0, 0; i < len(times); i++ {
@@ -129,7 +129,8 @@ func mostWithin(times []time.Time, d time.Duration) (most int) {
 }
 
 // TestSharedLimit checks that processes together never exceed the limit, even if the ledger fails or processes are replaced. It
-// also checks how many calls they make with a working ledger, without a ledger, and after the ledger lost its state.
+// also checks how many calls the processes make with a working ledger, while the ledger is down, and after the ledger lost its
+// grants.
 func TestSharedLimit(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := newSharedLedger(t)
@@ -137,8 +138,8 @@ func TestSharedLimit(t *testing.T) {
 		var made []time.Time
 		var running sync.WaitGroup
 		start := time.Now()
-		// process runs a process that tries to make three calls a second. The parameters from and to are the period, counted from the
-		// start of the test.
+		// process starts a process that tries to make three calls a second. The process runs between the times from and to, counted from
+		// the start of the test.
 		process := func(name string, from, to time.Duration) {
 			running.Go(func() {
 				time.Sleep(from)
@@ -299,13 +300,13 @@ func TestGrantedCallIsOverdue(t *testing.T) {
 	})
 }
 
-// TestSharedHold checks that a 429 response to one process stops the calls of the other process until the named time, even calls
-// from the reserve.
+// TestSharedHold checks that a 429 response to one process also stops the calls of the other process until the time in the
+// response. Calls from the reserve must also stop.
 func TestSharedHold(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := newSharedLedger(t)
 		a, b := open(t, sharedBy(l)), open(t, sharedBy(l))
-		time.Sleep(2 * time.Minute) // from now on the reserves may be used
+		time.Sleep(2 * time.Minute) // after this time, the processes may use their reserves
 		refused := a.Reserve(prices("a", time.Second))
 		<-refused.Decided()
 		refused.Throttled(time.Now().Add(20 * time.Second))
@@ -384,7 +385,7 @@ func TestSharedKeys(t *testing.T) {
 				want := reqctx.CallRequest{Scope: "key", Priority: reqctx.PriorityUser, Caller: "a", Deadline: within(time.Minute)}
 				call(b, want)
 				time.Sleep(10 * time.Millisecond)
-				call(b, want) // after the first call the credentials have a window
+				call(b, want) // after the first call, the credentials have their own window
 				for range 200 {
 					if call(b, want) {
 						total++
@@ -403,17 +404,17 @@ func TestSharedKeys(t *testing.T) {
 	}
 }
 
-// TestSharedAddress checks that a process stops if the venue reports fewer remaining calls than the margin.
+// TestSharedAddress checks that a process makes no more calls if the venue reports fewer remaining calls than the margin.
 func TestSharedAddress(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := open(t, sharedBy(newSharedLedger(t)))
 		ticket := b.Reserve(prices("a", time.Minute))
 		<-ticket.Decided()
-		ticket.Observe(100, 80, time.Time{}) // other processes have made 20 calls
+		ticket.Observe(100, 80, time.Time{}) // the venue counts 20 calls, which other processes made
 		if left := b.Left(); left == 0 {
 			t.Fatal("got Left() = 0, want more: the calls are those of other processes")
 		}
-		ticket.Observe(100, 4, time.Time{}) // the margin is 5 calls
+		ticket.Observe(100, 4, time.Time{}) // 4 remaining calls are less than the margin of 5 calls
 		if left := b.Left(); left != 0 {
 			t.Errorf("got Left() = %v after the venue counted calls of others, want 0", left)
 		}

@@ -32,7 +32,8 @@ func TestPriorities(t *testing.T) {
 	})
 }
 
-// TestPriorityRises checks that a reservation whose priority rises waits behind the reservations that already have this priority.
+// TestPriorityRises checks that a reservation that gets a higher priority waits behind the reservations that already have this
+// priority.
 func TestPriorityRises(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := open(t, Config{})
@@ -77,8 +78,8 @@ func TestPushedBackReadsAreRefused(t *testing.T) {
 	})
 }
 
-// TestTooLateReadsAreRefused checks that a read is refused if the time from its turn to its deadline is not longer than its
-// expected duration.
+// TestTooLateReadsAreRefused checks that a read is refused if its expected duration is not shorter than the time from its turn to
+// its deadline.
 func TestTooLateReadsAreRefused(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := open(t, Config{Public: 10})
@@ -175,7 +176,7 @@ func TestFairShare(t *testing.T) {
 // TestFairShareOfTheQueue checks that a caller that has used its share waits behind all other callers.
 func TestFairShareOfTheQueue(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		b := open(t, Config{Public: 42}) // 40 calls are usable, and a share is 10 calls
+		b := open(t, Config{Public: 42}) // the margin is 2 calls, so 40 calls are usable, and a share is 10 calls
 		for i := range 40 {
 			caller := "greedy"
 			if i%2 == 1 {
@@ -191,7 +192,8 @@ func TestFairShareOfTheQueue(t *testing.T) {
 		shared := b.Reserve(reqctx.CallRequest{Priority: reqctx.PriorityPrices, Caller: "greedy"})
 		tickets["shared"] = shared
 		tickets["honest"] = b.Reserve(reqctx.CallRequest{Priority: reqctx.PriorityPrices, Caller: "honest"})
-		shared.Join(reqctx.CallRequest{Priority: reqctx.PriorityPrices, Caller: "other"}) // the reservation keeps its time of arrival
+		// After Join, shared keeps its time of arrival, which is before the arrival of honest.
+		shared.Join(reqctx.CallRequest{Priority: reqctx.PriorityPrices, Caller: "other"})
 		got := order(t, tickets)
 		if !slices.Equal(got, []string{"shared", "honest", "greedy0", "greedy1"}) {
 			t.Errorf("got order %v, want shared, honest, greedy0, greedy1", got)
@@ -199,7 +201,7 @@ func TestFairShareOfTheQueue(t *testing.T) {
 	})
 }
 
-// TestQueueIsBounded checks that the queue is bounded and that one caller cannot fill it.
+// TestQueueIsBounded checks that the length of the queue is bounded, and that one caller cannot fill the queue.
 func TestQueueIsBounded(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := open(t, Config{Public: 10, Queue: 20})
@@ -274,7 +276,7 @@ func TestRefreshesAreLast(t *testing.T) {
 	})
 }
 
-// TestRefreshBecomesARead checks that a refresh that a caller joins gets the priority of the caller's read.
+// TestRefreshBecomesARead checks that a refresh gets the priority of a caller's read when the caller joins the refresh.
 func TestRefreshBecomesARead(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := open(t, Config{Public: 20})

@@ -9,7 +9,7 @@ import (
 	"oddsgraph/internal/market/reqctx"
 )
 
-// openCold returns a budget whose limit an earlier process may have used up. Call openCold in a synctest bubble.
+// openCold returns a budget for a limit that an earlier process may have used up. Call openCold in a synctest bubble.
 func openCold(t *testing.T, cfg Config) *Budget {
 	t.Helper()
 	b := open(t, cfg)
@@ -26,7 +26,8 @@ func countAdmitted(b *Budget, scope string) (n int) {
 	return n
 }
 
-// TestColdStart checks that, if earlier calls are unknown, a window has only the reserve until a minute after the start.
+// TestColdStart checks that a window has only its margin, a twentieth of the limit, until a minute after the start if earlier calls
+// are unknown.
 func TestColdStart(t *testing.T) {
 	for limit, want := range map[int][2]int{100: {5, 95}, 40: {2, 38}, 20: {1, 19}, 1: {0, 1}} {
 		synctest.Test(t, func(t *testing.T) {
@@ -67,7 +68,7 @@ func TestColdStartAdmitsWaiting(t *testing.T) {
 	})
 }
 
-// TestColdStartOfCredentials checks that a window of credentials has only a reserve if it is opened during the cold start. A window
+// TestColdStartOfCredentials checks that a window of credentials that is opened during the cold start has only its margin. A window
 // that is opened later must have all usable calls.
 func TestColdStartOfCredentials(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
@@ -76,7 +77,8 @@ func TestColdStartOfCredentials(t *testing.T) {
 		if !call(b, mine) || b.Status().Scopes != 1 {
 			t.Fatal("not admitted")
 		}
-		if n := countAdmitted(b, "mine"); n != 14 { // the first call was public and counts in both windows
+		// The margin is 15 calls. The first call was public and counts in both windows.
+		if n := countAdmitted(b, "mine"); n != 14 {
 			t.Errorf("got %d calls at the start, want 14", n)
 		}
 		time.Sleep(time.Minute)
@@ -89,8 +91,8 @@ func TestColdStartOfCredentials(t *testing.T) {
 	})
 }
 
-// TestRemainingEndsColdStart checks that the budget admits the calls that the venue reports as remaining, less the margin. The
-// budget must admit at least the calls that are left of the reserve.
+// TestRemainingEndsColdStart checks that the budget admits the calls that the venue reports as remaining, less the margin of 5
+// calls. The budget must admit at least the calls that are left of the margin.
 func TestRemainingEndsColdStart(t *testing.T) {
 	for _, test := range []struct{ remaining, more int }{{99, 94}, {50, 45}, {12, 7}, {9, 4}, {6, 4}, {0, 4}} {
 		synctest.Test(t, func(t *testing.T) {
@@ -108,7 +110,7 @@ func TestRemainingEndsColdStart(t *testing.T) {
 	}
 }
 
-// TestColdStartWithRunningCalls checks that the budget allows for running calls that the venue may not have counted yet.
+// TestColdStartWithRunningCalls checks that the budget also subtracts running calls that the venue may not have counted yet.
 func TestColdStartWithRunningCalls(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := openCold(t, Config{})
@@ -120,7 +122,7 @@ func TestColdStartWithRunningCalls(t *testing.T) {
 			}
 			under = append(under, k)
 		}
-		under[0].Observe(100, 29, time.Time{}) // of 71 counted calls, 1 to 5 are of this process
+		under[0].Observe(100, 29, time.Time{}) // the venue has counted 71 calls, and this process made 1 to 5 of them
 		if s := b.Status(); s.Left != 29-5-4 {
 			t.Errorf("got %d left while four calls may be uncounted, want 20", s.Left)
 		}
@@ -134,8 +136,8 @@ func TestColdStartWithRunningCalls(t *testing.T) {
 	})
 }
 
-// TestColdStartWithReorderedResponses checks that the budget uses the smallest number of remaining calls if responses overtake each
-// other.
+// TestColdStartWithReorderedResponses checks that the budget uses the smallest reported number of remaining calls if responses
+// overtake each other.
 func TestColdStartWithReorderedResponses(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := openCold(t, Config{})
@@ -151,18 +153,18 @@ func TestColdStartWithReorderedResponses(t *testing.T) {
 			k.Observe(100, remaining, time.Time{})
 			k.Release(true)
 		}
-		answer(enter(), 60) // the venue has counted 39 calls of others
+		answer(enter(), 60) // the venue has counted this call and 39 calls of other processes
 		var under []reqctx.Reservation
 		for range 10 {
 			under = append(under, enter())
 		}
 		for i := range under {
-			answer(under[i], 50+i) // the call that the venue counted last gets its response first
+			answer(under[i], 50+i) // the call that the venue counted last is the first to get its response
 		}
 		if s := b.Status(); s.Left != 45 {
 			t.Errorf("got %d left, want 45: the 50 of the venue less the margin", s.Left)
 		}
-		answer(enter(), 70) // calls of others have left the window
+		answer(enter(), 70) // calls of other processes have left the window
 		if s := b.Status(); s.Left != 65 {
 			t.Errorf("got %d left when the venue says 70, want 65", s.Left)
 		}
@@ -209,7 +211,7 @@ func TestColdStartProbesAfterReset(t *testing.T) {
 	})
 }
 
-// TestReserveOfALowerLimit checks that the reserve is computed from the limit that the venue reports.
+// TestReserveOfALowerLimit checks that the margin is computed from the limit that the venue reports.
 func TestReserveOfALowerLimit(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := openCold(t, Config{})
@@ -269,8 +271,8 @@ func TestInheritedCallsDelayTurns(t *testing.T) {
 	})
 }
 
-// TestInheritSecondAndThird checks that the second process has only the reserve, whatever the venue reports, and that the third
-// process has no calls.
+// TestInheritSecondAndThird checks that the second process has only the margin, whatever the venue reports, and that the third
+// process makes no calls.
 func TestInheritSecondAndThird(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := open(t, Config{})
@@ -313,7 +315,8 @@ type recorder struct{ taken, ended int }
 func (r *recorder) Take() { r.taken++ }
 func (r *recorder) End()  { r.ended++ }
 
-// TestRecord checks that Take is called before and End after each public call, and neither for a reservation without a call.
+// TestRecord checks that Take is called before each public call, and End after the call. A reservation without a call must call
+// neither Take nor End.
 func TestRecord(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var r recorder
@@ -344,7 +347,8 @@ func TestRecord(t *testing.T) {
 		}
 		want(95, 95)
 		time.Sleep(2 * time.Minute)
-		call(b, reqctx.CallRequest{Scope: "mine", Deadline: within(time.Second)}) // the first call with new credentials counts as public
+		// The first call with new credentials counts as a public call.
+		call(b, reqctx.CallRequest{Scope: "mine", Deadline: within(time.Second)})
 		want(96, 96)
 		call(b, reqctx.CallRequest{Scope: "mine", Deadline: within(time.Second)})
 		want(96, 96)
@@ -354,8 +358,8 @@ func TestRecord(t *testing.T) {
 // TestColdStartProbe checks when the cold start admits one call to learn how many calls remain.
 func TestColdStartProbe(t *testing.T) {
 	for name, test := range map[string]struct {
-		// All times are counted from the start. reset is the reset time in the first response. released is the end of the last call,
-		// or 0 if the call ends before the time none. observed is the arrival of a second response, or 0 without one.
+		// All times are counted from the start. reset is the reset time in the first response. released is the end of the last call, or 0
+		// if the call ends before the time none. observed is the arrival of a second response, or 0 if there is no second response.
 		reset, released, observed time.Duration
 		// none is a time at which no call may be sent. one is a time at which one call may be sent, or 0.
 		none, one time.Duration

@@ -30,7 +30,7 @@ func TestThrottled(t *testing.T) {
 		waits(t, patient)
 		impatient := b.Reserve(prices("", 25*time.Second))
 		waits(t, impatient)
-		k.Throttled(within(10 * time.Second)) // an earlier time changes nothing
+		k.Throttled(within(10 * time.Second)) // before the current end of the pause, so nothing changes
 		if s := b.Status(); !s.ThrottledUntil.Equal(until) || s.Limit != 86 {
 			t.Errorf("after an earlier time: got %+v, want limit 86 and the same time", s)
 		}
@@ -67,8 +67,8 @@ func TestThrottled(t *testing.T) {
 	})
 }
 
-// TestObserve checks that the venue's headers change the limit, but not above the configured limit. The headers must also reveal
-// calls of others with the same IP address.
+// TestObserve checks that the venue's headers change the limit, but never raise it above the configured limit. The budget must also
+// count the calls of other clients at the same IP address, which the headers reveal.
 func TestObserve(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := open(t, Config{})
@@ -89,7 +89,7 @@ func TestObserve(t *testing.T) {
 		left(95, 94)
 		k.Observe(100, 99, within(time.Minute))
 		left(95, 94)
-		k.Observe(100, 10, within(20*time.Second)) // others have made 89 calls
+		k.Observe(100, 10, within(20*time.Second)) // other clients have made 89 calls
 		left(95, 5)
 		time.Sleep(20 * time.Second)
 		left(95, 94)
@@ -109,17 +109,18 @@ func TestObserve(t *testing.T) {
 		late = b.Reserve(prices("", span+time.Second))
 		waits(t, late)
 		k.Observe(2, -1, time.Time{})
-		waits(t, late) // with one call a minute, the turn is still before the deadline
+		waits(t, late) // with the limit 2, one call a minute is usable, and the turn is still before the deadline
 		k.Throttled(within(2 * time.Minute))
 		retryAfter(t, late)
 	})
 }
 
-// TestScopes checks that credentials get their own window when the venue has accepted them. Until then, their calls count in
-// the public window.
+// TestScopes checks that credentials get their own window when the venue has accepted the credentials. Until then, calls with the
+// credentials count in the public window.
 func TestScopes(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		b := open(t, Config{Public: 20, Key: 40, Scopes: 2}) // 19 and 38 calls are usable
+		// The margins are 1 and 2 calls, so 19 public calls and 38 calls for each of two sets of credentials are usable.
+		b := open(t, Config{Public: 20, Key: 40, Scopes: 2})
 		user := func(scope string) reqctx.CallRequest {
 			return reqctx.CallRequest{Scope: scope, Priority: reqctx.PriorityUser, Caller: "u", Deadline: within(time.Second)}
 		}
@@ -150,7 +151,7 @@ func TestScopes(t *testing.T) {
 			t.Errorf("got %+v, want 18 left and 1 scope", s)
 		}
 		spent("bob", 38)
-		spent("carol", 17) // carol gets no window, because the windows of alice and bob still contain calls
+		spent("carol", 17) // carol has no window and uses the public window, because the windows of alice and bob still contain calls
 		time.Sleep(span)
 		spent("carol", 38)
 		// The window of alice is gone, but Admitted and Refused still count her calls.
@@ -176,7 +177,7 @@ func TestCallsBeforeAcceptance(t *testing.T) {
 		for _, k := range first {
 			call(k)
 		}
-		call(first[0]) // a further call of the first read
+		call(first[0]) // another call of the first read
 		for _, k := range first {
 			k.Release(true)
 		}
@@ -185,7 +186,7 @@ func TestCallsBeforeAcceptance(t *testing.T) {
 			call(k)
 			k.Release(true)
 		}
-		if made != 19 { // the margin is a twentieth of the limit
+		if made != 19 { // the margin of the limit 20 is 1 call
 			t.Errorf("got %d calls, want 19", made)
 		}
 	})
@@ -200,7 +201,7 @@ func TestKeyResponsesDoNotLimitPublic(t *testing.T) {
 		}
 		before := b.Status()
 
-		// The credentials were used 250 times elsewhere.
+		// Other processes have made 250 calls with the same credentials.
 		k := b.Reserve(key("busy"))
 		_ = k.AdmitCall(t.Context())
 		k.Observe(300, 49, within(time.Minute))
@@ -218,7 +219,8 @@ func TestKeyResponsesDoNotLimitPublic(t *testing.T) {
 		}
 		k.Release(true)
 
-		// The venue refuses each call with the credentials named empty, and one call with each of 20 other sets of credentials.
+		// The venue refuses all calls with the credentials named empty, and one call with each of 20 other sets of credentials. These
+		// refusals must not change the public limit.
 		for i := range 20 {
 			for _, scope := range []string{"empty", fmt.Sprint("empty", i)} {
 				k := b.Reserve(key(scope))
@@ -262,7 +264,7 @@ func TestKeyResponsesDoNotLimitPublic(t *testing.T) {
 	})
 }
 
-// TestHeldKeysAreBounded checks that the number of remembered refusals is bounded and that a new refusal replaces expired refusals.
+// TestHeldKeysAreBounded checks that the number of stored 429 refusals is bounded, and that a new refusal removes expired refusals.
 func TestHeldKeysAreBounded(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := open(t, Config{})
@@ -286,7 +288,7 @@ func TestHeldKeysAreBounded(t *testing.T) {
 // TestThrottledUntil checks that ThrottledUntil is the time at which the next call is possible, for several causes of a delay.
 func TestThrottledUntil(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		b := open(t, Config{Public: 11}) // 10 calls are usable
+		b := open(t, Config{Public: 11}) // the margin is 1 call, so 10 calls are usable
 		until := func(what string, want time.Duration) {
 			t.Helper()
 			got := b.Status().ThrottledUntil

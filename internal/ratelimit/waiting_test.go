@@ -9,10 +9,11 @@ import (
 	"oddsgraph/internal/market/reqctx"
 )
 
-// TestConcurrentFurtherCallsEnd checks that a read with two concurrent further calls leaves no call in flight when it is released.
+// TestConcurrentFurtherCallsEnd checks that a read that makes two more calls concurrently leaves no call in flight when the read is
+// released.
 func TestConcurrentFurtherCallsEnd(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		b := open(t, Config{Public: 10}) // 9 calls are usable
+		b := open(t, Config{Public: 10}) // the margin is 1 call, so 9 calls are usable
 		k := b.Reserve(prices("", 5*time.Minute))
 		if err := k.AdmitCall(t.Context()); err != nil {
 			t.Fatal(err)
@@ -25,7 +26,7 @@ func TestConcurrentFurtherCallsEnd(t *testing.T) {
 					t.Error(err)
 				}
 			})
-			synctest.Wait() // the first call must wait before the second call arrives
+			synctest.Wait() // the first of the two calls must wait before the second arrives
 		}
 		if s := b.Status(); s.Waiting[reqctx.PriorityPrices] != 2 {
 			t.Fatalf("got %+v, want two waiting", s)
@@ -44,7 +45,7 @@ func TestPlanningStopsAtHorizon(t *testing.T) {
 	watchdog := time.AfterFunc(2*time.Minute, func() { panic("planning does not end") })
 	defer watchdog.Stop()
 	synctest.Test(t, func(t *testing.T) {
-		b := open(t, Config{Public: 2}) // 1 call is usable
+		b := open(t, Config{Public: 2}) // the margin is 1 call, so 1 call is usable
 		spend(t, b, "", 1)
 		now := time.Now()
 		var waiting []reqctx.Reservation
@@ -62,8 +63,8 @@ func TestPlanningStopsAtHorizon(t *testing.T) {
 	})
 }
 
-// TestLapsedShareAdmitsWaiting checks that a call that waits because of an idle caller's share is admitted when the window forgets
-// the idle caller.
+// TestLapsedShareAdmitsWaiting checks that a call that waits because the share of an idle caller is kept free is admitted when the
+// window forgets the idle caller.
 func TestLapsedShareAdmitsWaiting(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := open(t, Config{})
@@ -90,7 +91,7 @@ func TestLapsedShareAdmitsWaiting(t *testing.T) {
 // that time.
 func TestRaisedLimitAdmitsWaiting(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		b := open(t, Config{Public: 10}) // 9 calls are usable
+		b := open(t, Config{Public: 10}) // the margin is 1 call, so 9 calls are usable
 		var under []reqctx.Reservation
 		for range 8 {
 			k := b.Reserve(prices("", time.Second))
@@ -99,7 +100,7 @@ func TestRaisedLimitAdmitsWaiting(t *testing.T) {
 			}
 			under = append(under, k)
 		}
-		under[0].Throttled(time.Now()) // for two minutes the limit is 8 calls
+		under[0].Throttled(time.Now()) // lowers the limit to 8 calls for two minutes
 		k := b.Reserve(reqctx.CallRequest{Priority: reqctx.PriorityPrices})
 		time.Sleep(2*span - 1)
 		waits(t, k)

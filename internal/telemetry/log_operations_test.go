@@ -22,14 +22,14 @@ func journal(outcome string) *reqctx.Log {
 		Transport: "http", Caller: "anonymous", Outcome: outcome, Elapsed: time.Millisecond, Points: 12, Bytes: 345, Status: 200, Response: "miss",
 		Info: &reqctx.OperationInfo{Type: "query", Name: "Board", Document: "00ff"},
 	}}
-	reqctx.WithLog(context.Background(), j) // without this call j counts no reads
+	reqctx.WithLog(context.Background(), j) // without this call, j does not count reads
 	j.CountReads(reqctx.KindPrice, reqctx.CacheCounts{Hits: 3, Misses: 2, Joined: 1})
 	j.CountReads(reqctx.KindBook, reqctx.CacheCounts{Hits: 4, Stale: 1})
 	j.NoteBatch(reqctx.Batch{Serial: 1, Calls: make([]reqctx.UpstreamCall, 2)})
 	return j
 }
 
-// TestOneLineForEachOperation checks the line of an operation in both formats.
+// TestOneLineForEachOperation checks the log line of an operation in both formats.
 func TestOneLineForEachOperation(t *testing.T) {
 	var to bytes.Buffer
 	ctx := WithRequestID(t.Context(), "abc")
@@ -54,8 +54,8 @@ func TestOneLineForEachOperation(t *testing.T) {
 	}
 }
 
-// TestSuccessesAreSampledAndFailuresAreNot checks that only a sample of the successes above the limit is logged, but every failure
-// and every cancelled operation.
+// TestSuccessesAreSampledAndFailuresAreNot checks that only a sample of the successful operations above the limit is logged, but
+// every failed and every cancelled operation.
 func TestSuccessesAreSampledAndFailuresAreNot(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var to bytes.Buffer
@@ -107,8 +107,8 @@ func TestSuccessesLeaveRoomForFailures(t *testing.T) {
 	}
 }
 
-// TestARequestIsLoggedOnce checks that an HTTP request with an operation has only the line of the operation. The request of a
-// WebSocket has a line in addition to the lines of its operations.
+// TestARequestIsLoggedOnce checks that an HTTP request with an operation has only the log line of the operation. The request that
+// opens a WebSocket must have its own line next to the lines of its operations.
 func TestARequestIsLoggedOnce(t *testing.T) {
 	var to bytes.Buffer
 	log := NewLogger(&to, slog.LevelInfo, "text")
@@ -138,7 +138,7 @@ func TestARequestIsLoggedOnce(t *testing.T) {
 	}
 }
 
-// TestALineAllocatesLittle checks that a line costs at most three allocations.
+// TestALineAllocatesLittle checks that a log line costs at most three allocations.
 func TestALineAllocatesLittle(t *testing.T) {
 	o := NewOperations(NewLogger(discardLines{}, slog.LevelInfo, "json"), 1_000_000_000)
 	ctx, j := WithRequestID(context.Background(), "abc"), journal("ok")

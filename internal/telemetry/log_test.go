@@ -17,7 +17,7 @@ import (
 
 const secret = "hunter2"
 
-// line calls write with a logger of each format, and returns the output of both loggers.
+// line runs the function write with a logger of each format, and returns the output of both loggers.
 func line(write func(*slog.Logger)) string {
 	var out bytes.Buffer
 	for _, format := range []string{"text", "json"} {

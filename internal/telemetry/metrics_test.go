@@ -144,7 +144,7 @@ oddsgraph_stream_frames_total{type="price_update"} 2
 	}
 }
 
-// TestRegister checks that all families of a scrape are read from one snapshot.
+// TestRegister checks that all metric families of a scrape are read from one snapshot.
 func TestRegister(t *testing.T) {
 	m := telemetry.NewMetrics("v1")
 	taken := 0
@@ -173,7 +173,7 @@ func TestCountingAllocatesNothing(t *testing.T) {
 	}
 }
 
-// TestSeriesAreBounded checks that any number of different label values makes a limited number of series.
+// TestSeriesAreBounded checks that the number of series is limited for any number of different label values.
 func TestSeriesAreBounded(t *testing.T) {
 	m := telemetry.NewMetrics("v1")
 	var workers sync.WaitGroup

@@ -9,7 +9,7 @@ import (
 	"oddsgraph/internal/market/reqctx"
 )
 
-// TestOnlyTrustedSpansDecideSampling checks that a sampled parent span causes sampling only if it is trusted.
+// TestOnlyTrustedSpansDecideSampling checks that a sampled parent span causes sampling only if the parent span is trusted.
 func TestOnlyTrustedSpansDecideSampling(t *testing.T) {
 	t.Setenv("OTEL_TRACES_EXPORTER", "otlp")
 	t.Setenv("OTEL_EXPORTER_OTLP_ENDPOINT", "http://127.0.0.1:1")

@@ -42,7 +42,7 @@ func (h *held) String() string {
 	return h.got.String()
 }
 
-// TestNobodyWaitsForTheLog checks that Write does not block: it drops and counts the lines that do not fit into the buffer.
+// TestNobodyWaitsForTheLog checks that Write does not block. Write must drop and count the lines that do not fit into the buffer.
 func TestNobodyWaitsForTheLog(t *testing.T) {
 	to := newHeld()
 	w := NewWriter(to, 100)
@@ -58,7 +58,7 @@ func TestNobodyWaitsForTheLog(t *testing.T) {
 	}
 	close(to.release)
 	for w.crowded() {
-		runtime.Gosched() // until the goroutine has taken the lines
+		runtime.Gosched() // wait until the writer's goroutine has taken the lines
 	}
 	fmt.Fprint(w, "last\n")
 	w.Close(time.Minute)
@@ -84,7 +84,7 @@ func (p *pieces) Write(b []byte) (int, error) {
 	return len(b), nil
 }
 
-// take returns what was written since the last call.
+// take returns and removes the recorded arguments.
 func (p *pieces) take() []string {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -93,8 +93,8 @@ func (p *pieces) take() []string {
 	return got
 }
 
-// TestLinesAreWrittenTogether checks that lines that arrive within batchDelay are written together. Close and many bytes cause an
-// earlier write.
+// TestLinesAreWrittenTogether checks that lines that arrive within batchDelay are written together. The writer must write earlier
+// after Close, or when more than a quarter of the buffer is full.
 func TestLinesAreWrittenTogether(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		to, start := &pieces{}, time.Now()
@@ -122,7 +122,7 @@ func TestLinesAreWrittenTogether(t *testing.T) {
 	})
 }
 
-// TestCloseDoesNotWaitForever checks that Close returns after the given time if the destination blocks.
+// TestCloseDoesNotWaitForever checks that Close returns after its timeout if the destination blocks.
 func TestCloseDoesNotWaitForever(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		to, start := newHeld(), time.Now()
@@ -175,7 +175,7 @@ func TestTheLevelChanges(t *testing.T) {
 	}
 }
 
-// failing is a writer whose writes all return an error. takes is the number of bytes that it still accepts.
+// failing is a writer whose writes all return an error. takes is the number of bytes that the writer still accepts.
 type failing struct{ takes int }
 
 func (f *failing) Write(b []byte) (int, error) {
@@ -184,7 +184,7 @@ func (f *failing) Write(b []byte) (int, error) {
 	return n, io.ErrClosedPipe
 }
 
-// TestLinesThatCannotBeWrittenAreCounted checks that Dropped counts the lines that were not written completely when a write failed.
+// TestLinesThatCannotBeWrittenAreCounted checks that Dropped counts the lines that a failed write did not write completely.
 func TestLinesThatCannotBeWrittenAreCounted(t *testing.T) {
 	w := NewWriter(&failing{takes: 8}, 100)
 	fmt.Fprint(w, "one..\ntwo..\nthree\n")

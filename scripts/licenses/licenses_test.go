@@ -54,7 +54,7 @@ func TestPages(t *testing.T) {
 	}
 }
 
-// TestEqualLicences checks that a text is written once for a component that has it in several files.
+// TestEqualLicences checks that a license text appears once even if several files of a component contain the text.
 func TestEqualLicences(t *testing.T) {
 	root := t.TempDir()
 	for name, text := range map[string]string{"COPYING": "one", "LICENSE": "two", "NOTICE": "one"} {

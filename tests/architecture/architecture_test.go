@@ -68,8 +68,8 @@ func driver(dir string) string {
 	return ""
 }
 
-// brokenArrows returns a line for each import that the rules of this file do not allow. The map contains the packages that each
-// file imports. Its keys are file names relative to the module's root.
+// brokenArrows returns a line for each import that the rules of this file do not allow. imports maps the name of each file,
+// relative to the module's root, to the packages that the file imports.
 func brokenArrows(imports map[string][]string) (broken []string) {
 	for _, file := range slices.Sorted(maps.Keys(imports)) {
 		from := path.Dir(file)
@@ -112,7 +112,7 @@ func owner(dir string) string {
 	return dir
 }
 
-// TestArchitecture checks that brokenArrows reports no import of the module's files, apart from test files.
+// TestArchitecture checks that brokenArrows reports no import in the module's non-test files.
 func TestArchitecture(t *testing.T) {
 	imports := map[string][]string{}
 	err := filepath.WalkDir(root, func(file string, d fs.DirEntry, err error) error {

@@ -21,7 +21,7 @@ func (s *service) askAdmin(t testing.TB, method, path string, headers ...string)
 	return s.do(t, r)
 }
 
-// TestTwoListeners checks which paths the admin address serves. The public address must serve none of them except the health
+// TestTwoListeners checks which paths the admin address serves. Of these paths, the public address must serve only the health
 // checks.
 func TestTwoListeners(t *testing.T) {
 	s := start(t)
@@ -71,7 +71,7 @@ func TestFlush(t *testing.T) {
 	flush("kind=response", `{"kind":"response","entries":0}`)
 	again(calls{})
 	flush("kind=price", `{"kind":"price","entries":2}`)
-	again(calls{"prices": {1, 2}}) // the cached response was built from these prices, so it is flushed too
+	again(calls{"prices": {1, 2}}) // the flush also removed the cached response, because the service built this response from the prices
 	flush("kind=price&key="+ids[1], `{"kind":"price","key":"`+ids[1]+`","entries":1}`)
 	flush("kind=spread&key="+ids[0], `{"kind":"spread","key":"`+ids[0]+`","entries":1}`)
 	s.ask(t, `{ spreads(tokenIds: ["none"]) { bestBid } }`, nil, anonymous)

@@ -20,7 +20,7 @@ import (
 	"oddsgraph/loaders"
 )
 
-// recordingSource is a loaders.Source that records the lists of keys that are fetched, and counts the keys that are looked up.
+// recordingSource wraps a loaders.Source. It records the keys of each call of Fetch, and counts the keys of all calls of Lookup.
 type recordingSource[K comparable, T any] struct {
 	loaders.Source[K, T]
 	mu    sync.Mutex
@@ -42,15 +42,15 @@ func (w *recordingSource[K, T]) Fetch(ctx context.Context, keys []K) []market.Re
 	return w.Source.Fetch(ctx, keys)
 }
 
-// fetched returns how many lists were fetched.
+// fetched returns the number of calls of Fetch.
 func (w *recordingSource[K, T]) fetched() int {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	return len(w.lists)
 }
 
-// TestPricesAreFetchedTogether checks that the loaders fetch all prices of a query in one list. Counting the venue's calls would
-// not prove this, because the cache merges lists that arrive at almost the same time.
+// TestPricesAreFetchedTogether checks that the loaders fetch all prices of a query with one call of Fetch. The number of calls to
+// the venue would not prove this, because the cache merges calls of Fetch that arrive at almost the same time.
 func TestPricesAreFetchedTogether(t *testing.T) {
 	markets, prices, positions := map[string]object{}, map[string]object{}, []object{}
 	for _, m := range []string{"a", "b", "c"} {
@@ -103,8 +103,8 @@ func TestPricesAreFetchedTogether(t *testing.T) {
 	}
 }
 
-// TestPricesBelowEventsAreFetchedTogether checks that the prices below all events are fetched in one list, even if an event arrives
-// late. If an event never arrives, the other events must still get their prices.
+// TestPricesBelowEventsAreFetchedTogether checks that the loaders fetch the prices of the markets of all events together, even if
+// the markets of one event arrive late. If these markets never arrive, the markets of the other events must still get their prices.
 func TestPricesBelowEventsAreFetchedTogether(t *testing.T) {
 	t.Parallel() // the test mostly waits
 	rows, found, prices := map[string][]object{}, []object{}, map[string]object{}
@@ -122,11 +122,11 @@ func TestPricesBelowEventsAreFetchedTogether(t *testing.T) {
 	)
 	for _, test := range []struct {
 		name, query string
-		// hangs is true if the event "late" never arrives.
+		// hangs is true if the venue never returns the markets of the event "late".
 		hangs bool
-		// lists are the expected lengths of the fetched lists.
+		// lists are the expected numbers of keys in the calls of Fetch, in order.
 		lists []int
-		// prices is the number of prices in the response.
+		// prices is the expected number of prices in the response.
 		prices int
 	}{
 		{"nodes", nodes, false, []int{24}, 24},
@@ -144,7 +144,7 @@ func TestPricesBelowEventsAreFetchedTogether(t *testing.T) {
 						return http.StatusOK, object{"markets": found, "nextCursor": nil}
 					case event == "late" && test.hangs:
 						<-ended
-					case event == "late": // meanwhile, a faulty service would fetch the prices of the other events
+					case event == "late": // gives a faulty service time to fetch the prices of the other events too early
 						until(200*time.Millisecond, func() bool { return w.fetched() == len(test.lists) })
 					}
 					return http.StatusOK, object{"markets": rows[event], "nextCursor": nil}
@@ -191,7 +191,7 @@ func TestPricesBelowEventsAreFewCalls(t *testing.T) {
 			}
 		}
 	}
-	const most = 98 // the most ids of 19 digits that fit into a URL of 2 KB
+	const most = 98 // the number of token ids, of 19 digits each, that fit into a URL of 2 KB
 	wantCalls(t, got, calls{
 		"market-search": {int64(1 + len(events)), int64(1 + len(events))},
 		"prices":        {int64((len(tokens) + most - 1) / most), int64(len(tokens))},
@@ -212,8 +212,8 @@ func TestOneBookAnswersForAllDepths(t *testing.T) {
 	}
 }
 
-// TestRefusedFieldsAreNotLookedUp checks that the loaders look up no key for fields with invalid arguments, or for positions
-// without credentials.
+// TestRefusedFieldsAreNotLookedUp checks that the loaders look up no keys for a field with invalid arguments. They must also look
+// up no positions for a query without credentials.
 func TestRefusedFieldsAreNotLookedUp(t *testing.T) {
 	s := start(t)
 	of := app.Sources(s.Cache, 0)

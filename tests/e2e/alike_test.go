@@ -9,8 +9,8 @@ import (
 	"testing"
 )
 
-// TestIndistinguishableRows checks rows to which the venue gives no id, such as equal trades. Each row must appear once, with a
-// unique id that does not depend on the page size.
+// TestIndistinguishableRows checks lists whose rows have no id from the venue, and in which some rows are equal. Each row must
+// appear once, with a unique id that does not depend on the page size.
 func TestIndistinguishableRows(t *testing.T) {
 	fill := func(price, size string) object {
 		return object{"timestamp": 1764000000, "marketId": "M1", "tokenId": "T1", "outcome": "YES", "side": "BUY", "price": price, "size": size, "transactionHash": "0xabc"}

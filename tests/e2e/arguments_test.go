@@ -227,7 +227,7 @@ func TestDecimalsAreReadExactly(t *testing.T) {
 	}
 }
 
-// TestNullsAndDefaults checks that null and missing arguments get their defaults.
+// TestNullsAndDefaults checks that the service uses the default of an argument that is null or missing.
 func TestNullsAndDefaults(t *testing.T) {
 	s := start(t)
 	id := s.openTokens(1)[0]

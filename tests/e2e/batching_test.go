@@ -20,7 +20,8 @@ const portfolioQuery = `query ($address: Address!) {
   }
 }`
 
-// onBothDemos runs a test with the ordinary demo venue, and again with --demo-strict. The test must pass flags to start.
+// onBothDemos runs a test with the ordinary demo venue, and again with --demo-strict. The function test must pass its parameter
+// flags to start.
 func onBothDemos(t *testing.T, test func(t *testing.T, strict bool, flags ...string)) {
 	t.Run("ordinary", func(t *testing.T) { test(t, false) })
 	t.Run("strict", func(t *testing.T) { test(t, true, "--demo-strict") })
@@ -32,8 +33,9 @@ func TestPortfolioTakesFourCalls(t *testing.T) { onBothDemos(t, testPortfolioCal
 // with n keys, then n calls with one key each.
 func oneCallEach(n int64) [2]int64 { return [2]int64{1 + n, 2 * n} }
 
-// testPortfolioCalls checks that a portfolio takes one call of each kind. A second query must take no call. The strict venue needs
-// more calls: it accepts one market per call, and may cut a list after 50 positions.
+// testPortfolioCalls checks that portfolioQuery takes one call for each kind of data, and no call when it is repeated. The strict
+// venue needs more calls, because it accepts one market per call. The strict venue also does not say whether another page follows
+// the first page of 50 positions, so the service requests a second page.
 func testPortfolioCalls(t *testing.T, strict bool, flags ...string) {
 	s := start(t, flags...)
 	want := calls{"balance": {1, 1}, "positions": {1, 1}, "market-details": {1, 49}, "prices": {1, 50}}
@@ -66,8 +68,8 @@ func testPortfolioCalls(t *testing.T, strict bool, flags ...string) {
 	wantCalls(t, s.callsDuring(func() { s.ask(t, portfolioQuery, vars{"address": addressOf50}, keyOf50) }), calls{})
 }
 
-// TestPagesOfOneListTravelTogether checks that two selections of the same list, with different lengths and fields, share their
-// calls. The service must fetch prices only for positions whose price is selected.
+// TestPagesOfOneListTravelTogether checks that two selections of the same list in one query share their calls, even if they have
+// different lengths and fields. The service must fetch prices only for positions whose price is selected.
 func TestPagesOfOneListTravelTogether(t *testing.T) {
 	t.Parallel()
 	onBothDemos(t, testPagesOfOneList)
@@ -96,8 +98,7 @@ func testPagesOfOneList(t *testing.T, strict bool, flags ...string) {
 	}
 }
 
-// aliases returns a selection set with one aliased field for each id. The parameter field is a format string with a verb for the
-// id.
+// aliases returns one aliased field for each id. The parameter field is a format string with a verb for the id.
 func aliases(ids []string, field string) string {
 	var b strings.Builder
 	for i, id := range ids {
@@ -114,7 +115,7 @@ func tokenNodes(ids []string) []string {
 	return out
 }
 
-// TestTokensTravelTogether checks that up to 50 tokens take one call for prices and one for spreads, however they are queried.
+// TestTokensTravelTogether checks that up to 50 tokens take one call for prices and one call for spreads in every form of query.
 func TestTokensTravelTogether(t *testing.T) {
 	t.Parallel()
 	onBothDemos(t, testTokensTravelTogether)
@@ -190,7 +191,8 @@ func testTokensTravelTogether(t *testing.T, _ bool, flags ...string) {
 	}
 }
 
-// TestPricesBelowListsTravelTogether checks that the prices of tokens in lists take one call for each 98 tokens.
+// TestPricesBelowListsTravelTogether checks queries for the prices of the tokens in a list. The service must fetch up to 98 prices
+// with one call.
 func TestPricesBelowListsTravelTogether(t *testing.T) {
 	t.Parallel()
 	onBothDemos(t, testPricesBelowLists)
@@ -222,8 +224,8 @@ func testPricesBelowLists(t *testing.T, strict bool, flags ...string) {
 		name, query string
 		variables   func(s *service) vars
 		credentials string
-		// others are the expected calls to the ordinary venue, without the calls for prices. strict are the calls to the strict
-		// venue, or nil if they are the same as others.
+		// others are the expected calls to the ordinary venue, except the calls for prices. strict are the expected calls to the
+		// strict venue, or nil if they are the same as others.
 		others, strict calls
 	}{
 		{"positions", `query ($in: [String!]) { user(address: "` + addressOfAny + `") { positions(marketIds: $in) { nodes { token { tokenId price { price } } } } } }`,
@@ -340,7 +342,8 @@ func testCrowd(t *testing.T, _ bool, flags ...string) {
 	}
 }
 
-// TestSettledPositionsAreNotPriced checks that the service fetches no price for settled positions. Their shares are worth 1 or 0.
+// TestSettledPositionsAreNotPriced checks that the service fetches no price for a settled position, because a share of such a
+// position is worth 1 or 0.
 func TestSettledPositionsAreNotPriced(t *testing.T) { onBothDemos(t, testSettledPositionsAreNotPriced) }
 
 func testSettledPositionsAreNotPriced(t *testing.T, _ bool, flags ...string) {
@@ -361,7 +364,7 @@ func testSettledPositionsAreNotPriced(t *testing.T, _ bool, flags ...string) {
 	if settled == 0 || open == 0 {
 		t.Fatalf("%d settled and %d open positions", settled, open)
 	}
-	s.clock.Advance(40 * time.Second) // cached prices have expired, cached markets have not
+	s.clock.Advance(40 * time.Second) // the cached prices have expired, but the cached markets have not
 	got := s.callsDuring(func() { portfolio() })
 	wantCalls(t, got, calls{"positions": {1, 1}, "prices": {1, open}})
 }

@@ -63,7 +63,7 @@ func (p *target) startBystander(t *testing.T) *bystander {
 	return b
 }
 
-// ask sends the query once, then pauses for 20 ms. It returns how long the query took.
+// ask sends the query once, then pauses for 20 ms. It returns how long the query took without the pause.
 func (b *bystander) ask(t *testing.T) (took time.Duration) {
 	r := b.p.request(t, b.p.normal, anonymous)
 	r.Header.Set("X-Forwarded-For", "10.20.0.9")
@@ -77,8 +77,9 @@ func (b *bystander) ask(t *testing.T) (took time.Duration) {
 	return took
 }
 
-// end stops the bystander. It checks that the bystander got enough answers during the attack and was not slowed down too much, and
-// that the program used at most mostResident bytes. It returns the sorted durations of the queries during the attack.
+// end waits until the bystander has fewestAnswers answers during the attack, at most for the duration patience, and stops the
+// bystander. Then end checks the number and the rate of these answers, and that the program used at most mostResident bytes. It
+// returns the sorted durations of the queries during the attack.
 func (b *bystander) end(t *testing.T) []time.Duration {
 	for late := time.Now().Add(patience); time.Now().Before(late); time.Sleep(20 * time.Millisecond) {
 		b.mu.Lock()

@@ -44,7 +44,7 @@ func TestBrowser(t *testing.T) {
 			checks, env := "tests/dist/"+name+".test.js", []string{"CHROMIUM=" + chromium, "SCREENSHOTS=" + screenshots}
 			switch name {
 			case "explore", "live-design", "live-wallet":
-				runNodeTest(t, "web", checks, env, "--demo-markets=1200") // examples/ and an account of 2,000 positions need 1,200 markets
+				runNodeTest(t, "web", checks, env, "--demo-markets=1200") // the examples and the account with 2,000 positions need 1,200 markets
 			case "trusted":
 				manifest := filepath.Join(t.TempDir(), "manifest.json")
 				if err := os.WriteFile(manifest, []byte(`{"other": "query Other { __typename }"}`), 0o600); err != nil {
@@ -57,14 +57,14 @@ func TestBrowser(t *testing.T) {
 				buildExample(t, name)
 				fallthrough
 			default:
-				runNodeTest(t, "web", checks, env, "--demo-markets=60") // with few markets, each one moves often
+				runNodeTest(t, "web", checks, env, "--demo-markets=60") // with few markets, the prices of each market change often
 			}
 		})
 	}
 }
 
 // buildExample builds an app of examples/ with the packages that make has installed. It builds react-apollo for development,
-// because only then does Apollo Client warn if its cache loses data.
+// because only a development build of Apollo Client warns if its cache loses data.
 func buildExample(t *testing.T, name string) {
 	t.Helper()
 	dir := filepath.Join("examples", name)
@@ -79,8 +79,8 @@ func buildExample(t *testing.T, name string) {
 	node(t, dir, "npm", "run", "--silent", "build")
 }
 
-// TestPageSize checks that the files of all pages together take less than 1.2 MB, compressed with gzip. Files without a compressed
-// copy count in full.
+// TestPageSize checks that the files of all pages together take less than 1.2 MB, compressed with gzip. A file without a compressed
+// copy counts with its full size.
 func TestPageSize(t *testing.T) {
 	requireNode(t) // make builds the pages with Node.js
 	const limit = 1_200_000
@@ -107,8 +107,8 @@ func TestPageSize(t *testing.T) {
 	}
 }
 
-// TestSizeOfEachPage checks that the assets of the board take less than 250 KiB, and those of GraphiQL less than 500 KiB. The sizes
-// are those after compression.
+// TestSizeOfEachPage checks that the assets of the board (live.html) take less than 250 KiB, and those of GraphiQL (index.html)
+// less than 500 KiB. Both limits apply to the files compressed with gzip, and to the files compressed with Brotli.
 func TestSizeOfEachPage(t *testing.T) {
 	requireNode(t) // make builds the pages with Node.js
 	for name, limit := range map[string]int64{"live.html": 250 << 10, "index.html": 500 << 10} {

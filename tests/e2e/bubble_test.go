@@ -95,7 +95,7 @@ func (d *direct) RoundTrip(r *http.Request) (*http.Response, error) {
 	return w.Result(), nil
 }
 
-// pipes is a listener for net.Pipe connections. synctest can track them, but not sockets.
+// pipes is a listener for net.Pipe connections. synctest can track these connections, but it cannot track sockets.
 type pipes struct {
 	net.Listener
 	dialed chan net.Conn

@@ -10,8 +10,8 @@ import (
 	"oddsgraph/httpapi"
 )
 
-// TestCallsOfAnOperationAreLimited checks that the service refuses an operation that needs too many calls, and makes none of them.
-// Each uncached price history needs one call.
+// TestCallsOfAnOperationAreLimited checks that the service refuses an operation that needs too many calls, and makes none of these
+// calls. Each uncached price history needs one call.
 func TestCallsOfAnOperationAreLimited(t *testing.T) {
 	s := start(t, "--limit-calls=3")
 	history := func(n int) string {
@@ -28,7 +28,7 @@ func TestCallsOfAnOperationAreLimited(t *testing.T) {
 	if len(made) != 0 {
 		t.Errorf("a refused operation made the calls %v", made)
 	}
-	for _, n := range []int{3, 4} { // the query for four finds three in the cache
+	for _, n := range []int{3, 4} { // three histories take three calls; then four histories take one call, because three of them are cached
 		wantCalls(t, s.callsDuring(func() { s.ask(t, history(n), nil, anonymous) }), calls{"price-history": {1 + 2*int64(4-n), 1 + 2*int64(4-n)}})
 	}
 
@@ -46,7 +46,7 @@ func TestCallsOfAnOperationAreLimited(t *testing.T) {
 	}
 }
 
-// TestDocumentedCosts checks the points and calls in the table of docs/limits.md. The cache is cold.
+// TestDocumentedCosts checks the points and calls in the table of docs/limits.md, with a cold cache.
 func TestDocumentedCosts(t *testing.T) {
 	s := start(t)
 	rows := regexp.MustCompile(`(?m)^\| .*\(\.\./examples/(.*)\.graphql\).* \| ([0-9,]+) \| ([0-9]+) \|$`).FindAllStringSubmatch(read(t, "docs/limits.md"), -1)
@@ -69,8 +69,8 @@ func TestDocumentedCosts(t *testing.T) {
 		}
 		decode(t, s.do(t, r).body, &answer)
 		points, calls := numberIn(t, row[2]), numberIn(t, row[3])
-		// On a busy machine, positions and orders may arrive at different times. Then the prices or markets of their tokens take
-		// one more call.
+		// On a busy machine, positions and orders may arrive at different times. The service then needs one more call for prices or
+		// for markets.
 		if got := answer.Extensions.Cost; got.Points != points || got.UpstreamCalls != calls && got.UpstreamCalls != calls+1 {
 			t.Errorf("%s: %d points and %d calls are documented, it is %+v", row[1], points, calls, got)
 		}

@@ -9,8 +9,8 @@ import (
 	"testing"
 )
 
-// TestCanaryOnDisk checks that the program writes no files, and no secrets into its log and metrics. Secrets in request ids and
-// operation names may appear there.
+// TestCanaryOnDisk checks that the program writes no files. It must also write no secrets into its log and metrics, except the
+// secrets in request ids and names of operations.
 func TestCanaryOnDisk(t *testing.T) {
 	t.Parallel()
 	p := runProgram(t, "--demo-markets=20", "--log-level=debug")

@@ -34,7 +34,7 @@ func canaryForms(secret string) []string {
 	add(strings.ToUpper(hex.EncodeToString([]byte(secret))))
 	for shift := range 3 {
 		whole := []byte(strings.Repeat("\x00", shift) + secret)
-		whole = whole[:len(whole)/3*3] // drop the last characters, which depend on the text after the secret
+		whole = whole[:len(whole)/3*3] // drop the last bytes, because their base64 form depends on the text after the secret
 		for _, encoding := range []*base64.Encoding{base64.RawStdEncoding, base64.RawURLEncoding} {
 			add(encoding.EncodeToString(whole)[[]int{0, 2, 3}[shift]:])
 		}
@@ -116,7 +116,7 @@ func (e *echo) serve(w http.ResponseWriter, r *http.Request) {
 	var headers bytes.Buffer
 	_ = r.Header.Write(&headers)
 	decoded, _ := base64.StdEncoding.DecodeString(r.Header.Get("X-Api-Credentials"))
-	// The credentials come first, since the service keeps only the beginning of a venue's message.
+	// The credentials come first, because the service keeps only the beginning of a venue's message.
 	all := strings.Join([]string{r.URL.Query().Get("credentials"), string(decoded), r.Header.Get("X-Api-Credentials"), r.URL.String(), r.URL.Query().Encode(), headers.String()}, " ")
 	w.Header().Set("Content-Type", "application/json")
 	w.Header().Set("X-Echo", strings.NewReplacer("\r", "", "\n", "").Replace(all))
@@ -157,10 +157,10 @@ func (e *echo) serve(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// failures are the ways in which echo can answer.
+// failures are the arguments of the method set: the ways in which an echo can respond.
 var failures = []string{"well", "refused", "failed", "failed as text", "reported", "drifted", "broken off", "limited", "redirected", "silent", "hung up"}
 
-// set chooses how echo answers, and forgets all earlier requests.
+// set chooses how the echo responds, and forgets all earlier requests.
 func (e *echo) set(how string) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -168,8 +168,9 @@ func (e *echo) set(how string) {
 }
 
 // search fails the test if a request to the venue contains the secret outside the allowed place, or if the stranger received a
-// request. removeAllowed removes the values in the allowed place from a request and returns them. If removeAllowed is nil, no
-// place is allowed. search reports whether any request had values in the allowed place.
+// request. The allowed place is a URL parameter or a header. removeAllowed removes this parameter or header from a request and
+// returns its values. If removeAllowed is nil, no place is allowed. search reports whether any request had the allowed parameter or
+// header.
 func (e *echo) search(t testing.TB, secret string, removeAllowed func(r *http.Request) *[]string) (there bool) {
 	t.Helper()
 	e.mu.Lock()
@@ -223,7 +224,7 @@ const everything = `{ user(address: "` + addressOfAny + `") { balance { cashBala
 	viewer { address balance { cashBalance } } searchMarkets { totalCount } tokenPrices(tokenIds: ["1"]) { price } serviceStatus { version } }`
 
 // TestCredentialsStayWhereTheyBelong checks that a secret in credentials appears only in calls to the venue, even if the venue
-// repeats the secret in errors. The mode decides the place: the query, a header, or none.
+// repeats the secret in errors. The mode says where a call may contain the credentials: in the query, in a header, or nowhere.
 func TestCredentialsStayWhereTheyBelong(t *testing.T) {
 	for _, mode := range []string{"query", "header", "none"} {
 		t.Run(mode, func(t *testing.T) {
@@ -243,7 +244,8 @@ func TestCredentialsStayWhereTheyBelong(t *testing.T) {
 						c[field] = vars{"list": []any{7, secret}}
 					}
 					value, there := base64.StdEncoding.EncodeToString([]byte(asJSON(c))), false
-					// The timeout is short, so a busy service may send no call. Then the test tries again.
+					// The timeout is short, so a busy service may make no call to the venue. In this case, the test sends the
+					// queries again.
 					until(patience, func() bool {
 						said := []string{s.do(t, s.request(t, asJSON(vars{"query": everything}), value)).print()}
 						get, err := http.NewRequestWithContext(t.Context(), http.MethodGet, s.URL()+"/graphql?"+url.Values{"query": {everything}}.Encode(), nil)
@@ -524,7 +526,7 @@ func TestCanary(t *testing.T) {
 }
 
 // TestCanaryOfTheStream checks that a secret in the credentials of a subscription is not in the first event, the log or the
-// metrics. The service sends the credentials over the stream, and again after the stream was lost.
+// metrics. The service sends the credentials over the venue's stream, and again after it has reconnected.
 func TestCanaryOfTheStream(t *testing.T) {
 	s := startLive(t)
 	s.streaming(t)

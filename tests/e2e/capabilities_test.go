@@ -55,7 +55,7 @@ var capabilities = []struct {
 				example: "market-page", absent: []string{
 					"market.category", "market.event.title", "market.tags", "market.resolution", "market.tokens.orderbook.sequence",
 					"market.tokens.price.freshness.asOf", "market.liquidity",
-					"market.volume", "market.volume24h", // Kalshi counts volumes in contracts, and these fields are money
+					"market.volume", "market.volume24h", // Kalshi counts volumes in contracts, but these fields are amounts of money
 				},
 			},
 			{example: "event-page", absent: []string{"event.volume", "event.markets.nodes.volume24h"}},
@@ -77,7 +77,7 @@ var capabilities = []struct {
 	},
 }
 
-// exampleResult is the expected response to an example. All fields of the response have values, except the paths in the lists
+// exampleResult is the expected response to an example. All fields of the response must have values, except the paths in the lists
 // unsupported and absent.
 type exampleResult struct {
 	example string

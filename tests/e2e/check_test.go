@@ -29,7 +29,7 @@ func TestConfigCheck(t *testing.T) {
 	if err := os.Chmod(exposed, 0o644); err != nil {
 		t.Fatal(err)
 	}
-	taken, err := net.Listen("tcp", "127.0.0.1:0") // config check must neither bind this port nor call the venue at it
+	taken, err := net.Listen("tcp", "127.0.0.1:0") // config check must neither listen on this address nor call the venue at this address
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -158,8 +158,8 @@ func TestConfigCheckWarns(t *testing.T) {
 	}
 }
 
-// TestConfigCheckOfAnIssuer checks that config check requires all settings of a token issuer. --jwt-jwks-url must use HTTPS, except
-// for a loopback address.
+// TestConfigCheckOfAnIssuer checks that config check accepts the settings of a token issuer only together. --jwt-jwks-url must use
+// HTTPS, except for a loopback address.
 func TestConfigCheckOfAnIssuer(t *testing.T) {
 	f := newAccountsFile(t)
 	all := []string{"--accounts-file=" + f.path, "--jwt-issuer=https://id.example/", "--jwt-audience=odds", "--jwt-jwks-url=https://id.example/jwks"}

@@ -13,8 +13,8 @@ import (
 	"oddsgraph/internal/demo"
 )
 
-// waves is a venue that expects sets of concurrent calls. A set lists endpoints, each by the last segment of its path. The venue
-// responds to a call when every endpoint of its set has been called, or after 20 seconds.
+// waves is a venue that expects certain calls at the same time. Each wave is a list of endpoints, named by the last segment of
+// their path. The venue responds to a call when all endpoints of the same wave have been called, or after 20 seconds.
 type waves struct {
 	venue http.Handler
 	waves [][]string
@@ -35,7 +35,7 @@ func newWaves(venue http.Handler, of ...[]string) *waves {
 	return w
 }
 
-// call counts a call. It returns a channel that is closed when the venue may respond. For an endpoint in no set, the channel is
+// call counts a call. It returns a channel that is closed when the venue may respond. For an endpoint in no wave, the channel is
 // w.late.
 func (w *waves) call(path string) <-chan struct{} {
 	w.mu.Lock()
@@ -89,7 +89,7 @@ func TestColdReadsTakeTwoWaves(t *testing.T) {
 		{
 			name: "page of 25 markets", query: coldPage, nodes: "searchMarkets.nodes", items: 25,
 			waves: [][]string{{"market-search"}, {"prices", "orderbook", "price-history"}},
-			want:  map[string]int{"market-search": 1, "prices": 1}, // in addition, one call for each book and one for each history
+			want:  map[string]int{"market-search": 1, "prices": 1}, // each book and each price history also takes one call
 		},
 		{
 			name: "portfolio of 50 positions", query: portfolioQuery, key: keyOf50, vars: vars{"address": addressOf50}, nodes: "user.positions.nodes", items: 50,

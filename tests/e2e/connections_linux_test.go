@@ -46,7 +46,8 @@ func TestIdleConnectionsOfOneAddress(t *testing.T) {
 			_ = c.Close()
 			continue
 		}
-		// The program closes idle connections after 10 s. On a busy machine, the test takes longer.
+		// The program closes a connection without a request after 10 s. On a busy machine, this makes room for new connections
+		// during the test.
 		open = slices.DeleteFunc(open, func(c net.Conn) bool { return !staysOpen(c, time.Millisecond) })
 		if open = append(open, c); len(open) > most {
 			t.Fatalf("%d connections are open, want at most %d", len(open), most)
@@ -74,8 +75,8 @@ func staysOpen(c net.Conn, within time.Duration) bool {
 	return errors.Is(err, os.ErrDeadlineExceeded)
 }
 
-// TestClientsThatDoNotReadPages checks that 600 connections that read no responses do not block another client. On SIGTERM, the
-// program must stop within its shutdown timeout.
+// TestClientsThatDoNotReadPages checks that 600 connections whose clients read no responses do not block another client. On
+// SIGTERM, the program must stop within its shutdown timeout.
 func TestClientsThatDoNotReadPages(t *testing.T) {
 	t.Setenv("GOMEMLIMIT", shippedMemory)
 	venue := newWitness(t)

@@ -26,7 +26,7 @@ func expensiveDocument() string {
 }
 
 // TestExpensiveDocumentsOfOneClient checks that the program compiles the documents of one client on at most three quarters of the
-// processors. Nine of ten cached queries of another client must take no longer than the median document.
+// processors. Nine of ten cached queries of another client must take no longer than the median of these documents.
 func TestExpensiveDocumentsOfOneClient(t *testing.T) {
 	t.Setenv("GOMEMLIMIT", shippedMemory)
 	venue := newWitness(t)

@@ -17,7 +17,7 @@ import (
 type timedListener struct {
 	net.Listener
 	writes atomic.Int64
-	// wrong is the last write without a deadline, or with a deadline more than app.WriteTimeout away.
+	// wrong is the last write that had no deadline, or a deadline more than app.WriteTimeout in the future.
 	wrong atomic.Pointer[string]
 }
 

@@ -28,8 +28,8 @@ var realCommands = []string{
 	"awk", "base64", "cat", "chmod", "curl", "cut", "grep", "head", "jq", "mkdir", "mv", "od", "openssl", "sed", "sha256sum", "sort", "tr",
 }
 
-// fakeCommands maps the programs that a test cannot or must not run to functions that check the arguments. The code blocks run the
-// test binary under these names.
+// fakeCommands has the names of the programs that a test cannot or must not run. The code blocks run the test binary under these
+// names. The function of each name checks the arguments.
 var fakeCommands = map[string]func(args []string) error{
 	"make":            makeCommand,
 	"go":              goCommand,
@@ -97,7 +97,7 @@ func (d *docs) stageCommands(t *testing.T) {
 		}
 		link(path, filepath.Join("tools", name))
 	}
-	// curl fails for a status of 400 or more. The proxy does not exist, so curl reaches local addresses only.
+	// With this file, curl fails for a status of 400 or more. The proxy does not exist, so curl reaches local addresses only.
 	d.write(t, "home/.curlrc", "fail-with-body\nsilent\nshow-error\nmax-time = 30\nproxy = http://127.0.0.1:9\nnoproxy = 127.0.0.1\n")
 }
 
@@ -307,7 +307,7 @@ func oddsgraphCommand(args []string) error {
 	if errors.Is(err, config.ErrHelp) || err == nil && (cfg.Command == config.CommandServe || cfg.Command == config.CommandVenue) {
 		return nil
 	}
-	args = slices.DeleteFunc(slices.Clone(args), func(arg string) bool { return arg == "--ask" }) // the venues of the docs do not exist
+	args = slices.DeleteFunc(slices.Clone(args), func(arg string) bool { return arg == "--ask" }) // the venues in the documentation do not exist, so config check cannot call them
 	return errors.Join(err, run(context.Background(), args, environ, os.Stdout, os.Stderr))
 }
 

@@ -18,7 +18,7 @@ import (
 	"github.com/vektah/gqlparser/v2/parser"
 )
 
-// shownDocument is a GraphQL document that readers may copy, and the place where it appears.
+// shownDocument is a GraphQL document that users may copy. The field place says where it appears.
 type shownDocument struct{ place, text string }
 
 var (

@@ -56,7 +56,7 @@ func TestDocsLinks(t *testing.T) {
 	}
 }
 
-// anchors are the anchors of the headings in each file, as GitHub generates them.
+// anchors maps each file to the anchors that GitHub generates for its headings.
 type anchors map[string]map[string]bool
 
 // checkLink fails if the file or heading of a link does not exist. It does not check links to other sites.

@@ -54,7 +54,8 @@ func compileModules(t *testing.T, d *docs, blocks []block) map[string]string {
 			open[section] = fmt.Sprintf("block%d", len(open))
 			modules[b.String()] = filepath.Join(frontend, "dist", open[section]+".js")
 		}
-		// Empty lines keep the line numbers of the Markdown file in the compiler's errors.
+		// The added empty lines give each line of the block its number in the Markdown file, so the compiler's errors name the
+		// right lines.
 		lines := strings.Count(written[section], "\n")
 		written[section] += strings.Repeat("\n", max(b.line-1-lines, 0)) + b.text
 	}

@@ -43,8 +43,8 @@ type block struct {
 
 func (b block) String() string { return fmt.Sprintf("%s:%d", b.file, b.line) }
 
-// docsRules say how to execute a block, by language and kind. A block without a rule fails. In the blocks, the test replaces the
-// documented addresses by those of the running program, and /etc/oddsgraph/ by a directory of the test.
+// docsRules say how to execute a block, by language and kind. A block without a rule fails. In each block, the test replaces the
+// documented addresses by the addresses of the running program, and /etc/oddsgraph/ by a directory of the test.
 var docsRules = map[string]func(*docs, *testing.T, block){
 	"sh":              (*docs).runShell,     // each line must succeed; docs_commands_test.go replaces make and other commands
 	"graphql":         (*docs).runGraphQL,   // executed, with variables if the next block has them; fragments are only validated
@@ -71,13 +71,13 @@ var docsRules = map[string]func(*docs, *testing.T, block){
 // pictures maps a file to the number of its plain-text blocks, which are not executed.
 var pictures = map[string]int{"README.md": 1, "docs/configuration.md": 1, "bench/edges.md": 2}
 
-// docs executes blocks and holds the state between them.
+// docs executes the blocks one after the other, and keeps the results that later blocks need.
 type docs struct {
 	*service
 	root, dir string
 	schema    *ast.Schema
 	modules   map[string]string // maps the first block of a module to the compiled file
-	answer    []byte            // output of the previous block
+	answer    []byte            // output of the previous block that was executed
 	skipped   bool              // the previous block was skipped
 	next      block             // the following block of the same file
 	pictures  map[string]int
@@ -119,7 +119,7 @@ func TestDocs(t *testing.T) {
 	}
 }
 
-// newDocs starts a service whose prices change all the time, so that blocks get events at once.
+// newDocs starts a service whose prices change all the time, so that the subscriptions in the blocks get events at once.
 func newDocs(t *testing.T, blocks []block) *docs {
 	t.Helper()
 	root, err := os.Getwd()
@@ -130,7 +130,7 @@ func newDocs(t *testing.T, blocks []block) *docs {
 	if d.schema, err = gqlparser.LoadSchema(&ast.Source{Name: "schema.graphqls", Input: graph.SDL()}); err != nil {
 		t.Fatal(err)
 	}
-	for _, b := range slices.Backward(blocks) { // if two blocks show the same file, the first block is written last and stays
+	for _, b := range slices.Backward(blocks) { // if two blocks show the same file, the first block overwrites the second block
 		if name := d.fileOf(b); name != "" {
 			d.write(t, name, b.text)
 		}
@@ -226,7 +226,7 @@ func lineOf(n markdown.Node, source []byte) int {
 	return 1 + bytes.Count(source[:n.Lines().At(0).Start], []byte("\n"))
 }
 
-// replaceAddresses replaces the documented addresses, and the directory /etc/oddsgraph/, by those of the test.
+// replaceAddresses replaces the documented addresses and the directory /etc/oddsgraph/ by those of the test.
 func (d *docs) replaceAddresses(text string) string {
 	return strings.NewReplacer(
 		"127.0.0.1:8080", d.Addr().String(), "127.0.0.1:9091", d.Admin.Addr().String(), "127.0.0.1:8091", d.Demo.Addr().String(), "/etc/oddsgraph/", d.dir+"/etc/oddsgraph/",
@@ -361,8 +361,8 @@ func (d *docs) wantAnswer(t *testing.T, b block) {
 	}
 }
 
-// jsonDifferences lists the members that only one of two JSON values has, and the values of different types. Of the values of the
-// same type, it compares error codes only. A list in got may have more elements than the list in want.
+// jsonDifferences lists the members that only one of two JSON values has, and the values whose types differ. Of strings, numbers
+// and other scalars of the same type, it compares only error codes. A list in got may have more elements than the list in want.
 func jsonDifferences(path string, want, got any) (differences []string) {
 	switch want := want.(type) {
 	case map[string]any:

@@ -8,8 +8,8 @@ import (
 	"testing"
 )
 
-// TestTolerancesAreTested checks that each clause of "What it tolerates" in docs/venues/generic.md has a test. A test is written as
-// a directory, a function, and optionally a text that the function must contain.
+// TestTolerancesAreTested checks that each clause of "What it tolerates" in docs/venues/generic.md has a test. The map names a test
+// by its directory, its function, and optionally a text that the function must contain.
 func TestTolerancesAreTested(t *testing.T) {
 	clauses := map[string][]string{
 		"as numbers or strings, read from their literals":                              {"internal/venue/wire TestNumbersKeepTheirLiteral", "internal/venue/generic TestBookForms strings-best-last"},

@@ -61,8 +61,8 @@ func (p *program) waitRefusing(t testing.TB) {
 	})
 }
 
-// wholeAnswer sends a request and returns a channel for the complete response. If an error ends the response early, the channel
-// gets the first part of the body with the error appended. If awaited is not empty, wholeAnswer waits until the body contains this
+// wholeAnswer sends a request and returns a channel for the complete response. If an error ends the response early, the body in the
+// channel is the part that arrived, followed by the error. If awaited is not empty, wholeAnswer waits until the body contains this
 // text or the response has ended.
 func (p *program) wholeAnswer(t testing.TB, body, accept, awaited string) <-chan response {
 	t.Helper()
@@ -121,7 +121,7 @@ func TestTerminationLosesNothing(t *testing.T) {
 	posted := p.wholeAnswer(t, slow, "application/json", "")
 	streamed := p.wholeAnswer(t, slow, "text/event-stream", ":")
 	subscribed := p.wholeAnswer(t, asJSON(vars{"query": subscription}), "text/event-stream", "event: next")
-	<-venue.waiting // one call, because equal queries share their calls
+	<-venue.waiting // the venue gets one call, because equal queries share their calls
 
 	p.terminate(t)
 	p.waitRefusing(t)

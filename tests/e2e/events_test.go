@@ -46,8 +46,8 @@ func wantOnce(t *testing.T, ids []string) {
 	}
 }
 
-// TestSearchEvents checks a search for events at a venue that can only search markets. Events must have the order of their first
-// markets in the venue's search. Each event must be on one page only.
+// TestSearchEvents checks a search for events at a venue that can only search markets. The events must have the same order as their
+// first markets in the venue's search. Each event must be on one page only.
 func TestSearchEvents(t *testing.T) {
 	s := start(t)
 	var all []string

@@ -17,10 +17,10 @@ import (
 )
 
 // TestExamples checks every query in examples/ on two dates. Only the values in the map absent may be missing. The number of calls
-// must be as examples/README.md says.
+// must be the number in examples/README.md.
 func TestExamples(t *testing.T) {
 	t.Parallel()
-	absent := map[string][]string{ // paths without indexes, by the name of the file
+	absent := map[string][]string{ // maps the name of an example to the paths of the absent values, without list indexes
 		"portfolio":           {},
 		"market-page":         {"market.resolution"},
 		"event-page":          {},

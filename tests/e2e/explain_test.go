@@ -52,7 +52,7 @@ func (e *explained) calls() calls {
 	return out
 }
 
-// explain sends a query and requests an explanation. It returns the response, its data, and the explanation or nil.
+// explain sends a query and requests an explanation. It returns the response, the data of the response, and the explanation or nil.
 func (s *service) explain(t testing.TB, query string, variables vars, credentials string) (response, string, *explained) {
 	t.Helper()
 	r := s.request(t, asJSON(vars{"query": query, "variables": variables}), credentials)
@@ -66,7 +66,8 @@ func (s *service) explain(t testing.TB, query string, variables vars, credential
 	return resp, string(out.Data), out.Extensions.Explain
 }
 
-// TestExplainMatchesTheVenue checks that an explanation shows the calls that the venue counted, with a cold and with a warm cache.
+// TestExplainMatchesTheVenue checks that an explanation shows the same calls as the venue counted, with a cold and with a warm
+// cache.
 func TestExplainMatchesTheVenue(t *testing.T) {
 	s := start(t)
 	variables := vars{"address": addressOf50}
@@ -76,8 +77,8 @@ func TestExplainMatchesTheVenue(t *testing.T) {
 	if cold == nil {
 		t.Fatal("nothing is explained")
 	}
-	// The test compares the numbers of keys for prices and markets only. Calls for accounts have no ids that the demo venue could
-	// count.
+	// The test compares the numbers of keys only for prices and markets, because calls for accounts have no ids that the demo venue
+	// could count.
 	for name, n := range cold.calls() {
 		if n[0] != asked[name][0] || (name == "prices" || name == "market-details") && n[1] != asked[name][1] {
 			t.Errorf("%s: explained as %v, the venue was asked %v", name, cold.calls(), asked)
@@ -116,8 +117,8 @@ func TestExplainMatchesTheVenue(t *testing.T) {
 	}
 }
 
-// TestExplainChangesNothing checks that a request for an explanation gets the same data as one without. No cache may keep an
-// explanation.
+// TestExplainChangesNothing checks that a request for an explanation gets the same data as a request without it. No cache may keep
+// an explanation.
 func TestExplainChangesNothing(t *testing.T) {
 	s := start(t)
 	variables := vars{"address": addressOf50}

@@ -20,7 +20,7 @@ const branchesQuery = `{ user(address: "` + addressOf50 + `") {
   positions { totalCount }
 } }`
 
-// branches are the fields of branchesQuery in sorted order, with the endpoint of each.
+// branches are the fields of branchesQuery in sorted order. The data of each field come from its endpoint.
 var branches = []struct{ field, endpoint string }{
 	{"balance", "/api/user/balance"}, {"history", "/api/user/history"}, {"orders", "/api/user/orders"},
 	{"positions", "/api/user/positions"}, {"trades", "/api/user/trades"},
@@ -86,7 +86,7 @@ func TestABranchThatHangsTimesOut(t *testing.T) {
 	wantErrors(t, errors, "user.orders UPSTREAM_TIMEOUT")
 	wantJSON(t, "positions", at(data, "user.positions"), `{"totalCount":50}`)
 
-	// The timeout of the request ends the wait, too. The response has all values that have arrived by then.
+	// The timeout of the request also ends the wait for the venue. The response has all values that have arrived by then.
 	s = start(t, "--venue-timeout=1m", "--request-timeout=300ms")
 	s.setFaults(t, demo.Fault{Path: "/api/user/orders", Kind: demo.FaultHang})
 	data, errors = s.query(t, branchesQuery, nil, keyOf50)
@@ -131,7 +131,7 @@ func TestAnErrorIsRememberedForItsBackoffOnly(t *testing.T) {
 	s.ask(t, query, vars{"ids": ids}, keyOf50)
 }
 
-// TestBadElementFailsAlone checks that an unreadable element of a venue's list fails alone.
+// TestBadElementFailsAlone checks that an unreadable element of a venue's list causes errors only for this element.
 func TestBadElementFailsAlone(t *testing.T) {
 	s := start(t)
 	ids := s.openTokens(5)
@@ -148,7 +148,7 @@ func TestBadElementFailsAlone(t *testing.T) {
 	}
 }
 
-// TestPortfolioIsNeverSummedOverAPart checks that a sum of the portfolio is null if one of its inputs fails.
+// TestPortfolioIsNeverSummedOverAPart checks that a sum of the portfolio is null if one of the inputs of this sum fails.
 func TestPortfolioIsNeverSummedOverAPart(t *testing.T) {
 	const query = `{ user(address: "` + addressOf50 + `") { portfolio { positionsValue costBasis totalValue availableCash } positions(first: 500) { nodes { size valuation { value } } } } }`
 	s := start(t)
@@ -172,7 +172,7 @@ func TestPortfolioIsNeverSummedOverAPart(t *testing.T) {
 			s.expireCaches()
 			s.setFaults(t, test.fault)
 			data, errors := s.query(t, query, nil, keyOf50)
-			if test.name == "prices" || test.name == "markets" { // without this input, each valuation fails as well
+			if test.name == "prices" || test.name == "markets" { // without prices or markets, each valuation also fails
 				errors = slices.DeleteFunc(errors, func(e graphError) bool { return strings.Contains(e.String(), "valuation") })
 			}
 			wantErrors(t, errors, test.errors...)
@@ -247,8 +247,8 @@ func TestUnreachableVenue(t *testing.T) {
 	}
 }
 
-// TestUnreadableRows checks that the service returns the readable rows of a list, and an error at the list if other rows are
-// unreadable.
+// TestUnreadableRows checks lists in which some rows are unreadable. The service must return the readable rows, and an error with
+// the path of the list.
 func TestUnreadableRows(t *testing.T) {
 	s := start(t)
 	token := s.openTokens(1)[0]
@@ -265,7 +265,7 @@ func TestUnreadableRows(t *testing.T) {
 			s.setFaults(t, demo.Fault{Path: test.endpoint, Kind: demo.FaultHalfBroken})
 			data, errors := s.query(t, test.query, nil, keyOf50)
 			s.setFaults(t)
-			got := pluck(data, test.rows, test.id) // readable rows that are not in all may fill the page
+			got := pluck(data, test.rows, test.id) // the page may also have readable rows that are not in the list all
 			if len(got) == 0 || !slices.ContainsFunc(all, func(id string) bool { return !slices.Contains(got, id) }) {
 				t.Errorf("no row is there, or none is missing: %v of %v", got, all)
 			}

@@ -15,22 +15,22 @@ import (
 	"time"
 )
 
-// frontendLoad has clients that poll like frontends: boards with 50 prices and market pages with two books. Each board and each
+// frontendLoad runs clients that poll like frontends: boards with 50 prices, and market pages with two books. Each board and each
 // page is a separate client that polls once a second.
 type frontendLoad struct {
 	*checkedLoad
 	boards, pages int
 	markets       [][2]string // the ids of the YES and NO tokens of the markets on the pages
-	// settled becomes true when the last response of every client had only values of the venue's stream. From then on, all
-	// responses must have only values of the stream.
+	// settled becomes true when the last response of every client had only values from the venue's stream. After that, all
+	// responses must have only values from the stream.
 	settled atomic.Bool
 	// maxAge is the maximum age of a value that is marked stale.
 	maxAge time.Duration
-	// last maps a client to true if its last response had only fresh values of the stream, and no error.
+	// last maps a client to true if the client's last response had no error and only fresh values from the stream.
 	last map[int]bool
 }
 
-// answerDelay is added to the maximum age, because a response takes time to reach the client.
+// answerDelay is added to the maximum age of a stale value, because a response takes time to reach the client.
 const answerDelay = 15 * time.Second
 
 // boardTokens is the number of tokens that all boards together show.
@@ -43,8 +43,8 @@ const (
 		no: token(tokenId: $no) { orderbook(depth: 20) { sequence bids { price size } asks { price size } freshness { stale source receivedAt } } } }`
 )
 
-// newFrontendLoad returns a load on the tokens of w. The boards show the first boardTokens tokens. The pages show markets that
-// are on no board.
+// newFrontendLoad returns a load whose clients query the tokens of w. The boards show the first boardTokens tokens. The pages show
+// markets that are on no board.
 func newFrontendLoad(t testing.TB, s *service, w *recordedVenue, boards, pages int) *frontendLoad {
 	t.Helper()
 	a := &frontendLoad{checkedLoad: newCheckedLoad(s, w), boards: boards, pages: pages, maxAge: 5*time.Minute + answerDelay, last: make(map[int]bool)}
@@ -69,8 +69,8 @@ func (a *frontendLoad) runFor(d time.Duration) {
 	a.run(func() time.Time { return time.Now().Add(d) }, nil)
 }
 
-// runSettled runs the load until it has settled, and then for the duration d. The load must settle within the duration limit. When
-// the load settles, runSettled calls onSettled, which may be nil.
+// runSettled runs the load until it has settled, and then for the duration d. If the load does not settle within limit, the test
+// fails. When the load settles, runSettled calls onSettled, which may be nil.
 func (a *frontendLoad) runSettled(t testing.TB, limit, d time.Duration, onSettled func()) {
 	t.Helper()
 	began := time.Now()
@@ -86,8 +86,8 @@ func (a *frontendLoad) runSettled(t testing.TB, limit, d time.Duration, onSettle
 	}
 }
 
-// run runs the load. endTime returns the time at which the load ends. When all clients get streamed values, onSettled returns a new
-// end time. onSettled may be nil.
+// run runs the load until the time that endTime returns. If onSettled is not nil, run calls it when the load settles. The load then
+// ends at the time that onSettled returns.
 func (a *frontendLoad) run(endTime func() time.Time, onSettled func() time.Time) {
 	ctx, cancel := context.WithCancel(a.ctx)
 	defer cancel()
@@ -170,14 +170,14 @@ func (a *frontendLoad) run(endTime func() time.Time, onSettled func() time.Time)
 	all.Wait()
 }
 
-// setStreamed records whether a client's last response had only fresh values of the stream.
+// setStreamed records whether a client's last response had only fresh values from the stream.
 func (a *frontendLoad) setStreamed(client int, streamed bool) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	a.last[client] = streamed
 }
 
-// allStreamed reports whether the last response of each client had only fresh values of the stream.
+// allStreamed reports whether the last response of each client had only fresh values from the stream.
 func (a *frontendLoad) allStreamed() bool {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -190,8 +190,8 @@ func (a *frontendLoad) allStreamed() bool {
 	return n == a.boards+len(a.markets)
 }
 
-// checkAge counts a value by freshness and source, and checks the age of a stale value. It reports whether the value is fresh
-// and comes from the stream.
+// checkAge counts a price or a book by freshness and source, and checks the age of a stale one. It reports whether the price or
+// book is fresh and comes from the stream.
 func (a *frontendLoad) checkAge(phase, kind string, v any) (streamed bool) {
 	stale, source := at(v, "freshness.stale") == true, text(v, "freshness.source")
 	if !stale {
@@ -206,7 +206,7 @@ func (a *frontendLoad) checkAge(phase, kind string, v any) (streamed bool) {
 	return false
 }
 
-// limited holds the usual rate limits of a recordedVenue: the calls a minute from each address, and with each key.
+// limited holds the usual rate limits of a recordedVenue: the number of calls per minute from each address, and with each key.
 var limited = [2]int{100, 300}
 
 // wantNoRefusal checks that the venue has refused no call with status 429.
@@ -219,7 +219,8 @@ func (w *recordedVenue) wantNoRefusal(t testing.TB) {
 	t.Logf("the venue was asked %v", stats.Requests)
 }
 
-// wantStreamed checks that the clients saw exactly the given kinds of values after settled became true, and no wrong response.
+// wantStreamed checks that the responses after settled became true had exactly the given kinds of values. It also checks that no
+// response was wrong.
 func (a *frontendLoad) wantStreamed(t testing.TB, want ...string) {
 	t.Helper()
 	seen := a.counts()
@@ -248,7 +249,7 @@ func (c *checkedLoad) wantNothingWrong(t testing.TB) {
 const (
 	// soakEnv is the environment variable for the duration of a soak test.
 	soakEnv = "SOAK"
-	// soakShort is the default duration of a soak test. If the duration is soakLong or longer, the test runs with its full load.
+	// soakShort is the default duration of a soak test. A test with a duration of soakLong or more runs with its full load.
 	soakShort, soakLong = 8 * time.Second, time.Minute
 )
 
@@ -283,7 +284,7 @@ func TestPollingWithinTheBudget(t *testing.T) {
 	s.streaming(t)
 	boards, length := pollingSize(t)
 	within := 15 * time.Second
-	if boards < 300 { // a test with 300 boards needs an idle machine and keeps the shorter limit
+	if boards < 300 { // only the test with 300 boards, which needs an idle machine, keeps the shorter limit
 		within = patience
 	}
 	a := newFrontendLoad(t, s, w, boards, 20)
@@ -349,8 +350,9 @@ func pollWithoutTheStream(t *testing.T) {
 	w.wantNoRefusal(t)
 }
 
-// TestAttackersBesideHonestClients checks that honest clients get fresh values while one attacker sends random ids and another one
-// invalid credentials. The attackers must not cause subscriptions to the stream, and must not exhaust the venue's rate limit.
+// TestAttackersBesideHonestClients checks that honest clients get fresh values while one attacker sends random ids and another
+// attacker sends invalid credentials. The attackers must not cause subscriptions to the stream, and must not exhaust the venue's
+// rate limit.
 func TestAttackersBesideHonestClients(t *testing.T) {
 	t.Parallel() // the test mostly waits
 	w := newRecordedVenue(t, 1, 540, limited)
@@ -409,7 +411,7 @@ func TestAttackersBesideHonestClients(t *testing.T) {
 		t.Errorf("%d prices were subscribed to", n)
 	}
 	t.Logf("%v attempts", attempts)
-	// Most attempts wait for the venue's rate limit, so few of them end on a slow machine.
+	// Most attempts wait for the venue's rate limit, so only few attempts end on a slow machine.
 	if attempts["random ids"] < 4 || attempts["junk credentials"] < 4 {
 		t.Errorf("the attackers made only %v attempts", attempts)
 	}

@@ -17,7 +17,7 @@ type fault struct {
 	code string
 	// retried is true if the service retries the call.
 	retried bool
-	// wait is the Retry-After that the venue sends.
+	// wait is the time in the header Retry-After of the response.
 	wait time.Duration
 	// unclear is true if the response could mean that the venue does not support lists of ids.
 	unclear bool
@@ -51,8 +51,8 @@ var faults = []fault{
 	{name: "redirect to another host", Fault: demo.Fault{Kind: demo.FaultRedirect, Status: 307, Location: otherHost}, code: "UPSTREAM_BAD_RESPONSE"},
 }
 
-// These are placeholders in faults. fault.at replaces inSeconds by the date nine seconds after the time of lane.clock, and
-// otherHost by lane.otherURL.
+// inSeconds and otherHost are placeholders in the list faults. fault.at replaces inSeconds by the date nine seconds after the time
+// of lane.clock, and otherHost by lane.otherURL.
 const (
 	inSeconds = "in 9 seconds"
 	otherHost = "http://elsewhere.invalid/"
@@ -77,12 +77,12 @@ func (f *fault) attempts(b *branch) (least, most int64) {
 	case f.retried:
 		return 3, 3
 	case f.unclear && (b.endpoint == "spreads" || b.endpoint == "market-details"):
-		return 1, 2 // the client may make one more call to find out whether the venue supports lists
+		return 1, 2 // the service may make one more call to find out whether the venue supports lists of ids
 	}
 	return 1, 1
 }
 
-// drifts returns the test cases in which the endpoint of b responds in another format, or with an unreadable element.
+// drifts returns the test cases in which the endpoint of b sends responses in another format, or with an unreadable element.
 func drifts(b *branch) (rows []row) {
 	for _, kind := range []demo.FaultKind{demo.FaultUnknownFields, demo.FaultText, demo.FaultNested} {
 		rows = append(rows, row{name: fmt.Sprintf("%s, %s", b.endpoint, kind), run: func(l *lane) error { return l.drift(b, kind) }})
@@ -110,7 +110,7 @@ func (f *fault) rows(b *branch) []row {
 // hangs reports whether a call with the fault times out.
 func (f *fault) hangs() bool { return f.code == "UPSTREAM_TIMEOUT" }
 
-// within returns the time limit for an operation with the fault. If f is nil, the operation has no fault. All limits are below
+// within returns the time limit for an operation with the fault, or without a fault if f is nil. All limits are below
 // operationTimeout.
 func (f *fault) within() time.Duration {
 	if f != nil && f.hangs() {
@@ -128,7 +128,7 @@ func (l *lane) cold(b *branch, f *fault) error {
 	}
 	got := l.wantFailure(&r, "cold", b, f)
 	for endpoint, n := range l.calls {
-		if endpoint != b.endpoint && got.calls[endpoint][0] > n[0] { // a refresh of the previous test case may replace the call
+		if endpoint != b.endpoint && got.calls[endpoint][0] > n[0] { // there may be fewer calls, because a refresh of the previous test case may replace a call
 			r.add("%s beside it was asked %d times, want %d", endpoint, got.calls[endpoint][0], n[0])
 		}
 	}
@@ -200,13 +200,13 @@ func (l *lane) coldFromBooks(b *branch, f *fault) error {
 	if n := l.fromBooks(&r, "at the same instant", b, nil).calls; n[b.endpoint][0] != 0 || n["orderbook"][0] != 0 {
 		r.add("at the same instant the venue was asked %v more", n)
 	}
-	l.prepare(&r) // lets the spreads from order books expire
+	l.prepare(&r) // after this, the cached spreads from order books have expired
 	l.wantRecovery(&r, b, f)
 	return r.err()
 }
 
-// warmFromBooks tests expired spreads while their endpoint fails. The first response must still have the spreads of the endpoint.
-// This response starts a refresh, so a later response must have spreads from order books.
+// warmFromBooks tests expired spreads while their endpoint fails. The first response must still have the cached spreads, and starts
+// a refresh. A later response must have spreads from order books.
 func (l *lane) warmFromBooks(b *branch, f *fault) error {
 	var r report
 	l.prepare(&r)
@@ -316,8 +316,8 @@ func (l *lane) warm(b *branch, f *fault) error {
 			}
 		}
 		least, most := f.attempts(b)
-		// The refresh runs in the background, and waits between its attempts. The refresh compares dates of the venue with
-		// l.clock, so the clock must not advance before the refresh has ended.
+		// The refresh runs in the background, and waits between its attempts. It compares dates from the venue with l.clock, so the
+		// clock must not advance before the refresh has ended.
 		if !until(patience, func() bool { return l.reads.since(b.endpoint, began) }) {
 			r.add("no refresh has ended")
 		}
@@ -334,8 +334,8 @@ func (l *lane) warm(b *branch, f *fault) error {
 	return r.err()
 }
 
-// freshness returns the paths of the freshness.stale fields of b, joined by spaces. For a search, it returns the path of the first
-// market only.
+// freshness returns the paths of the fields freshness.stale in the data of b, joined by spaces. For a search, it returns only the
+// path in the first market.
 func (b *branch) freshness(data any) string {
 	switch b.endpoint {
 	case "prices", "spreads":
@@ -350,7 +350,7 @@ func (b *branch) freshness(data any) string {
 	return b.at + ".freshness.stale"
 }
 
-// prepare removes the faults of the previous test case, and lets its cached values expire.
+// prepare removes the faults of the previous test case, and advances the clock until the cached values have expired.
 func (l *lane) prepare(r *report) {
 	if err := l.venue.SetFaults(nil); err != nil {
 		r.add("%w", err)
@@ -361,9 +361,8 @@ func (l *lane) prepare(r *report) {
 // asked returns how many calls the endpoint of b has received.
 func (l *lane) asked(b *branch) int64 { return l.venue.Stats().Requests[b.path] }
 
-// wantFailure sends wholeQuery while an endpoint fails. It expects errors in the branch of this endpoint only, and unchanged data
-// in all other branches. If f is not nil, wantFailure also checks the codes of the errors, their retry times and the number of
-// calls.
+// wantFailure sends wholeQuery while the endpoint of b fails. It expects errors in the branch b only, and unchanged data in all
+// other branches. If f is not nil, wantFailure also checks the error codes, the retry times and the number of calls.
 func (l *lane) wantFailure(r *report, when string, b *branch, f *fault) reply {
 	got, err := l.try(wholeQuery, l.variables, keyOf3)
 	if err != nil {
@@ -396,7 +395,7 @@ func (l *lane) wantFailure(r *report, when string, b *branch, f *fault) reply {
 	l.wantOthers(r, when, b, got.data)
 	if f != nil {
 		least, most := f.attempts(b)
-		if n := got.calls[b.endpoint][0]; n > most || n < least && when == "cold" { // for an expired value, a refresh in flight may replace the call
+		if n := got.calls[b.endpoint][0]; n > most || n < least && when == "cold" { // if the cached value has expired, a refresh in flight may replace the call
 			r.add("%s: the venue was asked %d times, want %d to %d", when, n, least, most)
 		}
 	}
@@ -406,7 +405,7 @@ func (l *lane) wantFailure(r *report, when string, b *branch, f *fault) reply {
 	return got
 }
 
-// wantOthers compares the data of all branches except b with their data without faults. If b is nil, it compares all branches.
+// wantOthers checks that the data of all branches except b are the same as without faults. If b is nil, it checks all branches.
 func (l *lane) wantOthers(r *report, when string, b *branch, data any) {
 	for _, other := range wholeBranches {
 		if b == nil || other.at != b.at {
@@ -435,7 +434,8 @@ func (l *lane) wantAll(r *report, when string) reply {
 // firstBackoff is the longest backoff after a first failure without Retry-After.
 const firstBackoff = 250 * time.Millisecond
 
-// wantRecovery sends wholeQuery one backoff after the fault has ended. It expects all data, and one call to the endpoint of b.
+// wantRecovery removes the fault, advances the clock by one backoff and sends wholeQuery. It expects all data, and one call to the
+// endpoint of b.
 func (l *lane) wantRecovery(r *report, b *branch, f *fault) {
 	if err := l.venue.SetFaults(nil); err != nil {
 		r.add("%w", err)

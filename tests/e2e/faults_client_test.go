@@ -10,8 +10,8 @@ import (
 	"oddsgraph/httpapi"
 )
 
-// post sends a query from a new client address. It stores the decoded response in *into, with json.Number for numbers. post returns
-// errors instead of failing the test, so any goroutine may call it.
+// post sends a query from a new client address. It decodes the response into the value that the parameter into points to, with
+// json.Number for numbers. post returns errors instead of failing the test, so any goroutine may call it.
 func (s *service) post(ctx context.Context, query string, variables vars, credentials string, into any) error {
 	n := requests.Add(1)
 	return s.postFrom(ctx, netip.AddrFrom4([4]byte{10, byte(n >> 16), byte(n >> 8), byte(n)}), query, variables, credentials, into)
@@ -26,8 +26,8 @@ func (s *service) postFrom(ctx context.Context, client netip.Addr, query string,
 	}
 	r.Header.Set("Content-Type", "application/json")
 	r.Header.Set("X-Forwarded-For", client.String())
-	// The service may close an unused connection at the moment when the transport begins to use it. With this header, the transport
-	// then retries the request.
+	// The service may close an unused connection at the moment when the transport begins to use it. Because of this header, the
+	// transport then retries the request.
 	r.Header.Set("Idempotency-Key", "a query")
 	if credentials != anonymous {
 		r.Header.Set(httpapi.CredentialsHeader, credentials)

@@ -21,8 +21,6 @@ import (
 	"oddsgraph/internal/ratelimit"
 )
 
-// The following test cases send more than one query.
-
 // circuitRow reads the books of many tokens while all calls for books fail. After five failures, the service must stop these calls,
 // except for single probes. After a successful probe, the service must make the calls again.
 var circuitRow = row{name: "orderbook, one token after the other", run: func(l *lane) error {
@@ -226,21 +224,22 @@ type roundTripper func(*http.Request) (*http.Response, error)
 // RoundTrip implements http.RoundTripper.
 func (e roundTripper) RoundTrip(r *http.Request) (*http.Response, error) { return e(r) }
 
-// withTransport returns a function for newLane that replaces the transport of the service's calls to the venue. The new transport
-// is the result of change.
+// withTransport returns a function for the parameter rig of newLane. This function replaces the transport for the service's calls
+// to the venue by the result of change.
 func withTransport(t *testing.T, change func(base *http.Transport) roundTripper) func(*app.Wiring) {
 	base := plainTransport(t)
 	return func(w *app.Wiring) { w.Client.Transport = change(base) }
 }
 
-// plainTransport returns a transport without the limits of the service's transport.
+// plainTransport returns a transport that does not have the limits of the service's own transport.
 func plainTransport(t testing.TB) *http.Transport {
 	base := &http.Transport{DisableCompression: true}
 	t.Cleanup(base.CloseIdleConnections)
 	return base
 }
 
-// changingBodies returns a function for withTransport. Its transport changes each body before the client reads it.
+// changingBodies returns a function for withTransport. This function returns a transport that changes each response body before the
+// service reads it.
 func changingBodies(change func(resp *http.Response, body []byte) []byte) func(*http.Transport) roundTripper {
 	return func(base *http.Transport) roundTripper {
 		return func(r *http.Request) (*http.Response, error) {
@@ -260,8 +259,8 @@ func changingBodies(change func(resp *http.Response, body []byte) []byte) func(*
 	}
 }
 
-// TestMissingDefencesAreFound checks that test cases fail if a defence of the service is removed by flags or by other wiring.
-// tests/mutations removes the other defences.
+// TestMissingDefencesAreFound removes defences of the service by flags or by other wiring. Without a defence, its test cases must
+// fail. tests/mutations removes the other defences.
 func TestMissingDefencesAreFound(t *testing.T) {
 	inflated := changingBodies(func(resp *http.Response, body []byte) []byte {
 		if resp.Header.Get("Content-Encoding") == "gzip" {
@@ -294,7 +293,7 @@ func TestMissingDefencesAreFound(t *testing.T) {
 		rows = append(append(rows, drifts(&wholeBranches[i])...), late(&wholeBranches[i]))
 		for _, f := range faults {
 			if f.large {
-				f.Bytes = 8 << 20 // still too large for the client, but sent more quickly than 64 MiB
+				f.Bytes = 8 << 20 // this body is still too large for the service, but arrives sooner than 64 MiB
 			}
 			rows = append(rows, f.rows(&wholeBranches[i])...)
 		}

@@ -18,19 +18,19 @@ import (
 	"oddsgraph/internal/ratelimit"
 )
 
-// branch is a part of the response to wholeQuery. Its data come from one endpoint.
+// branch is a part of the response to wholeQuery. The data of a branch come from one endpoint.
 type branch struct {
-	// path is the URL path of the endpoint, and endpoint is the last element of this path. The field at is the branch's path in the
-	// data of the response.
+	// path is the URL path of the endpoint, and endpoint is the last element of this path. The field at is the path of the branch's
+	// data in the response.
 	endpoint, path, at string
-	// errors are the paths of the errors that the response has if the endpoint fails.
+	// errors are the paths of the errors in the response if the endpoint fails.
 	errors []string
 	// past is a duration after which the cached data of the branch are no longer fresh. The service still serves public data of
 	// this age, marked stale.
 	past time.Duration
 }
 
-// wholeBranches are the branches of wholeQuery, in the order of their errors.
+// wholeBranches are the branches of wholeQuery, in the order in which their errors appear in a response.
 var wholeBranches = []branch{
 	{"orderbook", "/api/exchange/orderbook", "book", []string{"book.orderbook"}, 5 * time.Second},
 	{"price-history", "/api/exchange/price-history", "chart", []string{"chart.history"}, 2 * time.Minute},
@@ -67,7 +67,7 @@ const wholeQuery = `query ($ids: [String!]!, $id: String!, $market: String!, $a:
 const (
 	// operationTimeout is the timeout of an operation.
 	operationTimeout = 2 * time.Minute
-	// callTimeout is the timeout of a call to the venue in the test cases in which calls hang.
+	// callTimeout is the timeout of a call to the venue, in the test cases in which calls hang.
 	callTimeout = 3 * time.Second
 )
 
@@ -77,8 +77,8 @@ const shortTimeout = 6 * time.Second
 // longCallTimeout is a flag for test cases in which no call may time out, even on a busy machine.
 const longCallTimeout = "--venue-timeout=90s"
 
-// answerLimit is the time limit for a response that waits for no timeout. Even a busy machine needs less time. The limit is shorter
-// than operationTimeout and longCallTimeout, so a response that waits for one of these timeouts exceeds the limit.
+// answerLimit is the time limit for a response that does not wait for a timeout. Even a busy machine needs less time. The limit is
+// shorter than operationTimeout and longCallTimeout, so a response that waits for one of these timeouts exceeds the limit.
 const answerLimit = time.Minute
 
 // lane is a service whose venue can have faults. The test cases of a lane run one after the other. Several lanes may run at the
@@ -103,8 +103,8 @@ type lane struct {
 	reads    *completedReads
 }
 
-// completedReads holds, for each endpoint, the latest start time of a completed read. A read is complete when its
-// results have been processed.
+// completedReads contains the latest start time of the completed reads of each endpoint. A read is complete when the service has
+// processed its results.
 type completedReads struct {
 	mu   sync.Mutex
 	left map[string]time.Time
@@ -120,14 +120,14 @@ func (e *completedReads) note(b reqctx.Batch) {
 	}
 }
 
-// instant returns a time after the start of all reads so far. It sleeps, because time in a synctest bubble passes only during
-// sleeps.
+// instant returns a time that is later than the start of all reads so far. It sleeps, because time in a synctest bubble passes only
+// during sleeps.
 func (e *completedReads) instant() time.Time {
 	time.Sleep(time.Millisecond)
 	return time.Now()
 }
 
-// since reports whether a read of an endpoint that began at the given time or later is complete.
+// since reports whether the endpoint has a completed read that began at the given time or later.
 func (e *completedReads) since(endpoint string, at time.Time) bool {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -163,7 +163,7 @@ func openLane(t testing.TB, start func(testing.TB, time.Time, func(*app.Wiring),
 	}, args...)
 	l := &lane{otherRequests: &atomic.Int64{}, inFlight: &atomic.Int64{}, reads: &completedReads{left: make(map[string]time.Time)}, within: operationTimeout}
 	l.service = start(t, now, func(w *app.Wiring) {
-		w.Client.Rand = func() float64 { return rand.Float64() / 8 } // shortens the wait for retries, which is in real time
+		w.Client.Rand = func() float64 { return rand.Float64() / 8 } // shortens the waits before retries, which take real time
 		if rig != nil {
 			rig(w)
 		}
@@ -195,7 +195,7 @@ func openLane(t testing.TB, start func(testing.TB, time.Time, func(*app.Wiring),
 	return l
 }
 
-// wantState compares the prices, spreads, book, cash and positions in a response to wholeQuery with the venue's state.
+// wantState checks that the prices, spreads, book, cash and positions in a response to wholeQuery are those of the venue.
 func (l *lane) wantState(t testing.TB, data any) {
 	t.Helper()
 	for i, id := range l.variables["ids"].([]string) {
@@ -213,7 +213,7 @@ func (l *lane) wantState(t testing.TB, data any) {
 	}
 }
 
-// valuesAt formats a part of a response as JSON, without the fields "freshness".
+// valuesAt formats the part of a response at the given path as JSON, without the fields "freshness".
 func valuesAt(data any, path string) string {
 	var strip func(v any) any
 	strip = func(v any) any {
@@ -238,7 +238,7 @@ func valuesAt(data any, path string) string {
 	return asJSON(strip(at(data, path)))
 }
 
-// reply is what a client received.
+// reply is the response to a query, with its duration and the calls to the venue.
 type reply struct {
 	data   any
 	errors []graphError
@@ -246,8 +246,8 @@ type reply struct {
 	calls  calls
 }
 
-// try sends a query and counts the calls to the venue until the response has arrived. It returns errors instead of failing the
-// test, so any goroutine may call it.
+// try sends a query, and counts the calls that the venue receives before the response arrives. It returns errors instead of failing
+// the test, so any goroutine may call it.
 func (l *lane) try(query string, variables vars, credentials string) (r reply, err error) {
 	var out struct {
 		Data   any          `json:"data"`
@@ -267,11 +267,11 @@ type row struct {
 	run  func(l *lane) error
 	// open starts a lane for this test case only. It is nil if the test case uses a shared lane.
 	open func(t testing.TB, rig func(*app.Wiring)) *lane
-	// alone is true if no other test case may run at the same time, because the test measures the memory of this test case.
+	// alone is true if no other test case may run at the same time, because the memory of this test case is measured.
 	alone bool
 }
 
-// report collects what is wrong in a test case.
+// report collects the errors of a test case.
 type report struct{ wrong []error }
 
 func (r *report) add(format string, args ...any) {
@@ -280,7 +280,7 @@ func (r *report) add(format string, args ...any) {
 
 func (r *report) err() error { return errors.Join(r.wrong...) }
 
-// timely reports a response that took too long.
+// timely adds an error if the response took longer than the given time.
 func (r *report) timely(when string, got reply, within time.Duration) {
 	if got.took > within {
 		r.add("%s: the answer took %v, want it within %v", when, got.took, within)

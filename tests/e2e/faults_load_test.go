@@ -9,8 +9,8 @@ import (
 	"time"
 )
 
-// checkedLoad has clients query and subscribe to a service. It checks the prices and books in the responses against a
-// recordedVenue.
+// checkedLoad runs clients that send queries and subscriptions to a service. It compares the prices and books that they receive
+// with those of a recordedVenue.
 type checkedLoad struct {
 	*service
 	recorded   *recordedVenue
@@ -24,7 +24,7 @@ type checkedLoad struct {
 	mu    sync.Mutex
 	wrong map[string]int
 	seen  map[string]int
-	last  map[string][2]string // maps a token to the book's sequence and the price that its subscriber received last
+	last  map[string][2]string // maps a token to the last sequence of the book and the last price that a subscriber received
 }
 
 func newCheckedLoad(s *service, w *recordedVenue) *checkedLoad {
@@ -72,7 +72,7 @@ func (c *checkedLoad) addError(err error) {
 	}
 }
 
-// takeErrors returns the errors with their counts, and clears them.
+// takeErrors returns the errors and how often each occurred, and clears them.
 func (c *checkedLoad) takeErrors() map[string]int {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -87,7 +87,7 @@ const (
 		kind reason tokenId sequence previousSequence bids { price size } asks { price size } book { sequence bids { price size } asks { price size } freshness { stale source } } } }`
 )
 
-// subscribe follows the prices and books of tokens on one socket until stopLoad is called.
+// subscribe subscribes to the prices and books of tokens on one socket, and checks the events until stopLoad is called.
 func (c *checkedLoad) subscribe(t testing.TB, credentials string, tokens []string) {
 	t.Helper()
 	k := c.dial(t, credentials)
@@ -135,7 +135,8 @@ func (c *checkedLoad) setLast(id string, what int, value string) {
 	c.last[id] = last
 }
 
-// caughtUp reports whether all subscribers have the venue's current state. The venue must not change during the check.
+// caughtUp reports whether all subscribers have received the venue's current prices and books. The venue must not change during the
+// check.
 func (c *checkedLoad) caughtUp() bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -84,7 +84,7 @@ func TestTheVenueIsKilledUnderLoad(t *testing.T) {
 			t.Error("no subscriber received a FRESHNESS event")
 		}
 		c.wantStale(t, w.tokens[:4])
-		// wait is the longest backoff at this moment.
+		// wait is the longest remaining backoff at this moment.
 		wait := firstBackoff
 		for _, circuit := range s.App.Client.Circuits() {
 			wait = max(wait, time.Until(circuit.Until))

@@ -14,16 +14,16 @@ import (
 	"oddsgraph/internal/ratelimit"
 )
 
-// In the test cases of this file, the venue accepts budgetPerMinute calls a minute without a key, and keyPerMinute calls a minute
-// with each key. The clock of the service shows nearly the present time, because deadlines are in real time.
+// In the test cases of this file, the venue accepts budgetPerMinute calls per minute without a key, and keyPerMinute calls per
+// minute with each key. The clock of the service shows almost the real time, because deadlines are in real time.
 const (
 	budgetPerMinute = 40
 	keyPerMinute    = 20
 )
 
-// openBudget starts the lane of a test case. The lane's clock starts two minutes in the past and then advances to the present, so
-// that the first calls no longer count against the rate limit. Requests time out after 30 s, so they cannot wait until the next
-// minute allows new calls.
+// openBudget starts the lane of a test case. The clock of the lane starts two minutes in the past and then advances to the present,
+// so that the calls during the start of the lane no longer count against the rate limit. Requests time out after 30 s. This is too
+// short to wait until the rate limit allows new calls.
 func openBudget(t testing.TB, rig func(*app.Wiring)) *lane {
 	return openBudgetOf(t, rig, 30*time.Second)
 }
@@ -58,8 +58,8 @@ func (l *lane) queryFrom(ctx context.Context, from netip.Addr, query string, ids
 	return reply{data: out.Data, errors: out.Errors, took: time.Since(began)}, err
 }
 
-// answered returns how many of the requested values arrived. All other values must be refused with RATE_LIMITED and a retry time of
-// at most five minutes. The response must come within answerLimit.
+// answered returns how many of the requested values arrived. Each other value must have an error RATE_LIMITED with a retry time of
+// at most five minutes. The response must arrive within answerLimit.
 func (r *reply) answered(asked int) (int, error) {
 	if r.took > answerLimit {
 		return 0, fmt.Errorf("the answer took %v", r.took)
@@ -72,7 +72,7 @@ func (r *reply) answered(asked int) (int, error) {
 	return asked - len(r.errors), nil
 }
 
-// spend reads books until the rate limit leaves only the given number of calls.
+// spend reads books until the rate limit allows at most left more calls.
 func (l *lane) spend(from netip.Addr, ids []string, left int) error {
 	for i := 0; l.budget.Status().Left > left; i++ {
 		if got, err := l.queryFrom(context.Background(), from, booksQuery, ids[i]); err != nil || len(got.errors) > 0 {
@@ -82,15 +82,15 @@ func (l *lane) spend(from netip.Addr, ids []string, left int) error {
 	return nil
 }
 
-// wantUnrefused reports an error if the venue has refused calls with status 429.
+// wantUnrefused adds an error to r if the venue has refused calls with status 429.
 func (l *lane) wantUnrefused(r *report) {
 	if n := l.venue.Stats().Statuses["429"]; n != 0 {
 		r.add("the venue refused %d calls", n)
 	}
 }
 
-// overBudgetRow reads more books than the rate limit allows. Each book must be correct, or refused by the service. The venue must
-// refuse no call.
+// overBudgetRow reads more books than the rate limit allows. The service must return each book correctly or refuse it. The venue
+// must refuse no call.
 var overBudgetRow = row{name: "orderbook, more than the budget", open: openBudget, run: func(l *lane) error {
 	var r report
 	ids := l.openTokens(50)
@@ -153,7 +153,7 @@ var priorityRow = row{name: "prices, after a chart at the end of the budget", op
 		return err
 	}
 	l.clock.Advance(30 * time.Second)
-	for i, query := range []string{chartQuery, pricesQuery} { // use up the calls that the rate limiter guarantees to each priority
+	for i, query := range []string{chartQuery, pricesQuery} { // use up the calls that the rate limiter reserves for each priority
 		if err := ask(query, ids[1+i]); err != nil {
 			return err
 		}
@@ -198,8 +198,8 @@ var priorityRow = row{name: "prices, after a chart at the end of the budget", op
 	return r.err()
 }}
 
-// throttledRow reads prices after the venue has refused a call with a Retry-After of five minutes. The service must serve stale
-// prices until their age is five minutes, and then refuse the query.
+// throttledRow reads prices after the venue has refused a call with a Retry-After of five minutes. The service must return stale
+// prices until they are five minutes old, and must then refuse the query.
 var throttledRow = row{name: "prices, throttled for five minutes", open: openBudget, run: func(l *lane) error {
 	var r report
 	ids := l.openTokens(6)
@@ -237,7 +237,7 @@ var throttledRow = row{name: "prices, throttled for five minutes", open: openBud
 	return r.err()
 }}
 
-// keyBudgetRow checks that queries with another key or without a key still get data after the rate limit of a key is used up.
+// keyBudgetRow uses up the rate limit of a key. Queries with another key and queries without a key must still get data.
 var keyBudgetRow = row{name: "balance, past the budget of a key", open: openBudget, run: func(l *lane) error {
 	var r report
 	asked, refused := 0, 0
@@ -315,8 +315,8 @@ var fullQueueRow = row{name: "orderbook, more than may wait", open: func(t testi
 // budgetRows are the test cases in which the venue accepts few calls.
 var budgetRows = []row{overBudgetRow, greedyClientRow, priorityRow, throttledRow, keyBudgetRow, fullQueueRow}
 
-// changedAdmission is a cache.Admission that lacks a defence. It calls change to modify each request before the embedded Admission
-// gets the request.
+// changedAdmission is a cache.Admission without one of the defences. It calls change to modify each request, and then passes the
+// request to the embedded Admission.
 type changedAdmission struct {
 	cache.Admission
 	change func(*reqctx.CallRequest)
@@ -337,8 +337,8 @@ func (c changedTicket) Join(w reqctx.CallRequest) {
 	c.Reservation.Join(w)
 }
 
-// withAdmission returns a function for the parameter rig of newLane. That function puts a changedAdmission in front of the
-// service's Admission.
+// withAdmission returns a function for the parameter rig of newLane. This function wraps the service's Admission in a
+// changedAdmission.
 func withAdmission(change func(*reqctx.CallRequest)) func(*app.Wiring) {
 	return func(w *app.Wiring) { w.Reads.Admission = changedAdmission{w.Reads.Admission, change} }
 }

@@ -31,14 +31,14 @@ type soak struct {
 	rows        []soakRow
 }
 
-// soakRow is the process's resource use at a time, measured from the start.
+// soakRow is the resource use of the process at one moment. The field at is the time since the start of the test.
 type soakRow struct {
 	at time.Duration
 	figures
 }
 
-// TestSoak checks that no answer is wrong, no goroutine leaks and memory grows little while the venue has random faults. The
-// command make soak runs the test for ten minutes, with 2,000 subscriptions.
+// TestSoak checks a service whose venue has random faults. No response may be wrong, no goroutine may leak, and memory may grow
+// only a little. The command make soak runs the test for ten minutes, with 2,000 subscriptions.
 func TestSoak(t *testing.T) {
 	t.Parallel()
 	length, seed := soakLength(t), rand.Uint64()
@@ -67,7 +67,7 @@ func TestSoak(t *testing.T) {
 			credentials = keyOf3
 		}
 		at := i * 9 % (len(w.tokens) - 9)
-		s.subscribe(t, credentials, w.tokens[at:at+9]) // one subscription to nine prices, and nine subscriptions to a book each
+		s.subscribe(t, credentials, w.tokens[at:at+9]) // one subscription to nine prices, and one subscription to each of nine books
 	}
 	// Faults must wait for the first events, because a fault may end a subscription that has had no event.
 	eventually(t, "all subscribers have their first events", func() bool { return s.countOf("event INITIAL") >= 18*sockets })
@@ -91,7 +91,7 @@ func TestSoak(t *testing.T) {
 			t.Errorf("%d times: %s", n, what)
 		}
 	}
-	// After a quarter of the time the caches are full.
+	// The caches are full after a quarter of the time.
 	early := s.rows[1+len(s.rows)/4].Heap
 	for _, r := range s.rows[1+len(s.rows)/4:] {
 		if r.Heap > early+early/2+soakHeap {
@@ -111,10 +111,10 @@ func TestSoak(t *testing.T) {
 const (
 	// soakIdle is the allowed number of idle connections to the venue. A connection has a file and two goroutines.
 	soakIdle = 32
-	// soakMore is the allowed number of other new files, and of other new goroutines.
+	// soakMore is the allowed number of new files, and also of new goroutines, that do not belong to these connections.
 	soakMore = 16
-	// soakHeap limits the growth of the heap in bytes. When the caches are full, the heap may grow by half its size plus soakHeap.
-	// In the whole test, it may grow by four times soakHeap.
+	// soakHeap limits the growth of the heap in bytes. After the caches are full, the heap may grow by half its size plus soakHeap.
+	// From the start to the end of the test, it may grow by four times soakHeap.
 	soakHeap = 8 << 20
 )
 
@@ -141,7 +141,7 @@ func (s *soak) recordFigures(t testing.TB, began time.Time) figures {
 	return f
 }
 
-// runFaults moves the market and injects faults. It ends when the duration length has passed since began, and all subscribers have
+// runFaults moves the market and injects faults. It ends when the time since began is at least length and all subscribers have
 // caught up.
 func (s *soak) runFaults(t testing.TB, began time.Time, length time.Duration) {
 	t.Helper()
@@ -172,13 +172,13 @@ func (s *soak) runFaults(t testing.TB, began time.Time, length time.Duration) {
 	s.waitCaughtUp(t, began)
 }
 
-// waitCaughtUp pauses the pollers and the market until all subscribers have the venue's current state, then records the
-// resource use.
+// waitCaughtUp pauses the pollers and the market until all subscribers have received the venue's current prices and books. Then it
+// records the resource use.
 func (s *soak) waitCaughtUp(t testing.TB, began time.Time) {
 	t.Helper()
 	s.pause.Lock()
 	defer s.pause.Unlock()
-	s.recordedVenue.step() // a subscriber that missed a change notices this at the next change
+	s.recordedVenue.step() // a subscriber that missed a change learns this from the next change
 	if !until(patience, s.caughtUp) {
 		s.wantNothingWrong(t) // a subscription may have ended with an error
 		t.Fatalf("after %v subscribers lack the venue's current state; the faults were %v; the service says %s", patience, s.faultCounts,
@@ -196,7 +196,7 @@ func (s *soak) injectFaults(t testing.TB) {
 	if s.rand.IntN(12) == 0 {
 		s.faultCounts["venue killed"]++
 		s.recordedVenue.close()
-		time.Sleep(time.Duration(s.rand.IntN(2000)) * time.Millisecond) // the market stands still during this time
+		time.Sleep(time.Duration(s.rand.IntN(2000)) * time.Millisecond) // the prices do not change during this time
 		s.recordedVenue.open(t)
 		return
 	}
@@ -204,7 +204,7 @@ func (s *soak) injectFaults(t testing.TB) {
 	restart := false
 	for range 1 + s.rand.IntN(4) {
 		if s.rand.IntN(3) == 0 {
-			// A fault with banned set would stop the stream for a minute and hide other faults.
+			// A fault with banned set would stop the stream for a minute, and so would hide other faults.
 			rows := slices.DeleteFunc(streamRows(), func(r streamRow) bool { return r.banned })
 			r := rows[s.rand.IntN(len(rows))]
 			s.faultCounts["stream: "+r.name]++
@@ -214,7 +214,7 @@ func (s *soak) injectFaults(t testing.TB) {
 		}
 		f := faults[s.rand.IntN(len(faults))]
 		if f.large && s.rand.IntN(4) > 0 || f.RetryAfter == inSeconds {
-			f = faults[0] // send large bodies rarely; send no dates, because the process does not use the test's clock
+			f = faults[0] // large bodies must be rare; dates do not work, because the process does not use the clock of the test
 		}
 		s.faultCounts[f.name]++
 		spoils := f.Fault

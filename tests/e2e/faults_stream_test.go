@@ -16,7 +16,8 @@ import (
 type streamRow struct {
 	name string
 	demo.Fault
-	// closeFirst is true if the test closes the open streams when it sets the fault, so that the fault affects new connections.
+	// closeFirst is true if the test closes the open streams as soon as it has set the fault. The fault then affects the new
+	// connections.
 	closeFirst bool
 	// banned is true if the service reconnects only after the long wait LimitedWait.
 	banned bool
@@ -64,8 +65,8 @@ func shortWaits(w *app.Wiring) {
 	w.Stream.Rand = func() float64 { return rand.Float64() / 4 }
 }
 
-// TestStreamFaultsUnderLoad checks that clients receive only values that the venue had, despite the faults of the stream. No query
-// may fail. After each fault, all subscribers must catch up with the venue.
+// TestStreamFaultsUnderLoad checks that clients receive only values that the venue has published, despite the faults of the stream.
+// No query may fail. After each fault, all subscribers must catch up with the venue.
 func TestStreamFaultsUnderLoad(t *testing.T) {
 	t.Parallel()
 	const lanes = 4

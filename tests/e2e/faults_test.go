@@ -12,7 +12,7 @@ import (
 	"testing/synctest"
 )
 
-// lanes are services whose test cases run at the same time.
+// lanes are the lanes of a test, each with its test cases. Different lanes run at the same time.
 type lanes []laneOf
 
 type laneOf struct {
@@ -20,8 +20,8 @@ type laneOf struct {
 	rows []row
 }
 
-// run runs all test cases and returns their results by name. Test cases with alone set run at the end, one at a time. run checks
-// the memory of each of these test cases separately, and the memory of all other test cases together.
+// run runs all test cases and returns their results by name. The test cases with alone set run at the end, one after the other. run
+// checks the memory use of each of them separately, and the memory use of all other test cases together.
 func (all lanes) run(t testing.TB) (outcomes map[string]error) {
 	t.Helper()
 	outcomes = make(map[string]error)
@@ -58,7 +58,7 @@ func (all lanes) run(t testing.TB) (outcomes map[string]error) {
 	return outcomes
 }
 
-// TestFaultMatrix checks each fault of each endpoint, with a cold and with a warm cache. The data of all other endpoints must not
+// TestFaultMatrix checks each fault of each endpoint, with a cold and with a warm cache. The data from all other endpoints must not
 // change.
 func TestFaultMatrix(t *testing.T) {
 	survived, total := 0, 0
@@ -106,7 +106,7 @@ func TestFaultMatrix(t *testing.T) {
 	}
 }
 
-// Limits in bytes.
+// These limits are in bytes.
 const (
 	// largeAllocated is the memory that a test case with alone set may allocate.
 	largeAllocated = 48 << 20

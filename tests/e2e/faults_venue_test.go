@@ -18,8 +18,8 @@ import (
 // recordedDepth is the number of levels on each side of a book that a recordedVenue compares.
 const recordedDepth = 20
 
-// recordedVenue is a venue that records every price and book that it publishes. Change the venue through update only, so that each
-// state is recorded before a client can read it.
+// recordedVenue is a venue that records every price and book that it publishes. Change the venue only through update, because
+// update records the new prices and books before a client can read them.
 type recordedVenue struct {
 	seed    uint64
 	tokens  []string
@@ -36,7 +36,8 @@ type recordedVenue struct {
 	served chan struct{}
 	books  map[string]*ring[bookState]
 	prices map[string]*ring[priceState]
-	// lastSeqs are the last sequence numbers, by token and epoch.
+	// lastSeqs are the last recorded sequence numbers of books, by token and epoch. Each restart of the venue begins a new epoch,
+	// in which all sequence numbers start again.
 	lastSeqs map[string]uint64
 	steps    int
 }
@@ -54,7 +55,7 @@ type (
 	}
 )
 
-// ring is a ring buffer of the latest 4096 states.
+// ring is a ring buffer of the latest 4096 elements.
 type ring[T any] struct {
 	states [4096]T
 	n      int
@@ -65,7 +66,7 @@ func (p *ring[T]) add(s T) {
 	p.n++
 }
 
-// find returns the latest state that the filter accepts. ok is false if there is no such state.
+// find returns the latest element that the filter accepts. ok is false if there is no such element.
 func (p *ring[T]) find(filter func(s T) bool) (s T, ok bool) {
 	for i := p.n - 1; i >= max(0, p.n-len(p.states)); i-- {
 		if s := p.states[i%len(p.states)]; filter(s) {
@@ -93,7 +94,7 @@ func openRecordedVenue(t testing.TB, seed uint64, tokens int, limits [2]int, inB
 		seed: seed, limits: limits, inBubble: inBubble, address: "127.0.0.1:0", heartbeat: 500 * time.Millisecond,
 		books: make(map[string]*ring[bookState]), prices: make(map[string]*ring[priceState]), lastSeqs: make(map[string]uint64),
 	}
-	if limits != [2]int{} { // tests with rate limits need few heartbeats rather than a fast reconnect
+	if limits != [2]int{} { // tests with rate limits do not need to reconnect quickly, so they use fewer heartbeats
 		w.heartbeat = 5 * time.Second
 	}
 	w.open(t)
@@ -147,7 +148,7 @@ func (w *recordedVenue) close() {
 	<-w.served
 }
 
-// args returns the flags of a service over the venue.
+// args returns the flags of a service that calls this venue.
 func (w *recordedVenue) args(more ...string) []string {
 	return append([]string{
 		"--venue-url=http://" + w.address, "--stream-url=ws://" + w.address + demo.StreamPath, "--trusted-proxies=127.0.0.1", "--log-level=error",
@@ -155,11 +156,11 @@ func (w *recordedVenue) args(more ...string) []string {
 	}, more...)
 }
 
-// update calls change, which modifies the venue, and records the new state.
+// update calls change, which may modify the venue, and records the new prices and books.
 func (w *recordedVenue) update(change func()) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	w.remember() // a fault may have begun an epoch since the last update
+	w.remember() // a fault may have begun a new epoch since the last update
 	change()
 	w.remember()
 }
@@ -225,7 +226,7 @@ func units(decimal string, digits int) int64 {
 	return n
 }
 
-// checkBook compares a book with the venue's state at the book's sequence number.
+// checkBook compares a book with the book that the venue had at the same sequence number.
 func (w *recordedVenue) checkBook(id string, v any) error {
 	sequence := text(v, "sequence")
 	i := strings.LastIndexFunc(sequence, func(r rune) bool { return r < '0' || r > '9' })
@@ -249,9 +250,9 @@ func (w *recordedVenue) checkBook(id string, v any) error {
 	s, ok := w.books[id].find(func(s bookState) bool { return s.seq == seq && s.epoch == epoch })
 	switch {
 	case !ok && w.venue.Epoch() != epoch && w.lastSeqs[id+epoch] != 0 && seq > w.lastSeqs[id+epoch]:
-		return nil // the last book of an epoch; the next epoch began before remember recorded this book
+		return nil // this is the last book of an epoch, and the next epoch began before remember recorded the book
 	case !ok && seq == 1 && w.lastSeqs[id+epoch] > 1:
-		// An epoch that begins during a move starts with the last book of the previous epoch. Only the sequence number is new.
+		// An epoch that begins during a move starts with the last book of the previous epoch, under a new sequence number.
 		if _, known := w.books[id].find(func(s bookState) bool { return s.epoch != epoch && s.digest == digest }); known {
 			return nil
 		}
@@ -283,7 +284,7 @@ func (w *recordedVenue) checkPrice(v any) error {
 	return nil
 }
 
-// isCurrent reports whether the venue's current sequence and price of a token are the given ones.
+// isCurrent reports whether the given sequence and price of a token are the venue's current ones.
 func (w *recordedVenue) isCurrent(id, sequence, price string) bool {
 	w.mu.RLock()
 	defer w.mu.RUnlock()

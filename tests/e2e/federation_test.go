@@ -21,7 +21,7 @@ const entitiesQuery = `query ($of: [_Any!]!) {
   }
 }`
 
-// representations returns representations of objects of one type by their global ids.
+// representations returns the representations of objects of one type for the given global ids.
 func representations(typename string, ids ...string) []any {
 	out := make([]any, len(ids))
 	for i, id := range ids {
@@ -39,7 +39,7 @@ func nodeIDs(kind string, ids []string) []string {
 	return out
 }
 
-// TestFederationIsOff checks that the schema has no fields of federation without --federation.
+// TestFederationIsOff checks that the schema has no types and fields for Apollo Federation without --federation.
 func TestFederationIsOff(t *testing.T) {
 	t.Parallel()
 	s := start(t)
@@ -92,7 +92,7 @@ func TestServiceSDL(t *testing.T) {
 	}
 }
 
-// TestEntitiesAreOneBatch checks that a query for 50 entities of a type takes one call to the venue.
+// TestEntitiesAreOneBatch checks that a query for 50 entities of one type takes one call to the venue.
 func TestEntitiesAreOneBatch(t *testing.T) {
 	t.Parallel()
 	s := start(t, "--federation")

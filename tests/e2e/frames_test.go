@@ -13,8 +13,8 @@ import (
 	"oddsgraph/app"
 )
 
-// TestFramesThatNameAMarket checks frames of the stream that name a market but no tokens. After the service has read the market, it
-// must find the tokens.
+// TestFramesThatNameAMarket checks frames of the stream that name a market but no tokens. If the service has read the market
+// before, it must assign the prices to the right tokens.
 func TestFramesThatNameAMarket(t *testing.T) {
 	t.Parallel()
 	var marketID atomic.Value

@@ -70,8 +70,8 @@ func decompressed(t testing.TB, got response) string {
 	return string(b)
 }
 
-// TestIfNoneMatch checks that the ETag of a response gives status 304 while the venue's data are unchanged, for each content
-// coding. After a change, the same ETag must give the new data.
+// TestIfNoneMatch checks the ETag of responses with each content coding. While the venue's data are unchanged, a request with this
+// ETag must get status 304. After a change, a request with the same ETag must get the new data.
 func TestIfNoneMatch(t *testing.T) {
 	s := start(t)
 	token := s.openTokens(1)[0]
@@ -184,7 +184,7 @@ func TestCacheControl(t *testing.T) {
 }
 
 // TestOrigins checks which pages of other origins may use the service. While the demo venue listens on a loopback address, pages on
-// any port of localhost may use the service. All other pages need --origins.
+// any port of localhost may use the service. All other pages need the flag --origins.
 func TestOrigins(t *testing.T) {
 	elsewhere := httptest.NewServer(http.NotFoundHandler())
 	defer elsewhere.Close()
@@ -316,7 +316,7 @@ func TestRefusedCredentials(t *testing.T) {
 		name, trusted string
 		// from returns the X-Forwarded-For header of the n-th request.
 		from func(n int) string
-		// blocked is true if the service counts all these requests as requests of one client.
+		// blocked is true if the service attributes all these requests to one client.
 		blocked bool
 	}{
 		{"no trusted proxy", "", func(n int) string { return fmt.Sprintf("192.0.2.%d", n) }, true},
@@ -445,8 +445,8 @@ func TestKnownDocumentsOverEveryTransport(t *testing.T) {
 	}
 }
 
-// TestSaturatedService checks that a service with the maximum number of operations refuses further queries that need the venue,
-// over each transport.
+// TestSaturatedService checks, over each transport, that a service with the maximum number of running operations refuses further
+// queries that need the venue.
 func TestSaturatedService(t *testing.T) {
 	venue := newSlowVenue(t)
 	s := startLive(t, append(venue.args(), "--max-operations=1", "--max-queue=0")...)

@@ -23,7 +23,7 @@ const (
 	guideKind = "guide"
 	// guideSection is the heading of the chapter in docs/frontend.md.
 	guideSection = "From an empty folder to a live portfolio"
-	// guideChecks is the name, without .test.ts, of the file in web/tests that tests the finished page.
+	// guideChecks is the name of the file in web/tests that tests the finished page, without .test.ts.
 	guideChecks = "guide"
 	// guideTime limits the time of all commands together, so that no command hangs. The limit is long, because other tests may keep
 	// the processor busy.
@@ -31,7 +31,7 @@ const (
 )
 
 var (
-	// firstLine matches the first line of a file, a comment with the file's name.
+	// firstLine matches the first line of a file if this line is a comment with the name of the file.
 	firstLine = regexp.MustCompile(`^(?://|#|<!--) ([\w./-]+)(?: -->)?\n`)
 	// devServer matches the address that a dev server prints.
 	devServer = regexp.MustCompile(`http://localhost:\d+`)
@@ -92,7 +92,7 @@ func guideBlocks(t *testing.T) (blocks []block) {
 	return blocks
 }
 
-// guide is the folder of a reader who follows the chapter.
+// guide executes the commands of the chapter in a new folder.
 type guide struct {
 	ctx       context.Context
 	dir       string

@@ -36,8 +36,9 @@ func installNode(t *testing.T, version string) string {
 	return g.bin
 }
 
-// runCodegen checks the file that GraphQL Code Generator writes with each configuration of the documentation. The file must not
-// depend on the form of the schema or on the version of Node.js. The file must compile with the page of docs/frontend.md.
+// runCodegen checks the file that GraphQL Code Generator writes with each configuration of the documentation. The file must be the
+// same for the schema from /schema.graphql and from /graphql, and for each version of Node.js. It must compile with the page of
+// docs/frontend.md.
 func (g *guide) runCodegen(t *testing.T, origin string) {
 	g.ctx = t.Context()
 	generated := filepath.Join(g.dir, "src/operations.ts")
@@ -144,7 +145,7 @@ func (g *guide) runProxy(t *testing.T) {
 	if body, err := io.ReadAll(resp.Body); err != nil || string(body) != `{"data":{"serviceStatus":{"demo":true}}}` {
 		t.Errorf("a query through the proxy gets %s %s, %v", resp.Status, body, err)
 	}
-	ctx, cancel := context.WithTimeout(t.Context(), patience) // Vite does not answer an upgrade that it does not forward
+	ctx, cancel := context.WithTimeout(t.Context(), patience) // Vite does not respond to an upgrade that it does not forward
 	defer cancel()
 	r, err := http.NewRequestWithContext(ctx, http.MethodGet, g.url+"/graphql", http.NoBody)
 	if err != nil {

@@ -50,7 +50,7 @@ func TestMain(m *testing.M) {
 	}))
 }
 
-// The addresses of demo accounts with 3, 50 and 2,000 positions, and an address without an account of its own.
+// These are the addresses of the demo accounts with 3, 50 and 2,000 positions, and the address of a wallet without a demo account.
 const (
 	addressOf3    = "0x1111111111111111111111111111111111111111"
 	addressOf50   = "0x2222222222222222222222222222222222222222"
@@ -68,8 +68,8 @@ var (
 // anonymous means a request without credentials.
 const anonymous = ""
 
-// credentials returns the credentials header of a demo account. Further arguments add members to the JSON object, as alternating
-// names and values. The secret and the passphrase are those in the README, because the demo venue accepts no others with
+// credentials returns the credentials header of a demo account. Further arguments are names and values, in turn, of additional
+// members of the JSON object. The secret and the passphrase are those in the README, because the demo venue accepts no others with
 // --demo-strict.
 func credentials(key string, more ...string) string {
 	text := fmt.Sprintf(`{"apiKey":%q,"secret":"demo","passphrase":"demo"`, key)
@@ -97,10 +97,10 @@ func (l *logBuffer) String() string {
 	return l.b.String()
 }
 
-// service is the whole program, run in the test's process and served on a port, with an HTTP client.
+// service is the whole program in the test's process. It listens on a port and has an HTTP client.
 type service struct {
 	*app.App
-	// venue is the demo venue that the service calls. It is nil if the test started another venue.
+	// venue is the demo venue that the service calls. It is nil if the service calls a venue that the test started.
 	venue  *demo.Venue
 	clock  *tool.Clock
 	client *http.Client
@@ -161,7 +161,7 @@ func openAt(t testing.TB, clock market.Clock, rig func(*app.Wiring), args ...str
 	return s
 }
 
-// newClient returns a client that asks for no compression, because compression is slow under the race detector.
+// newClient returns a client that requests no compression, because compression is slow under the race detector.
 func newClient() *http.Client {
 	return &http.Client{Transport: &http.Transport{MaxIdleConnsPerHost: 256, DisableCompression: true}}
 }
@@ -318,8 +318,8 @@ func text(v any, path string) string {
 	return s
 }
 
-// pluck returns one value from each element of the list at path, formatted with fmt.Sprint. The parameter of is the path of the
-// value within an element.
+// pluck returns one value from each element of the list at path, formatted with fmt.Sprint. The last parameter is the path of the
+// value in an element.
 func pluck(v any, path, of string) []string {
 	elements := list(v, path)
 	out := make([]string, len(elements))
@@ -362,8 +362,8 @@ func wantErrors(t testing.TB, got []graphError, want ...string) {
 	}
 }
 
-// calls counts the requests that the venue received, by the last segment of their path. A value is the number of requests and the
-// number of keys in these requests.
+// calls counts the requests that the venue received, by the last segment of their path. Each value contains the number of requests,
+// and the number of keys in these requests.
 type calls map[string][2]int64
 
 // String lists the calls, sorted by name.

@@ -37,7 +37,7 @@ func TestHistoryAndCandles(t *testing.T) {
 				v["to"] = test.to
 			}
 			s.expireCaches()
-			s.clock.Advance(-3 * time.Hour) // undoes the step of expireCaches, so that all cases have the same day
+			s.clock.Advance(-3 * time.Hour) // takes back the three hours of expireCaches, so that all test cases have the same day
 			var data any
 			got := s.callsDuring(func() {
 				data = s.ask(t, `query ($id: String!, $from: Date, $to: Date) { token(tokenId: $id) {
@@ -79,7 +79,7 @@ func TestHistoryAndCandles(t *testing.T) {
 	}
 }
 
-// wantCandles compares candles with the candles that it computes from the points. Weeks begin on Monday.
+// wantCandles compares candles of the service with candles computed from the points. Weeks begin on Monday.
 func wantCandles(t *testing.T, what string, got, points []any, length time.Duration) {
 	t.Helper()
 	monday := time.Date(2020, 1, 6, 0, 0, 0, 0, time.UTC)

@@ -77,7 +77,7 @@ func (d *dialogue) once(t testing.TB) {
 	}
 }
 
-// hits are requests that the response cache answers, one without credentials and one with them.
+// hits are two requests that the response cache answers: one without credentials and one with credentials.
 var hits = []struct {
 	name, body string
 	header     []string

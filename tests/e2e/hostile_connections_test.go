@@ -53,7 +53,7 @@ func (w *wire) wantClosed(t testing.TB) {
 	}
 }
 
-// connectionAttacks returns attacks that violate HTTP, or that misuse connections.
+// connectionAttacks returns attacks that violate HTTP or misuse connections.
 func connectionAttacks() []attack {
 	const typename = `{"query":"{ __typename }"}`
 	post := func(headers, body string) string {
@@ -189,7 +189,7 @@ type slowConnection struct {
 	dripped sync.WaitGroup
 }
 
-// beginSlowly opens connections that send very slowly. Other attacks can run until these connections time out.
+// beginSlowly opens connections that send very slowly. Other attacks can run before these connections time out.
 func beginSlowly(t *testing.T, p *target) slowly {
 	out := slowly{}
 	add := func(name, first, drip string, status int) {

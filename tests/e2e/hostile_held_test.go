@@ -17,9 +17,9 @@ func heldAttacks() []attack {
 	const size, clients, each = 250 << 10, 20, 12
 	long := strings.Repeat(" ", size-1)
 	client := func(i int) string { return fmt.Sprintf("10.10.0.%d", i%clients) }
-	// hold sends requests that stop one byte before their end, from many clients. The program must refuse at least half of the
-	// requests that exceed its limit for request bodies. The program's memory may grow by this limit, and by 48 KiB for each
-	// connection.
+	// hold sends requests from many clients. Each request stops one byte before its end. The program must refuse at least half of
+	// the requests that exceed its limit for all request bodies together. The program's memory may grow by this limit, and by 48
+	// KiB for each connection.
 	hold := func(t *testing.T, p *target, send func(client string) *wire, refused func(w *wire) bool) {
 		before := p.figures(t, true).Heap
 		turnedAway := make(chan struct{}, clients*each)
@@ -34,7 +34,7 @@ func heldAttacks() []attack {
 				}
 			})
 		}
-		const room, taken = 32 << 20, 240 << 10 // in bytes: the limit for all request bodies together, and what the program reserves for each body
+		const room, taken = 32 << 20, 240 << 10 // in bytes: room is the limit for all request bodies together, and taken is what the program reserves for each body
 		late := time.After(patience)
 		for range (clients*each - room/taken) / 2 {
 			select {

@@ -53,8 +53,8 @@ func say(text string) string {
 
 const sayInit = `{"type":"connection_init"}`
 
-// upgrade opens a WebSocket. X-Forwarded-For names the given client address. After the handshake, upgrade sends each text in its
-// own frame.
+// upgrade opens a WebSocket with the given client address in X-Forwarded-For. After the handshake, it sends each text in its own
+// frame.
 func (p *target) upgrade(t testing.TB, client string, texts ...string) *wire {
 	t.Helper()
 	w := p.connect(t)
@@ -96,7 +96,7 @@ func (w *wire) frame() (opcode byte, payload []byte, err error) {
 	return head[0] & 0x0f, payload, err
 }
 
-// until reads messages up to the first that contains the given text, and returns this message.
+// until reads messages up to the first message that contains the given text, and returns this message.
 func (w *wire) until(t testing.TB, part string) string {
 	t.Helper()
 	for {
@@ -132,7 +132,7 @@ func (w *wire) closeCode(t testing.TB) int {
 	}
 }
 
-// socketAttacks returns attacks that violate WebSocket or graphql-transport-ws, or send too much.
+// socketAttacks returns attacks that violate WebSocket or graphql-transport-ws, or that send too much.
 func socketAttacks() []attack {
 	var out []attack
 	// add adds an attack whose bytes violate the protocol. The service must close the socket with the given code.

@@ -78,8 +78,8 @@ func (p *target) begin(t *testing.T) {
 // maxSlowTime is how long a normal query may stay slow after an attack.
 const maxSlowTime = 10 * time.Second
 
-// fastest sends the normal query until the callback accepts the shortest time, and returns this time. On a busy machine, it gives
-// up only after 20 queries and maxSlowTime.
+// fastest sends the normal query repeatedly until the callback accepts the shortest time so far, and returns this time. If the
+// callback accepts no time, fastest stops after maxSlowTime and at least 20 queries.
 func (p *target) fastest(t *testing.T, enough func(time.Duration) bool) time.Duration {
 	t.Helper()
 	best := time.Duration(1 << 62)
@@ -160,7 +160,7 @@ func (p *target) send(t testing.TB, r *http.Request) response {
 	return got
 }
 
-// post sends a body. Further headers are given as alternating names and values.
+// post sends a body. Further headers are given as names and values in turn.
 func (p *target) post(t testing.TB, body string, more ...string) response {
 	t.Helper()
 	r := p.request(t, body, anonymous)

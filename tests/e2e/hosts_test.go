@@ -8,7 +8,7 @@ import (
 )
 
 // TestForeignHostNamesAreRefused checks that the service refuses foreign host names on loopback and with --hosts. With --hosts=*,
-// the service must accept them. By DNS rebinding, a web page could send such requests.
+// the service must accept them. A web page could send requests with a foreign host name by DNS rebinding.
 func TestForeignHostNamesAreRefused(t *testing.T) {
 	for _, test := range []struct {
 		name string

@@ -24,7 +24,7 @@ func newAccountsFile(t testing.TB) accountsFile {
 	return f
 }
 
-// write replaces the file. The map contains an API key of the demo venue for each bearer token.
+// write replaces the file. The parameter keys maps each bearer token to an API key of the demo venue.
 func (f accountsFile) write(t testing.TB, keys map[string]string) {
 	t.Helper()
 	addresses := map[string]string{"demo-3": addressOf3, "demo-50": addressOf50, "no such key": addressOf3}
@@ -95,10 +95,10 @@ func TestBearerTokens(t *testing.T) {
 	}
 }
 
-// TestRefusedByTheVenue checks the limit of refused credentials. If the venue has refused the same credentials from one address
-// five times, the service must refuse them from this address without a call. Valid credentials must work at once from another
-// address, and a minute later from the same address. Credentials from the accounts file do not count, because the client did not
-// send them.
+// TestRefusedByTheVenue checks the limit of refused credentials. If the venue has refused the same credentials in five requests
+// from one address, the service must refuse further requests with these credentials from this address without a call. Valid
+// credentials must work at once from another address, and a minute later from the same address. Credentials from the accounts file
+// do not count, because the client did not send them.
 func TestRefusedByTheVenue(t *testing.T) {
 	f := newAccountsFile(t)
 	s := start(t, "--accounts-file="+f.path)

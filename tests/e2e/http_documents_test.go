@@ -87,7 +87,7 @@ func TestTrustedDocuments(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	for mode, codes := range map[string][3]string{ // error codes for the trusted document's id, for its text, and for another document
+	for mode, codes := range map[string][3]string{ // expected error codes for three requests: the trusted document's id, the trusted document's text, and the text of another document
 		"off":     {"BAD_USER_INPUT", "", ""},
 		"allow":   {"", "", ""},
 		"require": {"", "", "FORBIDDEN"},
@@ -123,7 +123,7 @@ func TestTrustedDocuments(t *testing.T) {
 	}
 	manifest = filepath.Join(dir, "invalid.json")
 	write(map[string]string{"trusted-1": "{ nope }"})
-	ctx, cancel := context.WithTimeout(t.Context(), patience) // ends the program if it starts anyway
+	ctx, cancel := context.WithTimeout(t.Context(), patience) // ends the program if it starts despite the invalid document
 	defer cancel()
 	err := run(ctx, []string{"--documents-trusted=require", "--documents-manifest=" + manifest, "--listen=127.0.0.1:0", "--admin-listen=127.0.0.1:0", "--demo-listen=127.0.0.1:0"}, nil, nil, &logBuffer{})
 	if err == nil || !strings.Contains(fmt.Sprint(err), "trusted-1") {

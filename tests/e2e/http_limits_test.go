@@ -97,7 +97,7 @@ func TestLargeBodies(t *testing.T) {
 	}
 	wg.Wait()
 	s.client.CloseIdleConnections()
-	eventually(t, "the bodies are released", func() bool { return heap() <= before+8<<20 }) // connections end in the background
+	eventually(t, "the bodies are released", func() bool { return heap() <= before+8<<20 }) // waits, because the connections end in the background
 	wantJSON(t, "afterwards", s.ask(t, `{ __typename }`, nil, anonymous), `{"__typename":"Query"}`)
 }
 

@@ -20,7 +20,7 @@ import (
 	"oddsgraph/web"
 )
 
-// get requests a path of the service.
+// get sends a GET request for a path of the service.
 func (s *service) get(t *testing.T, path string) response {
 	t.Helper()
 	r, err := http.NewRequestWithContext(t.Context(), http.MethodGet, s.URL()+path, nil)
@@ -109,7 +109,8 @@ func TestCommandsThatOnlyPrint(t *testing.T) {
 	}
 }
 
-// TestRunServesUntilCancelled checks that the commands serve and venue respond to requests until their context is cancelled.
+// TestRunServesUntilCancelled checks that the command "serve" and the command "venue" respond to requests until their context is
+// cancelled.
 func TestRunServesUntilCancelled(t *testing.T) {
 	for _, test := range []struct{ command, line, driver, path string }{
 		{"serve", "oddsgraph is ready", "generic", "/healthz"},
@@ -160,7 +161,8 @@ func TestDemoDriverAlone(t *testing.T) {
 	}
 }
 
-// TestDriverNames checks that config check refuses unknown drivers, and a demo venue that does not fit the driver.
+// TestDriverNames checks that the command "config check" refuses unknown drivers. It must also refuse a demo venue that does not
+// fit the driver.
 func TestDriverNames(t *testing.T) {
 	for args, want := range map[string]string{
 		"--venue-driver=unknown":   "names no driver; want one of",
@@ -243,7 +245,7 @@ func TestBadCredentialHeaders(t *testing.T) {
 			}
 		})
 	}
-	// Every variant of base64 is valid.
+	// The service accepts every variant of base64.
 	c := `{"apiKey":"demo-3","secret":"demo","passphrase":"demo","note":"???>>>"}`
 	for name, value := range map[string]string{
 		"standard": base64.StdEncoding.EncodeToString([]byte(c)), "raw": base64.RawStdEncoding.EncodeToString([]byte(c)),
@@ -368,15 +370,15 @@ func TestRequestIDs(t *testing.T) {
 	}
 }
 
-// TestRefusedCredentialsOnAnOpenSocket checks that a socket gets RATE_LIMITED, without a call, after the venue has refused the
-// socket's credentials five times.
+// TestRefusedCredentialsOnAnOpenSocket checks that the service stops calling the venue for a socket after the venue has refused the
+// socket's credentials five times. Later operations on the socket must get RATE_LIMITED.
 func TestRefusedCredentialsOnAnOpenSocket(t *testing.T) {
 	s := start(t)
 	k := s.dial(t, credentials("no such key"))
 	codes := map[string]int{}
 	asked := s.callsDuring(func() {
 		for n := range 9 {
-			// Each operation reads another address, so that no response comes from the cache.
+			// Each operation reads a different address, so that no response comes from the cache.
 			sub := k.subscribe(t, fmt.Sprintf(`{ user(address: "0x%040d") { positions { totalCount } } }`, n+1), nil)
 			ev := sub.next(t)
 			for _, err := range ev.errors {

@@ -8,17 +8,18 @@ import (
 	"testing"
 )
 
-// TestHungEndpointLeavesRoomForOtherRequests checks that a client still gets values that need no call while most of its requests
-// wait for a hung endpoint. Equal requests are a separate case, because they share an execution.
+// TestHungEndpointLeavesRoomForOtherRequests checks that a client still gets values that need no call to the venue while most of
+// the client's requests wait for a hung endpoint. Equal requests are a separate case, because they share an execution.
 func TestHungEndpointLeavesRoomForOtherRequests(t *testing.T) {
-	t.Parallel() // it mostly waits
+	t.Parallel() // the test mostly waits
 	for name, query := range map[string]func(n int) string{
 		"different requests": func(n int) string { return fmt.Sprintf(`{ market(marketId: "unknown-%d") { slug } }`, n) },
 		"equal requests":     func(int) string { return `{ market(marketId: "unknown") { slug } }` },
 	} {
 		t.Run(name, func(t *testing.T) {
 			venue := newSlowVenue(t)
-			// One client may have 24 of the 32 operations that execute, and 24 of the 32 operations that wait for the venue.
+			// At most 32 operations may execute at once, and 24 of them may be of one client. The same limits apply to the
+			// operations that wait for the venue.
 			s := startLive(t, append(venue.args(), "--max-operations=32", "--max-queue=64", "--trusted-proxies=127.0.0.1", "--venue-timeout=5m", "--request-timeout=10m")...)
 			s.streaming(t)
 			s.venue = venue.demo

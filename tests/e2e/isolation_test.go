@@ -17,7 +17,7 @@ const accountQuery = `query ($address: Address!) { user(address: $address) {
   address balance { cashBalance } positions(first: 500) { nodes { address tokenId size } } orders { totalCount } trades(first: 1) { nodes { tradeId } } history(first: 1) { nodes { id } }
 } }`
 
-// wantAccount compares the address, the cash and the positions in the data of accountQuery with the venue's own state.
+// wantAccount compares the address, the cash and the positions in the data of accountQuery with the account at the demo venue.
 func wantAccount(t *testing.T, s *service, data any, address string) {
 	t.Helper()
 	want := make([]string, 0, 50)
@@ -84,8 +84,8 @@ func TestCallersAreKeptApart(t *testing.T) {
 	wg.Wait()
 }
 
-// TestAnEntryBelongsToItsCaller checks that cached account data are only for the credentials that read them. For other credentials,
-// the service must call the venue. It must refuse requests without credentials.
+// TestAnEntryBelongsToItsCaller checks that the service sends cached account data only to clients with the credentials that read
+// these data. For other credentials, the service must call the venue. It must refuse requests without credentials.
 func TestAnEntryBelongsToItsCaller(t *testing.T) {
 	s := start(t)
 	wantAccount(t, s, s.ask(t, accountQuery, vars{"address": addressOf50}, keyOf50), addressOf50)

@@ -26,7 +26,7 @@ type identityProvider struct {
 	key *ecdsa.PrivateKey
 
 	mu       sync.Mutex
-	unwanted []string // the query and the Authorization header of each request that had one of them
+	unwanted []string // the query and the Authorization header of each request that has a query or this header
 }
 
 // heard returns the queries and Authorization headers that the provider received. There should be none.
@@ -55,7 +55,8 @@ func newIdentityProvider(t testing.TB) *identityProvider {
 	return p
 }
 
-// token returns a signed token for a subject. The given claims are added to the usual claims, or replace them.
+// token returns a signed token for a subject. The token has the usual claims and the claims in more. A claim in more replaces a
+// usual claim with the same name.
 func (p *identityProvider) token(t testing.TB, subject string, expiry time.Time, more map[string]any) string {
 	t.Helper()
 	signer, err := jose.NewSigner(jose.SigningKey{Algorithm: jose.ES256, Key: p.key}, (&jose.SignerOptions{}).WithHeader("kid", "k"))
@@ -85,7 +86,7 @@ func (p *identityProvider) args(t testing.TB) []string {
 
 // TestSignedTokens checks tokens of an identity provider over HTTP, WebSockets and event streams.
 func TestSignedTokens(t *testing.T) {
-	t.Parallel() // it mostly waits
+	t.Parallel() // the test mostly waits
 	p := newIdentityProvider(t)
 	s := startLive(t, p.args(t)...)
 	s.streaming(t)
@@ -108,7 +109,7 @@ func TestSignedTokens(t *testing.T) {
 			t.Errorf("%s: the token is in the log", name)
 		}
 	}
-	// Sockets and event streams end 30 s after their token expires. The first token expired 22 s ago, so 8 s remain.
+	// Sockets and event streams end 30 s after their token expires. The token soon expired 22 s ago, so its connections end in 8 s.
 	soon, later := p.token(t, "desk", time.Now().Add(-22*time.Second), nil), p.token(t, "desk", time.Now().Add(time.Hour), nil)
 	ending, kept := s.dialBearer(t, soon), s.dialBearer(t, later)
 	ending.subscribe(t, subPortfolio, vars{"a": addressOf3}).reason(t, "INITIAL")
@@ -125,7 +126,7 @@ func TestSignedTokens(t *testing.T) {
 	}
 }
 
-// TestCanaryOfSignedTokens checks that a secret in any part of a token is in no output of the service.
+// TestCanaryOfSignedTokens checks that no output of the service contains a secret from any part of a token.
 func TestCanaryOfSignedTokens(t *testing.T) {
 	p, venue := newIdentityProvider(t), newEcho(t)
 	s := start(t, append(p.args(t), "--venue-url="+venue.URL, "--venue-timeout=50ms", "--request-timeout=500ms")...)

@@ -20,7 +20,8 @@ func startKalshi(t *testing.T, args ...string) *service {
 		append([]string{"--venue-driver=kalshi", "--demo-driver=kalshi", "--demo-control=false", "--demo-markets=120"}, args...)...)
 }
 
-// kalshiCalls returns the number of calls to the simulator for each path: all calls, and the calls since the counts in before.
+// kalshiCalls returns two counts of calls to the simulator, by path: all calls, and the calls since an earlier count. The parameter
+// before is this earlier count.
 func kalshiCalls(t *testing.T, a *app.App, before map[string]int) (calls map[string]int, since map[string]int) {
 	t.Helper()
 	calls, _ = a.Demo.Kalshi.Calls()
@@ -33,8 +34,8 @@ func kalshiCalls(t *testing.T, a *app.App, before map[string]int) (calls map[str
 	return calls, since
 }
 
-// TestKalshiBillsMarkets checks that the service delays calls for books, so that Kalshi refuses none. Kalshi charges its token
-// bucket for each book of a call.
+// TestKalshiBillsMarkets checks that the service delays its calls for order books, so that Kalshi refuses none of them. Kalshi
+// limits calls by a token bucket. A call costs tokens for each book that it requests.
 func TestKalshiBillsMarkets(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := startOverSimulator(t, "--venue-driver=kalshi", "--demo-driver=kalshi", "--demo-markets=120", "--demo-stream=false")
@@ -44,7 +45,7 @@ func TestKalshiBillsMarkets(t *testing.T) {
 		}
 		begin := time.Now()
 		_, errors := s.query(t, `query($ids: [String!]!) { tokens(tokenIds: $ids) { orderbook(depth: 1) { bids { price } } } }`, vars{"ids": ids}, anonymous)
-		if took := time.Since(begin); len(errors) > 0 || took < 3*time.Second || took > 12*time.Second { // the calls cost 800 tokens, and the bucket holds 200
+		if took := time.Since(begin); len(errors) > 0 || took < 3*time.Second || took > 12*time.Second { // the 80 books cost 800 tokens, and the bucket holds 200
 			for _, e := range errors[:min(len(errors), 2)] {
 				t.Log(e.Message)
 			}
@@ -93,7 +94,8 @@ func TestKalshiSearch(t *testing.T) {
 	}
 }
 
-// TestKalshiUnsupported checks that data that Kalshi does not serve are null with the code UNSUPPORTED, without a call.
+// TestKalshiUnsupported checks fields whose data Kalshi does not serve. They must be null with the error code UNSUPPORTED, and the
+// service must make no call.
 func TestKalshiUnsupported(t *testing.T) {
 	s := startKalshi(t)
 	before, _ := kalshiCalls(t, s.App, nil)
@@ -116,7 +118,7 @@ func TestKalshiUnsupported(t *testing.T) {
 	}
 }
 
-// TestKalshiStream checks that the books of both tokens of a market equal the venue's books after the stream has lost frames.
+// TestKalshiStream checks a market's two order books after the stream has lost frames. Both books must equal the venue's books.
 func TestKalshiStream(t *testing.T) {
 	s := startLive(t, "--venue-driver=kalshi", "--demo-driver=kalshi", "--demo-control=false", "--demo-markets=60")
 	s.streaming(t)
@@ -182,7 +184,8 @@ func reduced(b ladder) ladder {
 	return ladder{cut(b.bids), cut(b.asks)}
 }
 
-// opposed returns the levels for the other token of a market: a bid for one token at the price p is an ask for the other at 1 − p.
+// opposed converts levels of one token to levels of the market's other token. A bid for one token at the price p is an ask for the
+// other token at the price 1 − p.
 func opposed(levels []demo.Level) []demo.Level {
 	out := make([]demo.Level, len(levels))
 	for i, l := range levels {

@@ -16,8 +16,9 @@ func (s *service) shownMarket(t *testing.T, id string) any {
 	return at(s.ask(t, queryMarket, vars{"id": id}, anonymous), "market")
 }
 
-// TestAMarketChangesUnderLag checks markets of a venue whose REST responses lag three seconds behind its stream. A change that the
-// stream sends in full must show at once. After any other change, the market must be stale until a REST response has the change.
+// TestAMarketChangesUnderLag checks markets of a venue whose REST responses lag up to three seconds behind its stream. If the
+// stream sends the whole change, queries must show the change at once. Otherwise the market must be stale until a REST response has
+// the change.
 func TestAMarketChangesUnderLag(t *testing.T) {
 	t.Parallel()
 	for name, test := range map[string]struct {
@@ -89,7 +90,7 @@ func TestTradesUnderLag(t *testing.T) {
 	read := func(name string) *events { // with different aliases, the subscriptions do not share an execution
 		return k.subscribe(t, strings.Replace(subUserTrades, "gap", "gap "+name+": reason", 1), vars{"a": addressOf50})
 	}
-	read("learning").reason(t, "INITIAL") // the first read also finds out how the venue pages trades
+	read("learning").reason(t, "INITIAL") // the first REST call also finds out how the venue pages trades
 	first := read("first")
 	first.reason(t, "INITIAL")
 	token := s.sell(t, 300)
@@ -101,8 +102,8 @@ func TestTradesUnderLag(t *testing.T) {
 	second.until(t, "the trade", shows)
 }
 
-// sell sells size, in hundredths of a share, from the first position of addressOf50 for which the venue accepts the sale. It
-// returns the position's token.
+// sell sells shares of the first position of addressOf50 for which the venue accepts the sale. size is in hundredths of a share.
+// sell returns the position's token.
 func (s *service) sell(t *testing.T, size demo.Size) string {
 	t.Helper()
 	for _, x := range s.venue.Positions(addressOf50) {
@@ -115,7 +116,7 @@ func (s *service) sell(t *testing.T, size demo.Size) string {
 }
 
 // TestAnAccountUnderLag checks that a balance does not go back to an older value from REST when the stream closes. In the end, an
-// event must have the venue's present balance.
+// event must have the venue's current balance.
 func TestAnAccountUnderLag(t *testing.T) {
 	t.Parallel()
 	s := startLive(t, "--demo-lag=8s")
@@ -124,7 +125,7 @@ func TestAnAccountUnderLag(t *testing.T) {
 	cash := func() string {
 		return text(s.ask(t, query, vars{"a": addressOf50}, keyOf50), "user.balance.cashBalance")
 	}
-	old := cash() // the venue keeps sending this balance for eight seconds
+	old := cash() // REST responses may have this balance for eight more seconds
 	sub := s.dial(t, keyOf50).subscribe(t, subBalance, vars{"a": addressOf50})
 	sub.until(t, "the stream's balance", func(v any) bool { return text(v, "balance.freshness.source") == "STREAM" })
 	s.sell(t, 300)

@@ -24,7 +24,7 @@ func levelsOf(levels []demo.Level, depth int) []level {
 	return out
 }
 
-// bookOf returns the venue's book of a token, with at most depth levels a side.
+// bookOf returns the venue's book of a token, with at most depth levels on each side.
 func (s *service) bookOf(t testing.TB, token string, depth int) ladder {
 	t.Helper()
 	b, ok := s.venue.Book(token)
@@ -54,7 +54,7 @@ func wantBook(t testing.TB, v any, path string, want ladder) {
 
 func same(a, b ladder) bool { return slices.Equal(a.bids, b.bids) && slices.Equal(a.asks, b.asks) }
 
-// bookAt is the book that a client has after an event of orderbookChanged, with the event's sequence number.
+// bookAt is the book that a client has after an event of orderbookChanged. sequence is the event's sequence number.
 type bookAt struct {
 	sequence string
 	book     ladder
@@ -110,7 +110,8 @@ func (r *replay) take(t testing.TB, v any) bookAt {
 	return next
 }
 
-// applied returns a side of a book after the given changes. order is 1 if the prices of the side rise, and -1 if they fall.
+// applied returns a side of a book after the given changes. order is 1 to sort the levels by rising price, and -1 to sort them by
+// falling price.
 func applied(side, changes []level, order int) []level {
 	next := slices.Clone(side)
 	for _, c := range changes {
@@ -151,7 +152,7 @@ func (s *service) sparedTokens() []string {
 }
 
 // TestReplayedBooksEqualTheVenuesBooks checks replayed order books under faults, such as lost frames and new epochs. After each
-// event, the client's book must equal the venue's book with the event's sequence number.
+// event, the client's book must equal the venue's book with the same sequence number.
 func TestReplayedBooksEqualTheVenuesBooks(t *testing.T) {
 	t.Parallel()
 	s := startLive(t)
@@ -172,7 +173,8 @@ func TestReplayedBooksEqualTheVenuesBooks(t *testing.T) {
 		}
 	}
 
-	// history has the venue's books of each token. The key of a book is its epoch, a space and its sequence number.
+	// history has the books of each token that the venue had during the test. The key of a book is its epoch, a space and its
+	// sequence number.
 	history := map[string]map[string]demo.Book{ids[0]: {}, ids[1]: {}}
 	record := func() {
 		for _, id := range ids {
@@ -264,10 +266,11 @@ func TestReplayedBooksEqualTheVenuesBooks(t *testing.T) {
 		}
 		move(15)
 		s.setFaults(t)
-		record() // a new epoch has new sequence numbers
+		record() // in the round "new epoch", the epoch and the sequence numbers are new
 		move(5)
 		settle()
-		// The client may already have the current book from REST. Read events until the RESYNC event comes.
+		// settle may return before the RESYNC event, because the client may already have the current book from REST. Read events
+		// until the RESYNC event comes.
 		for round.resync && all[0].resyncs == before {
 			v, ok := all[0].subs.try(t)
 			if !ok {

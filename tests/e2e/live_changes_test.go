@@ -13,8 +13,8 @@ import (
 	"oddsgraph/internal/demo"
 )
 
-// route is a TCP proxy in front of the venue's stream. It delays bytes from the service, and keeps them back while a test holds the
-// lock. It forwards bytes from the venue at once.
+// route is a TCP proxy in front of the venue's stream. It forwards bytes from the venue at once. It delays bytes from the service,
+// and forwards none of them while a test holds the lock.
 type route struct {
 	delay time.Duration
 	held  sync.RWMutex
@@ -120,7 +120,7 @@ func TestAMarketChangesBeforeItIsSubscribed(t *testing.T) {
 	release()
 	untilStatus(t, sub, "CLOSED")
 
-	// A change during a reconnect must show, too.
+	// Events must also show a change that comes during a reconnect.
 	s.venue.Restart(demo.CloseSlow)
 	eventually(t, "the stream is open again", func() bool { return s.App.Live.Client.Stats().Reconnects > 0 })
 	time.Sleep(150 * time.Millisecond)
@@ -189,7 +189,8 @@ func TestAMarketChangesWhileItIsRead(t *testing.T) {
 	second.until(t, "the second words", func(v any) bool { return text(v, "market.description") == "second words" })
 }
 
-// TestAMarketCannotBeReadForAChange checks that a market is stale while the service cannot read an announced change over REST.
+// TestAMarketCannotBeReadForAChange checks that a market is stale after the stream has announced a change, until the service has
+// read the change over REST.
 func TestAMarketCannotBeReadForAChange(t *testing.T) {
 	t.Parallel()
 	s := startLive(t)

@@ -34,7 +34,7 @@ func TestAJoinerReplaysFromTheMiddle(t *testing.T) {
 				moved <- err
 				return
 			}
-			time.Sleep(20 * time.Millisecond) // the venue merges changes that follow each other in less time
+			time.Sleep(20 * time.Millisecond) // the venue merges changes that follow each other faster
 		}
 	}()
 
@@ -77,7 +77,7 @@ func TestAJoinerReplaysFromTheMiddle(t *testing.T) {
 }
 
 // TestEverySubscriptionShowsAJoinerThePresentState checks the first event of clients that join an execution, over a WebSocket and
-// over SSE. The event must have the state that the first client received last.
+// over SSE. This event must have the same state as the last event of the first client.
 func TestEverySubscriptionShowsAJoinerThePresentState(t *testing.T) {
 	s := startLive(t)
 	s.streaming(t)

@@ -205,7 +205,7 @@ type socket struct {
 
 	mu   sync.Mutex
 	subs map[string]*events
-	// err is the error that ended reading.
+	// err is the read error that ended listen. It is set before done is closed.
 	err  error
 	done chan struct{}
 }

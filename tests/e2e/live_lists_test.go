@@ -10,7 +10,7 @@ import (
 	"testing"
 )
 
-// subListed selects only fields whose values do not depend on the time at which the service executes an event.
+// subListed selects only fields whose values do not depend on when the service executes an event.
 const subListed = `{ reason previousPrice price { tokenId price basis timestamp freshness { source stale } } token { tokenId market { marketId } } } }`
 
 // rawSubscription is a subscription on a separate socket. It keeps the bytes of its events.
@@ -21,8 +21,8 @@ type rawSubscription struct {
 	byToken map[string][]string
 }
 
-// rawSubscribe subscribes to a list of tokens. If whole is true, the list is in the document, and otherwise in a variable. The
-// service splits only lists in variables into one execution for each token.
+// rawSubscribe subscribes to a list of tokens. If whole is true, the list is a literal in the document. Otherwise the list is in a
+// variable. The service splits only a list in a variable into one execution for each token.
 func (s *service) rawSubscribe(t testing.TB, ids []string, whole bool) *rawSubscription {
 	t.Helper()
 	k := s.dialUnread(t, anonymous)
@@ -80,7 +80,7 @@ func TestListsShareTheWorkForEachToken(t *testing.T) {
 	}
 	random := rand.New(rand.NewPCG(1, 2))
 	const clients, moved = 30, 4
-	anchor := s.rawSubscribe(t, tokens, true) // keeps the tokens in the stream, so that all clients start with streamed values
+	anchor := s.rawSubscribe(t, tokens, true) // keeps all tokens subscribed on the stream, so that the clients start with streamed values
 	for _, id := range tokens {
 		for events := 1; !strings.Contains(last(anchor.byToken[id]), `"source":"STREAM"`); events++ {
 			anchor.read(t, []string{id}, events)
@@ -138,7 +138,7 @@ func TestListsShareTheWorkForEachToken(t *testing.T) {
 		r.close()
 	}
 	eventually(t, "only the anchor is left", func() bool { g := s.API.Stats().Groups; return g.Groups == 1 && g.Members == 1 })
-	if got := goroutines(t); got > routines+20 { // 20 more allow for idle connections to the venue
+	if got := goroutines(t); got > routines+20 { // idle connections to the venue may have up to 20 goroutines
 		t.Errorf("%d goroutines, %d before the clients came", got, routines)
 	}
 }
@@ -198,8 +198,8 @@ func TestListsWithUnknownIDs(t *testing.T) {
 	}
 }
 
-// TestListsThatAreNotSplit checks that the service splits a list only if it is a variable of priceChanged, and the request has no
-// credentials.
+// TestListsThatAreNotSplit checks that the service splits a list only if the list is a variable of priceChanged and the request has
+// no credentials.
 func TestListsThatAreNotSplit(t *testing.T) {
 	s := startLive(t)
 	s.streaming(t)
@@ -230,8 +230,8 @@ func TestListsThatAreNotSplit(t *testing.T) {
 	}
 }
 
-// TestListsBeyondTheBound checks that the service stops splitting lists at twice --stream-topics tokens. Each later list must have
-// one execution, and still get events.
+// TestListsBeyondTheBound checks that the service stops splitting lists when split lists have twice as many executions as
+// --stream-topics. Each later list must have one execution, and still get events.
 func TestListsBeyondTheBound(t *testing.T) {
 	t.Parallel()
 	s := startLive(t, "--stream-topics=8")

@@ -86,8 +86,8 @@ func TestTheLivePortfolioOfManyPositions(t *testing.T) {
 }
 
 // TestThePageOfALargePortfolio checks a subscription to 20 of 2,000 positions. The first event must have less than 50 KiB, and
-// later events less than 5 KiB a second. The sums must cover all positions. The service must refuse ids that are not those of the
-// wallet's positions.
+// later events less than 5 KiB a second. The sums must cover all positions. The service must refuse an id that is not the id of one
+// of the wallet's positions.
 func TestThePageOfALargePortfolio(t *testing.T) {
 	t.Parallel()
 	s := startLive(t, "--demo-markets=1200", "--venue-timeout=1m", "--request-timeout=2m") // a busy machine takes seconds for the first event
@@ -113,7 +113,7 @@ func TestThePageOfALargePortfolio(t *testing.T) {
 
 	next := func() any {
 		t.Helper()
-		for range 4 { // about eight steps a second; a moving demo venue makes seven
+		for range 4 { // at two events a second, these are eight steps a second; demo.Venue.Run makes about seven
 			s.venue.Step()
 		}
 		event := portfolio.value(t)
@@ -124,7 +124,8 @@ func TestThePageOfALargePortfolio(t *testing.T) {
 		}
 		return event
 	}
-	// On a busy machine, prices become stale before the stream sends their first values. The next two events report these changes.
+	// On a busy machine, prices may become stale before the stream sends their first values. The next two events report these
+	// changes.
 	s.streaming(t)
 	next()
 	next()

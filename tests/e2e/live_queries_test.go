@@ -16,8 +16,8 @@ const queryLive = `query($id: String!) { token(tokenId: $id) {
 	fillEstimate(side: BUY, size: "500") { filledSize cost freshness { source } }
 } }`
 
-// wantLive compares the data of queryLive with the venue's own state. The price, the spread and both books must come from the
-// stream.
+// wantLive compares the data of queryLive with the quote and the book at the demo venue. The price, the spread and both books must
+// come from the stream.
 func (s *service) wantLive(t testing.TB, id string, v any) {
 	t.Helper()
 	q, _ := s.venue.Quote(id)
@@ -47,7 +47,7 @@ func (s *service) wantLive(t testing.TB, id string, v any) {
 
 func TestQueriesOfWatchedTokensCostTheVenueNothing(t *testing.T) {
 	t.Parallel()
-	s := startLive(t, "--cache-market-fresh=1h") // the queries may take more than a minute, which is the default
+	s := startLive(t, "--cache-market-fresh=1h") // with the default of one minute, the market could expire during the queries
 	s.streaming(t)
 	id := s.openTokens(1)[0]
 	for _, query := range []struct {

@@ -7,9 +7,9 @@ import (
 	"oddsgraph/internal/demo"
 )
 
-// TestEachReadOfASubscriptionFails checks the first event while endpoints fail or hang. If the service can do without these
-// endpoints, the event must be INITIAL. Otherwise it must be an error, and an INITIAL event must follow when the endpoints work
-// again.
+// TestEachReadOfASubscriptionFails checks the first event of a subscription while endpoints fail or hang. If the service can do
+// without these endpoints, the event must be INITIAL. Otherwise the event must be an error, and an INITIAL event must follow when
+// the endpoints work again.
 func TestEachReadOfASubscriptionFails(t *testing.T) {
 	const (
 		initial   = "INITIAL"

@@ -33,8 +33,8 @@ func TestStreamTopics(t *testing.T) {
 				}
 			}
 			eventually(t, "the venue streams as many topics as the setting says", func() bool {
-				// While less than half of the allowed topics are in use, a subscription to a token's price also opens the topic of
-				// its book.
+				// Count the topics of books, too: while less than half of the allowed topics are in use, a subscription to a
+				// token's price also opens the topic of the token's book.
 				n := s.venue.Stats().Stream.Topics
 				sum := n["prices"] + n["orderbook"]
 				if sum > int64(test.topics) {

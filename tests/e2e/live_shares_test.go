@@ -100,7 +100,7 @@ func TestALoneCallerHasAllOfTheStream(t *testing.T) {
 	if n := topics(); n["prices"]+n["orderbook"] != room {
 		t.Errorf("a lone caller watches %v", n)
 	}
-	for _, id := range ids[room:] { // each request comes from another address
+	for _, id := range ids[room:] { // each request comes from a different address
 		book := s.sse(t, subBook, vars{"id": id}, anonymous).reason(t, "INITIAL")
 		if source := text(book, "book.freshness.source"); source != "STREAM" {
 			t.Errorf("caller within its share: got values from %s, want the stream; watched: %v", source, topics())

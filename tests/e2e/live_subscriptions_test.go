@@ -408,8 +408,8 @@ func TestUnknownIDsOfASubscription(t *testing.T) {
 	k.subscribe(t, subBook, vars{"id": "no-such-4"}).wantEnd(t, "BAD_USER_INPUT")
 }
 
-// TestThePaceOfASubscription checks that events do not exceed maxPerSecond when changes come faster. The last event must have the
-// newest state.
+// TestThePaceOfASubscription checks that a subscription gets at most maxPerSecond events a second when changes come faster. The
+// last event must have the newest state.
 func TestThePaceOfASubscription(t *testing.T) {
 	s := startLive(t)
 	s.streaming(t)

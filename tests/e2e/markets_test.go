@@ -105,8 +105,8 @@ func TestMarketsSayWhatTheVenueSays(t *testing.T) {
 	}
 }
 
-// TestSummariesAreFilledIn checks that the service needs one call for the fields that the venue's search omits. It must read these
-// fields only for markets that can have values.
+// TestSummariesAreFilledIn checks that the service reads the fields that the venue's search omits in one call. The service must
+// make this call only if markets in the search result can have such a field.
 func TestSummariesAreFilledIn(t *testing.T) {
 	s := start(t)
 	ended := []string{"RESOLVED", "CANCELLED"}
@@ -265,7 +265,7 @@ func TestEvents(t *testing.T) {
 		if got := pluck(e, "markets.nodes", "marketId"); !slices.Equal(got, markets) {
 			t.Errorf("markets: got %v, want %v", got, markets)
 		}
-		// The event must be the same by its slug and as a field of its market. The venue's market has the event's title, so the
+		// A query by slug and the field of a market must return the same event. The venue's market has the event's title, so the
 		// title needs no other call.
 		bySlug := s.ask(t, `query ($slug: String!) { event(slug: $slug) `+selection+` }`, vars{"slug": slug}, anonymous)
 		wantJSON(t, "by slug", at(bySlug, "event"), asJSON(e))
@@ -464,7 +464,7 @@ func TestFillEstimates(t *testing.T) {
 	}
 }
 
-// wantNear compares a number of the service with the number want. Small differences are allowed, because the service rounds a
+// wantNear compares a number in a response of the service with want. It allows small differences, because the service rounds a
 // quotient to 34 digits.
 func wantNear(t *testing.T, what string, got any, want *big.Rat) {
 	t.Helper()

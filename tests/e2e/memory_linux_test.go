@@ -43,8 +43,8 @@ func liveBytes(t testing.TB, p *program) int {
 	return int(m.sum("go_memstats_heap_alloc_bytes") + m.sum("go_memstats_stack_inuse_bytes"))
 }
 
-// TestMemoryOfSubscriptions limits the memory that a subscription takes, after a burst of events and when it is idle. The program
-// is built without the race detector, which takes several times as much memory.
+// TestMemoryOfSubscriptions limits the memory of a subscription, after a burst of events and when the subscription is idle. The
+// program is built without the race detector, which would take several times as much memory.
 func TestMemoryOfSubscriptions(t *testing.T) {
 	t.Parallel() // the test mostly waits for pings
 	exe := buildProgram(t)
@@ -190,7 +190,7 @@ func (l *listeners) burst(n int) {
 	}
 }
 
-// awaitPings waits until the clients have received at least 0.9 pings per client.
+// awaitPings waits until the clients together have received 9 pings for every 10 clients.
 func (l *listeners) awaitPings() { l.await("pings", &l.pings, int64(l.size*9/10)) }
 
 func (l *listeners) await(what string, count *atomic.Int64, want int64) {

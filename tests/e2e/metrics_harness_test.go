@@ -62,7 +62,7 @@ func (m *scraped) check(series string) {
 	}
 }
 
-// want compares a series with an independent count. A series is given as the metric's name with its labels.
+// want compares a series with an independent count. The parameter series is the metric's name with its labels.
 func (m *scraped) want(series string, want float64) {
 	m.t.Helper()
 	m.check(series)
@@ -71,8 +71,8 @@ func (m *scraped) want(series string, want float64) {
 	}
 }
 
-// only compares all series of a metric with independent counts. The map contains the count for the labels of each series. A series
-// whose count is 0 may be missing.
+// only, unlike want, compares all series of a metric with independent counts. The map want contains the count for the labels of
+// each series. A series whose count is 0 may be missing.
 func (m *scraped) only(metric string, want map[string]float64) {
 	m.t.Helper()
 	m.check(metric)
@@ -88,7 +88,7 @@ func (m *scraped) only(metric string, want map[string]float64) {
 	}
 }
 
-// within checks that a series lies between least and most, inclusive.
+// within checks that the value of a series lies between least and most, inclusive.
 func (m *scraped) within(series string, least, most float64) {
 	m.t.Helper()
 	m.check(series)
@@ -114,10 +114,10 @@ type ledger struct {
 	venue *demo.Venue
 
 	mu sync.Mutex
-	// calls maps an endpoint, a space and a status to the number of calls. keys maps an endpoint to the number of requested keys.
+	// calls counts calls by endpoint and status, separated by a space. keys counts the requested keys by endpoint.
 	calls, keys map[string]float64
-	held        map[string]chan struct{} // maps an endpoint to the channel whose closing lets its calls continue
-	waiting     chan string              // gets the endpoint of each call that hold keeps waiting
+	held        map[string]chan struct{} // maps an endpoint to a channel; calls to the endpoint wait until it is closed
+	waiting     chan string              // receives the endpoint of each call that starts to wait
 }
 
 func newLedger(t testing.TB) *ledger {

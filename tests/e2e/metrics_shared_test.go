@@ -14,8 +14,8 @@ import (
 	"oddsgraph/tests/tool"
 )
 
-// sharedMetrics checks the metrics whose names begin with oddsgraph_shared_, and marks them in m as checked. It compares them with
-// the commands that Redis executes and with the calls to the venue.
+// sharedMetrics compares the metrics whose names begin with oddsgraph_shared_ with the commands that Redis executes and with the
+// calls to the venue. It marks these metrics in m as checked.
 func sharedMetrics(t *testing.T, m *scraped) {
 	t.Helper()
 	server := tool.StartRedis(t)

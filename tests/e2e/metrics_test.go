@@ -42,7 +42,7 @@ func TestMetricsAreTrue(t *testing.T) {
 	t.Cleanup(func() { lines.Close(patience) })
 	began := time.Now()
 	s.streaming(t)
-	ids := s.openTokens(30) // the test queries each token rarely, so that the service does not subscribe to it
+	ids := s.openTokens(30) // the test queries each token rarely, so that the service does not subscribe to the token
 	operations, rejections := tally{}, map[string]float64{}
 	responses := map[string]float64{}
 	ask := func(query string, variables vars, outcome, verdict string) {
@@ -76,7 +76,7 @@ func TestMetricsAreTrue(t *testing.T) {
 	s.do(t, s.request(t, asJSON(vars{"documentId": "prices-1", "variables": vars{"t": ids[9:10]}}), anonymous))
 	operations.add("query", "Prices", "ok")
 	responses[`verdict="miss"`]++
-	// The venue has a separate rate limit for calls with credentials.
+	// The call for this query has credentials, so it counts against a separate rate limit.
 	s.ask(t, `query($a: Address!) { user(address: $a) { balance { cashBalance } } }`, vars{"a": addressOf3}, keyOf3)
 	operations.add("query", "", "ok")
 	responses[`verdict="miss"`]++
@@ -90,7 +90,7 @@ func TestMetricsAreTrue(t *testing.T) {
 	ask(book, vars{"t": ids[3]}, "ok", "miss")
 	eventually(t, "it is refreshed", func() bool { return books.total("orderbook") == 2 })
 
-	// Two queries for one key share a call. Six equal queries share an execution.
+	// Two different queries for one price share a call. Six equal queries share an execution.
 	release := books.hold("prices")
 	var all sync.WaitGroup
 	meanwhile := func(query string, token int) {
@@ -129,7 +129,8 @@ func TestMetricsAreTrue(t *testing.T) {
 	}
 	ask("{ nothing }", nil, "graphql_validation_failed", "")
 
-	// Two equal subscriptions on a socket and a third over SSE share one execution. A third connection is refused.
+	// Two equal subscriptions on a socket and a third over SSE share one execution. These are two connections, so a third is
+	// refused.
 	const changes = `subscription($t: [String!]!) { priceChanged(tokenIds: $t) { reason price { price } } }`
 	token := vars{"t": ids[10:11]}
 	socket := s.dial(t, anonymous)
@@ -203,7 +204,7 @@ func TestMetricsAreTrue(t *testing.T) {
 	calls := books.total("")
 	eventually(t, "the books agree", func() bool { return s.scrape(t).sum("oddsgraph_venue_calls_total") == calls })
 	before := s.scrape(t)
-	if took := time.Since(began); took < 50*time.Second { // after a minute, the first calls no longer count against the rate limit
+	if took := time.Since(began); took < 50*time.Second { // a minute after a call, the call no longer counts against the rate limit
 		before.want("oddsgraph_budget_left", 950-calls)
 	}
 	before.want("oddsgraph_budget_throttled_seconds_total", 0)
@@ -253,7 +254,7 @@ func TestMetricsAreTrue(t *testing.T) {
 		m.want(`oddsgraph_output_refusals_total{transport="`+transport+`"}`, 0)
 	}
 
-	// Equal queries during the execution share its response. Queries just after the execution hit the response cache.
+	// Equal queries that arrive during the execution share its response. Those that arrive just after it hit the response cache.
 	late := m.samples[`oddsgraph_response_cache_requests_total{verdict="hit"}`] - responses[`verdict="hit"`]
 	if late < 0 || late > shared-1 {
 		t.Errorf("%v of %v simultaneous equal queries were not shared", late, shared)
@@ -275,8 +276,8 @@ func TestMetricsAreTrue(t *testing.T) {
 	}
 	m.want(`oddsgraph_cache_requests_total{kind="price",verdict="miss"}`, 3+1+1+2+1)
 	m.want(`oddsgraph_cache_requests_total{kind="price",verdict="not_found"}`, 1)
-	// During the outage, the service polls for the subscription for up to ten seconds. The polls get values from the cache. At
-	// first, these values are stale.
+	// A query above hits the cache for three prices. While the stream is down, for up to ten seconds, the service also polls the
+	// subscribed price. These polls get the price from the cache, where it is stale at first.
 	m.within(`oddsgraph_cache_requests_total{kind="price",verdict="hit"}`, 3, 3+20)
 	m.within(`oddsgraph_cache_requests_total{kind="price",verdict="stale"}`, 0, 20)
 	verdicts("spread", map[string]float64{"miss": 3 + 1 + 1})
@@ -285,7 +286,7 @@ func TestMetricsAreTrue(t *testing.T) {
 	verdicts("history", map[string]float64{"miss": 1})
 	verdicts("search", map[string]float64{"miss": 1})
 	m.want(`oddsgraph_cache_coalesced_keys_total{kind="price"}`, 1)
-	m.within(`oddsgraph_cache_late_answers_total{kind="price"}`, 0, 1) // 1 if the REST price may be older than the streamed price
+	m.within(`oddsgraph_cache_late_answers_total{kind="price"}`, 0, 1) // 1 if the price in a REST response may be older than the streamed price
 	m.want(`oddsgraph_cache_upstream_calls_total{kind="price"}`, books.total("prices"))
 	m.want(`oddsgraph_cache_upstream_keys_total{kind="price"}`, books.keys["prices"])
 	m.want(`oddsgraph_cache_evictions_total{kind="spread"}`, 2) // one for the third spread, and one for the streamed token's spread
@@ -314,7 +315,7 @@ func TestMetricsAreTrue(t *testing.T) {
 	m.want(`oddsgraph_venue_circuit_opened_total{endpoint="orderbook"}`, 1)
 	m.want(`oddsgraph_venue_circuit_refused_total{endpoint="orderbook"}`, 1)
 
-	m.want("oddsgraph_budget_limit", 950-95) // 950 of 1000, reduced by a tenth after the venue's 429
+	m.want("oddsgraph_budget_limit", 950-95) // the limit is 950 of 1000; a 429 from the venue reduces it by a tenth
 	m.want("oddsgraph_budget_left", 0)
 	m.within("oddsgraph_budget_wait_seconds", 1, 60)
 	m.within("oddsgraph_budget_throttled_seconds_total", 1e-9, time.Since(began).Seconds())
@@ -362,7 +363,8 @@ func TestMetricsAreTrue(t *testing.T) {
 	m.want("oddsgraph_websockets_accepted_total", 1)
 	m.want("oddsgraph_event_streams", 1)
 
-	// These metrics stay 0, because no client was slow and nothing else failed. TestMetricsByName checks that these metrics count.
+	// These metrics stay 0, because no client was slow and nothing else failed. TestMetricsByName in app/ tests other values of the
+	// oddsgraph_ metrics.
 	for _, never := range []string{
 		"oddsgraph_subscription_restarts_total", "oddsgraph_subscription_dropped_total", "oddsgraph_connections_refused_total",
 		`oddsgraph_websockets_given_up_total{reason="silent"}`, `oddsgraph_websockets_given_up_total{reason="slow"}`,

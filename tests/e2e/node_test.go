@@ -23,7 +23,8 @@ const nodeTimeout = 10 * time.Minute
 // nodeMajor is the oldest major version of Node.js that clients/ and web/ support.
 const nodeMajor = 20
 
-// requireNode checks that npm and a recent Node.js are installed. If they are not, it ends the test as tool.Missing does.
+// requireNode checks that npm and a recent Node.js are installed. If one of them is missing, requireNode ends the test as
+// tool.Missing does.
 func requireNode(t *testing.T) {
 	t.Helper()
 	tool.Require(t, "npm")

@@ -13,7 +13,7 @@ import (
 	"unsafe"
 )
 
-// offline is the environment variable that is set in a child process with only a loopback interface.
+// offline is the name of an environment variable. runOffline sets it in the child process, which has only a loopback interface.
 const offline = "RUN_OFFLINE"
 
 func init() {
@@ -47,8 +47,8 @@ func raiseLoopback() error {
 }
 
 // runOffline runs the calling test in a child process that has only a loopback interface. The child also has the environment
-// variables in env. runOffline returns false in the child, and if the kernel permits no network namespace. The calling test must
-// then run its checks itself.
+// variables in env. runOffline returns false in the child. It also returns false if the kernel permits no network namespace. If
+// runOffline returns false, the calling test must run its checks itself.
 func runOffline(t *testing.T, env ...string) bool {
 	t.Helper()
 	if os.Getenv(offline) != "" {

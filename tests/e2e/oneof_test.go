@@ -6,7 +6,7 @@ import (
 )
 
 // TestOneOfInputs checks @oneOf input objects of markets, events and fill estimates. The service must refuse an object with no
-// member or with two, and an object beside the older arguments.
+// member or with two members. It must also refuse an object together with an older argument, such as marketId or size.
 func TestOneOfInputs(t *testing.T) {
 	t.Parallel()
 	s := start(t)

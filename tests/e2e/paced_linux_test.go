@@ -81,7 +81,8 @@ func TestNoEventsForClientsThatDoNotRead(t *testing.T) {
 				t.Fatal("the subscriptions do not begin")
 			}
 		}
-		// The first events fill the buffers of the operating system.
+		// At first, the operating system buffers the events of the client that reads nothing, so the service executes them. When
+		// the buffers are full, move returns 0.
 		filling, more := 0, 0
 		for range 15 {
 			if more = move(10); more == 0 {

@@ -95,7 +95,7 @@ func TestPagesShowEachElementOnce(t *testing.T) {
 					}
 				})
 				want := test.want
-				if test.name == "search" { // want has only the 100 markets that the venue returns at once
+				if test.name == "search" { // want has only the 100 markets that the venue returns in one response
 					if len(got) < len(want) {
 						t.Fatalf("%d markets, want at least %d", len(got), len(want))
 					}

@@ -266,7 +266,7 @@ func TestPolymarketDriverReadsHistories(t *testing.T) {
 	s.wantNoDrift()
 }
 
-// bestPrices are the best bid and the best ask. A text is empty if the side has no orders.
+// bestPrices are the best bid and the best ask of a book. A field is empty if its side has no orders.
 type bestPrices struct{ bid, ask string }
 
 func topOf(b demo.Book) (top bestPrices) {

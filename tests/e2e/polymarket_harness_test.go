@@ -15,10 +15,10 @@ import (
 )
 
 // startOverSimulator starts a service with a simulator in a synctest bubble, over in-memory connections. The flags in args may
-// select another simulator than Polymarket's. The market moves only when the test moves it.
+// select a simulator other than Polymarket's. The market moves only when the test moves it.
 func startOverSimulator(t testing.TB, args ...string) *service {
 	t.Helper()
-	// The bubble's clock starts in 2000. The service would read times of that year in milliseconds as times in seconds.
+	// The bubble's clock starts in the year 2000. The service would read Unix times of that year in milliseconds as seconds.
 	time.Sleep(time.Until(time.Date(2026, 3, 14, 15, 9, 26, 0, time.UTC)))
 	dialer := &pipeDialer{}
 	args = append([]string{

@@ -175,7 +175,7 @@ func (h holdings) price(t testing.TB, position any, basis string) (*big.Rat, str
 
 var bases = []string{"", "SETTLEMENT", "VENUE", "LAST", "MIDPOINT", "BEST_BID", "BEST_ASK", "POSITION"}
 
-// withBasis returns the basis argument of valuation and portfolio.
+// withBasis returns the argument basis for the fields valuation and portfolio, or "" if basis is "".
 func withBasis(basis string) string {
 	if basis == "" {
 		return ""
@@ -260,7 +260,8 @@ func TestThePortfolioOfManyPositions(t *testing.T) {
 }
 
 func testPortfolioOfManyPositions(t *testing.T, strict bool, flags ...string) {
-	h := start(t).holdings(t, addressOf2000, keyOf2000)                                                 // the strict venue omits some of these data
+	// The holdings come from a service whose venue is not strict, because a strict venue omits some of these data.
+	h := start(t).holdings(t, addressOf2000, keyOf2000)
 	s := start(t, append(flags, "--limit-calls=2000", "--venue-timeout=1m", "--request-timeout=2m")...) // a busy machine takes long for 700 calls
 	total := new(big.Rat)
 	markets := map[string]bool{}
@@ -273,7 +274,7 @@ func testPortfolioOfManyPositions(t *testing.T, strict bool, flags ...string) {
 		total = add(total, mul(number(t, at(p, "size")), price))
 		markets[text(p, "marketId")] = true
 	}
-	if strict { // with a query for two other markets, the service finds out that this venue accepts one market in a call
+	if strict { // by a query for two other markets, the service learns that this venue accepts only one market per call
 		var others []string
 		for _, token := range s.venue.Tokens() {
 			if id := token.MarketID; !markets[id] && !slices.Contains(others, id) && len(others) < 2 {

@@ -35,7 +35,8 @@ func init() {
 		return
 	}
 	go func() {
-		// For each line of input, print the figures as JSON. The input ends when the process of the test ends.
+		// For each line of input, print the figures as JSON. The input ends when the test's process ends, and then the program
+		// exits.
 		for asked := bufio.NewScanner(os.Stdin); asked.Scan(); {
 			_ = json.NewEncoder(os.Stdout).Encode(measure(asked.Text() == "rest"))
 		}
@@ -76,8 +77,8 @@ func measure(rest bool) figures {
 	return figures{time.Duration(u.Utime.Nano() + u.Stime.Nano()), peak, m.HeapAlloc, runtime.NumGoroutine(), len(open)}
 }
 
-// program is the whole program in its own process, so its resource usage is separate from the test's. Of the methods of
-// service, only those that use the network work, because the App is in the other process.
+// program is the whole program in its own process, so its resource usage is separate from the test's. A method of service works
+// only if it uses the network, because the App is in the other process.
 type program struct {
 	*service
 	process *os.Process
@@ -248,7 +249,8 @@ func (p *program) figures(t testing.TB, rest bool) (f figures) {
 	return f
 }
 
-// slowness is the factor for time and memory limits of the test binary. The race detector needs more of both.
+// slowness is the factor for time and memory limits of the test binary. With the race detector, the binary needs more time and
+// memory.
 var slowness = func() time.Duration {
 	if info, ok := debug.ReadBuildInfo(); ok && slices.Contains(info.Settings, debug.BuildSetting{Key: "-race", Value: "true"}) {
 		return 10

@@ -84,8 +84,8 @@ func TestUnsupportedCash(t *testing.T) {
 	}
 }
 
-// TestPublicAccountsAreDeclared checks that config check accepts --venue-credentials=public only if the driver declares accounts
-// public.
+// TestPublicAccountsAreDeclared checks that the command "config check" accepts --venue-credentials=public only if the driver
+// declares accounts public.
 func TestPublicAccountsAreDeclared(t *testing.T) {
 	for driver, want := range map[string]string{"generic": "does not declare accounts public", "polymarket": ""} {
 		err := run(t.Context(), []string{"config", "check", "--venue-driver=" + driver, "--venue-credentials=public"}, nil, io.Discard, io.Discard)

@@ -67,8 +67,8 @@ func record(t *testing.T, s *service, ctx context.Context, of loaders.Sources, q
 	return data, handles
 }
 
-// take removes the handles of the keys' cache entries from the map recorded. It fails the test if a key is not cached, if the map
-// lacks its handle, or if its entry was replaced.
+// take removes the handles of the keys' cache entries from the map recorded. It fails the test if a key is not cached, if its cache
+// entry was replaced, or if the map lacks the handle of the entry.
 func take[K comparable, T any](t *testing.T, ctx context.Context, what string, recorded map[*market.Handle]bool, from loaders.Source[K, T], keys ...K) {
 	t.Helper()
 	out := make([]market.Result[market.Read[*T]], len(keys))

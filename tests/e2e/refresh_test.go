@@ -56,7 +56,7 @@ func TestStaleValuesAreRefreshedTogether(t *testing.T) {
 					ask := func() calls {
 						return s.callsDuring(func() {
 							s.ask(t, p.query, p.variables, keyOf50)
-							time.Sleep(time.Second) // waits for the refreshes
+							time.Sleep(time.Second) // wait for the background refreshes
 						})
 					}
 					first := ask()

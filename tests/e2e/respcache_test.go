@@ -292,9 +292,9 @@ func (w *twins) happen(random *rand.Rand) {
 	}
 }
 
-// compare sends a request four times, alternately as a client does and past the response cache. If neither the cached nor the
-// executed response changed meanwhile, the two must be equal. compare returns 1 if the last response has stale values, and 0 if it
-// has none.
+// compare sends a request four times. The first and the third request may get a cached response. The second and the fourth bypass
+// the response cache. If both cached responses are equal, and both executed responses are equal, all four must be equal. compare
+// returns 1 if the last response has stale values, and 0 otherwise.
 func (w *twins) compare(t testing.TB, names []string) (stale int) {
 	t.Helper()
 	a := w.next(names)

@@ -79,8 +79,8 @@ func (v *strictVenue) program(t *testing.T, args ...string) *program {
 	return runProgram(t, append([]string{"--venue-url=" + v.URL, "--request-timeout=10s", "--venue-retries=0"}, args...)...)
 }
 
-// wantWithinTheLimit checks that the venue refused no call, and received as many calls as the parameter most says. Calls for the
-// books of the last burst may be missing, because a killed process may have recorded a call without sending it.
+// wantWithinTheLimit checks that the venue refused no call. The number of received calls must equal the parameter most. One call
+// may be missing for each book in burst that was never requested, because a killed process may record a call without sending it.
 func (v *strictVenue) wantWithinTheLimit(t *testing.T, most int64, burst []string) {
 	t.Helper()
 	eventually(t, "all calls have reached the venue", func() bool { return v.arrived.Load() == v.sent.Load() })
@@ -117,8 +117,8 @@ func (p *program) book(id string) (code string, stale bool) {
 	return "", at(out.Data, "token.orderbook.freshness.stale") == true
 }
 
-// burst queries books at the same time, each from another client address. The returned function waits for all responses and counts
-// them by code.
+// burst queries books at the same time, each from a different client address. The returned function waits for all responses and
+// counts them by code.
 func (p *program) burst(ids []string) func() map[string]int {
 	var mu sync.Mutex
 	var all sync.WaitGroup

@@ -50,7 +50,7 @@ type slowVenue struct {
 	demo *demo.Venue
 	mu   sync.Mutex
 	held map[string]chan struct{}
-	// waiting receives the path of each request that hold keeps waiting.
+	// waiting receives the path of each held request.
 	waiting chan string
 }
 
@@ -124,7 +124,7 @@ func TestRevocation(t *testing.T) {
 	other := s.dialBearer(t, "other")
 	otherBalance := other.subscribe(t, subBalance, vars{"a": addressOf3})
 	otherBalance.reason(t, "INITIAL")
-	keptPortfolio := s.sseBearer(t, "kept", subPortfolio, vars{"a": addressOf50}) // joins the execution that the socket lost started
+	keptPortfolio := s.sseBearer(t, "kept", subPortfolio, vars{"a": addressOf50}) // joins the execution that was started over the socket lost
 	keptPortfolio.reason(t, "INITIAL")
 	groups := s.API.Stats().Groups.Groups
 	eventually(t, "the accounts are watched", func() bool { return topics() == before+2 })

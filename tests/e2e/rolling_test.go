@@ -264,7 +264,7 @@ func (f *follower) connect(t testing.TB, c *checkedLoad) error {
 			return fmt.Errorf("a message %s: %s", m.Type, m.Payload)
 		}
 		if err != nil && websocket.CloseStatus(err) < 0 {
-			_, err = k.read(c.ctx) // the error of the read has the close code
+			_, err = k.read(c.ctx) // a failed write has no close code, but the next read has it
 		}
 		if err != nil {
 			return err

@@ -8,8 +8,8 @@ import (
 	"time"
 )
 
-// TestExamplesOnStrictVenue checks the calls and the missing values of examples at a strict venue. The venue accepts lists of
-// tokens for prices and spreads, but only one market per call.
+// TestExamplesOnStrictVenue runs the queries in examples/ against a strict venue, and checks the calls and the missing values. The
+// venue accepts lists of tokens for prices and spreads, but only one market per call.
 func TestExamplesOnStrictVenue(t *testing.T) {
 	for name, want := range map[string]struct {
 		// calls counts the calls to each endpoint. A refused call for a list of markets or tokens counts too.

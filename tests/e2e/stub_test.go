@@ -65,8 +65,8 @@ func (s *stub) asked() calls {
 
 type object = map[string]any
 
-// pick returns a function for newStub that selects the requested rows. The parameters single and list name the URL parameter for
-// one key and for several keys. The parameter name is the member of the response that holds a list of rows.
+// pick returns a function for newStub that returns the requested rows. single is the URL parameter for one key, and list is the URL
+// parameter for several keys. If several keys are requested, the rows are in the member name of the response.
 func pick(name, list, single string, rows map[string]object) func(q url.Values) (int, any) {
 	return func(q url.Values) (int, any) {
 		if id := q.Get(single); id != "" {

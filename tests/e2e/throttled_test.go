@@ -5,8 +5,8 @@ import (
 	"time"
 )
 
-// TestThrottledUntil checks serviceStatus.throttledUntil, the time from which the rate limit allows calls again. The service or
-// other clients of its address have used up the limit.
+// TestThrottledUntil checks serviceStatus.throttledUntil, the time from which the rate limit allows calls again. In one
+// subtest, the service has used up the limit. In the other, clients with the service's address have used up the limit.
 func TestThrottledUntil(t *testing.T) {
 	const status = `{ serviceStatus { throttledUntil } }`
 	limited := func(t *testing.T) *service {
@@ -70,8 +70,8 @@ func TestThrottledUntil(t *testing.T) {
 	})
 }
 
-// TestAKeyThatIsUsedUpThrottlesNobodyElse checks that the service does not throttle calls without a key when others have used up
-// the key's rate limit, or a part of it.
+// TestAKeyThatIsUsedUpThrottlesNobodyElse checks calls without a key while other clients have used up the rate limit of a key, or a
+// part of this limit. The service must not throttle these calls.
 func TestAKeyThatIsUsedUpThrottlesNobodyElse(t *testing.T) {
 	for name, elsewhere := range map[string]int{"busy": 50, "used up": 60} {
 		t.Run(name, func(t *testing.T) {

@@ -110,7 +110,7 @@ func links(span *otlp.Span) []string {
 	return ids
 }
 
-// linkedTo reports whether a span links to a span of a trace.
+// linkedTo reports whether a span links to any span of the given trace.
 func linkedTo(span *otlp.Span, trace string) bool {
 	return slices.ContainsFunc(span.Links, func(l *otlp.Span_Link) bool { return hex.EncodeToString(l.TraceId) == trace })
 }
@@ -454,7 +454,8 @@ func TestInvalidTraceSettings(t *testing.T) {
 	}
 }
 
-// TestCanaryInTraces checks that a secret in a request is in traces only as the operation's name or the request's id.
+// TestCanaryInTraces checks that traces contain a secret from a request only if the secret is the operation's name or the request's
+// id.
 func TestCanaryInTraces(t *testing.T) {
 	c := collectTraces(t)
 	venue := newEcho(t)

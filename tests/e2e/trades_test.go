@@ -24,13 +24,13 @@ const (
 type tradedMarket struct {
 	id     string
 	tokens []string // YES and NO
-	// all has the trades of the market, and byToken the trades of each token. A trade is a text with token, side, price and size.
-	// All lists are sorted.
+	// all has the trades of the market, and byToken the trades of each token. A trade is a string with its token, side, price and
+	// size. All lists are sorted.
 	all     []string
 	byToken [2][]string
 }
 
-// findTraded returns a market with at least 60 trades. They are the trades that the demo venue behind the simulator recorded.
+// findTraded returns a market with at least 60 trades. The trades are those that the demo venue behind the simulator recorded.
 func (s *service) findTraded(t *testing.T) (m tradedMarket) {
 	t.Helper()
 	engine := s.Demo.Venue
@@ -47,7 +47,7 @@ func (s *service) findTraded(t *testing.T) (m tradedMarket) {
 				}
 				row := as(own, trade.Side, trade.Price)
 				m.byToken[i] = append(m.byToken[i], row)
-				if s.Demo.Kalshi != nil { // at Kalshi, a sale of one outcome is a purchase of the other
+				if s.Demo.Kalshi != nil { // at Kalshi, a sale of one outcome is a purchase of the other outcome
 					opposite := map[demo.Side]demo.Side{demo.Buy: demo.Sell, demo.Sell: demo.Buy}[trade.Side]
 					mirrored := as(other, opposite, 10_000-trade.Price)
 					m.byToken[1-i] = append(m.byToken[1-i], mirrored)

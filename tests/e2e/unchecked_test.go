@@ -77,8 +77,8 @@ func TestAVenueThatChecksNoCredentials(t *testing.T) {
 	}
 }
 
-// firstAnswer returns the first JSON object in a response, which is the body or the data of the first event. It returns "" if there
-// is no object.
+// firstAnswer returns the first JSON object in a response. This is the body, or the data of the first server-sent event.
+// firstAnswer returns "" if there is no object.
 func (s *service) firstAnswer(t testing.TB, r *http.Request) string {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), patience)

@@ -18,8 +18,8 @@ const (
 	// shippedMemory is the GOMEMLIMIT in deploy/. shippedBytes is the same in bytes.
 	shippedMemory = "460MiB"
 	shippedBytes  = 460 << 20
-	// mostResident is the limit for the resident memory of the program in bytes. It is GOMEMLIMIT and 80 MiB for the program file,
-	// which GOMEMLIMIT does not include. If the processor is busy, the garbage grows up to GOMEMLIMIT.
+	// mostResident is the limit for the resident memory of the program in bytes. If the processor is busy, the garbage grows up to
+	// GOMEMLIMIT. Another 80 MiB are for the program file, which GOMEMLIMIT does not include.
 	mostResident = shippedBytes + 80<<20
 	// shippedOutput is the program's limit for the unread output of all clients in bytes. One client may use three quarters of the
 	// limit.
@@ -66,7 +66,7 @@ func TestClientsThatDoNotRead(t *testing.T) {
 }
 
 // unread is an attack by a client that reads little or nothing. run makes the attack and returns the open connections. If refused
-// is not empty, the program must have refused output over this transport.
+// is not empty, it names the transport over which the program must have refused output.
 type unread struct {
 	name string
 	run  func(t *testing.T, p *target) (open []io.Closer, refused string)
@@ -283,7 +283,8 @@ func longSubscriptions(t *testing.T, p *target) ([]io.Closer, string) {
 	return open, ""
 }
 
-// slowBooks reads 20 KB a second from each of ten sockets, for at least two seconds and until the service has dropped events.
+// slowBooks reads 20 KB a second from each of ten sockets. It reads for at least two seconds, and until the service has dropped
+// events.
 func slowBooks(t *testing.T, p *target) ([]io.Closer, string) {
 	crowded := func() float64 { return p.scrape(t).sum("oddsgraph_subscription_crowded_total") }
 	before := crowded()

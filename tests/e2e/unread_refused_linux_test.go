@@ -8,17 +8,17 @@ import (
 	"time"
 )
 
-// wrongQuery returns a query with 50 errors. The message of each error quotes a text of 1 KB, which has 6 KB in JSON.
+// wrongQuery returns a query with 50 errors. The message of each error quotes a text of 1 KB. In JSON, escapes make this text 6 KB.
 func wrongQuery() string {
 	var b strings.Builder
 	for i := range 50 {
 		fmt.Fprintf(&b, `a%d:searchMarkets(first:"%d%s"){nodes{id}} `, i, i, strings.Repeat("<", 1000))
 	}
-	return `{"query":"{` + strings.ReplaceAll(b.String(), `"`, `\"`) + `}"}` // asJSON would escape the text before it is sent
+	return `{"query":"{` + strings.ReplaceAll(b.String(), `"`, `\"`) + `}"}` // not asJSON, which would already send the text with escapes
 }
 
-// TestUnreadOutputBesidesResponses checks that the program withstands a client that makes it keep refusals, variables of waiting
-// operations, or compressed responses.
+// TestUnreadOutputBesidesResponses checks that the program withstands a client that tries to fill the program's memory with
+// refusals, with variables of waiting operations, or with compressed responses.
 func TestUnreadOutputBesidesResponses(t *testing.T) {
 	for _, a := range []unread{
 		{"refusals over WebSockets", unreadRefusals},

@@ -14,8 +14,8 @@ import (
 	"oddsgraph/httpapi/limits"
 )
 
-// fieldPath is a document without the selection set of one object. The field before is the text in front of this selection set, and
-// the field after is the text behind it.
+// fieldPath is a document from which the selection set of one object is cut out. before is the part of the document in front of the
+// cut, and after is the part behind the cut.
 type fieldPath struct{ before, after string }
 
 func (p fieldPath) document(selection string) string {

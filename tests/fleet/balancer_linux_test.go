@@ -169,8 +169,8 @@ func (b *balanced) query(query string) error {
 	return err
 }
 
-// follower is a subscription of a client. came delivers the price of each event. It is closed when the connection ends or the
-// subscription is refused.
+// follower is a subscription of a client. came delivers the price of each event. This channel is closed when the connection ends or
+// the subscription is refused.
 type follower struct {
 	came chan string
 }
@@ -187,7 +187,7 @@ func (f *follower) wait(t *testing.T) (price string, alive bool) {
 	}
 }
 
-// follow calls read in a loop, and delivers the prices in the texts that read returns. It stops when read fails, or when a text
+// follow calls read in a loop, and delivers the prices in the texts that read returns. follow stops when read fails, or when a text
 // has the error RATE_LIMITED.
 func follow(read func() (string, error)) *follower {
 	f := &follower{came: make(chan string, 100)}

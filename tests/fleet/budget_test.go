@@ -17,8 +17,8 @@ const (
 	// These are numbers of calls in a minute. limit is the venue's limit, and usable is the part that all replicas together may
 	// use. granted is the part that Redis grants. reserve is the part that each of up to 5 replicas may use without a grant.
 	limit, usable, granted, reserve = 100, 95, 70, 5
-	// runs is the duration of each test. It is longer than a minute, so that the venue no longer counts the first calls and the
-	// replicas may use their reserves.
+	// runs is the duration of each test. After a minute, the venue no longer counts the first calls, and the replicas may use their
+	// reserves. So each test must last longer than a minute.
 	runs = 82 * time.Second
 )
 

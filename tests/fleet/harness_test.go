@@ -58,13 +58,13 @@ type venue struct {
 
 	mu       sync.Mutex
 	requests []request
-	// held is the end of a path. The next response for a path with this end waits until release is closed. arrived is closed when
-	// this response is ready.
+	// held is a suffix of a path. The next response for a path with this suffix waits until release is closed. arrived is closed
+	// when this response is ready.
 	held             string
 	arrived, release chan struct{}
 }
 
-// hold delays the venue's next response for a path with the given end, until release is called. The returned channel is closed
+// hold delays the venue's next response for a path with the given suffix until release is called. The returned channel is closed
 // when this response is ready.
 func (v *venue) hold(path string) (arrived <-chan struct{}, release func()) {
 	v.mu.Lock()

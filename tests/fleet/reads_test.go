@@ -126,7 +126,8 @@ func percentile99(durations []time.Duration) time.Duration {
 }
 
 // TestReadsUnderFaults checks that faults of Redis do not slow cached reads, and delay cold reads by a few timeouts at most. Cached
-// reads must make no call to Redis. The test compares with a replica that has a sound Redis, because the machine may be busy.
+// reads must make no call to Redis. The test compares the durations with those of a replica that has a sound Redis, because the
+// machine may be busy.
 func TestReadsUnderFaults(t *testing.T) {
 	t.Parallel()
 	const latency, timeout = 100 * time.Millisecond, 25 * time.Millisecond

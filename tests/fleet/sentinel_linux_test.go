@@ -69,8 +69,8 @@ func (g *group) primary() string {
 	return lines[1]
 }
 
-// TestSentinel checks that two replicas of the service find the new primary of Redis after the old one is killed, and share values
-// through it. The new primary may lack records of calls, so it must grant no calls at first.
+// TestSentinel kills the primary of Redis. It checks that two replicas of the service find the new primary and share values through
+// the new primary. The new primary may lack records of calls, so it must grant no calls at first.
 func TestSentinel(t *testing.T) {
 	t.Parallel()
 	g := startGroup(t)

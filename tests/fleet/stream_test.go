@@ -23,7 +23,7 @@ import (
 // depth is the number of levels that the tests of the stream compare.
 const depth = 5
 
-// moving is a venue that changes a hundred times a second. It remembers each state of the books of tokens.
+// moving is a venue that changes a hundred times a second. It remembers every version of the books of its tokens.
 type moving struct {
 	*venue
 	tokens  []string
@@ -283,7 +283,8 @@ func (v *moving) streamFlags(server *tool.Redis) []string {
 		"--stream-url=ws"+strings.TrimPrefix(v.URL, "http")+demo.StreamPath)
 }
 
-// TestStream checks that clients of replicas with a shared stream see only books that the venue had. Replicas and Redis may fail.
+// TestStream checks that clients of replicas with a shared stream see only books that the venue had, even if replicas and Redis
+// fail.
 func TestStream(t *testing.T) {
 	t.Parallel()
 	v := openMoving(t, 12)
@@ -350,7 +351,7 @@ func TestStreamWithoutRedis(t *testing.T) {
 	w := newWatchers(t, v)
 	var replicas []*replica
 	for range 2 {
-		r := start(t, v.venue, append(v.streamFlags(server), "--stream-topics=1600")...).connected(t) // 8 connections for 4 replicas
+		r := start(t, v.venue, append(v.streamFlags(server), "--stream-topics=1600")...).connected(t) // 8 connections of 200 topics each, for 4 replicas
 		w.join(t, r)
 		replicas = append(replicas, r)
 	}

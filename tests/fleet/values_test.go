@@ -24,7 +24,7 @@ import (
 	"oddsgraph/tests/tool"
 )
 
-// three starts a Redis server and three replicas that share it. The replicas use a venue without rate limits.
+// three starts a Redis server and three replicas that share it. The replicas do not limit the rate of their calls to the venue.
 func three(t *testing.T, v *venue, args ...string) (server *tool.Redis, replicas []*replica) {
 	t.Helper()
 	server = tool.StartRedis(t)
@@ -44,7 +44,7 @@ func (v *venue) markets(n int) (ids []string) {
 	return ids
 }
 
-// calls counts the venue's requests to a path so far.
+// calls returns how many requests the venue has received for paths that end with path.
 func (v *venue) calls(path string) (n int) {
 	for _, r := range v.log() {
 		if strings.HasSuffix(r.path, path) {
@@ -97,8 +97,8 @@ func TestFlights(t *testing.T) {
 	}
 }
 
-// TestFlightOfDeadReplica checks that another replica fetches markets if the replica that has claimed them in Redis dies during its
-// call.
+// TestFlightOfDeadReplica checks that another replica fetches the markets if the replica that claimed them in Redis dies during its
+// call to the venue.
 func TestFlightOfDeadReplica(t *testing.T) {
 	t.Parallel()
 	v := openVenue(t, demo.Config{Markets: 50, Seed: 1})
@@ -155,10 +155,10 @@ func TestFreshness(t *testing.T) {
 		return body.Data.Markets[0].Freshness.ReceivedAt, string(body.Extensions.Explain)
 	}
 	first, fetched := received(replicas[0])
-	time.Sleep(time.Second) // a replica that counts the age from its own read then fails the check below
+	time.Sleep(time.Second) // if a replica counts the age from its own read, the check below fails
 	second, explained := received(replicas[1])
-	// Each replica reads the clock of Redis by a call that takes at most --shared-timeout. So the error of its clock is at most
-	// half of this timeout.
+	// Each replica reads the clock of Redis by a call that takes at most --shared-timeout. So the clock of a replica is wrong by at
+	// most half of this timeout, and the times of two replicas differ by at most the timeout.
 	if d := second.Sub(first).Abs(); d > 250*time.Millisecond {
 		t.Errorf("the replicas show times %v apart; want the same", d)
 	}
@@ -284,7 +284,7 @@ func TestChangeReachesReplicas(t *testing.T) {
 	}
 }
 
-// TestChangeDuringCall checks that a replica does not share a response with the old state of a market. Another replica receives
+// TestChangeDuringCall checks that a replica does not share a response with the old state of a market if another replica receives
 // the change of the market during the call.
 func TestChangeDuringCall(t *testing.T) {
 	t.Parallel()
@@ -359,7 +359,7 @@ func TestSecrets(t *testing.T) {
 			if err != nil || !strings.Contains(answer, `"cashBalance":"`) {
 				t.Fatalf("%v: %s", err, answer)
 			}
-			time.Sleep(2500 * time.Millisecond) // user data expire
+			time.Sleep(2500 * time.Millisecond) // the cached user data have expired then
 		}
 		account := r.subscribe(t, fmt.Sprintf(`subscription { balanceChanged(address: %q) { reason balance { cashBalance } } }`, address), httpapi.CredentialsHeader, credentials)
 		prices := r.subscribe(t, fmt.Sprintf(`subscription { priceChanged(tokenIds: [%q]) { reason price { price } } }`, v.demo.Tokens()[0].TokenID))

@@ -119,8 +119,8 @@ var mutations = []mutation{
 	},
 }
 
-// TestDefencesAreInTheSource checks that the file of each mutation contains its text find exactly once, and that its test exists.
-// If the code changes, change the mutation too.
+// TestDefencesAreInTheSource checks that each mutation's file contains the text find exactly once, and that the mutation's test
+// exists. If the code changes, change the mutation too.
 func TestDefencesAreInTheSource(t *testing.T) {
 	root, err := tool.ModuleRoot()
 	if err != nil {
@@ -178,7 +178,8 @@ func (m *mutation) mustFail(t *testing.T, root string) {
 		tool.Require(t, m.needs)
 	}
 	dir := m.dir()
-	// Read the directory: go test then reuses a cached result of this test only while no file in the directory has changed.
+	// go test reuses a cached result only while no file has changed in the directories that the test has read. So read the
+	// directory.
 	if _, err := os.ReadDir(filepath.Join(root, filepath.FromSlash(dir))); err != nil {
 		t.Fatal(err)
 	}

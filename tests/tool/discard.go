@@ -5,7 +5,7 @@ import (
 	"oddsgraph/internal/market/messages"
 )
 
-// Discard is a feed.Sink that drops all data that the feed passes to the cache.
+// Discard is a feed.Sink that drops all data.
 type Discard struct{}
 
 func (Discard) StreamPrice(*market.Session, *market.Price, market.Meta)    {}

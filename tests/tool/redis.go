@@ -89,7 +89,7 @@ func (r *Redis) Kill() {
 	r.cmd = nil
 }
 
-// OpenLedger creates the call ledger of a venue as the function OpenLedger does.
+// OpenLedger creates the call ledger of a venue in this server; see the function OpenLedger.
 func (r *Redis) OpenLedger(t testing.TB, venue string) {
 	t.Helper()
 	if err := OpenLedger(venue, r.Run); err != nil {
@@ -97,9 +97,9 @@ func (r *Redis) OpenLedger(t testing.TB, venue string) {
 	}
 }
 
-// OpenLedger creates the call ledger of a venue: the record in Redis of the calls that replicas make to the venue. It looks as if
-// the server had kept it for a long time, so that it grants calls at once. cli must run a Redis command and return the reply in
-// the format of redis-cli --raw.
+// OpenLedger creates the call ledger of a venue: the record in Redis of the calls that replicas make to the venue. The new ledger
+// looks like an old ledger, so that Redis grants calls at once. cli must run a Redis command and return the reply in the format of
+// redis-cli --raw.
 func OpenLedger(venue string, cli func(args ...string) (string, error)) error {
 	info, err := cli("INFO", "server")
 	if err != nil {
@@ -160,7 +160,7 @@ func (r *Redis) CLI(t testing.TB, args ...string) string {
 	return out
 }
 
-// Records returns the keys of the records that match a pattern, without the locks of records that a replica is reading.
+// Records returns the keys of the records that match a pattern. It omits the locks of records that a replica is reading.
 func (r *Redis) Records(t testing.TB, pattern string) []string {
 	t.Helper()
 	keys := strings.Fields(r.CLI(t, "KEYS", pattern))

@@ -1,5 +1,5 @@
-// Package tool has what tests of several packages share. It finds the programs that tests run besides Go, starts Redis servers,
-// and has a clock and a sink for feeds.
+// Package tool has helpers that tests of several packages share. It finds the programs other than Go that tests run, starts Redis
+// servers, and has a clock and a sink for feeds.
 package tool
 
 import (
@@ -12,7 +12,7 @@ import (
 	"testing"
 )
 
-// MissingError is the error of a program that is not installed. It names the program and says what to install.
+// MissingError reports that a program is not installed. It names the program and says what to install.
 type MissingError string
 
 // Error implements error.
@@ -38,7 +38,7 @@ func Find(name string) (string, error) {
 	}
 }
 
-// Require is like Find, but ends the test if there is an error. If the program is not installed, it ends the test as Missing does.
+// Require is like Find, but ends the test if there is an error. If the program is not installed, Require calls Missing.
 func Require(t testing.TB, name string) string {
 	t.Helper()
 	path, err := Find(name)

@@ -15,8 +15,8 @@ func Unraced(t *testing.T) bool {
 	if !Raced {
 		return false
 	}
-	// Tests may run in another directory, so Run takes the package from the path of the calling function's file. With -trimpath,
-	// this path begins with the import path of the package.
+	// Tests may run in another directory, so Unraced takes the package from the path of the calling function's file. With
+	// -trimpath, this path begins with the import path of the package.
 	_, file, _, ok := runtime.Caller(1)
 	if !ok {
 		t.Fatal("the caller is not known")

@@ -81,8 +81,8 @@ func copyModule(t *testing.T, root string) string {
 }
 
 // insertLines applies the edits of a block. An edit has three lines. The first is the name of a file. The second is a space,
-// followed by an existing line of that file. The third is a plus sign, followed by the line to insert below it. insertLines returns
-// the names of the changed files, sorted.
+// followed by an existing line of that file. The third is a plus sign, followed by the line to insert below the existing line.
+// insertLines returns the names of the changed files, sorted.
 func insertLines(t *testing.T, work, block string) (files []string) {
 	t.Helper()
 	file, after := "", ""
@@ -115,8 +115,8 @@ func insertLines(t *testing.T, work, block string) (files []string) {
 // generated are the files that the generator writes.
 var generated = regexp.MustCompile(`^(graph/.*generated.*|graph/model/models_gen\.go|resolvers/.*generated.*|web/kit/.*|docs/schema(-changelog)?\.md)$`)
 
-// changedFiles returns the files in the directory work that the directory root lacks or has with other content. It omits generated
-// files.
+// changedFiles returns the files in the directory work that are missing in the directory root, or have other content there. It
+// omits generated files.
 func changedFiles(t *testing.T, root, work string) (changed []string) {
 	t.Helper()
 	err := filepath.WalkDir(work, func(file string, d fs.DirEntry, err error) error {

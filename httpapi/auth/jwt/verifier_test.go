@@ -133,7 +133,7 @@ func TestKeysAreRotated(t *testing.T) {
 	<-fresh.Limit(t.Context()).Done()
 }
 
-// TestUnknownKeysAreFetchedOnce checks that tokens with many unknown keys cause one read of the keys in each period of
+// TestUnknownKeysAreFetchedOnce checks that tokens with many unknown key ids cause only one read of the issuer's keys per
 // afterSuccess.
 func TestUnknownKeysAreFetchedOnce(t *testing.T) {
 	one := rsaKeys()[0]
@@ -319,7 +319,7 @@ func TestSessionsAreBounded(t *testing.T) {
 	}
 }
 
-// TestSessionsExpire checks that the contexts of Limit end when the session expires.
+// TestSessionsExpire checks that the contexts that Limit returns end when the session expires.
 func TestSessionsExpire(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		store, revoke := accountsFile(t)
@@ -345,7 +345,8 @@ func TestSessionsExpire(t *testing.T) {
 	})
 }
 
-// TestLimitedContextsLeaveNothing checks that a context of Limit frees its memory if the context ends long before the session.
+// TestLimitedContextsLeaveNothing checks that a context that Limit returns frees its memory if the context ends long before the
+// session.
 func TestLimitedContextsLeaveNothing(t *testing.T) {
 	store, _ := accountsFile(t)
 	account, _ := store.Subject("alice")

@@ -37,7 +37,7 @@ var private = sync.OnceValue(func() *rsa.PrivateKey {
 	return k
 })
 
-// rig is a simulator with 200 markets and its clock.
+// rig is a Kalshi simulator with 200 markets, its clock and its HTTP server.
 type rig struct {
 	*kalshi.Venue
 	t      *testing.T
@@ -57,7 +57,7 @@ func newRig(t *testing.T) *rig {
 	return &rig{v, t, clock, s}
 }
 
-// step advances the clock by 150 ms and the markets by one step, n times.
+// step moves the markets n times. Before each move, it advances the clock by 150 ms.
 func (r *rig) step(n int) {
 	for range n {
 		r.clock.Advance(150 * time.Millisecond)
@@ -93,7 +93,7 @@ func (r *rig) rows(path, member string) (rows []object) {
 	return rows
 }
 
-// headers returns the signed headers of a handshake at the given time.
+// headers returns the headers of a WebSocket handshake, signed for the given time.
 func headers(t *testing.T, id string, key *rsa.PrivateKey, at time.Time) http.Header {
 	t.Helper()
 	stamp := strconv.FormatInt(at.UnixMilli(), 10)
@@ -119,7 +119,7 @@ func (r *rig) dial(h http.Header) (*websocket.Conn, int) {
 	return ws, http.StatusSwitchingProtocols
 }
 
-// socket is a client that numbers its commands.
+// socket is a WebSocket client that numbers its commands.
 type socket struct {
 	t  *testing.T
 	ws *websocket.Conn
@@ -144,7 +144,7 @@ func (s *socket) send(cmd string, params object) {
 	}
 }
 
-// drain sends a command that fails. It returns all messages that arrive before the answer to this command.
+// drain sends an unknown command. It returns all messages that arrive before the error response to this command.
 func (s *socket) drain() (messages []object) {
 	s.t.Helper()
 	s.send("nothing", object{})
@@ -182,7 +182,7 @@ func TestREST(t *testing.T) {
 	if _, spent := r.Calls(); spent != 40 {
 		t.Errorf("two books and two other calls cost %d tokens; want 40", spent)
 	}
-	// In a request for books, a text with commas is one ticker.
+	// A request for books does not split the parameter tickers at commas. The value is one ticker.
 	if books := r.rows("/markets/orderbooks?tickers="+ticker+",KXABSENT", "orderbooks"); len(books) != 1 {
 		t.Errorf("books %v", books)
 	}
@@ -206,7 +206,7 @@ func TestREST(t *testing.T) {
 	}
 }
 
-// TestCursors checks that the simulator refuses a cursor that it never issues.
+// TestCursors checks that the simulator refuses invalid cursors.
 func TestCursors(t *testing.T) {
 	r := newRig(t)
 	for _, text := range []string{"c-5", "c99999999999999999999", "c"} {
@@ -220,8 +220,8 @@ func TestCursors(t *testing.T) {
 	}
 }
 
-// TestBucket checks that a call is refused after other calls have spent all tokens of the bucket, and accepted when tokens have
-// returned.
+// TestBucket checks that the simulator refuses a call while the token bucket of the rate limit is empty. The simulator must accept
+// the call after the bucket has refilled.
 func TestBucket(t *testing.T) {
 	r := newRig(t)
 	for i := range 20 {
@@ -277,7 +277,7 @@ func TestSignatures(t *testing.T) {
 	}
 }
 
-// TestStreamedBooks checks that books from snapshots and deltas of the stream equal the books of REST.
+// TestStreamedBooks checks that the books that a client builds from streamed snapshots and deltas equal the books from REST.
 func TestStreamedBooks(t *testing.T) {
 	r := newRig(t)
 	tickers := r.Tickers()[:20]
@@ -372,7 +372,7 @@ func TestLostFrames(t *testing.T) {
 	}
 }
 
-// TestErrors checks the codes of refused commands.
+// TestErrors checks the error codes of refused commands.
 func TestErrors(t *testing.T) {
 	r := newRig(t)
 	s := r.socket()

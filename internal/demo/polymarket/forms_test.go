@@ -29,7 +29,8 @@ func samples(t *testing.T) string {
 	return dir
 }
 
-// shape adds the JSON types of a value and of its parts, except null, to a map. The keys are paths such as ".events[].id".
+// shape adds the JSON types of a value and of its parts, except null, to the map into. The keys of into are paths such as
+// ".events[].id".
 func shape(value any, at string, into map[string][]string) {
 	add := func(kind string) {
 		if !slices.Contains(into[at], kind) {
@@ -61,8 +62,8 @@ func shapeOf(values ...any) map[string][]string {
 	return into
 }
 
-// TestFormsAreThoseOfRecordedAnswers checks that the simulator's responses have members with the names and types of recorded
-// responses. Each form lists its exceptions.
+// TestFormsAreThoseOfRecordedAnswers checks that the members of the simulator's responses have the same names and types as in
+// recorded responses. Each form lists its exceptions.
 func TestFormsAreThoseOfRecordedAnswers(t *testing.T) {
 	dir := samples(t)
 	r := newRig(t)
@@ -167,8 +168,8 @@ func TestFormsAreThoseOfRecordedAnswers(t *testing.T) {
 type form struct {
 	file    string
 	ours    []any
-	missing []string // recorded members that are not simulated
-	extra   []string // simulated members that were not recorded
+	missing []string // members of the recorded response that the simulator does not send
+	extra   []string // members that the simulator sends and the recorded response lacks
 }
 
 // listed reports whether a list contains the path of a member, or the path of an enclosing member.
@@ -178,9 +179,10 @@ func listed(list []string, at string) bool {
 	})
 }
 
-// compare reports members whose names or types differ from the recorded members.
+// compare fails the test if got and want have different members or different types. It accepts the members that missing and extra
+// list.
 func (f *form) compare(t *testing.T, want, got map[string][]string) {
-	if f.file == "gamma/public_search.json" { // other files check the members of events and markets
+	if f.file == "gamma/public_search.json" { // the forms of other files check the members of events and markets
 		want = map[string][]string{".events": want[".events"], ".pagination.hasMore": want[".pagination.hasMore"], ".pagination.totalResults": want[".pagination.totalResults"]}
 		for at := range got {
 			if strings.HasPrefix(at, ".events[]") || at == "" || at == ".pagination" {

@@ -20,10 +20,10 @@ import (
 
 type object = map[string]any
 
-// address is the demo account with 2,000 positions.
+// address is the address of the demo account with 2,000 positions.
 const address = "0x3333333333333333333333333333333333333333"
 
-// rig is a simulator with 400 markets and its clock.
+// rig is a Polymarket simulator with 400 markets, its clock and its HTTP server.
 type rig struct {
 	*polymarket.Venue
 	t      *testing.T
@@ -43,7 +43,7 @@ func newRig(t *testing.T) *rig {
 	return &rig{v, t, clock, s}
 }
 
-// step advances the clock by 150 ms and the markets by one step, n times.
+// step moves the markets n times. Before each move, it advances the clock by 150 ms.
 func (r *rig) step(n int) {
 	for range n {
 		r.clock.Advance(150 * time.Millisecond)
@@ -61,7 +61,7 @@ func (r *rig) behave(change func(*polymarket.Behaviour)) {
 	}
 }
 
-// call sends a request and decodes the response. The method is GET if body is nil.
+// call sends a request and decodes the response. If body is nil, the method is GET.
 func (r *rig) call(path string, body any) (status int, answer any) {
 	r.t.Helper()
 	method, reader := http.MethodGet, io.Reader(nil)
@@ -89,7 +89,7 @@ func (r *rig) call(path string, body any) (status int, answer any) {
 	return response.StatusCode, answer
 }
 
-// get returns the object of a response. The request must succeed.
+// get sends a GET request that must succeed, and returns the JSON object in the response.
 func (r *rig) get(path string) object {
 	r.t.Helper()
 	status, answer := r.call(path, nil)
@@ -100,7 +100,7 @@ func (r *rig) get(path string) object {
 	return out
 }
 
-// tokens is the body of a request for tokens.
+// tokens returns the body of a request that lists token ids.
 func tokens(ids ...string) []object {
 	list := []object{}
 	for _, id := range ids {
@@ -109,7 +109,7 @@ func tokens(ids ...string) []object {
 	return list
 }
 
-// rowsOf returns a member that is a list of objects.
+// rowsOf returns the list of objects in one member of o. name is the name of this member.
 func rowsOf(o object, name string) (rows []object) {
 	list, _ := o[name].([]any)
 	for _, row := range list {
@@ -118,13 +118,14 @@ func rowsOf(o object, name string) (rows []object) {
 	return rows
 }
 
-// gammaMarket is a market of the Gamma API with its lists decoded.
+// gammaMarket is a market from the Gamma API. Its fields tokens and prices contain the decoded lists clobTokenIds and
+// outcomePrices.
 type gammaMarket struct {
 	object
 	tokens, prices []string
 }
 
-// markets returns a page of markets.
+// markets requests a page of markets.
 func (r *rig) markets(query string) (list []gammaMarket) {
 	r.t.Helper()
 	for _, row := range rowsOf(r.get("/markets/keyset?"+query), "markets") {
@@ -139,7 +140,7 @@ func (r *rig) markets(query string) (list []gammaMarket) {
 	return list
 }
 
-// socket is a client of the market channel.
+// socket is a WebSocket client of the market channel.
 type socket struct {
 	t  *testing.T
 	ws *websocket.Conn
@@ -194,7 +195,7 @@ func (s *socket) drain() (messages []object) {
 	}
 }
 
-// subscribe sends the first request of a socket.
+// subscribe sends the first subscribe request of a socket.
 func (s *socket) subscribe(ids ...string) {
 	s.t.Helper()
 	s.send(object{"assets_ids": ids, "type": "market", "initial_dump": true, "custom_feature_enabled": true})

@@ -8,7 +8,7 @@ import (
 	"oddsgraph/internal/demo/polymarket"
 )
 
-// priced has the prices that the CLOB API returns for a token.
+// priced contains the prices of one token from the CLOB API.
 type priced struct{ mid, last, side, buy, sell any }
 
 func (r *rig) priced(ids ...string) map[string]priced {

@@ -12,7 +12,7 @@ import (
 	"oddsgraph/internal/demo/polymarket"
 )
 
-// repeated returns n distinct values, made with the format string form.
+// repeated formats the numbers from 0 to n-1 with the format string form.
 func repeated(n int, form string) (ids []string) {
 	for i := range n {
 		ids = append(ids, fmt.Sprintf(form, i))
@@ -39,7 +39,7 @@ func TestLimitsOfACall(t *testing.T) {
 			t.Errorf("history of %d: %d, want %d", n, status, want)
 		}
 	}
-	beyond := base64.URLEncoding.EncodeToString([]byte("k9223372036854775808")) // 1 << 63
+	beyond := base64.URLEncoding.EncodeToString([]byte("k9223372036854775808")) // 1 << 63, which overflows an int64
 	for path, want := range map[string]int{
 		"/markets/keyset?limit=100":              200,
 		"/markets/keyset?limit=101":              422,
@@ -156,7 +156,7 @@ func TestPagesAreComplete(t *testing.T) {
 	}
 }
 
-// Positions returns the positions of the account that the tests use.
+// Positions returns the positions of the demo account whose address is the constant address.
 func (r *rig) Positions() []demo.Position { return r.Engine().Positions(address) }
 
 func TestFiltersOfMarkets(t *testing.T) {

@@ -9,7 +9,7 @@ import (
 	"oddsgraph/internal/demo/polymarket"
 )
 
-// copied is a client's copy of a book, with sizes by price.
+// copied is a client's copy of a book. bids and asks map prices to sizes.
 type copied struct {
 	bids, asks map[string]string
 	stamp      string
@@ -48,8 +48,9 @@ func (c *copied) top(t *testing.T) (bid, ask string) {
 	return bid, ask
 }
 
-// replay applies messages to copies of books. It returns the number of bursts, of changes that left a book crossed, and of wrong
-// best prices after bursts. A burst is a series of consecutive price_change messages with the same market and timestamp.
+// replay applies messages to copies of books. A burst is a series of consecutive price_change messages with the same market and
+// timestamp. replay returns three counts: the bursts, the changes after which a book was crossed, and the books whose best prices
+// after a burst differ from the best prices in the last message.
 func replay(t *testing.T, books map[string]*copied, messages []object) (bursts, crossed, wrong int) {
 	t.Helper()
 	for i, m := range messages {
@@ -140,8 +141,8 @@ func TestStreamedBooksEqualThoseOfREST(t *testing.T) {
 	}
 }
 
-// TestWithoutBurstsEachMessageIsComplete checks that, without crossing bursts, the best prices of the books are right after each
-// message. Within a message, a change may cross a book.
+// TestWithoutBurstsEachMessageIsComplete checks the books after each price_change message if Behaviour.CrossingBursts is false. The
+// books must then have the best prices in the message. A book may be crossed between two changes of one message.
 func TestWithoutBurstsEachMessageIsComplete(t *testing.T) {
 	r := newRig(t)
 	r.behave(func(b *polymarket.Behaviour) { b.CrossingBursts = false })
@@ -216,7 +217,7 @@ func TestTheAssetBeyondTheLimitGetsNothing(t *testing.T) {
 	}
 }
 
-// resolveOne resolves a market. It returns the messages to a client that subscribes only to a token of this market.
+// resolveOne resolves a market. It returns the messages that a client gets if it subscribes only to one token of this market.
 func resolveOne(t *testing.T, r *rig) []object {
 	t.Helper()
 	m := r.markets("limit=1")[0]

@@ -42,9 +42,9 @@ func TestPriceLists(t *testing.T) {
 		f.want(showPrices, "CHANGE [A 0.12 after 0.1 CHANGE STREAM][B 0.21 after 0.2 CHANGE STREAM]")
 		time.Sleep(time.Second)
 		f.want(showPrices)
-		s.price("B", "0.22") // the interval is over
+		s.price("B", "0.22") // the interval has ended, so the feed sends this price at once
 		f.want(showPrices, "CHANGE [B 0.22 after 0.21 CHANGE STREAM]")
-		// Topics that go down within one interval are in one event.
+		// If several topics go down within one interval, one event reports them.
 		s.down(pricesOf("A"), pricesOf("B"))
 		f.want(showPrices)
 		time.Sleep(tick)

@@ -69,7 +69,7 @@ func TestFirstEventIsInTime(t *testing.T) {
 			return first(s.ctx, follow.StreamStatus(s.ctx, s.source(), func() int { return 1 }, func(a, b *int) bool { return *a == *b }))
 		},
 	}
-	// Each function sets the error and the duration of one read of a subscription.
+	// Each function sets the error and the duration of one kind of read that a subscription makes.
 	type spoil = func(r *reads, err error, takes time.Duration)
 	failing := map[string]map[string]spoil{
 		"priceChanged":     {"prices": func(r *reads, err error, d time.Duration) { r.prices.err, r.prices.takes = err, d }},
@@ -86,7 +86,7 @@ func TestFirstEventIsInTime(t *testing.T) {
 	failures := map[string]struct {
 		err   error
 		takes time.Duration
-		want  market.Code // empty if the first event is the first state
+		want  market.Code // empty if the first event contains the state
 		ends  bool
 	}{
 		"nothing":     {},

@@ -81,7 +81,7 @@ func (s *testVenue) source() follow.Source { return follow.Source{Feed: s.Feed, 
 
 // live reports to the feed that topics are up and confirmed.
 func (s *testVenue) live(topics ...messages.Topic) {
-	synctest.Wait() // until streams have opened their watches
+	synctest.Wait() // wait until the streams have opened their watches
 	s.Up("e", topics)
 	s.Acknowledged(topics)
 }
@@ -180,7 +180,8 @@ func (f *received[T]) want(show func(T) string, want ...string) {
 	}
 }
 
-// restSource is a REST read whose result and duration the test sets. A read returns the value that was set when the read started.
+// restSource is a source of REST reads. The test sets the result and the duration of the reads. A read returns the result that was
+// set when the read started.
 type restSource[T any] struct {
 	mu    sync.Mutex
 	value T
@@ -271,7 +272,7 @@ func bubble(t *testing.T, f func(t *testing.T, s *testVenue)) {
 	synctest.Test(t, func(t *testing.T) { f(t, newTestVenue(t)) })
 }
 
-// readers is a Group. The test calls join to add a reader.
+// readers is a follow.Group. The test calls join to add a reader.
 type readers struct {
 	mu      sync.Mutex
 	waiting chan struct{}

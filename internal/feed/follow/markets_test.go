@@ -58,7 +58,7 @@ func TestMarketReadIsStale(t *testing.T) {
 		time.Sleep(500 * time.Millisecond)
 		s.announce("TICK_SIZE", "")
 		time.Sleep(600 * time.Millisecond)
-		f.want(showMarket) // the stale result is dropped, and the market is read again at once
+		f.want(showMarket) // the stream drops the stale result and reads the market again at once
 		r.edit(func() { r.value, r.meta = marketNow("b", market.StatusOpen), nil })
 		time.Sleep(time.Second)
 		f.want(showMarket, "FRESHNESS a/OPEN stale")
@@ -112,7 +112,7 @@ func TestMarketReadFails(t *testing.T) {
 		s.live(marketsOf("M"))
 		f.want(showMarket, "INITIAL a/OPEN")
 		r.fail(errDown)
-		s.announce("METADATA", market.StatusOpen) // the stream does not send the new metadata
+		s.announce("METADATA", market.StatusOpen) // the message does not contain the new metadata, so the market must be read
 		f.want(showMarket, "FRESHNESS a/OPEN stale")
 		s.announce("STATUS", market.StatusClosed)
 		f.want(showMarket, "CHANGE STATUS a/CLOSED stale")

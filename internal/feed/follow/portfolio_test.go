@@ -95,7 +95,7 @@ func TestPortfolio(t *testing.T) {
 	})
 }
 
-// TestPriceReadFails checks that a failed read of a price is reported once, and that no sum is sent until the read succeeds.
+// TestPriceReadFails checks that a failed read of a price is reported once, and that no portfolio is sent until the read succeeds.
 func TestPriceReadFails(t *testing.T) {
 	bubble(t, func(t *testing.T, s *testVenue) {
 		r, p := &restSource[*[]market.Position]{value: positionsOf("T")}, newPriced("0.5")
@@ -109,7 +109,7 @@ func TestPriceReadFails(t *testing.T) {
 	})
 }
 
-// TestNoRoomForOneToken checks that the watches of other tokens stay open if the feed cannot watch a token.
+// TestNoRoomForOneToken checks that the watches of other tokens stay open if the feed cannot watch one token.
 func TestNoRoomForOneToken(t *testing.T) {
 	bubble(t, func(t *testing.T, s *testVenue) {
 		r, p := &restSource[*[]market.Position]{value: positionsOf("T")}, newPriced("0.5")
@@ -117,7 +117,7 @@ func TestNoRoomForOneToken(t *testing.T) {
 		f := run(t, s.portfolio(r, p))
 		time.Sleep(time.Second)
 		f.want(showPortfolio, "INITIAL 1-0 1")
-		r.set(positionsOf("A", "T")) // there is no room for a watch of A
+		r.set(positionsOf("A", "T")) // the upstream has no room for the token A
 		time.Sleep(time.Minute)
 		f.want(showPortfolio, "CHANGE 1-0 2")
 		if !s.up.has(pricesOf("T")) {
@@ -148,7 +148,7 @@ func TestChangesWhileAPortfolioIsRead(t *testing.T) {
 	})
 }
 
-// TestPortfolioOfLots checks that two positions of one outcome cause no events while neither of them changes.
+// TestPortfolioOfLots checks that a portfolio with two positions of one outcome causes no event while neither position changes.
 func TestPortfolioOfLots(t *testing.T) {
 	lots := func(first, second string) *[]market.Position {
 		list := *positionsOf("T", "T")
@@ -231,7 +231,8 @@ func TestReaderJoinsBetweenUpdates(t *testing.T) {
 				s.live(account)
 				s.send(account, messages.KindUserSnapshot, func(m *messages.Message) { m.Positions = *positionsOf("T") })
 				f.want(showPortfolio, "INITIAL 1-0 1")
-				time.Sleep(takes) // in the case "read", the interval is over, and the update waits only for its read
+				// In the case "read", this sleep ends the interval, so the update waits only for its read of prices.
+				time.Sleep(takes)
 				p.slow(takes)
 				s.send(account, messages.KindPosition, func(m *messages.Message) {
 					m.Positions = *positionsOf("T")

@@ -79,7 +79,7 @@ func TestJoiners(t *testing.T) {
 		f.want(showPrice, "INITIAL 0.5 STREAM")
 		g.cohorts()
 
-		// The topic is live, so the state is sent at once.
+		// While the topic is live, the joining reader gets the state at once.
 		time.Sleep(2 * time.Second)
 		g.join()
 		f.want(showPrice, "INITIAL 0.5 STREAM")
@@ -95,7 +95,7 @@ func TestJoiners(t *testing.T) {
 		time.Sleep(time.Second)
 		f.want(showPrice, "CHANGE 0.52 STREAM", "INITIAL 0.52 STREAM")
 
-		// The topic is not live, so REST is read first.
+		// While the topic is not live, the stream reads REST first.
 		s.down(pricesOf("T"))
 		time.Sleep(time.Second)
 		f.want(showPrice, "FRESHNESS 0.52 STREAM stale")
@@ -105,7 +105,7 @@ func TestJoiners(t *testing.T) {
 		if to := g.cohorts(); fmt.Sprint(to) != "[0 3]" {
 			t.Errorf("sent to %v", to)
 		}
-		// REST does not respond.
+		// Now REST does not respond.
 		r.slow(time.Hour)
 		time.Sleep(10 * time.Second)
 		f.take()
@@ -115,7 +115,7 @@ func TestJoiners(t *testing.T) {
 	})
 }
 
-// TestJoinersGetTheProblem checks that a reader gets the problem if it joins before the first state.
+// TestJoinersGetTheProblem checks that a reader that joins before the first state gets the current problem.
 func TestJoinersGetTheProblem(t *testing.T) {
 	bubble(t, func(t *testing.T, s *testVenue) {
 		r, g := &restSource[*market.Price]{err: errDown}, newReaders()
@@ -141,7 +141,7 @@ func TestJoinersGetTheProblem(t *testing.T) {
 // TestIntervalKeepsNoBacklog checks that only the latest price waits for the interval.
 func TestIntervalKeepsNoBacklog(t *testing.T) {
 	bubble(t, func(t *testing.T, s *testVenue) {
-		r := &restSource[*market.Price]{value: priceOf("T", "0.50")} // the subscription would end if the venue did not know the token
+		r := &restSource[*market.Price]{value: priceOf("T", "0.50")} // REST has a price, because an unknown token would end the stream
 		f := run(t, follow.Prices(s.ctx, s.source(), []string{"T"}, time.Second, r.list))
 		s.live(pricesOf("T"))
 		for n := range 100 {
@@ -159,7 +159,7 @@ func TestIntervalKeepsNoBacklog(t *testing.T) {
 	})
 }
 
-// TestStaleRead checks that one stale read of an unchanged price is not reported, but several in a row are.
+// TestStaleRead checks that one stale read of an unchanged price causes no event, but several stale reads in a row do.
 func TestStaleRead(t *testing.T) {
 	bubble(t, func(t *testing.T, s *testVenue) {
 		r := &restSource[*market.Price]{value: priceOf("T", "0.4"), meta: staleMeta}
@@ -171,7 +171,7 @@ func TestStaleRead(t *testing.T) {
 		f.want(showPrice, "CHANGE 0.5 REST")
 		r.edit(func() { r.meta = staleMeta })
 		time.Sleep(3600 * time.Millisecond)
-		f.want(showPrice) // the venue may soon return a newer value
+		f.want(showPrice) // no event yet, because the next read may return a newer value
 		r.edit(func() { r.meta = nil })
 		time.Sleep(time.Minute)
 		f.want(showPrice)
@@ -208,7 +208,7 @@ func TestUnknownOrders(t *testing.T) {
 		f.want(show, "INITIAL 1 0")
 		r.set(&[]market.Order{})
 		time.Sleep(5 * time.Second)
-		f.want(show, "CHANGE 0 1") // the stream does not send the orders, so they are polled
+		f.want(show, "CHANGE 0 1") // the stream does not send the orders, so the orders are polled
 		s.send(account, messages.KindUserSnapshot, func(m *messages.Message) {
 			m.Orders = []market.Order{{OrderID: "o2", Status: market.OrderOpen}}
 		})
@@ -221,7 +221,7 @@ func TestStreamOvertakesARead(t *testing.T) {
 	bubble(t, func(t *testing.T, s *testVenue) {
 		r := &restSource[*market.Price]{value: priceOf("T", "0.4"), takes: 2 * time.Second}
 		f := run(t, follow.Prices(s.ctx, s.source(), []string{"T"}, 0, r.list))
-		time.Sleep(time.Second) // the read is running
+		time.Sleep(time.Second) // the first read is running
 		s.live(pricesOf("T"))
 		s.price("T", "0.5")
 		s.down(pricesOf("T"))
@@ -270,7 +270,7 @@ func TestIntervalDoesNotDelayTheFirstState(t *testing.T) {
 		r := &restSource[*market.Price]{value: priceOf("T", "0.4"), takes: time.Hour}
 		f := run(t, follow.Prices(s.ctx, s.source(), []string{"T"}, time.Minute, r.list))
 		s.live(pricesOf("T"))
-		synctest.Wait() // the topic is open and has no price
+		synctest.Wait() // the topic is open and has no price yet
 		s.price("T", "0.5")
 		f.want(showPrice, "INITIAL 0.5 STREAM")
 	})

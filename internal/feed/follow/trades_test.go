@@ -43,7 +43,7 @@ func TestUserTradesWhileTheStreamOpens(t *testing.T) {
 		time.Sleep(time.Second) // the first read is running
 		r.set(pageOf("t2", "t1"))
 		s.openAccount()
-		s.fill("t3") // REST does not return it yet
+		s.fill("t3") // REST does not return t3 yet
 		time.Sleep(1500 * time.Millisecond)
 		f.want(showTrades, "INITIAL t1 ")
 		time.Sleep(2 * time.Second)
@@ -103,7 +103,7 @@ func TestUserTradesOfAnOldResponse(t *testing.T) {
 	})
 }
 
-// TestGapInUserTrades checks that an event reports a gap if the response contains none of the trades that were sent before.
+// TestGapInUserTrades checks that an event reports a gap if the REST response contains none of the trades that were sent before.
 func TestGapInUserTrades(t *testing.T) {
 	bubble(t, func(t *testing.T, s *testVenue) {
 		r := &restSource[*queries.TradePage]{value: pageOf("t1")}
@@ -130,7 +130,7 @@ func TestGapInUserTrades(t *testing.T) {
 	})
 }
 
-// TestUserTradesReadsFail checks that fills stay pending while reads fail.
+// TestUserTradesReadsFail checks that fills are not sent while reads fail, and are sent after a read has succeeded.
 func TestUserTradesReadsFail(t *testing.T) {
 	bubble(t, func(t *testing.T, s *testVenue) {
 		r := &restSource[*queries.TradePage]{err: errDown}

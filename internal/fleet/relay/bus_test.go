@@ -11,7 +11,7 @@ import (
 
 var errAway = errors.New("the server is away")
 
-// server replaces Redis for all replicas of a test.
+// server replaces Redis in a test. All replicas of the test share one server.
 type server struct {
 	mu     sync.Mutex
 	away   bool
@@ -19,7 +19,7 @@ type server struct {
 	fences map[int]uint64
 	want   map[int]map[string]time.Time
 	subs   map[*port]chan string
-	// lose reports whether a text is lost on its way to one replica; it may be nil.
+	// lose reports whether to lose a text on its way to one replica. If lose is nil, no text is lost.
 	lose func(text string) bool
 	lost int
 }
@@ -40,8 +40,8 @@ type port struct {
 	// true, the replica receives nothing. If unleased is true, Lease fails.
 	dead, stuck, deaf, unleased bool
 	kept                        []string
-	// If blocked is not nil, Publish waits until blocked is closed, as if the process were suspended. waited counts the texts that
-	// waited.
+	// If blocked is not nil, Publish waits until blocked is closed, as if the process were suspended. waited is the number of texts
+	// that waited in Publish.
 	blocked  chan struct{}
 	waited   int
 	receives int
@@ -180,7 +180,7 @@ func (p *port) Receive(ctx context.Context, handle func(string)) error {
 	}
 }
 
-// set calls change with the server's lock held.
+// set runs the function change while the server is locked.
 func (s *server) set(change func()) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -115,7 +115,7 @@ type client struct {
 	venue   *venue
 	handler *relay.Relay
 	calls   chan func()
-	// room limits the number of topics. If it is 0, there is no limit.
+	// room is the maximum number of topics; 0 means that there is no maximum.
 	room int
 
 	mu      sync.Mutex
@@ -226,7 +226,7 @@ type fleet struct {
 	venue    *venue
 	server   *server
 	replicas []*replica
-	// checked is the number of books that check has compared, and wrong is the number of these books that the venue never had.
+	// checked is the number of books that the method check has compared. wrong is the number of these books that the venue never had.
 	checked, wrong int
 }
 
@@ -411,7 +411,7 @@ func (f *fleet) owner(t messages.Topic) *replica {
 	return nil
 }
 
-// kill ends a replica without a release of its leases.
+// kill ends a replica without releasing its leases.
 func (f *fleet) kill(r *replica) {
 	f.server.set(func() { r.port.dead = true })
 	r.client.mu.Lock()

@@ -5,8 +5,8 @@ import (
 	"time"
 )
 
-// TestHandOverOfNewLease checks that under each new lease a replica keeps the shard for handOverAfter, although another replica
-// ranks before this replica.
+// TestHandOverOfNewLease checks that a replica keeps a shard for handOverAfter under each new lease, even if another replica ranks
+// before this replica.
 func TestHandOverOfNewLease(t *testing.T) {
 	p := newPass(New(Config{Replica: "a"}, nil))
 	now := time.Now()

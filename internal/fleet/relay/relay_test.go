@@ -28,8 +28,8 @@ func inBothVenues(t *testing.T, replicas, tokens int, test func(f *fleet)) {
 	}
 }
 
-// TestOneSubscription checks that the replicas together have one subscription to each topic, also after a replica with more topics
-// has joined. When nobody reads the additional topics, their subscriptions end.
+// TestOneSubscription checks that the replicas together have one subscription to each topic, even after a replica with more topics
+// has joined. The subscriptions to the additional topics must end when no reader watches these topics.
 func TestOneSubscription(t *testing.T) {
 	inBothVenues(t, 3, 12, func(f *fleet) {
 		if n := f.subscriptions(); n != 12 {
@@ -68,7 +68,7 @@ func TestLostFrames(t *testing.T) {
 		f.server.set(func() { f.server.lose = func(string) bool { return random.IntN(50) == 0 } })
 		f.run(20 * time.Second)
 		f.server.set(func() { f.server.lose = nil })
-		time.Sleep(2 * time.Second) // so that heartbeats reveal the loss of the last frames
+		time.Sleep(2 * time.Second) // during this time, heartbeats reveal the loss of the last frames
 		f.mustLive()
 		gaps := uint64(0)
 		for _, r := range f.replicas {
@@ -171,7 +171,8 @@ func TestDeafReplica(t *testing.T) {
 	})
 }
 
-// TestNothingAfterTheLease checks that an owner whose sending was blocked sends no queued messages after its leases have ended.
+// TestNothingAfterTheLease checks that an owner whose calls of Publish were blocked sends no queued messages after its leases have
+// ended.
 func TestNothingAfterTheLease(t *testing.T) {
 	inBothVenues(t, 2, 12, func(f *fleet) {
 		owner, blocked := f.owner(bookOf(0)), make(chan struct{})
@@ -181,7 +182,8 @@ func TestNothingAfterTheLease(t *testing.T) {
 		close(blocked)
 		f.run(time.Second)
 		f.server.set(func() {
-			for _, text := range owner.port.kept[owner.port.waited:] { // the texts before these were passed to Publish during the lease
+			// The owner passed the texts before these to Publish while it had the leases.
+			for _, text := range owner.port.kept[owner.port.waited:] {
 				if text[0] == 'm' || text[0] == 'b' {
 					f.Errorf("the owner has sent %.100s after its lease", text)
 					break

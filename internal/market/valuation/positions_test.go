@@ -9,8 +9,8 @@ import (
 	"oddsgraph/internal/market"
 )
 
-// positionReads is a Reads over maps. The field fails is the id of a market whose read returns errRead. The field read lists all
-// reads.
+// positionReads is a Reads that returns values from maps. The field fails is the id of a market whose read returns errRead. The
+// field read lists all reads.
 type positionReads struct {
 	markets map[string]*market.Market
 	prices  map[string]string
@@ -71,7 +71,7 @@ func TestSortPositions(t *testing.T) {
 	}
 }
 
-// TestPositionReadsGoOn checks that all other reads are still made if the read of one market fails.
+// TestPositionReadsGoOn checks that all other values are still read if the read of one market fails.
 func TestPositionReadsGoOn(t *testing.T) {
 	for name, do := range map[string]func(from Reads, positions []*market.Position) error{
 		"ends": func(from Reads, p []*market.Position) error {

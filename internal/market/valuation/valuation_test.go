@@ -114,7 +114,7 @@ func TestValueIsAsOldAsTheOlder(t *testing.T) {
 	}
 }
 
-// TestSettlementsAreFinal checks that the stale and old market of a settled position makes the sum neither stale nor older.
+// TestSettlementsAreFinal checks that the sum ignores the staleness and the age of the market of a settled position.
 func TestSettlementsAreFinal(t *testing.T) {
 	held := market.Meta{ReceivedAt: time.Unix(55, 0), AsOf: time.Unix(54, 0), Source: market.SourceREST}
 	won, yes := resolved(true)

@@ -13,8 +13,8 @@ import (
 	"oddsgraph/internal/ratelimit"
 )
 
-// TestIncompleteFile checks that a process has the standing Unsure for a while if the file may lack calls. The next process must be
-// unsure until the same time. A process that starts after that time must have the standing Alone.
+// TestIncompleteFile checks that a process has the standing Unsure until a certain time if the file may lack calls. The next
+// process must be Unsure until the same time. A process that starts after this time must be Alone.
 func TestIncompleteFile(t *testing.T) {
 	var whole []byte
 	synctest.Test(t, func(t *testing.T) {

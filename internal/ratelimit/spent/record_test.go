@@ -17,8 +17,8 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// process is a Record with its log and the arguments of its calls of inherit: standing and until of the last call, spent of all
-// calls.
+// process is a Record, its log, and the arguments that it has passed to inherit. The fields standing and until have the arguments
+// of the last call. The field spent has the arguments of all calls.
 type process struct {
 	*Record
 	log bytes.Buffer
@@ -63,14 +63,14 @@ func (p *process) kill() {
 	}
 }
 
-// lastInherit returns the number of calls of inherit, and the time that the last call received.
+// lastInherit returns the number of calls of inherit, and the argument until of the last call.
 func (p *process) lastInherit() (times int, until time.Time) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return p.inherits, p.until
 }
 
-// want checks the last standing, and the number of inherited calls that still count.
+// want checks the latest standing, and the number of inherited calls that are still in the window.
 func (p *process) want(t *testing.T, standing ratelimit.Standing, calls int) {
 	t.Helper()
 	synctest.Wait()
@@ -202,8 +202,8 @@ func TestIdle(t *testing.T) {
 	})
 }
 
-// TestThreeProcesses checks the standings of three processes. When a process ends, the next process must take the place and inherit
-// the calls of the ended process.
+// TestThreeProcesses checks the standings of three processes. When a process ends, the next process must take its place and inherit
+// its calls.
 func TestThreeProcesses(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		dir := t.TempDir()
@@ -227,7 +227,7 @@ func TestThreeProcesses(t *testing.T) {
 		if again, later := second.lastInherit(); again < count+9 || later.Sub(until) < 9*time.Second {
 			t.Errorf("in 10 s the standing was renewed %d times, until %v; want at least 9 times", again-count, later)
 		}
-		// The third process gets the reserve and inherits the calls of the second process.
+		// After the end of the second process, the third process gets the margin and inherits the calls of the second process.
 		second.kill()
 		time.Sleep(1100 * time.Millisecond)
 		third.want(t, ratelimit.Second, 3)
@@ -236,11 +236,11 @@ func TestThreeProcesses(t *testing.T) {
 		first.kill()
 		time.Sleep(1100 * time.Millisecond)
 		third.want(t, ratelimit.Alone, 13)
-		// The second file is unlocked again, so the fourth process gets the reserve.
+		// The second file is unlocked again, so the fourth process gets the margin.
 		fourth := start(t, dir, 100)
 		fourth.want(t, ratelimit.Second, 4)
 		fourth.Close()
-		// The first file now contains the calls that the second and the third process made from the reserve.
+		// The first file now also contains the calls that the second and the third process made from the margin.
 		third.kill()
 		fifth := start(t, dir, 100)
 		fifth.want(t, ratelimit.Alone, 14)

@@ -15,19 +15,20 @@ import (
 	"oddsgraph/tests/tool"
 )
 
-// pageCase describes a venue and a sequence of reads of its trades or history.
+// pageCase describes a venue with a list of trades or history records, and a sequence of reads of this list.
 type pageCase struct {
 	name string
-	// accepts are the parameters that the venue accepts, in addition to address and credentials.
+	// accepts contains the parameters that the venue accepts in addition to address and credentials.
 	accepts []string
 	rows    int
-	// size is the greatest number of rows on a page. If size is 0, all rows are on one page.
+	// size is the maximum number of rows on a page. If size is 0, all rows are on one page.
 	size  int
 	reads []pageRead
 }
 
-// pageRead is one read of a page, with the expected number of rows and the expected parameters of the calls. Before the read, the
-// clock advances by the field after.
+// pageRead is one read of a page. The clock advances by the duration after, and then the test reads the page. rows is the expected
+// number of rows. If more is true, the page must have a token of a next page. parameters contains the expected parameters of each
+// call of the read.
 type pageRead struct {
 	after    time.Duration
 	marketID string
@@ -71,7 +72,7 @@ var pageCases = []pageCase{
 	},
 }
 
-// serve responds with a page, or refuses a parameter.
+// serve sends a page of rows, or an error if the request has a parameter that the venue does not accept.
 func (p *pageCase) serve(w http.ResponseWriter, r *http.Request) {
 	q := r.URL.Query()
 	for name := range q {
@@ -156,8 +157,8 @@ func sortedWords(texts []string) string {
 	return strings.Join(out, " | ")
 }
 
-// TestSearchWithoutOptions checks that a search works if the venue accepts neither a sort nor a page size. It also checks the
-// errors of a search whose rows have another order than requested, and of a search with a filter that the venue refuses.
+// TestSearchWithoutOptions checks that a search works if the venue accepts neither a sort nor a page size. A search must return an
+// error if its rows have another order than requested, or if the venue refuses its filter.
 func TestSearchWithoutOptions(t *testing.T) {
 	v := newVenue(t, everywhere(func(w http.ResponseWriter, r *http.Request) {
 		q, _ := url.ParseQuery(r.URL.RawQuery)

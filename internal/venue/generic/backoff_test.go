@@ -39,7 +39,7 @@ func TestFailedKeysAreNotReadDuringBackoff(t *testing.T) {
 			t.Run(name+"/"+r.name, func(t *testing.T) {
 				synctest.Test(t, func(t *testing.T) {
 					v := &scripted{answer: tt.answer}
-					if r.name == "spreads" { // without spreads, the client reads books, which must also fail
+					if r.name == "spreads" { // if spreads fail, the client reads books, so books must fail too
 						v.answer = withoutBooks(tt.answer)
 					}
 					c := v.client(t, 0.5)
@@ -108,7 +108,7 @@ func TestBackoffGrowsUntilSuccess(t *testing.T) {
 		}
 		v.answer = respond(503, "")
 		fail(250 * time.Millisecond)
-		time.Sleep(rest.MaxBackoff + time.Millisecond) // after this time, the count of failures starts at 0 again
+		time.Sleep(rest.MaxBackoff + time.Millisecond) // MaxBackoff after the end of a wait, earlier failures do not count
 		fail(250 * time.Millisecond)
 	})
 }
@@ -136,8 +136,8 @@ func TestBackoffIsPerKey(t *testing.T) {
 	})
 }
 
-// TestBackoffIsPerCredentials checks that failed reads of an account with someone else's credentials do not delay reads with the
-// owner's credentials.
+// TestBackoffIsPerCredentials checks the backoff of an account. Failed reads with the credentials of a stranger must not delay
+// reads with the owner's credentials.
 func TestBackoffIsPerCredentials(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		v := &scripted{answer: respond(429, "", "Retry-After", "60")}
@@ -160,8 +160,7 @@ func TestBackoffIsPerCredentials(t *testing.T) {
 	})
 }
 
-// TestBackoffOnlyAfterVenueFailures checks that a call starts no backoff if the context of the call ends or the permit refuses the
-// call.
+// TestBackoffOnlyAfterVenueFailures checks that a call starts no backoff if its context ends or if the permit refuses the call.
 func TestBackoffOnlyAfterVenueFailures(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		v := &scripted{answer: hangUntilDone}

@@ -11,8 +11,8 @@ import (
 	"oddsgraph/tests/tool"
 )
 
-// pricesUpTo responds with prices. It refuses, with the given status, URLs of more than maxBytes bytes and lists of more than
-// maxIDs ids.
+// pricesUpTo returns a handler that responds with prices. If the URL has more than maxBytes bytes or more than maxIDs ids, the
+// handler responds with the given status.
 func pricesUpTo(maxBytes, maxIDs, status int) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		asked := strings.Split(r.URL.Query().Get("tokenIds")+r.URL.Query().Get("tokenId"), ",")
@@ -37,7 +37,7 @@ func longIDs(n, digits int) []string {
 	return ids
 }
 
-// TestListsFitURLs checks the number of calls for lists of short and long ids, and the length of each URL.
+// TestListsFitURLs checks how many calls the client makes for lists of short and long ids, and that no URL is too long.
 func TestListsFitURLs(t *testing.T) {
 	for _, tt := range []struct{ ids, digits, maxURL, calls int }{
 		{50, 19, 0, 1}, {90, 19, 0, 1}, {26, 77, 0, 2}, {24, 77, 0, 1}, {50, 77, 8 << 10, 1}, {8, 256, 0, 2}, {100, 3, 0, 1}, {101, 3, 0, 2},
@@ -67,7 +67,7 @@ func TestListsFitURLs(t *testing.T) {
 }
 
 // TestURLLimitIsLearned checks that the client halves a list that the venue refuses because the URL is too long or the list has too
-// many ids. Until relearnAfter has passed, the client must send only lists of the accepted length.
+// many ids. Until relearnAfter has passed, all lists must have an accepted length.
 func TestURLLimitIsLearned(t *testing.T) {
 	for name, h := range map[string]http.HandlerFunc{
 		"414": pricesUpTo(1300, 1000, 414), "431": pricesUpTo(1300, 1000, 431), "400": pricesUpTo(1300, 1000, 400), "400 for their number": pricesUpTo(10_000, 50, 400),
@@ -105,13 +105,14 @@ func TestURLLimitIsLearned(t *testing.T) {
 	}
 }
 
-// TestParameterNamesAreLearned checks which parameters the client tries if the venue accepts only one of them.
+// TestParameterNamesAreLearned checks which id parameters the client tries if the venue accepts only one of them. The field knows
+// names the accepted parameter.
 func TestParameterNamesAreLearned(t *testing.T) {
 	for _, tt := range []struct {
 		knows string
 		names DetailNames
-		// calls contains the id parameters of the expected calls. The three reads are for two markets, for one market, and for a
-		// market that does not exist.
+		// calls contains the id parameter of each expected call. The test makes three reads: of two markets, of one market, and of
+		// a market that does not exist. A | separates the reads.
 		calls string
 	}{
 		{"marketId", DetailNames{}, "ids marketId marketId | marketId | marketId"},

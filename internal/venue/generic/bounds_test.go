@@ -68,7 +68,7 @@ func TestCallsInFlightAreBounded(t *testing.T) {
 			return validResponse(r)
 		}
 		started = time.Now()
-		for i := range rest.MaxInFlight { // all earlier calls have ended, so no call waits for another
+		for i := range rest.MaxInFlight { // all earlier calls have ended, so none of these calls waits
 			wg.Go(func() {
 				if _, err := c.Book(t.Context(), fmt.Sprint("later", i), 20); err != nil || time.Since(started) != time.Second {
 					t.Errorf("a later call: %v after %v", err, time.Since(started))
@@ -79,12 +79,12 @@ func TestCallsInFlightAreBounded(t *testing.T) {
 	})
 }
 
-// TestSlowCallsOnlyWait checks that calls beyond rest.MaxInFlight wait for the slow calls before them. The wait must not affect the
-// circuit breaker, the backoff or the rate limit.
+// TestSlowCallsOnlyWait checks that calls wait while rest.MaxInFlight slow calls run. The wait must not affect the circuit breaker,
+// the backoff or the rate limit.
 func TestSlowCallsOnlyWait(t *testing.T) {
 	const latency, timeout = 6 * time.Second, 10 * time.Second
-	// at(ctx, c, n) reads n balances with the client c, all at the same time. It returns how often each code occurred, and the
-	// longest duration of a read.
+	// at reads n balances with the client c, all at the same time. It returns the number of reads by error code, and the duration
+	// of the longest read.
 	at := func(ctx context.Context, c *Client, n int) (codes map[market.Code]int, longest time.Duration) {
 		codes = make(map[market.Code]int)
 		var mu sync.Mutex
@@ -176,8 +176,8 @@ func (b *blankBody) Read(p []byte) (int, error) {
 
 func (b *blankBody) Close() error { return nil }
 
-// TestLargeBodyUsesLittleMemory checks that the client reads at most twice Config.MaxBody of a body of 64 MiB, and allocates at
-// most twelve times Config.MaxBody.
+// TestLargeBodyUsesLittleMemory checks how the client reads a body of 64 MiB. It must read at most 2 × Config.MaxBody bytes and
+// allocate at most 12 × Config.MaxBody bytes.
 func TestLargeBodyUsesLittleMemory(t *testing.T) {
 	const limit = 1 << 20
 	for _, status := range []int{200, 400, 500} {
@@ -219,8 +219,8 @@ func TestRedirectsAreNotFollowed(t *testing.T) {
 	}
 }
 
-// TestSlowResponseTimesOut checks that the deadline of the context and the client's timeout end a call whose response arrives
-// slowly or not at all.
+// TestSlowResponseTimesOut checks calls whose response arrives slowly or not at all. Both the deadline of the context and the
+// client's timeout must end such a call.
 func TestSlowResponseTimesOut(t *testing.T) {
 	byteByByte := func(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("Content-Type", "application/json")

@@ -17,7 +17,7 @@ import (
 	"oddsgraph/internal/venue/rest"
 )
 
-// readBooks reads n different books at once and returns how often each error code occurred.
+// readBooks reads n different books at the same time, and returns the number of reads by error code as text.
 func readBooks(t *testing.T, c *Client, n int) string {
 	t.Helper()
 	codes := map[market.Code]int{}
@@ -42,7 +42,7 @@ func readBooks(t *testing.T, c *Client, n int) string {
 // serial is the id of the last book. Every book has a new id, so that the backoff of one id delays no other read.
 var serial int
 
-// circuitText returns the state of the breaker of an endpoint, and how long an open breaker stays open.
+// circuitText returns the state of the circuit of an endpoint, and for how long an open circuit stays open.
 func circuitText(c *Client, endpoint string) string {
 	for _, s := range c.Circuits() {
 		if s.Endpoint == endpoint {
@@ -85,7 +85,7 @@ func TestCircuitOpensAndCloses(t *testing.T) {
 		}
 
 		v.answer = validResponse
-		for _, r := range reads { // the other circuits stay closed
+		for _, r := range reads { // the circuits of the other endpoints stay closed
 			if r.name != "orderbook" {
 				if _, err := r.call(asUser(t), c); err != nil {
 					t.Errorf("%s: %v", r.name, err)
@@ -111,7 +111,7 @@ func TestCircuitOpensAndCloses(t *testing.T) {
 		assertEqual(t, readBooks(t, c, 1), "map[:1]")
 		expect("closed", calls+1)
 		assertEqual(t, readBooks(t, c, 50), "map[:50]")
-		v.answer = respond(500, "") // the circuit is closed, so the breaker has reset its count of failures
+		v.answer = respond(500, "") // closing the circuit has reset its count of failures and its open time
 		readBooks(t, c, 5)
 		expect("open for 1s", calls+56)
 		if s := c.Circuits()[2]; s.Opened != 9 || s.Refused != 2+7*3 {
@@ -138,8 +138,8 @@ func TestHalfOpenCircuitAdmitsOneCall(t *testing.T) {
 	})
 }
 
-// TestProbeWithoutVerdictIsReleased checks that the circuit admits the next probe after a probe that ends by its deadline, by a 429
-// response or by a panic.
+// TestProbeWithoutVerdictIsReleased checks that the circuit admits another probe if the previous probe ended with its deadline,
+// with a 429 response or with a panic.
 func TestProbeWithoutVerdictIsReleased(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		v := &scripted{answer: respond(500, "")}
@@ -226,7 +226,7 @@ func TestOldFailuresDoNotCount(t *testing.T) {
 			time.Sleep(rest.FailureWindow + time.Nanosecond)
 		}
 		assertEqual(t, circuitText(c, "orderbook"), "closed")
-		for range 20 { // failures before a success do not count
+		for range 20 { // a success resets the count of failures
 			readBooks(t, c, 4)
 			v.answer = validResponse
 			readBooks(t, c, 1)
@@ -236,8 +236,7 @@ func TestOldFailuresDoNotCount(t *testing.T) {
 	})
 }
 
-// TestLateResultsAreIgnored checks that the result of a call does not change the state of the circuit if the circuit has opened
-// since the call began.
+// TestLateResultsAreIgnored checks that a circuit ignores the result of a call if the circuit has opened since the call began.
 func TestLateResultsAreIgnored(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		v := &scripted{}
@@ -257,11 +256,11 @@ func TestLateResultsAreIgnored(t *testing.T) {
 		after(1500*time.Millisecond, validResponse)
 		late()
 		after(100*time.Millisecond, respond(500, ""))
-		readBooks(t, c, rest.MaxInFlight-1) // all at once
+		readBooks(t, c, rest.MaxInFlight-1) // all calls fail at the same time
 		assertEqual(t, circuitText(c, "orderbook"), "open for 1s")
 		time.Sleep(1100 * time.Millisecond)
 		after(time.Second, respond(500, ""))
-		late() // this call is the probe; while it runs, the first call succeeds
+		late() // this call is the probe; the first call succeeds while the probe runs
 		time.Sleep(500 * time.Millisecond)
 		assertEqual(t, circuitText(c, "orderbook"), "half-open")
 		time.Sleep(500 * time.Millisecond)

@@ -13,8 +13,8 @@ import (
 	"oddsgraph/internal/venue/rest"
 )
 
-// read describes one of the client's methods. call runs the method. absent is true if the method found nothing and returned no
-// error.
+// read describes a read of one endpoint. call makes the read. If the venue does not have the requested value, absent is true and
+// err is nil.
 type read struct {
 	name string
 	user bool
@@ -145,7 +145,7 @@ func TestRequestURLs(t *testing.T) {
 var badIDs = []string{"", "a,b", "a/b", "a\nb", "a\x00", "\x7f", "\u0085", "\xff", strings.Repeat("x", market.MaxIDLength+1)}
 
 func TestBadInputIsNotSent(t *testing.T) {
-	v := newVenue(t, nil) // every HTTP call fails the test
+	v := newVenue(t, nil) // newVenue fails the test on every HTTP call
 	c := v.client(t)
 	refused := func(what string, err error) {
 		t.Helper()

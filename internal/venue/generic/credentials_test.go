@@ -66,7 +66,7 @@ func TestUserReadsNeedCredentials(t *testing.T) {
 	}
 }
 
-// printErrorChain returns every text of an error and of the errors that it wraps.
+// printErrorChain formats an error, and all errors that it wraps, with several verbs of package fmt.
 func printErrorChain(err error) string {
 	var b strings.Builder
 	var walk func(err error)
@@ -88,8 +88,8 @@ func printErrorChain(err error) string {
 	return b.String()
 }
 
-// TestErrorsHaveNoCredentials checks that no error contains the credentials. The calls fail in many ways that could put the URL or
-// the header with the credentials into the error.
+// TestErrorsHaveNoCredentials checks that no error contains credentials. The URL or the header of each call contains credentials,
+// and the calls fail in many ways.
 func TestErrorsHaveNoCredentials(t *testing.T) {
 	elsewhere := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {
 		t.Error("the redirect was followed")
@@ -161,7 +161,7 @@ func TestErrorsHaveNoCredentials(t *testing.T) {
 	}
 }
 
-// secretSpellings returns parts of the credentials in canary, in the encodings in which the client sends credentials.
+// secretSpellings returns parts of the credentials in canary, in each encoding in which the client sends credentials.
 func secretSpellings(t *testing.T) []string {
 	c, err := market.ParseCredentials([]byte(canary))
 	if err != nil {
@@ -181,7 +181,7 @@ func TestRedactedMessageIsBounded(t *testing.T) {
 	}
 }
 
-// leakyTransport returns errors with the URL and the header, as http.Client and tracing transports do.
+// leakyTransport returns errors that contain the URL and the header, as http.Client and tracing transports do.
 type leakyTransport struct{}
 
 func (leakyTransport) RoundTrip(r *http.Request) (*http.Response, error) {

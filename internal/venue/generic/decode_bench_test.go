@@ -25,7 +25,7 @@ const positionRow = `{"marketId":"0x094e3a7da7d7800a578c8d5a4b8d%04d","tokenId":
 
 const priceRow = `{"tokenId":"676472491478485%04d","price":0.415,"timestamp":"2026-09-01T12:30:15.250Z"}`
 
-// answerOf returns a response of n rows under a key.
+// answerOf returns the body of a response: an object with a list of n rows. key is the name of the list.
 func answerOf(key, row string, n int) []byte {
 	rows := make([]string, n)
 	for i := range rows {
@@ -34,7 +34,7 @@ func answerOf(key, row string, n int) []byte {
 	return []byte(`{"` + key + `":[` + strings.Join(rows, ",") + `]}`)
 }
 
-// idsOf returns the ids of the n rows that answerOf returns, in the given format.
+// idsOf returns the ids of the first n rows of answerOf, in the given format.
 func idsOf(format string, n int) []string {
 	ids := make([]string, n)
 	for i := range ids {

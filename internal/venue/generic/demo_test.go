@@ -16,7 +16,7 @@ import (
 	"oddsgraph/internal/market/reqctx"
 )
 
-// wireFile is a golden file that the tests of the demo venue wrote: a request and its response.
+// wireFile is a golden file that the tests of the demo venue wrote. It contains a request and its response.
 type wireFile struct {
 	Request        string
 	Status         int
@@ -27,8 +27,8 @@ type wireFile struct {
 // object is a JSON object that is decoded without the client's decoders.
 type object map[string]json.RawMessage
 
-// at returns the text of a member, or the literal if the member is not a text. If the member is null, missing or empty, the text
-// is "-".
+// at returns a string member without quotes, and another member as its JSON literal. If the member is null, missing or an empty
+// string, at returns "-".
 func (o object) at(name string) string {
 	s := strings.Trim(string(o[name]), `"`)
 	if s == "" || s == "null" {
@@ -41,7 +41,7 @@ func (o object) at(name string) string {
 	return s
 }
 
-// when returns a member that is a time, in the format of showTime. If the member is not a time, when returns -.
+// when returns a member that is a time, in the format of showTime. If the member is not a time, when returns "-".
 func (o object) when(name string) string {
 	t, err := time.Parse(time.RFC3339Nano, o.at(name))
 	if err != nil {
@@ -142,7 +142,7 @@ func asError(err error, to **market.Error) bool {
 	return ok
 }
 
-// demoRead makes the recorded request and compares the client's values with the recorded literals.
+// demoRead makes the read of a recorded request and compares the client's values with the recorded response.
 func demoRead(t *testing.T, v *fakeVenue, c *Client, name string, asked *url.URL, body object) {
 	ctx, q := asUser(t), asked.Query()
 	ids := func(list, single string) []string {
@@ -244,7 +244,7 @@ func must(t *testing.T, err error) {
 	}
 }
 
-// demoNext returns the page token for the recorded cursor, or - if there is no cursor.
+// demoNext returns the page token that the client makes from the recorded cursor, or "-" if there is no cursor.
 func demoNext(body object) string {
 	if cursor := body.at("nextCursor"); cursor != "-" {
 		return "c:" + cursor
@@ -345,8 +345,8 @@ func demoSearch(t *testing.T, v *fakeVenue, c *Client, name string, q url.Values
 	}
 }
 
-// demoWhole reads a recorded list. The venue sends the recorded page for every request, so the read must fail if the page announces
-// a next page.
+// demoWhole reads all pages of a recorded list. The venue sends the recorded page for every request, so the read must fail if the
+// recorded page has a cursor.
 func demoWhole(t *testing.T, _ *fakeVenue, c *Client, name string, body object) {
 	var got, want []string
 	for _, o := range body.rows(t, name) {

@@ -11,8 +11,8 @@ import (
 	"oddsgraph/internal/market/queries"
 )
 
-// TestEvent checks that an event has the markets of all search pages, and that a market on two pages is returned once. If there are
-// more than maxEventPages pages, the read must fail.
+// TestEvent checks that an event contains the markets of all search pages, and a market on two pages only once. If there are more
+// than maxEventPages pages, the read must fail.
 func TestEvent(t *testing.T) {
 	for pages := 1; pages <= 7; pages++ {
 		v := newVenue(t, everywhere(func(w http.ResponseWriter, r *http.Request) {

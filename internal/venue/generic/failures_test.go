@@ -18,7 +18,7 @@ import (
 	"oddsgraph/tests/tool"
 )
 
-// TestStatuses checks the error that each endpoint returns for a failed response.
+// TestStatuses checks the error that a read of each endpoint returns for a failed response.
 func TestStatuses(t *testing.T) {
 	const failure = `{"success":false,"error":"the reason","code":"WHATEVER"}`
 	now := time.Date(2026, 11, 21, 9, 0, 0, 0, time.UTC)
@@ -154,7 +154,7 @@ func TestNotFound(t *testing.T) {
 	}
 }
 
-// hang returns when the request is cancelled.
+// hang sends no response. It returns when the request is cancelled.
 func hang(_ http.ResponseWriter, r *http.Request) { <-r.Context().Done() }
 
 // drip sends the beginning of a response and then nothing.
@@ -214,7 +214,7 @@ func reset(w http.ResponseWriter, _ *http.Request) {
 
 func TestConnectionFailures(t *testing.T) {
 	for name, base := range map[string]string{
-		"refused": "http://127.0.0.1:1", // nothing listens there
+		"refused": "http://127.0.0.1:1", // nothing listens on this port
 		"reset":   newVenue(t, everywhere(reset)).URL + prefix,
 		"cut off": newVenue(t, everywhere(func(w http.ResponseWriter, _ *http.Request) {
 			w.Header().Set("Content-Type", "application/json")

@@ -16,7 +16,8 @@ import (
 	"oddsgraph/tests/tool"
 )
 
-// demoCall is a read of the demo venue. read returns the values as text, and the errors of the rows that the client left out.
+// demoCall is a read of the demo venue. read returns the values as text, the errors of the rows that the client left out, and the
+// error of the whole read.
 type demoCall struct {
 	path string
 	read func(ctx context.Context, c *Client) (string, market.LeftOut, error)
@@ -178,12 +179,12 @@ func TestDemoFaults(t *testing.T) {
 				case "half":
 					checkHalfBroken(t, r.path, text, truth[i], left, err)
 				default:
-					if r.path == paths[reqctx.EndpointSpreads] && want != market.CodeRateLimited { // the client reads books instead
+					if r.path == paths[reqctx.EndpointSpreads] && want != market.CodeRateLimited { // the client takes the spreads from books
 						assertEqual(t, text, strings.ReplaceAll(truth[i], "\n", fromBook+"\n")+fromBook)
 						must(t, err)
 						break
 					}
-					for line := range strings.SplitSeq(text, "\n") { // either each id or the whole read has the error
+					for line := range strings.SplitSeq(text, "\n") { // the error belongs either to each id or to the whole read
 						if line != "" && line != string(want) {
 							t.Errorf("it says %s", line)
 						}
@@ -202,12 +203,12 @@ func TestDemoFaults(t *testing.T) {
 	}
 }
 
-// checkHalfBroken checks what the client returned for a response in which every second row is broken. The client must return the
-// values of the good rows and report the bad rows. For some endpoints, one bad row must make the whole read fail.
+// checkHalfBroken checks the result of a read if every second row of the response is broken. The client must return the values of
+// the good rows and report the bad rows. For some endpoints, one bad row must make the whole read fail.
 func checkHalfBroken(t *testing.T, path, text, truth string, left market.LeftOut, err error) {
 	t.Helper()
 	switch path {
-	case "/api/user/balance": // the balance has no list
+	case "/api/user/balance": // the response has no list, so no row is broken
 		assertEqual(t, text, truth)
 		return
 	case "/api/exchange/spreads":

@@ -11,7 +11,7 @@ import (
 	"oddsgraph/internal/market/reqctx"
 )
 
-// golden is a golden file and the values that the client must read from it.
+// golden names a golden file and contains the values that the client must read from the file.
 type golden struct {
 	form string
 	ids  []string

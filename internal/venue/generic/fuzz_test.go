@@ -29,7 +29,7 @@ func seed(f *testing.F, endpoints ...string) {
 	}
 }
 
-// decoding returns a client whose calls all get the status 200 and the given body.
+// decoding returns a client. Each call of the client gets a response with status 200 and the given body.
 func decoding(t testing.TB, body []byte) *Client {
 	t.Helper()
 	answer := func(*http.Request) (*http.Response, error) {
@@ -49,7 +49,7 @@ func decodeBody(t *testing.T, e reqctx.Endpoint, body []byte) (payload wire.Valu
 	return payload, err == nil && !payload.IsNull()
 }
 
-// checkError fails the test if an error is not a market.Error, has no message, or has a text of more than 1000 bytes.
+// checkError fails the test if an error is not a market.Error, has no message, or has a message of more than 1000 bytes.
 func checkError(t *testing.T, err error) {
 	t.Helper()
 	if err == nil {
@@ -61,8 +61,8 @@ func checkError(t *testing.T, err error) {
 	}
 }
 
-// checkResults fails the test if got has a result for an id that was not requested. It also fails the test if a result has both a
-// value and an error, or has neither. It calls check for each value.
+// checkResults fails the test if got has a result for an id that was not requested. Each result must have either a value or an
+// error. checkResults calls check for each value.
 func checkResults[T any](t *testing.T, asked []string, got batchValues[T], err error, check func(id string, v *T)) {
 	t.Helper()
 	checkError(t, err)

@@ -24,21 +24,21 @@ import (
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 const (
-	// prefix is the first part of the venue's paths. A request whose path does not begin with prefix fails the test.
+	// prefix is the start of all paths of the venue. A request whose path does not start with prefix fails the test.
 	prefix = "/tenant/v2"
 	wallet = market.Address("0x2222222222222222222222222222222222222222")
 	canary = `{"apiKey":"canary-key-7f3a","secret":"canary/secret+9c=","passphrase":"canary \"phrase\"","extra":"canary-extra", "deep":{"list":["canary-\u0064eep",7300419265,null]}}`
 )
 
-// fakeVenue is an HTTP server with the handlers of a test. The server records the requests.
+// fakeVenue is an HTTP server with the handlers of a test. It records the requests.
 type fakeVenue struct {
 	*httptest.Server
 	mu       sync.Mutex
 	requests []*http.Request
 }
 
-// newVenue starts a venue. The keys of handlers are paths without the prefix. A request to any other path, or with another method
-// than GET, fails the test.
+// newVenue starts a venue. The keys of handlers are paths without the prefix. A request fails the test if its path is not in
+// handlers or if its method is not GET.
 func newVenue(t testing.TB, handlers map[string]http.HandlerFunc) *fakeVenue {
 	t.Helper()
 	v := &fakeVenue{}
@@ -58,7 +58,7 @@ func newVenue(t testing.TB, handlers map[string]http.HandlerFunc) *fakeVenue {
 	return v
 }
 
-// queries returns the query strings of the requests, decoded, without address and credentials.
+// queries returns the decoded query string of each request, without address and credentials.
 func (v *fakeVenue) queries() []string {
 	v.mu.Lock()
 	defer v.mu.Unlock()
@@ -236,7 +236,7 @@ func showPrice(p *market.Price) string {
 	return strings.Join([]string{p.TokenID, p.Price.String(), string(p.Basis), showTime(p.Timestamp)}, " ")
 }
 
-// fromBook marks the text of a spread that the client computed from an order book.
+// fromBook is the end of the text of a spread that the client computed from an order book.
 const fromBook = " of the book"
 
 func showSpread(s *market.Spread) string {
@@ -335,7 +335,7 @@ func showRecords(p *queries.HistoryPage) string {
 	return strings.Join(s, "\n")
 }
 
-// showNext returns a page token as text. If the token contains an offset, … replaces the text after the offset.
+// showNext returns a page token as text. In a token with an offset, … replaces the text after the offset.
 func showNext(token string) string {
 	if i := strings.LastIndexByte(token, ':'); strings.HasPrefix(token, "o:") {
 		return token[:i+1] + "…"

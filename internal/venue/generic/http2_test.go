@@ -20,7 +20,7 @@ import (
 	"oddsgraph/tests/tool"
 )
 
-// overTLS returns the default transport of the client, changed to trust the certificate of the test server s.
+// overTLS returns the client's default transport, which also trusts the certificate of the test server s.
 func overTLS(t *testing.T, s *httptest.Server) *http.Transport {
 	t.Helper()
 	transport := rest.NewTransport()
@@ -32,14 +32,14 @@ func overTLS(t *testing.T, s *httptest.Server) *http.Transport {
 
 const aBook = `{"bids":[{"price":"0.4","size":"1"}],"asks":[]}`
 
-// TestFaultsOverHTTP2 reads a book over HTTP/2 during each fault and after the fault. None of the faults closes the connection, so
-// all calls must use the same connection.
+// TestFaultsOverHTTP2 reads a book over HTTP/2 during each fault and after the fault. No fault closes the connection, so all calls
+// must use one connection.
 func TestFaultsOverHTTP2(t *testing.T) {
 	html := answerWith(429, "text/html", "<html>slow down</html>")
 	for _, tt := range []struct {
 		name  string
 		fault http.HandlerFunc
-		want  string // the code and RetryAfter of the error
+		want  string // the text that retryAfterOf returns for the error
 		calls int64
 		// timeout is the client's timeout. It leaves time for a TLS handshake on a slow machine.
 		timeout time.Duration
@@ -116,7 +116,8 @@ func TestFaultsOverHTTP2(t *testing.T) {
 	}
 }
 
-// interruptingServer is an HTTP/2 server that ends the first connections during a call and serves the later connections.
+// interruptingServer is an HTTP/2 server. It interrupts the first connections during a call and serves all later connections. At
+// the start, left is the number of connections to interrupt. came counts the calls.
 type interruptingServer struct {
 	net.Listener
 	tls        func() *tls.Config
@@ -125,7 +126,7 @@ type interruptingServer struct {
 	ended      sync.WaitGroup
 }
 
-// Accept interrupts the first connections and returns the later connections.
+// Accept interrupts the first connections. It returns the later connections to the HTTP server.
 func (v *interruptingServer) Accept() (net.Conn, error) {
 	for {
 		conn, err := v.Listener.Accept()
@@ -142,7 +143,7 @@ func (v *interruptingServer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	answer(aBook)(w, r)
 }
 
-// interrupt reads the first call on a connection and then ends the call or the connection.
+// interrupt reads the first call on a connection and then calls end, which ends the call or the connection.
 func (v *interruptingServer) interrupt(conn *tls.Conn) {
 	defer conn.Close()
 	preface := make([]byte, len(http2.ClientPreface))
@@ -181,7 +182,8 @@ func TestHTTP2ConnectionsThatEnd(t *testing.T) {
 		{"going away for an error", func(f *http2.Framer, id uint32) { _ = f.WriteGoAway(id, http2.ErrCodeEnhanceYourCalm, []byte("calm")) }, false},
 		{"closed without a word", func(*http2.Framer, uint32) {}, true},
 	} {
-		for ends, calls := range map[int64]int64{1: 2, 3: 3} { // the venue ends the first call, or all three calls
+		// ends is the number of calls that the venue interrupts. calls is the expected number of calls if the client must retry.
+		for ends, calls := range map[int64]int64{1: 2, 3: 3} {
 			t.Run(fmt.Sprintf("%s, %d times", tt.name, ends), func(t *testing.T) {
 				v := &interruptingServer{end: tt.end}
 				v.left.Store(ends)

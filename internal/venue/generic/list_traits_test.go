@@ -13,16 +13,16 @@ import (
 	"oddsgraph/tests/tool"
 )
 
-// listCase describes a venue and a sequence of reads of its lists.
+// listCase describes a venue with a list, and a sequence of reads of this list.
 type listCase struct {
 	name string
-	// serve responds to a call for a list of rows.
+	// serve responds to a call. rows is the length of the whole list.
 	serve func(w http.ResponseWriter, r *http.Request, rows int)
 	reads []listRead
 }
 
-// listRead is one read of a list. The field after is the time since the previous read, and rows is the length of the list. The
-// field want contains the expected parameters of each call, except for address and credentials.
+// listRead is one read of a list. The clock advances by the duration after, and then the test reads the list. rows is the length of
+// the list. want contains the expected parameters of each call of the read, without address and credentials.
 type listRead struct {
 	after time.Duration
 	rows  int
@@ -33,8 +33,8 @@ func badParameter(w http.ResponseWriter, r *http.Request) {
 	answerWith(http.StatusBadRequest, "application/json", `{"success":false,"message":"unknown parameter"}`)(w, r)
 }
 
-// paged serves a page of a list from the requested offset, followed by the text in rest. The page has at most size rows. A limit in
-// the request replaces size, up to 500 rows.
+// paged serves a page of a list from the requested offset. The text rest follows the page. The page has at most size rows. A limit
+// in the request replaces size, but not beyond 500 rows.
 func paged(w http.ResponseWriter, r *http.Request, rows, size int, rest string) {
 	q := r.URL.Query()
 	from, _ := strconv.Atoi(q.Get("offset"))
@@ -108,8 +108,8 @@ var listCases = []listCase{
 	},
 }
 
-// TestWholeListsLearnParameters checks which parameters the client sends to venues that accept different parameters. The client
-// must return all rows.
+// TestWholeListsLearnParameters checks which parameters the client sends, and that it returns all rows. The venues accept different
+// parameters.
 func TestWholeListsLearnParameters(t *testing.T) {
 	reads := map[string]func(ctx context.Context, c *Client) (int, error){
 		"positions": func(ctx context.Context, c *Client) (int, error) {
@@ -148,7 +148,7 @@ func TestWholeListsLearnParameters(t *testing.T) {
 	}
 }
 
-// parametersOf returns the names of the parameters of a query, or - if the query is empty.
+// parametersOf returns the parameter names in a query, or "-" if the query is empty.
 func parametersOf(query string) string {
 	if query == "" {
 		return "-"
@@ -160,7 +160,7 @@ func parametersOf(query string) string {
 	return strings.Join(names, " ")
 }
 
-// TestListsThatMayBeCut reads a list that may have further rows although the response announces none. If the call for these rows
+// TestListsThatMayBeCut reads a list of 50 rows whose response does not say whether more rows follow. If the call for further rows
 // fails, the read must fail.
 func TestListsThatMayBeCut(t *testing.T) {
 	for name, far := range map[string]http.HandlerFunc{

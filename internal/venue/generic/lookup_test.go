@@ -30,11 +30,11 @@ func marketJSON(n string) string {
 	return fmt.Sprintf(`{"marketId":"M%s","slug":"s%s","question":"?","description":"","outcomes":[{"tokenId":"T%s","outcome":"YES"}]}`, n, n, n)
 }
 
-// partialVenue serves market-details and accepts only some parameters.
+// partialVenue serves the endpoint market-details, but refuses some requests.
 type partialVenue struct {
-	// refuse responds to a request with a list parameter. If refuse is nil, the venue serves the list.
+	// refuse responds to requests with a list parameter. If refuse is nil, the venue serves the list.
 	refuse http.HandlerFunc
-	// badID is an id for which the venue refuses every request.
+	// The venue refuses every request that contains badID.
 	badID string
 	// If noTokenList is true, refuse responds only to the parameter tokenIds, and the venue serves the parameter ids.
 	noTokenList bool
@@ -123,15 +123,15 @@ func TestUnsupportedListIsLearned(t *testing.T) {
 				}
 			}
 			const all = "M1 absent M2 M3"
-			ask(all, 5, 1) // the list, then single calls
-			ask(all, 4, 4) // the refusal is remembered
+			ask(all, 5, 1) // one call for the list, then four calls for single ids
+			ask(all, 4, 4) // the client remembers the refusal and requests single ids
 			clock.Advance(relearnAfter - time.Second)
 			ask(all, 4, 4)
 			if got := c.Cost(reqctx.EndpointMarketsByToken, 4, 10); got != 1 {
 				t.Errorf("what was learned of ids counts for tokenIds: cost %d", got)
 			}
 			clock.Advance(time.Second)
-			ask(all, 5, 1) // the list is tried again
+			ask(all, 5, 1) // after relearnAfter, the client requests the list again
 			odd.refuse = nil
 			clock.Advance(relearnAfter)
 			ask(all, 1, 1) // the venue accepts the list now
@@ -193,8 +193,8 @@ func TestBadIDsDoNotDisableLists(t *testing.T) {
 	}
 }
 
-// TestOneBadIDAmongMany reads a list of 40 ids that the venue refuses because of one bad id. The client must read the other 39 ids,
-// with a bounded number of calls.
+// TestOneBadIDAmongMany reads 40 ids. The venue refuses every list that contains the one bad id. The client must read the other 39
+// ids with a bounded number of calls.
 func TestOneBadIDAmongMany(t *testing.T) {
 	for _, at := range []int{0, 13, 39} {
 		odd := &partialVenue{}
@@ -224,7 +224,7 @@ func TestOneBadIDAmongMany(t *testing.T) {
 	}
 }
 
-// TestFailingVenueGetsFewCalls checks that the client does not make a call for every key of a list if the venue fails.
+// TestFailingVenueGetsFewCalls checks that the client does not make a call for each id after the call for the list has failed.
 func TestFailingVenueGetsFewCalls(t *testing.T) {
 	ids := numbered("T", 0, 40)
 	for name, h := range map[string]http.HandlerFunc{
@@ -429,8 +429,8 @@ func TestOneElementForSeveralIDs(t *testing.T) {
 	}
 }
 
-// TestEmptyListWithoutSingleParameter checks that a token is absent if the venue's list lacks the token, and the venue refuses the
-// parameter for a single token.
+// TestEmptyListWithoutSingleParameter checks a venue that refuses the parameter for a single token. A token must be absent if the
+// venue's list lacks the token.
 func TestEmptyListWithoutSingleParameter(t *testing.T) {
 	odd := &partialVenue{}
 	v := newVenue(t, map[string]http.HandlerFunc{detailsPath: func(w http.ResponseWriter, r *http.Request) {
@@ -455,7 +455,8 @@ func TestEmptyListWithoutSingleParameter(t *testing.T) {
 	assertEqual(t, marketIDs(results), "M1 absent")
 }
 
-// TestForEachPassesPanicsOn checks that ForEach passes a panic on to its caller, even if the panic is on another goroutine.
+// TestForEachPassesPanicsOn checks that a panic in one of the calls reaches the caller of ForEach, even if the panic happens on
+// another goroutine.
 func TestForEachPassesPanicsOn(t *testing.T) {
 	for _, n := range []int{1, 5} {
 		func() {

@@ -11,8 +11,8 @@ import (
 	"oddsgraph/internal/market/queries"
 )
 
-// TestWholeListsWhoseRowsMove checks that the client returns a row once if the row moves to a later page between two calls. The
-// client recognizes an order by its id. A position has no id, so the client reads the list of positions again.
+// TestWholeListsWhoseRowsMove checks that the client returns a row once, even if the row moves to a later page between two calls.
+// The client recognizes an order by its id. A position has no id, so the client must read the whole list of positions again.
 func TestWholeListsWhoseRowsMove(t *testing.T) {
 	for _, name := range []string{"positions", "orders"} {
 		t.Run(name, func(t *testing.T) {
@@ -57,7 +57,7 @@ func TestWholeListsWhoseRowsMove(t *testing.T) {
 	}
 }
 
-// TestPositionsThatKeepMoving checks that the client returns an error if the list changes during every read.
+// TestPositionsThatKeepMoving checks that the client returns an error if the list of positions changes during every read.
 func TestPositionsThatKeepMoving(t *testing.T) {
 	read := 0
 	v := newVenue(t, everywhere(func(w http.ResponseWriter, r *http.Request) {
@@ -72,7 +72,7 @@ func TestPositionsThatKeepMoving(t *testing.T) {
 	refusedWhole("changes while it is read")(t, v, len(list), err)
 }
 
-// TestLotsOnEveryPageSize checks that the client returns all lots of a position, for every page size. A lot is one of several rows
+// TestLotsOnEveryPageSize checks, for every page size, that the client returns all lots of a position. A lot is one of several rows
 // for the same outcome.
 func TestLotsOnEveryPageSize(t *testing.T) {
 	const total = 7
@@ -105,7 +105,7 @@ func TestLotsOnEveryPageSize(t *testing.T) {
 					}))
 					list, err := v.client(t).Positions(asUser(t), wallet)
 					if name == "in turn" && by == "cursor" && size == 2 {
-						refusedWhole("repeats its pages")(t, v, len(list), err) // all pages with two rows look the same
+						refusedWhole("repeats its pages")(t, v, len(list), err) // every page of two rows is equal to the page before
 						return
 					}
 					must(t, err)
@@ -122,7 +122,7 @@ func TestLotsOnEveryPageSize(t *testing.T) {
 	}
 }
 
-// TestPagesOfAlikeRows checks that all trades of one transaction have different keys, for every page size. History records must
+// TestPagesOfAlikeRows checks, for every page size, that all trades of one transaction have different keys. History records must
 // have different keys too.
 func TestPagesOfAlikeRows(t *testing.T) {
 	const total = 4

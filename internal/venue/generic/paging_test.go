@@ -23,8 +23,8 @@ func rowsJSON(from, to int) string {
 	return "[" + strings.Join(rows, ",") + "]"
 }
 
-// readBoth reads the positions of an account, and then the orders. It passes the number of rows and the error of each read to the
-// function check.
+// readBoth reads the positions and then the orders of an account from a venue with the handler h. After each read, it calls check
+// with the number of rows and the error.
 func readBoth(t *testing.T, h http.HandlerFunc, check func(t *testing.T, v *fakeVenue, rows int, err error)) {
 	for _, name := range []string{"positions", "orders"} {
 		t.Run(name, func(t *testing.T) {
@@ -41,13 +41,13 @@ func readBoth(t *testing.T, h http.HandlerFunc, check func(t *testing.T, v *fake
 	}
 }
 
-// listOfUser writes an object with the rows under the endpoint's key, followed by the text in rest.
+// listOfUser sends a JSON object with the rows in a member that has the name of the endpoint. The text rest follows this member.
 func listOfUser(w http.ResponseWriter, r *http.Request, rows, rest string) {
 	name := r.URL.Path[strings.LastIndexByte(r.URL.Path, '/')+1:]
 	answer(fmt.Sprintf(`{%q:%s%s}`, name, rows, rest))(w, r)
 }
 
-// complete returns a check of the number of rows and of calls.
+// complete returns a check that a read returned the given number of rows in the given number of calls.
 func complete(rows, calls int) func(*testing.T, *fakeVenue, int, error) {
 	return func(t *testing.T, v *fakeVenue, got int, err error) {
 		t.Helper()
@@ -57,7 +57,8 @@ func complete(rows, calls int) func(*testing.T, *fakeVenue, int, error) {
 	}
 }
 
-// refusedWhole returns a check that the read returned no rows, and an UPSTREAM_BAD_RESPONSE error that contains the given text.
+// refusedWhole returns a check that a read returned no rows and an UPSTREAM_BAD_RESPONSE error. The error must contain the text
+// why.
 func refusedWhole(why string) func(*testing.T, *fakeVenue, int, error) {
 	return func(t *testing.T, _ *fakeVenue, got int, err error) {
 		t.Helper()
@@ -97,8 +98,8 @@ func TestWholeListsFollowOffsets(t *testing.T) {
 	}
 }
 
-// TestWholeListsThatLookCut checks that the client requests a further page if the length of a list is a multiple of 10 and the
-// response does not say that the list ends.
+// TestWholeListsThatLookCut checks lists whose length is a multiple of 10. If the response does not say that the list ends, the
+// client must request a further page.
 func TestWholeListsThatLookCut(t *testing.T) {
 	t.Run("were cut", func(t *testing.T) {
 		readBoth(t, func(w http.ResponseWriter, r *http.Request) {
@@ -199,8 +200,8 @@ func TestWholeListsReportTheBadRow(t *testing.T) {
 	})
 }
 
-// TestPagesOfTrades reads all pages of the trades, and then of the history. Each read uses the page token that the previous read
-// returned.
+// TestPagesOfTrades reads all pages of the trades, and then all pages of the history. Each read uses the page token from the
+// previous page.
 func TestPagesOfTrades(t *testing.T) {
 	const total = 7
 	row := func(i int) string {

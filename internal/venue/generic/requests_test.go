@@ -27,7 +27,7 @@ var update = flag.Bool("update", false, "rewrite the golden requests")
 // readRequests are reads that together use every parameter that the client sends.
 var readRequests = []struct {
 	name string
-	// responses are the bodies of the venue's responses, in order. All further responses equal the last. The body "400" means a
+	// responses contains the bodies of the venue's responses, in order. The venue repeats the last response. The body "400" means a
 	// response with status 400.
 	responses []string
 	call      func(ctx context.Context, t *testing.T, c *Client) error
@@ -126,8 +126,8 @@ func everySearchFilter() queries.Search {
 	}
 }
 
-// TestRequestBytes compares the client's requests with testdata/requests.txt. In this file, the words HOST and CREDENTIALS stand
-// for the host and the credentials.
+// TestRequestBytes compares the client's requests with testdata/requests.txt. In this file, the words HOST and CREDENTIALS replace
+// the host and the credentials.
 func TestRequestBytes(t *testing.T) {
 	var got strings.Builder
 	for _, mode := range []string{rest.CredentialsQuery, rest.CredentialsHeader, rest.CredentialsNone} {
@@ -138,7 +138,7 @@ func TestRequestBytes(t *testing.T) {
 	compareGolden(t, filepath.Join("testdata", "requests.txt"), got.String())
 }
 
-// recordRequests makes a read with a new client and returns the requests of the read as text.
+// recordRequests makes a read with a new client, and returns the client's HTTP requests as text.
 func recordRequests(t *testing.T, mode string, responses []string, call func(context.Context, *testing.T, *Client) error) string {
 	t.Helper()
 	var mu sync.Mutex
@@ -171,7 +171,7 @@ func recordRequests(t *testing.T, mode string, responses []string, call func(con
 	return strings.Join(requests, "")
 }
 
-// compareGolden compares text with a golden file, or writes the file if the test runs with -update.
+// compareGolden compares a text with a golden file. With the flag -update, it writes the golden file instead.
 func compareGolden(t *testing.T, file, text string) {
 	t.Helper()
 	if *update {

@@ -19,7 +19,7 @@ import (
 	"oddsgraph/internal/venue/rest"
 )
 
-// cutOff responds with 200 and a body that ends with err.
+// cutOff returns a function that responds with status 200. Reading the body of the response ends with err.
 func cutOff(err error) func(*http.Request) (*http.Response, error) {
 	return func(r *http.Request) (*http.Response, error) {
 		resp, _ := respond(200, "")(r)
@@ -101,8 +101,8 @@ func TestRetrySucceeds(t *testing.T) {
 	}
 }
 
-// TestNoRetryPastTheDeadline checks that the client does not retry a call if the retry would not end before the deadline. The
-// client assumes that a retry takes as long as the previous attempt.
+// TestNoRetryPastTheDeadline checks that the client retries a call only if the retry would end before the deadline. The client
+// expects a retry to take as long as the previous attempt.
 func TestNoRetryPastTheDeadline(t *testing.T) {
 	const lasts, wait = 400 * time.Millisecond, 125 * time.Millisecond
 	slow := func(r *http.Request) (*http.Response, error) {
@@ -146,7 +146,7 @@ func TestNoRetryPastTheDeadline(t *testing.T) {
 	}
 }
 
-// callWithDeadline is a reqctx.Call with the deadline in the field until. If the field is zero, the call has no deadline.
+// callWithDeadline is a reqctx.Call with the deadline until. If until is zero, the call has no deadline.
 type callWithDeadline struct{ until time.Time }
 
 func (callWithDeadline) Priority() reqctx.Priority { return reqctx.PriorityBooks }
@@ -164,7 +164,7 @@ func TestRetryWaitsForRetryAfter(t *testing.T) {
 		if v.calls() != 2 || v.at[1].Sub(v.at[0]) != 4*time.Second {
 			t.Errorf("at %v", v.at)
 		}
-		v = &scripted{answer: respond(503, "", "Retry-After", "11")} // the wait is longer than the timeout of a call
+		v = &scripted{answer: respond(503, "", "Retry-After", "11")} // this wait is longer than Config.Timeout
 		_, err := v.client(t, 0.5, func(cfg *Config) { cfg.Retries = 1 }).Book(t.Context(), "101", 20)
 		if v.calls() != 1 || retryAfterOf(err) != "UPSTREAM_UNAVAILABLE 11s" {
 			t.Errorf("%v at %v", err, v.at)
@@ -201,7 +201,7 @@ func TestCancellationEndsRetryWait(t *testing.T) {
 	})
 }
 
-// TestEveryCallOfAReadIsAdmitted checks that a read that makes several calls asks the rate limit before each call.
+// TestEveryCallOfAReadIsAdmitted checks that each call of a read asks the permit for admission.
 func TestEveryCallOfAReadIsAdmitted(t *testing.T) {
 	page := func(r *http.Request) (*http.Response, error) {
 		next := map[string]string{"": "a", "a": "b", "b": ""}[r.URL.Query().Get("cursor")]
@@ -227,8 +227,8 @@ func TestEveryCallOfAReadIsAdmitted(t *testing.T) {
 	}
 }
 
-// TestTransportRepeatsNoCall checks that net/http does not repeat a call when the venue closes a reused connection. The rate limit
-// has admitted the call only once.
+// TestTransportRepeatsNoCall checks that net/http does not repeat a call if the venue closes a reused connection, because the rate
+// limit has admitted only one call.
 func TestTransportRepeatsNoCall(t *testing.T) {
 	var came, reused atomic.Int64
 	v := newVenue(t, everywhere(func(w http.ResponseWriter, r *http.Request) {

@@ -14,7 +14,7 @@ import (
 	"oddsgraph/internal/market/reqctx"
 )
 
-// scripted is a transport that calls answer for each response. It opens no connections, so it works in a synctest bubble.
+// scripted is a transport that gets each response from answer. It opens no connections, so it works in a synctest bubble.
 type scripted struct {
 	answer func(r *http.Request) (*http.Response, error)
 
@@ -37,16 +37,16 @@ func (s *scripted) calls() int {
 	return len(s.asked)
 }
 
-// client returns a client without retries. Config.Rand of the client always returns the given number. The functions in edit may
-// change the configuration.
+// client returns a client without retries. Its Config.Rand always returns the number random. The functions in edit may change the
+// configuration.
 func (s *scripted) client(t testing.TB, random float64, edit ...func(*Config)) *Client {
 	t.Helper()
 	script := func(cfg *Config) { cfg.Transport, cfg.Rand = s, func() float64 { return random } }
 	return newClient(t, "http://venue.invalid", append([]func(*Config){script}, edit...)...)
 }
 
-// respond returns a function that returns a response. The header consists of names and values in turn. If body is empty, the
-// response has a body that reports an error.
+// respond returns a function that returns a response. header contains pairs of a name and a value. If body is empty, the body of
+// the response reports an error.
 func respond(status int, body string, header ...string) func(*http.Request) (*http.Response, error) {
 	if body == "" {
 		body = `{"success":false,"error":"the reason","code":"WHATEVER"}`
@@ -65,13 +65,13 @@ func failWith(err error) func(*http.Request) (*http.Response, error) {
 	return func(*http.Request) (*http.Response, error) { return nil, err }
 }
 
-// hangUntilDone returns when the request is cancelled.
+// hangUntilDone returns no response. It waits until the context of the request ends, and returns the error of the context.
 func hangUntilDone(r *http.Request) (*http.Response, error) {
 	<-r.Context().Done()
 	return nil, r.Context().Err()
 }
 
-// withoutBooks returns a function that responds like answer, but with an error to requests for order books.
+// withoutBooks returns a function that responds to requests for order books with an error, and to other requests like answer.
 func withoutBooks(answer func(*http.Request) (*http.Response, error)) func(*http.Request) (*http.Response, error) {
 	return func(r *http.Request) (*http.Response, error) {
 		if r.URL.Path == paths[reqctx.EndpointBook] {
@@ -105,8 +105,8 @@ func validResponse(r *http.Request) (*http.Response, error) {
 	return respond(200, body)(r)
 }
 
-// permit is a reqctx.Permit that counts the calls that it admits. If refuseFrom is not 0, it refuses the call with this number and
-// all later calls. The first call has the number 1.
+// permit is a reqctx.Permit that counts the calls that it admits. If refuseFrom is not 0, permit refuses call number refuseFrom and
+// all later calls. The first call is number 1.
 type permit struct {
 	mu           sync.Mutex
 	admitted     int

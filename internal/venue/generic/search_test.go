@@ -64,8 +64,8 @@ func TestSearchFiltersRows(t *testing.T) {
 	}
 }
 
-// TestSearchUncheckedFilter checks that a search returns UNSUPPORTED if no row has the field of a filter. If the venue sends no
-// rows, the search must return no error.
+// TestSearchUncheckedFilter checks that a search returns UNSUPPORTED if no row has the field that the filter needs. If the venue
+// sends no rows, the search must return no error.
 func TestSearchUncheckedFilter(t *testing.T) {
 	rows := `[` + searchRow(`"marketId":"A"`) + `,` + searchRow(`"marketId":"B"`) + `]`
 	for _, q := range []queries.Search{
@@ -127,7 +127,7 @@ func TestSearchOffsetPages(t *testing.T) {
 	if err != nil || first.Next == "" {
 		t.Fatalf("got %+v, %v", first, err)
 	}
-	// This venue ignores the offset, so it returns the first page again. Only the volume has changed.
+	// This venue ignores the offset, so it returns the first page again, with another volume.
 	again := newVenue(t, everywhere(answer(strings.Replace(body, `"volume":1`, `"volume":2`, 1)))).client(t)
 	second, err := again.Search(t.Context(), queries.Search{Page: first.Next})
 	if err != nil || len(second.Markets) != 0 || second.Next != "" {
@@ -148,7 +148,8 @@ func TestSearchAllRowsBad(t *testing.T) {
 	}
 }
 
-// TestSearchPairOfTwoMarkets checks that a search fails if the tokens in the response {yes,no} belong to two markets.
+// TestSearchPairOfTwoMarkets checks a response that contains only a yes token and a no token. If the tokens belong to two markets,
+// the search must fail.
 func TestSearchPairOfTwoMarkets(t *testing.T) {
 	handlers := everywhere(answer(goldenFile(t, "market-details/object")))
 	handlers["/api/exchange/market-search"] = answer(`{"yes":"101","no":"202"}`)

@@ -12,12 +12,13 @@ import (
 	"oddsgraph/tests/tool"
 )
 
-// TestSpreadsWithoutTheEndpoint checks that the client takes spreads from order books if the venue has no spreads endpoint, and
-// that only the first read calls the missing endpoint.
+// TestSpreadsWithoutTheEndpoint checks that the client takes spreads from order books if the venue has no spreads endpoint. Only
+// the first read may call the missing endpoint.
 func TestSpreadsWithoutTheEndpoint(t *testing.T) {
 	for name, test := range map[string]struct {
 		serve http.HandlerFunc
-		// first and later are the numbers of calls that the first and the second read of two tokens make.
+		// The test reads the spreads of two tokens twice. first is the number of calls of the first read, and later of the second
+		// read.
 		first, later int
 	}{
 		"404":  {answerWith(404, "application/json", `{"success":false}`), 5, 2},
@@ -54,19 +55,20 @@ func TestSpreadsWithoutTheEndpoint(t *testing.T) {
 	}
 }
 
-// topOfTest is the book of the tokens 101 and 102. topSaid is the response of the spreads endpoint for these tokens.
+// topOfTest is the response of the book endpoint for the tokens 101 and 102. topSaid is the response of the spreads endpoint for
+// both tokens.
 const (
 	topOfTest = `{"bids":[{"price":0.4,"size":1}],"asks":[{"price":0.43,"size":2}],"spread":0.03}`
 	topSaid   = `{"spreads":[{"tokenId":"101","bestBid":0.4,"bestAsk":0.43},{"tokenId":"102","bestBid":0.4,"bestAsk":0.43}]}`
 )
 
-// TestSpreadsFailOverToBooks checks that the client reads order books while the spreads endpoint fails, and calls the endpoint
-// again after the backoff.
+// TestSpreadsFailOverToBooks checks that the client reads order books while the spreads endpoint fails. After the backoff, the
+// client must call the spreads endpoint again.
 func TestSpreadsFailOverToBooks(t *testing.T) {
 	for name, test := range map[string]struct {
 		serve http.HandlerFunc
-		// first and second are the numbers of calls to the spreads endpoint in the first and in the second read. The clock does not
-		// advance between the two reads.
+		// The test makes two reads and does not advance the clock between them. first and second are the numbers of calls to the
+		// spreads endpoint in these reads.
 		first, second int
 	}{
 		"500":            {answerWith(500, "application/json", `{"success":false}`), 1, 0},
@@ -76,8 +78,8 @@ func TestSpreadsFailOverToBooks(t *testing.T) {
 		"timeout":        {func(_ http.ResponseWriter, r *http.Request) { <-r.Context().Done() }, 1, 0},
 		"reset":          {reset, 1, 0},
 		"success:false":  {answer(`{"success":false,"code":"INTERNAL"}`), 1, 0},
-		"a page":         {answerWith(200, "text/html", `<h1>Hello</h1>`), 1, 1}, // an unreadable response has no backoff
-		"another form":   {answer(`{"spreads":7}`), 2, 2},                        // the client makes a call for one id to find out whether the venue refuses lists
+		"a page":         {answerWith(200, "text/html", `<h1>Hello</h1>`), 1, 1}, // an unreadable response starts no backoff
+		"another form":   {answer(`{"spreads":7}`), 2, 2},                        // a second call, for one id, shows whether the venue refuses lists
 		"bad elements":   {answer(`{"spreads":[{"tokenId":"101","spread":true},{"tokenId":"102","spread":7}]}`), 1, 1},
 		"one bad":        {answer(`{"spreads":[{"tokenId":"101","bestBid":0.4,"bestAsk":0.43},{"tokenId":"102","spread":7}]}`), 1, 1},
 		"only a message": {answer(`{"error":"out of order"}`), 2, 0},
@@ -105,8 +107,8 @@ func TestSpreadsFailOverToBooks(t *testing.T) {
 					cfg.Timeout = 100 * time.Millisecond
 				}
 			})
-			// read gets the spreads of two tokens. It expects wantSpreads calls to the spreads endpoint. It also expects that the
-			// client takes ofBooks spreads from order books, with one call for each.
+			// read reads the spreads of two tokens. The client must make wantSpreads calls to the spreads endpoint. It must take
+			// ofBooks spreads from order books, with one call for each book.
 			read := func(when string, wantSpreads, ofBooks int) {
 				t.Helper()
 				spreads.Store(0)
@@ -151,7 +153,7 @@ func TestSpreadsFailOverToBooks(t *testing.T) {
 	}
 }
 
-// TestBooksForSpreadsAreBounded checks how many calls for order books the client makes if the spreads endpoint fails.
+// TestBooksForSpreadsAreBounded checks the maximum number of calls for order books if the spreads endpoint fails.
 func TestBooksForSpreadsAreBounded(t *testing.T) {
 	for name, test := range map[string]struct {
 		book  func(n int32) http.HandlerFunc
@@ -187,8 +189,8 @@ func TestBooksForSpreadsAreBounded(t *testing.T) {
 	}
 }
 
-// TestSpreadsWithoutNeedForBooks checks that the client reads no order books if the venue knows the spreads endpoint but not the
-// token, or if the rate limit is exceeded.
+// TestSpreadsWithoutNeedForBooks checks that the client reads no order books in three cases: the spreads endpoint works, it does
+// not know the token, or the rate limit is exceeded.
 func TestSpreadsWithoutNeedForBooks(t *testing.T) {
 	var status atomic.Int32
 	v := newVenue(t, map[string]http.HandlerFunc{paths[reqctx.EndpointSpreads]: func(w http.ResponseWriter, r *http.Request) {
@@ -197,7 +199,7 @@ func TestSpreadsWithoutNeedForBooks(t *testing.T) {
 	c := v.client(t)
 	for i, code := range []int32{200, 404, 429} {
 		status.Store(code)
-		if _, err := c.Spreads(t.Context(), []string{"101"}); (err != nil) != (code == 429) || v.count() != i+1 { // a request for a book fails the test
+		if _, err := c.Spreads(t.Context(), []string{"101"}); (err != nil) != (code == 429) || v.count() != i+1 { // newVenue fails the test on a request for a book
 			t.Errorf("%d: %v after %d calls", code, err, v.count())
 		}
 	}

@@ -12,7 +12,7 @@ import (
 // TestListForms checks that the client reads a list in every known form.
 func TestListForms(t *testing.T) {
 	reads := map[string]struct {
-		row, byID string // byID is an object that maps ids to rows, or "" if the endpoint does not accept such an object
+		row, byID string // byID is an object that maps ids to rows; it is "" if the endpoint has no such form
 		read      func(ctx context.Context, c *Client) (rows int, err error)
 	}{
 		"prices": {`{"tokenId":"101","price":0.5}`, `{"101":{"price":0.5}}`, func(ctx context.Context, c *Client) (int, error) {
@@ -65,7 +65,7 @@ func TestListForms(t *testing.T) {
 	}
 }
 
-// wantOneRow reads a response and expects one row without drift.
+// wantOneRow reads a response. It fails the test if the result is not one row, or if the client reports drift.
 func wantOneRow(t *testing.T, what, body string, read func(ctx context.Context, c *Client) (int, error)) {
 	t.Helper()
 	seen := &recordingObserver{}
@@ -75,7 +75,7 @@ func wantOneRow(t *testing.T, what, body string, read func(ctx context.Context, 
 	}
 }
 
-// countResults returns the number of values. If results contains an error, countResults returns the error.
+// countResults returns the number of results with a value. If a result has an error, countResults returns the error.
 func countResults[T any](results []market.Result[*T], err error) (rows int, _ error) {
 	for _, r := range results {
 		if r.Value != nil {
@@ -88,7 +88,7 @@ func countResults[T any](results []market.Result[*T], err error) (rows int, _ er
 	return rows, err
 }
 
-// TestObjectsInLists checks that the client accepts a list with one object in place of the object.
+// TestObjectsInLists checks that the client accepts a list with one object if it expects an object.
 func TestObjectsInLists(t *testing.T) {
 	wantOneRow(t, "a price", `[{"price":0.5}]`, func(ctx context.Context, c *Client) (int, error) { return countResults(c.Prices(ctx, []string{"101"})) })
 	wantOneRow(t, "a spread", `[{"bestBid":0.4,"bestAsk":0.6}]`, func(ctx context.Context, c *Client) (int, error) {

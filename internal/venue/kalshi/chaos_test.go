@@ -22,7 +22,7 @@ import (
 	"oddsgraph/tests/tool"
 )
 
-// link is a codec that is connected to the simulator.
+// link connects a codec to the simulator. books contains the books that the codec has published, except for lost books.
 type link struct {
 	*rig
 	ws    *websocket.Conn
@@ -40,11 +40,11 @@ func (l *link) send(verb stream.Verb, topics ...messages.Topic) {
 	}
 }
 
-// drain reads all frames that the simulator has sent and applies their messages.
+// drain reads all frames that the simulator has sent, and applies the messages that the codec decodes.
 func (l *link) drain() {
 	l.t.Helper()
-	// The response to a change of the subscription has a sequence number. The codec can therefore detect the loss of the last book
-	// change.
+	// This command changes the subscription, so its response has a sequence number. With this number, the codec can detect the loss
+	// of the last book change.
 	if len(l.sids) > 0 {
 		numbered := `{"id":0,"cmd":"update_subscription","params":{"sid":1,"market_tickers":["NONE"],"action":"delete_markets"}}`
 		if err := l.ws.Write(context.Background(), websocket.MessageText, []byte(numbered)); err != nil {
@@ -77,7 +77,8 @@ func (l *link) drain() {
 	}
 }
 
-// apply applies a message to the book of its topic. The number of a change must be one higher than that of the book.
+// apply applies a message to the book of its topic. The sequence number of a change must be one higher than the sequence number of
+// the book.
 func (l *link) apply(m *messages.Message) {
 	l.t.Helper()
 	b := l.books[m.Topic]
@@ -100,7 +101,7 @@ func (l *link) apply(m *messages.Message) {
 	}
 }
 
-// setLevel returns the levels of a side after a change. The change contains the new total of one level.
+// setLevel applies a change to the levels of one side. The change contains the new total size of one level.
 func setLevel(levels []market.Level, c market.LevelChange) (out []market.Level) {
 	before := func(l market.Level) bool { return (l.Price.Cmp(c.Price) > 0) == (c.Side == market.SideBuy) }
 	done := c.Size.IsZero()
@@ -131,8 +132,8 @@ func levelsOf(b *market.Book) string {
 	return out.String()
 }
 
-// TestChaos loses 5 % of the frames of the simulator. Every book that is not marked as lost must equal the venue's book, and every
-// lost book must be repaired.
+// TestChaos loses 5 % of the simulator's frames. Every book that the codec has not marked as lost must equal the simulator's book.
+// A resync must repair every lost book.
 func TestChaos(t *testing.T) {
 	clock := tool.NewClock(start)
 	sim := simulator.New(simulator.Config{
@@ -192,7 +193,7 @@ func TestChaos(t *testing.T) {
 	t.Logf("%d books compared, %d marked as lost", compared, l.drops)
 }
 
-// compare checks that the books that are not marked as lost equal the venue's books. It returns the number of compared books.
+// compare checks that all books that are not lost equal the simulator's books from REST. It returns the number of compared books.
 func (l *link) compare(url string, tickers []string) (n int) {
 	l.t.Helper()
 	response, err := http.Get(url + simulator.Path + "/markets/orderbooks?tickers=" + strings.Join(tickers, "&tickers="))

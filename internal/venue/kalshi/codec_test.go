@@ -16,7 +16,7 @@ import (
 // start is the time of the first frame.
 var start = time.Date(2026, 11, 26, 10, 0, 0, 0, time.UTC)
 
-// rig is a codec with its clock and its observer.
+// rig contains a codec and its clock. rig is also the codec's observer.
 type rig struct {
 	t *testing.T
 	*codec
@@ -45,7 +45,7 @@ func (r *rig) Drift(what string) { r.notes = append(r.notes, what) }
 // Reconnect implements stream.Observer.
 func (r *rig) Reconnect(string) {}
 
-// request encodes a request with the next request id and returns its commands.
+// request encodes a request with the next request id, and returns the encoded commands.
 func (r *rig) request(verb stream.Verb, topics ...messages.Topic) (commands []string) {
 	r.rid++
 	for _, b := range r.Encode(&stream.Request{Verb: verb, Rid: fmt.Sprint("r", r.rid), Topics: topics}) {
@@ -62,7 +62,7 @@ func book(id string) messages.Topic {
 	return messages.Topic{Channel: messages.ChannelOrderbook, ID: id}
 }
 
-// describe returns an event as text. A message may have several lines.
+// describe returns an event as text. The text of a message may have several lines.
 func describe(e stream.Event) string {
 	switch e.Kind {
 	case stream.EventLife:
@@ -93,7 +93,8 @@ func describe(e stream.Event) string {
 	return out
 }
 
-// TestSession replays the requests and frames of testdata/session.txt. It compares the commands and events with session.golden.
+// TestSession replays the requests and frames of testdata/session.txt. It compares the resulting commands and events with
+// testdata/session.golden.
 func TestSession(t *testing.T) {
 	script, err := os.ReadFile("testdata/session.txt")
 	if err != nil {
@@ -125,7 +126,7 @@ func TestSession(t *testing.T) {
 	g.compare()
 }
 
-// open subscribes to the topics of books and passes the codec a snapshot of each market. It returns the sequence number of the last
+// open subscribes to book topics, and passes a snapshot of each market to the codec. It returns the sequence number of the last
 // snapshot.
 func (r *rig) open(topics ...messages.Topic) (seq int) {
 	r.t.Helper()
@@ -152,7 +153,7 @@ func deltaFrame(seq int, ticker, side, price, delta string) string {
 	return fmt.Sprintf(`{"type":"orderbook_delta","sid":1,"seq":%d,"msg":{"market_ticker":%q,"price_dollars":%q,"delta_fp":%q,"side":%q}}`, seq, ticker, price, delta, side)
 }
 
-// kinds returns the first line that describe returns for each event. The lines are sorted.
+// kinds calls describe for each event and returns the first lines, sorted.
 func kinds(events []stream.Event) (out []string) {
 	for _, e := range events {
 		line, _, _ := strings.Cut(describe(e), "\n")
@@ -162,8 +163,8 @@ func kinds(events []stream.Event) (out []string) {
 	return out
 }
 
-// TestGapOfSubscription checks that the codec marks all books of a subscription as lost if one of its messages is missing. The
-// codec must request these books with one command.
+// TestGapOfSubscription checks that the codec marks all books of a subscription as lost if a message of the subscription is
+// missing. The codec must request all these books with one command.
 func TestGapOfSubscription(t *testing.T) {
 	r := newRig(t)
 	a, an, b := book("A:yes"), book("A:no"), book("B:yes")
@@ -197,8 +198,8 @@ func TestGapOfSubscription(t *testing.T) {
 	}
 }
 
-// TestAnswersAreNumbered checks that the codec counts the venue's response to a command as a message of the subscription. It also
-// checks that the codec drops a frame with a repeated number.
+// TestAnswersAreNumbered checks that the codec counts the venue's response to a command as a message of the subscription, because
+// the response has a sequence number. The codec must drop a frame with a repeated sequence number.
 func TestAnswersAreNumbered(t *testing.T) {
 	r := newRig(t)
 	seq := r.open(book("A:yes"))
@@ -213,7 +214,7 @@ func TestAnswersAreNumbered(t *testing.T) {
 	}
 }
 
-// TestSignedChanges checks the totals of both tokens after positive and negative changes.
+// TestSignedChanges checks the total sizes that the codec publishes for both tokens after positive and negative changes.
 func TestSignedChanges(t *testing.T) {
 	r := newRig(t)
 	seq := r.open(book("A:yes"), book("A:no"))
@@ -237,14 +238,14 @@ func TestSignedChanges(t *testing.T) {
 			t.Errorf("%s at %s on %s gives %v; want %s", test.delta, test.price, test.side, got, test.want)
 		}
 	}
-	// A total below 0 shows that a change was missed.
+	// A total size below 0 shows that the codec missed a change.
 	if got := kinds(r.frame(deltaFrame(seq+1, "A", "yes", "0.4000", "-7.01"))); !slices.Equal(got, []string{"bad orderbook A:no", "bad orderbook A:yes"}) {
 		t.Errorf("a negative total gives %v", got)
 	}
 }
 
-// TestNumbersGoOn checks that the sequence numbers of a topic do not restart with its second subscription, because caches compare
-// all numbers of one socket.
+// TestNumbersGoOn checks that the sequence numbers of a topic continue after a second subscription on the same socket. Caches
+// compare all sequence numbers of one socket.
 func TestNumbersGoOn(t *testing.T) {
 	r := newRig(t)
 	a := book("A:yes")
@@ -261,8 +262,8 @@ func TestNumbersGoOn(t *testing.T) {
 	}
 }
 
-// TestTopicEndsBeforeConfirmation checks that the codec removes a market if its topic ended before the venue confirmed the
-// subscription. The codec must end a subscription without markets.
+// TestTopicEndsBeforeConfirmation checks topics that end before the venue confirms their subscription. After the confirmation, the
+// codec must remove the market of such a topic. If no market is left, the codec must end the subscription.
 func TestTopicEndsBeforeConfirmation(t *testing.T) {
 	r := newRig(t)
 	expect := func(when string, got []string, want ...string) {
@@ -290,8 +291,8 @@ func TestTopicEndsBeforeConfirmation(t *testing.T) {
 	expect("the ping after a refusal", r.request(stream.VerbPing), `{"id":9,"cmd":"unsubscribe","params":{"sids":[2]}}`, `{"id":10,"cmd":"list_subscriptions"}`)
 }
 
-// TestConfirmationAfterEnd checks that a market is not live if the venue confirms it for a subscription that has ended. The next
-// request must subscribe to the market again.
+// TestConfirmationAfterEnd checks a confirmation that arrives after the subscription has ended. The codec must treat it as an
+// error. The next request must subscribe to the market again.
 func TestConfirmationAfterEnd(t *testing.T) {
 	r := newRig(t)
 	r.open(book("A:yes"))

@@ -29,7 +29,7 @@ func document(t *testing.T, name string) wire.Value {
 	return v
 }
 
-// golden compares values with a golden file. The file contains a JSON text for each value.
+// golden collects values as JSON and compares them with a golden file.
 type golden struct {
 	t    *testing.T
 	name string
@@ -62,7 +62,7 @@ func (g *golden) compare() {
 	}
 }
 
-// rows calls the function read for each row of a list, and returns a golden file of the results, errors and notes.
+// rows calls read for each row of a list. It returns a golden that contains the results, the errors and the drift of the rows.
 func rows(t *testing.T, name string, list []wire.Value, read func(r *wire.Row) any) *golden {
 	t.Helper()
 	g := &golden{t: t, name: name}
@@ -125,7 +125,7 @@ func TestBooks(t *testing.T) {
 	}).compare()
 }
 
-// TestUnifiedPrices checks that readBids converts the bids for NO if the venue sends them at prices of YES.
+// TestUnifiedPrices checks that readBids converts the prices of NO bids if the venue sends these bids at YES prices.
 func TestUnifiedPrices(t *testing.T) {
 	of := func(text string, unified bool) string {
 		v, err := wire.Parse([]byte(text))

@@ -25,7 +25,7 @@ import (
 	"oddsgraph/tests/tool"
 )
 
-// stub is a transport that answers calls by their path. It records the calls.
+// stub is a transport that records the calls. The function in answers for the path of a call returns the response.
 type stub struct {
 	mu      sync.Mutex
 	answers map[string]func(url.Values) (status int, body string)
@@ -47,7 +47,7 @@ func (s *stub) RoundTrip(r *http.Request) (*http.Response, error) {
 	}, nil
 }
 
-// file returns an answer whose body is a file of testdata.
+// file returns a function for stub.answers. The function returns a file of testdata as the body.
 func file(t *testing.T, name string) func(url.Values) (int, string) {
 	t.Helper()
 	b, err := os.ReadFile(filepath.Join("testdata", name))
@@ -61,7 +61,7 @@ func text(body string) func(url.Values) (int, string) {
 	return func(url.Values) (int, string) { return http.StatusOK, body }
 }
 
-// newDriver returns a driver and its transport, a stub with the given answers.
+// newDriver returns a driver, and the stub that is its transport.
 func newDriver(t *testing.T, answers map[string]func(url.Values) (int, string)) (*Driver, *stub) {
 	t.Helper()
 	s := &stub{answers: answers}
@@ -73,7 +73,7 @@ func newDriver(t *testing.T, answers map[string]func(url.Values) (int, string)) 
 	return d, s
 }
 
-// TestOneCallFillsBothTokens checks that the driver requests a market once if both tokens of the market are read.
+// TestOneCallFillsBothTokens checks that a read of both tokens of a market requests the market only once.
 func TestOneCallFillsBothTokens(t *testing.T) {
 	d, s := newDriver(t, map[string]func(url.Values) (int, string){"/markets/orderbooks": text(
 		`{"orderbooks":[{"ticker":"A-1","orderbook_fp":{"yes_dollars":[["0.4000","3.00"]],"no_dollars":[["0.5500","4.00"]]}},{"ticker":"B-1","orderbook_fp":{"yes_dollars":[["0.1000","1.00"]],"no_dollars":[]}}]}`)})
@@ -140,8 +140,8 @@ func TestBooksFitTheBucket(t *testing.T) {
 	}
 }
 
-// TestUnknownIDs checks that the driver makes no call for ids that no token or market of Kalshi can have. An id that no venue can
-// have must get an error.
+// TestUnknownIDs checks that the driver makes no call for ids that cannot be ids of Kalshi tokens or markets. An id that is invalid
+// for every venue must get an error.
 func TestUnknownIDs(t *testing.T) {
 	d, s := newDriver(t, nil)
 	ctx := context.Background()
@@ -156,7 +156,7 @@ func TestUnknownIDs(t *testing.T) {
 	}
 }
 
-// TestPricesAndSpreads checks the prices and spreads that the driver takes from the list of markets.
+// TestPricesAndSpreads checks the prices and spreads that the driver reads from the list of markets.
 func TestPricesAndSpreads(t *testing.T) {
 	answers := map[string]func(url.Values) (int, string){"/markets": file(t, "markets.json"), "/historical/markets": text(`{"markets":[]}`)}
 	d, s := newDriver(t, answers)
@@ -256,8 +256,8 @@ func TestEvent(t *testing.T) {
 	}
 }
 
-// TestArchivedEvent checks that the markets of an event without markets come from the archive. If the archive's response is not a
-// complete list, the event must fail: it must not have too few markets.
+// TestArchivedEvent checks an event that Kalshi sends without markets. The driver must read the markets of the event from the
+// archive. If the archive's response is not a complete list, the read must fail.
 func TestArchivedEvent(t *testing.T) {
 	for archive, want := range map[string]string{
 		`{"markets":[{"ticker":"A-0","event_ticker":"A","status":"finalized"}],"cursor":""}`: "1 ",
@@ -317,7 +317,7 @@ func TestSearches(t *testing.T) {
 	}
 }
 
-// TestUnsupported checks that the reads that Kalshi does not support make no call and return UNSUPPORTED.
+// TestUnsupported checks that reads that Kalshi does not support return UNSUPPORTED without a call.
 func TestUnsupported(t *testing.T) {
 	d, s := newDriver(t, nil)
 	ctx := context.Background()
@@ -350,8 +350,8 @@ func TestUnsupported(t *testing.T) {
 	}
 }
 
-// TestDriverOnSimulator reads all markets, and the books and spreads of 60 tokens, from the simulator. The best prices of the books
-// must equal those of the spreads.
+// TestDriverOnSimulator reads all markets, and the books and spreads of 60 tokens, from the simulator. The books and the spreads
+// must have the same best prices.
 func TestDriverOnSimulator(t *testing.T) {
 	clock := tool.NewClock(start)
 	sim := simulator.New(simulator.Config{Demo: demo.Config{Markets: 200, Seed: 5, Clock: clock}, Keys: map[string]*rsa.PublicKey{}, TokensPerSecond: 1 << 20})

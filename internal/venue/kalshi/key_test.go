@@ -31,7 +31,7 @@ func block(kind string, der []byte) []byte {
 	return pem.EncodeToMemory(&pem.Block{Type: kind, Bytes: der})
 }
 
-// pkcs8 returns a key in PKCS #8.
+// pkcs8 encodes a key in the form PKCS #8.
 func pkcs8(t *testing.T, key any) []byte {
 	t.Helper()
 	der, err := x509.MarshalPKCS8PrivateKey(key)
@@ -41,7 +41,7 @@ func pkcs8(t *testing.T, key any) []byte {
 	return der
 }
 
-// TestSignature verifies the headers with the public key, as the venue does.
+// TestSignature verifies the signed headers with the public key, as the venue does.
 func TestSignature(t *testing.T) {
 	private := newPrivate()
 	for kind, der := range map[string][]byte{"PRIVATE KEY": pkcs8(t, private), "RSA PRIVATE KEY": x509.MarshalPKCS1PrivateKey(private)} {

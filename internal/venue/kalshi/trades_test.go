@@ -15,8 +15,8 @@ func TestTradeRows(t *testing.T) {
 	rows(t, "trades.golden", document(t, "trades.json").Member("trades").Elements(), func(r *wire.Row) any { return readTrade(r) }).compare()
 }
 
-// TestMarketTrades reads a page for a market and for each token of the market. The driver must leave out and report rows of other
-// markets. If all rows are of other markets, the read must fail.
+// TestMarketTrades reads a page of trades of a market and of each of its tokens. The driver must leave out the rows of other
+// markets and report them. If all rows belong to other markets, the read must fail.
 func TestMarketTrades(t *testing.T) {
 	d, s := newDriver(t, map[string]func(url.Values) (int, string){"/markets/trades": file(t, "trades.json")})
 	for _, test := range []struct{ token, want string }{
@@ -47,8 +47,8 @@ func TestMarketTrades(t *testing.T) {
 	}
 }
 
-// TestTradesWithoutACall checks that the driver makes no call for the trades of a market that Kalshi cannot have, for a token of
-// another market, or for an invalid argument.
+// TestTradesWithoutACall checks three cases in which the driver makes no call: the market id cannot be an id of Kalshi, the token
+// belongs to another market, or an argument is invalid.
 func TestTradesWithoutACall(t *testing.T) {
 	d, s := newDriver(t, nil)
 	for _, q := range []queries.MarketTrades{{MarketID: "0xa1"}, {MarketID: "A-1", TokenID: "B-1:yes"}, {MarketID: "A-1", TokenID: "123"}} {

@@ -36,7 +36,7 @@ func TestPositionsAreReadToTheEnd(t *testing.T) {
 			reads++
 			return dataPage([]any{position(1), position(2)}, "p2")
 		case "p2":
-			if reads == 1 { // position 2 moved to the second page during the first read
+			if reads == 1 { // during the first read, position 2 moves to the second page
 				return dataPage([]any{position(2)}, "")
 			}
 			return dataPage([]any{position(3)}, "")

@@ -164,7 +164,7 @@ func TestEventOfGamma(t *testing.T) {
 	)
 }
 
-// showPrices returns a line for each token, with the token's price or the reason why the price is missing.
+// showPrices returns a line for each token. The line contains the price, or why the price is missing.
 func showPrices(got rest.Values[market.Price], tokens []string) (lines []string) {
 	for _, id := range tokens {
 		switch r, ok := got[id]; {

@@ -18,7 +18,7 @@ import (
 	"oddsgraph/internal/venue/rest"
 )
 
-// stub is a transport that answers calls from a table. It records the calls.
+// stub is a transport that records the calls. The function in answers for the method and path of a call returns the response.
 type stub struct {
 	t       *testing.T
 	mu      sync.Mutex
@@ -33,7 +33,7 @@ type answer struct {
 	header http.Header
 }
 
-// ok returns the answer 200 with the JSON of a value.
+// ok returns an answer with status 200 and the value v as JSON.
 func ok(v any) answer {
 	b, err := json.Marshal(v)
 	if err != nil {
@@ -67,7 +67,7 @@ func (s *stub) RoundTrip(r *http.Request) (*http.Response, error) {
 	return &http.Response{StatusCode: a.status, Header: a.header, Body: io.NopCloser(strings.NewReader(a.body)), Request: r}, nil
 }
 
-// count returns the number of calls with the method and the path in the parameter call.
+// count returns how often the driver made a call. call is the method and the path, such as "GET /v2/trades".
 func (s *stub) count(call string) int {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -80,7 +80,7 @@ func (s *stub) count(call string) int {
 	return n
 }
 
-// clock is a clock that only the tests advance.
+// clock is a clock that advances only when a test changes it.
 type clock struct {
 	mu  sync.Mutex
 	now time.Time
@@ -100,7 +100,7 @@ func (c *clock) advance(d time.Duration) {
 
 type answers map[string]func(q url.Values, body []byte) answer
 
-// open returns a driver, the transport of the driver, and the clock of the driver.
+// open returns a driver, its transport and its clock.
 func open(t *testing.T, table answers) (*polymarket.Driver, *stub, *clock) {
 	t.Helper()
 	s, c := &stub{t: t, answers: table, hosts: map[string]bool{}}, &clock{now: time.Date(2030, 4, 1, 0, 0, 0, 0, time.UTC)}
@@ -111,7 +111,7 @@ func open(t *testing.T, table answers) (*polymarket.Driver, *stub, *clock) {
 	return d, s, c
 }
 
-// tokensOf returns the tokens in the body of a request.
+// tokensOf returns the token ids in the body of a request.
 func tokensOf(body []byte) (ids []string) {
 	var list []struct {
 		ID string `json:"token_id"`
@@ -125,7 +125,7 @@ func tokensOf(body []byte) (ids []string) {
 	return ids
 }
 
-// check fails the test if the texts of got and want differ.
+// check fails the test if got and want have different texts.
 func check(t *testing.T, got, want any) {
 	t.Helper()
 	if g, w := fmt.Sprint(got), fmt.Sprint(want); g != w {
@@ -133,7 +133,7 @@ func check(t *testing.T, got, want any) {
 	}
 }
 
-// gammaMarket returns a market in the form of the Gamma API. The members in more are added, or replace members of the same name.
+// gammaMarket returns a market in the form of the Gamma API. more contains further members, which may replace the default members.
 func gammaMarket(n int, closed bool, more map[string]any) map[string]any {
 	m := map[string]any{
 		"conditionId": fmt.Sprintf("0xa%d", n), "question": fmt.Sprint("Question ", n), "slug": fmt.Sprint("slug-", n), "description": "d",
@@ -146,7 +146,7 @@ func gammaMarket(n int, closed bool, more map[string]any) map[string]any {
 	return m
 }
 
-// keyset returns a function that answers /markets/keyset from lists of open and closed markets.
+// keyset returns the answer function of /markets/keyset for the given open and closed markets.
 func keyset(open, closed []map[string]any) func(q url.Values, _ []byte) answer {
 	return func(q url.Values, _ []byte) answer {
 		list := open

@@ -164,7 +164,7 @@ func pages(t *testing.T, d *polymarket.Driver, q queries.Search) (got [][]string
 func TestAListOfOpenAndClosedMarketsIsMerged(t *testing.T) {
 	var both [2][]map[string]any
 	var want []string
-	for i := range 240 { // the markets are in the order of their volumes, and every third market is closed
+	for i := range 240 { // the volumes descend, and every third market is closed
 		n := 0
 		if i%3 == 2 {
 			n = 1
@@ -181,7 +181,7 @@ func TestAListOfOpenAndClosedMarketsIsMerged(t *testing.T) {
 			t.Errorf("%d calls for %d pages", len(s.calls), len(got))
 		}
 	}
-	// A page that is read again with a greater size begins with the same markets.
+	// A read of the same page with a greater limit begins with the same markets.
 	first, err := d.Search(t.Context(), queries.Search{Limit: 10})
 	if err != nil {
 		t.Fatal(err)
@@ -215,8 +215,8 @@ func TestASortThatGammaIgnoresIsUnsupported(t *testing.T) {
 	check(t, market.CodeOf(err), market.CodeUnsupported)
 }
 
-// TestEventsWithoutSortField checks that the driver detects that Gamma ignores a sort, even if most events lack the sorted field.
-// One event out of order must cause no error.
+// TestEventsWithoutSortField checks that the driver detects that Gamma ignores a sort, even if most events lack the field of the
+// sort. If only one event is out of order, the search must succeed.
 func TestEventsWithoutSortField(t *testing.T) {
 	for _, test := range []struct {
 		liquidity []int

@@ -99,7 +99,7 @@ func TestABadTokenDoesNotSpoilTheList(t *testing.T) {
 			t.Errorf("%s: %+v", list[i].TokenID, r)
 		}
 	}
-	check(t, len(s.calls), 7) // the lists have 8, 4+4, 2+2 and 1+1 ids
+	check(t, len(s.calls), 7) // the driver bisects to find the bad id: calls with 8, 4+4, 2+2 and 1+1 ids
 }
 
 func TestNoOrderBookIsAbsent(t *testing.T) {
@@ -112,8 +112,8 @@ func TestNoOrderBookIsAbsent(t *testing.T) {
 	}
 }
 
-// TestTextsThatAreNoIDs checks that a text that cannot be an id is absent without an error, even if the call for the other ids
-// fails.
+// TestTextsThatAreNoIDs checks a text that cannot be an id. Its result must be absent without an error, even if the call for the
+// other ids fails.
 func TestTextsThatAreNoIDs(t *testing.T) {
 	d, _, _ := open(t, answers{"POST /books": func(url.Values, []byte) answer { return answer{status: http.StatusInternalServerError} }})
 	results, err := d.Spreads(t.Context(), []string{"5", "no id"})

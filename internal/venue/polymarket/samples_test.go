@@ -13,8 +13,8 @@ import (
 	"oddsgraph/tests/tool"
 )
 
-// samples returns the folder of recorded answers. If the folder does not exist, samples skips the test. The licences of the
-// recorded answers do not allow a copy in this repository.
+// samples returns the folder of recorded responses. If the folder does not exist, samples skips the test. The licences of the
+// recorded responses do not allow a copy in this repository.
 func samples(t *testing.T) string {
 	t.Helper()
 	root, err := tool.ModuleRoot()
@@ -28,7 +28,7 @@ func samples(t *testing.T) string {
 	return dir
 }
 
-// short shortens long ids.
+// short shortens the long ids in a text.
 func short(s string) string {
 	words := strings.Fields(s)
 	for i, w := range words {

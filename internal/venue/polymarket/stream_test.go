@@ -80,8 +80,8 @@ func (s *socket) request(verb stream.Verb, topics ...messages.Topic) string {
 	return string(slices.Concat(s.Encode(&stream.Request{Verb: verb, Topics: topics})...))
 }
 
-// show returns messages and lost books in short form: the topic, the sequence number and the contents. It leaves out all other
-// events.
+// show returns messages and lost books as text, one on each line. A message has its topic, sequence number and contents. show
+// leaves out all other events.
 func show(events []stream.Event) string {
 	var out []string
 	levels := func(side string, list []market.Level) (text string) {
@@ -120,7 +120,7 @@ func show(events []stream.Event) string {
 
 func (s *socket) frame(text string) string { return show(s.Decode([]byte(text), s.now)) }
 
-// expect fails the test if got does not consist of the lines in want.
+// expect fails the test if the lines of got differ from want.
 func (s *socket) expect(got string, want ...string) {
 	s.t.Helper()
 	if got != strings.Join(want, "\n") {
@@ -128,7 +128,7 @@ func (s *socket) expect(got string, want ...string) {
 	}
 }
 
-// epochMs is a time in Unix milliseconds. The functions below add their argument ms to it.
+// epochMs is a time in Unix milliseconds. In the functions below, ms is the number of milliseconds after epochMs.
 const epochMs = 1_790_000_000_000
 
 // bookText returns a book frame of an asset with one bid and one ask.
@@ -196,7 +196,7 @@ func TestStreamFrames(t *testing.T) {
 	s.expect(s.frame(`{"event_type":"book","asset_id":"A","timestamp":"10","bids":[{"price":"2","size":"1"}],"asks":[]}`), "bad orderbook A")
 }
 
-// TestTradeIDs checks that a trade has the same id on two sockets, and that other trades have other ids.
+// TestTradeIDs checks that a trade has the same id on two sockets, and that different trades have different ids.
 func TestTradeIDs(t *testing.T) {
 	id := func(size string) string {
 		s := newSocket(t, tapeA)
@@ -209,7 +209,7 @@ func TestTradeIDs(t *testing.T) {
 }
 
 // TestTradeOfStreamAndREST checks that a trade from REST has the same id, price, size and side as the same trade from the stream,
-// although REST rounds the time.
+// although REST rounds the time to seconds.
 func TestTradeOfStreamAndREST(t *testing.T) {
 	v, err := wire.Parse([]byte(`{"side":"SELL","token_id":"A","condition_id":"M","size":78.5,"price":0.620,"timestamp":1900000014,"outcome":"No","transaction_hash":"0xT1"}`))
 	if err != nil {
@@ -228,8 +228,8 @@ func TestTradeOfStreamAndREST(t *testing.T) {
 	}
 }
 
-// TestBurstIsOneChange checks that the codec publishes a burst as one message after its last frame. A burst is the changes that one
-// order causes.
+// TestBurstIsOneChange checks that the codec publishes a burst as one message, after the last frame of the burst. A burst consists
+// of the changes that one order causes.
 func TestBurstIsOneChange(t *testing.T) {
 	s := newSocket(t, bookA)
 	s.frame(bookText("A", 1, "0.311", "0.4"))
@@ -238,19 +238,20 @@ func TestBurstIsOneChange(t *testing.T) {
 	s.expect(s.frame(changeText("A", 3, "BUY", "0.311", "0", "0.29", "0.301")), "orderbook A 3  a0.301×45  b0.311×0")
 }
 
-// TestLaterChangeShowsGap checks that the codec detects the loss of the end of a burst when a change with a later time arrives.
+// TestLaterChangeShowsGap checks a burst whose last frames are lost. The codec must detect the loss when a change with a later time
+// arrives.
 func TestLaterChangeShowsGap(t *testing.T) {
 	s := newSocket(t, bookA)
 	s.frame(bookText("A", 1, "0.311", "0.4"))
 	s.frame(changeText("A", 3, "SELL", "0.301", "45", "0.29", "0.301"))
 	s.expect(s.frame(changeText("A", 4, "BUY", "0.1", "1", "0.29", "0.301")), "bad orderbook A")
 	s.expect(s.frame(changeText("A", 5, "BUY", "0.2", "1", "0.29", "0.301")))
-	// The book from REST has the time 4, so the codec applies the changes with the times 4 and 5 to it.
+	// The book from REST has the time 4, so the codec applies the changes of the times 4 and 5 to this book.
 	s.expect(show(s.repaired("A", market.Result[*market.Book]{Value: restBook("A", 4, "0.29", "0.301")}, s.now)), "orderbook A 3 book b0.29×10 b0.2×1 b0.1×1 a0.301×10")
 }
 
-// TestOpenBurstShowsGap checks that the codec detects the loss of the end of a burst if no further frame arrives within
-// burstWithin.
+// TestOpenBurstShowsGap checks a burst whose last frames are lost. If no further frame arrives within burstWithin, the codec must
+// detect the loss.
 func TestOpenBurstShowsGap(t *testing.T) {
 	s := newSocket(t, bookA)
 	s.frame(bookText("A", 1, "0.311", "0.4"))
@@ -300,20 +301,20 @@ func TestFailedRepairs(t *testing.T) {
 	s.expect(s.frame(bookText("A", 5, "0.29", "0.301")), "orderbook A 4 book b0.29×10 a0.301×10")
 }
 
-// repaired begins a read of the lost books, and passes the result for one book to the codec.
+// repaired begins a repair of the lost books, and passes the REST result for one asset to the codec.
 func (s *socket) repaired(id string, r market.Result[*market.Book], now time.Time) []stream.Event {
 	s.lostAssets()
 	return s.codec.repaired(id, r, now)
 }
 
-// TestLossDuringRepair checks that the codec discards a book from REST if the stream lost another change during the read. An
-// unreadable frame must not restart the count of failed repairs.
+// TestLossDuringRepair checks that the codec discards a book from REST if the stream loses another change during the REST call. An
+// unreadable frame must not reset the count of failed repairs.
 func TestLossDuringRepair(t *testing.T) {
 	s := newSocket(t, bookA)
 	s.frame(bookText("A", 1, "0.311", "0.4"))
 	unreadable := changeText("A", 2, "HOLD", "0.29", "7", "0.311", "0.4")
 	s.expect(s.frame(unreadable), "bad orderbook A")
-	for i, want := range []string{"", "bad orderbook A"} { // maxRepairs failures
+	for i, want := range []string{"", "bad orderbook A"} { // one iteration for each of maxRepairs failed repairs
 		if lost := s.lostAssets(); !slices.Equal(lost, []string{"A"}) {
 			t.Fatalf("read %d: the lost books are %q", i, lost)
 		}
@@ -324,7 +325,7 @@ func TestLossDuringRepair(t *testing.T) {
 		}
 		s.expect(show(s.codec.repaired("A", market.Result[*market.Book]{Value: restBook("A", 1, "0.311", "0.4")}, s.now)), events...)
 	}
-	// A read may also end after the asset was subscribed again.
+	// No repair is running now, so the codec must ignore this result of a REST call.
 	s.expect(show(s.codec.repaired("A", market.Result[*market.Book]{Value: restBook("A", 9, "0.311", "0.4")}, s.now)))
 	if lost := s.lostAssets(); len(lost) != 0 {
 		t.Errorf("after the failures, %q are read again", lost)
@@ -377,7 +378,7 @@ func TestOneReadRepairsAllBooks(t *testing.T) {
 	})
 }
 
-// TestReadsDelayNoTick checks that a slow read of a lost book does not delay the detection of an incomplete burst.
+// TestReadsDelayNoTick checks that a slow REST call for a lost book does not delay the detection of an incomplete burst.
 func TestReadsDelayNoTick(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newSocket(t, bookA, topic(messages.ChannelOrderbook, "C"))
@@ -395,8 +396,8 @@ func TestReadsDelayNoTick(t *testing.T) {
 	})
 }
 
-// TestSilentFreeze checks that the codec repairs books for which the socket sends no changes any more. If too many books are
-// frozen, Maintain must return errFrozen.
+// TestSilentFreeze checks frozen books: the socket sends no more changes for these books. The codec must repair a few frozen books.
+// If too many books are frozen, Maintain must return errFrozen.
 func TestSilentFreeze(t *testing.T) {
 	for _, test := range []struct {
 		frozen, books int
@@ -432,34 +433,34 @@ func TestSilentFreeze(t *testing.T) {
 	}
 }
 
-// TestMissingFirstBook checks that the codec reads a book over REST if the socket does not send the book. If REST has no book
-// either, the book must be empty.
+// TestMissingFirstBook checks that the codec reads a book over REST if the socket does not send the first book of an asset. If REST
+// has no book either, the codec must publish an empty book.
 func TestMissingFirstBook(t *testing.T) {
 	for want, rest := range map[string]*market.Book{" b0.3×10 a0.4×10": restBook("A", 1, "0.3", "0.4"), "": nil} {
 		synctest.Test(t, func(t *testing.T) {
 			s := newSocket(t, bookA)
 			s.books["A"] = rest
 			events, _ := s.maintain()
-			time.Sleep(2 * time.Second) // the time after which subscribers request the book again
+			time.Sleep(2 * time.Second) // package feed requests a missing snapshot again after this time
 			s.expect(events(), "orderbook A 1 book"+want)
 		})
 	}
 }
 
-// TestLostDeepChange checks that the comparison with REST repairs a book if a change below the best bid was lost and other changes
-// still arrive.
+// TestLostDeepChange checks that the comparison with REST repairs a book if the stream loses a change below the best bid. Other
+// changes still arrive.
 func TestLostDeepChange(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newSocket(t, bookA)
 		s.frame(bookText("A", 1, "0.3", "0.4"))
 		s.frame(changeText("A", 3, "BUY", "0.2", "5", "0.3", "0.4"))
 		events, failure := s.maintain()
-		time.Sleep(tickEvery / 2) // no comparison may run between a frame and the change of the REST book
+		time.Sleep(tickEvery / 2) // half a tick, so that no comparison runs between a frame and the update of the REST book
 		for i := range 35 {
 			time.Sleep(time.Second)
 			size := fmt.Sprint(1 + i)
 			s.frame(changeText("A", 10+i, "BUY", "0.1", size, "0.3", "0.4"))
-			b := restBook("A", int64(10+i), "0.3", "0.4") // the frame that removed the level at 0.2 was lost
+			b := restBook("A", int64(10+i), "0.3", "0.4") // REST has no bid at 0.2: the stream lost the frame that removed this bid
 			b.Bids = b.Bids.Set(market.SideBuy, market.Level{Price: market.MustDecimal("0.1"), Size: market.MustDecimal(size)})
 			s.mu.Lock()
 			s.books["A"] = b
@@ -474,7 +475,8 @@ func TestLostDeepChange(t *testing.T) {
 	})
 }
 
-// TestLateFramesAreNoFreeze checks that the codec does not repair a book that equals the book from REST within catchUp.
+// TestLateFramesAreNoFreeze checks a book that differs from the book from REST, but becomes equal within catchUp. The codec must
+// not repair this book.
 func TestLateFramesAreNoFreeze(t *testing.T) {
 	s := newSocket(t, bookA)
 	s.frame(bookText("A", 1, "0.3", "0.4"))
@@ -488,7 +490,8 @@ func TestLateFramesAreNoFreeze(t *testing.T) {
 	}
 }
 
-// TestChangesDuringAComparison checks that a change that arrives during the REST read does not count as a difference.
+// TestChangesDuringAComparison checks that a change that arrives during the REST call does not count as a difference from the REST
+// book.
 func TestChangesDuringAComparison(t *testing.T) {
 	s := newSocket(t, bookA)
 	s.frame(bookText("A", 1, "0.3", "0.4"))
@@ -499,7 +502,8 @@ func TestChangesDuringAComparison(t *testing.T) {
 	s.expect(show(events))
 }
 
-// replay decodes recorded frames. After each burst, it checks that the published book has the best prices that the frames report.
+// replay decodes recorded frames and returns the number of published book messages. After each burst, the book must have the best
+// prices that the last frame reports.
 func replay(t *testing.T, s *socket, id string, frames []json.RawMessage) (bursts int) {
 	t.Helper()
 	for _, f := range frames {
@@ -564,8 +568,8 @@ func TestRecordedRun(t *testing.T) {
 	}
 }
 
-// TestRecordedBurst replays the recorded frames of a marketable order. The recording lacks the book before the order, so the test
-// derives this book from the book after the order.
+// TestRecordedBurst replays the recorded frames of a marketable order. The recording does not contain the book before the order, so
+// the test derives it from the book after the order.
 func TestRecordedBurst(t *testing.T) {
 	frames := recorded(t, "market_crossing_burst_end.json")
 	var after struct {

@@ -17,7 +17,7 @@ func publicTrade(condition string, token int, transaction string) map[string]any
 	}
 }
 
-// TestMarketTrades reads two pages of trades of a market and of a token. Rows that look the same must have different keys.
+// TestMarketTrades reads two pages of trades of a market, and two pages of trades of a token. Equal rows must have different keys.
 func TestMarketTrades(t *testing.T) {
 	d, s, _ := open(t, answers{"GET /v2/trades": func(q url.Values, _ []byte) answer {
 		if q.Get("cursor") == "" {
@@ -54,7 +54,7 @@ func TestMarketTrades(t *testing.T) {
 }
 
 // TestTradesOfAnotherMarket checks that the driver leaves out rows of another market, because the venue may ignore the filter. If
-// all rows are of another market, the read must fail.
+// all rows belong to another market, the read must fail.
 func TestTradesOfAnotherMarket(t *testing.T) {
 	rows := []any{publicTrade("0xb2", 3, "0x1"), publicTrade("0xa1", 1, "0x2")}
 	d, _, _ := open(t, answers{"GET /v2/trades": func(url.Values, []byte) answer { return dataPage(rows, "") }})

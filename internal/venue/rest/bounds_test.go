@@ -80,7 +80,7 @@ func TestConnectionsAreBounded(t *testing.T) {
 			_ = resp.Body.Close()
 		})
 	}
-	for range maxConns { // the other calls wait
+	for range maxConns { // the other calls wait for a connection
 		<-opened
 	}
 	close(release)
@@ -88,7 +88,7 @@ func TestConnectionsAreBounded(t *testing.T) {
 	if int(most.Load()) > maxConns {
 		t.Errorf("%d connections, want at most %d", most.Load(), maxConns)
 	}
-	for range maxConns - maxIdleConns { // the transport closes the other idle connections
+	for range maxConns - maxIdleConns { // the transport closes all but maxIdleConns connections
 		select {
 		case <-closed:
 		case <-time.After(30 * time.Second):
@@ -97,7 +97,8 @@ func TestConnectionsAreBounded(t *testing.T) {
 	}
 }
 
-// TestEmptyBodyIsNotProbed checks that net/http neither probes nor copies the body of a request without a body.
+// TestEmptyBodyIsNotProbed checks a request without a body. net/http must neither probe whether the body is empty nor copy the
+// body.
 func TestEmptyBodyIsNotProbed(t *testing.T) {
 	c, err := New(Config{BaseURL: "http://venue.invalid"})
 	if err != nil {
@@ -127,7 +128,7 @@ func TestEmptyBodyIsNotProbed(t *testing.T) {
 	}
 }
 
-// recordingConn records a request. Like a TCP connection, it has the method ReadFrom.
+// recordingConn records a request. It has the method ReadFrom, because a TCP connection has this method too.
 type recordingConn struct {
 	strings.Builder
 	copied bool

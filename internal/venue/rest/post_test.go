@@ -12,8 +12,8 @@ import (
 	"oddsgraph/internal/venue/rest"
 )
 
-// TestARequestWithABodyIsAPost checks that each attempt of a request with a body is a POST request with the whole body. A request
-// without a body must be a GET request.
+// TestARequestWithABodyIsAPost checks that the client sends a request with a body as POST, with the whole body in each attempt. It
+// must send a request without a body as GET.
 func TestARequestWithABodyIsAPost(t *testing.T) {
 	var got []string
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

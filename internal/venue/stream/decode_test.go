@@ -19,7 +19,8 @@ import (
 
 const goldenDir = "../../../tests/testdata/venue/stream"
 
-// golden returns the frame or the list of frames in a golden file as compact JSON. Numbers keep their notation.
+// golden returns the frame, or the list of frames, in a golden file. The result is compact JSON with the original notation of
+// numbers.
 func golden(t testing.TB, name string) []byte {
 	t.Helper()
 	raw, err := os.ReadFile(filepath.Join(goldenDir, name+".json"))
@@ -55,7 +56,7 @@ func goldenNames(t testing.TB, dir string) []string {
 
 var received = time.Date(2026, 3, 14, 15, 9, 30, 0, time.UTC)
 
-// testDecoder returns a decoder with the epoch k3f9, and the decoder's observer. The market M1 has the tokens T1 and T2.
+// testDecoder returns a decoder and its observer. The decoder has the epoch k3f9. The market M1 has the tokens T1 and T2.
 func testDecoder(t testing.TB, identity messages.Topic) (*decoder, *observer) {
 	t.Helper()
 	o := &observer{kinds: map[string]int{}}
@@ -78,7 +79,7 @@ func instant(t time.Time) string {
 	return t.Format(time.RFC3339Nano)
 }
 
-// show formats the fields of an event that the tests compare.
+// show returns the fields of an event that the tests compare, as text.
 func show(e Event) string {
 	var b strings.Builder
 	say := func(format string, args ...any) { fmt.Fprintf(&b, format, args...) }
@@ -285,8 +286,8 @@ func TestGoldenRequests(t *testing.T) {
 	}
 }
 
-// TestBadFrames checks the events of frames with bad or missing parts, and of texts that are not frames. A bad optional part counts
-// as missing.
+// TestBadFrames checks the events of frames with bad or missing members, and of texts that are not frames. A bad optional member
+// must count as missing.
 func TestBadFrames(t *testing.T) {
 	const level, ts = `{"price":0.5,"size":1}`, `"timestamp":"2026-03-14T15:09:26Z"`
 	order := `{"orderId":"o","marketId":"M1","side":"BUY","outcome":"YES","price":0.6,"size":100,"filledSize":0,"status":"OPEN"}`
@@ -342,7 +343,7 @@ func TestBadFrames(t *testing.T) {
 		{`{"type":"market_update","marketId":"M1"}`, "market:M1 6 k3f9/0<0 at -: {Kind:METADATA Status: StatusRaw: Outcome: WinningTokenID:}"},
 		{`{"type":"market_update","marketId":"M1","change":"resolved","outcome":"NO"}`, "market:M1 6 k3f9/0<0 at -: {Kind:RESOLVED Status:RESOLVED StatusRaw:RESOLVED Outcome:NO WinningTokenID:}"},
 		{`{"type":"market_snapshot","markets":[7]}`, "life"},
-		// Accounts: one bad row makes the whole frame bad. A frame of another account has no effect.
+		// Accounts. One bad row makes the whole frame bad. A frame of another account has no effect.
 		{`{"type":"user_snapshot","seq":1,"orders":[` + order + `,{}],"positions":[]}`, "bad user:" + address},
 		{`{"type":"user_snapshot","seq":1,"orders":[]}`, "bad user:" + address},
 		{`{"type":"user_snapshot","seq":1,"orders":null,"positions":[]}`, "bad user:" + address},
@@ -386,7 +387,7 @@ func TestBadFrames(t *testing.T) {
 	}
 }
 
-// TestNoIdentity checks that frames about accounts have no effect on a public connection.
+// TestNoIdentity checks that account frames have no effect on a public connection.
 func TestNoIdentity(t *testing.T) {
 	d, o := testDecoder(t, messages.Topic{})
 	for _, name := range []string{"frames/user-snapshot", "forms/user-snapshot-no-address", "frames/balance-update"} {

@@ -35,7 +35,7 @@ func serve(t *testing.T, handle func(ctx context.Context, ws *websocket.Conn)) s
 	return "ws" + strings.TrimPrefix(server.URL, "http")
 }
 
-// forward is a Handler that sends a text to a channel for each call, except for calls of Acknowledged and Heartbeat.
+// forward is a Handler that sends a text to calls for each call of its methods, except Acknowledged and Heartbeat.
 type forward struct{ calls chan string }
 
 func (f *forward) Up(epoch string, topics []messages.Topic) {
@@ -114,7 +114,7 @@ func TestRealSocket(t *testing.T) {
 	}
 }
 
-// TestDialErrors checks the HTTP status and the wait in handshake errors. No error may contain a secret part of the URL.
+// TestDialErrors checks the fields Status and RetryAfter of each HandshakeError. No error may contain a secret part of the URL.
 func TestDialErrors(t *testing.T) {
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		switch r.URL.Path {
@@ -143,7 +143,7 @@ func TestDialErrors(t *testing.T) {
 		host + "/elsewhere":      {Status: 302},
 		host + "/ok":             {Status: 200},
 		host + "/half":           {},
-		"127.0.0.1:1":            {}, // nothing listens there
+		"127.0.0.1:1":            {}, // nothing listens on this port
 		"venue.invalid/canary-p": {},
 	} {
 		_, err := dialer{}.Dial(t.Context(), "ws://u:canary-password@"+path+"?key=canary-query", nil)
@@ -186,7 +186,7 @@ func TestFrameLimit(t *testing.T) {
 	}
 }
 
-// TestCloseCode checks that the error contains the venue's close code but not the venue's text.
+// TestCloseCode checks that the error of Read contains the venue's close code, but not the text in the venue's close frame.
 func TestCloseCode(t *testing.T) {
 	address := serve(t, func(ctx context.Context, ws *websocket.Conn) {
 		_ = ws.Close(closeRestart, "canary")
@@ -201,7 +201,7 @@ func TestCloseCode(t *testing.T) {
 	}
 }
 
-// TestDeadPeer checks that Close ends pending calls even if the peer neither reads nor answers.
+// TestDeadPeer checks that Close ends pending calls of Read and Write even if the peer neither reads nor answers.
 func TestDeadPeer(t *testing.T) {
 	for _, code := range []int{0, closeNormal} {
 		release := make(chan struct{})
@@ -218,7 +218,7 @@ func TestDeadPeer(t *testing.T) {
 				t.Error("Read returned a frame")
 			}
 		})
-		if code == 0 { // with another code, the close frame would wait for the pending write
+		if code == 0 { // with a close code, the close frame would wait for the pending write
 			started := make(chan struct{})
 			ended.Go(func() {
 				var err error
@@ -233,7 +233,7 @@ func TestDeadPeer(t *testing.T) {
 		begun := time.Now()
 		_ = c.Close(code)
 		ended.Wait()
-		if took := time.Since(begun); took > 4*time.Second { // if conn.Close did not close conn.raw, coder/websocket would take 5 s
+		if took := time.Since(begun); took > 4*time.Second { // without the close of conn.raw, coder/websocket takes 5 s
 			t.Errorf("closing with %d took %s", code, took)
 		}
 		close(release)

@@ -15,8 +15,8 @@ import (
 
 var update = flag.Bool("update", false, "rewrite the golden frames")
 
-// TestFrameBytes compares the frames that the client sends with testdata/frames.txt. Each line of the file has the time since the
-// start of the test, the number of the connection and the frame.
+// TestFrameBytes compares the frames that the client sends with testdata/frames.txt. Each line of the file contains the time since
+// the start of the test, the number of the connection, and the frame.
 func TestFrameBytes(t *testing.T) {
 	var sent []sentFrame
 	inBubble(t, func(_ *Config, v *venue) { v.refuse = errors.New("later") }, func(b *bench) {

@@ -25,7 +25,7 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 const (
 	address = "0x1111111111111111111111111111111111111111"
 	canary  = `{"apiKey":"canary-key-7f3a","secret":"canary/secret+9c=","passphrase":"canary \"phrase\"","extra":"canary-extra"}`
-	// helloFrame is the default hello of the venue in tests.
+	// helloFrame is the hello that the venue sends by default.
 	helloFrame = `{"type":"hello","epoch":"e1","heartbeatMs":300000,"limits":{"topics":500,"depth":200,"framesPerSecond":20,"frameBytes":65536}}`
 )
 
@@ -38,7 +38,7 @@ func credentials(t testing.TB, s string) *market.Credentials {
 	return c
 }
 
-// sentFrame is a frame from the client.
+// sentFrame is a frame that the client has sent.
 type sentFrame struct {
 	at   time.Duration
 	conn int
@@ -50,13 +50,13 @@ type sentFrame struct {
 	Credentials                                    map[string]string
 }
 
-// venue is a scripted venue. By default, it accepts connections and has the protocol that Documented returns.
+// venue is a scripted venue. By default, it accepts connections and uses the protocol that Documented returns.
 type venue struct {
 	t     *testing.T
 	start time.Time
-	// The venue sends the text in hello on a new connection if the text is not empty. If refuse is not nil, Dial fails with this
-	// error. If respond is nil or returns false, the venue sends its default response. If stalled is true, the client's writes
-	// block.
+	// If hello is not empty, the venue sends it on each new connection. If refuse is not nil, Dial fails with this error. respond
+	// may respond to a frame from the client. If respond is nil or returns false, the venue sends its default response. If stalled
+	// is true, the client's writes block.
 	hello   string
 	refuse  error
 	respond func(c *fakeConn, f sentFrame) bool
@@ -73,7 +73,8 @@ type venue struct {
 	frames  []sentFrame
 }
 
-// fakeConn is a connection. It has the methods of Conn for the client, and methods for the venue.
+// fakeConn is a connection between the client and the venue. The client uses the methods of Conn. The other methods belong to the
+// venue.
 type fakeConn struct {
 	v        *venue
 	number   int
@@ -166,12 +167,12 @@ func (c *fakeConn) end(err error) {
 	})
 }
 
-// drop closes the connection with a code of the venue.
+// drop closes the connection with a close code from the venue.
 func (c *fakeConn) drop(code int) { c.end(&CloseError{Code: code}) }
 
 func (c *fakeConn) send(format string, args ...any) { c.toClient <- fmt.Sprintf(format, args...) }
 
-// answer responds to a frame as a venue with the protocol that Documented returns.
+// answer sends the default response to a frame. The response follows the protocol that Documented returns.
 func (c *fakeConn) answer(f sentFrame) {
 	switch f.Type {
 	case "ping":
@@ -243,7 +244,7 @@ func (v *venue) dialled() []time.Duration {
 	return slices.Clone(v.dials)
 }
 
-// sent returns the client's frames of the type kind. If kind is empty, sent returns all frames.
+// sent returns the frames of the type kind that the client has sent. If kind is empty, sent returns all frames.
 func (v *venue) sent(kind string) []sentFrame {
 	v.mu.Lock()
 	defer v.mu.Unlock()
@@ -262,7 +263,7 @@ type record struct {
 	start time.Time
 	calls []string
 	times []time.Duration
-	// errs contains the errors of the calls of Down and Refused.
+	// errs contains the errors that Down and Refused have received.
 	errs []error
 	// acks contains the topics of each call of Acknowledged.
 	acks []string
@@ -289,7 +290,7 @@ func label(topics []messages.Topic) string {
 
 func (r *record) Up(epoch string, topics []messages.Topic) { r.add("up %s %s", epoch, label(topics)) }
 
-// Acknowledged adds its topics to acks instead of calls, because most tests compare calls and ignore confirmations.
+// Acknowledged adds its topics to acks and not to calls, because most tests compare calls and ignore acknowledgements.
 func (r *record) Acknowledged(topics []messages.Topic) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -320,7 +321,7 @@ func (r *record) fail(err error) {
 	r.errs = append(r.errs, err)
 }
 
-// take returns and removes the recorded calls.
+// take returns the recorded calls and forgets them.
 func (r *record) take() []string {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -337,8 +338,8 @@ func (r *record) expect(t *testing.T, want ...string) {
 	}
 }
 
-// bench contains the client of a test, its venue, its metrics and its log. If the test sets no venue.handler, calls is the
-// client's Handler.
+// bench contains the client of a test, and the client's venue, metrics and log. If the test does not set venue.handler, calls is
+// the client's Handler.
 type bench struct {
 	*testing.T
 	*Client
@@ -384,7 +385,8 @@ func (l *lockedBuilder) Write(p []byte) (int, error) {
 	return l.b.Write(p)
 }
 
-// inBubble runs a test in a synctest bubble. All random numbers of the client are 0.5, so each jitter is half of its maximum.
+// inBubble runs a test in a synctest bubble. All random numbers of the client are 0.5, so each jitter is half of its maximum. The
+// test fails if the log or an error contains a secret.
 func inBubble(t *testing.T, edit func(*Config, *venue), test func(b *bench)) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
@@ -436,7 +438,7 @@ func inBubble(t *testing.T, edit func(*Config, *venue), test func(b *bench)) {
 
 func (b *bench) settle() { synctest.Wait() }
 
-// pass advances the time by d.
+// pass advances the time of the bubble by d, and waits until all goroutines block.
 func (b *bench) pass(d time.Duration) {
 	time.Sleep(d)
 	synctest.Wait()
@@ -467,7 +469,7 @@ func user(scope string) messages.Topic {
 	return messages.Topic{Channel: messages.ChannelUser, ID: address, Scope: scope}
 }
 
-// books returns n topics of books.
+// books returns n book topics.
 func books(n int) []messages.Topic {
 	out := make([]messages.Topic, n)
 	for i := range out {
@@ -476,7 +478,7 @@ func books(n int) []messages.Topic {
 	return out
 }
 
-// reasons returns the reasons of all calls of Observer.Reconnect.
+// reasons returns the reason of each call of Observer.Reconnect.
 func (b *bench) reasons() []string {
 	b.observe.mu.Lock()
 	defer b.observe.mu.Unlock()

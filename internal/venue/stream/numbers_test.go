@@ -9,7 +9,7 @@ import (
 	"oddsgraph/internal/market/messages"
 )
 
-// numberRecord is a Handler that records the internal numbers of messages.
+// numberRecord is a Handler that records the field Internal of each message.
 type numberRecord struct {
 	record
 	mu      sync.Mutex
@@ -30,8 +30,8 @@ func (r *numberRecord) take() []messages.Internal {
 	return numbers
 }
 
-// TestInternalNumbers checks that the client numbers the messages of a topic, counts unusable messages too, and uses another epoch
-// on another socket.
+// TestInternalNumbers checks the internal numbers of messages. The client must number the messages of a topic, including unusable
+// messages. Each socket must have another epoch.
 func TestInternalNumbers(t *testing.T) {
 	handler := &numberRecord{}
 	inBubble(t, func(_ *Config, v *venue) {
@@ -47,7 +47,7 @@ func TestInternalNumbers(t *testing.T) {
 		b.watch(book("T1"))
 		b.settle()
 		b.conn(0).send("%s", update)
-		b.conn(0).send(`{"type":"orderbook_update","tokenId":"T2","changes":[]}`) // not watched
+		b.conn(0).send(`{"type":"orderbook_update","tokenId":"T2","changes":[]}`) // T2 is not watched
 		b.conn(0).send(`{"type":"orderbook_update","tokenId":"T1","changes":"unusable"}`)
 		b.conn(0).send("%s", update)
 		b.settle()

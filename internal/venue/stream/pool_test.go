@@ -12,7 +12,8 @@ import (
 	"oddsgraph/internal/market/messages"
 )
 
-// TestUnwatch checks that an unwatched topic gets no messages, and that it gets a snapshot when it is watched again.
+// TestUnwatch checks that the Handler gets no messages of an unwatched topic. If the topic is watched again, the Handler must get a
+// snapshot.
 func TestUnwatch(t *testing.T) {
 	inBubble(t, func(c *Config, _ *venue) { c.TopicsPerConnection = 2 }, func(b *bench) {
 		b.settle()
@@ -37,7 +38,7 @@ func TestUnwatch(t *testing.T) {
 		last := frames[len(frames)-2:]
 		b.equal("frames", []any{last[0].Type, last[0].conn, last[1].Type, last[1].conn}, "[unsubscribe 0 subscribe 0]")
 
-		// A second Watch subscribes again.
+		// A second Watch of a watched topic subscribes to the topic again.
 		b.watch(book("T2"))
 		b.settle()
 		b.calls.expect(t, "up e1 orderbook:T2", "message orderbook:T2 e1/1")
@@ -48,8 +49,8 @@ func TestUnwatch(t *testing.T) {
 	})
 }
 
-// TestFullPool checks that a full pool accepts no further topic, even if its connections have different numbers of topics. The pool
-// must keep its topics after a reconnect.
+// TestFullPool checks that a full pool accepts no further topic, even if its connections have different numbers of topics. After a
+// reconnect, the pool must still have all topics.
 func TestFullPool(t *testing.T) {
 	inBubble(t, func(c *Config, _ *venue) { c.TopicsPerConnection, c.Connections = 2, 2 }, func(b *bench) {
 		all := books(4)
@@ -57,7 +58,7 @@ func TestFullPool(t *testing.T) {
 		b.settle()
 		b.Unwatch(all[0])
 		b.Unwatch(all[2])
-		b.watch(book("new"), all[0]) // both are on the first connection, which has three topics now
+		b.watch(book("new"), all[0]) // both topics go to the first connection, which then has three topics
 		b.equal("error of a fifth topic", b.Watch(book("more"), nil), ErrFull)
 		b.settle()
 		b.calls.take()
@@ -140,8 +141,8 @@ func TestWatchBeforeRun(t *testing.T) {
 	}
 }
 
-// TestVenueLimit checks that the client opens more connections if the venue accepts fewer topics on each connection, and refuses
-// the topics for which there is no room.
+// TestVenueLimit checks that the client opens more connections if the venue accepts fewer topics on each connection. The client
+// must refuse a topic if no connection has room for it.
 func TestVenueLimit(t *testing.T) {
 	inBubble(t, func(c *Config, v *venue) {
 		c.Connections = 3
@@ -173,7 +174,8 @@ func TestVenueLimit(t *testing.T) {
 	})
 }
 
-// TestIdle checks that a public connection without topics is closed after idleFor if the client has another public connection.
+// TestIdle checks that the client closes a public connection without topics after idleFor, but keeps the last public connection
+// open.
 func TestIdle(t *testing.T) {
 	inBubble(t, func(c *Config, _ *venue) { c.TopicsPerConnection = 2 }, func(b *bench) {
 		b.settle()
@@ -199,7 +201,7 @@ func TestIdle(t *testing.T) {
 		b.equal("the last", b.Stats().Connections, 1)
 		b.equal("dials", len(b.venue.dialled()), 2)
 		b.equal("state", b.Stats().State, StateLive)
-		// A connection without topics is not opened again after an outage.
+		// After an outage, the client does not open a connection without topics again.
 		b.watch(all...)
 		b.settle()
 		b.venue.set(func() { b.venue.refuse = errors.New("away") })
@@ -271,7 +273,8 @@ func TestStopped(t *testing.T) {
 	})
 }
 
-// TestLateVerdicts checks that the rejection of an earlier subscription does not remove a topic that was watched again.
+// TestLateVerdicts checks that a late rejection of an earlier subscription does not remove a topic that was watched again since
+// then.
 func TestLateVerdicts(t *testing.T) {
 	inBubble(t, nil, func(b *bench) {
 		b.watch(book("T1"), user("s1"))

@@ -12,8 +12,8 @@ import (
 	"oddsgraph/internal/market/messages"
 )
 
-// bareCodec is the codec of a venue that sends no hello, no confirmations, and no snapshots on request. A subscription of a token
-// includes all channels of the token. The codec numbers the messages of each socket.
+// bareCodec is the codec of a venue that sends no hello, no acknowledgements, and no snapshots on request. A subscription to a
+// token includes all channels of the token. bareCodec numbers the messages of its socket.
 type bareCodec struct {
 	encoded []Request
 	seq     uint64
@@ -44,7 +44,7 @@ func (c *bareCodec) Decode(frame []byte, at time.Time) []Event {
 	return []Event{{Kind: EventMessage, At: at, Message: &messages.Message{Topic: topic, Kind: messages.KindBookSnapshot, Epoch: "socket", Seq: c.seq}}}
 }
 
-// bareProtocol returns a function that configures the client and the venue for bareCodec. The venue answers each subscription with
+// bareProtocol returns a function that configures the client and the venue for bareCodec. After each subscription, the venue sends
 // a book.
 func bareProtocol(header func() (http.Header, error)) func(*Config, *venue) {
 	return func(c *Config, v *venue) {
@@ -67,7 +67,7 @@ func bareProtocol(header func() (http.Header, error)) func(*Config, *venue) {
 	}
 }
 
-// TestProtocolWithoutAnswers checks that topics are subscribed without a hello and count as confirmed at once.
+// TestProtocolWithoutAnswers checks that the client subscribes to topics without a hello, and treats them as acknowledged at once.
 func TestProtocolWithoutAnswers(t *testing.T) {
 	inBubble(t, bareProtocol(nil), func(b *bench) {
 		b.watch(book("T1"))
@@ -83,7 +83,7 @@ func TestProtocolWithoutAnswers(t *testing.T) {
 		b.equal("confirmations", b.calls.acks, []string{"orderbook:T1", "orderbook:T1"})
 		b.equal("frames", last[0].raw+last[1].raw, `{"tokenId":"T1","type":"off"}{"tokenId":"T1","type":"on"}`)
 
-		// The client sends a ping every Protocol.PingEvery, and the pongs keep the connection open.
+		// The client sends a ping after each Protocol.PingEvery. The pongs keep the connection open.
 		b.pass(61 * time.Second)
 		b.calls.expect(t)
 		if n := len(b.venue.sent("PING")); n != 6 {
@@ -104,7 +104,7 @@ func TestSharedSubjects(t *testing.T) {
 		b.settle()
 		b.equal("connections", b.Stats().Connections, 2)
 		b.equal("error of a fifth subject", b.Watch(book("T5"), nil), ErrFull)
-		b.watch(price("T3")) // T3 is subscribed already, so this topic needs no room
+		b.watch(price("T3")) // the subject T3 is already subscribed, so this topic takes no place
 		b.Unwatch(book("T1"))
 		b.settle()
 		b.equal("error of a fifth subject", b.Watch(book("T5"), nil), ErrFull)
@@ -115,7 +115,7 @@ func TestSharedSubjects(t *testing.T) {
 	})
 }
 
-// TestHandshakeHeader checks that the client calls Protocol.Header for each handshake and sends the header.
+// TestHandshakeHeader checks that the client calls Protocol.Header for each handshake, and sends the header that it returns.
 func TestHandshakeHeader(t *testing.T) {
 	n := 0
 	header := func() (http.Header, error) {
@@ -167,7 +167,8 @@ func TestMaintenance(t *testing.T) {
 	})
 }
 
-// TestMaintenanceIsNoLife checks that messages from Maintain do not hide that the venue sends nothing.
+// TestMaintenanceIsNoLife checks that messages from Maintain do not count as frames from the venue: a connection on which the venue
+// is silent must still end.
 func TestMaintenanceIsNoLife(t *testing.T) {
 	inBubble(t, func(c *Config, v *venue) {
 		bareProtocol(nil)(c, v)

@@ -10,7 +10,7 @@ import (
 	"time"
 )
 
-// waits returns the periods between the calls of Dial.
+// waits returns the times between consecutive calls of Dial.
 func (b *bench) waits() []time.Duration {
 	at := b.venue.dialled()
 	out := make([]time.Duration, 0, len(at))
@@ -20,8 +20,8 @@ func (b *bench) waits() []time.Duration {
 	return out
 }
 
-// TestBackoff checks that the maximum wait doubles from 1 s to 30 s, and is 1 s again after a connection of at least a minute.
-// Because of inBubble, each wait is half of its maximum.
+// TestBackoff checks that the maximum wait before a reconnect doubles from 1 s to 30 s. After a connection that was open for at
+// least a minute, the maximum must be 1 s again. With the random number 0.5 of inBubble, each wait is half of its maximum.
 func TestBackoff(t *testing.T) {
 	s := time.Second
 	inBubble(t, func(_ *Config, v *venue) { v.refuse = errors.New("connection refused") }, func(b *bench) {
@@ -59,8 +59,8 @@ func TestWaitEnds(t *testing.T) {
 	})
 }
 
-// TestCloseCodes checks the wait and the reported reason after each close code of the venue, and after other losses of the
-// connection.
+// TestCloseCodes checks how long the client waits after each close code, and which reason it reports. It also checks other losses
+// of the connection.
 func TestCloseCodes(t *testing.T) {
 	for _, test := range []struct {
 		err    error
@@ -116,7 +116,7 @@ func TestTooSlowAgain(t *testing.T) {
 	})
 }
 
-// TestHandshake checks that the client waits for the time in Retry-After after a rejected handshake.
+// TestHandshake checks that the client waits for HandshakeError.RetryAfter after a rejected handshake.
 func TestHandshake(t *testing.T) {
 	inBubble(t, func(_ *Config, v *venue) { v.refuse = &HandshakeError{Status: 429, RetryAfter: 20 * time.Second} }, func(b *bench) {
 		b.pass(45 * time.Second)
@@ -149,7 +149,7 @@ func TestReconnectAsked(t *testing.T) {
 	})
 }
 
-// TestOutage checks which topics the client subscribes to after an outage in which topics were watched and unwatched.
+// TestOutage checks the subscriptions after an outage. During the outage, the test watches and unwatches topics.
 func TestOutage(t *testing.T) {
 	inBubble(t, nil, func(b *bench) {
 		b.watch(book("T1"), book("T2"), price("T1"))

@@ -11,7 +11,8 @@ import (
 	"oddsgraph/internal/market"
 )
 
-// TestUnknownToken checks that only the unknown topics of a request are refused, whether the venue names them or not.
+// TestUnknownToken checks that the client refuses only the unknown topics of a request, even if the error of the venue does not
+// name these topics.
 func TestUnknownToken(t *testing.T) {
 	// most is the maximum number of subscribe frames that the client may need to find the two unknown topics among 62 topics.
 	most := map[string]int{"named": 3, "named, the rest taken": 1, "not named": 22, "named, without request": 3}
@@ -111,7 +112,7 @@ func TestUnknownToken(t *testing.T) {
 				}
 				b.equal("topics", b.Stats().Topics, 60)
 				b.equal("refused", b.Stats().Refused, 2)
-				// The topics stay refused.
+				// The client does not subscribe to the refused topics again.
 				n := len(b.venue.sent("subscribe"))
 				if n > most[name] {
 					t.Errorf("%d subscriptions", n)
@@ -128,7 +129,7 @@ func TestUnknownToken(t *testing.T) {
 	}
 }
 
-// TestRefusals checks the error of a refused topic for several error codes of the venue.
+// TestRefusals checks the error of a refused topic for several of the venue's error codes.
 func TestRefusals(t *testing.T) {
 	for code, want := range map[string]market.Code{
 		`"UNKNOWN_MARKET"`: market.CodeNotFound, `"not_found"`: market.CodeNotFound, `"FORBIDDEN"`: market.CodeForbidden,
@@ -144,14 +145,14 @@ func TestRefusals(t *testing.T) {
 			b.settle()
 			b.calls.expect(t, "up e1 orderbook:T1", "refused orderbook:T1 "+string(want))
 			b.equal("topics", b.Stats().Topics, 0)
-			b.watch(book("T1")) // a refused topic may be watched again
+			b.watch(book("T1")) // a caller may watch a refused topic again
 			b.settle()
 			b.calls.expect(t, "up e1 orderbook:T1", "refused orderbook:T1 "+string(want))
 		})
 	}
 }
 
-// TestRateLimited checks that a topic is down from a RATE_LIMITED error until its next subscription.
+// TestRateLimited checks that a topic is down after a RATE_LIMITED error, until the client subscribes to it again.
 func TestRateLimited(t *testing.T) {
 	inBubble(t, func(_ *Config, v *venue) {
 		n := 0
@@ -179,7 +180,7 @@ func TestRateLimited(t *testing.T) {
 		b.calls.expect(t)
 		b.pass(time.Second)
 		b.calls.expect(t, "up e1 orderbook:T1", "message orderbook:T1 e1/1")
-		// After an error without a rid, all frames wait.
+		// A RATE_LIMITED error without a rid delays all further frames on the connection.
 		b.conn(0).send(`{"type":"error","code":"RATE_LIMITED","retryAfterMs":3000}`)
 		b.settle()
 		b.watch(book("T2"))
@@ -191,8 +192,8 @@ func TestRateLimited(t *testing.T) {
 	})
 }
 
-// TestRateLimitedAgain checks that the maximum wait doubles after each rate-limit error, up to 30 s. Because of inBubble, each wait
-// is three quarters of its maximum.
+// TestRateLimitedAgain checks that the maximum wait doubles after each rate-limit error, up to 30 s. With the random number 0.5 of
+// inBubble, each wait is three quarters of its maximum.
 func TestRateLimitedAgain(t *testing.T) {
 	inBubble(t, func(_ *Config, v *venue) {
 		v.respond = func(c *fakeConn, f sentFrame) bool {

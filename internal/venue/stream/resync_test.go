@@ -25,7 +25,8 @@ func TestNoResync(t *testing.T) {
 	})
 }
 
-// TestLostBetween checks that Handler.Down is called if the connection is lost between a second Watch and its subscription.
+// TestLostBetween checks that the client calls Handler.Down if the connection is lost after a second Watch, but before the new
+// subscription.
 func TestLostBetween(t *testing.T) {
 	inBubble(t, func(_ *Config, v *venue) {
 		v.hello = `{"type":"hello","epoch":"e1","limits":{"framesPerSecond":1}}`
@@ -34,19 +35,19 @@ func TestLostBetween(t *testing.T) {
 		b.settle()
 		b.calls.take()
 		b.watch(book("T1"))
-		b.settle() // the unsubscription waits for the next second
+		b.settle() // the unsubscribe frame waits for the next second, because of framesPerSecond
 		b.conn(0).drop(1006)
 		b.settle()
 		b.calls.expect(t, "down orderbook:T1")
 	})
 }
 
-// TestResync checks that repeated calls of Resync send at most one request in a second.
+// TestResync checks that repeated calls of Resync send at most one resync per second.
 func TestResync(t *testing.T) {
 	inBubble(t, nil, func(b *bench) {
-		b.Resync(book("T1")) // not watched
+		b.Resync(book("T1")) // no effect: the topic is not watched
 		b.watch(book("T1"))
-		b.Resync(book("T1")) // the topic is not subscribed yet
+		b.Resync(book("T1")) // no effect: the topic is not subscribed yet
 		b.settle()
 		mute := true
 		b.venue.set(func() {
@@ -71,7 +72,7 @@ func TestResync(t *testing.T) {
 		first := 125 * ms
 		b.equal("once", resyncs(), []time.Duration{first})
 		b.equal("frame", b.venue.sent("resync")[0].raw, `{"type":"resync","rid":"2","channel":"orderbook","tokenId":"T1"}`)
-		// If the venue does not respond to a resync, the client may send it again after 1.5 s.
+		// If the venue does not respond to a resync, the client may send the resync again after resyncWithin.
 		b.pass(resyncWithin - ms)
 		b.Resync(book("T1"))
 		b.pass(ms)
@@ -79,7 +80,7 @@ func TestResync(t *testing.T) {
 		b.pass(time.Second)
 		second := first + resyncWithin + 125*ms
 		b.equal("repeated", resyncs(), []time.Duration{first, second})
-		// If the venue has responded to a resync, the client may send another resync after a second.
+		// If the venue responds to a resync, the client may send another resync one second later.
 		mute = false
 		b.conn(0).snapshot("orderbook", "T1", 5)
 		b.settle()
@@ -92,7 +93,7 @@ func TestResync(t *testing.T) {
 		b.equal("not sooner than a second", resyncs()[3]-third, time.Second+125*ms)
 		b.calls.expect(t, "message orderbook:T1 e1/5", "message orderbook:T1 e1/9", "message orderbook:T1 e1/9")
 		b.equal("resyncs", b.Stats().Resyncs, 4)
-		// If a snapshot arrives before the request is sent, the request is not sent.
+		// If a snapshot arrives before the client sends a requested resync, the client does not send the resync.
 		b.pass(5 * time.Second)
 		b.Resync(book("T1"))
 		b.settle()
@@ -102,8 +103,8 @@ func TestResync(t *testing.T) {
 	})
 }
 
-// TestResyncLimit checks that resyncs use at most half of the frames per second that the venue accepts, and do not delay a new
-// topic.
+// TestResyncLimit checks that resyncs use at most half of the frames per second that the venue accepts. Resyncs must not delay the
+// subscription to a new topic.
 func TestResyncLimit(t *testing.T) {
 	inBubble(t, nil, func(b *bench) {
 		b.watch(books(200)...)
@@ -128,7 +129,8 @@ func TestResyncLimit(t *testing.T) {
 	})
 }
 
-// TestBadFrame checks that a bad frame causes a resync instead of a message, and that resyncs become rarer if all frames are bad.
+// TestBadFrame checks that a bad frame causes a resync instead of a message. If all frames are bad, the time between two resyncs
+// must grow.
 func TestBadFrame(t *testing.T) {
 	inBubble(t, nil, func(b *bench) {
 		b.watch(book("T1"))

@@ -11,7 +11,7 @@ import (
 	"oddsgraph/internal/market/messages"
 )
 
-// TestOpen checks the frames and calls from the hello to the first messages.
+// TestOpen checks the first frames that the client sends, and the first calls of the Handler.
 func TestOpen(t *testing.T) {
 	inBubble(t, nil, func(b *bench) {
 		b.watch(book("T1"), price("T1"), book("T2"), trades("T1"), messages.Topic{Channel: messages.ChannelMarket, ID: "M1"})
@@ -30,7 +30,7 @@ func TestOpen(t *testing.T) {
 			t.Errorf("sent\n%s\nwant\n%s", strings.Join(got, "\n"), strings.Join(want, "\n"))
 		}
 		calls := b.calls.take()
-		slices.Sort(calls) // the snapshots of one channel may arrive before the next channel is up
+		slices.Sort(calls) // the snapshots of a channel may arrive before the next channel is up
 		wantCalls := []string{
 			"message orderbook:T1 e1/1", "message orderbook:T2 e1/1", "message prices:T1 e1/1", "message trades:T1 e1/1",
 			"up e1 market:M1", "up e1 orderbook:T1 orderbook:T2", "up e1 prices:T1", "up e1 trades:T1",
@@ -52,12 +52,12 @@ func TestOpen(t *testing.T) {
 	})
 }
 
-// TestAcknowledged checks that Handler.Acknowledged gets a topic only if the confirmation belongs to the topic's last subscription.
-// The confirmation contains the rid of the request or the ids of the topics.
+// TestAcknowledged checks that Handler.Acknowledged gets a topic only if the acknowledgement belongs to the last subscription of
+// the topic. The acknowledgement contains the rid of the request or the ids of the topics.
 func TestAcknowledged(t *testing.T) {
 	marketTopic := func(id string) messages.Topic { return messages.Topic{Channel: messages.ChannelMarket, ID: id} }
 	inBubble(t, func(_ *Config, v *venue) {
-		v.respond = func(_ *fakeConn, f sentFrame) bool { return f.Type == "subscribe" } // the test sends the confirmations
+		v.respond = func(_ *fakeConn, f sentFrame) bool { return f.Type == "subscribe" } // the test sends the acknowledgements
 	}, func(b *bench) {
 		acks := func(want ...string) {
 			t.Helper()
@@ -71,10 +71,10 @@ func TestAcknowledged(t *testing.T) {
 		}
 		b.watch(marketTopic("M1"), marketTopic("M2"))
 		b.settle()
-		acks() // nothing before the venue has answered
+		acks() // no call before the venue sends an acknowledgement
 		b.conn(0).send(`{"type":"subscribed","rid":"1","channel":"market","marketIds":["M1","M2"]}`)
 		acks("market:M1 market:M2")
-		b.watch(marketTopic("M1")) // a second subscription, with rid 3
+		b.watch(marketTopic("M1")) // a second subscription to M1, with rid 3
 		b.settle()
 		b.conn(0).send(`{"type":"subscribed","rid":"1","channel":"market","marketIds":["M1","M2"]}`)
 		acks("market:M2")
@@ -102,8 +102,8 @@ func (d *depths) Message(m *messages.Message) {
 	}
 }
 
-// TestDepth checks that subscriptions, books and changes have the depth in the venue's hello. If the hello has the depth 0, they
-// must have assumedDepth.
+// TestDepth checks that subscriptions, books and changes have the depth in the venue's hello. If the depth in the hello is 0, they
+// must have the depth assumedDepth.
 func TestDepth(t *testing.T) {
 	for _, test := range []struct{ venue, want int }{{150, 150}, {300, 300}, {0, assumedDepth}} {
 		heard := &depths{record: &record{}}
@@ -121,7 +121,7 @@ func TestDepth(t *testing.T) {
 	}
 }
 
-// TestBatches checks the limits of ids in a frame, bytes in a frame and frames per second.
+// TestBatches checks the maximum numbers of ids per frame, bytes per frame, and frames per second.
 func TestBatches(t *testing.T) {
 	inBubble(t, nil, func(b *bench) {
 		b.watch(books(200)...)
@@ -130,7 +130,8 @@ func TestBatches(t *testing.T) {
 		for _, f := range b.venue.sent("subscribe") {
 			sizes = append(sizes, len(f.TokenIDs))
 		}
-		// The first frames may have been sent before the last topics were watched.
+		// The client may send the first frames before the test watches the last topics, so the number of ids in each frame can
+		// vary.
 		total := 0
 		for _, n := range sizes {
 			total += n
@@ -213,8 +214,7 @@ func TestHelloLater(t *testing.T) {
 	})
 }
 
-// TestPing checks that the client sends a ping every 20 s, and that the connection ends if no frame arrives within 10 s after a
-// ping.
+// TestPing checks that the client sends a ping every 20 s. If no frame arrives within 10 s after a ping, the connection must end.
 func TestPing(t *testing.T) {
 	inBubble(t, nil, func(b *bench) {
 		b.watch(book("T1"))
@@ -228,11 +228,11 @@ func TestPing(t *testing.T) {
 		b.calls.take()
 		mute := func(c *fakeConn, f sentFrame) bool { return f.Type == "ping" }
 		b.venue.set(func() { b.venue.respond = mute })
-		b.pass(20 * time.Second)                 // 81 s: one ping is unanswered
+		b.pass(20 * time.Second)                 // until 81 s: the ping sent at 80 s is unanswered
 		b.conn(0).snapshot("orderbook", "T1", 2) // any frame counts as a response
 		b.settle()
 		b.calls.expect(t, "message orderbook:T1 e1/2")
-		b.pass(28*time.Second + 999*time.Millisecond) // 10 s after the ping at 100 s
+		b.pass(28*time.Second + 999*time.Millisecond) // until 1 ms before 110 s, which is 10 s after the ping sent at 100 s
 		b.calls.expect(t)
 		b.pass(time.Millisecond)
 		b.calls.expect(t, "down orderbook:T1")
@@ -264,7 +264,7 @@ func TestSilence(t *testing.T) {
 	})
 }
 
-// TestGarbage checks that ten frames in a row that are not JSON end a connection, but nine do not.
+// TestGarbage checks that a connection ends after ten consecutive frames that are not JSON, but not after nine.
 func TestGarbage(t *testing.T) {
 	inBubble(t, nil, func(b *bench) {
 		b.watch(book("T1"))
@@ -288,7 +288,7 @@ func TestGarbage(t *testing.T) {
 	})
 }
 
-// TestArray checks that the elements of a list are handled as frames, in order.
+// TestArray checks that the client handles the elements of a JSON list as frames, in order.
 func TestArray(t *testing.T) {
 	inBubble(t, nil, func(b *bench) {
 		b.watch(book("T1"), price("T1"))
@@ -329,8 +329,8 @@ func (h *tired) Message(m *messages.Message) {
 	h.record.Message(m)
 }
 
-// TestSlowHandler checks that frames that arrive before a deadline keep the connection open, even if the Handler gets them after
-// the deadline.
+// TestSlowHandler checks that frames keep the connection open if they arrive before a deadline, even if a slow Handler gets them
+// after the deadline.
 func TestSlowHandler(t *testing.T) {
 	h := &tired{rest: 12 * time.Second}
 	inBubble(t, func(_ *Config, v *venue) {
@@ -349,7 +349,8 @@ func TestSlowHandler(t *testing.T) {
 	})
 }
 
-// TestWriteFails checks that a failed write ends a connection. If the venue sends a close code, this code must be the reason.
+// TestWriteFails checks that a failed write ends a connection. If the venue also sends a close code, the reported reason must be
+// the reason of this code.
 func TestWriteFails(t *testing.T) {
 	for code, want := range map[int]string{0: "write", closeRestart: "restart"} {
 		inBubble(t, nil, func(b *bench) {

@@ -15,7 +15,7 @@ import (
 type strict struct {
 	t  *testing.T
 	mu sync.Mutex
-	// busy contains the topics of running calls. up contains the topics that have been passed to Up and not yet to Down.
+	// busy contains the topics of the calls that are running. Up adds its topics to up, and Down removes them.
 	busy, up map[messages.Topic]bool
 	seq      map[messages.Topic]uint64
 	messages int
@@ -89,7 +89,8 @@ func (s *strict) Message(m *messages.Message) {
 func (s *strict) Heartbeat(string, map[messages.Topic]uint64) {}
 func (s *strict) Refused(t messages.Topic, _ error)           { s.t.Errorf("%v was refused", t) }
 
-// TestStress checks that after 3,000 random calls, faults and pauses the client is subscribed to exactly the watched topics.
+// TestStress checks that, after 3,000 random calls, faults and pauses, the client is subscribed to all watched topics and to no
+// other topics.
 func TestStress(t *testing.T) {
 	for seed := range uint64(4) {
 		stress(t, seed)

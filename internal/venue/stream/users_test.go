@@ -10,8 +10,8 @@ import (
 	"oddsgraph/internal/market"
 )
 
-// TestUsers checks that each user topic has its own connection, which authenticates first. The connection
-// accepts frames without an address and ignores frames with the address of another user.
+// TestUsers checks that each user topic has its own connection, and that the client first authenticates on it. The client must
+// accept frames without an address and ignore frames with the address of another user.
 func TestUsers(t *testing.T) {
 	inBubble(t, nil, func(b *bench) {
 		b.watch(book("T1"))
@@ -37,7 +37,7 @@ func TestUsers(t *testing.T) {
 			}
 			b.equal("frames", types, []string{"auth", "subscribeuser"})
 		}
-		// The first frame has the address in upper case, and the second frame has another address.
+		// The first frame has the user's address in upper case. The second frame has the address of another user.
 		b.conn(1).send(`{"type":"balance_update","address":%q,"seq":2,"prevSeq":1,"balance":{"cashBalance":1}}`, strings.ToUpper(address[:2])+strings.ToUpper(address[2:]))
 		b.conn(1).send(`{"type":"balance_update","address":"0x2222222222222222222222222222222222222222","seq":2,"prevSeq":1,"balance":{"cashBalance":1}}`)
 		b.conn(1).send(`{"type":"heartbeat","seqs":{"user":{%q:2}}}`, address)
@@ -47,12 +47,12 @@ func TestUsers(t *testing.T) {
 		b.pass(time.Second)
 		b.equal("resync", b.venue.sent("resync")[0].raw, `{"type":"resync","rid":"3","channel":"user","address":"`+address+`"}`)
 		b.calls.expect(t, "message user:"+address+"@s2 e1/9")
-		// A new connection authenticates again.
+		// On a new connection, the client authenticates again.
 		b.conn(1).drop(1006)
 		b.pass(time.Second)
 		b.calls.expect(t, "down user:"+address+"@s1", "up e1 user:"+address+"@s1", "message user:"+address+"@s1 e1/1")
 		b.equal("auths", len(b.venue.sent("auth")), 3)
-		// The connection of an unwatched user topic is closed at once.
+		// The client closes the connection of an unwatched user topic at once.
 		b.Unwatch(user("s1"))
 		b.settle()
 		b.equal("farewell", b.conn(3).code, closeNormal)
@@ -64,7 +64,8 @@ func TestUsers(t *testing.T) {
 	})
 }
 
-// TestUserLeavesEarly checks that the connection of a user topic ends if the topic is unwatched while the connection opens.
+// TestUserLeavesEarly checks that the client closes the connection of a user topic if the topic is unwatched while the connection
+// opens.
 func TestUserLeavesEarly(t *testing.T) {
 	inBubble(t, func(_ *Config, v *venue) { v.hello = "" }, func(b *bench) {
 		b.settle()
@@ -80,8 +81,8 @@ func TestUserLeavesEarly(t *testing.T) {
 	})
 }
 
-// TestUserLeavesInOutage checks that the client stops dialling for a user topic that is unwatched in an outage. The public
-// connection still dials every 15 s.
+// TestUserLeavesInOutage checks that the client stops dialling for a user topic that is unwatched during an outage. The client
+// still dials the public connection every 15 s.
 func TestUserLeavesInOutage(t *testing.T) {
 	inBubble(t, func(_ *Config, v *venue) { v.refuse = errors.New("away") }, func(b *bench) {
 		b.watch(user("s1"))
@@ -112,7 +113,7 @@ func TestAuthUnanswered(t *testing.T) {
 	})
 }
 
-// TestAuthRefused checks that each form of rejected credentials ends the topic without a retry.
+// TestAuthRefused checks that the client refuses a user topic without a retry, in whatever form the venue rejects the credentials.
 func TestAuthRefused(t *testing.T) {
 	for name, test := range map[string]struct {
 		respond func(c *fakeConn, f sentFrame) bool

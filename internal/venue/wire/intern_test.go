@@ -26,7 +26,7 @@ func TestIntern(t *testing.T) {
 	}
 }
 
-// TestInternReplacesTexts checks Intern with more texts than the table can hold, from several goroutines.
+// TestInternReplacesTexts checks concurrent calls of Intern with more texts than the table has room for.
 func TestInternReplacesTexts(t *testing.T) {
 	var g sync.WaitGroup
 	for range 4 {

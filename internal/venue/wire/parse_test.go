@@ -13,7 +13,7 @@ import (
 	"testing"
 )
 
-// reference reads one JSON value with the standard library.
+// reference decodes one JSON value with encoding/json.
 func reference(b []byte) (v any, ok bool) {
 	b = bytes.TrimPrefix(b, []byte("\xef\xbb\xbf"))
 	d := json.NewDecoder(bytes.NewReader(b))
@@ -24,7 +24,7 @@ func reference(b []byte) (v any, ok bool) {
 	return v, len(bytes.TrimSpace(b[d.InputOffset():])) == 0
 }
 
-// tree returns a value as encoding/json decodes it. It also checks that Elements, Members, Member, Parent and Field agree.
+// tree converts a Value to the types of encoding/json. It also checks that Elements, Members, Member, Parent and Field agree.
 func tree(t *testing.T, v Value) any {
 	t.Helper()
 	switch v.Kind() {
@@ -81,7 +81,7 @@ func compareParse(t *testing.T, b []byte) {
 	}
 }
 
-// edgeCases are valid and invalid documents. JSON libraries read many of them differently.
+// edgeCases contains valid and invalid JSON documents. JSON libraries differ in how they read many of these documents.
 var edgeCases = []string{
 	`{"a":1,"a":2,"b":{"a":null}}`, `{"b":1,"a":2,"a":null,"c":3,"b":4}`, `{"a":null,"\u0061":null}`, `{"a":null,"b":0,"\u0061":1}`, `{"":"","\u0061":"\u00e4\n\"\\\/"}`, `["\ud83d\udc4d","\ud800","\udc00x","\ud800\u0041"]`,
 	"[\"\xff\", \"\xc3\", \"ü\", \"\xed\xa0\x80\"]", "{\"\xff\":1,\"\ufffd\":2}", `[1.50,-0,1e400,123456789012345678901234567890,0.10e-7]`,
@@ -114,7 +114,7 @@ func FuzzParse(f *testing.F) {
 	f.Fuzz(compareParse)
 }
 
-// TestParseAllocatesForTheDocumentOnly checks that Parse does not allocate for each value and each name of a document.
+// TestParseAllocatesForTheDocumentOnly checks that Parse makes far fewer allocations than a document has values.
 func TestParseAllocatesForTheDocumentOnly(t *testing.T) {
 	const rows, values = 200, 200 * 12
 	text := []byte(`[` + strings.Repeat(`{"a":"x","b":"\n","c":1,"d":null,"e":[true,{}],"f":"","g":0.5,"h":"y","i":"z"},`, rows) + `{}]`)

@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-// rowOf returns the row of an object, and the drift that the row reports.
+// rowOf returns the row of a JSON object, and a list to which the row adds the drift that it reports.
 func rowOf(t *testing.T, text string) (*Row, *[]string) {
 	t.Helper()
 	v, err := Parse([]byte(text))
@@ -16,8 +16,8 @@ func rowOf(t *testing.T, text string) (*Row, *[]string) {
 	return NewRow(v, func(what string) { notes = append(notes, what) }), &notes
 }
 
-// TestBalanceTotals checks the totals of balances with and without a total from the venue. A balance without any amount, or with an
-// unreadable amount, must be bad.
+// TestBalanceTotals checks the total of a balance if the venue sends a total, and if it does not. A balance without any amount, or
+// with an unreadable amount, must be bad.
 func TestBalanceTotals(t *testing.T) {
 	for text, want := range map[string]string{
 		`{"portfolioValue":5,"cashBalance":2,"positionsValue":3,"totalValue":9}`: "9",

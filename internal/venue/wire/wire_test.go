@@ -51,7 +51,7 @@ func TestTimes(t *testing.T) {
 		{json.Number("253402300800.5"), "", false},
 		{json.Number("999999999999.5"), "", false},
 		{json.Number("1000000000000"), "2001-09-09T01:46:40Z", true},
-		{json.Number("1e12"), "2001-09-09T01:46:40Z", true}, // the smallest number that counts as milliseconds, in another notation
+		{json.Number("1e12"), "2001-09-09T01:46:40Z", true}, // the smallest number that counts as milliseconds, in exponent notation
 		{json.Number("1000000000000.5"), "2001-09-09T01:46:40.0005Z", true},
 		{json.Number("253402300799999.5"), "", false},
 		{json.Number("253402300799999.0"), "9999-12-31T23:59:59.999Z", true},
