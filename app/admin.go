@@ -15,7 +15,7 @@ import (
 // adminShutdown is how long the server of the private address waits for running requests when it stops.
 const adminShutdown = time.Second
 
-// responseKind is the kind that operators name to flush the cache of whole responses.
+// responseKind is the kind of a flush request that empties the cache of whole responses.
 const responseKind = "response"
 
 // openAdmin binds the private address. It returns a nil server if the address is config.Off.

@@ -33,7 +33,7 @@ import (
 
 // files are the accounts, the keys of the identity provider and the trusted documents. watch keeps them up to date.
 type files struct {
-	Accounts  *auth.Store   // nil without an accounts file and without demo tokens
+	Accounts  *auth.Store   // nil if there is neither an accounts file nor demo tokens
 	signed    *jwt.Verifier // nil without an identity provider
 	Documents *persisted.Store
 }
@@ -52,7 +52,8 @@ func (f *files) watch(ctx context.Context) {
 	g.Wait()
 }
 
-// reload reads the accounts and the documents now. It returns an error for each invalid file and keeps the file's previous content.
+// reload reads the files of the accounts and documents again. It returns an error for each invalid file, and keeps that file's
+// previous content in use.
 func (f *files) reload() (wrong []error) {
 	if f.Accounts != nil {
 		if err := f.Accounts.Reload(); err != nil {

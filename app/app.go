@@ -30,7 +30,7 @@ type App struct {
 	driver string // name of the driver of Client
 	// currency is the unit of the venue's money; nil if the unit is unknown.
 	currency *string
-	// unsupported are the names of the endpoints that Client does not serve, and "cash" if it serves balances without cash.
+	// unsupported are the names of the endpoints that Client does not serve, and "cash" if Client serves balances without cash.
 	unsupported []string
 	// publicAccounts is true if clients can read accounts without credentials.
 	publicAccounts bool
@@ -52,7 +52,7 @@ type App struct {
 	readiness      readiness
 	clock          market.Clock
 	started        time.Time
-	// draining is set when the shutdown begins. delay is how long the service still accepts requests after that.
+	// draining is set when the shutdown begins. After that moment the service still accepts requests for the duration of delay.
 	draining atomic.Bool
 	delay    time.Duration
 	Pause    func(time.Duration)
@@ -128,8 +128,8 @@ func (s *App) prepare(cfg *config.Config) (proxies auth.Proxies, err error) {
 	return proxies, nil
 }
 
-// openVenue opens the demo venue if the service uses it. It also opens the parts that are configured: the stream, Redis, the record
-// of calls and the rate limiter.
+// openVenue opens the embedded demo venue if the service uses it. It also opens these parts if they are configured: the stream,
+// Redis, the record of calls and the rate limiter.
 func (s *App) openVenue(cfg *config.Config) (err error) {
 	limits := cfg.Venue
 	if embedded(cfg) {

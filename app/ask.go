@@ -22,9 +22,9 @@ import (
 // askMarkets is the greatest number of markets whose data ask requests.
 const askMarkets = 5
 
-// ask requests public data of every kind that the configured venue serves. It prints a line for each kind: how many values it read
-// and which parts it could not read. It returns an error if a read or a write to stdout failed, if ctx has ended, or if no venue is
-// configured.
+// ask requests public data of every kind that the configured venue serves. For each kind it prints a line with the number of values
+// that it read, and the parts of the data that it could not read. It returns an error if a request or a write to stdout failed, if
+// ctx has ended, or if no venue is configured.
 func ask(ctx context.Context, cfg *config.Config, log *slog.Logger, stdout io.Writer) error {
 	if embedded(cfg) {
 		return errors.New("--ask (ODDSGRAPH_ASK) requests data from a real venue; set --venue-url (ODDSGRAPH_VENUE_URL)")

@@ -20,9 +20,9 @@ import (
 	"oddsgraph/resolvers"
 )
 
-// check checks everything that a start reads: the configuration, its files, and the trace settings in the environment. It returns
-// the errors that it found. Without errors, it prints the warnings and a line that the configuration is in order. It binds no port,
-// and calls the venue only with --ask.
+// check checks everything that the service reads when it starts: the configuration, the files that the configuration names, and the
+// trace settings in the environment. It returns the errors that it found. Without errors, it prints the warnings and then a line
+// which says that the configuration is in order. It binds no port, and calls the venue only with --ask.
 func check(ctx context.Context, cfg *config.Config, log *slog.Logger, stdout io.Writer) error {
 	proxies, err := trustedProxies(cfg)
 	wrong := []error{validate(cfg), checkTraces(ctx, log), err}

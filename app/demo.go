@@ -98,8 +98,8 @@ func (d *demoVenue) onLoopback() bool {
 	return ok && address.IP.IsLoopback()
 }
 
-// hasDemoTokens reports whether the bearer tokens of the demo accounts are valid if there is no accounts file. This requires the
-// embedded venue of the generic driver, and that no other machine can reach the venue or the service.
+// hasDemoTokens reports whether a service without an accounts file accepts the bearer tokens of the demo accounts. It returns true
+// only with the embedded venue of the generic driver, and only if no other machine can reach the venue or the service.
 func (s *App) hasDemoTokens(cfg *config.Config) bool {
 	host, _, _ := net.SplitHostPort(cfg.Listen)
 	return s.Demo != nil && s.Demo.onLoopback() && cfg.Demo.Driver == "generic" && loopback(host)

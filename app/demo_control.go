@@ -49,8 +49,8 @@ func (s *App) withDemoControl(cfg *config.Config, next http.Handler) http.Handle
 }
 
 // control passes a request to the venue's control endpoint for the action in the path. That endpoint refuses pages of other
-// origins. control also requires JSON. Browsers send JSON to another origin only after a preflight request, and the service answers
-// none for this path.
+// origins. control also requires JSON, because browsers send JSON to another origin only after a successful preflight request, and
+// preflight requests for this path fail.
 func (d *demoVenue) control(w http.ResponseWriter, r *http.Request) {
 	action := r.PathValue("action")
 	if !slices.Contains(demoActions, action) {

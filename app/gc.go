@@ -10,7 +10,7 @@ import (
 
 // headroom is the number of bytes of garbage at which a collection starts while the live heap is small. Responses make much
 // short-lived garbage, so a small heap with a small GOGC would be collected too often. A large heap, for example that of many idle
-// subscriptions, needs a small GOGC, because a large GOGC would multiply its size.
+// subscriptions, needs a small GOGC, because a large GOGC would multiply the heap's size.
 const headroom = 64 << 20
 
 // leastPercent is the minimum GOGC. firstPercent is the maximum GOGC, and the GOGC until the first collection.
@@ -32,7 +32,7 @@ func tuneGC() {
 	percent := firstPercent
 	debug.SetGCPercent(percent)
 	var watch func()
-	// The cleanup of an unreachable object runs after the next collection.
+	// watch creates an object that is unreachable at once, so the cleanup of the object runs after the next collection.
 	watch = func() {
 		runtime.AddCleanup(&struct{ _ *int }{}, func(struct{}) {
 			metrics.Read(live)

@@ -31,8 +31,8 @@ type Server struct {
 // longer set their own deadlines.
 const WriteTimeout = 30 * time.Second
 
-// listen binds an address and returns a server for this address, which does not accept connections yet. Errors begin with the name
-// of the flag for the address. shutdown is how long the server waits for running requests when it stops.
+// listen binds an address and returns a server that does not accept connections yet. Errors begin with the name of the flag for the
+// address. shutdown is how long the server waits for running requests when it stops.
 func listen(flag, address string, limits quota.ConnectionLimits, h http.Handler, log *slog.Logger, shutdown time.Duration) (*Server, error) {
 	l, err := net.Listen("tcp", address)
 	switch {
@@ -58,8 +58,9 @@ func listen(flag, address string, limits quota.ConnectionLimits, h http.Handler,
 func (l *Server) URL() string { return "http://" + l.Addr().String() }
 
 // serve accepts connections until ctx ends. Then it waits until all requests have ended or l.shutdown has passed, and closes the
-// remaining connections. It returns an error if a GraphQL operation is still running after this wait. Connections that only have
-// unread responses are no error. serve also returns an error if it cannot accept connections.
+// remaining connections. It returns an error if a GraphQL operation is still running after this wait. It returns no error if the
+// remaining connections only have responses that their clients did not read. serve also returns an error if it cannot accept
+// connections.
 func (l *Server) serve(ctx context.Context) error {
 	g, ctx := errgroup.WithContext(ctx)
 	g.Go(func() error {

@@ -26,8 +26,8 @@ func (s *App) openMetrics(cfg *config.Config) {
 	}
 }
 
-// registerMetrics adds the metrics of the API, cache, venue, rate limit, replicas, feed and stream. If the rate limit, the replicas
-// or the stream are nil, they have no metrics. All other parts must be open.
+// registerMetrics adds the metrics of the API, cache, venue, rate limit, replicas, feed and stream. It omits the metrics of the
+// rate limit, the replicas or the stream if the service does not use that part. All other parts must be open.
 func (s *App) registerMetrics(clock market.Clock) {
 	if s.Metrics == nil {
 		return
@@ -87,7 +87,7 @@ func whether[S any](name, help string, holds func(S) bool) telemetry.Family[S] {
 }
 
 // oneOf samples a series for each element of values. The sample is 1 for the element that equals current, and 0 for all other
-// elements. Each series has the given labels, followed by the element.
+// elements. The label values of a series are the given labels, followed by the element.
 func oneOf[V ~string](sample func(float64, ...string), current V, values []V, labels ...string) {
 	for _, v := range values {
 		is := 0.

@@ -25,8 +25,8 @@ import (
 // version is set by the build.
 var version = ""
 
-// LogLines is the maximum size, in bytes, of the log lines that wait to be written. The lines that are being written may use as
-// many bytes again.
+// LogLines is the maximum size, in bytes, of the log lines that wait to be written. In addition, the lines that are being written
+// may use up to LogLines bytes.
 const LogLines = 4 << 20
 
 // Main runs the command in the program's arguments. SIGINT and SIGTERM end the command. After an error Main prints the error and

@@ -16,8 +16,9 @@ import (
 	"oddsgraph/internal/venue/rest"
 )
 
-// coldStart returns how long after the start the venue may still count calls of an earlier process. This is a minute plus the time
-// that the earlier process may need to stop. It returns 0 for the embedded demo venue, because that venue starts with this process.
+// coldStart returns how long after the start the venue's rate limit may still include calls of an earlier process. This is a minute
+// plus the time that the earlier process may need to stop. coldStart returns 0 for the embedded demo venue, because that venue
+// starts with this process.
 func (s *App) coldStart(cfg *config.Config) time.Duration {
 	if s.Demo != nil {
 		return 0
@@ -35,9 +36,9 @@ func (s *App) newRecord(cfg *config.Config, clock market.Clock) *spent.Record {
 	})
 }
 
-// startBudget tells s.budget that the venue may still count calls of an earlier process, until coldStart has passed. If calls are
-// recorded, startBudget opens the record, which passes the calls of earlier processes to s.budget. It does nothing if there is no
-// budget, if the replicas share the budget, or if coldStart is 0.
+// startBudget tells s.budget that until coldStart has passed, the venue's rate limit may include calls of an earlier process. If
+// calls are recorded, startBudget opens the record, which passes the calls of earlier processes to s.budget. startBudget does
+// nothing if there is no budget, if the replicas share the budget, or if coldStart is 0.
 func (s *App) startBudget(coldStart time.Duration, clock market.Clock) {
 	if s.budget == nil || s.fleet != nil || coldStart == 0 {
 		return

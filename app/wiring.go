@@ -21,7 +21,7 @@ type Wiring struct {
 	Client venue.Config
 	Reads  cache.Config
 	Stream stream.Config
-	// Cold is how long after the start the venue may still count calls of an earlier process.
+	// Cold is how long after the start the venue's rate limit may still include calls of an earlier process.
 	Cold time.Duration
 	// Linger is how long a topic of the stream stays open after its last feed.Watch was closed. Zero means the default of package
 	// feed.
@@ -88,7 +88,8 @@ func (s *App) cacheConfig(cfg *config.Config, clock market.Clock) cache.Config {
 	return out
 }
 
-// Sources returns the sources of the loaders. One response makes at most maxCalls calls to the venue; 0 means no limit.
+// Sources returns the sources of the loaders. For one response the loaders make at most maxCalls calls to the venue; 0 means no
+// limit.
 func Sources(c *cache.Cache, maxCalls int) loaders.Sources {
 	return loaders.Sources{
 		MaxCalls: maxCalls, BatchHistories: c.Histories().Calls(make([]queries.PriceHistory, 2)) == 1,

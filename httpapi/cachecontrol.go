@@ -23,7 +23,7 @@ var hints = map[string]hint{
 	"Category":            {maxAge: 5 * time.Minute},
 	"Market":              {maxAge: time.Minute},
 	"Event":               {maxAge: time.Minute},
-	"Token.outcome":       {maxAge: time.Minute}, // part of its market
+	"Token.outcome":       {maxAge: time.Minute}, // comes from the data of the token's market
 	"Token.outcomeKind":   {maxAge: time.Minute},
 	"Token.winner":        {maxAge: time.Minute},
 	"Market.trades":       {maxAge: 15 * time.Second},
@@ -60,7 +60,7 @@ func (p *policy) add(name string) {
 	p.private, p.noStore, p.hinted = p.private || h.private, p.noStore || h.noStore, true
 }
 
-// policyOf returns the policy of an operation of a valid document. It also counts the fields that @skip or @include may exclude,
+// policyOf returns the policy of an operation of a valid document. It includes the fields that @skip or @include may exclude,
 // because it does not know the values of the variables.
 func policyOf(op *ast.OperationDefinition) policy {
 	p := &policy{}

@@ -28,7 +28,7 @@ func (s *subscriptions) charge(client netip.Addr, key fanout.Key, op *operation,
 
 // hold counts the memory of an operation until release is called: the document, the variables and extraBytes. The document counts
 // once for all operations with this document. The variables and extraBytes count once for all operations with the same key. If
-// clients share a document or a key, its memory counts against the limit of one of these clients.
+// several clients use the same document or key, the memory counts against the limit of one of these clients.
 func (s *subscriptions) hold(client netip.Prefix, key any, op *operation, extraBytes int) (release func(), err error) {
 	size, unused := s.engine.documents.use(op.document)
 	if !s.held.Hold(client, op.document, size) {

@@ -32,7 +32,8 @@ const (
 	maxFound     = 2 * maxErrors // errors of one document with repetitions; each spread of a fragment repeats the fragment's errors
 )
 
-// document is a text with the result of parsing and validating it. Requests share a document. Only the fields size and uses change.
+// document is a GraphQL document with the result of parsing and validating its text. Requests with the same text share a document.
+// Only the fields size and uses change.
 type document struct {
 	text string
 	// hash is the SHA-256 of text.
@@ -52,8 +53,8 @@ type plan struct {
 	info   *reqctx.OperationInfo
 	cost   *limits.Plan
 	policy policy
-	// list is the name of the variable with the ids of a subscription that can be executed separately for each id. It is "" for
-	// other operations.
+	// list is the name of the variable with the ids, if the operation is a subscription that can be executed separately for each
+	// id. list is "" for other operations.
 	list string
 	// fast decodes common forms of variables. It is nil if it does not support the type of a variable, or if the operation is not a
 	// query.
@@ -183,8 +184,9 @@ func (d *documentCache) parse(text string) (*ast.QueryDocument, []error) {
 // tooManyErrors is the panic that ends a validation.
 type tooManyErrors struct{}
 
-// validate returns the errors of a document. It stops after maxErrors different errors, or after maxFound errors with repetitions,
-// because gqlparser takes long to find suggestions. In this case the last error says that there are more.
+// validate returns the different errors of a document. It stops after maxErrors different errors, or after maxFound errors
+// including repetitions, because gqlparser takes long to find suggestions. If validate stops early, the last error says that there
+// are more errors.
 func (d *documentCache) validate(doc *ast.QueryDocument) (errs []error) {
 	seen := map[string]bool{} // each spread of a fragment repeats the fragment's errors
 	found := 0

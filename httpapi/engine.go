@@ -111,7 +111,7 @@ func (o *operation) canonicalVariables() []byte {
 }
 
 // prepare returns the operation of a request, or an error response without data. It parses and validates the document before it
-// calls enter, so an operation that waits for this does not count as running. prepare writes the operation's name,
+// calls enter, so an operation does not count as running while its document is compiled. prepare writes the operation's name,
 // document and cost to the log. If op is not nil, the calling function must call op.slot.end.
 func (e *engine) prepare(ctx context.Context, log *reqctx.Log, p *params, enter func(context.Context, *slot) error) (op *operation, rejected *graphql.Response) {
 	op = &operation{}
@@ -266,11 +266,11 @@ func (o *operation) prefix() []byte {
 	return append(o.buffer.AvailableBuffer(), `{"data":`...)
 }
 
-// respond returns the response to an executed operation, from its data and its errors. data begins with the bytes of prefix, which
-// respond removes. If op.buffer is not nil, respond writes the response to this buffer, and checks the size of a response with
-// errors. The calling function must then use Data of the returned response only to compare it with nil. If the response is larger
-// than op.room.limit, respond replaces it by one error with null data. If too little memory is left for the response, respond
-// returns an error response without data.
+// respond builds the response to an executed operation from its data and its errors. data begins with the bytes of prefix, which
+// respond removes. If op.buffer is not nil, respond writes the response to op.buffer. In this case the calling function must use
+// the field Data of the result only to compare it with nil. If op.buffer is not nil and there are errors, respond also checks the
+// size of the response. It replaces a response larger than op.room.limit by one error with null data. If too little memory is left
+// for the response, respond returns an error response without data.
 func (e *engine) respond(ctx context.Context, op *operation, prefix, data []byte, errs []exec.Error) *graphql.Response {
 	if len(errs) == 0 {
 		if op.buffer != nil {
@@ -317,13 +317,13 @@ func (e *engine) presented(ctx context.Context, errs []exec.Error) gqlerror.List
 
 // runPasses executes an operation repeatedly until the loaders in set have fetched all keys that the operation reads, or until
 // room.err is set. It calls begin before the first fetch. If begin returns an httpError, runPasses stores the error in room.err and
-// ends. After the deadline, a last pass returns errors for the missing keys. If the deadline passed before the first fetch, ok is
-// false. If deadline is zero, the deadline of ctx applies.
+// ends. After the deadline, the operation is executed a last time, with errors for the missing keys. If the deadline passed before
+// the first fetch, ok is false. If deadline is zero, the deadline of ctx applies.
 func runPasses(ctx context.Context, deadline time.Time, set *loaders.Set, room *room, begin func(context.Context) error, execute func() ([]byte, []exec.Error)) (data []byte, errs []exec.Error, ok bool) {
 	if data, errs = execute(); !set.Pending() || room.err != nil {
 		return data, errs, true
 	}
-	if !deadline.IsZero() { // a response from memory needs no timer
+	if !deadline.IsZero() { // only an operation that fetches values needs the timer
 		var cancel context.CancelFunc
 		ctx, cancel = context.WithDeadline(ctx, deadline)
 		defer cancel()

@@ -81,7 +81,7 @@ func (e *engine) event(ctx context.Context, stream *exec.Stream, g *fanout.Group
 	data, errs, ok := runPasses(ctx, time.Time{}, set, &room, awaitVenue, func() ([]byte, []exec.Error) {
 		if release == nil { // eventLimiter does not count the event while values are fetched
 			if release, err = e.eventLimiter.acquire(ctx); err != nil {
-				release = func() {} // ctx has ended, so this pass only returns errors for missing keys and needs no limiter
+				release = func() {} // ctx has ended, so this execution only returns errors for missing keys and needs no limiter
 			}
 		}
 		defer func() { release(); release = nil }()

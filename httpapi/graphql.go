@@ -29,7 +29,7 @@ const (
 	allowedMethods = "GET, HEAD, POST, OPTIONS"
 	// varies lists the request headers that a response depends on.
 	varies = "Accept, Accept-Encoding, Authorization, " + CredentialsHeader
-	// writeTimeout bounds the time in which a client reads a response.
+	// writeTimeout limits how long a client may take to read a response.
 	writeTimeout = 30 * time.Second
 )
 

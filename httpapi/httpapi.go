@@ -28,9 +28,9 @@ const (
 	PathReady   = "/readyz"
 )
 
-// MinIncoming is the least memory in bytes for the bodies and messages of all clients. The memory is four times the maximum size of
-// a body or message, if that is more. One client may use three quarters of the memory. A body may need twice its size while the
-// service reads it.
+// MinIncoming is the minimum memory in bytes for the bodies and messages of all clients. The service uses four times the maximum
+// size of a body or message if that is more than MinIncoming. One client may use three quarters of the memory. A body may need
+// twice its size while the service reads it.
 const MinIncoming = 32 << 20
 
 // Config configures an API.
@@ -47,15 +47,15 @@ type Config struct {
 	// MaxResponse bounds the size of a response or an event in bytes; 0 means 8 MiB. MaxOutput bounds the unread output of all
 	// clients in bytes; 0 means 64 MiB.
 	MaxResponse, MaxOutput int
-	// EventsPerSecond bounds the size of one client's events in bytes per second; 0 means 16 MiB. A burst of events may have twice
-	// as many bytes.
+	// EventsPerSecond bounds the size of one client's events in bytes per second; 0 means 16 MiB. A burst of events may have
+	// 2*EventsPerSecond bytes.
 	EventsPerSecond int
 	// A subscription to a list of ids is split into one execution for each id, if all subscriptions together then have at most
 	// SplitExecutions executions. Otherwise one execution serves the whole list. 0 means 4,000.
 	SplitExecutions int
 	// Operations bounds the number of operations that execute and, separately, the number of operations that wait for the venue.
-	// Each of the two limits has a queue for further operations. Queue bounds the length of each queue, and QueueTimeout bounds the
-	// time in it.
+	// Each of the two limits has a queue for further operations. Queue bounds the length of each queue, and QueueTimeout bounds how
+	// long an operation waits in a queue.
 	Operations, Queue int
 	QueueTimeout      time.Duration
 	// ResponseBytes bounds the size of the response cache in bytes; 0 disables the cache.
@@ -92,8 +92,8 @@ type Config struct {
 	Shared func(ctx context.Context) context.Context
 	// Ready returns an error if the service cannot serve requests now, such as ErrDraining.
 	Ready func(ctx context.Context) error
-	// Impaired returns what does not work although the service is ready, or "". The response at PathReady contains this text.
-	// Impaired may be nil.
+	// Impaired returns a text that says what does not work although the service is ready, or "". The response at PathReady contains
+	// this text. Impaired may be nil.
 	Impaired func() string
 	// Pages contain index.html, live.html, plain.html, kit.tgz, and the files that the pages load from assets/. If several file
 	// systems contain the same file, the file of the first one is served.

@@ -160,7 +160,7 @@ func (i *identities) fromInit(ctx context.Context, payload map[string]any, clien
 	before := identityFrom(ctx)
 	if len(credentials)+len(bearer) == 0 {
 		if before.account != nil {
-			ctx = before.account.Limit(ctx) // the context that fromHeaders limited ends with the HTTP request, before the connection
+			ctx = before.account.Limit(ctx) // the context from fromHeaders ends with the HTTP request, before the connection ends
 		}
 		return ctx, nil
 	}

@@ -96,8 +96,8 @@ func (l *limiter) share(client netip.Prefix) *share {
 	return s
 }
 
-// forget moves a share without operations from clients to spare. The calling function holds the lock. It does nothing with any
-// other share.
+// forget moves a share without operations from clients to spare. It does nothing if the share has running or waiting operations.
+// The calling function holds the lock.
 func (l *limiter) forget(s *share) {
 	if s.running == 0 && len(s.waiting) == 0 {
 		delete(l.clients, s.client)

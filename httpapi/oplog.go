@@ -63,8 +63,8 @@ func (e *engine) newLog(ctx context.Context, transport string, hints Hints) *req
 	return log
 }
 
-// withLog returns a context for reads that the log counts. It returns ctx if neither an observer nor an explanation needs the
-// counts.
+// withLog returns a context that makes log count the reads of the operation. It returns ctx if neither an observer nor an
+// explanation needs the counts.
 func (e *engine) withLog(ctx context.Context, log *reqctx.Log) context.Context {
 	if e.cfg.Observer == nil && !log.Explained {
 		return ctx

@@ -118,7 +118,7 @@ func open(layer fs.FS, name string) io.ReadSeekCloser {
 // digest returns a short hash of a file's content and rewinds the file.
 func digest(file io.ReadSeeker) string {
 	hash := sha256.New()
-	_, _ = io.Copy(hash, file) // the file is in memory
+	_, _ = io.Copy(hash, file) // the file is in memory, so reading it does not fail
 	_, _ = file.Seek(0, io.SeekStart)
 	return base64.RawURLEncoding.EncodeToString(hash.Sum(nil)[:12])
 }

@@ -191,8 +191,8 @@ func (e *engine) findByBytes(r *request, log *reqctx.Log, text []byte) *respcach
 	return cached
 }
 
-// storeByBytes stores a response under the bytes of its request. Each hit resolves the document again, because its id
-// may have been revoked since, or may name another text now.
+// storeByBytes stores a response under the bytes of its request. Each hit resolves the document again, because the id in the
+// request may no longer be known, or may name another text now.
 func (e *engine) storeByBytes(r *request, log *reqctx.Log, text []byte, p *params, op *operation, cached *respcache.Response) {
 	if !e.knownByBytes(r, log) {
 		return

@@ -42,7 +42,7 @@ type subscriptions struct {
 func newSubscriptions(e *engine, clients *quota.Clients, enter func(context.Context, *slot) error) *subscriptions {
 	limits := fanout.Limits{Pace: quota.NewPace(e.cfg.EventsPerSecond, 2*e.cfg.EventsPerSecond), Groups: e.cfg.SplitExecutions}
 	s := &subscriptions{engine: e, hub: fanout.New(limits), clients: clients, held: quota.NewShared(MaxSubscribedBytes), acquire: enter}
-	_, _ = rand.Read(s.secret[:]) // it never fails
+	_, _ = rand.Read(s.secret[:]) // Read never fails
 	return s
 }
 

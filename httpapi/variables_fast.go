@@ -147,7 +147,7 @@ func (v *fastVariable) texts(r *fastReader) (list []string, ok bool) {
 	if !r.next('[') {
 		return nil, false
 	}
-	end := max(strings.IndexByte(string(*r), ']'), 0) // estimates the end of the list, because a string may contain a bracket
+	end := max(strings.IndexByte(string(*r), ']'), 0) // only an estimate of the list's end, because a string may contain a bracket
 	list = make([]string, 0, strings.Count(string((*r)[:end]), `"`)/2)
 	for !r.next(']') {
 		text, ok := r.text()

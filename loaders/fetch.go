@@ -10,16 +10,17 @@ import (
 
 const (
 	// After the first value has arrived, Fetch waits for the others. The wait is minPatience, or patienceOf times the duration of the
-	// last pass if that is longer. So a response whose values arrive one by one uses at most a fifth of the time of one processor.
-	// After this wait, Fetch may return without the missing values, so that the next pass can read the fields below the values that
-	// have arrived.
+	// last pass if this product is longer. After the wait, Fetch may return without the missing values, so that the next pass can read
+	// the fields below the values that have arrived. If the values arrive one by one, the passes therefore use at most a fifth of the
+	// time of one processor.
 	minPatience = time.Millisecond
 	patienceOf  = 4
 	// maxArrivals is the number of batches whose results can wait while the Set's goroutine runs a pass.
 	maxArrivals = 16
 )
 
-// response is the common state of the loaders of a Set. Only the Set's goroutine uses it.
+// response contains the fields that the loaders of a Set share. Only the Set's goroutine uses them, but other goroutines send to
+// arrivals.
 type response struct {
 	// ctx is the context for Source.Lookup and Source.Refresh.
 	ctx context.Context
@@ -51,9 +52,9 @@ func (s *Set) Pending() bool { return s.pending }
 
 // Fetch ends a pending pass. It starts the calls for the missing keys and waits for their results. It returns nil when another pass
 // is useful: all values have arrived, or some have arrived and the others are slow. Some kinds need one call for each key. If some
-// but not all values of such a kind have arrived, Fetch waits longer: up to half of the time until the deadline of ctx. Without a
-// deadline, this wait has no limit. So the reads below these values share a batch. Fetch returns an error when ctx ends, or if the
-// response needs too many upstream calls. Pass this error to Fail.
+// but not all values of such a kind have arrived, Fetch waits longer, so that the reads below these values share a batch. This
+// longer wait is at most half of the time that remains until the deadline of ctx. Without a deadline, it has no limit. Fetch
+// returns an error when ctx ends, or if the response needs too many upstream calls. Pass this error to Fail.
 func (s *Set) Fetch(ctx context.Context) error {
 	patience := max(minPatience, patienceOf*time.Since(s.began))
 	if ctx.Err() != nil {
@@ -178,7 +179,7 @@ func (s *Set) Complete(ctx context.Context, pass func()) {
 	}
 }
 
-// Read makes a new Set and calls Complete. Each pass calls read with the Set.
+// Read makes a new Set and calls Complete. Each pass is one call of read with the Set.
 func Read(ctx context.Context, of Sources, read func(*Set)) {
 	ctx, set, _ := With(ctx, of)
 	defer set.Done()

@@ -44,7 +44,8 @@ type Source[K comparable, T any] interface {
 	Fetch(ctx context.Context, keys []K) []market.Result[market.Read[*T]]
 }
 
-// Loader reads one kind of data for one response. Only the Set's goroutine uses it.
+// Loader reads one kind of data for one response. The Set's goroutine uses it. Only fetch and ask run on goroutines of the
+// dataloader.
 type Loader[K comparable, T any] struct {
 	*response
 	kind   reqctx.Kind
@@ -57,8 +58,8 @@ type Loader[K comparable, T any] struct {
 	results []market.Result[market.Read[*T]]
 	// missing contains the keys that the next Set.Fetch fetches. stale contains the keys that are refreshed when the Set is done.
 	missing, stale []K
-	// sent is the number of keys that were passed to Source.Fetch, and back is the number of these keys that have a result. If all of
-	// them have a result, the next send first sets both numbers to 0.
+	// sent is the number of keys that were passed to Source.Fetch, and back is the number of these keys that have a result. If all
+	// sent keys have a result, the next send first sets both numbers to 0.
 	sent, back int
 	batch      *dataloader.Loader[K, struct{}]
 
@@ -96,8 +97,7 @@ func (l *Loader[K, T]) GetMany(keys []K, out []market.Result[market.Read[*T]]) {
 	}
 }
 
-// Prefetch looks up keys, so that the next Set.Fetch also fetches those of them that are missing. It does not make the pass
-// pending.
+// Prefetch looks up keys, so that the next Set.Fetch also fetches the missing ones. It does not make the pass pending.
 func (l *Loader[K, T]) Prefetch(keys []K) { l.enter(keys) }
 
 // Peek returns the value of a key that was read or prefetched before. ok is false if the key was not read or prefetched, is

@@ -155,16 +155,16 @@ func (s *Set) Done() {
 		l.done()
 		l.empty()
 	}
-	s.reading.set = nil // the Set will be reused, so the old context must not lead to it
+	s.reading.set = nil // the Set will be reused, so the old context must not return it
 	s.reading = nil
 	clear(s.depths)
 	s.response = response{}
 	sets.Put(s)
 }
 
-// Book reads a token's book with at least depth levels on each side. If the venue has fewer levels, the book has all of them. All
-// reads of a token in a response return the same book, which is as deep as the deepest read requires. If earlier reads got a book
-// that is not deep enough, the read makes the pass pending.
+// Book reads a token's book with at least depth levels on each side. If the venue has fewer levels, the book has all levels of the
+// venue. All reads of a token in a response return the same book, which is as deep as the deepest read requires. If earlier reads
+// got a book that is not deep enough, the read makes the pass pending.
 func (s *Set) Book(tokenID string, depth int) (market.Read[*market.Book], error) {
 	depth = queries.BookDepthStep(depth)
 	known := s.depths[tokenID]

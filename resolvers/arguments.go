@@ -8,7 +8,7 @@ import (
 	"oddsgraph/internal/market"
 )
 
-// The limits and defaults of arguments. maxPage is for connections whose whole list is one read, and maxUpstreamPage is for
+// The limits and defaults of arguments. maxPage is for connections whose list is read as a whole. maxUpstreamPage is for
 // connections whose list the venue sends in pages.
 const (
 	maxIDs          = 500
@@ -44,8 +44,9 @@ func checkNumber(argument string, ids []string) error {
 }
 
 // exactlyOne checks that the client sent exactly one of two values. The client can send the value as an argument or as a field of
-// an input object. If the client did not send the input object, fields is nil. exactlyOne returns the two values. One of them is
-// nil. The errors contain the names of the values, and the name of the argument with the input object.
+// an input object. The parameter values contains the arguments, and fields contains the fields of the input object. If the client
+// did not send the input object, fields is nil. exactlyOne returns both values; one of them is nil. The errors contain the names of
+// the values, and the name of the input object.
 func exactlyOne[T any](names [2]string, values [2]*T, input string, fields *[2]*T) ([2]*T, error) {
 	set := 0
 	for _, value := range values {
@@ -69,7 +70,7 @@ func exactlyOne[T any](names [2]string, values [2]*T, input string, fields *[2]*
 }
 
 // reference returns a reference to an object by its id or its slug. It returns an error if exactlyOne returns an error, or if
-// market.CheckID rejects the id or slug. Its first argument is the name of the GraphQL argument with the id.
+// market.CheckID rejects the id or slug. The parameter name is the name of the GraphQL argument with the id.
 func reference[R any](name string, id, slug *string, by *[2]*string, byID, bySlug func(string) R) (ref R, err error) {
 	set, err := exactlyOne([2]string{name, "slug"}, [2]*string{id, slug}, "by", by)
 	if err != nil {
@@ -82,8 +83,8 @@ func reference[R any](name string, id, slug *string, by *[2]*string, byID, bySlu
 	return byID(*value), market.CheckID(*value)
 }
 
-// fillAmount checks the arguments "size" and "amount", and the input object "for", which can contain them instead. It returns the
-// size and the amount. One of them is nil.
+// fillAmount checks the arguments "size" and "amount", and the input object "for", which can contain the size or the amount
+// instead. It returns the size and the amount. One of them is nil.
 func fillAmount(size, amount *market.Decimal, by *model.FillFor) (*market.Decimal, *market.Decimal, error) {
 	var input *[2]*market.Decimal
 	if by != nil {

@@ -17,14 +17,15 @@ type page[T any] struct {
 	total  *int
 }
 
-// pageArguments contains the checked arguments of a connection whose whole list is one read, and the listHash of this list.
+// pageArguments contains the checked arguments of a connection whose list is read as a whole, and the listHash of this list.
 type pageArguments struct {
 	list  uint64
 	first int
 	after listPosition
 }
 
-// parsePageArguments checks the arguments of a connection. Call it before reading the list, so that bad arguments cause no call.
+// parsePageArguments checks the arguments of a connection. Call it before reading the list, so that bad arguments cause no upstream
+// call.
 func parsePageArguments(list uint64, first *int, after *string) (c pageArguments, err error) {
 	c.list = list
 	if c.first, err = pageSize(first, defaultPage, maxPage); err == nil {
@@ -48,8 +49,8 @@ func cutPage[T any](ctx context.Context, items []T, key func(*T) string, c pageA
 	return p
 }
 
-// setEndCursors sets StartCursor and EndCursor. If the page has no items, EndCursor is the given cursor, which is nil if there is
-// no next page.
+// setEndCursors sets StartCursor and EndCursor. If the page has no items, setEndCursors sets EndCursor to the given cursor, which
+// is nil if there is no next page.
 func (p *page[T]) setEndCursors(empty *string) {
 	p.info.EndCursor = empty
 	if n := len(p.items); n > 0 {
@@ -70,8 +71,8 @@ type venuePage[T any] struct {
 }
 
 // readPages reads one page of a connection whose list the venue sends in pages. A page of the venue may contain fewer rows than
-// requested, so readPages reads up to maxPages pages of the venue. If these contain fewer rows than the client has requested and
-// the venue has more pages, readPages returns a short page with HasNextPage set.
+// requested, so readPages reads up to maxPages pages of the venue. If these pages contain fewer rows than the client has requested
+// and the venue has more pages, readPages returns a short page with HasNextPage set.
 func readPages[T any](ctx context.Context, read func(page string, limit int) (venuePage[T], error), key func(*T) string, list uint64, first int, after *string) (page[T], error) {
 	at, err := parsePageCursor(list, after, first, maxUpstreamPage)
 	if err != nil {

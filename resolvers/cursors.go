@@ -6,8 +6,9 @@ import (
 	"encoding/json"
 )
 
-// listHash returns the hash of a list of elements of one kind. The owner, for example the wallet's address, identifies the list
-// among the lists of this kind. Every cursor contains the hash of its list, so that a cursor of another list is rejected.
+// listHash returns a hash that identifies a list. The parameter kind names the kind of the list's elements. The owner, for example
+// the wallet's address, identifies the list among all lists of this kind. Every cursor contains the hash of its list, so that a
+// cursor of another list is rejected.
 func listHash(kind, owner string) uint64 { return keyHash(kind + "\n" + owner) }
 
 // A cursor into a list that is read as a whole contains the hashes of an element and of some elements before it. If the element was
@@ -15,9 +16,9 @@ func listHash(kind, owner string) uint64 { return keyHash(kind + "\n" + owner) }
 // for example when positions close.
 
 const (
-	// near is the number of adjacent elements whose hashes a cursor contains: its element and those before it. If one of these
-	// elements is still in the list, the next page repeats no element. The other hashes are those of earlier elements at doubling
-	// distances. So the cursor works even after many removals.
+	// near is the number of adjacent elements whose hashes a cursor contains: the cursor's element and the elements directly before
+	// it. If one of these elements is still in the list, the next page repeats no element. The cursor also contains hashes of earlier
+	// elements, at distances that double each time. So the cursor works even after many removals.
 	near = 8
 	// maxNamed is the greatest number of hashes in a cursor. No list is long enough to need more.
 	maxNamed = 32

@@ -13,9 +13,9 @@ import (
 
 const (
 	day = 24 * time.Hour
-	// Change24h compares the price with the last price that is at least 24 hours old. If the history has no such price, Change24h uses
-	// the first price that is at most lateReference younger. This can happen shortly after midnight, because a history starts at
-	// midnight.
+	// Change24h compares the price with the last price that is at least 24 hours old. Shortly after midnight, the history may contain
+	// no such price, because the history starts at the beginning of yesterday. In this case, Change24h uses the first price of the
+	// history if its age is at least 24 hours minus lateReference.
 	lateReference = time.Hour
 	// maxSamples is the greatest number of points of a sparkline.
 	maxSamples = 100

@@ -30,10 +30,10 @@ type fieldError interface {
 	Argument() string
 }
 
-// Presenter returns a function that converts errors for clients. Clients see the message of a market.Error, and the message of a
-// GraphQL library's error about the document. They see a fixed message if the request was cancelled or took too long. The function
-// logs any other error, and errors with CodeInternal or CodeNotFound. For a logged error, clients see internalMessage and the id
-// that requestID returns. The log contains the names of fields in the schema, not the aliases that clients choose.
+// Presenter returns a function that converts errors for clients. Clients see the message of a market.Error, except for CodeInternal
+// and CodeNotFound. They see the message of a GraphQL library's error about the document, and a fixed message if the request was
+// cancelled or took too long. All other errors are internal. The function logs an internal error, and clients see internalMessage
+// and the id that requestID returns. The log contains the names of fields in the schema, not the aliases that clients choose.
 func Presenter(log *slog.Logger, requestID func(context.Context) string) graphql.ErrorPresenterFunc {
 	return func(ctx context.Context, err error) (out *gqlerror.Error) {
 		out = &gqlerror.Error{}
@@ -110,8 +110,8 @@ func describe(ctx context.Context, out *gqlerror.Error, err error, located *gqle
 // the client.
 const maxMessage = 1 << 10
 
-// Bounded truncates a message to maxMessage bytes of JSON and appends … to a truncated message. It counts every escaped character
-// as six bytes.
+// Bounded truncates a message to maxMessage bytes of JSON and appends … to a truncated message. It counts every character that JSON
+// escapes as six bytes.
 func Bounded(message string) string {
 	if len(message) <= maxMessage/escaped {
 		return message

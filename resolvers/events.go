@@ -73,7 +73,7 @@ func (r *eventResolver) Volume24h(ctx context.Context, e *model.Event) (*market.
 	return sumOf(full.Loaded, full.Loaded.Volume24h)
 }
 
-// sumOf returns its second argument, which is a sum over the markets of an event. It returns an error if some of the markets could
+// sumOf returns the parameter sum, which is a sum over the markets of an event. It returns an error if some of the markets could
 // not be read.
 func sumOf(e *market.Event, sum *market.Decimal) (*market.Decimal, error) {
 	if len(e.LeftOut) > 0 {
@@ -139,8 +139,8 @@ type foundEvents struct {
 	ended, more bool
 }
 
-// add adds the events of a page. For an event that was on an earlier page, it adds only the new matches. The map contains the index
-// in f.list for each event id.
+// add adds the events of a page. For an event that was on an earlier page, it adds only the new matches. The map indexes contains,
+// for each event id, the index of the event in f.list.
 func (f *foundEvents) add(page *queries.EventPage, indexes map[string]int) {
 	for _, e := range page.Events {
 		i, known := indexes[e.EventID]

@@ -65,8 +65,8 @@ func subscribe[E, M any](ctx context.Context, stream iter.Seq2[follow.Event[E], 
 	return out
 }
 
-// read calls f until no value is pending. Subscriptions use it for the REST reads that their events need. These reads do not count
-// as polls of a client; see reqctx.CountsAsPoll.
+// read calls f until no value is pending. Subscriptions call read for the REST reads that their events need. These reads do not
+// count as polls of a client; see reqctx.CountsAsPoll.
 func (r *Resolver) read(ctx context.Context, f func(*loaders.Set)) {
 	loaders.Read(reqctx.WithoutPoll(ctx), r.Sources, f)
 }
@@ -102,9 +102,9 @@ func interval(perSecond *int, limit int) (time.Duration, error) {
 	return time.Second / time.Duration(*perSecond), nil
 }
 
-// ListOf returns the name of a subscription field's argument that lists ids, if one subscription to several ids gets the same
-// events as one subscription to each id. For other fields it returns "", for example for tradesAdded, whose first event contains
-// the trades of all tokens.
+// ListOf returns the name of the argument that lists the ids of a subscription field. It does so only for fields for which one
+// subscription to several ids gets the same events as separate subscriptions to each id. For all other fields, it returns "". An
+// example is tradesAdded, because its first event contains the trades of all tokens.
 func ListOf(field string) string {
 	switch field {
 	case "priceChanged":

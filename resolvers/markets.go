@@ -65,8 +65,8 @@ func (r *queryResolver) Markets(ctx context.Context, marketIDs []string) ([]*mod
 
 // readList reads objects by id. The result is in the order of ids. It contains nil for an id that is unknown or invalid, or whose
 // read failed. Invalid ids and failed reads are also reported as errors. If a value is still being fetched, placeholder returns a
-// temporary value. The fields below this value then request their values in the same pass. If placeholder is nil, such an id gets
-// nil and ErrPending.
+// temporary value. The fields below this value then request their values in the same pass. If placeholder is nil, the result
+// contains nil for an id whose value is still being fetched, and readList reports ErrPending.
 func readList[K comparable, T, M any](ctx context.Context, argument string, ids []string, key func(string) K, from *loaders.Loader[K, T], placeholder func(K) *T, show func(market.Read[*T]) *M) ([]*M, error) {
 	if err := checkNumber(argument, ids); err != nil {
 		return nil, err
@@ -208,7 +208,8 @@ func searchOf(text string, filter *model.MarketSearchFilter, sort queries.Sort, 
 	return q, nil
 }
 
-// olderMeta returns the older of two Metas. The result is stale if either of them is stale, with the more severe cause.
+// olderMeta returns the older of two Metas. The result is stale if at least one of the Metas is stale. It has the most severe cause
+// of the stale Metas.
 func olderMeta(a, b market.Meta) market.Meta {
 	older := a
 	if a.ReceivedAt.IsZero() || b.ReceivedAt.Before(a.ReceivedAt) {

@@ -25,8 +25,8 @@ type Resolver struct {
 	Sources loaders.Sources
 	// Timeout is the longest wait for the first event of a subscription.
 	Timeout time.Duration
-	// Scope returns the field Scope of an account's messages.Topic. The result depends on the client's credentials, so that clients
-	// with different credentials do not share a topic.
+	// Scope returns the value of the field Scope of an account's messages.Topic. The result depends on the client's credentials, so
+	// that clients with different credentials do not share a topic.
 	Scope func(ctx context.Context, a market.Address) string
 	// Can returns nil if the venue serves an endpoint, or an UNSUPPORTED error with the reason. If Can is nil, the venue serves all
 	// endpoints.
@@ -39,8 +39,8 @@ type Resolver struct {
 	PublicAccounts bool
 }
 
-// Each schema type with fields that need a resolver has one of these types. The methods of Resolver below do not compile if one of
-// these types lacks a resolver.
+// Each of these types resolves the fields of one schema type. The methods of Resolver below do not compile if the resolver of a
+// field is missing.
 type (
 	balanceResolver          struct{ *Resolver }
 	eventResolver            struct{ *Resolver }

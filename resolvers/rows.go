@@ -9,7 +9,8 @@ import (
 	"oddsgraph/loaders"
 )
 
-// tokenRef identifies the token of a row: a position, order, trade or history record. A field that the venue did not send is empty.
+// tokenRef identifies the token of a row. A row is a position, an order, a trade or a history record. A field that the venue did
+// not send is empty.
 type tokenRef struct{ marketID, tokenID, outcome string }
 
 func tokenRefOf(p *market.Position) tokenRef { return tokenRef{p.MarketID, p.TokenID, p.Outcome} }
@@ -102,8 +103,8 @@ func marketOf(ctx context.Context, h tokenRef) (*model.Market, error) {
 	return readMarket(ctx, ref)
 }
 
-// tokenOf returns the token of a row. If the row has no token id, tokenOf returns the token of the market's outcome with the row's
-// label, ignoring case. It returns nil if it finds no token.
+// tokenOf returns the token of a row. If the row has no token id, tokenOf reads the row's market. It then returns the token of the
+// outcome that has the row's label, ignoring case. It returns nil if it finds no token.
 func tokenOf(ctx context.Context, h tokenRef) (*model.Token, error) {
 	if h.tokenID != "" {
 		return object(ctx, model.Token{TokenID: h.tokenID, MarketID: h.marketID}), nil

@@ -86,8 +86,8 @@ func refOf(t *model.Token) market.MarketRef {
 	return byToken(t.TokenID)
 }
 
-// outcomeOf returns a token's market and the outcome of this market that has the token. Both are nil if the venue does not know the
-// market. The outcome is nil if no outcome of the market has the token.
+// outcomeOf returns a token's market, and the outcome of this market to which the token belongs. Both are nil if the venue does not
+// know the market. The outcome is nil if the token belongs to no outcome of the market.
 func (r *Resolver) outcomeOf(ctx context.Context, t *model.Token) (*market.Market, *market.Outcome, error) {
 	m := t.In
 	if m == nil {
@@ -179,8 +179,8 @@ func (r *tokenResolver) Orderbook(ctx context.Context, t *model.Token, depth *in
 	return object(ctx, model.Orderbook{Book: read.Value.Cut(d), Meta: read.Meta}), nil
 }
 
-// days checks a range of days and returns its first and last day. The default of the last day is today. By default, the range has
-// defaultDays days.
+// days checks a range of days and returns the first and the last day. If to is nil, the last day is today. If from is nil, the
+// range has defaultDays days.
 func (r *Resolver) days(ctx context.Context, from, to *market.Date) (first, last market.Date, err error) {
 	today := market.DateOf(r.Clock.Now())
 	if to == nil {

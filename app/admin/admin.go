@@ -19,11 +19,11 @@ type Config struct {
 	Version                string
 	Started                time.Time // time at which the program began to serve
 	// Flush removes the cached entries of a kind and returns their number. If key is not empty, Flush removes only the entries of
-	// that key. The response to the operator contains the text of the error.
+	// that key. If Flush returns an error, the HTTP response contains the text of the error.
 	Flush func(kind, key string) (entries int, err error)
 }
 
-// New returns a handler of
+// New returns a handler that serves these endpoints:
 //
 //	GET  /metrics                    the metrics, for Prometheus
 //	GET  /healthz, /readyz           as on the public address
@@ -94,8 +94,8 @@ func own(next http.Handler) http.Handler {
 // longest is the greatest duration of a profile, in seconds.
 const longest = 60
 
-// brief passes a request to next if the request names no duration, or a valid one. A valid duration is above 0 and does not exceed
-// longest. brief rejects other requests.
+// brief passes a request to next if the parameter seconds is missing or empty, or above 0 and at most longest. It rejects other
+// requests with status 400.
 func brief(next http.HandlerFunc) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		if seconds := r.FormValue("seconds"); seconds != "" {

@@ -38,8 +38,9 @@ func plain(s string) bool {
 		i = min(i, last)
 		w := uint64(s[i]) | uint64(s[i+1])<<8 | uint64(s[i+2])<<16 | uint64(s[i+3])<<24 |
 			uint64(s[i+4])<<32 | uint64(s[i+5])<<40 | uint64(s[i+6])<<48 | uint64(s[i+7])<<56
-		// Subtracting n from a byte whose highest bit is clear sets this bit exactly if the byte is less than n. With n = ' ', this
-		// finds control characters. With n = 1, this finds zeros. XOR turns quotation marks and backslashes into zeros.
+		// The subtraction of n from a byte whose highest bit is clear sets the highest bit exactly if the byte is less than n. So the
+		// subtraction of ' ' finds control characters. XOR turns quotation marks and backslashes into zero bytes, and the subtraction of
+		// 1 finds these zero bytes.
 		control, quote, backslash := w, w^each*'"', w^each*'\\'
 		if ((control-each*' ')&^control|(quote-each)&^quote|(backslash-each)&^backslash)&high != 0 {
 			return false

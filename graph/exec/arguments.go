@@ -21,8 +21,8 @@ func (f *Field) decode(x *Execution) any {
 	return decoded
 }
 
-// decodeAll decodes the arguments with gqlgen's functions. It recovers from their panics, because they panic if a literal is out
-// of range.
+// decodeAll decodes the arguments with gqlgen's functions. It recovers from panics, because gqlgen's functions panic if a literal
+// is out of range.
 func (f *Field) decodeAll(ctx context.Context, variables map[string]any) (decoded any, err error) {
 	defer func() {
 		if p := recover(); p != nil {
@@ -32,8 +32,8 @@ func (f *Field) decodeAll(ctx context.Context, variables map[string]any) (decode
 	return f.known.Arguments(ctx, f.field.ArgumentMap(variables))
 }
 
-// given decodes the arguments one by one with FieldOf.Set. It returns nil in these cases, in which decodeAll must decode the
-// arguments: New and Set are nil, an argument is null, Set cannot decode an argument, or an omitted argument has a default.
+// given decodes the arguments one by one with FieldOf.Set. It returns nil if decodeAll must decode the arguments. This is the case
+// if New and Set are nil, if an argument is null, if Set cannot decode an argument, or if an omitted argument has a default.
 func (f *Field) given(x *Execution) any {
 	if f.known.New == nil {
 		return nil

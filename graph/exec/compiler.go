@@ -49,15 +49,15 @@ type Compiler struct {
 	query  func(*Execution, *Selection) bool
 	// subscribe starts the stream of a subscription's root field. It is nil if the schema has no subscriptions.
 	subscribe func(*Execution, *Field) Events
-	// satisfies maps each object type to the type conditions of the fragments that apply to it: its own name and its interfaces and
-	// unions.
+	// satisfies maps the name of each object type to the type conditions that the type satisfies: its own name, and the names of its
+	// interfaces and unions. A fragment applies to an object if the object's type satisfies the fragment's type condition.
 	satisfies map[string][]string
 	// before is the prefix of every value of type ID.
 	before string
 }
 
-// SetIDPrefix sets the prefix of every value of type ID. The prefix must need no escapes in JSON. Call SetIDPrefix before the first
-// operation.
+// SetIDPrefix sets the prefix of every value of type ID. The prefix must contain no characters that JSON escapes. Call SetIDPrefix
+// before the first operation.
 func (c *Compiler) SetIDPrefix(prefix string) { c.before = prefix }
 
 // NewCompiler returns a compiler for a schema. types describes the types of the generated code. query writes the root object of a

@@ -18,7 +18,7 @@ type Error struct {
 	field *Field
 	// indexes contains the list indexes on the path to the failed field or element, outermost first.
 	indexes []int
-	// ofArgument reports that an argument is invalid. If it is set, the path in Err is the path of the argument.
+	// ofArgument reports that an argument is invalid. If ofArgument is set, the path in Err is the path of the argument.
 	ofArgument bool
 }
 

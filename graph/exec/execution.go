@@ -22,7 +22,7 @@ type Execution struct {
 	room Room
 	// errorsInSize is the assumed size of the errors, in bytes.
 	start, errorsInSize int
-	// full reports that the response is too large. If it is set, the data is replaced by null, and no further errors are added.
+	// full reports that the response is too large. If full is set, null replaces the data, and no further errors are added.
 	full bool
 
 	// before is the prefix of every value of type ID.
@@ -35,7 +35,8 @@ type Execution struct {
 	// indexes contains the list indexes on the path to the current object, outermost first.
 	indexes []int
 	errs    []Error
-	// taken contains, for each error, a copy of indexes from the time when the error was added. Each Error.indexes is a part of taken.
+	// taken contains, for each error, a copy of indexes from the time when the error was added. Error.indexes of each error is a part
+	// of taken.
 	taken []int
 	// arenas contains an *arena for each type that Make or MakeList has allocated.
 	arenas []interface{ empty() }
@@ -74,8 +75,8 @@ func From(ctx context.Context) *Execution {
 	return x
 }
 
-// Selects reports whether the client selects the field at the end of the path, below the field whose resolver is running. The path
-// contains field names, not aliases. Types on the path must be object types.
+// Selects reports whether the client selects the field at the end of the path. The path begins below the field whose resolver is
+// running. It contains field names, not aliases. Types on the path must be object types.
 func (x *Execution) Selects(path ...string) bool {
 	return x.field != nil && x.field.Sub.selects(path)
 }

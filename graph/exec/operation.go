@@ -14,7 +14,7 @@ import (
 // maxVariants is the greatest number of variants that an Operation stores.
 const maxVariants = 16
 
-// Operation is a validated operation. The selected fields depend on the variables in @skip and @include, so an operation is
+// Operation is a validated operation. The selected fields depend on the variables in @skip and @include. So an operation is
 // compiled once for each combination of the values of these variables. An Operation keeps its document in memory. It is safe for
 // concurrent use.
 type Operation struct {
@@ -25,11 +25,11 @@ type Operation struct {
 	grown func(bytes int)
 	// conditions contains the names of the variables in @skip and @include, sorted.
 	conditions []string
-	// size is the size in bytes of the last result that was not too large.
+	// size is the size in bytes of the data of the last response that was not too large.
 	size atomic.Int64
 
-	// variants maps the values of the conditions, as a text of 0 and 1, to the compiled variants. A writer holds mu and replaces the
-	// map. Readers need no lock.
+	// variants contains the compiled variants. Its keys are the values of the conditions, as strings of 0 and 1. A writer holds mu and
+	// replaces the map. Readers need no lock.
 	mu       sync.Mutex
 	variants atomic.Pointer[map[string]*variant]
 }

@@ -25,7 +25,7 @@ type rendered struct {
 	text      string
 
 	before *rendered
-	// n is the number of texts in the list from this text on. bytes is the total size of these texts and their selections.
+	// n is the number of texts in the list from this text to the end. bytes is the total size of these texts and their selections.
 	n, bytes int
 }
 
@@ -55,8 +55,8 @@ func (s *rendered) find(levels []market.Level, selection string) *rendered {
 }
 
 // KeepRendered stores a copy of the text of the levels if the limits of the book allow another text. It does not store the first
-// texts of a book; unkept is their number. The text must depend only on the levels and the selection. KeepRendered stores nothing
-// if r is nil, if the selection is "", or if there are no levels.
+// texts of a book. The constant unkept is the number of these texts. The text must depend only on the levels and the selection.
+// KeepRendered stores nothing if r is nil, if the selection is "", or if there are no levels.
 func KeepRendered(r *market.Rendered, levels []market.Level, selection string, text []byte) {
 	if r == nil || len(levels) == 0 || selection == "" || r.Count.Load() < unkept && r.Count.Add(1) <= unkept {
 		return

@@ -33,7 +33,7 @@ type Field struct {
 	Number int
 	// Key is the JSON before the value: "{" or a comma, the encoded response key, and a colon.
 	Key string
-	// Sub is the selection on the field's type if that is an object type. Otherwise it is nil.
+	// Sub is the selection on the field's value if the field's type is an object type. Otherwise, Sub is nil.
 	Sub *Selection
 	// Of is set if the field's type is an interface or union type. It contains a selection for each possible object type, in the order
 	// of Type.Possible.
@@ -49,7 +49,7 @@ type Field struct {
 	arguments any
 	// slot is an index in Execution.arguments if the arguments contain variables or are invalid. In all other cases it is -1.
 	slot int
-	// refused is the error of decoding the arguments if they contain no variables and are invalid.
+	// refused is the decoding error of invalid arguments that contain no variables.
 	refused error
 	known   FieldOf
 	field   *ast.Field

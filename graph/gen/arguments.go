@@ -52,7 +52,7 @@ func argument(a *codegen.FieldArgument) string {
 	return fmt.Sprintf("case %q:\nv, err := %s(value)\na.%s = %s\nreturn err == nil\n", a.Name, templates.Call(ref.Unmarshaler), a.VarName, value)
 }
 
-// argumentsName returns the name of the type of a field's decoded arguments.
+// argumentsName returns the name of the Go type that contains a field's decoded arguments.
 func argumentsName(field *codegen.Field) string {
 	return "argumentsOf" + field.Object.Name + templates.UcFirst(field.Name)
 }
@@ -85,7 +85,8 @@ func (f *file) entry(number int, field *codegen.Field) {
 	f.line("},")
 }
 
-// argumentsType generates the type of a field's decoded arguments, if the field has arguments.
+// argumentsType generates the Go type that contains a field's decoded arguments. It generates nothing if the field has no
+// arguments.
 func (f *file) argumentsType(field *codegen.Field) {
 	if len(field.Args) == 0 {
 		return

@@ -31,8 +31,8 @@ const unreleased = "## Unreleased\n"
 
 var titles = [...]string{breaks: "Breaking", removes: "Removed", deprecates: "Deprecated", alters: "Changed", adds: "Added"}
 
-// changelog returns the new text of docs/schema-changelog.md. It copies the sections about releases from old, which is the present
-// text.
+// changelog returns the new text of docs/schema-changelog.md. The parameter old is the present text. changelog copies the sections
+// about releases from old.
 func changelog(old string, released, now *ast.Schema) string {
 	var b strings.Builder
 	b.WriteString(changelogHead + "\n" + unreleased)
@@ -62,8 +62,8 @@ func changelog(old string, released, now *ast.Schema) string {
 
 var versions = regexp.MustCompile(`^\d+\.\d+\.\d+(-[0-9A-Za-z.-]+)?$`)
 
-// release records the schema as the schema of a release. It renames the section Unreleased of the changelog to the version and the
-// date, and adds a new section Unreleased.
+// release records the present schema as the schema of a release. It renames the section Unreleased of the changelog to the version
+// and the date, and adds a new section Unreleased.
 func release(version string, date time.Time) error {
 	if !versions.MatchString(version) {
 		return fmt.Errorf("%q is no version such as 1.2.3", version)

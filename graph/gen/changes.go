@@ -18,7 +18,7 @@ const (
 	// removes means the removal of an item that the released schema had deprecated.
 	removes
 	deprecates
-	// alters means any other change of an item after which all documents remain valid.
+	// alters means any other change of an existing item. All valid documents remain valid.
 	alters
 	adds
 )
@@ -144,9 +144,9 @@ func (c *comparison) definition(name string, old, new *ast.Definition) {
 	}
 }
 
-// unused reports whether the removal of a type breaks no client. It returns true if each field and argument that uses the type in
-// the released schema is deprecated, or belongs to a removed type for which unused also returns true. If the released schema does
-// not use the type at all, unused returns false. seen prevents endless recursion.
+// unused reports whether clients still work after the removal of a type. It checks each field and argument that uses the type in
+// the released schema. Each of them must be deprecated, or belong to a removed type for which unused also returns true. If the
+// released schema does not use the type at all, unused returns false. seen prevents endless recursion.
 func (c *comparison) unused(name string, seen map[string]bool) bool {
 	if seen[name] {
 		return true

@@ -28,7 +28,7 @@ type compiler struct{ filename string }
 // Name implements plugin.Plugin.
 func (*compiler) Name() string { return "executor" }
 
-// MutateConfig removes the executor of the previous run, which may not compile with the new schema.
+// MutateConfig removes the executor that the previous run generated, because this code may not compile with the new schema.
 func (c *compiler) MutateConfig(*config.Config) error {
 	if err := os.Remove(c.filename); err != nil && !errors.Is(err, os.ErrNotExist) {
 		return err
@@ -158,7 +158,7 @@ func (f *file) writes(ref *config.TypeReference) bool {
 	}
 }
 
-// isField reports whether a field is bound to a field of a Go struct, so that reading it calls no function.
+// isField reports whether a GraphQL field is bound to a field of a Go struct. The code that reads such a field calls no function.
 func isField(field *codegen.Field) bool { return field.IsVariable() && !field.IsResolver }
 
 // composite reports whether a type is an object, interface or union type, or a list of one.
@@ -212,8 +212,8 @@ func (f *file) compiler(objects []*codegen.Object, interfaces []*codegen.Interfa
 }
 
 // object generates the functions that write an object. The first function writes the whole object and returns false if the object
-// is null. The second function writes the fields. It returns early after a panic in the code of a field, and the first function
-// calls it again. Reading a Go field does not panic, so an object with only Go fields needs no second function.
+// is null. The second function writes the fields. If the code of a field panics, the second function returns early, and the first
+// function calls it again. Reading a Go field does not panic, so an object with only Go fields needs no second function.
 func (f *file) object(o *codegen.Object) {
 	exec, receiver, object := lookup(execPackage), "", ""
 	if !o.Root {
@@ -270,9 +270,9 @@ func (f *file) stream(o *codegen.Object) {
 	f.line("}\nreturn nil\n}\n")
 }
 
-// cacheable reports whether later executions can reuse the text of a list. This requires a non-null list of objects that have only
-// Go fields, and a method without arguments that returns the list. The object with the list also needs a method Rendered, which
-// returns a *market.Rendered.
+// cacheable reports whether later executions can reuse the JSON text of a list. The list must be non-null, and its objects must
+// have only Go fields. A method without arguments must return the list. The object that contains the list must also have a method
+// Rendered, which returns a *market.Rendered.
 func (f *file) cacheable(field *codegen.Field) bool {
 	ref := field.TypeReference
 	if !field.IsMethod() || !field.NoErr || field.MethodHasContext || len(field.Args) > 0 || !ref.IsSlice() || !ref.GQL.NonNull {

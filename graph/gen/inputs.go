@@ -31,8 +31,8 @@ func inputOf(f *ast.FieldDefinition) *input {
 // required reports whether clients must send the input.
 func (i *input) required() bool { return i.of.NonNull && i.defaultValue == nil }
 
-// input adds the changes of an argument or input field. If the released schema does not have it, old is nil. If the present schema
-// does not have it, new is nil.
+// input adds the changes of an argument or input field. old is nil if the released schema does not have the argument or field. new
+// is nil if the present schema does not have it.
 func (c *comparison) input(at string, old, new *input) {
 	switch {
 	case new == nil:

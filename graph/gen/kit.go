@@ -73,7 +73,8 @@ func possibleTypes(schema *ast.Schema) map[string][]string {
 	return types
 }
 
-// scalarTypes returns the TypeScript type of each custom scalar, which is string, because all custom scalars are strings in JSON.
+// scalarTypes returns the TypeScript type of each custom scalar. The type is always string, because all custom scalars are strings
+// in JSON.
 func scalarTypes(schema *ast.Schema) map[string]string {
 	types := map[string]string{}
 	for _, def := range schema.Types {

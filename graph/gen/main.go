@@ -65,7 +65,7 @@ func code(dir string) error {
 	return api.Generate(cfg, api.AddPlugin(&compiler{filename: filepath.Join(dir, "executor.generated.go")}))
 }
 
-// texts returns the generated files that are not Go code, by their paths from the module's root.
+// texts returns the generated files that are not Go code. The keys are the paths relative to the module's root.
 func texts(root string) (map[string][]byte, error) {
 	schema, err := load(filepath.Join(root, schemaFile))
 	if err != nil {

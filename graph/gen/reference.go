@@ -36,7 +36,7 @@ oddsgraph schema --costs > costs.graphql
   come with other values. Multiply the cost of an event of ` + "`priceChanged`" + `, ` + "`marketChanged`" + ` or ` + "`tradesAdded`" + ` by the number of ids.
 `
 
-// sections contains the sections of the reference. A section describes the types for which its function has returns true.
+// sections contains the sections of the reference. Each section describes some of the types: its function "has" selects them.
 var sections = []struct {
 	title string
 	has   func(*ast.Schema, *ast.Definition) bool
@@ -49,7 +49,7 @@ var sections = []struct {
 	{"Scalars", func(_ *ast.Schema, d *ast.Definition) bool { return d.Kind == ast.Scalar }},
 }
 
-// reference returns docs/schema.md.
+// reference returns the text of docs/schema.md.
 func reference(schema *ast.Schema) []byte {
 	var all []*ast.Definition
 	for _, def := range schema.Types {
@@ -57,7 +57,7 @@ func reference(schema *ast.Schema) []byte {
 			all = append(all, def)
 		}
 	}
-	// In the order of the schema, related types are together.
+	// The reference keeps the order of schema.graphqls, because related types are next to each other there.
 	slices.SortFunc(all, func(a, b *ast.Definition) int { return cmp.Compare(a.Position.Start, b.Position.Start) })
 	r := referenceOf{schema: schema}
 	r.WriteString(referenceHead)

@@ -11,8 +11,8 @@ import (
 	"github.com/99designs/gqlgen/codegen/templates"
 )
 
-// appends reports whether the Go type with the method X of an ID field also has a method AppendX. AppendX appends the result of X
-// to a buffer. The result must need no escapes in JSON.
+// appends is for an ID field that is bound to a method X. It reports whether the same Go type also has a method AppendX, which
+// appends the result of X to a buffer. The result must contain no characters that JSON escapes.
 func appends(field *codegen.Field) bool {
 	m, _, _ := types.LookupFieldOrMethod(field.Object.Reference(), true, nil, "Append"+field.GoFieldName)
 	method, ok := m.(*types.Func)
@@ -20,8 +20,8 @@ func appends(field *codegen.Field) bool {
 		appender(method.Type().(*types.Signature), nil)
 }
 
-// appender reports whether s is the signature of a function that appends a value to a byte slice. The argument for value is the
-// type of this value, or nil for a method that appends a value of its receiver.
+// appender reports whether s is the signature of a function that appends a value to a byte slice. The parameter value is the type
+// of this value. It is nil for a method, which appends a value of its receiver.
 func appender(s *types.Signature, value types.Type) bool {
 	want := []types.Type{types.NewSlice(types.Typ[types.Byte])}
 	if value != nil {
@@ -73,7 +73,8 @@ func (f *file) value(ref *config.TypeReference, v string, depth int, invalid str
 	}
 }
 
-// list generates the code that writes a list. null is the generated code that runs if an element of a non-null type is null.
+// list generates the code that writes a list. The parameter null is the generated code that replaces the list if an element of a
+// non-null type is null.
 func (f *file) list(ref *config.TypeReference, v string, depth int, null string) {
 	i, from, whole := fmt.Sprintf("i%d", depth), fmt.Sprintf("from%d", depth), fmt.Sprintf("whole%d", depth)
 	before := f.out.String()

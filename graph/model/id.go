@@ -24,7 +24,7 @@ const (
 // control characters in ids. Such a label is always the last part.
 const separator = "\n"
 
-// venueEnd separates the name of the venue from the rest of a global id. The rest is base64, which does not use this character.
+// venueEnd separates the name of the venue from the rest of a global id. The rest is base64, which does not contain venueEnd.
 const venueEnd = "."
 
 // EncodeID returns the opaque id of an object within its venue. Package exec writes the result of IDPrefix before this id.

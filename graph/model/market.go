@@ -43,13 +43,13 @@ func (m Market) Category() *string { return text(&m.Market.Category) }
 // StatusRaw returns the status as the venue spells it.
 func (m Market) StatusRaw() *string { return text(&m.Market.StatusRaw) }
 
-// StartsAt returns the time at which trading starts.
+// StartsAt returns the time when trading starts.
 func (m Market) StartsAt() *time.Time { return instant(&m.Market.StartsAt) }
 
-// EndsAt returns the time at which trading ends.
+// EndsAt returns the time when trading ends.
 func (m Market) EndsAt() *time.Time { return instant(&m.Market.EndsAt) }
 
-// UpdatedAt returns the time at which the venue last changed the market.
+// UpdatedAt returns the time of the venue's last change to the market.
 func (m Market) UpdatedAt() *time.Time { return instant(&m.Market.UpdatedAt) }
 
 // Event returns the event of the market, with only the fields that the venue sends with a market. It returns nil if the market has
@@ -79,7 +79,7 @@ func (m Market) Token(o *market.Outcome) Token {
 func (m Market) Freshness() Freshness { return freshness(m.Meta) }
 
 // Event is a set of markets about one subject. Loaded is nil if the event was not read. In this case, resolvers read the event when
-// a client selects a field that is missing here.
+// a client selects a field that only Loaded contains.
 type Event struct {
 	EventID, EventSlug, EventTitle, EventCategory string
 
@@ -93,7 +93,7 @@ func NewEvent(r market.Read[*market.Event]) *Event {
 	return &e
 }
 
-// FoundEvent returns an event of a search. whole is true if e has all its fields.
+// FoundEvent returns an event from the result of a search. whole reports whether e has all its fields.
 func FoundEvent(e *market.Event, whole bool, meta market.Meta) Event {
 	out := Event{EventID: e.EventID, EventSlug: e.Slug, EventTitle: e.Title, EventCategory: e.Category, Meta: meta}
 	if whole {
@@ -124,7 +124,7 @@ type Category struct{ Topic queries.Category }
 // Name returns the name as the venue spells it.
 func (c Category) Name() string { return c.Topic.Name }
 
-// Category returns the name if the topic is a category, or nil.
+// Category returns the name if the topic is a category. It returns nil if the topic is a tag.
 func (c Category) Category() *string {
 	if c.Topic.IsTag {
 		return nil
@@ -132,7 +132,7 @@ func (c Category) Category() *string {
 	return &c.Topic.Name
 }
 
-// Tag returns the name if the topic is a tag, or nil.
+// Tag returns the name if the topic is a tag. It returns nil if the topic is a category.
 func (c Category) Tag() *string {
 	if c.Topic.IsTag {
 		return &c.Topic.Name
@@ -162,9 +162,9 @@ func (r Resolution) WinningToken() *Token {
 	return &t
 }
 
-// WinningOutcome returns the label of the winning outcome. If an outcome has a true winner flag, this is the label of that outcome,
-// otherwise the label in the resolution. WinningOutcome returns nil if the market is not resolved, or if there is neither a flag
-// nor a label.
+// WinningOutcome returns the label of the winning outcome. If an outcome has a true winner flag, WinningOutcome returns the label
+// of this outcome. Otherwise, it returns the label in the resolution. If both labels exist and differ only in case, it returns the
+// label in the resolution. It returns nil if the market is not resolved, or if there is neither a flag nor a label.
 func (r Resolution) WinningOutcome() *string {
 	switch w := r.Market.Winner(); {
 	case r.Market.Status != market.StatusResolved:
@@ -175,7 +175,7 @@ func (r Resolution) WinningOutcome() *string {
 	return text(&r.Outcome)
 }
 
-// ResolvedAt returns the time at which the market was resolved.
+// ResolvedAt returns the time when the market was resolved.
 func (r Resolution) ResolvedAt() *time.Time { return instant(&r.Resolution.ResolvedAt) }
 
 // Source returns the source of the resolution, such as an oracle or a web page, or nil if the venue does not send it.
@@ -286,7 +286,7 @@ func (b Orderbook) Bids() []market.Level { return b.Book.Bids.Levels() }
 // Asks returns the sell levels, best first.
 func (b Orderbook) Asks() []market.Level { return b.Book.Asks.Levels() }
 
-// Rendered returns the cache of the rendered bids and asks.
+// Rendered returns the cache of the JSON texts of the bids and asks.
 func (b Orderbook) Rendered() *market.Rendered { return b.Book.Rendered }
 
 // Spread returns the best ask minus the best bid.

@@ -1,6 +1,6 @@
 // Package model contains the Go types of the GraphQL schema. Most types contain a value of package market, and often the
-// market.Meta of this value. Package model computes the fields that need only these values. Package resolvers computes the fields
-// that need a further read.
+// market.Meta of this value. Package model computes the fields that need only these values. Package resolvers computes the other
+// fields, which need another read.
 package model
 
 import (

@@ -38,7 +38,7 @@ type PortfolioSummary struct {
 	Basis market.PriceBasis
 }
 
-// ID returns a key for the caches of clients. Each wallet and basis has its own key.
+// ID returns a key for the caches of clients. Each combination of wallet and price basis has its own key.
 func (p PortfolioSummary) ID() string {
 	return EncodeID("PortfolioSummary", string(p.Address), string(p.Basis))
 }
@@ -46,7 +46,7 @@ func (p PortfolioSummary) ID() string {
 // UnpricedPositions returns the number of positions without a price.
 func (p PortfolioSummary) UnpricedPositions() int { return p.Unpriced }
 
-// UncostedPositions returns the number of priced positions without an average price.
+// UncostedPositions returns the number of positions that have a price but no average price.
 func (p PortfolioSummary) UncostedPositions() int { return p.Uncosted }
 
 // Freshness returns the age of the oldest value from which the sums were computed.
@@ -94,7 +94,7 @@ type Valuation struct {
 	By market.PriceBasis
 }
 
-// ID returns a key for the caches of clients. Each position and basis has its own key.
+// ID returns a key for the caches of clients. Each combination of position and price basis has its own key.
 func (v Valuation) ID() string { return EncodeID("Valuation", v.Of.ID(), string(v.By)) }
 
 // Freshness returns the age of the oldest value from which the valuation was computed.

@@ -10,8 +10,8 @@ import (
 type Cost struct {
 	// Once is the cost of reading the field, in points. Each is the additional cost of each value that the field returns, in points.
 	Once, Each int64
-	// Items is the number of values that the field returns. Page is for a field that returns a connection: the number of items in
-	// each list of the connection.
+	// Items is the number of values that the field returns. Page is set for a field that returns a connection. It is the number of
+	// items in each list of the connection.
 	Items, Page Size
 }
 
@@ -67,7 +67,7 @@ func (a *annotation) isOutput(name string) bool {
 	return false
 }
 
-// cost adds the directives of a field.
+// cost adds @cost and @listSize to a field if the field needs them.
 func (a *annotation) cost(f *ast.FieldDefinition, c Cost) {
 	to := a.schema.Types[f.Type.Name()]
 	leaf, list := to.IsLeafType(), f.Type.Elem != nil
@@ -75,7 +75,7 @@ func (a *annotation) cost(f *ast.FieldDefinition, c Cost) {
 	switch {
 	case list && leaf && !c.Items.known():
 		c.Items = Size{Fixed: 1} // a list of scalars counts as one value
-	case list && c.Items.Fixed > 1: // tools multiply the weight by the items, so Once is divided among the items, rounded up
+	case list && c.Items.Fixed > 1: // tools multiply the weight by the number of items, so Once is divided by this number, rounded up
 		weight = c.Each + (c.Once+c.Items.Fixed-1)/c.Items.Fixed
 	case !list && c.Items.Fixed > 1: // a single value that costs as much as several values, such as a long text
 		weight = c.Once + c.Each*c.Items.Fixed

@@ -6,8 +6,8 @@ import (
 	"github.com/vektah/gqlparser/v2/ast"
 )
 
-// federationHead imports the directives. It requires version 2.0 of the federation specification, the lowest version that has
-// them.
+// federationHead imports the federation directives. It requires version 2.0 of the federation specification, the lowest version
+// with these directives.
 const federationHead = `extend schema @link(url: "https://specs.apollo.dev/federation/v2.0", import: ["@key", "@shareable"])
 
 `

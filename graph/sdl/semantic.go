@@ -18,8 +18,8 @@ var (
 )
 
 // nonNull contains the nullable fields that are null only after an error. It maps each of these fields to the levels in
-// @semanticNonNull: 0 is the field itself, and 1 are the items of its list. The description of any other nullable field says when
-// the field is null.
+// @semanticNonNull. Level 0 is the field itself, and level 1 is the items of its list. The description of any other nullable field
+// says when the field is null.
 var nonNull = map[string][]int{
 	"Query.user":          field,
 	"Query.markets":       field,
@@ -43,8 +43,8 @@ var nonNull = map[string][]int{
 	"ServiceStatus.venue": field,
 }
 
-// semantic adds @semanticNonNull to the fields in nonNull. It returns an error if the schema lacks such a field, or if one of the
-// levels of its type does not exist or is already non-null.
+// semantic adds @semanticNonNull to the fields in nonNull. It returns an error if the schema lacks such a field. It also returns an
+// error if a level does not exist in the field's type, or is already non-null.
 func (a *annotation) semantic() error {
 	known := maps.Clone(nonNull)
 	for _, def := range a.doc.Definitions {

@@ -46,7 +46,7 @@ func (a *Account) renamed(name string) *Account {
 var errExpired = market.Errorf(market.CodeUnauthenticated, "the token has expired; send a new one")
 
 // Session returns a copy of the account for the holder of a token. The session ends when lifetime has passed, when the account is
-// revoked, or when the given context ends. The calling function need not release the session.
+// revoked, or when the context withdrawn ends. The caller does not have to release the session.
 func (a *Account) Session(lifetime time.Duration, withdrawn context.Context) *Account {
 	s := *a
 	s.key, s.expiry = withdrawn, time.Now().Add(lifetime)
@@ -69,7 +69,7 @@ func (a *Account) Err() error {
 }
 
 // Limit returns a context that ends when ctx ends or when the account is no longer valid. In the second case, the cause of the
-// context is the error of Err. The context holds resources until it ends. So ctx must end at some time.
+// returned context is the error of Err. The returned context holds resources until it ends, so ctx must end at some time.
 func (a *Account) Limit(ctx context.Context) context.Context {
 	ctx, cancel := context.WithCancelCause(ctx)
 	end := func() { cancel(a.Err()) }

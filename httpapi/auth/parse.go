@@ -143,8 +143,8 @@ func parseDigest(value json.RawMessage) (d digest, err error) {
 	return d, nil
 }
 
-// parseCredentials parses the credentials of an account with the given address. The venue gets the credentials as the file writes
-// them.
+// parseCredentials parses the credentials of an account with the given address. The service sends the credentials to the venue as
+// they are written in the file.
 func parseCredentials(value json.RawMessage, address market.Address) (*market.Credentials, error) {
 	if len(value) == 0 || value[0] != '{' {
 		return nil, errors.New("credentials must be an object such as {\"apiKey\":…,\"secret\":…,\"passphrase\":…}")

@@ -18,12 +18,12 @@ const (
 	// RefusalBytes is the approximate total size in bytes of three entries, one from each cache.
 	RefusalBytes = 1 << 10
 
-	// After refusalLimit refused requests from one address with one key within refusalWindow, Check returns an error for this
+	// If refusalLimit requests with one key from one address were refused within refusalWindow, Check returns an error for this
 	// address and key.
 	refusalLimit  = 5
 	refusalWindow = time.Minute
-	// guessLimit is the largest number of guesses of an address; see Refusals. Guesses that are running and guesses that were
-	// refused within refusalWindow count.
+	// guessLimit is the largest number of guesses of an address; see Refusals. The limit counts running guesses, and guesses that
+	// were refused within refusalWindow.
 	guessLimit = 20
 )
 
@@ -193,7 +193,7 @@ func (r *Refusals) Guess(addr netip.Addr, key Key) (end func(accepted bool), err
 func (g *guesses) full(now time.Time) (wait time.Duration, full bool) {
 	taken, wait := len(g.underWay), time.Second
 	if taken == 0 {
-		wait = g.refused[0].left(now) // without running guesses, the limit is reached only if all refusals count
+		wait = g.refused[0].left(now) // without running guesses, the limit is reached only if all entries of refused are recent
 	}
 	for _, at := range g.refused {
 		if at.left(now) > 0 {

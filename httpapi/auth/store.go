@@ -29,9 +29,9 @@ type table struct {
 
 // find returns the account of a digest. It returns nil if there is none.
 //
-// Tokens are random, so a plain SHA-256 protects them as well as a slow hash. The look-up uses the first eight bytes of the
-// digest to find a bucket, and compares all 32 bytes in constant time. Its duration may reveal how many of the eight bytes of a
-// guess are right. That does not help an attacker, because an attacker cannot choose a token by its hash.
+// Tokens are random, so a plain SHA-256 protects the tokens as well as a slow hash would. The look-up uses the first eight bytes of
+// the digest to find a bucket, and compares all 32 bytes in constant time. The duration of the look-up may reveal how many of the
+// first eight bytes of a guess are right. This does not help an attacker, because an attacker cannot choose a token by its hash.
 func (t *table) find(d digest) *Account {
 	for _, h := range t.tokens[bucket(d[:])] {
 		if subtle.ConstantTimeCompare(h.digest[:], d[:]) == 1 {

@@ -5,8 +5,8 @@ import (
 	"sync"
 )
 
-// billing contains the clients that are charged for a group, or for a subscription made with JoinParts. A client is charged once,
-// however many members it has there.
+// billing contains the clients that are charged for a group, or for a subscription made with JoinParts. A client with several
+// members is charged once.
 type billing map[netip.Prefix]*payer
 
 // payer is a client that is charged.

@@ -15,7 +15,8 @@ import (
 const notReceiving = math.MaxUint64
 
 // Group is an execution of a subscription with its members. The execution calls Announce before it returns an event, and sends the
-// present state to the cohorts that TakeWaiting returns. A Group is safe for concurrent use.
+// present state to the cohorts that TakeWaiting returns. A cohort is a set of members that wait for the present state together. A
+// Group is safe for concurrent use.
 type Group struct {
 	hub    *Hub
 	key    Key
@@ -28,7 +29,7 @@ type Group struct {
 	// The hub's lock guards billing.
 	billing billing
 
-	// mu protects the rest.
+	// mu protects all fields below.
 	mu      sync.Mutex
 	members []*seat
 	// newcomers are new members, and behind are members that missed events. All of them wait for the present state or have left.
@@ -44,7 +45,7 @@ type Group struct {
 }
 
 // batch is a cohort with its members. admitted is the number of the first event that the cohort gets together with all other
-// members. Before Join, admitted is notReceiving.
+// members. Until Join is called, admitted is notReceiving.
 type batch struct {
 	to       follow.Cohort
 	members  []*seat
@@ -109,7 +110,7 @@ func (g *Group) signalWanted() {
 	}
 }
 
-// wanting reports whether any member has fewer than Limits.Ahead unread bytes. It is also true if there are no members.
+// wanting reports whether any member has fewer than Limits.Ahead unread bytes. It also returns true if there are no members.
 func (g *Group) wanting() bool {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -153,8 +154,8 @@ func (g *Group) Spend(bytes int) { g.hub.spend(g, bytes) }
 func (g *Group) Waiting() <-chan struct{} { return g.waiting }
 
 // TakeWaiting returns a cohort of members that wait for the present state. resync is true if these members have missed events,
-// and false if they are new. ok is false if no member waits. Before Join, the cohort gets only the events that are addressed to
-// it. If other members still wait, TakeWaiting signals Waiting again.
+// and false if they are new. ok is false if no member waits. Until Join is called for the cohort, it gets only the events that are
+// addressed to it. If other members still wait, TakeWaiting signals Waiting again.
 func (g *Group) TakeWaiting() (to follow.Cohort, resync, ok bool) {
 	g.mu.Lock()
 	defer g.mu.Unlock()

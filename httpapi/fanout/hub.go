@@ -34,16 +34,16 @@ type Limits struct {
 	// Deltas is the largest number of deltas in the queue of a member. After one more delta, the member restarts from the present
 	// state. The default is 64.
 	Deltas int
-	// Ahead is a number of bytes. The execution of a group pauses while every member has at least that many unread bytes. Several
-	// changes of a topic during the pause can become one event. The default is 64 KiB.
+	// Ahead is the number of unread bytes that pauses a group: its execution pauses while every member has at least Ahead unread
+	// bytes. Several changes of a topic during the pause can become one event. The default is 64 KiB.
 	Ahead int
 	// Pace limits the rate of a client's events. If Pace is nil, there is no limit. An event costs its size in bytes plus 512. Each
-	// delivery of the event costs a sixteenth of that.
+	// delivery of the event costs a sixteenth of the event's cost.
 	Pace Pace
 	// Groups is the number of open groups above which JoinParts refuses a member. The default is 4,000.
 	Groups int
 	// Bytes is the largest total size of the payloads in the queue of a member. If an event makes the total larger, the member
-	// ends. But a single event may be larger. The default is 4 MiB.
+	// ends. But the only event in a queue may have any size. The default is 4 MiB.
 	Bytes int
 }
 
@@ -55,7 +55,7 @@ type Pace interface {
 	Debt(client netip.Prefix) time.Duration
 }
 
-// The cost of an event is its size in bytes plus perEvent. Each delivery costs one deliveryShare-th of this cost.
+// The cost of an event is its size in bytes plus perEvent. Each delivery of the event costs 1/deliveryShare of that cost.
 const perEvent, deliveryShare = 512, 16
 
 // Stats are the present gauges of a hub, and its counters since the start.
@@ -80,7 +80,7 @@ type Hub struct {
 	cancel context.CancelFunc
 	done   sync.WaitGroup
 
-	// mu protects the rest. Lock order: the hub, then a group, then a member.
+	// mu protects all fields below. Lock order: the hub, then a group, then a member.
 	mu     sync.Mutex
 	groups map[Key]*Group
 	// lists contains the clients that are charged for subscriptions made with JoinParts, by the key of the whole subscription.
@@ -110,9 +110,9 @@ func (h *Hub) Join(ctx context.Context, key Key, m *Member, open Open) {
 }
 
 // JoinCharged is like Join, but charges the client for the group. A client is charged once for all its members in the group.
-// JoinCharged calls charge before the first of them joins. If charge fails, m does not join, and JoinCharged returns the error. The
-// hub calls release when the client's last member leaves or the execution ends. But for the last client of the group, the hub calls
-// release only when the execution has ended. charge and release must not use the hub.
+// JoinCharged calls charge before the first of these members joins. If charge fails, m does not join, and JoinCharged returns the
+// error. The hub calls release when the client's last member leaves or the execution ends. But for the last client of the group,
+// the hub calls release only when the execution has ended. charge and release must not use the hub.
 func (h *Hub) JoinCharged(ctx context.Context, key Key, m *Member, client netip.Prefix, charge func() (release func(), err error), open Open) error {
 	h.mu.Lock()
 	defer h.mu.Unlock()

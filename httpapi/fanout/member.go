@@ -8,8 +8,8 @@ import (
 	"oddsgraph/internal/market"
 )
 
-// freeBytes is the number of unread bytes that each member may have without taking them from Memory. Counting so few bytes would
-// gain nothing: the member itself needs more than that, and is not counted either.
+// freeBytes is the number of unread bytes that each member may have without taking them from Memory. It is not worth counting so
+// few bytes: the Member value needs more memory, which is not counted either.
 const freeBytes = 2 << 10
 
 // Memory is a number of bytes that clients share. Its methods must not wait.
@@ -25,7 +25,7 @@ type Memory interface {
 type Member struct {
 	wake func(*Member)
 
-	// mu protects the rest.
+	// mu protects all fields below.
 	mu sync.Mutex
 	// hub is nil before the member joins.
 	hub *Hub
@@ -68,7 +68,7 @@ type MemberStats struct {
 	End End
 }
 
-// event is an immutable payload with its envelope. All queues share it.
+// event is an immutable payload with its envelope. The queues of all members of a group share the event.
 type event struct {
 	payload []byte
 	follow.Envelope
@@ -194,8 +194,8 @@ func (m *Member) unread() int {
 	return m.bytes + m.writing
 }
 
-// Written releases the payload of the last Take. The payload may have been written or discarded. Written may be called after
-// Leave.
+// Written gives back the memory that is counted for the payload of the last Take. Call it after the payload was written or
+// discarded. Written may be called after Leave.
 func (m *Member) Written() {
 	m.mu.Lock()
 	before := m.bytes + m.writing
@@ -240,7 +240,7 @@ func (m *Member) Take() (payload []byte, over bool, end End) {
 		m.events++
 		m.taken += int64(len(payload))
 		if len(m.queue) == 0 && cap(m.queue) > 16 {
-			m.queue = nil // long queues are rare
+			m.queue = nil // long queues are rare, so the memory of a long queue is not kept
 		}
 		wanting := m.wantsAgain(before)
 		m.mu.Unlock()

@@ -73,9 +73,9 @@ func (m *Member) append(e *event) bool {
 	return true
 }
 
-// crowd handles an event for which the client has too little of the service's memory left. The member ends if its queue contains
-// Append events, because a restart would lose them. moreUnread is true if the event replaced another event, or if the member has
-// other unread events. If moreUnread is false, the member ends, too, because a restart would free no memory. Otherwise the member
+// crowd handles an event for which the client has too little of the service's memory left. moreUnread is true if the event replaced
+// another event, or if the member has other unread events. The member ends if its queue contains Append events, because a restart
+// would lose them. It also ends if moreUnread is false, because a restart would free no memory. In all other cases the member
 // restarts from the present state. The calling function holds the lock.
 func (m *Member) crowd(moreUnread bool) {
 	if m.appended > 0 || !moreUnread {
@@ -96,8 +96,8 @@ func (m *Member) restart() {
 	}
 }
 
-// replace puts e in the place of the newest queued event of the same topic. It returns false if the queue has no such event or if
-// that event must stay.
+// replace puts e in the place of the newest queued event of the same topic. It returns false if the queue has no event of this
+// topic, or if the newest one must not be replaced.
 func (m *Member) replace(e *event) bool {
 	for i := len(m.queue) - 1; i >= 0; i-- {
 		q := m.queue[i]

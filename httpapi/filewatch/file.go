@@ -17,11 +17,11 @@ import (
 
 const (
 	interval = 500 * time.Millisecond
-	// goneAfter is the number of consecutive polls after which a missing file counts as gone. Some programs remove a file before
-	// they write a new one.
+	// goneAfter is the number of consecutive polls after which a missing file counts as gone. It is greater than 1, because some
+	// programs remove a file before they write a new one.
 	goneAfter = 3
-	// If a file's last change is older than minAge, equal metadata proves that the file is unchanged. A younger file may change
-	// again in the same tick of the file system's clock. Its metadata would then stay equal.
+	// If a file's last change is older than minAge, equal metadata proves that the file is unchanged. A file that changed more
+	// recently may change again in the same tick of the file system's clock. The metadata would not show the second change.
 	minAge = 2 * time.Second
 )
 
@@ -51,8 +51,8 @@ type File struct {
 
 	// mu is held while the file is read and used. Status does not lock mu, so Status never waits.
 	mu sync.Mutex
-	// info is the metadata of the file at the last read. stable is false if the file's last change was younger than minAge at
-	// that time: a later change could then have the same metadata. stable is also false if the last read failed.
+	// info is the metadata of the file at the last read. stable is false if the file's last change was younger than minAge at the
+	// last read, because a later change could have the same metadata. stable is also false if the last read failed.
 	info   fs.FileInfo
 	stable bool
 	// digest is the SHA-256 of the last content that was read. result is the error that the check or Use returned for

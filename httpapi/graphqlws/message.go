@@ -34,8 +34,8 @@ type message struct {
 // buffers[i] is a pool of frame buffers with a capacity of 1 KiB << i.
 var buffers [7]sync.Pool
 
-// buffer returns an empty buffer for a frame of size bytes. The capacity of the buffer is less than 2*size, or 1 KiB. So a small
-// frame that a client does not read never uses a large buffer.
+// buffer returns an empty buffer for a frame of size bytes. The capacity of the buffer is 1 KiB, or more than 1 KiB but less than
+// 2*size. So a small frame that a client does not read never uses a large buffer.
 func buffer(size int) *bytes.Buffer {
 	class := bits.Len(uint(size-1) >> 10)
 	if class >= len(buffers) {

@@ -32,8 +32,8 @@ type operation struct {
 	cancel context.CancelFunc
 }
 
-// maxExecuting limits the queries and mutations of a socket that execute or whose response waits to be written. So a client that
-// does not read cannot cause further work.
+// maxExecuting limits how many queries and mutations of a socket are executed at the same time. An operation counts until its
+// response was written or the client completes the operation. So a client that does not read cannot cause further work.
 const maxExecuting = 10
 
 var errDuplicate, errClosing = errors.New("duplicate id"), errors.New("the socket is closing")

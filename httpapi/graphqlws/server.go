@@ -103,7 +103,7 @@ type Server struct {
 	open, sweeper sync.WaitGroup
 	stop          context.CancelFunc
 
-	// mu protects the rest. Do not take a socket's lock while mu is held.
+	// mu protects all fields below. Do not take a socket's lock while mu is held.
 	mu       sync.Mutex
 	sockets  map[*socket]struct{}
 	draining bool

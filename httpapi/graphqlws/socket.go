@@ -32,8 +32,8 @@ type socket struct {
 	netConn net.Conn
 	client  netip.Addr
 	pace    *rate.Limiter
-	// base is the context of the socket, and cancel ends it. ctx is the context that Operator.Init returned, or base before that.
-	// Only the goroutine that reads sets ctx.
+	// base is the context of the socket, and cancel ends base. ctx is the context that Operator.Init returned. Until Init returns,
+	// ctx is base. Only the goroutine that reads sets ctx.
 	base, ctx context.Context
 	cancel    context.CancelFunc
 	// initialised reports that the client has sent connection_init.
@@ -53,8 +53,8 @@ type socket struct {
 	// flush is k.write as a function value. It is stored because each new function value needs an allocation.
 	flush func()
 
-	// mu protects the rest. A goroutine may hold locks of package fanout when it locks mu. So the holder of mu must not take
-	// such a lock.
+	// mu protects all fields below. A goroutine may hold locks of package fanout when it locks mu. So the holder of mu must not take
+	// a lock of package fanout.
 	mu         sync.Mutex
 	operations map[string]*operation
 	// slots limits the concurrent queries and mutations; see maxExecuting. It is nil before the first query or mutation.

@@ -107,11 +107,11 @@ func (k *socket) send(op *operation) bool {
 		ok := k.put(buf.Bytes())
 		putBuffer(buf)
 		op.member.Written()
-		op.wake(nil) // there may be more
+		op.wake(nil) // the operation may have more frames
 		return ok
 	case !over:
 		return true
-	case !k.release(op): // the id must be free before the client gets the end
+	case !k.release(op): // the id must be free before the client gets the frame that ends the operation
 		return true // the client has completed the operation, or the socket is closing
 	}
 	if end.Unread {

@@ -16,10 +16,10 @@ func (g *Guard) Compile(doc *ast.QueryDocument, op *ast.OperationDefinition) *Pl
 
 type compiler struct{ plan *Plan }
 
-// object stands for one object of the response, or for all objects of one list.
+// object describes one object of the response, or all objects of one list.
 type object struct {
 	field int32
-	// page is the value of the quantity ofPage for the fields of the object, such as nodes and edges.
+	// page is the number of items of the object's fields that have quantity.ofPage, such as nodes and edges.
 	page number
 	// known are the reads of this object whose cost was already counted.
 	known      reads

@@ -17,7 +17,7 @@ type planField struct {
 	items number
 	// own is the cost of the field for each parent object. points is the cost for each object that the field returns.
 	own, points int64
-	// when contains the conditions that must all be met. Otherwise the field costs nothing.
+	// when contains the conditions of the field. If one of them is not met, the field costs nothing.
 	when []condition
 	// key is the response key.
 	key string

@@ -2,9 +2,9 @@ package limits
 
 import "strings"
 
-// Variables returns an error if variables are large, deeply nested, or contain long lists or objects. Call it before the variables
-// are decoded. raw is the JSON text of the object, or empty. Variables does not check that raw is JSON. But decoding an accepted
-// text takes limited time and memory.
+// Variables returns an error if the variables of a request exceed a limit for their size, their nesting, or the length of a list or
+// object. Call Variables before the variables are decoded. raw is the JSON text of the object, or empty. Variables does not check
+// that raw is JSON. But decoding an accepted text takes limited time and memory.
 func (g *Guard) Variables(raw string) error {
 	if n := len(raw); n > g.limits.VariableBytes {
 		return refuse(RuleVariableBytes, "the variables have %d bytes; at most %d are accepted: send several requests", n, g.limits.VariableBytes)

@@ -71,7 +71,8 @@ type weight struct {
 	// items is the number of objects that the field returns. The zero value means one object. For a long text, items is the number
 	// of ordinary values that are together as long.
 	items quantity
-	// page is the value of ofPage for the fields of the returned objects. An example is the number of nodes of a connection.
+	// page is the number of items of those fields of the returned objects that have quantity.ofPage. An example is the number of
+	// nodes of a connection.
 	page quantity
 	// knows are the reads that the fields of the returned objects no longer need, because this field has already read the values.
 	knows reads

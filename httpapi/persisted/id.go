@@ -15,7 +15,7 @@ const (
 	maxID = 256
 	// hashPrefix is the prefix of an id that is the SHA-256 of the document's text.
 	hashPrefix = "sha256:"
-	// customPrefix is the start of all other prefixes of ids. An example of such an id is x-relay:1.
+	// customPrefix is the start of every other prefix of an id, such as the prefix x-relay in the id x-relay:1.
 	customPrefix = "x-"
 )
 

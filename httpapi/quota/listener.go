@@ -9,7 +9,7 @@ import (
 const (
 	// One in reservedShare connections is reserved for clients with few connections. So health checks and new clients can connect.
 	reservedShare = 20
-	// fewConnections is the number of connections up to which a client may use the reserved connections.
+	// A client with fewer than fewConnections open connections may use the reserved connections.
 	fewConnections = 8
 	// sendBuffer is the size in bytes of the kernel's buffer for unread bytes of one connection. Linux doubles the value for its own
 	// data. By default, the buffer could grow to 4 MiB.

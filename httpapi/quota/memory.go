@@ -7,7 +7,8 @@ import (
 	"sync"
 )
 
-// FreeBytes is the number of bytes of each body that Read does not count. A connection needs more memory than that anyway.
+// FreeBytes is the number of bytes of each body that Read does not count. These bytes are not worth counting, because the
+// connection itself needs more memory.
 const FreeBytes = 16 << 10
 
 // ErrNoRoom is the error of Read if there is not enough memory for a body.

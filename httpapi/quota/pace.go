@@ -24,8 +24,7 @@ type balance struct {
 	at    time.Time
 }
 
-// NewPace returns a Pace. A client earns perSecond units per second. It can save at most burst units, and has saved that many at
-// the start.
+// NewPace returns a Pace. A client earns perSecond units per second. It can save at most burst units, and starts with burst units.
 func NewPace(perSecond, burst int) *Pace {
 	return &Pace{perSecond: float64(perSecond), burst: float64(burst), clients: make(map[netip.Prefix]*balance), swept: time.Now()}
 }
@@ -63,8 +62,8 @@ func (p *Pace) present(c *balance, now time.Time) float64 {
 	return min(c.saved+now.Sub(c.at).Seconds()*p.perSecond, p.burst)
 }
 
-// sweep removes the clients that have saved as many units as they can. It runs at most once in the time in which a client earns
-// that many units. The calling function holds the lock.
+// sweep removes the clients that have saved burst units. It does so at most once in the time in which a client earns burst units.
+// The calling function holds the lock.
 func (p *Pace) sweep(now time.Time) {
 	if now.Sub(p.swept).Seconds()*p.perSecond < p.burst {
 		return

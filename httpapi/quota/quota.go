@@ -143,7 +143,7 @@ func (c *Clients) give(client netip.Addr, count func(*holder)) {
 // uses. free is the number of units that no client uses. A client that uses no units may take any number of unused units. A client
 // that already uses some units may have at most three times the units that then remain unused. So a client that takes its units in
 // small parts gets at most three quarters of all units, and some units remain for a new client. If several clients always want
-// more, their parts become equal.
+// more, all of them end up with the same number of units.
 func Fair(held, n, free int) bool { return n <= free && (held == 0 || held+n <= 3*(free-n)) }
 
 // Network returns the network that counts as one client. That is an IPv4 address, or the /64 network of an IPv6 address, because

@@ -7,8 +7,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// maxUnsent is the number of unsent bytes in the kernel's buffer above which the kernel accepts no more data. It accepts data in
-// pieces of up to 64 KiB, so up to maxUnsent and 64 KiB can be unsent.
+// maxUnsent is the number of unsent bytes in the kernel's buffer above which the kernel accepts no more data. The kernel accepts
+// data in pieces of up to 64 KiB, so the buffer can contain up to maxUnsent + 64 KiB of unsent data.
 const maxUnsent = 16 << 10
 
 // boundUnsent limits the unsent bytes in the kernel's buffer of a connection. It ignores errors: in an old kernel, the size of the

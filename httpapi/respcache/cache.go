@@ -45,7 +45,7 @@ func OperationHash(document [sha256.Size]byte, operation string, variables []byt
 
 // Config configures a Cache.
 type Config struct {
-	// Bytes limits the memory of the cache in bytes. A response that needs more than a sixteenth of that is not stored.
+	// Bytes limits the memory of the cache in bytes. A response that needs more than a sixteenth of Bytes is not stored.
 	Bytes int64
 	Clock market.Clock
 	// Encode returns a body in the content coding zstd, br or gzip.
@@ -118,8 +118,8 @@ func (c *Cache) Stats() Stats {
 	}
 }
 
-// Forget removes all responses that were made for a client with these credentials. The responses of executions that are running
-// now will not be stored, not even those for other clients.
+// Forget removes all responses that were made for a client with these credentials. The response of an execution that is running now
+// will not be stored, even if the execution is for another client.
 func (c *Cache) Forget(credentials *market.Credentials) {
 	identity := c.Identity(credentials)
 	c.mu.Lock()
@@ -190,8 +190,8 @@ func (c *Cache) invalidate(r *Response) {
 }
 
 // store stores a valid response for a key. A response that is too large is not stored. A response that does not depend on the
-// client is stored for everybody. In a full cache, a response evicts others if Cache.seen remembers its operation. Otherwise it is
-// not stored. The calling function holds the lock.
+// client is stored for everybody. If the cache is full, the response is stored only if Cache.seen remembers its operation, and then
+// evicts other responses. The calling function holds the lock.
 func (c *Cache) store(key Key, r *Response, now time.Time) {
 	size := int64(overhead + perHandle*cap(r.handles) + cap(r.Body) + r.NoteBytes)
 	again := c.seen.Again(binary.LittleEndian.Uint64(key.Operation[:]))

@@ -10,7 +10,8 @@
 //
 //   - Values, absent values, pages, and everything computed from them: the handle of each cache entry reports that the entry was
 //     replaced, was evicted or has expired. A value that was stale when it was read has expired, so its response is not stored.
-//   - The stream of the venue: the handle of an entry that the stream updates reports when the entry's session ends or has a gap.
+//   - The stream of the venue: the handle of an entry that the stream updates reports when the stream session of the entry ends or
+//     has a gap.
 //   - Today's date, if a range of days has no end: reqctx.Dependencies contains a deadline.
 //   - The client: if an execution reads the credentials, its response is personal. Only clients with the same Identity get a
 //     personal response. Any other response is for everybody, because an execution for any other client would read the same values.

@@ -51,8 +51,8 @@ type flight struct {
 // read has failed, or a value was stale. In this case, the callers that joined after the start of run share a second execution.
 // They use the response of the second execution even if that response is not valid.
 //
-// If the response is not valid, or run ends early because of the deadline of the first caller, another caller gets the response of
-// run in only two cases:
+// Suppose that the response is not valid, or that run ends early because of the deadline of the first caller. Another caller then
+// gets the response of run in only two cases:
 //
 //   - The caller has less time left than it has waited, so its own execution would probably end early, too.
 //   - The caller's deadline passes while the caller waits for the second execution.

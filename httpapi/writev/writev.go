@@ -41,9 +41,9 @@ func (l listener) Accept() (net.Conn, error) {
 	return c, nil
 }
 
-// Write writes the whole body of the response to w. ctx is the context of the request. Only the header may have been written
-// before. If the body fits into net/http's buffer, or if no listener of this package accepted the connection, Write only calls
-// w.Write.
+// Write writes the whole body of the response to w. ctx is the context of the request. No part of the body may be written before
+// the call of Write. If the body fits into net/http's buffer, or if no listener of this package accepted the connection, Write only
+// calls w.Write.
 func Write(ctx context.Context, w io.Writer, body []byte) (int, error) {
 	if len(body) < buffered {
 		return w.Write(body)
@@ -60,8 +60,8 @@ type conn struct {
 	*net.TCPConn
 	// accepted is the connection that the wrapped listener returned.
 	accepted net.Conn
-	// body is the length in bytes of the body that is being written. A write of that length is usually the whole body without a
-	// header.
+	// body is the length in bytes of the body that is being written. A write of this length is usually the whole body without a
+	// header, so conn does not hold it back.
 	body int
 	// held is the first write of net/http: the header and the beginning of the body. conn sends it together with the next write.
 	held *[]byte

@@ -18,20 +18,20 @@ type batch[K comparable, T any] struct {
 	flights     []*flight[K, T]
 	// bytes is the total length of the keys' ids in a URL.
 	bytes int
-	// request has the greatest priority and the latest deadline of all callers that joined. The deadline is zero if a caller has none.
+	// request has the greatest priority and the latest deadline of all callers that joined. The deadline is zero if a caller has no
+	// deadline.
 	request     reqctx.CallRequest
 	credentials *market.Credentials
 	started     bool
-	// startedClock is the time of coalescer.clock at which the batch started, and change is the number of the last streamed change at
+	// startedClock is the time at which the batch started, by coalescer.clock. change is the number of the last streamed change at
 	// that time.
 	change       uint64
 	startedClock time.Time
 	// fresh reports that a caller needs a new response of the venue. The second cache is not read for such a batch.
 	fresh bool
-	// wanted is the number of keys that have waiters. It is set when the batch starts.
+	// wanted is the number of keys that have waiters. It is 0 until the batch starts.
 	wanted int
-	// round is the value of coalescer.round for the last caller that joined, and listed is the value of coalescer.round when the
-	// batch was formed.
+	// round is the value of coalescer.round when the last caller joined, and listed is its value when the batch was formed.
 	round, listed uint64
 
 	// serial identifies the batch in logs. Each of the times below is zero until its event has happened.
@@ -44,9 +44,9 @@ type batch[K comparable, T any] struct {
 // serials is the number of the last batch of any coalescer.
 var serials atomic.Uint64
 
-// addKey adds a key to a batch that has not started. If no such batch accepts the key, addKey creates a batch for the key. share is
-// the greatest number of keys for a batch that the present call of coalescer.do has formed. addKey fails if the reservation of the
-// new batch is refused or the cache is closed. The calling function holds the lock.
+// addKey adds a key to a batch that has not started. If no such batch accepts the key, addKey creates a batch for the key. If the
+// present call of coalescer.do has formed a batch, this batch gets at most share keys. addKey fails if the reservation of the new
+// batch is refused or the cache is closed. The calling function holds the lock.
 func (c *coalescer[K, T]) addKey(key K, share int, req reqctx.CallRequest, credentials *market.Credentials) (*flight[K, T], error) {
 	f := &flight[K, T]{key: key, done: make(chan struct{})}
 	for _, b := range c.queue {
@@ -79,7 +79,7 @@ func (c *coalescer[K, T]) addKey(key K, share int, req reqctx.CallRequest, crede
 
 // accepts reports whether a key of a request may join a batch that has not started. The scopes of the request and the batch must be
 // equal. A key for which a caller waits must not join a batch of refreshes, because the key would raise the priority of the whole
-// batch. A client could then give refreshes a higher priority by requesting unknown ids.
+// batch. A client could then raise the priority of refreshes by requesting unknown ids.
 func (b *batch[K, T]) accepts(req reqctx.CallRequest) bool {
 	return b.request.Scope == req.Scope && (b.request.Priority > reqctx.PriorityRefresh || req.Priority == reqctx.PriorityRefresh)
 }
@@ -91,7 +91,7 @@ func (c *coalescer[K, T]) fits(b *batch[K, T], key K) bool {
 	return keys <= 1 || keys <= c.batch && b.ctx.Err() == nil && c.cost(keys, b.bytes+bytesOf(key)) <= 1
 }
 
-// join adds a waiter to a flight. round is the present coalescer.round. The calling function holds the coalescer's lock.
+// join adds a waiter to a flight. round is the present value of coalescer.round. The calling function holds the coalescer's lock.
 func (f *flight[K, T]) join(req reqctx.CallRequest, round uint64) {
 	b := f.batch
 	if f.waiters++; f.waiters == 1 && b.started {
@@ -112,15 +112,16 @@ func (b *batch[K, T]) raise(req reqctx.CallRequest) {
 	b.reservation.Join(req)
 }
 
-// wantsFresh reports whether a caller of the batch needs a new response of the venue. Callers can join while the batch runs.
+// wantsFresh reports whether a caller of the batch needs a new response of the venue. It locks c.mu, because callers can join while
+// the batch runs.
 func (c *coalescer[K, T]) wantsFresh(b *batch[K, T]) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return b.fresh
 }
 
-// deadline returns the latest deadline of a batch's callers. The result is false if a caller has none. Callers can join while the
-// batch runs.
+// deadline returns the latest deadline of a batch's callers. The result is false if a caller has no deadline. deadline locks c.mu,
+// because callers can join while the batch runs.
 func (c *coalescer[K, T]) deadline(b *batch[K, T]) (time.Time, bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -139,7 +140,8 @@ func (c *coalescer[K, T]) leave(f *flight[K, T]) {
 	c.dropWaiter(f)
 }
 
-// dropWaiter updates the batch of a flight that has lost its last waiter; see leave. The calling function holds the lock.
+// dropWaiter updates the batch of a flight that has lost its last waiter, or whose value the stream has sent; see leave and
+// resolve. The calling function holds the lock.
 func (c *coalescer[K, T]) dropWaiter(f *flight[K, T]) {
 	b := f.batch
 	if !b.started {
@@ -182,9 +184,9 @@ func (c *coalescer[K, T]) resolve(key K, read market.Read[*T]) {
 	}
 }
 
-// detach removes from c.flights the flight of key if it started before a streamed change, so that later callers do not join it.
-// change is the number of that change. If mayMean is not nil, detach also removes such flights of all keys for which mayMean
-// returns true. These keys, such as slugs, may mean the same market as key.
+// detach removes the flight of key from c.flights if the batch of the flight started before a streamed change. So later callers do
+// not join this flight. change is the number of the streamed change. If mayMean is not nil, detach also removes such flights of all
+// keys for which mayMean returns true. These keys, such as slugs, may mean the same market as key.
 func (c *coalescer[K, T]) detach(key K, change uint64, mayMean func(K) bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

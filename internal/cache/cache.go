@@ -66,16 +66,16 @@ type Config struct {
 	Changes int
 	// Memory bounds the size of all entries together, in bytes. Each kind of data gets a fixed part of Memory.
 	Memory int
-	// InFlight bounds the concurrent calls to each endpoint that serves several keys in one call. The bound is 16 times InFlight
-	// for an endpoint with user data, and 4 times InFlight for any other endpoint that serves only one key in a call.
+	// InFlight bounds the concurrent calls to each endpoint that serves several keys in one call. For an endpoint with user data, the
+	// bound is 16 times InFlight. For any other endpoint that serves only one key in a call, the bound is 4 times InFlight.
 	InFlight int
 	// Stretch replaces a shorter stale time while less than a quarter of the rate limit is free, or while the venue refuses calls. It
 	// does not apply to a kind whose stale time is 0.
 	Stretch time.Duration
 	// Admission is the rate limit of calls. If it is nil, all calls are sent at once.
 	Admission Admission
-	// Observer is called for every batch of keys whose fetch made HTTP calls, even if the fetch failed. It receives the logs of the
-	// operations that waited for the batch. Observer may be nil.
+	// Observer is called for every batch of keys whose fetch made HTTP calls, even if the fetch failed. waited contains the logs of
+	// the operations that waited for the batch. Observer may be nil.
 	Observer func(b reqctx.Batch, waited []*reqctx.Log)
 	// CredentialsKey is a secret that replicas share. Admission identifies the caller's credentials by a hash that is computed with
 	// this key, so that all replicas compute the same hash. If CredentialsKey is empty, each process uses a random key. The keys of
@@ -110,7 +110,7 @@ func DefaultConfig() Config {
 	}
 }
 
-// Cache caches reads from the venue. It is safe for concurrent use. Close ends its calls to the venue.
+// Cache caches reads from the venue. It is safe for concurrent use. Close ends the calls of the cache to the venue.
 type Cache struct {
 	venue Venue
 	tasks *tasks
@@ -199,7 +199,7 @@ type Source[K comparable, T any] interface {
 	Fetch(ctx context.Context, keys []K) []market.Result[market.Read[*T]]
 }
 
-// Stats contains the counters of one kind of data since the start, and the present number and size of its entries.
+// Stats contains the counters of one kind of data since the start, and the present number and size of the kind's entries.
 type Stats struct {
 	Kind string
 	// Hits, Stale, Misses and NotFound count keys by the result of the look-up. NotFound counts keys that the cache remembers as
@@ -211,8 +211,8 @@ type Stats struct {
 	// Shared contains the counters of the second cache. It is nil if there is no second cache, or if the second cache does not
 	// store this kind.
 	Shared *SharedStats
-	// Calls counts calls to the venue, and Keys counts the keys in these calls. Late counts responses that were, or may have been,
-	// older than a value or change from the stream.
+	// Calls counts calls to the venue, and Keys counts the keys in these calls. Late counts responses that were older, or may have
+	// been older, than a streamed value or change.
 	Calls, Keys, Late uint64
 	Evictions         uint64
 	// Entries includes the keys remembered as unknown. Bytes is the estimated size of all entries.
@@ -221,15 +221,15 @@ type Stats struct {
 
 // SharedStats counts keys of the second cache.
 type SharedStats struct {
-	// Before Fetch queues a call, it looks its keys up in the second cache. Hits counts the keys that have a value there, and
-	// Misses counts the other keys.
+	// Before Fetch queues a call, it looks up the keys of the call in the second cache. Hits counts the keys that have a value there,
+	// and Misses counts the other keys.
 	Hits, Misses uint64
-	// When the queued call may be sent, its keys are looked up again. Found counts the keys that have a value by then. The second
-	// cache lets only one process fetch each of the other keys. Ours counts the keys that this process had to fetch, and Theirs
+	// When the queued call may be sent, the cache looks up these keys again. Found counts the keys that have a value by then. The
+	// second cache lets only one process fetch each of the other keys. Ours counts the keys that this process had to fetch, and Theirs
 	// counts the keys that another process had to fetch.
 	Found, Ours, Theirs uint64
 	// Arrived and Overdue split the keys in Theirs. Arrived counts the keys whose values the other process stored in time. Overdue
-	// counts the keys whose values it did not store in time.
+	// counts the keys whose values did not arrive in time.
 	Arrived, Overdue uint64
 }
 

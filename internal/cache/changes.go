@@ -9,13 +9,13 @@ import (
 )
 
 const (
-	// If a response may be older than a streamed change, the key is fetched again after lateRetry at the earliest. Each further
-	// response that may be older than the change doubles the wait, up to maxLateRetry.
+	// If a response may be older than a streamed change, the cache waits at least lateRetry before it fetches the key again. Each
+	// further response that may be older than the change doubles this wait, up to maxLateRetry.
 	lateRetry    = 2 * time.Second
 	maxLateRetry = 5 * time.Minute
 	// The venue's servers may lag behind one another. So a response may be older than a change although its headers say that it was
-	// created shortly after the change. The headers prove that a response is newer only if the response was created at least
-	// headerSlack after the change.
+	// created shortly after the change. Such a response counts as newer only if, by its headers, it was created at least headerSlack
+	// after the change.
 	headerSlack = 5 * time.Second
 	// maxAnnounced bounds the number of streamed changes that are stored for one market.
 	maxAnnounced = 4
@@ -40,7 +40,7 @@ type announced struct {
 	cut time.Time
 }
 
-// newChanges returns an LRU for the changes of at most size slots.
+// newChanges returns an LRU for the last changes of at most size keys.
 func newChanges[K comparable](size int) *lru.Cache[K, *change] {
 	c, err := lru.New[K, *change](max(size, 1))
 	if err != nil {
@@ -50,10 +50,10 @@ func newChanges[K comparable](size int) *lru.Cache[K, *change] {
 }
 
 // hold reports whether the streamed changes override a response that contradicts them. later is true if the response shows a later
-// step of the market's life than the changes do. In that case, the stream may have skipped this step, so the changes override the
-// response only until they are restLag old. If later is false, the changes override the response while the stream is open, because
-// the stream would have sent a later change. When the stream has ended or may have missed a change, the streamed changes still
-// override the response for restLag.
+// step of the market's life than the changes do. The stream may have skipped this step, so the changes override the response only
+// until they are restLag old. If later is false, the changes override the response while the stream is open, because the stream
+// would have sent a later change. If the stream ends or may have missed a change, the changes override the response for a further
+// restLag.
 func (w *announced) hold(now time.Time, later bool) bool {
 	if later {
 		return now.Before(w.at.Add(restLag))
@@ -66,8 +66,8 @@ func (w *announced) hold(now time.Time, later bool) bool {
 }
 
 // The method with returns the streamed changes of a market, including the new change c. The earlier changes are in w, which may be
-// nil. If c is RESOLVED and its status is known or absent, c is appended to the last earlier changes, up to maxAnnounced in all. If
-// c is of another kind and its status is known, c replaces the earlier changes. Otherwise, the result is w.
+// nil. If c is RESOLVED and its status is known or empty, the result contains c and the latest earlier changes. It has at most
+// maxAnnounced changes. If c is of another kind and its status is known, the result contains only c. Otherwise, the result is w.
 func (w *announced) with(c *market.MarketChange, at time.Time, s *market.Session) *announced {
 	var said []market.MarketChange
 	switch resolved := c != nil && c.Kind == "RESOLVED"; {
@@ -79,9 +79,9 @@ func (w *announced) with(c *market.MarketChange, at time.Time, s *market.Session
 	return &announced{changes: append(said, *c), at: at, session: s}
 }
 
-// apply returns a copy of m with the changes applied, or m itself if the changes make no difference to its status, to its outcome,
-// or to whether it has a winner. If they make a difference, later reports whether m is at a later step of its life than the
-// changes, or has an unknown status.
+// apply returns a copy of m with the changes applied. If the copy has the same status and outcome as m, and both or neither have a
+// winner, apply returns m itself, and later is false. Otherwise, later reports whether the status of m is unknown, or a later step
+// of the market's life than the status of the copy.
 func (w *announced) apply(m *market.Market) (amended *market.Market, later bool) {
 	next := m
 	for _, c := range w.changes {
@@ -157,8 +157,8 @@ func (s *store[K, T]) markMissed(slot K) {
 // storeUnsettled handles a response that may be older than the last streamed change of its key. That is so in three cases: the call
 // started before the change, an HTTP cache may have stored the response before the change, or the response contradicts the stream.
 // storeUnsettled applies the streamed changes to the value and stores the result as an outdated entry, so that the key is fetched
-// again. It stores no absence, and the response to a call from before the change replaces no entry. If none of the three cases
-// applies, ok is false and nothing is stored. The calling function holds the lock.
+// again. It does not store an absence. If the call started before the change, storeUnsettled does not replace an existing entry. If
+// none of the three cases applies, storeUnsettled stores nothing, and ok is false. The calling function holds the lock.
 func (s *store[K, T]) storeUnsettled(slot K, e *entry[T], from origin) (read market.Read[*T], ok bool) {
 	if s.changed == nil {
 		return read, false

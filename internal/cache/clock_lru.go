@@ -20,7 +20,8 @@ type clockLRU[K comparable, T any] struct {
 // maxSecondChances bounds the second chances in one eviction, because put holds the lock for the whole eviction.
 const maxSecondChances = 100
 
-// newClockLRU returns an empty clockLRU. size is the greatest number of entries, and room is their greatest total size in bytes.
+// newClockLRU returns an empty clockLRU. size is the greatest number of entries, and room is the greatest total size of the entries
+// in bytes.
 func newClockLRU[K comparable, T any](size, room int) *clockLRU[K, T] {
 	size = max(size, 1)
 	lru, err := simplelru.NewLRU[K, *entry[T]](size, nil)
@@ -38,7 +39,7 @@ func (s *clockLRU[K, T]) get(key K) *entry[T] {
 	return e
 }
 
-// find writes the entry of each key to found, or nil.
+// find writes the entry of each key to found. It writes nil for a key without an entry.
 func (s *clockLRU[K, T]) find(keys []K, found []*entry[T]) {
 	s.mu.RLock()
 	defer s.mu.RUnlock()

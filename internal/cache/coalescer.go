@@ -18,7 +18,7 @@ type Admission interface {
 	// Reserve puts one read of the venue into the queue of the rate limit. It returns at once. Further keys may join the read until
 	// the returned Reservation is decided.
 	Reserve(req reqctx.CallRequest) reqctx.Reservation
-	// Left returns the free fraction of the limit of public calls, from 0 to 1. It returns 0 while the venue refuses calls.
+	// Left returns the free fraction of the rate limit of public calls, from 0 to 1. It returns 0 while the venue refuses calls.
 	Left() float64
 }
 
@@ -27,7 +27,8 @@ type Admission interface {
 // starts, further keys can join it. A batch never waits for more keys, so batching adds no latency.
 //
 // A call does not depend on the context of any one caller. The coalescer counts the callers that wait for each key. When no caller
-// waits for any key of a call, the coalescer cancels the call, or releases its reservation if the call has not started.
+// waits for any key of a call, the coalescer cancels the call. If the call has not started, the coalescer releases the reservation
+// of the call.
 type coalescer[K comparable, T any] struct {
 	fetch func(ctx context.Context, keys []K) ([]market.Result[*T], error)
 	cost  func(keys, bytes int) int
@@ -52,7 +53,7 @@ type coalescer[K comparable, T any] struct {
 	observer func(b reqctx.Batch, waited []*reqctx.Log)
 	counters *counters
 	tasks    *tasks
-	// second is the second-level cache; it may be nil. It is read before each call, except for a batch whose field fresh is true.
+	// second is the second-level cache; it may be nil. The coalescer reads second before each call, except if batch.fresh is true.
 	second *second[K, T]
 	// waiting is the number of calls of coalescer.do that have not returned.
 	waiting atomic.Int64
@@ -198,7 +199,7 @@ func (c *coalescer[K, T]) logBatches(j *reqctx.Log, joined []*flight[K, T]) {
 	}
 }
 
-// describe returns the description of b for the log of an operation. own is the number of keys of b for which the operation waited.
+// describe returns a description of b for the log of an operation. own is the number of keys in b for which this operation waited.
 // The calling function holds the lock.
 func (c *coalescer[K, T]) describe(b *batch[K, T], own int) reqctx.Batch {
 	d := reqctx.Batch{
@@ -212,8 +213,8 @@ func (c *coalescer[K, T]) describe(b *batch[K, T], own int) reqctx.Batch {
 }
 
 // known writes the values of cached keys to out and reports which keys are cached. It skips keys that have a flight. If fresh is
-// true, no key counts as cached. share is the greatest number of keys that one new batch may get, so that the missing keys are
-// spread evenly over the fewest possible calls. The calling function holds the lock.
+// true, no key counts as cached. share is the greatest number of keys that one new batch may get. With this bound, the missing keys
+// are spread evenly over the fewest possible calls. The calling function holds the lock.
 func (c *coalescer[K, T]) known(keys []K, out []market.Result[market.Read[*T]], fresh bool) (known []bool, share int) {
 	known = make([]bool, len(keys))
 	missing, bytes := 0, 0
@@ -233,7 +234,7 @@ func (c *coalescer[K, T]) known(keys []K, out []market.Result[market.Read[*T]], 
 	return known, (missing + calls - 1) / calls
 }
 
-// calls returns the number of calls for a number of keys. bytes is the total length of the keys' ids in a URL.
+// calls returns the number of calls that fetch the given number of keys. bytes is the total length of the keys' ids in a URL.
 func (c *coalescer[K, T]) calls(keys, bytes int) int {
 	if keys == 0 || c.unsupported != nil {
 		return 0
@@ -277,8 +278,8 @@ func waitError(ctx context.Context) error {
 }
 
 // abandon ends the wait of a caller. It removes the caller from the flights in joined, and returns the results so far. A key
-// without a result fails with err. If the caller has timed out after waiting mostly for the rate limit, the key fails with
-// RATE_LIMITED instead. arrival is the time at which the caller began to wait.
+// without a result fails with err. But if the caller has timed out and has waited mostly for the rate limit, the key fails with
+// RATE_LIMITED. arrival is the time at which the caller began to wait.
 func (c *coalescer[K, T]) abandon(err error, arrival time.Time, joined []*flight[K, T], out []market.Result[market.Read[*T]]) []market.Result[market.Read[*T]] {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -296,7 +297,7 @@ func (c *coalescer[K, T]) abandon(err error, arrival time.Time, joined []*flight
 		case late && f.batch.started && f.batch.admitted.Sub(arrival) > now.Sub(f.batch.admitted):
 			out[i].Err = reqctx.RateLimited(f.batch.admitted.Add(c.pace.max()).Sub(now))
 		default:
-			// If the call was cancelled, its last waiter gave up. This caller gets its own reason instead.
+			// The coalescer cancels a call when the last waiter gives up. In that case, this caller gets the error of its own wait.
 			out[i].Err = err
 		}
 	}

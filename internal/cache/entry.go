@@ -30,7 +30,8 @@ type entry[T any] struct {
 	// polledAt is the time at which a read of the entry was last reported to the watcher, in nanoseconds since 1970.
 	polledAt   atomic.Int64
 	staleUntil time.Time
-	// refreshAt is the earliest time of the next refresh, in nanoseconds since 1970. While a refresh runs, it is the constant never.
+	// refreshAt is the earliest time of the next refresh, in nanoseconds since 1970. While a refresh runs, refreshAt is the constant
+	// never.
 	refreshAt atomic.Int64
 	// failure is the market.StaleCause of the last failed refresh, or 0.
 	failure atomic.Uint32
@@ -42,12 +43,12 @@ type entry[T any] struct {
 	answersUntil time.Time
 	// bytes is the size of the entry with its key.
 	bytes int
-	// holdsUntil is set if session is nil, but the entry has a streamed value because the last REST value was older. Until holdsUntil,
-	// older REST values do not replace the streamed value.
+	// holdsUntil is set if the entry has no session, but keeps a streamed value because the last REST value was older. Until
+	// holdsUntil, older REST values do not replace the streamed value.
 	holdsUntil time.Time
 }
 
-// times returns the ends of the entry's fresh and stale times. A streamed entry is fresh while its session is open and has no gap.
+// times returns the ends of the entry's fresh and stale times. A streamed entry is fresh while its session is open and cut is 0.
 // For such an entry, times returns a fresh time that ends a second after now.
 func (e *entry[T]) times(now time.Time, ttl TTL) (freshUntil, staleUntil time.Time) {
 	if e.session == nil {
@@ -98,7 +99,7 @@ func (e *entry[T]) markUsed() {
 	}
 }
 
-// live reports whether the entry is streamed, its session is open, and no gap has occurred.
+// live reports whether the entry is streamed, its session is open, and the stream has not missed a message about the value.
 func (e *entry[T]) live() bool {
 	if e.session == nil || e.cut.Load() != 0 {
 		return false

@@ -91,8 +91,8 @@ func (b *batch[K, T]) logs() (all []*reqctx.Log) {
 	return all
 }
 
-// start removes a batch from the queue. If sending is true, the batch is about to be sent. In this case, start also moves keys from
-// other queued batches with the same scope into b, as many as fit.
+// start removes a batch from the queue. If sending is true, the batch is about to be sent. In this case, start also moves as many
+// keys as fit from other queued batches with the same scope into b.
 func (c *coalescer[K, T]) start(b *batch[K, T], sending bool, admitted time.Time) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -103,7 +103,7 @@ func (c *coalescer[K, T]) start(b *batch[K, T], sending bool, admitted time.Time
 	for i := 0; sending && i < len(c.queue) && b.ctx.Err() == nil; {
 		other := c.queue[i]
 		together := len(other.flights) + len(b.flights)
-		// Batches that the same call of coalescer.do has formed are merged only if the merged batch needs one HTTP request.
+		// Two batches that the same call of coalescer.do has formed are merged only if one HTTP request is enough for the merged batch.
 		if other.request.Scope != b.request.Scope || other.listed == b.listed && (together > c.batch || c.cost(together, other.bytes+b.bytes) > 1) {
 			i++
 			continue
@@ -205,7 +205,7 @@ func (c *coalescer[K, T]) call(ctx context.Context, b *batch[K, T], keys []K, in
 
 // origin says when a response was requested and received, and how old its data was.
 type origin struct {
-	// left is the time at which the batch started, and changes is the number of the last streamed change at that time.
+	// left is the time at which the batch started. changes is the number of the last streamed change at that time.
 	changes uint64
 	left    time.Time
 	age     market.Age
@@ -214,7 +214,8 @@ type origin struct {
 	came time.Time
 }
 
-// before reports whether the venue certainly made a response before bound. arrival is the time at which the response arrived.
+// before reports whether the venue certainly created the response before the time bound. arrival is the time at which the response
+// arrived.
 func (o *origin) before(arrival, bound time.Time) bool {
 	return o.age.Least > 0 && arrival.Add(-o.age.Least).Before(bound)
 }
@@ -252,8 +253,8 @@ func (d *batchCall[K, T]) Priority() reqctx.Priority {
 // Deadline returns the latest deadline of the batch's waiters.
 func (d *batchCall[K, T]) Deadline() (time.Time, bool) { return d.c.deadline(d.b) }
 
-// Trace returns a new child span for an HTTP call, in the trace of one waiting operation. It returns the zero value if no
-// waiting operation is traced.
+// Trace returns the context of a new child span for an HTTP call, in the trace of one waiting operation. It returns the zero value
+// if no waiting operation is traced.
 func (d *batchCall[K, T]) Trace() reqctx.TraceContext {
 	if d.c.observer == nil {
 		return reqctx.TraceContext{}

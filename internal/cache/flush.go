@@ -10,8 +10,8 @@ import (
 	"oddsgraph/internal/market/reqctx"
 )
 
-// flusher removes entries of one kind of data. flush removes the entries of key, or all entries if key is empty, and returns their
-// number.
+// flusher removes entries of one kind of data. flush removes the entries of key, or all entries if key is empty. It returns the
+// number of removed entries.
 type flusher struct {
 	kind string
 	// keyed reports whether flush can remove the entries of one key.
@@ -19,10 +19,10 @@ type flusher struct {
 	flush func(key string) int
 }
 
-// Flush removes all entries of a kind, including absences, and returns their number. kind is a value of Stats.Kind. If key is not
-// empty, Flush removes only the entries of this key: a token id, the id or slug of a market or event, or an account address. Calls
-// in flight still store their results. Flush fails if the kind is unknown. It also fails if key is not empty and the kind cannot be
-// flushed by key.
+// Flush removes all entries of a kind, including absences, and returns the number of removed entries. kind is a value of
+// Stats.Kind. If key is not empty, Flush removes only the entries of this key: a token id, the id or slug of a market or event, or
+// an account address. Calls in flight still store their results. Flush fails if the kind is unknown. It also fails if key is not
+// empty and the kind cannot be flushed by key.
 func (c *Cache) Flush(kind, key string) (entries int, err error) {
 	all := c.flushers()
 	i := slices.IndexFunc(all, func(f flusher) bool { return f.kind == kind })

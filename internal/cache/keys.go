@@ -10,7 +10,8 @@ import (
 // The ids in a client's request are parts of one large string, which an entry must not keep in memory. So the functions below copy
 // the strings of a key, or take equal strings from the stored value.
 
-// own returns a string that equals asked: text(value) if that is equal, or a copy of asked. value may be nil.
+// own returns a string that equals asked. If text(value) equals asked, own returns text(value). Otherwise, or if value is nil, own
+// returns a copy of asked.
 func own[T any](asked string, value *T, text func(*T) string) string {
 	if value != nil {
 		if of := text(value); of == asked {

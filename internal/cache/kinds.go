@@ -69,7 +69,7 @@ func newStore[K comparable, T any](b *builder, of reqctx.Kind, kind Kind, w weig
 	return s
 }
 
-// bytesOf returns the length of a key's id in a URL. It returns 0 for types whose keys a URL never lists together.
+// bytesOf returns the length of a key's id in a URL. It returns 0 if no URL contains several keys of this type.
 func bytesOf(key any) int {
 	switch k := key.(type) {
 	case string:
@@ -88,7 +88,7 @@ func bytesOfAll[K any](keys []K) (sum int) {
 	return sum
 }
 
-// one turns a function that fetches a key into a batch function. The batch must contain exactly one key.
+// one returns a batch function that fetches a key with read. The batch must contain exactly one key.
 func one[K comparable, T any](read func(ctx context.Context, key K) (*T, error)) func(context.Context, []K) ([]market.Result[*T], error) {
 	return func(ctx context.Context, keys []K) ([]market.Result[*T], error) {
 		value, err := read(ctx, keys[0])

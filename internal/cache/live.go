@@ -12,8 +12,9 @@ import (
 
 // Watcher learns which tokens clients read, so that it can subscribe to tokens that clients read repeatedly.
 type Watcher interface {
-	// RecordPoll counts a caller's read of the prices or books of existing tokens. poll is the number of the poll to which the read
-	// belongs. Each token counts only once in a poll. If poll is 0, each call is a separate poll. RecordPoll must not wait.
+	// RecordPoll counts a caller's read of the prices or books of existing tokens. Such a read is part of a poll, and poll is the
+	// number of this poll. Each token counts only once in a poll. If poll is 0, each call of RecordPoll is a separate poll. RecordPoll
+	// must not wait.
 	RecordPoll(poll uint64, caller string, c messages.Channel, tokenIDs []string)
 }
 
@@ -129,8 +130,8 @@ func keyOfTopic(t messages.Topic) (userKey, bool) {
 	return key, err == nil
 }
 
-// Origin reads prices and books from the venue without the cache. Its calls are batched, limited and counted like all other
-// calls. It is safe for concurrent use.
+// Origin reads prices and books from the venue without the cache. The calls of an Origin are batched, limited and counted like all
+// other calls. An Origin is safe for concurrent use.
 type Origin struct {
 	prices *coalescer[string, market.Price]
 	books  *coalescer[queries.Book, market.Book]
@@ -154,7 +155,8 @@ func (o *Origin) Book(ctx context.Context, tokenID string, depth int) (market.Re
 	return r.Value, r.Err
 }
 
-// uncached returns a coalescer that makes the same calls as c without a cache. It shares the counters and bounds of c.
+// uncached returns a coalescer that makes the same calls as c without a cache. The new coalescer shares the counters and bounds of
+// c.
 func uncached[K comparable, T any](c *coalescer[K, T]) *coalescer[K, T] {
 	return &coalescer[K, T]{
 		kind: c.kind, observer: c.observer, fetch: c.fetch, cost: c.cost, admission: c.admission, clock: c.clock, batch: c.batch, priority: c.priority, endpoint: c.endpoint,
@@ -203,9 +205,9 @@ func (s *store[K, T]) cutOff(slot K) {
 	}
 }
 
-// olderPrice, olderSpread and olderBook report whether a is an older state than b, by the venue's timestamps. If both books have
-// sequence numbers of the same epoch, olderBook compares these numbers instead. A value is never older than an equal value with a
-// later timestamp.
+// olderPrice, olderSpread and olderBook report whether a is older than b. They compare the venue's timestamps. If the values of a
+// and b are equal, a is not older, even if its timestamp is earlier. If both books have sequence numbers of the same epoch,
+// olderBook compares only these numbers.
 
 func olderPrice(a, b *market.Price) bool {
 	return before(a.Timestamp, b.Timestamp) && a.Price.Cmp(b.Price) != 0
@@ -229,7 +231,7 @@ func sameSide(a, b *market.Book, as, bs market.Side) bool {
 		a, b, as, bs = b, a, bs, as
 	}
 	if as.Len() < bs.Len() && as.Len() < a.Depth {
-		return false // the venue's book had no more levels when it sent a
+		return false // when the venue sent a, this side of the venue's book had no further levels
 	}
 	return as.Equal(bs.Cut(as.Len()))
 }

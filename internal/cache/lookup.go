@@ -44,15 +44,15 @@ type lookup[K comparable, T any] struct {
 	out     []market.Result[market.Read[*T]]
 	missing []int
 	counts  reqctx.CacheCounts
-	// watched reports whether reads are reported to the Watcher. The field all is true as long as every key so far must be
-	// reported. In that time polled is unused, and afterwards polled contains the keys to report.
+	// watched reports whether reads are reported to the Watcher. The field all is true as long as every key so far must be reported.
+	// While all is true, polled is unused. When all is false, polled contains the keys to report.
 	watched, all bool
 	polled       []K
 	// left is the free fraction of the rate limit, or -1 if it has not been read yet.
 	left float64
 }
 
-// look writes the result of the key at index i. e is the entry of the key, or nil.
+// look writes the result of the key at index i to out, or adds i to missing. e is the entry of the key, or nil.
 func (l *lookup[K, T]) look(i int, e *entry[T]) {
 	at := l.now.UnixNano()
 	switch {
@@ -99,7 +99,7 @@ func (l *lookup[K, T]) serves(e *entry[T]) bool {
 // cause returns the cause to report for a stale entry that is served.
 func (l *lookup[K, T]) cause(e *entry[T]) market.StaleCause {
 	if _, staleUntil := e.times(l.now, l.ttl); !l.now.Before(staleUntil) {
-		return max(market.CauseThrottled, e.cause()) // it is served for longer because the rate limit is short
+		return max(market.CauseThrottled, e.cause()) // the rate limit is short, so the entry is served after its stale time
 	}
 	return e.cause()
 }
@@ -118,7 +118,7 @@ func (l *lookup[K, T]) report(i int, reported bool) {
 	}
 }
 
-// stretched returns the time until which an entry may be served stale while the rate limit is short. For an absence, it returns the
+// stretched returns the time until which a stale entry may be served while the rate limit is short. For an absence, it returns the
 // zero time.
 func (s *store[K, T]) stretched(e *entry[T], freshUntil time.Time) time.Time {
 	if e.read.Value == nil {
@@ -141,8 +141,8 @@ func (s *store[K, T]) find(keys []K, found []*entry[T]) {
 	}
 }
 
-// findSlots writes the entries in the slots of keys to found, for kinds whose keys have canonical forms or slots. It writes nil if
-// the entry does not contain the data for the key.
+// findSlots writes the entries in the slots of keys to found. It is for kinds whose keys have canonical forms or slots. It writes
+// nil for a key if the entry in the slot does not contain the data for the key.
 func (s *store[K, T]) findSlots(keys []K, found []*entry[T]) {
 	var canonical, slots [near]K
 	for i, key := range keys {

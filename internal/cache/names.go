@@ -27,13 +27,13 @@ func newNameIndex(size, room int) *nameIndex {
 	return n
 }
 
-// weighName returns the size of a name and its id in bytes. The names of a market share the memory of the market's id. The size of
-// each name includes the id, because any name may be the last one that keeps the id in memory.
+// weighName returns the size of a name and its id in bytes. All names of a market share the memory of the market's id. But the size
+// of each name includes the id, because each name may be the last one that keeps the id in memory.
 func weighName(name, id market.MarketRef) int {
 	return 4*int(unsafe.Sizeof(name)) + 64 + slot + header + texts(name.Value, id.Value)
 }
 
-// Get returns the id of the market with a name.
+// Get returns the id of the market that has the given name, which is a slug or a token.
 func (n *nameIndex) Get(name market.MarketRef) (id market.MarketRef, ok bool) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -47,7 +47,8 @@ func (n *nameIndex) Contains(name market.MarketRef) bool {
 	return n.lru.Contains(name)
 }
 
-// Add stores the id of the market with a name. It evicts the least recently used names while the index needs more than room bytes.
+// Add stores the id of the market that has the given name. It evicts the least recently used names while the index needs more than
+// room bytes.
 func (n *nameIndex) Add(name, id market.MarketRef) {
 	n.mu.Lock()
 	defer n.mu.Unlock()

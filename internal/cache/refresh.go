@@ -32,8 +32,8 @@ func (s *store[K, T]) Refresh(ctx context.Context, keys []K) {
 	}
 }
 
-// claimRefresh reports whether the calling function must refresh the entry. After it has returned true, it returns false until
-// refreshPause after the end of that refresh.
+// claimRefresh reports whether the calling function must refresh the entry. After claimRefresh has returned true, it returns false
+// until the refresh has ended and refreshPause has passed.
 func (e *entry[T]) claimRefresh(now time.Time) bool {
 	due := e.refreshAt.Load()
 	return now.UnixNano() >= due && e.refreshAt.CompareAndSwap(due, never)

@@ -19,15 +19,15 @@ import (
 type Second interface {
 	// Get calls the Found function for each key that has a record.
 	Get(ctx context.Context, kind string, keys []string, found Found)
-	// Like Get, Claim calls the Found function for each key that has a record. It tries to claim each of the other keys. The result
-	// reports for each key whether this process has claimed the key and must fetch it. If ours is false for a key without a record,
-	// an earlier claim of the key has not ended. A claim lasts no longer than hold. If the second cache does not answer, this
-	// process gets all claims.
+	// Claim calls the Found function for each key that has a record, like Get. It tries to claim each of the other keys. ours reports
+	// for each key whether this process has claimed the key and must fetch it. If ours is false for a key without a record, an earlier
+	// claim of the key has not ended. A claim lasts no longer than hold. If the second cache does not answer, this process gets all
+	// claims.
 	Claim(ctx context.Context, kind string, keys []string, hold time.Duration, found Found) (ours []bool)
 	// Put ends this process's claims of the records' keys, and stores each record whose Keep is not 0. asked and came are the times
 	// of the call to the venue and of the venue's response. Put does not wait.
 	Put(kind string, records []Record, asked, came time.Time)
-	// Drop removes the record of a key. After Drop, Put rejects records of calls that started earlier. Drop does not wait.
+	// Drop removes the record of a key. Afterwards, Put rejects records of calls that started before Drop. Drop does not wait.
 	Drop(kind, key string)
 	// Flush removes the records of all keys of a kind, even if key is not empty. It also tells the other processes to call
 	// FlushLocal with the kind and the key. Flush does not wait.
@@ -78,8 +78,9 @@ type sharedValue[T any] struct {
 	Value *T
 }
 
-// name returns the name under which the second cache stores a key. ok is false for an alias, such as a slug. When a market changes,
-// markChanged can drop the record of the market's id, but not the records of its aliases.
+// name returns the name under which the second cache stores a key. ok is false for an alias, such as a slug, because aliases have
+// no records. When a market changes, markChanged can drop the record of the market's id, but could not drop records of the market's
+// aliases.
 func (s *second[K, T]) name(key K) (name string, ok bool) {
 	if s.store.canonical != nil {
 		key = s.store.canonical(key)
@@ -105,8 +106,8 @@ func (s *second[K, T]) names(keys []K, selected []int) (names []string, indexes 
 	return names, indexes
 }
 
-// found returns a Found for the keys at the given indexes. It stores each usable record in the cache, writes the value to out, and
-// marks the key's index in answered.
+// found returns a Found for the keys at the given indexes. The Found stores each usable record in the cache, writes the value to
+// out, and marks the key's index in answered.
 func (s *second[K, T]) found(keys []K, indexes []int, out []market.Result[market.Read[*T]], answered map[int]bool) Found {
 	return func(n int, value []byte, asked, came time.Time) {
 		i := indexes[n]
@@ -116,8 +117,8 @@ func (s *second[K, T]) found(keys []K, indexes []int, out []market.Result[market
 	}
 }
 
-// lookup looks keys up in the second cache and writes their values to out. It returns the set of the indexes of the keys with a
-// value. It skips keys with a fresh entry in this process.
+// lookup looks up keys in the second cache and writes their values to out. It returns the set of the indexes of the keys with a
+// value. It does not look up keys with a fresh entry in this process.
 func (s *second[K, T]) lookup(ctx context.Context, keys []K, out []market.Result[market.Read[*T]]) map[int]bool {
 	answered := map[int]bool{}
 	missing := make([]int, 0, len(keys))
@@ -138,7 +139,7 @@ func (s *second[K, T]) lookup(ctx context.Context, keys []K, out []market.Result
 	return answered
 }
 
-// claim looks keys up in the second cache and writes their values to out. For the other keys, claim returns two lists of indexes.
+// claim looks up keys in the second cache and writes their values to out. For the other keys, claim returns two lists of indexes.
 // ours contains the keys that this process must fetch, and theirs contains the keys that other processes have claimed.
 func (s *second[K, T]) claim(ctx context.Context, keys []K, hold time.Duration, out []market.Result[market.Read[*T]]) (ours, theirs []int) {
 	answered, claimed, all := map[int]bool{}, map[int]bool{}, make([]int, len(keys))
@@ -169,7 +170,7 @@ func (s *second[K, T]) claim(ctx context.Context, keys []K, hold time.Duration, 
 
 // await waits until other processes have stored the values of some keys in the second cache, and writes these values to out. theirs
 // contains the indexes of these keys. await gives up at the deadline, or when ctx ends. It returns the indexes of the keys that
-// have no value by then. It overwrites theirs.
+// have no value by then. await overwrites the elements of theirs.
 func (s *second[K, T]) await(ctx context.Context, keys []K, theirs []int, deadline time.Time, out []market.Result[market.Read[*T]]) (overdue []int) {
 	defer func() { s.store.counters.shared.overdue.Add(uint64(len(overdue))) }()
 	for len(theirs) > 0 {
@@ -198,8 +199,8 @@ func (s *second[K, T]) await(ctx context.Context, keys []K, theirs []int, deadli
 	return theirs
 }
 
-// put stores results in the second cache. The result at index n belongs to the key at index selected[n]. put ends the claims of all
-// these keys. It does not store failures, partial values, or values that may be older than a change of the key.
+// put stores results in the second cache. results[n] belongs to keys[selected[n]]. put ends the claims of all selected keys. It
+// does not store failures, partial values, or values that may be older than a change of the key.
 func (s *second[K, T]) put(keys []K, selected []int, results []market.Result[*T], reads []market.Result[market.Read[*T]], from origin) {
 	var records []Record
 	for n, i := range selected {
@@ -249,8 +250,8 @@ func complete(value any) bool {
 }
 
 // acceptSecond stores a record of the second cache as an entry. ok is false if the value of the record is not fresh or cannot be
-// decoded. ok is also false if the present entry is live or not older than the record, or if the record may be older than a known
-// change.
+// decoded. ok is also false in three cases: the present entry is live, the present entry is at least as new as the record, or the
+// record may be older than a streamed change.
 func (s *store[K, T]) acceptSecond(key K, text []byte, asked, came time.Time) (read market.Read[*T], ok bool) {
 	var v sharedValue[T]
 	if len(text) > 0 && (json.Unmarshal(text, &v) != nil || v.Value == nil) {
@@ -303,14 +304,15 @@ func (s *store[K, T]) fetchSecond(ctx context.Context, keys []K, refresh bool) [
 }
 
 // askShared returns the values of a batch's keys. It first takes the values that are in the second cache, and tries to claim the
-// other keys. It fetches from the venue the keys that it has claimed. Afterwards it waits for the values of the keys that other
-// processes have claimed. If some of these values do not arrive in time, askShared fetches their keys, too.
+// other keys. It fetches the claimed keys from the venue. Then it waits for the values of the keys that other processes have
+// claimed. If some of these values do not arrive in time, askShared fetches their keys from the venue, too.
 func (c *coalescer[K, T]) askShared(ctx context.Context, b *batch[K, T], keys []K) ([]market.Result[market.Read[*T]], error) {
 	reads := make([]market.Result[market.Read[*T]], len(keys))
 	hold := c.hold()
 	until := c.clock.Now().Add(hold)
 	if deadline, ok := c.deadline(b); ok {
-		// Wait for other processes for at most a third of the time that is left. This process may need the rest for its own call.
+		// Wait for other processes for at most a third of the time until the deadline. This process may need the rest of the time for its
+		// own call.
 		now := c.clock.Now()
 		until = market.Earlier(until, now.Add(deadline.Sub(now)/3))
 	}

@@ -61,10 +61,10 @@ type store[K comparable, T any] struct {
 	// widen returns the key that is fetched to refresh a stale value. This key may cover more data than the requested key. If widen is
 	// nil, the requested key is fetched.
 	widen func(K, *T) K
-	// covers reports whether a value contains all data for a key. If covers is nil, every value does.
+	// covers reports whether a value contains all data for a key. If covers is nil, every value contains all data.
 	covers func(K, *T) bool
-	// keep reports whether an old value that is still fresh is better than the fetched value and stays in the cache. If keep is nil,
-	// the fetched value is stored.
+	// keep reports whether an old value that is still fresh is better than the fetched value. If so, the old value stays in the cache.
+	// If keep is nil, the fetched value is stored.
 	keep func(old, fetched *T) bool
 	// ownKey returns a copy of a key that does not keep the request in memory. The copy may share strings with value, which may be
 	// nil.
@@ -75,17 +75,17 @@ type store[K comparable, T any] struct {
 	user func(K) userKey
 	// asOf returns the venue's timestamp of a value.
 	asOf func(*T) time.Time
-	// older reports whether a is an older state than b. It is nil if streamed values have no order, or if the kind is not streamed.
+	// older reports whether a is older than b. It is nil if streamed values have no order, or if the kind is not streamed.
 	older func(a, b *T) bool
-	// recordPoll tells the Watcher which keys with a value were read. poll identifies the poll to which the read belongs; 0 means
-	// that each call is a separate poll. recordPoll must not retain keys. It may be nil.
+	// recordPoll tells the Watcher which keys with a value were read. poll is the number of the poll to which the read belongs; see
+	// Watcher.RecordPoll. recordPoll must not retain keys. It may be nil.
 	recordPoll func(poll uint64, caller string, keys []K)
 	// requestStream asks the Streamer to stream missing keys; it may be nil.
 	requestStream func(caller string, keys []K)
 	// queries returns all canonical keys that share a slot. If queries is nil, the slot is the only canonical key.
 	queries func(slot K) []K
-	// stretch is the time for which an entry may be served after its fresh time while the rate limit is short. left returns the free
-	// fraction of the rate limit, from 0 to 1.
+	// stretch is the time for which an entry may be served after its fresh time while the rate limit is short; see Config.Stretch.
+	// left returns the free fraction of the rate limit, from 0 to 1.
 	stretch time.Duration
 	left    func() float64
 
@@ -103,7 +103,7 @@ type store[K comparable, T any] struct {
 	mu sync.Mutex
 }
 
-// recordPolls reports to the Watcher which keys have a value. It does nothing if the read does not count as a poll.
+// recordPolls reports the keys that have a value to the Watcher. It does nothing if the read does not count as a poll.
 func (s *store[K, T]) recordPolls(ctx context.Context, keys []K, results []market.Result[market.Read[*T]]) {
 	if s.recordPoll == nil || !reqctx.CountsAsPoll(ctx) {
 		return
@@ -132,9 +132,9 @@ func existing[K comparable, T any](keys []K, results []market.Result[market.Read
 }
 
 // Fetch fetches keys from the second cache or the venue, and waits for the results until ctx ends. The results are in the order of
-// keys. A key that several requests need at the same time is fetched once. If the fetch of a key fails because of the venue or the
-// rate limit, Fetch returns the cached value until the end of its stale time. If the rate limit is the cause, Config.Stretch
-// replaces a shorter stale time.
+// keys. A key that several requests need at the same time is fetched once. If the venue or the rate limit makes the fetch of a key
+// fail, Fetch returns the cached value until the end of the stale time. If the rate limit is the cause, Config.Stretch replaces a
+// shorter stale time.
 func (s *store[K, T]) Fetch(ctx context.Context, keys []K) []market.Result[market.Read[*T]] {
 	if s.requestStream != nil && reqctx.CountsAsPoll(ctx) && s.left() < scarce {
 		s.requestStream(reqctx.CallerFrom(ctx), keys)
@@ -149,7 +149,7 @@ func (s *store[K, T]) Fetch(ctx context.Context, keys []K) []market.Result[marke
 	return out
 }
 
-// serveStale replaces an error of the venue or of the rate limit by the cached value, if that value may still be served.
+// serveStale replaces an error of the venue or of the rate limit with the cached value, if the cached value may still be served.
 func (s *store[K, T]) serveStale(key K, r *market.Result[market.Read[*T]]) {
 	var limited bool
 	switch market.CodeOf(r.Err) {
@@ -272,9 +272,10 @@ func (s *store[K, T]) fresh(key K) (market.Read[*T], bool) {
 	return market.Read[*T]{}, false
 }
 
-// freshFor returns the fresh time of a value. For public data it is the configured time: values that one call has read expire
-// together, so that one call can refresh them. For user data it is up to a quarter shorter, and differs from user to user. So
-// values of many users that arrive together expire at different times, and their next calls are spread over time.
+// freshFor returns the fresh time of a value. For public data, it returns the configured time. So values that one call has read
+// expire together, and one call can refresh them. For user data, the fresh time is up to a quarter shorter, and differs from user
+// to user. So values of many users that arrive together expire at different times, and the next calls for these users are spread
+// over time.
 func (s *store[K, T]) freshFor(key K) time.Duration {
 	if s.user == nil {
 		return s.ttl.Fresh
@@ -304,8 +305,8 @@ func (s *store[K, T]) newEntry(key K, value *T, from origin, came time.Time) *en
 	return e
 }
 
-// accept stores a fetched value, or an absence if value is nil. It returns the value to serve for the key. This may be a better
-// value that the cache keeps, such as a newer streamed value.
+// accept stores a fetched value, or an absence if value is nil. It returns the value to serve for the key. If the cache keeps a
+// better value, such as a newer streamed value, accept returns that value.
 func (s *store[K, T]) accept(key K, value *T, from origin) market.Read[*T] {
 	now := s.clock.Now()
 	came := now
@@ -365,7 +366,7 @@ func (s *store[K, T]) accept(key K, value *T, from origin) market.Read[*T] {
 }
 
 // replace stores an entry in one of the fields entries and absent. If the entry is streamed, replace also ends the flights that
-// wait for its value. The caller holds the lock.
+// wait for its value. The calling function holds the lock.
 func (s *store[K, T]) replace(on *clockLRU[K, T], key K, e *entry[T]) {
 	e.bytes = overhead[K, T]() + keyTexts(key)
 	if e.read.Value != nil {

@@ -11,7 +11,7 @@ type tasks struct {
 	cancel context.CancelFunc
 	wg     sync.WaitGroup
 
-	// mu orders start and close.
+	// mu guards closed, and prevents start from running a goroutine after close has begun to wait.
 	mu     sync.Mutex
 	closed bool
 }
@@ -22,7 +22,7 @@ func newTasks() *tasks {
 	return t
 }
 
-// start runs f in a goroutine. After close it does nothing and returns false.
+// start runs f in a goroutine. After a call of close, start does nothing and returns false.
 func (t *tasks) start(f func()) bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()

@@ -10,8 +10,8 @@ import (
 	"oddsgraph/internal/market/reqctx"
 )
 
-// scope computes the part of a cache key that separates callers. It uses a random HMAC key, so that a person who sees the cache
-// keys cannot test guesses of credentials.
+// scope computes the part of a cache key that separates callers. It uses a random HMAC key. So a person who sees the cache keys
+// cannot test guesses of credentials.
 type scope struct {
 	key [32]byte
 	// shared is the HMAC key for the names of credentials in Admission; see Config.CredentialsKey.
@@ -27,7 +27,7 @@ type userKey struct {
 }
 
 // The method of returns the key of an account for the caller in ctx. The key contains the HMAC-SHA-256 of the address and the
-// caller's credentials, or of the address alone if s.public is true or the caller has no credentials.
+// caller's credentials. If s.public is true or the caller has no credentials, it contains the HMAC-SHA-256 of the address alone.
 func (s *scope) of(ctx context.Context, a market.Address) userKey {
 	mac := hmac.New(sha256.New, s.key[:])
 	mac.Write([]byte(a))
@@ -43,8 +43,8 @@ func (s *scope) of(ctx context.Context, a market.Address) userKey {
 	return key
 }
 
-// credentials returns the name of c for the rate limit: the HMAC-SHA-256 of c. The address of the account is not part of the name,
-// because the venue counts calls by credentials. If c is nil, the name is empty.
+// credentials returns the name by which the rate limit identifies c: an HMAC-SHA-256 of c. The address of the account is not part
+// of the name, because the venue counts calls by credentials. If c is nil, the name is empty.
 func (s *scope) credentials(c *market.Credentials) string {
 	if c == nil {
 		return ""

@@ -25,7 +25,7 @@ type weight[T any] struct {
 	of    func(*T) int
 }
 
-// share converts a part in 64ths of Memory to bytes.
+// share returns the size of a part of Memory in bytes. The argument is the part in 64ths.
 func (cfg Config) share(part int) int { return cfg.Memory / 64 * part }
 
 // absences is a divisor: one eighth of the memory of each kind is reserved for absences.
@@ -82,8 +82,8 @@ func weighSpread(s *market.Spread) int {
 	return int(unsafe.Sizeof(*s)) + texts(s.TokenID) + decimals(s.BestBid, s.BestAsk, s.Spread)
 }
 
-// weighBook includes the memory of Rendered, which readers fill later. It does not visit each level, because streamed books are
-// replaced often.
+// weighBook includes the memory of Rendered, which readers of the book fill later. It does not visit each level of the book,
+// because streamed books are replaced often.
 func weighBook(b *market.Book) int {
 	bytes := int(unsafe.Sizeof(*b)) + texts(b.TokenID, b.Epoch, b.Hash) + decimals(b.Spread) + b.Bids.Bytes() + b.Asks.Bytes()
 	if b.Rendered != nil {

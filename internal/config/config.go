@@ -38,8 +38,8 @@ func (c Command) configured() bool {
 // ErrHelp is returned after --help was printed.
 var ErrHelp = errors.New("help was printed")
 
-// Config contains the settings of the program. It must not be changed after Parse. If fmt or slog prints a Config, its URLs have no
-// user info and no query. If fmt or slog prints a single field, the URLs in this field are complete.
+// Config contains the settings of the program. It must not be changed after Parse. If fmt or slog prints a Config, the printed URLs
+// have no user info and no query. But if fmt or slog prints a single field, the printed URLs are complete.
 type Config struct {
 	Command Command `kong:"-"`
 

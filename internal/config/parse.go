@@ -96,7 +96,7 @@ func (p *parser) parse(args []string) (*Config, error) {
 	}
 	if err != nil {
 		p.problems = append(p.problems, err)
-		// kong has stopped before it has read the environment. Parse again, to report the problems of the environment, too.
+		// kong has stopped before reading the environment. Parse again without arguments, to report the problems of the environment, too.
 		_, _ = k.Parse(nil)
 	} else {
 		g.Command = Command(ctx.Command())
@@ -221,7 +221,8 @@ func (d boolDecoder) Decode(ctx *kong.DecodeContext, target reflect.Value) error
 	return d.decoder.Decode(ctx, target)
 }
 
-// report adds a problem with the value s to p.problems. The text of the problem begins with the variable, line or flag that set s.
+// report adds a problem with the value s to p.problems. The text of the problem begins with the place where s was set: a variable,
+// a line of the file, or a flag.
 func (p *parser) report(v *kong.Value, s string, wrong error, want string) {
 	first, second := "--"+v.Name, variable(v.Name)
 	switch origin := p.origins[v]; origin {
@@ -254,7 +255,7 @@ func (p *parser) dropUnknownFlags(k *kong.Kong, args []string) []string {
 			continue
 		}
 		p.problems = append(p.problems, fmt.Errorf("%s is no flag%s", name, suggest("--", name[2:], known)))
-		// If the next argument is no flag and no command, it is the value of the unknown flag.
+		// If the next argument is neither a flag nor a command, treat it as the value of the unknown flag.
 		if next := i + 1; !hasValue && next < len(args) && !strings.HasPrefix(args[next], "-") && !isCommand(k, args[next]) {
 			i = next
 		}

@@ -20,8 +20,8 @@ type setting struct {
 	text  string
 }
 
-// printed is reused by all calls of settings, because building the flags takes long. A call stores its Config in grammar, and reads
-// the values through flags.
+// All calls of settings reuse printed, because building the flags takes long. A call stores its Config in grammar, and reads the
+// values through flags.
 var printed struct {
 	sync.Mutex
 	grammar grammar

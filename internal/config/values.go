@@ -29,8 +29,8 @@ var units = []struct {
 	{"GiB", 1 << 30}, {"MiB", 1 << 20}, {"KiB", 1 << 10}, {"GB", 1e9}, {"MB", 1e6}, {"kB", 1e3}, {"KB", 1e3}, {"B", 1},
 }
 
-// String returns the size in the greatest binary unit in which it is a whole number. If there is no such unit, the text is the
-// number of bytes.
+// String returns the size in the greatest binary unit of which the size is a whole multiple. If there is no such unit, String
+// returns the number of bytes.
 func (b Bytes) String() string {
 	for _, u := range units[:3] {
 		if b != 0 && int64(b)%u.size == 0 {
@@ -73,8 +73,8 @@ type check struct {
 	takes func(tag *kong.Tag) string // describes valid values in the tables of docs/configuration.md
 }
 
-// kind checks a text, or each element of a list. want and takes are texts that describe valid values, for the functions check.want
-// and check.takes.
+// kind checks a text, or each element of a list. want and takes describe valid values. The functions check.want and check.takes
+// return these descriptions.
 type kind struct {
 	check       func(s string) error // nil if every text is valid
 	want, takes string
@@ -97,8 +97,8 @@ var kinds = map[string]kind{
 	"parameters": {checkParameter, "id, ids, slug, tokenId or tokenIds, each with a colon and a name, such as id:conditionId", "id, ids, slug, tokenId or tokenIds, a colon and a name"},
 }
 
-// kindOf returns the kind for a field with the struct tag check or oneof. choice is the word before "of" in the description of a
-// oneof.
+// kindOf returns the kind for a field with the struct tag check or oneof. For a oneof, choice is the first word of the description,
+// such as "one" in "one of text, json".
 func kindOf(tag *kong.Tag, choice string) kind {
 	if known, ok := kinds[tag.Get("check")]; ok {
 		return known

@@ -49,7 +49,7 @@ func errorFor(status int) *apiError {
 	return &apiError{status, "ERROR_" + strconv.Itoa(status), http.StatusText(status)}
 }
 
-// append appends the error's body.
+// append appends the body of the error response.
 func (e *apiError) append(b []byte) []byte {
 	b = appendText(append(b, `{"success":false,"error":`...), e.text)
 	b = appendText(append(b, `,"code":`...), e.code)
@@ -111,7 +111,7 @@ func appendTime(b []byte, t millis) []byte {
 	return t.Time().AppendFormat(append(b, '"'), `2006-01-02T15:04:05.000Z"`)
 }
 
-// appendHex appends the 16 hex digits of x.
+// appendHex appends x as 16 hex digits.
 func appendHex(b []byte, x uint64) []byte {
 	const digits = "0123456789abcdef"
 	for shift := 60; shift >= 0; shift -= 4 {

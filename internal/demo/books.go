@@ -26,8 +26,8 @@ type Level struct {
 // instrument is an order book and its price. The two tokens of a binary market share one instrument: the book of NO is the mirror
 // image of the book of YES. A categorical market has one instrument per outcome.
 //
-// Levels at the tick bid and below it are bids, and levels at the tick ask and above it are asks. There are no levels in between,
-// so the book cannot be crossed.
+// Levels at or below the tick bid are bids, and levels at or above the tick ask are asks. There are no levels in between, so the
+// book cannot be crossed.
 type instrument struct {
 	tick  Price
 	ticks int // the price 1.00 in ticks; while the market trades, the price is from 1 to ticks-1
@@ -68,8 +68,8 @@ func newInstrument(tick, price Price, reach, depth int, now millis, r *rng) *ins
 }
 
 // quote sets the price in ticks, puts the levels around it, and appends the changed levels to changes. A level keeps its size if it
-// stays on its side and its distance from the best price of the side is at most in.reach before and after the move. If a new best
-// level is empty, it gets a size.
+// stays on its side. Before and after the move, it must also lie within in.reach ticks of the best price of this side. If the level
+// at a new best price is empty, it gets a size.
 func (in *instrument) quote(price int, r *rng, changes []levelChange) []levelChange {
 	oldBid, oldAsk, fresh := in.bid, in.ask, in.bid == 0 && in.ask == in.ticks
 	below, above := r.intn(2), r.intn(2)
@@ -180,7 +180,8 @@ func (in *instrument) set(i int, size Size, changes []levelChange) []levelChange
 }
 
 // replace sets the size at tick i of a book whose best prices may have moved. wasBid and wasAsk tell the side of tick i before the
-// move. A level that changes sides gives two changes: one removes it from the old side, and one adds it to the new side.
+// move. A level that changes sides causes two changes: one removes the level from the old side, and one adds the level to the new
+// side.
 func (in *instrument) replace(i int, size Size, wasBid, wasAsk bool, changes []levelChange) []levelChange {
 	old := Size(in.sizes[i])
 	in.sizes[i] = int32(size)

@@ -22,7 +22,7 @@ type call struct {
 	account *account // nil if the endpoint needs no credentials or the credentials are not valid
 }
 
-// newCall parses the query of a request. The call is never nil: after an error, call.keys and Venue.limit can still use it.
+// newCall parses the query of a request. The call is never nil: after an error, call.keys and Venue.limit can still use the call.
 func newCall(r *http.Request) (*call, *apiError) {
 	c := &call{r: r}
 	if len(r.URL.RawQuery) > maxQuery {
@@ -65,8 +65,8 @@ func (c *call) mentions(tokenID string) bool {
 	return false
 }
 
-// exactlyOne returns which of the named parameters the request has. It returns an error if the request has none or several of them.
-// An empty parameter counts as missing.
+// exactlyOne returns the one of the given names that is a parameter of the request. It returns an error if none or several of the
+// names are parameters of the request. An empty parameter counts as missing.
 func (c *call) exactlyOne(names ...string) (string, *apiError) {
 	found := ""
 	for _, name := range names {

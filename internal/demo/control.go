@@ -44,8 +44,8 @@ type Stats struct {
 	Stream   StreamStats      `json:"stream"`
 }
 
-// stats has the counters of [Stats]. An endpoint has the same index in requests and keys as in endpoints. The index of statuses is
-// the HTTP status.
+// stats has the counters of [Stats]. The index of an endpoint in requests and keys is its index in endpoints. The index in statuses
+// is the HTTP status.
 type stats struct {
 	requests, keys [16]atomic.Int64
 	statuses       [600]atomic.Int64

@@ -50,8 +50,9 @@ func (a *account) text() string {
 	return `{"apiKey":"` + a.key + `","secret":"demo","passphrase":"demo"}`
 }
 
-// accountOf returns the account of the request's credentials, or nil if they are missing or not valid. It reads the JSON of the
-// credentials from the query. If the query has none and the venue is not strict, it reads base64-encoded JSON from a header.
+// accountOf returns the account of the request's credentials, or nil if the credentials are missing or not valid. It reads the JSON
+// of the credentials from the query. If the query has no credentials and the venue is not strict, it reads base64-encoded JSON from
+// the header X-Api-Credentials.
 func (v *Venue) accountOf(c *call) *account {
 	raw := []byte(c.get("credentials"))
 	if len(raw) == 0 && !v.config.Strict {

@@ -11,7 +11,7 @@
 // queues of the stream's clients before REST can return the change. A slow client delays no other client.
 //
 // Faults can change while the venue serves, from Go or over the control endpoints; see [Fault]. [Config] sets rate limits and
-// latency. Some exported methods return the state without HTTP, so that tests can compare it with the answers.
+// latency. Some exported methods return the venue's state without HTTP, so that tests can compare this state with the answers.
 //
 // Prices are integers in ten-thousandths, sizes in hundredths of a share and money in millionths. Products of size and price, and
 // all sums of a wallet, are therefore exact.

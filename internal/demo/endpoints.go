@@ -15,7 +15,7 @@ type endpoint struct {
 	strict form
 }
 
-// form restricts the requests and responses of an endpoint of a strict venue.
+// form restricts the requests and responses of an endpoint if the venue is strict.
 type form struct {
 	// parameters lists the allowed query parameters.
 	parameters []string
@@ -103,8 +103,8 @@ func (v *Venue) admit(e *endpoint, c *call) *apiError {
 	return nil
 }
 
-// check returns an error if the request has unknown parameters. The error names the alphabetically first one if that name is not
-// too long.
+// check returns an error if the request has unknown parameters. The error names the alphabetically first of these parameters if its
+// name is not too long.
 func (f *form) check(c *call) *apiError {
 	unknown, found := "", false
 	for name := range c.query {

@@ -6,8 +6,8 @@ import (
 
 // Bounds of the market data endpoints.
 const (
-	maxTokens    = 100 // maximum of tokenIds in a request for prices or spreads
-	maxDetails   = 50  // maximum of ids or tokenIds in a request for market-details
+	maxTokens    = 100 // maximum number of tokenIds in a request for prices or spreads
+	maxDetails   = 50  // maximum number of ids or tokenIds in a request for market-details
 	defaultDepth = 20
 	maxDepth     = 200
 	historyDays  = 7 // default number of days in a history

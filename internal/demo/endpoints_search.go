@@ -16,7 +16,7 @@ const (
 	maxWords      = 16 // in a search text
 )
 
-// searchIndex finds and sorts markets. It is built once and has no statuses, because statuses change.
+// searchIndex finds and sorts markets. It is built once. It contains no statuses of markets, because statuses change.
 type searchIndex struct {
 	markets []*market
 	ranks   map[string][]int32 // sort key → market index → rank in ascending order
@@ -24,7 +24,8 @@ type searchIndex struct {
 	hits    [][]hit            // hits[i] has the hits of words[i]
 }
 
-// hit is a market that has a word. weight depends on the text that has the word, such as the question or a tag.
+// hit is a market with a word in one of its texts. weight depends on the text that contains the word, such as the question or a
+// tag.
 type hit struct {
 	market int32
 	weight int32
@@ -63,7 +64,7 @@ func newSearchIndex(u *universe) *searchIndex {
 	return x
 }
 
-// addWords indexes the words of each market. A word's weight is the greatest weight of the texts that have the word.
+// addWords indexes the words of each market. A word's weight is the greatest weight of the texts that contain the word.
 func (x *searchIndex) addWords() {
 	index := make(map[string][]hit)
 	for i, m := range x.markets {
@@ -102,8 +103,8 @@ func wordsOf(text string) []string {
 	return strings.FieldsFunc(strings.ToLower(text), func(c rune) bool { return !unicode.IsLetter(c) && !unicode.IsDigit(c) })
 }
 
-// scores returns how well each market matches the words. If each word is a prefix of some word of a market, the score of the market
-// is positive, or else 0. A match of a whole word counts twice.
+// scores returns a score for each market. The score is positive if each of the given words is a prefix of a word of the market.
+// Otherwise, the score is 0. A match of a whole word counts twice.
 func (x *searchIndex) scores(words []string) []int32 {
 	total := make([]int32, len(x.markets))
 	for n, word := range words {
@@ -189,7 +190,7 @@ func (v *Venue) newSearch(c *call) (s search, err *apiError) {
 	return s, nil
 }
 
-// matches reports whether the market passes the filters. It does not compare the text.
+// matches reports whether the market passes the filters. It does not compare the search text.
 func (s *search) matches(m *market) bool {
 	return (len(s.statuses) == 0 || slices.Contains(s.statuses, m.status)) &&
 		(s.category == "" || strings.EqualFold(s.category, m.category)) &&

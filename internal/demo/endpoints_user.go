@@ -165,7 +165,7 @@ func (w *wallet) appendTrade(b []byte, i int) []byte {
 	return w.appendTransaction(b, i)
 }
 
-// tradeID returns the id of a trade. The parameter is the index of the trade among all records that the wallet ever had.
+// tradeID returns the id of a trade. The parameter number is the index of the trade among all records that the wallet ever had.
 func (w *wallet) tradeID(number uint64) string {
 	return string(appendHex([]byte("tr-"), hash(w.seed, 3, number)))
 }
@@ -209,7 +209,7 @@ func (v *Venue) answerUserHistory(c *call, b []byte) ([]byte, *apiError) {
 	})
 }
 
-// recordHash returns a hash that identifies the record at index i of w.records. Each purpose gives another hash.
+// recordHash returns a hash that identifies the record at index i of w.records. Each purpose results in a different hash.
 func (w *wallet) recordHash(i int, purpose uint64) uint64 {
 	return hash(w.seed, purpose, w.dropped+uint64(i))
 }

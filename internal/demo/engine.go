@@ -10,7 +10,7 @@ import (
 // pace is the time between two steps of Run.
 const pace = 150 * time.Millisecond
 
-// move is one change of an instrument's price or book. Its level changes turn the previous book into the present one.
+// move is one change of an instrument's price or book. Its level changes turn the previous book into the present book.
 type move struct {
 	instrument *instrument
 	token      *token // first token of the instrument
@@ -79,7 +79,7 @@ func (v *Venue) change(f func(now millis) error) error {
 	return err
 }
 
-// nextPrice returns a random next price of the token in ticks. It lies between the present price and market.priceAt, or near them.
+// nextPrice returns a random next price of the token in ticks: part of the way to market.priceAt, plus or minus a few ticks.
 func (t *token) nextPrice(now millis, r *rng) int {
 	in := t.instrument
 	missing := int(t.market.priceAt(t.outcome, now)/in.tick) - in.price
@@ -308,8 +308,8 @@ func (o *order) reached() bool {
 }
 
 // fillOrder fills half or all of the unfilled size of the order at index k. It cancels the order if the wallet has too little cash
-// or no position in the token, or if the sale would close the position. It reports whether the order has ended. If it has ended and
-// the wallet has a position, fillOrder places a new order on the position.
+// or no position in the token, or if the sale would close the position. It reports whether the order has ended. For an ended order,
+// it places a new order for the same position if the wallet has this position.
 func (v *Venue) fillOrder(w *wallet, k int, now millis, r *rng) bool {
 	o := w.orders[k]
 	p := w.held(o.token)
@@ -344,7 +344,7 @@ func (w *wallet) endOrder(k int, now millis) {
 	}
 }
 
-// place adds an order on a position, at a price near the market. The order sells if sell is true or the cash is too low.
+// place adds an order for a position, at a price near the market. The order sells if sell is true or the cash is too low to buy.
 func (w *wallet) place(p *position, sell bool, now millis, r *rng) {
 	o := newOrder(p, sell)
 	o.priceNear(r)
@@ -359,7 +359,7 @@ func (w *wallet) place(p *position, sell bool, now millis, r *rng) {
 	w.orders = append(w.orders, o)
 }
 
-// requote replaces a random order by a new order on the same position. If the wallet has fewer orders than usual, requote tries to
+// requote replaces a random order by a new order for the same position. If the wallet has fewer orders than usual, requote tries to
 // add an order instead.
 func (w *wallet) requote(now millis, r *rng) {
 	if len(w.orders) < w.usual && len(w.positions) > 0 {

@@ -8,8 +8,8 @@ import (
 
 // faultList contains the active faults. It is safe for concurrent use.
 type faultList struct {
-	// Without rules for responses, any is false, and a request does not lock mu. Without rules for frames, streaming is false, and a
-	// frame does not lock mu.
+	// any reports whether there are rules for responses. If any is false, a request does not lock mu. streaming reports whether there
+	// are rules for frames. If streaming is false, a frame does not lock mu.
 	any, streaming atomic.Bool
 
 	mu    sync.Mutex

@@ -55,7 +55,7 @@ const (
 	FaultLarge FaultKind = "large"
 	// FaultGzipBomb is FaultLarge, compressed by a factor of a thousand.
 	FaultGzipBomb FaultKind = "gzip-bomb"
-	// FaultLargeHeader answers correctly with a header of Bytes (1 MiB when 0, at most 64 MiB).
+	// FaultLargeHeader answers correctly, with an additional header whose value has the length Bytes (1 MiB when 0, at most 64 MiB).
 	FaultLargeHeader FaultKind = "large-header"
 	// FaultRedirect redirects with Status (302 when 0) to Location, by default a host that does not exist.
 	FaultRedirect FaultKind = "redirect"
@@ -81,8 +81,9 @@ type Fault struct {
 	// Count is the number of answers or frames that the rule spoils before it ends; 0 means no end. A frame counts once for each
 	// client.
 	Count int `json:"count,omitempty"`
-	// TokenID limits the rule to requests with the token. FaultWrongTypes and FaultMissingFields spoil only the objects of the
-	// answer that have this tokenId. On the stream TokenID limits the rule to frames of one topic: a token, a market or an address.
+	// TokenID limits the rule to requests with the token. FaultWrongTypes and FaultMissingFields spoil only the objects of the answer
+	// that have this tokenId. On the stream, TokenID is the id of a topic and limits the rule to frames of this topic: a token, a
+	// market or an address.
 	TokenID string `json:"tokenId,omitempty"`
 	// Channel limits the rule to frames of a channel: prices, orderbook, trades, market or user.
 	Channel string `json:"channel,omitempty"`
@@ -99,7 +100,7 @@ type Fault struct {
 	RetryAfter string `json:"retryAfter,omitempty"`
 	// Body of FaultStatus is json (the default), html or empty.
 	Body string `json:"body,omitempty"`
-	// DelayMs is the delay of the answer or frame, the pause between the bytes of FaultDrip, or the length of FaultStall.
+	// DelayMs is the delay of the answer or frame, the pause between the bytes of FaultDrip, or the duration of FaultStall.
 	DelayMs  int    `json:"delayMs,omitempty"`
 	Bytes    int64  `json:"bytes,omitempty"`
 	Location string `json:"location,omitempty"`

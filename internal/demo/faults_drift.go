@@ -92,8 +92,8 @@ func unheardOf(value any) {
 }
 
 // rewrite replaces the values of members in the body by the results of f, and deletes the members for which f returns false. If
-// tokenID is not empty, it applies f only to values in objects with this tokenId. It descends into lists of objects instead of
-// replacing them.
+// tokenID is not empty, rewrite applies f only to values in objects with this tokenId. It does not replace lists of objects, but
+// applies f to the values in their objects.
 func (a *answer) rewrite(tokenID string, f func(name string, value any) (any, bool)) {
 	if doc := a.document(); doc != nil {
 		spoil(doc, tokenID == "", tokenID, f)

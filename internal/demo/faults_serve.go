@@ -23,7 +23,8 @@ func (f *Fault) needsAnswer() bool {
 	return false
 }
 
-// serveFault sends the spoiled answer after the latency and the fault's delay. FaultDrip has its delay between the bytes instead.
+// serveFault sends the spoiled answer after the latency and the fault's delay. For FaultDrip, the delay is the pause between two
+// bytes instead.
 func (v *Venue) serveFault(w http.ResponseWriter, r *http.Request, a *answer, f *Fault) {
 	wait := v.config.Latency
 	if f.Kind != FaultDrip {

@@ -13,14 +13,15 @@ var waves = [...]wave{
 	{21 * day, 400}, {4 * day, 260}, {18 * hour, 160}, {3 * hour, 100}, {20 * minute, 60}, {5 * minute, 40},
 }
 
-// swing is the maximum distance of a price from its mean, the anchor. It is a percentage of the anchor's distance from the nearer
-// of 0 and 1.
+// swing is the maximum distance of a price from the anchor, which is the mean of the price. It is a percentage of the distance from
+// the anchor to 0 or to 1, whichever is nearer.
 const swing = 35
 
 // settling is the time before the end of trading during which the price of a resolved market moves to its result.
 const settling = 10 * day
 
-// drift returns the generated price at t in ten-thousandths, not rounded to the tick. The price varies around its mean, the anchor.
+// drift returns the generated price at t in ten-thousandths, not rounded to the tick. The price varies around the anchor, which is
+// its mean.
 func drift(seed uint64, anchor Price, t millis) int64 {
 	var n int64
 	for k, w := range waves {

@@ -21,7 +21,8 @@ type keptAnswer struct {
 	body []byte
 }
 
-// lagged writes an answer to out. The answer is at most as old as Config.Lag, and the header Age has its age. An error has no Age.
+// lagged writes an answer to out. The age of the answer is at most Config.Lag. The header Age contains the age. An error answer has
+// no header Age.
 func (v *Venue) lagged(e *endpoint, c *call, out *answer) {
 	key, now, maxAge := c.r.URL.Path+"?"+c.r.URL.RawQuery, v.now(), millis(v.config.Lag.Milliseconds())
 	scope := "public"

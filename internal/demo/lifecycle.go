@@ -190,11 +190,11 @@ func (v *Venue) marketChanged(m *market, change string) {
 	}
 }
 
-// Bounds of the automatic changes of markets, as divisors of the number of tradable instruments.
+// Bounds of the automatic changes of markets. The number of tradable instruments is divided by these constants.
 const (
-	haltedParts  = 20 // at most a twentieth, plus 1, is closed at a time
-	refinedParts = 20 // at most a twentieth, plus 1, has a finer grid at a time
-	settledParts = 10 // at most a tenth resolves in all
+	haltedParts  = 20 // maximum number of closed markets: the quotient plus 1
+	refinedParts = 20 // maximum number of markets with a finer tick size: the quotient plus 1
+	settledParts = 10 // maximum total number of resolved markets: the quotient
 )
 
 // live sometimes opens, closes, resolves or rewords a market, or changes its tick size. It limits the numbers of closed markets,

@@ -59,9 +59,9 @@ func (l *limiter) forget(now millis) {
 }
 
 // limit counts a request for its client. At a user endpoint, the client is the API key if the credentials are valid. Otherwise it
-// is the IP address. limit reports whether the client may send the request. If not, the answer becomes an error. If there is a
-// limit, the answer gets rate-limit headers. X-RateLimit-Reset is the Unix time in seconds at which the oldest request leaves the
-// window.
+// is the IP address. limit reports whether the client may send the request. If the client may not send it, limit turns the answer
+// into an error. If there is a limit, limit adds rate-limit headers to the answer. X-RateLimit-Reset is the Unix time in seconds
+// when the oldest request leaves the window.
 func (v *Venue) limit(c *call, a *answer) bool {
 	l, client := &v.limits.public, ""
 	if c.account != nil {

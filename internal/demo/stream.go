@@ -26,7 +26,7 @@ const (
 	CloseAbuse = 4008
 )
 
-// streamLimits are the bounds of one connection. Only streamLimits.connections is a bound of the whole venue.
+// streamLimits are the bounds of the stream. The field connections limits the whole venue. The other fields limit each connection.
 type streamLimits struct {
 	connections     int
 	topics          int
@@ -183,7 +183,7 @@ func (v *Venue) restartIfDue() {
 	}
 }
 
-// settleRestart is restartIfDue for callers that do not hold the venue's lock.
+// settleRestart calls restartIfDue for callers that do not hold the venue's lock.
 func (v *Venue) settleRestart() {
 	if v.stream.due.Load() == nil {
 		return

@@ -158,7 +158,7 @@ func (c *streamConn) half() bool {
 	return len(c.queue)-c.head > limits.queue/2 || c.bytes > limits.queueBytes/2
 }
 
-// relieve wakes a reader that waits in room if the queue is at most half full or the connection is ending.
+// If the queue is at most half full or the connection is ending, relieve wakes a reader that waits in room.
 func (c *streamConn) relieve() {
 	if c.crowded && (c.ending || !c.half()) {
 		c.crowded = false
@@ -204,7 +204,8 @@ func (c *streamConn) next() (f frame, ok, over bool, at time.Time) {
 	return f, true, false, at
 }
 
-// release queues the delayed frames that are due and returns the time when the next one is due, or the zero time if none is left.
+// release queues the delayed frames that are due and returns the time when the next frame is due. It returns the zero time if no
+// delayed frame is left.
 func (c *streamConn) release(now time.Time) (next time.Time) {
 	kept := c.delayed[:0]
 	for _, d := range c.delayed {
@@ -281,7 +282,7 @@ func (c *streamConn) beat() {
 	v.settleRestart()
 }
 
-// window1s admits a number of frames in any second.
+// window1s admits at most len(times) frames in any period of one second.
 type window1s struct {
 	times []time.Time
 	next  int
@@ -289,7 +290,7 @@ type window1s struct {
 
 func newWindow1s(n int) window1s { return window1s{times: make([]time.Time, n)} }
 
-// take admits and counts a frame, or returns the time to wait.
+// take admits and counts a frame, or returns the time to wait until it can admit one.
 func (w *window1s) take(now time.Time) (wait time.Duration) {
 	if oldest := w.times[w.next]; !oldest.IsZero() {
 		if wait = oldest.Add(time.Second).Sub(now); wait > 0 {

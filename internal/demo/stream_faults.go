@@ -50,7 +50,7 @@ var (
 // streams reports whether the rule applies to frames.
 func (f *Fault) streams() bool { return f.Path == StreamPath && slices.Contains(streamFaults, f.Kind) }
 
-// checkCode returns an error if a connection can't be closed with the code. It accepts 0, which stands for no code.
+// checkCode returns an error if a connection can't be closed with the code. It also accepts 0, which means no code.
 func checkCode(code int) error {
 	if code == 0 || code >= 3000 && code <= 4999 || code >= 1000 && code <= 1014 && (code < 1004 || code > 1006) {
 		return nil
@@ -90,8 +90,8 @@ func (v *Venue) skippedTopic(t *topic) uint64 {
 	return 0
 }
 
-// skipped is skippedTopic for a channel of a token. If tokens share an instrument, a fault for one of them skips a number for all,
-// because they have the same sequence numbers of books and prices.
+// skipped is skippedTopic for a channel of a token. If tokens share an instrument, a fault for one of them skips a number for all
+// of them, because their books and prices have the same sequence numbers.
 func (v *Venue) skipped(t *token, ch channel) uint64 {
 	if ch == channelTrades {
 		return v.skippedTopic(t.topics[ch])

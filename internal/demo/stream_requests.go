@@ -7,7 +7,8 @@ import (
 	"time"
 )
 
-// The codes of error frames. Only codeUnavailable is in no frame: it is the code of a refused HTTP request for a stream.
+// The codes of errors. Error frames use all codes except codeUnavailable. codeUnavailable is the code of the HTTP response if the
+// venue refuses to open a stream.
 const (
 	codeUnavailable     = "UNAVAILABLE"
 	codeBadRequest      = "BAD_REQUEST"
@@ -91,7 +92,7 @@ func (c *streamConn) receive(message []byte, text bool) {
 	c.v.settleRestart()
 }
 
-// authenticate opens the user channel for an address, by the rules of the REST API.
+// authenticate opens the user channel for an address. The rules for credentials and addresses are those of the REST API.
 func (c *streamConn) authenticate(r *request) {
 	address, ok := parseAddress(r.Address)
 	account := c.v.accountFor(r.Credentials)
@@ -152,7 +153,7 @@ func (c *streamConn) topicRequest(r *request) {
 	})
 }
 
-// ids returns the identifiers of a request. It ignores tokens on the market channel.
+// ids returns the identifiers of a request. On the market channel, it ignores tokens.
 func (r *request) ids(ch channel) (tokens, markets []string) {
 	tokens, markets = r.TokenIDs, r.MarketIDs
 	if r.TokenID != "" {
@@ -167,8 +168,8 @@ func (r *request) ids(ch channel) (tokens, markets []string) {
 	return tokens, markets
 }
 
-// resolve returns the ids of a channel's topics that a request for these tokens and markets means, without duplicates. It also
-// returns the unknown ids.
+// resolve returns the ids of the channel's topics for the given tokens and markets, without duplicates. It returns unknown ids
+// separately.
 func (u *universe) resolve(ch channel, tokens, markets []string) (known, unknownTokens, unknownMarkets []string) {
 	known = make([]string, 0, len(tokens)+len(markets))
 	seen := make(map[string]bool, cap(known))

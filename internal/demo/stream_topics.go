@@ -39,8 +39,8 @@ type group struct {
 	topic *topic
 	depth int
 	subs  []*subscription
-	// bids and asks are the last book that was sent to the subscribers. oldBids and oldAsks are the book before that. The next
-	// update reuses their memory.
+	// bids and asks are the last book that was sent to the subscribers. oldBids and oldAsks are the book before that. The next update
+	// reuses the memory of oldBids and oldAsks.
 	bids, asks, oldBids, oldAsks []Level
 }
 
@@ -120,7 +120,7 @@ func (v *Venue) join(c *streamConn, key topicKey, about subject, depth int) {
 	}
 }
 
-// joinGroup adds the subscription to the group of a depth.
+// joinGroup adds the subscription to the topic's group for the depth.
 func (s *subscription) joinGroup(t *topic, depth int) {
 	var g *group
 	if i := slices.IndexFunc(t.groups, func(g *group) bool { return g.depth == depth }); i >= 0 {

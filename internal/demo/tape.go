@@ -22,7 +22,7 @@ func (trade *tapeTrade) public() Trade {
 // tape has the last public trades of a token since the venue opened.
 type tape struct {
 	seq    uint64 // sequence number of the present state, from 1
-	count  uint64 // number of all trades since the venue opened; the id of a trade depends on it
+	count  uint64 // number of all trades since the venue opened; the id of a trade depends on this number
 	trades []tapeTrade
 }
 

@@ -75,7 +75,7 @@ func parseFixed(s string, scale int) (int64, bool) {
 	return n, err == nil
 }
 
-// millis is an instant in milliseconds since 1970, or a duration in milliseconds. The instant 0 stands for no instant.
+// millis is an instant in milliseconds since 1970, or a duration in milliseconds. The instant 0 means that there is no instant.
 type millis int64
 
 const (
@@ -124,7 +124,7 @@ func mix(x uint64) uint64 {
 	return x ^ x>>31
 }
 
-// hash joins numbers into one that looks random.
+// hash joins numbers into one number that looks random.
 func hash(parts ...uint64) uint64 {
 	h := uint64(0x243f6a8885a308d3)
 	for _, p := range parts {
@@ -133,7 +133,7 @@ func hash(parts ...uint64) uint64 {
 	return h
 }
 
-// hashString is hash for text.
+// hashString is like hash, but for text.
 func hashString(seed uint64, s string) uint64 {
 	h := hash(seed, uint64(len(s)))
 	for i := range len(s) {

@@ -15,7 +15,7 @@ import (
 // Currency is the unit of the venue's money.
 const Currency = "USD"
 
-// Clock returns the time. Tests control it.
+// Clock returns the time. Tests set the time.
 type Clock interface {
 	Now() time.Time
 }

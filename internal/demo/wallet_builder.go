@@ -70,7 +70,8 @@ const (
 
 // newWallet makes the wallet of an address. The wallet has count positions, or fewer if there are too few tokens. If trader is
 // true, the prices of its orders are near the present prices, so that the orders fill. If trader is false, Step never moves a
-// market to the prices of its orders. Such a wallet depends only on the address and on the state in which the venue opened.
+// market to the prices of the wallet's orders. Such a wallet depends only on the address and on the state of the venue when the
+// venue opened.
 func (v *Venue) newWallet(address string, count int, trader bool) *wallet {
 	w := &wallet{address: address, seed: hashString(v.config.Seed, address), changedAt: v.opened}
 	b := walletBuilder{w: w, r: rng(w.seed), opened: v.opened}
@@ -107,7 +108,7 @@ func (b *walletBuilder) lot() Size {
 	return size
 }
 
-// times returns random instants at which the token could be traded, oldest first. count is their number.
+// times returns random instants when the token could be traded, oldest first. count is their number.
 func (b *walletBuilder) times(t *token, count int) []millis {
 	from, until := max(t.market.startAt, b.opened-walletAge), b.opened-quietTime
 	if closedAt := t.market.born.closedAt; closedAt > 0 {
@@ -148,7 +149,7 @@ func (b *walletBuilder) open(t *token, trades int) {
 }
 
 // roundTrip buys a token and later sells it. If the token won more than an hour before the venue opened, roundTrip redeems the
-// token instead.
+// token instead of selling it.
 func (b *walletBuilder) roundTrip(t *token) {
 	at, size := b.times(t, 2), b.lot()
 	b.record(at[0], t, false, t.market.priceAt(t.outcome, at[0]), size)
@@ -161,7 +162,7 @@ func (b *walletBuilder) roundTrip(t *token) {
 	b.record(at[1], t, true, t.market.priceAt(t.outcome, at[1]), size)
 }
 
-// placeOrders adds orders on different held tokens of open markets, alternately to buy and to sell. It adds at most count orders.
+// placeOrders adds orders for different held tokens of open markets, alternately to buy and to sell. It adds at most count orders.
 // Some of them are partly filled.
 func (b *walletBuilder) placeOrders(count int, trader bool) {
 	for _, p := range b.w.positions {
@@ -215,7 +216,7 @@ func (o *order) priceNear(r *rng) {
 	o.price = min(ask+distance, payout-t.tick)
 }
 
-// moveAway sets a price to which Step never moves the market, and reports whether there is such a price.
+// moveAway sets a price that the market never reaches in Step. It reports whether there is such a price.
 func (o *order) moveAway() bool {
 	low, high := o.token.market.band(o.token.outcome)
 	tick := o.token.market.born.tick // never changes, so a wallet that is derived again has the same orders

@@ -12,7 +12,7 @@ const derivedPositions = 50
 // Bounds of the walletCache. An evicted wallet is derived again when it is needed. A wallet that has traded can't be derived again,
 // so it is never evicted.
 const (
-	maxDerived = 1024 // cached wallets; wallets that have subscribers or have traded may exceed it
+	maxDerived = 1024 // cached wallets; wallets that have subscribers or have traded may exceed this bound
 	maxGuests  = 256  // wallets that may trade
 )
 
@@ -41,8 +41,8 @@ func (c *walletCache) find(address string, pin bool) *wallet {
 	return w
 }
 
-// add caches a wallet. If there are more than maxDerived wallets, it evicts the least recently used ones that are not pinned or
-// kept.
+// add caches a wallet. If there are more than maxDerived wallets, it evicts the least recently used wallets that are neither pinned
+// nor kept.
 func (c *walletCache) add(w *wallet) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -87,7 +87,7 @@ func (c *walletCache) each(f func(*wallet)) {
 	}
 }
 
-// walletOf returns the wallet of an address in lower case. The venue's lock must not be held.
+// walletOf returns the wallet of an address in lower case. The caller must not hold the venue's lock.
 func (v *Venue) walletOf(address string) *wallet { return v.walletAt(address, false) }
 
 // walletAt returns the wallet of an address in lower case. If pin is true and the wallet is derived, walletAt pins it.
@@ -100,7 +100,7 @@ func (v *Venue) walletAt(address string, pin bool) *wallet {
 	}
 	made := v.newWallet(address, derivedPositions, false)
 
-	v.mu.RLock() // no market may close meanwhile
+	v.mu.RLock() // so that no market closes meanwhile
 	defer v.mu.RUnlock()
 	v.derived.making.Lock()
 	defer v.derived.making.Unlock()

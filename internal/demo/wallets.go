@@ -105,7 +105,7 @@ func (w *wallet) portfolioValue() Money {
 	return sum
 }
 
-// updatedAt returns the time at which the wallet or the price of a held token last changed.
+// updatedAt returns the time of the last change of the wallet or of the price of a held token.
 func (w *wallet) updatedAt() millis {
 	at := w.changedAt
 	for _, p := range w.positions {

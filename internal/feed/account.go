@@ -8,8 +8,8 @@ import (
 	"oddsgraph/internal/market/messages"
 )
 
-// accountInterval is the minimum time between two calls of Sink.StreamAccount for an account whose state no reader takes. Without
-// this minimum, each new price of a position would cause a call. When a reader takes the state, the feed calls Sink at once.
+// accountInterval is the minimum time between two calls of Sink.StreamAccount for one account. Without this minimum, each new price
+// of a position would cause a call. If a reader takes the changed account earlier, the feed calls Sink at once.
 const accountInterval = 50 * time.Millisecond
 
 // mutableAccount is an account to which changes are applied. Readers get an Account that shares the lists of the mutableAccount. A
@@ -177,8 +177,8 @@ func (l *keyedList[K, T]) share() []T {
 	return slices.Clip(l.rows)
 }
 
-// visibleState returns the state for readers. It also flushes an account, so that queries return the values that readers get. t.mu
-// must be locked.
+// visibleState returns the state for readers. It also passes a changed account to Sink, so that queries return the values that
+// readers get. t.mu must be locked.
 func (t *topic) visibleState() State {
 	if t.state.mutable != nil {
 		t.state.Account = t.state.mutable.snapshot()

@@ -22,8 +22,8 @@ const (
 	retryEvery = time.Second
 )
 
-// autoWatcher watches topics whose values queries read often, so that these reads need no calls to the venue. Such a read is called
-// a poll. At the maximum number of auto-watches, a caller with few of them may replace an auto-watch of a caller with many.
+// autoWatcher watches a topic if queries often read its values, so that these reads need no calls to the venue. Such a read is
+// called a poll. At the maximum number of auto-watches, a caller with few of them may replace an auto-watch of a caller with many.
 type autoWatcher struct {
 	feed *Feed
 	size int // the maximum number of auto-watches
@@ -70,7 +70,7 @@ type searchFailure struct {
 	until   time.Time
 }
 
-// pollTimes contains the times of a topic's recent polls. lastPoll is the poll number of the last of them, see Feed.RecordPoll.
+// pollTimes contains the times of a topic's recent polls. lastPoll is the number of the last poll; see Feed.RecordPoll.
 type pollTimes struct {
 	times    []time.Time
 	lastPoll uint64
@@ -97,7 +97,7 @@ func (aw *autoWatcher) recordPolls(poll uint64, caller string, c messages.Channe
 	now := aw.feed.cfg.Clock.Now()
 	var opening []*autoWatch
 	aw.mu.Lock()
-	// If the caller cannot open an auto-watch, recordPolls does not count polls of tokens without one.
+	// If the caller cannot open an auto-watch, recordPolls does not count polls of tokens without an auto-watch.
 	full := aw.isFull(aw.count(caller), now)
 	tokens := aw.byToken[c]
 	for _, id := range tokenIDs {
@@ -142,10 +142,10 @@ func (aw *autoWatcher) recordPolls(poll uint64, caller string, c messages.Channe
 
 // makeRoom reports whether a caller may add an auto-watch. If there are already aw.size auto-watches, makeRoom removes one of them:
 //   - It prefers an auto-watch of a caller that has at least two auto-watches more than this caller.
-//   - If there is none, it removes an auto-watch that was not polled within pollWindow, and whose caller has at least as many
-//     auto-watches as this caller.
+//   - Otherwise, it removes an auto-watch that was not polled within pollWindow. The caller of that auto-watch must have at least
+//     as many auto-watches as this caller.
 //
-// If it can remove neither, it returns false. aw.mu must be locked.
+// If there is no auto-watch of either kind, makeRoom returns false. aw.mu must be locked.
 func (aw *autoWatcher) makeRoom(caller string, now time.Time) bool {
 	if len(aw.watches) < aw.size {
 		return true
@@ -299,8 +299,8 @@ func (aw *autoWatcher) expire() {
 	aw.open(opening)
 }
 
-// giveWay removes an auto-watch that is the only watch of its topic, so that a subscriber can have a topic instead. It returns
-// false if there is no such auto-watch. Feed.mu must be locked.
+// giveWay removes an auto-watch that is the only watch of its topic, so that a subscriber can watch another topic instead. It
+// returns false if there is no such auto-watch. Feed.mu must be locked.
 func (aw *autoWatcher) giveWay() bool {
 	aw.mu.Lock()
 	defer aw.mu.Unlock()

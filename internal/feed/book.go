@@ -32,8 +32,8 @@ func setBookPosition(b *market.Book, m *messages.Message) {
 	}
 }
 
-// limitDepth cuts each side of a book to depth levels. The venue sends no changes of deeper levels, so they would become wrong.
-// If depth is 0, the venue's limit is unknown, and limitDepth returns b.
+// limitDepth cuts each side of a book to depth levels. The venue sends no changes of deeper levels, so the deeper levels would
+// become outdated. If depth is 0, the venue's limit is unknown, and limitDepth returns b.
 func limitDepth(b *market.Book, depth int) *market.Book {
 	if depth == 0 || depth >= b.Depth {
 		return b

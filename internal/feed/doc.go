@@ -3,8 +3,9 @@
 // # Topics and watches
 //
 // A watch is a reference to a topic. The feed subscribes to a topic for its first watch, and unsubscribes when the topic has had no
-// watches for Config.Linger. The feed checks the sequence numbers of a topic's messages. After a gap in these numbers the topic is
-// stale, and the feed publishes no values of the topic until a new snapshot has arrived.
+// watches for Config.Linger. The feed checks the sequence numbers of a topic's messages. After a gap in these numbers, the topic is
+// stale until a new snapshot arrives, and the feed publishes no new values of the topic. Only the topic of a market stays live
+// after a gap, because markets have no snapshots.
 //
 // A slow reader never slows the feed down. A new price, book or account replaces the old one, and the feed signals the reader. A
 // slow reader therefore misses some states, but always gets the latest state. Trades and market changes are queued. If the queue of
@@ -15,20 +16,20 @@
 //
 // # Limits of public topics
 //
-// A caller is a verified identity or an IP address of clients (see reqctx.WithCaller). The venue limits the number of topics of
-// each connection. Config.Topics is the number of topics that all connections together allow. Callers share these topics as
-// follows:
+// A caller is the verified identity of a client, or else the client's IP address (see reqctx.WithCaller). The venue limits the
+// number of topics of each connection. Config.Topics is the number of topics that all connections together allow. Callers share
+// these topics as follows:
 //
 //   - Each caller may always watch a quarter of Config.Topics. This number is the caller's share. If several callers watch a topic,
 //     the topic counts for only one of these callers.
 //   - A caller may watch more prices and books than its share while other callers do not need the topics. When other callers need
-//     them, the feed ends such watches with an error. The clients can then poll the prices and books instead.
+//     the topics, the feed ends such watches with an error. The clients can then poll the prices and books instead.
 //   - A caller may watch more trades and markets than its share only while less than half of Config.Topics are open. The feed does
 //     not end these watches for other callers, because polling does not replace trades and market changes.
 //   - The feed also watches prices and books that queries read often. These watches are called auto-watches. Their number is at
 //     most half of Config.Topics. At this limit, a caller with few auto-watches may replace an auto-watch of a caller with many.
-//     The feed closes an auto-watch that queries no longer read. If the stream cannot take the topic of an auto-watch, the feed
-//     tries again every second.
+//     The feed closes an auto-watch when queries no longer read the values of its topic. If the stream cannot take the topic of an
+//     auto-watch, the feed tries again every second.
 //
 // The topics of accounts do not count towards Config.Topics.
 package feed

@@ -24,7 +24,7 @@ type Upstream interface {
 
 // Sink stores live values for queries. Its methods must not wait.
 type Sink interface {
-	// StreamPrice, StreamSpread and StreamBook store a value that stays fresh until s ends.
+	// StreamPrice, StreamSpread and StreamBook store a value that stays fresh until the session s ends.
 	StreamPrice(s *market.Session, p *market.Price, m market.Meta)
 	StreamSpread(s *market.Session, sp *market.Spread, m market.Meta)
 	StreamBook(s *market.Session, b *market.Book, m market.Meta)
@@ -33,8 +33,8 @@ type Sink interface {
 	// StreamMarket reports that a market has changed and that earlier reads of the market are therefore out of date. change is nil if
 	// the feed does not know what changed.
 	StreamMarket(s *market.Session, marketID string, change *market.MarketChange)
-	// StreamAccount stores an account that stays fresh until s ends. A nil list or balance is unknown, and StreamAccount does not
-	// store it.
+	// StreamAccount stores an account that stays fresh until the session s ends. A nil list or balance is unknown, and StreamAccount
+	// does not store it.
 	StreamAccount(s *market.Session, t messages.Topic, orders []market.Order, positions []market.Position, b *market.Balance, m market.Meta)
 }
 
@@ -230,7 +230,7 @@ func (f *Feed) AutoWatch(caller string, c messages.Channel, tokenIDs []string) {
 }
 
 // SkipLinger makes the open topics for which match returns true close as soon as they have no watches, instead of Config.Linger
-// later. SkipLinger is used after the credentials of an account were revoked.
+// later. SkipLinger is called after the credentials of an account were revoked.
 func (f *Feed) SkipLinger(match func(messages.Topic) bool) {
 	f.mu.Lock()
 	defer f.mu.Unlock()

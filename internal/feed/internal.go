@@ -39,9 +39,9 @@ func contains(snapshot, change *messages.Message) bool {
 	return !change.Time.After(snapshot.Time)
 }
 
-// discardBuffered drops all buffered changes, because messages between them and m were lost. If m is a change, the topic drops m as
-// well. discardBuffered stores the last dropped change in t.discarded, because a snapshot without this change cannot be used. t.mu
-// must be locked.
+// discardBuffered drops all buffered changes, because messages between them and m were lost. If m is a change, discardBuffered also
+// drops m. discardBuffered stores the last dropped change in t.discarded, because a snapshot without this change cannot be used.
+// t.mu must be locked.
 func (t *topic) discardBuffered(m *messages.Message) {
 	switch m.Kind {
 	case messages.KindPrice, messages.KindBookSnapshot, messages.KindTradesSnapshot, messages.KindUserSnapshot:

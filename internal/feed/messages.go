@@ -45,8 +45,8 @@ func (t *topic) observeLag(m *messages.Message) {
 	}
 }
 
-// applyPrice applies a price. A price message contains the complete state, so it is also applied if messages before it were lost.
-// In this case, the price counts as a resync.
+// applyPrice applies a price. A price message contains the complete state, so applyPrice also applies it if earlier messages were
+// lost. In this case, the price counts as a resync.
 func (t *topic) applyPrice(m *messages.Message, lost bool) {
 	if t.isOld(m) || t.inBase(m) {
 		return
@@ -161,7 +161,8 @@ func skips(s *State, m *messages.Message) bool {
 	return m.Seq != 0 && s.Seq != 0 && (m.Epoch != s.Epoch || m.Seq > s.Seq+1)
 }
 
-// follows reports whether a change is the direct successor of a state. It also returns true if the sequence numbers cannot tell.
+// follows reports whether a change is the direct successor of a state. It also returns true if the change or the state has no
+// sequence number.
 func (t *topic) follows(s *State, m *messages.Message) bool {
 	if m.Seq == 0 {
 		return true
@@ -172,8 +173,8 @@ func (t *topic) follows(s *State, m *messages.Message) bool {
 	return m.Epoch == s.Epoch && m.Seq == s.Seq+1 && (m.PrevSeq == 0 || m.PrevSeq == s.Seq)
 }
 
-// isOld reports whether a snapshot or price must be ignored because its sequence number is too small. A number of another epoch
-// than the state's is never too small. In the same epoch, the smallest accepted number depends on the phase:
+// isOld reports whether a snapshot or price must be ignored because its sequence number is too small. If the message and the state
+// have different epochs, no number is too small. If both have the same epoch, the smallest accepted number depends on the phase:
 //   - A live topic needs a greater number than the number of its state.
 //   - A topic that waits for a snapshot also accepts the number of its state.
 //   - If the venue sends no epochs or a resync has failed, the first snapshot of a session may have any number.

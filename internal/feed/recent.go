@@ -11,14 +11,14 @@ import (
 // maxRecent is the maximum number of recent prices of a token. The list has at most one price for each second.
 const maxRecent = 120
 
-// Point is a price of a token and the local time at which the price arrived.
+// Point is a price of a token and the local time when the price arrived.
 type Point struct {
 	At    time.Time
 	Price market.Decimal
 }
 
 // addPoint adds a price to points, which are sorted with the oldest first. If the last point has arrived in the same second as the
-// new point or later, the new point replaces the last one.
+// new point or in a later second, the new point replaces the last point.
 func addPoint(points []Point, at time.Time, price market.Decimal) []Point {
 	if n := len(points); n > 0 && at.Unix() <= points[n-1].At.Unix() {
 		points = points[:n-1]

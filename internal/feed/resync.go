@@ -38,8 +38,9 @@ func (t *topic) acknowledged() {
 }
 
 // confirm makes a market live. It is called for the venue's confirmation, and for a change that arrives before the confirmation.
-// Such a change may belong to the previous subscription, so a later confirmation counts as a resync. The stream did not send the
-// changes before the confirmation, so confirm tells Sink that earlier reads of the market may be out of date. t.mu must be locked.
+// Such a change may belong to the previous subscription, so a later confirmation counts as a resync. The venue may not have sent
+// the changes from before the confirmation, so confirm tells Sink that earlier reads of the market may be out of date. t.mu must be
+// locked.
 func (t *topic) confirm() {
 	if t.incomplete || t.phase == following {
 		t.countResync()
@@ -116,7 +117,7 @@ func (t *topic) snapshotOverdue(wait int) {
 }
 
 // resyncFailed counts a failed resync. After too many failures, it drops the connection and returns true. A new connection
-// interrupts all topics of the old one. Each drop therefore doubles the number of failures before the next drop, at most
+// interrupts all topics of the old one. Each drop therefore doubles the number of failures that the next drop requires, at most
 // maxDoublings times. t.mu must be locked.
 func (t *topic) resyncFailed() bool {
 	if t.failedResyncs++; t.failedResyncs < maxFailedResyncs<<min(t.reconnects, maxDoublings) {
@@ -130,7 +131,7 @@ func (t *topic) resyncFailed() bool {
 	return true
 }
 
-// countResync counts that a new state has replaced an incomplete state. t.mu must be locked.
+// countResync counts a resync: a complete state has replaced an incomplete state. t.mu must be locked.
 func (t *topic) countResync() {
 	t.incomplete = false
 	t.state.Resyncs++

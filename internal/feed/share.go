@@ -60,15 +60,16 @@ func (f *Feed) halfFree() bool { return f.public < f.cfg.Topics/2 }
 // share returns the number of public topics that each caller may always watch.
 func (f *Feed) share() int { return max(f.cfg.Topics/4, 1) }
 
-// reclaimable reports whether the feed may end the watches of a topic when other callers need it. Prices and books are reclaimable,
-// because clients can poll them instead. Trades and market changes are not, because a client that polls misses some of them.
+// reclaimable reports whether the feed may end the watches of a topic to make room for topics of other callers. Prices and books
+// are reclaimable, because clients can poll them instead. Trades and market changes are not, because a client that polls misses
+// some of them.
 func reclaimable(key messages.Topic) bool {
 	return key.Channel == messages.ChannelPrices || key.Channel == messages.ChannelOrderbook
 }
 
 // reclaim ends a reclaimable topic of a caller that watches more than f.share() topics, and reports whether there was such a topic.
-// Among several, reclaim chooses a topic of the caller with the most topics. It never ends a topic that another caller or this
-// service itself watches as well. f.mu must be locked.
+// Among several such topics, reclaim chooses a topic of the caller with the most topics. It never ends a topic that another caller,
+// or this service itself, also watches. f.mu must be locked.
 func (f *Feed) reclaim() bool {
 	var last *topic
 	most := f.share()
@@ -139,7 +140,7 @@ func (t *topic) recount() {
 // no reader watches. If user is false, it closes a public topic, in this order of preference:
 //   - a topic without watches
 //   - a topic of a caller that watches more than f.share() topics
-//   - a topic that is watched only for queries, or a price or book that is watched only for queries and other processes
+//   - a topic without a reader; a topic of trades or of a market is kept if it has a watch for another process
 //
 // f.mu must be locked.
 func (f *Feed) makeRoom(user bool) bool {

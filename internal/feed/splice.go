@@ -152,7 +152,7 @@ func (t *topic) readStarted(x *originRead) bool {
 
 // readDone handles the result of a read. It drops a response that may be from before bufferingSince, because changes between such a
 // response and the first buffered change may be missing. The next read after such a response waits until the venue may have a newer
-// one.
+// response.
 func (t *topic) readDone(x *originRead, m *messages.Message, age market.Age, err error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -203,8 +203,9 @@ type base struct {
 	began, ended time.Time
 }
 
-// includes reports whether the state already contains the change in a message. It compares, in this order:
-//   - the sequence numbers, if both are of the same epoch
+// includes reports whether the state already contains the change in a message. It uses the first of these comparisons that is
+// possible:
+//   - the sequence numbers, if the state and the message have numbers of the same epoch
 //   - the venue's times; a message with the same time as the state counts as newer
 //   - the arrival of the message and the start of the read, but only if the state or the message has no sequence number
 func (b *base) includes(m *messages.Message) bool {
@@ -214,14 +215,14 @@ func (b *base) includes(m *messages.Message) bool {
 	case !b.at.IsZero() && !m.Time.IsZero():
 		return m.Time.Before(b.at)
 	default:
-		// If both have sequence numbers, their epochs differ, so the message counts as newer.
+		// If the state and the message have sequence numbers, their epochs differ, so the message counts as newer.
 		return m.ReceivedAt.Before(b.began) && (b.seq == 0 || m.Seq == 0)
 	}
 }
 
 // splice replaces the topic's state with m, a state that was read over REST, and applies the buffered changes to m. began is the
-// start of the read. splice changes nothing and returns false if m is older than the topic's state. It does the same if a change
-// between m and the buffered changes is missing, or if a book would be crossed. t.mu must be locked.
+// start of the read. splice changes nothing and returns false if m is older than the topic's state, if a change between m and the
+// buffered changes is missing, or if a book would be crossed. t.mu must be locked.
 func (t *topic) splice(m *messages.Message, began time.Time) bool {
 	b := &base{m.Epoch, m.Seq, m.Time, began, m.ReceivedAt}
 	if t.isBehind(m) || t.discarded != nil && !b.includes(t.discarded) {

@@ -12,12 +12,12 @@ type counts struct {
 
 // Stats contains counters since the start of the feed and the present numbers of topics.
 type Stats struct {
-	// Gaps counts gaps in the messages of topics. Resyncs counts the times that a complete state has replaced an incomplete state
-	// after a gap or an outage.
+	// Gaps counts gaps in the messages of topics. Resyncs counts how often a complete state has replaced an incomplete state after a
+	// gap or an outage.
 	Gaps, Resyncs uint64
 	// Spliced counts how often a topic became live with a state that was read over REST, because the stream sent no snapshot.
 	Spliced uint64
-	// Conflated counts changes of a watch that the reader sees together with an earlier change. Dropped counts the items that were
+	// Conflated counts the changes of a watch that its reader gets together with an earlier change. Dropped counts the items that were
 	// lost when a watch ended because its queue was full.
 	Conflated, Dropped uint64
 	// Reconnects counts connections that the feed dropped because a topic got no snapshot.

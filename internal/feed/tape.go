@@ -12,7 +12,7 @@ const maxTape = 50
 
 // mergeTape adds the trades of a snapshot to a tape. latest contains the trades of the snapshot. All lists are sorted with the
 // oldest trade first. If known is false, the tape was unknown before the snapshot, and items is empty. If known is true, items
-// contains the new trades, and items.Gap reports whether trades may be missing. This is so in two cases:
+// contains the new trades, and items.Gap reports whether trades may be missing. Trades may be missing in two cases:
 //   - The tape and the snapshot both have trades, but no trade in common.
 //   - The tape is empty, and the snapshot has at least maxTape trades.
 func mergeTape(tape, latest []market.Trade, known bool) (merged []market.Trade, items Items) {

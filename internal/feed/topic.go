@@ -37,7 +37,7 @@ type topic struct {
 	feed *Feed
 	key  messages.Topic
 
-	// mu protects all fields below. Sink is called with mu held, so it receives states in order.
+	// mu protects all fields below. Calls to Sink are made with mu held, so Sink receives the states in order.
 	mu      sync.Mutex
 	watches []*Watch // watches[i].index equals i
 	holder  *Reader  // the topic counts for this reader's caller (see shares); nil if the topic counts for no caller
@@ -71,11 +71,12 @@ type topic struct {
 	reading       *originRead // the current REST read, or nil
 	emptyReads    int         // the number of reads in a row without a usable state
 	nextRead      time.Time   // the earliest time of the next read
-	// bufferingSince is the time at which the topic began to wait for a snapshot.
+	// bufferingSince is the time when the topic began to wait for a snapshot.
 	bufferingSince time.Time
 	// readTooOld reports whether the last REST response may be older than bufferingSince.
 	readTooOld bool
-	// base describes the last state that was read over REST. It is nil if all later messages are newer than the state.
+	// base describes the last state that was read over REST, so that inBase finds messages from before this state. base is nil if
+	// inBase need not look for such messages.
 	base   *base
 	linger *time.Timer // closes the topic Config.Linger after its last watch was closed
 	// noLinger reports whether the topic closes as soon as it has no watches.
@@ -84,7 +85,7 @@ type topic struct {
 
 	// recent contains the token's latest prices, oldest first.
 	recent []Point
-	// flushedAt is the time at which Sink last got the account.
+	// flushedAt is the time when Sink last got the account.
 	flushedAt  time.Time
 	dirty      bool        // whether the account has changed since flushedAt
 	flushTimer *time.Timer // starts the next flush
@@ -189,7 +190,7 @@ func (t *topic) end(err error) {
 	}
 }
 
-// stop cancels the topic's timers and reads and marks its values as stale. t.mu must be locked.
+// stop cancels the topic's timers and REST read, and marks the topic's values as stale. t.mu must be locked.
 func (t *topic) stop() {
 	if t.ended {
 		return

@@ -8,11 +8,11 @@ import (
 	"oddsgraph/internal/market/messages"
 )
 
-// State is the state of a topic at one time. It is read-only.
+// State contains the values of a topic at one time. It is read-only.
 type State struct {
 	// Known reports whether a value has arrived. Live reports whether the stream is connected and no message is missing.
 	Known, Live bool
-	// Resyncs is the number of times that a complete state replaced an incomplete state.
+	// Resyncs counts how often a complete state replaced an incomplete state.
 	Resyncs uint64
 	// Seq is the venue's sequence number of the last message, within Epoch. Seq is 0 and Epoch is empty if the venue does not send
 	// them.
@@ -97,8 +97,8 @@ func (f *Feed) NewReader() *Reader {
 
 // Watch watches a topic until the watch or the reader is closed. c contains the credentials of a user topic. If the topic's state
 // is known or live, Watch signals the reader at once. Watch fails with RATE_LIMITED if the stream or the caller cannot have more
-// topics. A watch of a price or book may end with RATE_LIMITED if its caller has more topics than its share, and the room is needed
-// for another topic. After either error, the client can poll instead.
+// topics. If the caller has more topics than its share, the feed may later end a watch of a price or book with RATE_LIMITED to make
+// room for another topic. After either error, the client can poll instead.
 func (r *Reader) Watch(key messages.Topic, c *market.Credentials) (*Watch, error) {
 	w, err := r.feed.watch(key, c, r)
 	if err == nil {

@@ -28,8 +28,8 @@ const (
 	// probeTimeout bounds the call of tick.lua in a probe. The client may have to connect again, so probeTimeout is longer than
 	// DefaultTimeout.
 	probeTimeout = 2 * time.Second
-	// rebuildAfter is the number of failed probes after which a new client replaces the old one. The old client may keep a connection
-	// that is dead or that leads to a former primary.
+	// rebuildAfter is the number of failed probes after which a new client replaces the old one. The reason is that the old client may
+	// keep a connection that is dead or that leads to a former primary.
 	rebuildAfter = 3
 	// maxCalls bounds the number of running calls to Redis.
 	maxCalls = 256
@@ -53,8 +53,8 @@ type Config struct {
 	CallTimeout time.Duration
 	// Version is the version of the program. Replicas of different versions share neither values nor the stream.
 	Version string
-	// Span is the time for which the venue counts a call against its limit. Use is the time after Fleet.Ask within which a granted
-	// call must be sent. If Span is 0, Open uses DefaultSpan. If Use is 0, Open uses DefaultUse.
+	// Span is how long the venue counts a call against its limit. Use is the time after Fleet.Ask within which a granted call must be
+	// sent. If Span is 0, Open uses DefaultSpan. If Use is 0, Open uses DefaultUse.
 	Span, Use time.Duration
 	// Observe is called after each call to Redis, except for the calls that Close makes. It is also called for calls that were
 	// refused before they were sent. The parameter result is one of the constants ResultOK to ResultRefused. Observe may be nil. It
@@ -66,7 +66,8 @@ type Config struct {
 	Log *slog.Logger
 }
 
-// Fleet gives this replica access to the shared state. It is safe for concurrent use. Close ends its goroutines.
+// Fleet gives this replica access to the data and limits that the replicas share. It is safe for concurrent use. Close ends its
+// goroutines.
 type Fleet struct {
 	cfg    Config
 	option rueidis.ClientOption
@@ -96,7 +97,7 @@ type Fleet struct {
 	flushes map[string]flush
 	ticked  bool
 	onFlush func(kind, key string)
-	// lastError describes the last failure. hold is the time at which the venue accepts calls without credentials again.
+	// lastError describes the last failure. hold is the time when the venue accepts calls without credentials again.
 	lastError string
 	hold      time.Time
 }
@@ -153,7 +154,7 @@ func parse(url string) (rueidis.ClientOption, error) {
 	return option, nil
 }
 
-// Close tries to send the waiting notes for end.lua to Redis, waits for the goroutines and closes the connection.
+// Close tries to send the waiting notes (see the type note) to Redis, waits for the goroutines and closes the connection.
 func (f *Fleet) Close() {
 	f.mu.Lock()
 	f.closed = true

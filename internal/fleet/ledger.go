@@ -19,7 +19,7 @@ const (
 	DefaultUse = 5 * time.Second
 	// slack is added to Config.Span, because clocks may round times to milliseconds.
 	slack = 10 * time.Millisecond
-	// askAgain is the time to wait before the next Ask if Redis has not answered the last one.
+	// askAgain is the time to wait before the next call of Ask if Redis has not answered the last request.
 	askAgain = time.Second
 	// maxEnds bounds the number of notes (see the type note) that wait to be sent to Redis. If there are more notes, the oldest ones
 	// are lost. If the note of an ended call is lost, the call counts for longer than necessary.
@@ -45,14 +45,14 @@ func (f *Fleet) windowKey(scope string) string {
 	return f.prefix + "window:" + hex.EncodeToString([]byte(scope))
 }
 
-// keepGranted returns the time for which a granted call counts if no replica reports its end.
+// keepGranted returns how long a granted call counts against the limit if no replica reports the end of the call.
 func (f *Fleet) keepGranted() time.Duration {
 	return f.cfg.Span + slack + f.cfg.Use + f.cfg.CallTimeout
 }
 
-// Ask requests n calls of a scope; see ratelimit.Ledger. Redis grants all replicas together at most limit calls of the scope in any
-// period of Config.Span. Ask does not wait. Another goroutine calls reply once, or perhaps never if the fleet is closed. If Redis
-// does not answer, reply gets no calls, and left is 0.
+// Ask requests n calls of a scope; see ratelimit.Ledger. In any period of Config.Span, Redis grants at most limit calls of the
+// scope to all replicas together. Ask does not wait. Another goroutine calls reply once, or perhaps never if the fleet is closed.
+// If Redis does not answer, reply gets no calls, and left is 0.
 func (f *Fleet) Ask(scope string, limit, n int, reply func(calls []string, left int, again, hold time.Duration)) {
 	prefix := f.replica + "." + strconv.FormatUint(f.asks.Add(1), 36) + "."
 	asked := func() {
@@ -111,13 +111,13 @@ func (f *Fleet) Hold(scope string, until time.Time) {
 }
 
 // note is a message to end.lua about a call or a hold in the window of a scope. The field what contains "ended", "unused" or
-// "hold". The field at contains the time at which the call ended or the hold ends.
+// "hold". The field at contains the time when the call ended or the hold ends.
 type note struct {
 	scope, what, call string
 	at                time.Time
 }
 
-// ms returns the milliseconds for end.lua: the time since a call ended, or the time for which the venue still refuses calls.
+// ms returns the milliseconds for end.lua: the time since a call ended, or how long the venue still refuses calls.
 func (n note) ms(now time.Time) int64 {
 	if n.what == "hold" {
 		return max(n.at.Sub(now), 0).Milliseconds()

@@ -99,8 +99,7 @@ type counts struct{ opened, granted, refused, unanswered atomic.Uint64 }
 
 // Stats is the state of a Fleet.
 type Stats struct {
-	// Connected reports whether the circuit is closed, so that this replica uses Redis. Since is the time at which Connected last
-	// changed.
+	// Connected reports whether the circuit is closed, so that this replica uses Redis. Since is the time when Connected last changed.
 	Connected bool
 	Since     time.Time
 	// LastError is the reason why Redis is not used, without addresses and secrets. It is empty while Connected is true.
@@ -111,11 +110,11 @@ type Stats struct {
 	// is false.
 	Replicas int
 	// These fields count calls to the venue that this replica has requested with Ask since the start. Granted counts the calls that
-	// Redis granted, and Refused the calls that it did not grant. Unanswered counts the calls for which Redis did not answer the
-	// request.
+	// Redis granted, and Refused counts the calls that Redis did not grant. Unanswered counts the calls for which Redis did not answer
+	// the request.
 	Granted, Refused, Unanswered uint64
-	// Hold is the time at which the venue accepts calls without credentials again. The zero time means that the venue has not refused
-	// such a call.
+	// Hold is the time when the venue accepts calls without credentials again. The zero time means that the venue has not refused such
+	// a call.
 	Hold time.Time
 }
 

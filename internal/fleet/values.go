@@ -23,7 +23,7 @@ var claimScript, putScript = rueidis.NewLuaScript(claimText), rueidis.NewLuaScri
 const (
 	// A record in Redis consists of recordMark, the start and the end of the call to the venue, and the value. Both times are server
 	// times with stampLen digits. Drop replaces a record by dropMark and the present time plus clockError. Redis then rejects the
-	// records of calls that started earlier.
+	// records of calls that started before the time in the dropMark.
 	recordMark, dropMark = 'R', 'D'
 	stampLen             = 16
 	// dropFor is the lifetime of a dropMark. A response to a call that started before Drop is expected to arrive within this time.
@@ -46,8 +46,8 @@ type Record = struct {
 type Found = func(i int, value []byte, asked, came time.Time)
 
 // valueKeys returns the names under which Redis stores the records of a kind of shared value, one name for each key. The names
-// contain the version of the program and the time of the kind's last flush. So replicas of other versions, and replicas that do not
-// know the flush yet, use other names.
+// contain the version of the program and the time of the kind's last flush. So replicas of other versions use other names, and so
+// do replicas that do not know the last flush yet.
 func (f *Fleet) valueKeys(kind string, keys []string) []string {
 	f.mu.Lock()
 	generation := f.flushes[kind].at
@@ -165,9 +165,9 @@ type flush struct {
 	key        string
 }
 
-// Flush makes all earlier records of a kind invisible, even if key is not empty: the names of records contain the time of the last
-// flush. Redis deletes the records when they expire. Within about a second, the other replicas flush the entries of key from their
-// own caches, or all entries of the kind if key is empty. Flush does not wait.
+// Flush makes all earlier records of a kind invisible, even if key is not empty, because the names of records contain the time of
+// the last flush. Redis deletes the records when they expire. Within about a second, the other replicas flush the entries of key
+// from their own caches, or all entries of the kind if key is empty. Flush does not wait.
 func (f *Fleet) Flush(kind, key string) {
 	f.mu.Lock()
 	last := f.flushes[kind]

@@ -5,8 +5,8 @@ import (
 	"time"
 )
 
-// At returns the last point at or before t, or nil if all points are later. The second result is the time of the first point after
-// t, or zero if no point is after t.
+// At returns the last point at or before t, or nil if all points are later. next is the time of the first point after t, or zero if
+// no point is after t.
 func (h *PriceHistory) At(t time.Time) (p *PricePoint, next time.Time) {
 	i := sort.Search(len(h.Points), func(i int) bool { return h.Points[i].Timestamp.After(t) })
 	if i < len(h.Points) {

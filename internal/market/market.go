@@ -122,8 +122,9 @@ var won, lost = true, false
 // zero and one are the settlement prices.
 var zero, one = NewDecimal(0, 0), NewDecimal(1, 0)
 
-// With returns a copy of the market, with a change from the stream. A RESOLVED change has no effect on a cancelled market, and does
-// not replace a known winner. If an outcome has the winning token or label, the change sets the winner flags of all outcomes.
+// With returns a copy of the market to which a change from the stream is applied. A RESOLVED change has no effect on a cancelled
+// market, and does not replace a known winner. If an outcome has the winning token or label, the change sets the winner flags of
+// all outcomes.
 func (m *Market) With(c MarketChange) *Market {
 	next := *m
 	resolved := c.Kind == "RESOLVED"
@@ -197,7 +198,7 @@ func (e *Event) Include(m *Market) {
 	e.Volume, e.Volume24h = plus(e.Volume, m.Volume), plus(e.Volume24h, m.Volume24h)
 }
 
-// plus returns a + b. A number that is nil counts as 0, but the sum of two nils is nil.
+// plus returns a + b. If one number is nil, plus returns the other number. If both are nil, it returns nil.
 func plus(a, b *Decimal) *Decimal {
 	if a == nil || b == nil {
 		return cmp.Or(a, b)

@@ -9,7 +9,7 @@ import (
 type Meta struct {
 	// AsOf is the venue's timestamp of the value. It is zero if the venue sent no timestamp.
 	AsOf time.Time
-	// ReceivedAt is the time at which this service received the value from the venue.
+	// ReceivedAt is the time when this service received the value from the venue.
 	ReceivedAt time.Time
 	Source     Source
 	// Stale reports whether the value was no longer fresh when it was read.
@@ -40,7 +40,7 @@ const (
 	CauseUpstreamDown
 )
 
-// CauseOf returns why a value is stale if its refresh failed with err.
+// CauseOf returns the StaleCause of a value whose refresh failed with err.
 func CauseOf(err error) StaleCause {
 	if CodeOf(err) == CodeRateLimited {
 		return CauseThrottled
@@ -86,8 +86,8 @@ func Combine(metas ...Meta) Meta {
 	return out
 }
 
-// Handle reports whether a cache entry is still valid, without a look-up in the cache. Each entry has one handle. This includes
-// entries that record that the venue does not have a value.
+// Handle reports whether a cache entry is still valid, without a look-up in the cache. Each entry has one handle. An entry also has
+// a handle if it records that the venue does not have the value.
 type Handle struct {
 	version    atomic.Uint64
 	freshUntil time.Time
@@ -157,7 +157,7 @@ type Session struct{ ended atomic.Int64 }
 // End records the end of the session. Only the first call has an effect.
 func (s *Session) End(at time.Time) { s.ended.CompareAndSwap(0, at.UnixNano()) }
 
-// Ended returns the time at which the session ended. ok is false if the session has not ended.
+// Ended returns the time when the session ended. ok is false if the session has not ended.
 func (s *Session) Ended() (at time.Time, ok bool) {
 	if ns := s.ended.Load(); ns != 0 {
 		return time.Unix(0, ns), true

@@ -28,7 +28,7 @@ type storage struct {
 	// count is the number of levels.
 	count int
 
-	// If chunks is not nil, flat caches the result of Levels, and mu protects it. The elements of flat never change.
+	// If chunks is not nil, flat caches the result of Levels, and mu protects flat. The elements of flat never change.
 	mu   sync.Mutex
 	flat []Level
 }

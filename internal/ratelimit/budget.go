@@ -19,8 +19,8 @@ const (
 	DefaultScopes = 10_000
 )
 
-// margin is the fraction of each limit that a process leaves unused, but at least one call. The venue may count a call earlier or
-// later than this process does.
+// margin is the fraction of each limit that a process leaves unused, but at least one call. The margin is needed because the venue
+// may count a call earlier or later than this process does.
 const margin = 0.05
 
 // Usable returns the number of calls that this service makes under the venue's limit: the limit without its margin, but at least 1.
@@ -29,8 +29,8 @@ func Usable(limit int) int { return max(limit-max(int(float64(limit)*margin), 1)
 // Config configures a Budget. If a number is 0, New uses its default.
 type Config struct {
 	// Public is the number of calls without credentials that the venue accepts from one IP address in any 60 seconds. Key is the
-	// number of calls that it accepts with one set of credentials in any 60 seconds. The budget uses only the part of each number that
-	// Usable returns.
+	// number of calls that the venue accepts with one set of credentials in any 60 seconds. The budget uses only the part of each
+	// number that Usable returns.
 	Public, Key int
 	// Families are separate limits for some endpoints. Calls to these endpoints do not count against Public.
 	Families []Family
@@ -65,10 +65,11 @@ type Budget struct {
 	// keys contains the windows of accepted credentials by scope. recent lists the same windows, the most recently used first.
 	keys   map[string]*window
 	recent list.List
-	// heldUntil contains scopes that have no window and for which the venue has refused calls. A value is the time at which the venue
+	// heldUntil contains the scopes without a window for which the venue has refused calls. A value is the time at which the venue
 	// accepts calls of the scope again.
 	heldUntil map[string]time.Time
-	// admitted is the number of calls made, and refused the number of refused reservations, in all windows since the start.
+	// admitted is the number of calls made since the start, and refused is the number of reservations refused since the start. Both
+	// numbers include all windows.
 	admitted, refused uint64
 }
 
@@ -132,9 +133,9 @@ func (b *Budget) Reserve(req reqctx.CallRequest) reqctx.Reservation {
 	return t
 }
 
-// windowOf returns the window that counts the calls of a scope to an endpoint. Until the venue has accepted credentials, calls with
-// these credentials count in the public window or in a family's window: the venue counts calls with invalid credentials as public
-// calls.
+// windowOf returns the window that counts the calls of a scope to an endpoint. The venue counts calls with invalid credentials as
+// public calls. So until the venue has accepted credentials, calls with these credentials count in the public window or in a
+// family's window.
 func (b *Budget) windowOf(scope string, endpoint reqctx.Endpoint) *window {
 	if w := b.keys[scope]; w != nil {
 		b.recent.MoveToFront(w.element)
@@ -147,9 +148,9 @@ func (b *Budget) windowOf(scope string, endpoint reqctx.Endpoint) *window {
 }
 
 // windowFor returns the window to which the rate-limit headers or the 429 of a response apply, or nil. A call with credentials that
-// have no window counts in the public window or in a family's window. Its response never adjusts that window: the owner of the
-// credentials may have used up their limit elsewhere. If the 429 concerns the IP address, the next call without credentials also
-// gets a 429, and that 429 adjusts the window.
+// have no window counts in the public window or in a family's window. But the response to such a call never adjusts that window,
+// because the owner of the credentials may have used up their limit elsewhere. If the 429 concerns the IP address, the next call
+// without credentials also gets a 429, and that 429 adjusts the window.
 func (b *Budget) windowFor(t *reservation) *window {
 	if t.scope == t.window.scope {
 		return t.window
@@ -179,7 +180,8 @@ func (b *Budget) heldError(scope string, now time.Time) error {
 }
 
 // accept opens a window for credentials that the venue has accepted. If there are already Config.Scopes windows, the new window
-// replaces the least recently used window. If that window still contains calls or reservations, accept does nothing.
+// replaces the least recently used window. But if the least recently used window still contains calls or reservations, accept does
+// nothing.
 func (b *Budget) accept(scope string, now time.Time) {
 	if scope == "" || b.keys[scope] != nil || b.closed {
 		return
@@ -220,11 +222,12 @@ type Status struct {
 	// Limit is the number of public calls that are presently allowed in any 60 seconds. Left is the number of public calls that can be
 	// made now.
 	Limit, Left int
-	// ThrottledUntil is the earliest time at which a public call can be sent, or the zero time if one can be sent at once. If the
-	// venue refuses calls to a family until a later time, ThrottledUntil is that later time.
+	// ThrottledUntil is the earliest time at which a public call can be sent. If a public call can be sent at once, ThrottledUntil is
+	// the zero time. If the venue refuses calls to a family until a later time, ThrottledUntil is that later time.
 	ThrottledUntil time.Time
 	// Throttled is the total time since the start for which public calls were blocked after a 429. If several processes share the
-	// limit, Throttled includes the pauses of this process after the venue has reported fewer remaining calls than the margin.
+	// limit, a process also pauses after the venue has reported fewer remaining calls than the margin. Throttled includes these
+	// pauses.
 	Throttled time.Duration
 	// Waiting is the number of waiting calls in all windows, by reqctx.Priority.
 	Waiting [reqctx.Priorities]int

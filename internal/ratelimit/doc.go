@@ -3,16 +3,16 @@
 //
 // # Windows
 //
-// A window is a log of the calls of the last minute. A call is sent only if the log contains fewer calls than the limit, so no
-// period of 60 seconds contains more calls than the limit. One window counts the calls without credentials, which the venue counts
-// by IP address. If such a call goes to a Family of endpoints, the window of the family counts it instead. Each set of credentials
-// that the venue has accepted has its own window.
+// A window is a log of the calls of the last minute. A call is sent only if the log contains fewer calls than the limit. So no
+// period of 60 seconds contains more calls than the limit. The public window counts the calls without credentials, which the venue
+// counts by IP address. But if such a call goes to a Family of endpoints, only the window of the family counts the call. Each set
+// of credentials that the venue has accepted has its own window.
 //
 // # Order
 //
-// A read whose call cannot be sent at once waits in a queue. Its turn is the time at which the call is expected to be sent. If the
-// turn is too late for the deadline of the read, the read is refused at once, and the error contains the wait until the turn. The
-// queue is served in this order:
+// If the call of a read cannot be sent at once, the read waits in a queue. The turn of a read is the time at which its call is
+// expected to be sent. If the turn is too late for the deadline of the read, the read is refused at once. The error contains the
+// wait until the turn. The queue is served in this order:
 //
 //  1. Callers that have used less than their share go first. A share is a quarter of the window. A caller that has used its
 //     share gets only calls that the other callers of the last minute cannot claim for their shares. A lone caller may use the
@@ -28,7 +28,7 @@
 // # Start
 //
 // A new process does not know which calls an earlier process made in the last minute. Until those calls have left the window, the
-// new process uses only the margin: the last twentieth of the limit, which processes normally leave unused. So it can make calls at
-// once even if the earlier process used up the rest of the limit. If the earlier process has recorded its calls, or if the venue
-// reports how many calls remain, the new process uses all remaining calls; see Inherit.
+// new process uses only the margin: the last twentieth of the limit, which processes normally leave unused. So the new process can
+// make calls at once, even if the earlier process used up the rest of the limit. If the earlier process has recorded its calls, or
+// if the venue reports how many calls remain, the new process uses all remaining calls; see Inherit.
 package ratelimit

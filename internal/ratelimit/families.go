@@ -19,8 +19,8 @@ type Family struct {
 }
 
 // Bucket returns a family that never exceeds a token bucket of the venue. The bucket contains at most maxTokens. Each second the
-// venue adds tokensPerSecond, and each call removes tokensPerCall. In the time in which an empty bucket becomes full, the family
-// allows only as many calls as a full bucket has tokens for.
+// venue adds tokensPerSecond, and each call removes tokensPerCall. The span of the family is the time in which an empty bucket
+// becomes full. The limit of the family is the number of calls for which a full bucket has tokens.
 func Bucket(endpoints []reqctx.Endpoint, tokensPerSecond, maxTokens, tokensPerCall float64) Family {
 	return Family{
 		Endpoints: endpoints, Limit: max(int(maxTokens/tokensPerCall), 1),

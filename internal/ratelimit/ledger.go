@@ -10,7 +10,7 @@ type Ledger interface {
 	// may never call reply. The arguments of reply are:
 	//   - calls contains the names of the granted calls. It is empty if the ledger grants none or fails.
 	//   - left is the number of calls that the ledger could still grant.
-	//   - again is the time after which the ledger may grant calls again, if left is 0.
+	//   - again is the wait until the ledger may grant calls again, if left is 0.
 	//   - hold is the time for which the venue still refuses calls.
 	Ask(scope string, maxCalls, n int, reply func(calls []string, left int, again, hold time.Duration))
 	// End tells the ledger which granted calls have just ended and which were not made. An ended call counts for 60 seconds from
@@ -21,8 +21,8 @@ type Ledger interface {
 }
 
 // Sharing configures how processes share the venue's limits. A usable limit of L calls has two parts. Each process may make Reserve
-// calls without the ledger. The ledger grants the other calls, L minus Replicas times Reserve, to the processes that ask for them.
-// So all processes together never exceed L, even if the ledger does not answer.
+// calls without the ledger. The ledger grants the other L - Replicas*Reserve calls to the processes that ask for them. So all
+// processes together never exceed L, even if the ledger does not answer.
 type Sharing struct {
 	Ledger Ledger
 	// Replicas is the greatest number of processes that run at the same time. Reserve is the number of calls that each process may
@@ -42,8 +42,9 @@ const (
 	keepAhead = 2 * time.Second
 	// maxAsk bounds the number of calls in one request to the ledger.
 	maxAsk = 16
-	// askEvery is the age of the ledger's last answer at which Budget.Left asks again how many calls remain. A process also
-	// pauses for askEvery if the venue reports fewer remaining calls than the margin, the calls that all processes leave unused.
+	// If the ledger's last answer is at least askEvery old, Budget.Left asks again how many calls remain. A process also pauses for
+	// askEvery if the venue reports fewer remaining calls than the margin. The margin is the number of calls that all processes
+	// together leave unused.
 	askEvery = time.Second
 	// unlimited is a limit that no process reaches. Windows with such a limit are not shared.
 	unlimited = 1 << 30
@@ -64,8 +65,8 @@ type pool struct {
 	credits []credit // oldest first
 	// reserve is Sharing.Reserve, or less if the limit is small.
 	reserve int
-	// own is the number of calls in the window that used the reserve. opens is the time from which this process may use the reserve:
-	// by then, the calls of an earlier process have left the window. open reports that opens has passed.
+	// own is the number of calls in the window that used the reserve. opens is the time from which this process may use the reserve.
+	// By then, the calls of an earlier process have left the window. open reports that opens has passed.
 	own   int
 	opens time.Time
 	open  bool
@@ -130,8 +131,8 @@ func (w *window) funded() bool {
 	return p == nil || len(p.credits) > 0 || p.left == 0 && p.open && p.own < p.reserve
 }
 
-// pay takes a credit for the call of a reservation, or a call of the reserve if there is no credit. If few credits remain after pay
-// has taken one (see the constant ahead), and the ledger can grant more, pay asks for more credits.
+// pay takes a credit for the call of a reservation, or a call of the reserve if there is no credit. If fewer than ahead credits
+// remain after pay has taken one, and the ledger can grant more, pay asks the ledger for more credits.
 func (w *window) pay(t *reservation, now time.Time) {
 	p := w.pool
 	switch {
@@ -174,8 +175,8 @@ func (p *pool) gone(credited bool) {
 	}
 }
 
-// expire returns old credits to the ledger. If p.opens has passed, it opens the reserve. If p.refill has passed, it lets the window
-// ask the ledger again. It reports whether it changed the pool.
+// expire returns old credits to the ledger; see credit.until. If p.opens has passed, expire opens the reserve. If p.refill has
+// passed, expire lets the window ask the ledger again. It reports whether it changed the pool.
 func (p *pool) expire(scope string, now time.Time) (changed bool) {
 	if p == nil {
 		return false
@@ -197,7 +198,8 @@ func (p *pool) expire(scope string, now time.Time) (changed bool) {
 	return len(unused) > 0 || opened || refilled
 }
 
-// next returns the next time at which the ledger or the reserve allows more calls, or the zero time if that is unknown.
+// next returns the next time at which the ledger or the reserve allows more calls. If this time is unknown, next returns the zero
+// time.
 func (p *pool) next() time.Time {
 	switch {
 	case p == nil:
@@ -214,8 +216,8 @@ func (w *window) pace() time.Duration {
 	return span * time.Duration(p.Replicas) / time.Duration(max(p.divide(w.limit), 1))
 }
 
-// ask requests one grant for each waiting reservation and further grants for the stock; see the constant ahead. It requests at most
-// maxAsk grants. It does nothing while an earlier request is unanswered.
+// ask requests one grant for each waiting reservation, and further grants as a stock; see the constant ahead. It requests at most
+// maxAsk grants. While the ledger has not answered an earlier request, ask does nothing.
 func (w *window) ask(now time.Time) { w.question(min(w.waiting+ahead, maxAsk), now) }
 
 func (w *window) question(n int, now time.Time) {

@@ -7,14 +7,15 @@ import (
 	"oddsgraph/internal/market/reqctx"
 )
 
-// horizons is the length of a forecast in spans of its window. horizon is the length of the forecast for a window with the default
-// span. If a reservation gets no turn within the forecast, its turn is the end of the forecast.
+// horizons is the length of a forecast, measured in spans of the window. horizon is the length of the forecast for a window with
+// the default span. If a reservation gets no turn within the forecast, its turn is the end of the forecast.
 const (
 	horizons = 5
 	horizon  = horizons * span
 )
 
-// plan is the state from which window.next chooses a reservation: the window's present state or the state in a forecast.
+// plan is the data from which window.next chooses a reservation: the window's present state, or the window's expected state in a
+// forecast.
 type plan struct {
 	free, reserved, share, floor int
 	byPriority                   [reqctx.Priorities]int
@@ -29,7 +30,7 @@ func (w *window) present() plan {
 	return plan{free: w.free(), reserved: w.reserved, share: w.share(), floor: w.floor(), byPriority: w.byPriority}
 }
 
-// used returns how many calls of a caller are in the window, including the calls that the forecast expects.
+// used returns the number of a caller's calls in the window, including the calls that the forecast expects.
 func (p *plan) used(c *caller) int {
 	if p.round != 0 && c.plannedRound == p.round {
 		return c.used + c.planned
@@ -65,7 +66,7 @@ func (w *window) next(p *plan) *reservation {
 			}
 			for _, t := range w.queue[priority][p.from[priority]:] {
 				switch {
-				case p.round != 0 && t.round == p.round: // it already has a turn
+				case p.round != 0 && t.round == p.round: // t already has a turn in this forecast
 				case p.used(t.caller) < p.share:
 					return t
 				case served == nil:
@@ -91,14 +92,14 @@ type forecast struct {
 	// calls that are in the window at this future time, oldest first.
 	ended, planned  []callRecord
 	foreign, flying int
-	// refill is the next time at which the pool (the ledger, or this process's own reserve) allows a call. It is zero if that is
+	// refill is the next time at which the pool (the ledger, or this process's own reserve) allows a call. It is zero if this time is
 	// unknown.
 	refill time.Time
 }
 
 // planTurns computes the turn of each waiting reservation with a forecast. The forecast assumes that no reservation arrives and
-// that calls take no time. It does not count the call of a reservation whose response would miss the deadline. It ignores
-// refreshes: their turn is the end of the forecast.
+// that calls take no time. If the response to a call would miss the deadline of its reservation, the forecast does not count the
+// call. The forecast ignores refreshes, so their turn is the end of the forecast.
 func (w *window) planTurns(now time.Time) {
 	w.round++
 	w.stale = false

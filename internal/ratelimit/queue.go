@@ -83,7 +83,7 @@ func (w *window) refreshAt(now time.Time) time.Time {
 }
 
 // settle admits the reservations whose calls can be sent, refuses late reservations (see refuseLate), and sets the timer. It must
-// be called after each change of the window that may change a turn.
+// be called after each change of the window that may change the turn of a reservation.
 func (w *window) settle(now time.Time) {
 	w.stale = true
 	w.expire(now)
@@ -122,7 +122,7 @@ func (w *window) ready(now time.Time) *reservation {
 	return nil
 }
 
-// refuseLate refuses the reservations that are late, except refreshes; see reservation.late.
+// refuseLate refuses the late reservations, except refreshes; see reservation.late.
 func (w *window) refuseLate(now time.Time) {
 	for p := reqctx.PriorityHistory; p < reqctx.Priorities; p++ {
 		for i := 0; i < len(w.queue[p]); {
@@ -198,7 +198,7 @@ func (w *window) arm(now time.Time) {
 		soonest(w.recent.Front().Value.(*caller).asked.Add(w.span))
 	}
 	if at.IsZero() {
-		return // nothing changes before a call in flight ends; Release then calls settle
+		return // the window changes only when a call in flight ends; Release then calls settle
 	}
 	w.budget.timers.Add(1)
 	w.timer = time.AfterFunc(at.Sub(now), w.wake)

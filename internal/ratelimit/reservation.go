@@ -8,13 +8,13 @@ import (
 	"oddsgraph/internal/market/reqctx"
 )
 
-// reservation implements reqctx.Reservation. It represents the first call of a read, or a further call of a read, in a window and
-// its queue. The budget's lock protects it.
+// reservation implements reqctx.Reservation. It represents one call of a read. The call waits in the queue of a window, or the
+// window counts it. The budget's lock protects it.
 type reservation struct {
 	budget *Budget
 	window *window
 	scope  string
-	// priority selects the queue and may rise. counted is the priority under which the window counts the call.
+	// priority selects the queue, and may become greater. counted is the priority under which the window counts the call.
 	priority, counted reqctx.Priority
 	caller            *caller
 	// deadline is the latest deadline of the read's callers. unlimited reports that at least one caller has no deadline.
@@ -36,13 +36,13 @@ type reservation struct {
 	admitted, released, flying bool
 	// made is the number of calls that AdmitCall has permitted, including further calls.
 	made int
-	// of is the reservation of the first call of the read, or nil if this call is the first. further contains the read's further calls
-	// that wait or have not ended.
+	// of is the reservation of the first call of the read, or nil if this call is the first. further contains the reservations of the
+	// read's further calls that wait or have not ended.
 	of      *reservation
 	further []*reservation
 	// credit is the ledger's grant for the call. It is the zero value if the call used the reserve, or if there is no ledger.
 	credit credit
-	// decided is closed when the reservation leaves the queue. It is nil if nobody waits for that.
+	// decided is closed when the reservation leaves the queue. It is nil if nobody waits for the reservation.
 	decided chan struct{}
 	err     error
 }
@@ -150,8 +150,9 @@ func (t *reservation) Join(req reqctx.CallRequest) {
 	}
 }
 
-// raise applies the priority p and the caller c of a joining request. The reservation gets the greater priority. A waiting
-// reservation also gets the caller that has used fewer calls. raise reports whether the turn may come earlier.
+// raise applies the priority p and the caller c of a joining request. The reservation gets the greater of its priority and p. A
+// waiting reservation also gets c as its caller if c has used fewer calls than the present caller. raise reports whether the turn
+// may come earlier.
 func (w *window) raise(t *reservation, p reqctx.Priority, c *caller) (better bool) {
 	if !t.queued {
 		t.priority = max(t.priority, p) // the read's further calls will use this priority
@@ -175,8 +176,9 @@ func (w *window) raise(t *reservation, p reqctx.Priority, c *caller) (better boo
 }
 
 // AdmitCall implements reqctx.Permit. The first call was counted when the reservation was admitted, so AdmitCall permits it at
-// once. But if the ledger's grant for the first call is void (see Sharing.Use), this call waits for its turn like a further call.
-// For a further call, AdmitCall ends the earlier calls of the read, because a read makes one call after another.
+// once. But if the ledger's grant for the first call is void (see Sharing.Use), the first call waits for its turn like a further
+// call. Before a further call, AdmitCall records that the earlier calls of the read have ended, because a read makes one call after
+// another.
 func (t *reservation) AdmitCall(ctx context.Context) error {
 	err := t.admitCall(ctx)
 	if err == nil && t.window.recorded() {

@@ -8,8 +8,8 @@ import (
 	"oddsgraph/internal/market/reqctx"
 )
 
-// Standing says how much of the public limit this process may use, because earlier processes or other running processes may also
-// use it.
+// Standing says how much of the public limit this process may use. Earlier processes and other running processes may have used a
+// part of the limit, too.
 type Standing int
 
 const (
@@ -18,10 +18,10 @@ const (
 	// Unsure is the standing of a process that may not know all calls of the last minute. It uses only the margin until the
 	// unknown calls have left the window, or until the venue reports how many calls remain.
 	Unsure
-	// Second is the standing of a process while one other process uses the limit. The second process uses only the margin.
+	// Second is the standing of a process while one other process uses the limit. The process with this standing uses only the margin.
 	Second
-	// Third is the standing of a process while one other process uses the limit and another one uses the margin. The third process
-	// makes no calls.
+	// Third is the standing of a process while one other process uses the limit and another process uses the margin. The process with
+	// this standing makes no calls.
 	Third
 )
 
@@ -44,8 +44,8 @@ type Record interface {
 // Third end at the given time, or with the next call of Inherit. But after Second and Third, the number of remaining calls in the
 // venue's headers is ignored until the next call of Inherit.
 //
-// Nobody records the calls that other processes made with credentials. So if the standing is not Alone, a new window for
-// credentials may use only its margin until the given time. Later calls of Inherit do not change this window.
+// No process records the calls that it makes with credentials. So if the standing is not Alone, a window opened for credentials
+// before the given time may use only its margin until that time. Later calls of Inherit do not change such a window.
 func (b *Budget) Inherit(standing Standing, spent []Spent, until time.Time) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -87,8 +87,8 @@ func (w *window) withhold(allowed int, until time.Time) {
 	w.relimit()
 }
 
-// load adds calls of other processes to the log. These calls have no caller. They count as refreshes, because calls of other
-// priorities would lower the rank of their priority; see window.floor.
+// load adds calls of other processes to the log. These calls have no caller. They count as refreshes, because a call of another
+// priority could cost this priority its precedence; see window.floor.
 func (w *window) load(spent []Spent) {
 	for _, s := range spent {
 		for range min(s.Calls, w.ceiling+w.margin) {
@@ -103,8 +103,8 @@ func (w *window) load(spent []Spent) {
 // settleCold computes w.foreign while the venue may count unknown calls of other processes. w.foreign is the number of calls that
 // the venue has counted minus the calls of this process. Responses may overtake each other, so settleCold uses the smallest number
 // of remaining calls that the venue has reported. It subtracts only the calls of this process that have a response, because the
-// venue may not have counted the calls in flight yet. The window may contain as many calls as the margin, even if the venue reports
-// that fewer calls remain.
+// venue may not have counted the calls in flight yet. Even if the venue reports that fewer calls remain, the window may contain as
+// many calls as the margin.
 func (w *window) settleCold(limit, remaining int, reset, now time.Time) {
 	w.lowest = min(w.lowest, remaining)
 	unanswered := max(w.flying-1, 0)

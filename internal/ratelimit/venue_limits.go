@@ -19,7 +19,7 @@ func (w *window) observe(limit, remaining int, reset, now time.Time) {
 	case limit <= 0 || remaining < 0 || w.guest:
 	case w.pool != nil:
 		// The venue counts the calls of all processes that share the limit. Together, these processes leave the margin unused. So if
-		// fewer calls than the margin remain, somebody else also uses the limit.
+		// fewer calls than the margin remain, another program also uses the limit.
 		if remaining < w.margin {
 			w.pause(now.Add(askEvery), now)
 		}
@@ -27,8 +27,8 @@ func (w *window) observe(limit, remaining int, reset, now time.Time) {
 		w.settleCold(limit, remaining, reset, now)
 	default:
 		w.probe = time.Time{}
-		// foreign is the number of calls that the venue has counted and that this window does not contain. While calls are in flight,
-		// foreign may be too small: the window already contains these calls, but the venue may not have counted them yet.
+		// foreign is the number of calls that the venue has counted, but that this window does not contain. While calls are in flight,
+		// foreign may be too small. The window already contains these calls, but the venue may not have counted them yet.
 		w.foreign = max(limit-remaining-w.used(), 0)
 		w.foreignUntil = now.Add(w.span)
 		if !reset.IsZero() && reset.Before(w.foreignUntil) {
@@ -39,9 +39,9 @@ func (w *window) observe(limit, remaining int, reset, now time.Time) {
 	w.settle(now)
 }
 
-// throttle blocks the window because the venue has answered 429. The window is blocked until the given time, but for at most five
-// minutes (patience). A 429 means that the venue allows fewer calls than expected. So if the window is not blocked yet, throttle
-// also lowers the limit by a tenth. Two spans after the last 429, expire begins to halve the reduction (cut) once in each span.
+// throttle blocks the window after a 429 of the venue. The window is blocked until the given time, but for at most five minutes
+// (patience). A 429 means that the venue allows fewer calls than expected. So if the window is not blocked yet, throttle also
+// lowers the limit by a tenth. Two spans after the last 429, expire begins to halve the reduction (cut) once in each span.
 func (w *window) throttle(until, now time.Time) {
 	w.expire(now)
 	if !w.throttled.After(now) {

@@ -14,7 +14,7 @@ const (
 	span = time.Minute + skew
 	// skew is added to each span, because the venue may round times to milliseconds.
 	skew = time.Millisecond
-	// patience bounds how long a 429 of the venue can block a window.
+	// patience is the longest time for which a 429 of the venue can block a window.
 	patience = 5 * time.Minute
 )
 
@@ -28,7 +28,7 @@ type callRecord struct {
 	credited bool
 }
 
-// caller is a client that made a request within the last span, or that has calls in the window or reservations in its queue.
+// caller is a client that made a request within the last span, has calls in the window, or has reservations in the window's queue.
 type caller struct {
 	name string
 	// used is the number of the caller's calls in the window, and flying is the number of these calls that have not ended. waiting is
@@ -53,7 +53,8 @@ type window struct {
 
 	// ceiling is the usable part of the configured limit. told is the usable part of the limit in the venue's headers, or 0 if the
 	// headers contain no limit. cut is the number of calls by which the limit is lowered after the venue has refused calls. limit is
-	// the number of calls that are allowed now: ceiling, or told if that is smaller and not 0, minus cut, but at least 1.
+	// the number of calls that are allowed now: ceiling minus cut, or told minus cut if told is not 0 and less than ceiling. limit is
+	// at least 1.
 	ceiling, limit, told, cut int
 	// mend is the next time at which cut is halved.
 	mend time.Time
@@ -61,7 +62,7 @@ type window struct {
 	// the total duration of all earlier blocks.
 	throttled, since time.Time
 	before           time.Duration
-	// foreign is the number of calls of others that the venue has counted. They count until foreignUntil.
+	// foreign is the number of calls by other processes that the venue has counted. These calls count until foreignUntil.
 	foreign      int
 	foreignUntil time.Time
 
@@ -72,8 +73,8 @@ type window struct {
 	withheld, guest bool
 	allowed         int
 	// margin is the number of calls of the limit that are normally not used. lowest is the smallest number of remaining calls that the
-	// venue has reported since the window last had no calls in flight. probe is the reset time that the venue reported: from then on,
-	// the venue counts at least one call less.
+	// venue has reported since the window last had no calls in flight. probe is the reset time that the venue reported. At that time,
+	// at least one call stops counting at the venue.
 	margin, lowest int
 	probe          time.Time
 
@@ -128,7 +129,7 @@ func (w *window) free() int {
 // share returns the number of calls that each caller may make before it must leave calls for other callers.
 func (w *window) share() int { return max(w.limit/4, 1) }
 
-// floor returns the number of calls in the window up to which a priority has precedence. A priority with fewer calls goes before
+// floor returns the number of calls up to which a priority has precedence. A priority with fewer calls in the window goes before
 // the priorities that have reached the floor. Refreshes never have precedence.
 func (w *window) floor() int { return max(w.limit/20, 1) }
 
@@ -259,8 +260,8 @@ func (w *window) fly(t *reservation, n int) {
 	t.flying = n > 0
 }
 
-// end records that the call of t and the calls of t.further that were sent have ended. These calls count for another span. Calls of
-// t.further that still wait stay in the queue.
+// end records that the call of t has ended, and that the calls of t.further that were sent have ended. These calls count for
+// another span. Calls of t.further that still wait stay in the queue.
 func (w *window) end(t *reservation, now time.Time) {
 	if t.flying {
 		w.fly(t, -1)
@@ -284,8 +285,8 @@ func (w *window) end(t *reservation, now time.Time) {
 // recorded reports whether the window's calls are recorded for the next process.
 func (w *window) recorded() bool { return w == w.budget.public && w.budget.cfg.Record != nil }
 
-// adopt adds the calls that a reservation made before the window was opened for its credentials. The window that counted these
-// calls still counts them, too.
+// adopt adds the calls that a reservation made before the window for its credentials was opened. The window that has counted these
+// calls so far continues to count them.
 func (w *window) adopt(t *reservation, now time.Time) {
 	c := w.callerOf(t.caller.name, now)
 	for range t.made {

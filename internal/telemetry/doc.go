@@ -1,3 +1,3 @@
-// Package telemetry provides the service's log, traces and metrics. The log redacts secrets. The labels of the metrics that the
-// package counts itself have a bounded number of values.
+// Package telemetry provides the service's log, traces and metrics. The log redacts secrets. The package counts some metrics
+// itself. Each label of these metrics has a bounded number of values.
 package telemetry

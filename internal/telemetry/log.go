@@ -17,8 +17,8 @@ type requestKey struct{}
 type request struct {
 	context.Context
 	id string
-	// told is true after a call of Operations.Ended for the request. The handler of Requests then logs no line for the request. For
-	// the request of a WebSocket, told stays false.
+	// told is true after a call of Operations.Ended for the request. The handler that Requests returns then logs no line for the
+	// request. For the request of a WebSocket, told stays false.
 	told atomic.Bool
 }
 
@@ -90,8 +90,8 @@ func (w *lockedWriter) Write(line []byte) (int, error) {
 	return w.to.Write(line)
 }
 
-// idHandler adds the request id outside of all groups. It stores the calls of WithAttrs and WithGroup. For a line with an id, it
-// repeats these calls on a handler that already has the id.
+// idHandler adds the request id outside of all groups. It stores the calls of WithAttrs and WithGroup. If a line has an id and a
+// group, idHandler repeats these calls on a handler that already has the id.
 type idHandler struct {
 	h, root slog.Handler
 	way     []func(slog.Handler) slog.Handler // the calls that made h from root

@@ -12,9 +12,9 @@ import (
 	"oddsgraph/internal/market/reqctx"
 )
 
-// Operations writes the log lines of operations. If too many operations succeed in a second, it logs only a sample of the further
-// ones. While the buffer of the log is more than half full, it logs no successful operations. It logs all other operations for
-// which the buffer has space. It is safe for concurrent use.
+// Operations writes the log lines of operations. If many operations succeed in the same second, Operations logs the first of these
+// operations and a sample of the rest. While the buffer of the log is more than half full, it logs no successful operations. It
+// logs every operation that did not succeed, if the buffer has space for the line. Operations is safe for concurrent use.
 type Operations struct {
 	log      *slog.Logger
 	lines    slog.Handler // writes without redaction
@@ -39,7 +39,7 @@ func (o *Operations) Sampled() uint64 { return o.sampled.Load() }
 // is not in the sample.
 func (o *Operations) Ended(ctx context.Context, j *reqctx.Log) {
 	of := requestFrom(ctx)
-	if of != nil && j.Transport != "websocket" { // the request of a WebSocket has many operations and a line of its own
+	if of != nil && j.Transport != "websocket" { // a WebSocket has many operations, and a log line of its own
 		of.told.Store(true)
 	}
 	level := levelOf(j.Outcome)

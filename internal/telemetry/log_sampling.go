@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// sampleRate is the number of successes for which one line is logged, after sampling.limit successes in the same second.
+// sampleRate is the number of successes for which one line is logged. It applies after sampling.limit successes in the same second.
 const sampleRate = 100
 
 // sampling selects the successes that are logged. It is safe for concurrent use.
@@ -26,7 +26,7 @@ func linesOf(log *slog.Logger) *Writer {
 	return nil
 }
 
-// weight returns how many successes the line of a success represents, or 0 if the success must not be logged.
+// weight returns the number of successes that the line of this success represents, or 0 if this success must not be logged.
 func (s *sampling) weight(now time.Time) int {
 	if s.lines != nil && s.lines.crowded() {
 		return 0 // keep the remaining space for failures

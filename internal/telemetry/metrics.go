@@ -13,7 +13,7 @@ import (
 // Metrics are the service's metrics in their own Prometheus registry. They are safe for concurrent use.
 //
 // The methods of Metrics count frequent events. Each label of these metrics has a bounded number of values; further values are
-// counted as "other". Register adds metrics that other packages count, and that are read at each scrape.
+// counted as "other". Register adds metrics that other packages count. The registry reads such metrics at each scrape.
 type Metrics struct {
 	registry *prometheus.Registry
 
@@ -23,8 +23,8 @@ type Metrics struct {
 	shared     sharedCalls
 }
 
-// NewMetrics returns the metrics of operations, of the venue's client and stream, of calls to Redis, of the Go runtime and of the
-// process, and a metric with the version.
+// NewMetrics returns the metrics of operations, calls to the venue, the venue's stream, calls to Redis, the Go runtime and the
+// process. It also adds a metric with the version.
 func NewMetrics(version string) *Metrics {
 	m := &Metrics{registry: prometheus.NewRegistry()}
 	m.registry.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))

@@ -21,8 +21,8 @@ type bounded struct {
 	words map[string]string
 }
 
-// label returns the normalized value. It returns "other" if the value is empty or too long, or if it is new and the limit is
-// reached.
+// label returns the normalized form of s. It returns "other" if s is empty or longer than 100 bytes. It also returns "other" for a
+// new s if the maximum number of values is reached.
 func (b *bounded) label(s string) string {
 	if s == "" || len(s) > 100 {
 		return other

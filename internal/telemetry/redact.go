@@ -22,7 +22,8 @@ var secretNames = map[string]bool{
 	"idtoken": true, "privatekey": true,
 }
 
-// secretName reports whether a key names a secret. tokenId and similar ids of the venue are not secret.
+// secretName reports whether a key is the name of a secret. tokenId and similar names are not secret, because they name ids of the
+// venue.
 func secretName(key string) bool {
 	var buffer [64]byte
 	folded := buffer[:0]
@@ -57,7 +58,7 @@ var (
 	field   = regexp.MustCompile(`(?i)("[a-z_-]*(?:` + names + `)"\s*:\s*)(?:"(?:[^"\\]|\\.)+"|-?[0-9][^\s,}\]]*)`)
 	escaped = regexp.MustCompile(`(?i)(\\+"[a-z_-]*(?:` + names + `)\\+"\s*:\s*\\+").*?(\\+")`)
 	member  = regexp.MustCompile(`(?i)(\b[a-z_-]*(?:` + names + `):)(\[[^\]]*\]|[^\s,}\]]+)`)
-	// object matches a JSON member for credentials whose value is an object or a list, with all text to the end.
+	// object matches a JSON member for credentials whose value is an object or a list, and all text after this member.
 	object = regexp.MustCompile(`(?is)("[a-z_-]*credentials"\s*:\s*)[{\[].*`)
 	// scheme matches the value of an Authorization header.
 	scheme = regexp.MustCompile(`\b((?i:bearer)|Basic) +[A-Za-z0-9._~+/=-]{4,}`)
@@ -129,7 +130,7 @@ func redact(groups []string, a slog.Attr) slog.Attr {
 	return a
 }
 
-// printed reports whether the text of v in the form of fmt or JSON contains a secret. If so, it returns the redacted text.
+// printed reports whether v contains a secret when fmt or JSON prints it. If so, printed returns the redacted text.
 func printed(v any) (text string, secret bool) {
 	switch v := v.(type) {
 	case nil, slog.Level, *slog.Source:

@@ -14,11 +14,12 @@ const RequestIDHeader = "X-Request-Id"
 // letters, digits, '-', '_' or '.', the handler uses this id. Otherwise it uses a random id.
 //
 // The type Operations logs requests that contain an operation. The handler logs WebSockets and requests without an operation. It
-// logs every request with a status of 500 or more. Of the requests with a lower status, it logs a number in each second (the
-// parameter limit) and a sample of the rest, but none while the log's buffer is more than half full.
+// logs every such request with a status of 500 or more. Of the requests with a lower status, it logs the first in each second, up
+// to the parameter limit, and a sample of the rest. While the log's buffer is more than half full, it logs none of the requests
+// with a lower status.
 //
-// Apart from the id, a line contains no input of clients, because the input can be secret. So a line contains the pattern of the
-// mux in place of the URL, and OTHER in place of an unknown method.
+// Apart from the id, a log line contains no input of clients, because the input can be secret. So a line contains the pattern of
+// the mux instead of the URL, and OTHER instead of an unknown method.
 func Requests(log *slog.Logger, limit int, next http.Handler) http.Handler {
 	some := sampling{lines: linesOf(log), limit: int64(limit)}
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

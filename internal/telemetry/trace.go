@@ -67,8 +67,8 @@ func OpenTracer(version string, log *slog.Logger) (*Tracer, error) {
 	return &Tracer{provider, provider.Tracer("oddsgraph", trace.WithInstrumentationVersion(version))}, nil
 }
 
-// tracesWanted reports whether the environment names a collector or the exporter otlp, and does not disable traces. It returns an
-// error for unsupported settings.
+// tracesWanted reports whether the environment variables name a collector or the exporter otlp, and do not disable traces. It
+// returns an error for unsupported settings.
 func tracesWanted() (bool, error) {
 	first := func(names ...string) (name, value string) {
 		for _, name := range names {
@@ -119,8 +119,8 @@ func contextOf(c reqctx.TraceContext) trace.SpanContext {
 }
 
 // Began starts the span of an operation if the operation is sampled. If trusted is true, the span in traceparent is the parent. If
-// not, the operation starts a new trace with a link to the span in traceparent, because clients must not control the sampling.
-// Began ignores tracestate and baggage, because clients can write anything into them.
+// trusted is false, the operation starts a new trace with a link to the span in traceparent, because clients must not control the
+// sampling. Began ignores tracestate and baggage, because clients can write anything into them.
 func (t *Tracer) Began(j *reqctx.Log, traceparent string, trusted bool) {
 	ctx := context.Background()
 	options := make([]trace.SpanStartOption, 2, 3)
@@ -184,7 +184,8 @@ func (t *Tracer) Ended(ctx context.Context, j *reqctx.Log) {
 }
 
 // addReads adds an event for each kind of data that the operation read, and for each batch that the operation waited for. It also
-// adds links to the calls of the batches, and to the operation whose response this operation got, if there is one.
+// adds links to the calls of the batches. If the operation got the response of another operation, addReads adds a link to that
+// operation.
 func (t *Tracer) addReads(s operationSpan, j *reqctx.Log, ended time.Time) {
 	for k := range reqctx.Kind(reqctx.Kinds) {
 		if r := j.Counts(k); r != (reqctx.CacheCounts{}) {
@@ -221,8 +222,8 @@ func batchAttributes(b reqctx.Batch, more ...attribute.KeyValue) []attribute.Key
 }
 
 // Batch records a span for each call of an ended batch. Each span has links to the operations that waited for the batch. If no
-// waiting operation is traced, for example because the batch is a refresh, each span starts a new trace, which the sampler may
-// drop.
+// waiting operation is traced, for example because the batch is a refresh, each span starts a new trace. The sampler may drop this
+// trace.
 func (t *Tracer) Batch(b reqctx.Batch, waited []*reqctx.Log) {
 	var links []trace.Link
 	var spans []reqctx.TraceContext

@@ -13,8 +13,8 @@ import (
 )
 
 // otelErrorHandler receives OpenTelemetry's internal messages and errors. Until its method open is called, the handler collects
-// them as configuration errors. These errors may quote values of environment variables, which may be secret, so the handler uses
-// only the names of the variables. After the call of open, it logs the messages and errors.
+// them as configuration errors. Such an error may quote the value of an environment variable. The value may be secret, so the
+// handler uses only the name of the variable. After the call of open, the handler logs the messages and errors.
 type otelErrorHandler struct {
 	log *slog.Logger
 
@@ -40,7 +40,7 @@ func (e *otelErrorHandler) reading(variables ...string) {
 	e.variables = variables
 }
 
-// open returns the collected errors, or nil. From then on, the handler logs the messages.
+// open returns the collected errors, or nil. After this call, the handler logs messages and errors.
 func (e *otelErrorHandler) open() error {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -50,7 +50,7 @@ func (e *otelErrorHandler) open() error {
 	return nil
 }
 
-// hear collects a message and returns true. After a call of open, it collects nothing and returns false. The message must not
+// hear collects a message and returns true. After a call of open, hear collects nothing and returns false. The message must not
 // contain values of variables.
 func (e *otelErrorHandler) hear(message string) bool {
 	e.mu.Lock()
@@ -87,7 +87,7 @@ func (e *otelErrorHandler) Init(logr.RuntimeInfo) {}
 // invalid number at level 4.
 func (e *otelErrorHandler) Enabled(level int) bool { return level <= 4 }
 
-// Info implements logr.LogSink. It ignores a message that is no warning and names no variable.
+// Info implements logr.LogSink. It logs or collects warnings, and messages that name a variable. It ignores all other messages.
 func (e *otelErrorHandler) Info(level int, message string, about ...any) {
 	switch name := variable(about); {
 	case name != "":
@@ -97,7 +97,7 @@ func (e *otelErrorHandler) Info(level int, message string, about ...any) {
 	}
 }
 
-// Error implements logr.LogSink. It ignores the error, which may quote values of variables.
+// Error implements logr.LogSink. It ignores the parameter of type error, because this error may quote values of variables.
 func (e *otelErrorHandler) Error(_ error, message string, about ...any) {
 	if name := variable(about); name != "" {
 		message += " " + name

@@ -8,8 +8,9 @@ import (
 	"time"
 )
 
-// Writer is a buffered, asynchronous writer of log lines. A goroutine writes the buffer. Write does not block, but drops and counts
-// a line that does not fit into the buffer. Writer is safe for concurrent use. Close writes the remaining lines.
+// Writer is a buffered, asynchronous writer of log lines. A goroutine writes the buffer to the destination. Write does not block.
+// If a line does not fit into the buffer, Write drops and counts the line. Writer is safe for concurrent use. Close writes the
+// remaining lines.
 type Writer struct {
 	to      io.Writer
 	dropped atomic.Uint64
@@ -30,12 +31,12 @@ type Writer struct {
 	hurry chan struct{}
 }
 
-// batchDelay is how long the goroutine waits for more lines before it writes. A wake-up for each line would take longer than the
-// formatting of the line.
+// batchDelay is the time for which the goroutine waits for more lines before it writes. Without this delay, the goroutine would
+// wake up for each line, and a wake-up takes longer than the formatting of a line.
 const batchDelay = 2 * time.Millisecond
 
-// NewWriter returns a Writer for a destination. limit is the largest number of bytes that the Writer buffers, besides the lines
-// that it is writing.
+// NewWriter returns a Writer for a destination. limit is the largest number of bytes that the Writer buffers. It does not include
+// the lines that the Writer is writing.
 func NewWriter(to io.Writer, limit int) *Writer {
 	w := &Writer{to: to, limit: limit, done: make(chan struct{}), hurry: make(chan struct{}, 1)}
 	w.changed.L = &w.mu

@@ -19,12 +19,12 @@ import (
 )
 
 // Driver calls the REST API of one kind of venue. It is safe for concurrent use. Methods that read several ids or queries return
-// one result for each of them, in the same order. If Value and Err of a result are nil, the venue does not know the id.
+// one result for each id or query, in the same order. If Value and Err of a result are nil, the venue does not know the id.
 type Driver interface {
 	// Can returns nil if the driver serves an endpoint, or an UNSUPPORTED error that says what the venue does not serve and why.
-	// The answer never changes.
+	// The result never changes.
 	Can(endpoint reqctx.Endpoint) error
-	// CanReadCash returns nil if balances contain the account's cash, or an UNSUPPORTED error with the reason. The answer never
+	// CanReadCash returns nil if balances contain the account's cash, or an UNSUPPORTED error with the reason. The result never
 	// changes.
 	CanReadCash() error
 	// MaxKeys returns the greatest number of ids in one call of an endpoint. This number never changes.
@@ -116,8 +116,8 @@ func Limits(driver string) []rest.PublishedLimit {
 // Drivers returns the names of the drivers in order.
 func Drivers() []string { return slices.Sorted(maps.Keys(drivers)) }
 
-// PublicAccounts reports whether a driver works without credentials of the client, because the venue shows accounts to everybody or
-// the driver serves no account data.
+// PublicAccounts reports whether a driver works without credentials of the client. This is true if the venue shows accounts to
+// everybody, or if the driver serves no account data.
 func PublicAccounts(name string) bool { return drivers[name].publicAccounts }
 
 // Currency returns the unit of a driver's money: a code of ISO 4217 or the venue's own unit. If venues with this driver use

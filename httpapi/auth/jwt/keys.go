@@ -24,14 +24,14 @@ import (
 const (
 	// fetchTimeout limits the duration of a read of the keys.
 	fetchTimeout = 5 * time.Second
-	// maxKeySet limits the size of the response in bytes.
+	// maxKeySet limits the size, in bytes, of the response that contains the keys.
 	maxKeySet = 256 << 10
 	// maxKeys limits the number of keys that are used.
 	maxKeys = 64
 	// minRSA is the smallest accepted size of an RSA key in bits.
 	minRSA = 2048
-	// After a successful read of the keys, an unknown key causes no further read for afterSuccess. After a failed read, an unknown
-	// key causes no further read for afterFailure.
+	// A token with an unknown key causes a new read of the keys. afterSuccess is the minimum time between a successful read and this
+	// new read. afterFailure is the minimum time between a failed read and this new read.
 	afterSuccess = 30 * time.Second
 	afterFailure = 5 * time.Second
 )
@@ -111,7 +111,7 @@ func (k *keys) named(id string) *key {
 
 // refresh reads the keys, or waits for a read that is already running. If force is false, refresh does nothing soon after the
 // last read. If the read fails, the known keys stay in use. If ctx ends while refresh waits for the read of another call, refresh
-// returns the cause of ctx. All other results are nil.
+// returns the cause of ctx. In all other cases refresh returns nil.
 func (k *keys) refresh(ctx context.Context, force bool) error {
 	k.mu.Lock()
 	if reading := k.reading; reading != nil {
@@ -206,8 +206,8 @@ func (k *keys) fetch(ctx context.Context) ([]jose.JSONWebKey, error) {
 	return parseKeys(body)
 }
 
-// parseKeys parses a key set and returns the keys that verifies accepts, but at most maxKeys. If there is no such key, it returns
-// an error. RFC 7517 recommends to ignore the other keys.
+// parseKeys parses a key set and returns the keys that verifies accepts, but at most maxKeys. If verifies accepts no key, parseKeys
+// returns an error. It ignores keys that verifies does not accept, as RFC 7517 recommends.
 func parseKeys(body []byte) (usable []jose.JSONWebKey, err error) {
 	var set struct{ Keys []json.RawMessage }
 	if json.Unmarshal(body, &set) != nil {

@@ -48,7 +48,7 @@ func (v *Venue) answerArchive(_ *http.Request, query url.Values) (any, *refusal)
 	return v.page(query, func(m *market) bool { return m.archived })
 }
 
-// page returns a page of the markets for which keep returns true and that match the filters in the query.
+// page returns a page of the markets that match the filters in the query and for which keep returns true.
 func (v *Venue) page(query url.Values, keep func(*market) bool) (any, *refusal) {
 	limit, err := number(query, "limit", defaultPage, maxPage)
 	if err != nil {
@@ -119,8 +119,8 @@ func (v *Venue) event(e *event) (out object, rows []object) {
 // maxEvents is the greatest number of events on a page.
 const maxEvents = 200
 
-// answerEvents answers a page of the events with at least one market that is not archived. If the request names a status, it omits
-// events in which no such market has this status.
+// answerEvents answers a page of the events with at least one market that is not archived. If the request names a status, at least
+// one such market of the event must have this status.
 func (v *Venue) answerEvents(_ *http.Request, query url.Values) (any, *refusal) {
 	status := query.Get("status")
 	if !slices.Contains([]string{"", "unopened", "open", "closed", "settled"}, status) {
@@ -216,7 +216,7 @@ func best(bids map[demo.Price]demo.Size) (p demo.Price) {
 	return p
 }
 
-// levels returns the best bids of a side, worst first: at most depth of them, or all if depth is 0.
+// levels returns the best bids of a side, worst first. It returns at most depth bids, or all bids if depth is 0.
 func levels(bids map[demo.Price]demo.Size, depth int) [][2]string {
 	prices := slices.Sorted(maps.Keys(bids))
 	if depth > 0 && len(prices) > depth {

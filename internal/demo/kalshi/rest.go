@@ -55,7 +55,7 @@ const (
 	maxList = 100
 )
 
-// itemCost is the cost of a call, or of each item of a list, in tokens.
+// itemCost is the cost of a call, or of each item of a list, in tokens of the token bucket.
 const itemCost = 10
 
 func (v *Venue) routes() *http.ServeMux {

@@ -28,7 +28,7 @@ type subscription struct {
 	channel  string
 	tickers  map[string]bool
 	all      bool
-	// If unified is true, a bid for NO is sent with the price of YES: the payout minus the price of NO.
+	// If unified is true, the stream sends a bid for NO with the price of YES: the payout minus the price of NO.
 	unified bool
 }
 
@@ -91,7 +91,7 @@ func (v *Venue) Disconnect() {
 func (c *conn) push(message object) { c.Push(demo.Encode(message)) }
 
 // numbered sends a message of a subscription with the next sequence number. It loses Config.LostFrames percent of the
-// orderbook_delta and trade messages. A lost message also uses up a number.
+// orderbook_delta and trade messages. A lost message also uses up a sequence number.
 func (v *Venue) numbered(c *conn, s *subscription, message object) {
 	s.seq++
 	message["sid"], message["seq"] = s.sid, s.seq

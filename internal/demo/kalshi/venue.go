@@ -3,9 +3,10 @@
 //
 // The API is under [Path], the WebSocket at [StreamPath]. A binary market of the demo venue is one market here. A market with
 // several outcomes is an event of mutually exclusive markets, one for each outcome. The simulator verifies the signature of each
-// WebSocket handshake. It has the documented token bucket and the following documented or reported oddities. A call for several
-// books costs tokens for each book, and answers an unknown ticker with an empty book. The worst level of a side comes first. Some
-// settled markets are only in the archive. The simulator has no orders, no accounts and no signed REST calls.
+// WebSocket handshake. The documented token bucket limits the rate of calls. The simulator also has the following documented or
+// reported oddities. A call for several books costs tokens for each book, and answers an unknown ticker with an empty book. The
+// worst level of a side comes first. Some settled markets are only in the archive. The simulator has no orders, no accounts and no
+// signed REST calls.
 package kalshi
 
 import (
@@ -146,7 +147,7 @@ func (v *Venue) list(s demo.Market) {
 	}
 }
 
-// letters returns a text as a part of a ticker: its letters and digits in upper case.
+// letters returns the letters and digits of a text in upper case, as a part of a ticker.
 func letters(text string) string {
 	return strings.Map(func(c rune) rune {
 		switch {
@@ -221,8 +222,9 @@ func (v *Venue) DemoTokenID(ticker string) (id string, ok bool) {
 	return m.demoToken, true
 }
 
-// ID translates an identifier of the demo venue. A token becomes TICKER:yes or TICKER:no. A market becomes its ticker, or the
-// ticker of its first outcome if it has several. An event becomes an event's ticker. An unknown identifier becomes "".
+// ID translates an identifier of the demo venue. A token becomes TICKER:yes or TICKER:no. A market becomes its ticker. A market
+// with several outcomes becomes the ticker of its first outcome. An event becomes the event ticker of its first market. An unknown
+// identifier becomes "".
 func (v *Venue) ID(demoID string) string {
 	if t, ok := v.byDemoToken[demoID]; ok {
 		if t.no {

@@ -6,8 +6,8 @@ import (
 	"oddsgraph/internal/demo"
 )
 
-// maxBurst is the maximum number of levels that change at once and that the stream sends in price_change messages. If more levels
-// change, it sends the whole book.
+// maxBurst is the maximum number of simultaneous level changes for which the stream sends price_change messages. If more levels
+// change at once, the stream sends the whole book.
 const maxBurst = 40
 
 // book is an order book: bids from the highest price, asks from the lowest.
@@ -103,7 +103,7 @@ func diff(old, next book) []change {
 	return append(set, removed...)
 }
 
-// hash identifies the present state of a token's book.
+// hash returns a text that identifies the present state of a token's book.
 func (m *market) hash(index int) string {
 	return digest("book", m.tokenIDs[index]+" "+m.time())[:40]
 }
@@ -166,8 +166,8 @@ func (v *Venue) Changed(state demo.Market, kind string) {
 }
 
 // publish streams the changes of a book. With Behaviour.CrossingBursts, a change of the best prices counts as a marketable order:
-// each level gets a separate message. All these messages have the time, hashes and best prices of the new book. If there are more
-// than maxBurst changes, publish sends whole books instead.
+// each level gets a separate message. All messages have the time, hashes and best prices of the new book. If there are more than
+// maxBurst changes, publish sends whole books instead.
 func (v *Venue) publish(m *market, changes []change, topMoved bool) {
 	if len(m.subs) == 0 {
 		return

@@ -155,7 +155,7 @@ func (v *Venue) answerLastTrades(r *request) (any, *refusal) {
 	})
 }
 
-// spans maps the interval in a request to the length of a history.
+// spans maps the interval in a request to the time span of the price history.
 var spans = map[string]time.Duration{
 	"1h": time.Hour, "6h": 6 * time.Hour, "1d": 24 * time.Hour, "1w": 7 * 24 * time.Hour, "1m": 30 * 24 * time.Hour,
 	"max": 10 * 365 * 24 * time.Hour,

@@ -21,7 +21,7 @@ type Behaviour struct {
 	CrossingBursts bool `json:"crossingBursts"`
 	// LostFrames is the percentage of frames that each client loses. Answers to a subscription are never lost.
 	LostFrames float64 `json:"lostFrames"`
-	// AssetLimit is the maximum number of tokens of a socket. Subscriptions to more tokens are ignored without notice. 0 means no
+	// AssetLimit is the maximum number of tokens of a socket. The stream silently ignores subscriptions to more tokens. 0 means no
 	// limit.
 	AssetLimit int `json:"assetLimit"`
 	// ResolutionByPolling sends no market_resolved, so that clients must poll for results.
@@ -43,9 +43,10 @@ type Behaviour struct {
 	EmptySide string `json:"emptySide"`
 	// RefuseAll answers every REST request with status 429 and an HTML page.
 	RefuseAll bool `json:"refuseAll"`
-	// DelayOverLimit delays requests beyond the limit of their path. If it is false, such requests are refused as with RefuseAll.
+	// DelayOverLimit delays requests beyond the limit of their path. If it is false, the simulator refuses such requests as with
+	// RefuseAll.
 	DelayOverLimit bool `json:"delayOverLimit"`
-	// PerTenSeconds replaces the documented limits of all paths. 0 keeps them.
+	// PerTenSeconds replaces the documented limits of all paths. 0 keeps the documented limits.
 	PerTenSeconds int `json:"perTenSeconds"`
 }
 
@@ -89,7 +90,8 @@ type Stats struct {
 	Stream   StreamStats      `json:"stream"`
 }
 
-// StreamStats counts the sockets that are open, the sockets that were opened, and the pairs of an open socket and a token.
+// StreamStats counts open sockets, sockets opened so far, and subscriptions. A subscription is a pair of an open socket and a
+// token.
 type StreamStats struct {
 	Connections   int64 `json:"connections"`
 	Opened        int64 `json:"opened"`

@@ -11,7 +11,7 @@ import (
 	"oddsgraph/internal/demo"
 )
 
-// Limits of the Data API: rows of a page.
+// The maximum numbers of rows on a page of the Data API.
 const (
 	maxPositions = 500
 	maxTrades    = 100

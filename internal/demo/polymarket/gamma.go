@@ -11,7 +11,8 @@ import (
 	"oddsgraph/internal/demo"
 )
 
-// Rows of a page and identifiers of a filter at the Gamma API. searchPage is a default, and the others are maximums.
+// Limits of the Gamma API. maxMarkets and maxEvents are the maximum numbers of rows on a page. maxFilter is the maximum number of
+// identifiers in a filter. searchPage is the default number of events on a page of search results.
 const (
 	maxMarkets = 100
 	maxEvents  = 500
@@ -22,7 +23,7 @@ const (
 // gammaTime is the form of Gamma's closedTime.
 const gammaTime = "2006-01-02 15:04:05-07"
 
-// orders maps a value of the query parameter "order" to the sort key of a market.
+// orders maps a value of the query parameter "order" to the function that returns a market's sort key.
 var orders = map[string]func(*market) int64{
 	"":             func(m *market) int64 { return int64(m.number) },
 	"id":           func(m *market) int64 { return int64(m.number) },
@@ -97,7 +98,7 @@ func (v *Venue) page(r *request, fallback, greatest int) (int, *refusal) {
 	return r.number("limit", fallback, greatest)
 }
 
-// filtered returns the markets that match the filters of a request, in the order in which they are listed.
+// filtered returns the markets that match the filters of a request, in listing order.
 func (v *Venue) filtered(r *request) ([]*market, *refusal) {
 	ids := map[string][]string{}
 	for _, name := range []string{"condition_ids", "clob_token_ids", "slug", "id"} {
@@ -235,7 +236,7 @@ func (v *Venue) wholeEvent(e *event, keep func(*market) bool) object {
 // augmented reports whether the event has a placeholder for an outcome that has no name yet.
 func (e *event) augmented() bool { return e.negRisk && e.markets[0].number%3 == 0 }
 
-// placeholder returns a market without a name. It does not trade, and only wholeEvent adds it to an answer.
+// placeholder returns a market without a name. This market does not trade, and only wholeEvent adds it to an answer.
 func (e *event) placeholder() object {
 	m := *e.markets[0]
 	m.group, m.question, m.slug, m.last = "Outcome A", "Outcome A: "+e.title, e.slug+"-outcome-a", [2]lastTrade{}
@@ -283,7 +284,7 @@ func (v *Venue) answerSearch(r *request) (any, *refusal) {
 	return object{"events": rows, "pagination": object{"hasMore": first+limit < total, "totalResults": total}}, nil
 }
 
-// has reports whether each element of words begins some word in the texts of the market.
+// has reports whether each element of words is a prefix of a word in the texts of the market.
 func (m *market) has(words []string) bool {
 	text := " " + strings.ReplaceAll(slugOf(m.question+" "+m.group+" "+m.event.title+" "+strings.Join(m.state.Tags, " ")), "-", " ")
 	return !slices.ContainsFunc(words, func(w string) bool { return !strings.Contains(text, " "+strings.ReplaceAll(slugOf(w), "-", " ")) })

@@ -144,7 +144,7 @@ func (v *Venue) serve(e *endpoint, latency time.Duration, w http.ResponseWriter,
 	_, _ = w.Write(demo.Encode(body))
 }
 
-// number returns a decimal text as a JSON number.
+// number returns the decimal text of s as a JSON number.
 func number(s fmt.Stringer) json.RawMessage { return json.RawMessage(s.String()) }
 
 // stampOf returns a time in milliseconds as a text.

@@ -19,7 +19,7 @@ type conn struct {
 	*demo.Socket
 
 	assets map[string]bool
-	custom bool // custom features: best_bid_ask, new_market, market_resolved
+	custom bool // the client wants the custom messages best_bid_ask, new_market and market_resolved
 	frozen bool
 }
 
@@ -76,7 +76,7 @@ func (v *Venue) Disconnect() {
 	}
 }
 
-// Freeze stops the data of all open streams for good. The streams stay open and answer PING.
+// Freeze permanently stops the data of all open streams. The streams stay open and answer PING.
 func (v *Venue) Freeze() {
 	v.mu.Lock()
 	defer v.mu.Unlock()
@@ -150,8 +150,8 @@ func (v *Venue) leave(c *conn, id string) {
 	}
 }
 
-// send streams a message to each client that is subscribed to a token whose bit is set in mask. Bit i represents token i. Only
-// clients with custom features get custom messages.
+// send streams a message to each client that is subscribed to a token whose bit is set in mask. Bit i of mask represents token i of
+// the market. Only clients with custom features get custom messages.
 func (v *Venue) send(m *market, mask int, custom bool, message object) {
 	if len(m.subs) == 0 {
 		return
@@ -172,8 +172,8 @@ func (v *Venue) deliver(c *conn, frame []byte) {
 	c.Push(frame)
 }
 
-// sendResolved streams the result of a market to clients with custom features. It does nothing with Behaviour.ResolutionByPolling,
-// or if the market has no winner.
+// sendResolved streams the result of a market to clients with custom features. It does nothing if Behaviour.ResolutionByPolling is
+// set, or if the market has no winner.
 func (v *Venue) sendResolved(m *market) {
 	w := m.winner()
 	if v.behaviour.ResolutionByPolling || w < 0 {

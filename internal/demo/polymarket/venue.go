@@ -94,7 +94,7 @@ type token struct {
 	index  int
 }
 
-// New returns a simulator over a demo venue with this configuration. Watch, Strict, Lag, Without, Gzip, PublicPerMinute and
+// New returns a simulator. Its demo venue has the given configuration. Watch, Strict, Lag, Without, Gzip, PublicPerMinute and
 // KeyPerMinute of the configuration have no effect. Call [Venue.Run] to let the prices move.
 func New(config demo.Config) *Venue {
 	v := &Venue{
@@ -211,8 +211,9 @@ func slugOf(text string) string {
 	return strings.Join(strings.FieldsFunc(strings.ToLower(text), func(c rune) bool { return (c < 'a' || c > 'z') && (c < '0' || c > '9') }), "-")
 }
 
-// DemoTokenID returns the identifier of a token at the demo venue. ok is false if the token is unknown. It is also false for the
-// second token of a market that is one of several outcomes at the demo venue, because that token does not exist there.
+// DemoTokenID returns the identifier of a token at the demo venue. ok is false if the token is unknown. A market of the demo venue
+// with several outcomes has only one token for each outcome. So ok is also false for the second token of the simulator's market for
+// such an outcome.
 func (v *Venue) DemoTokenID(tokenID string) (id string, ok bool) {
 	t, ok := v.tokens[tokenID]
 	if !ok || t.index >= len(t.market.demoTokens) {

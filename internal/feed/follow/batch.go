@@ -16,8 +16,8 @@ type batch[T any] struct {
 	// maps a key to the index of its update in waiting.
 	waiting []Event[update[T]]
 	index   map[string]int
-	// sent reports whether flush has sent an event. next is the earliest time of the next event, but the latest time of the first
-	// event. It is zero until flush first sees an update.
+	// sent reports whether flush has sent an event. Before the first event, next is the latest time of this event. Afterwards, next is
+	// the earliest time of the next event. next is zero until flush first sees an update.
 	sent bool
 	next time.Time
 }

@@ -23,13 +23,13 @@
 //   - every pollInterval while the venue's stream sends no values
 //
 // A loop runs one read at a time, on another goroutine. The type [pending] stores the reason to read and the changes that the read
-// must include. Both stay pending until a read settles them:
+// must include. The reason and the changes stay pending until a read settles them, which means that they need no further read:
 //
-//   - A successful read settles what was pending when the read started. What was added during the read stays pending and causes
-//     another read.
+//   - A successful read settles everything that was pending when the read started. Reasons and changes that were added during the
+//     read stay pending and cause another read.
 //   - After a failed read, everything stays pending, and the next read is delayed. A stale result has the same effect, except for a
 //     portfolio. The delay is random. Its maximum starts at retryAfter and doubles with each such read, up to maxRetryAfter. If the
-//     error says when to retry, or if it is known how long the venue returns the same value, the delay lasts at least until that
+//     error contains a retry time, or if it is known when the venue will return a newer value, the delay lasts at least until that
 //     time.
 //   - If the venue's stream sends a newer value during the read, the body drops the result of the read or reads again.
 //
@@ -37,9 +37,9 @@
 //
 // # The first event
 //
-// Each Stream sends an INITIAL event or a Problem within [Source].Timeout. [StreamStatus] sends a CHANGE event at once instead. If
-// reads fail before the first event of a key, the Stream sends at most one Problem for the key and continues to read. A key is the
-// id of a token or a market. The key of an account is empty. If the state in the feed is not live, the Stream does not send this
+// Each Stream sends an INITIAL event or a Problem within [Source].Timeout. [StreamStatus] sends a CHANGE event at once instead. A
+// key is the id of a token or a market. The key of an account is empty. If reads fail before the first event of a key, the Stream
+// sends at most one Problem for the key and continues to read. If the state in the feed is not live, the Stream does not send this
 // state as INITIAL but reads over REST, like a query. Only public trades are not read over REST: their INITIAL event contains the
 // trades that the feed has.
 //

@@ -4,8 +4,8 @@ package follow
 type Mode uint8
 
 const (
-	// Replace allows a waiting event to be replaced by a new event of its topic, if both have this mode and the waiting event has no
-	// State.
+	// Replace allows a new event to replace a waiting event of the same topic, if both events have this mode and State of the waiting
+	// event is false.
 	Replace Mode = iota
 	// Append requires that all events arrive.
 	Append
@@ -23,7 +23,7 @@ type Envelope struct {
 	Topic string
 	Mode  Mode
 	// State reports that the event contains the complete present state of its topic. If its Mode is not Append, such an event replaces
-	// the waiting events of its topic. It replaces neither events with Mode Append nor the first waiting event with State.
+	// the waiting events of its topic, except events with Mode Append and the first waiting event with State.
 	State bool
 	// Problem reports that the event contains only an error that does not end the stream.
 	Problem bool

@@ -25,7 +25,7 @@ const (
 	Changed Reason = "CHANGE"
 	// Resync marks the present state after a gap.
 	Resync Reason = "RESYNC"
-	// Freshness marks the last value again, because this value has become stale or fresh.
+	// Freshness marks a repetition of the last value, which has become stale or fresh.
 	Freshness Reason = "FRESHNESS"
 )
 

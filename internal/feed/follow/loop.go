@@ -21,10 +21,9 @@ const (
 type body interface {
 	// changed handles a change of a watch.
 	changed(w *feed.Watch) error
-	// nextRead returns the read to start now. If no read is due, it returns nil and the time at which the loop must call nextRead
-	// again. If this time is zero, the loop need not wake up for nextRead. If poll is true, nextRead also requests the values that
-	// the venue's stream does not send. poll is true at the end of streamHeadStart, every pollInterval, and while readers wait to
-	// join.
+	// nextRead returns the read to start now. If no read is due, it returns nil and the time when the loop must call nextRead again.
+	// If this time is zero, the loop need not wake up for nextRead. If poll is true, nextRead also requests the values that the
+	// venue's stream does not send. poll is true at the end of streamHeadStart, every pollInterval, and while readers wait to join.
 	nextRead(now time.Time, poll bool) (read, time.Time)
 	// isCurrent reports whether the last event contains the present state. If so, readers that join need no read.
 	isCurrent() bool
@@ -33,7 +32,7 @@ type body interface {
 }
 
 // flusher is a body that collects updates and sends them later. The loop calls flush after each call of loop.step. The parameter
-// next is the result of loop.step. flush returns next, or an earlier time at which the loop must call flush again.
+// next is the result of loop.step. flush returns next, or an earlier time when the loop must call flush again.
 type flusher interface {
 	flush(now, next time.Time) (time.Time, error)
 }
@@ -65,7 +64,7 @@ type loop struct {
 
 	results chan func() error
 	reading bool
-	// joinedAt is the time at which the first of the waiting readers wanted to join. It is zero if no reader waits.
+	// joinedAt is the time when the first of the waiting readers wanted to join. It is zero if no reader waits.
 	joinedAt time.Time
 	// readSinceJoin reports whether a read has ended since joinedAt.
 	readSinceJoin bool

@@ -175,7 +175,7 @@ func (b *markets) apply(m *marketItem, r market.Result[market.Read[*market.Marke
 }
 
 // sendChanges sends an event for each change that was not sent yet. The parameter before is the market in the last event, and the
-// parameter stale reports whether that market was stale. If all changes were sent, but the market has changed or is no longer
+// parameter stale reports whether that market was stale. If all changes were sent earlier, but the market differs or is no longer
 // stale, sendChanges sends one event.
 func (b *markets) sendChanges(m *marketItem, now *market.Market, changes []*pendingChange, before *market.Market, stale bool) error {
 	sent := false

@@ -89,7 +89,7 @@ func (p *pending[C]) awaitRenewal(now time.Time, stale market.Meta) {
 	p.delay(now, renewal(now, stale))
 }
 
-// delay delays the next read by the longer of a random backoff and minimum. Everything stays pending.
+// delay delays the next read by a random backoff, but at least by the parameter minimum. Everything stays pending.
 func (p *pending[C]) delay(now time.Time, minimum time.Duration) {
 	wait := min(retryAfter<<min(p.failures, 10), maxRetryAfter)
 	wait = wait/2 + rand.N(wait/2)
@@ -120,7 +120,7 @@ func sooner(a, b time.Time) time.Time {
 	return a
 }
 
-// renewal returns the time for which the venue will still return the same value, or 0 if this time is unknown.
+// renewal returns how long the venue will still return the same value, or 0 if this is unknown.
 func renewal(now time.Time, m market.Meta) time.Duration {
 	wait := m.Handle.Age().Renewed
 	return min(max(wait-now.Sub(m.ReceivedAt), 0), wait)

@@ -166,8 +166,8 @@ func (b *portfolio) apply(s feed.State, v valuedPositions, err error) error {
 	return b.update(s, v)
 }
 
-// markStale sends the last summary again, marked as stale, and the valuations that were not stale for this cause or a more severe
-// one. It sends nothing if the last event was already stale for such a cause.
+// markStale sends the last summary again, marked as stale. The event also contains the valuations that were fresh, or stale for a
+// milder cause. markStale sends nothing if the last event was already stale for the same cause or a more severe one.
 func (b *portfolio) markStale(cause market.StaleCause) error {
 	if b.last.meta.Stale && b.last.meta.Cause >= cause {
 		return nil

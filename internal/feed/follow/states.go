@@ -119,13 +119,13 @@ func (b *states[T]) changed(w *feed.Watch) error {
 	}
 }
 
-// overtakenFor is the longest time for which a value from REST may be newer than the values of the venue's stream. If the venue's
-// stream sends a lower sequence number after this time, the venue has restarted its numbers.
+// overtakenFor is the longest time for which a value from REST may be newer than the values of the venue's stream. A lower sequence
+// number from the venue's stream after this time means that the venue has restarted its numbers.
 const overtakenFor = time.Minute
 
 // sendStreamed sends a value of a live topic. It sends nothing if the last event already came from the live topic with an equal
-// value, and no resync has happened since. The last event may have a value from REST that arrived less than overtakenFor ago.
-// If value is older than that one, sendStreamed drops value, because the venue's stream will send newer ones.
+// value, and no resync has happened since. If the last event has a value from REST that is newer and arrived less than overtakenFor
+// ago, sendStreamed drops the older value, because the venue's stream will send newer values.
 func (b *states[T]) sendStreamed(it *state[T], s feed.State, value T) error {
 	it.pending.invalidate()
 	if it.sent && !it.streamed && b.older != nil && b.older(value, it.value) && time.Since(it.meta.ReceivedAt) < overtakenFor {

@@ -9,8 +9,8 @@ import (
 // statusInterval is the time between two status reads of StreamStatus.
 const statusInterval = 250 * time.Millisecond
 
-// StreamStatus calls read and sends the status that it returns. It then calls read every statusInterval, and sends each status that
-// is not equal to the last sent status. read must not wait.
+// StreamStatus calls read and sends the returned status. It then calls read every statusInterval, and sends each status that
+// differs from the last sent status. read must not wait.
 func StreamStatus[T any](ctx context.Context, s Source, read func() T, equal func(a, b *T) bool) Stream[T] {
 	return func(yield func(Event[T], error) bool) {
 		out := &publisher[T]{group: s.Group, yield: yield}

@@ -44,7 +44,7 @@ type tapes struct {
 }
 
 // tape is the state of one token. live, resyncs and trades are parts of the feed.State that the subscription used last. sent
-// reports whether there was such a state.
+// reports whether the subscription has used a state.
 type tape struct {
 	sent, live bool
 	resyncs    uint64
@@ -101,7 +101,7 @@ func (b *tapes) changed(w *feed.Watch) error {
 	case err != nil || !s.Known:
 		return err
 	case !t.sent:
-		items.Trades = s.Trades // the first trades of a token whose trades were unknown at the first event
+		items.Trades = s.Trades // the trades of this token were unknown when the first event was sent
 	}
 	reason := Changed
 	switch {
@@ -117,7 +117,8 @@ func (b *tapes) changed(w *feed.Watch) error {
 	return b.send(reason, items.Trades, items.Gap)
 }
 
-// checkFirst sends the first event if the trades of all tokens are known, apart from the tokens that the venue does not know.
+// checkFirst sends the first event if the feed has the trades of all tokens that the venue knows. It reports the other tokens as
+// unknown.
 func (b *tapes) checkFirst() error {
 	waits := false
 	for w := range b.watched {

@@ -45,9 +45,9 @@ type userTrades struct {
 	// pending contains the trades that the venue's stream has sent since a read became necessary.
 	pending pending[market.Trade]
 	problem error
-	// joinedAt is the time at which the account's topic became live or had its last gap. A response from before joinedAt may lack
-	// trades that the venue's stream has not sent either. readBegan is the start of the current read. recheckAt is the time of the
-	// next read if the last response may be from before joinedAt. If not, recheckAt is zero.
+	// joinedAt is the time when the account's topic became live or had its last gap. A response from before joinedAt may lack trades,
+	// and the venue's stream has not sent these trades. readBegan is the start of the current read. recheckAt is the time of the next
+	// read if the last response may be from before joinedAt. If not, recheckAt is zero.
 	joinedAt, readBegan, recheckAt time.Time
 	// rechecks is the number of responses in a row that may be from before joinedAt.
 	rechecks int
@@ -85,7 +85,8 @@ func (b *userTrades) changed(w *feed.Watch) error {
 	return nil
 }
 
-// send sends an event with those of the trades that were not sent before. It sends no Changed event without a new trade or a gap.
+// send sends an event with the trades that were not sent before. If there is neither a new trade nor a gap, send sends no Changed
+// event.
 func (b *userTrades) send(reason Reason, trades []market.Trade, gap bool) error {
 	fresh := make([]market.Trade, 0, len(trades))
 	for i := range trades {
@@ -120,7 +121,7 @@ func (b *userTrades) nextRead(now time.Time, poll bool) (read, time.Time) {
 }
 
 // apply sends the trades of a response and the pending trades that the response lacks. It then sends the trades that arrived during
-// the read. If another read is needed, these trades stay pending.
+// the read. If another read is needed, the trades that arrived during the read stay pending instead.
 func (b *userTrades) apply(page market.Read[*queries.TradePage], err error) error {
 	if err == nil && page.Value == nil {
 		err = errNoAnswer

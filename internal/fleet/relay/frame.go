@@ -59,7 +59,7 @@ type position struct {
 	Acknowledged bool   `json:"a,omitempty"`
 }
 
-// hashOf returns the hash by which beats identify a topic.
+// hashOf returns the hash that identifies a topic in beats.
 func hashOf(t messages.Topic) uint64 {
 	h := fnv.New64a()
 	_, _ = h.Write([]byte(t.Channel))

@@ -89,7 +89,8 @@ func (p *pass) handsOver(i, rank int, now time.Time) bool {
 }
 
 // leaseGranted applies a granted lease and reports whether the lease is new. If so, leaseGranted subscribes to all topics of the
-// shard again, so that the venue sends their snapshots. It refuses the topics for which this replica's stream client has no room.
+// shard again, so that the venue sends their snapshots. It calls refuse for the topics that do not fit into this replica's stream
+// client.
 func (p *pass) leaseGranted(i int, fence uint64, until time.Time) bool {
 	s := &p.shards[i]
 	s.mu.Lock()

@@ -8,7 +8,8 @@ import (
 	"oddsgraph/internal/market/messages"
 )
 
-// pass does the relay's regular work. Only the goroutine of Run uses it, except for reopen.
+// pass does the relay's regular work. Only the goroutine of Run uses a pass. The goroutine of Relay.receive uses only the channel
+// reopen.
 type pass struct {
 	*Relay
 	// A value in reopen requests another connection to the Bus. reopened is the time of the last request.
@@ -18,15 +19,15 @@ type pass struct {
 	// ready is set when the other replicas are known.
 	ready  bool
 	wantAt time.Time
-	// failing is the time at which the calls of Bus.Lease began to fail. It is the zero time if the last call succeeded or if this
-	// replica is alone.
+	// failing is the time when the calls of Bus.Lease began to fail. It is the zero time if the last call succeeded or if this replica
+	// is alone.
 	failing time.Time
-	// backAt is the time at which a replica that is alone will share the stream again; see Relay.alone. It is the zero time while the
+	// backAt is the time when a replica that is alone will share the stream again; see Relay.alone. It is the zero time while the
 	// replica cannot reach the Bus.
 	backAt time.Time
-	// held, second and rest have an element for each shard. held reports whether this replica has the lease. second is the time since
-	// which this replica has had the lease although another replica ranks before it, or the zero time. rest is the time until which
-	// this replica does not request the lease, because it has handed over the shard.
+	// held, second and rest have an element for each shard. held reports whether this replica has the lease. second is the time when
+	// this replica noticed that it has the lease although another replica ranks before it, or the zero time. rest is the time before
+	// which this replica does not request the lease again after it has handed over the shard.
 	held   [shardCount]bool
 	second [shardCount]time.Time
 	rest   [shardCount]time.Time
@@ -95,8 +96,8 @@ func (p *pass) sayHello(now time.Time) {
 	p.publish(&frame{kind: frameHello}, now.Add(helloEvery))
 }
 
-// checkBus requests another connection if the replica does not receive its own hellos. It also begins and ends the time in which
-// the replica is alone.
+// checkBus requests another connection if the replica does not receive its own hellos. It also calls beAlone when the Bus fails for
+// too long, and share at a random time after the Bus works again.
 func (p *pass) checkBus(now time.Time) {
 	silence := now.Sub(p.started) - time.Duration(p.heard.Load())
 	if silence > renewBusAfter && now.Sub(p.reopened) > renewBusAfter {
@@ -144,8 +145,8 @@ func (p *pass) beAlone() {
 	}
 }
 
-// share ends the time in which this replica is alone. This replica's client stays subscribed to the topics of each shard until
-// another replica sends frames as the owner of the shard.
+// share makes this replica share the stream again after it was alone. This replica's client stays subscribed to the topics of each
+// shard until another replica sends frames as the owner of the shard.
 func (p *pass) share(now time.Time) {
 	p.log.Info("the other replicas can be reached; this replica shares the stream with them")
 	p.alone.Store(false)

@@ -11,8 +11,8 @@ import (
 
 var errMoved = errors.New("another replica carries the topic now")
 
-// refusal returns a frameRefused for a topic. Of err, the frame contains only the code and, if err is a market.Error, the text for
-// clients.
+// refusal returns a frameRefused for a topic. The frame contains only the code of err and, if err is a market.Error, the message of
+// err for clients.
 func refusal(shard int, fence uint64, t messages.Topic, err error) *frame {
 	f := &frame{kind: frameRefused, shard: shard, Fence: fence, Topics: []messages.Topic{t}, Code: market.CodeOf(err)}
 	var e *market.Error
@@ -89,8 +89,8 @@ func (r *Relay) wantedByOther(f *frame, s *shard) {
 	r.signal()
 }
 
-// keep adds a wanted topic to Relay.remote, where it stays for WantFor. It ignores the topic if it is not public or there is no
-// room. Relay.mu must be locked.
+// keep adds a wanted topic to Relay.remote, where it stays for WantFor. It ignores a topic that is not public, and any new topic if
+// Relay.remote is full. Relay.mu must be locked.
 func (r *Relay) keep(t messages.Topic) {
 	if _, known := r.remote[t]; public(t) && (known || len(r.remote) < r.cfg.Topics) {
 		r.remote[t] = time.Now().Add(WantFor)

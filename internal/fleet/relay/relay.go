@@ -39,16 +39,16 @@ const (
 	// waits for a random part of backWithin before it shares the stream again.
 	aloneAfter = 10 * time.Second
 	backWithin = 30 * time.Second
-	// handOverAfter is the time for which an owner keeps a shard although another replica ranks before it. Afterwards the owner
-	// releases the lease. restFor is the minimum time until the former owner requests the lease again.
+	// handOverAfter is how long an owner keeps a shard although another replica ranks before the owner. Afterwards the owner releases
+	// the lease. restFor is the minimum time until the former owner requests the lease again.
 	handOverAfter = 10 * time.Second
 	restFor       = 3 * time.Second
-	// wantEvery is the time between two calls of Bus.Want for the same topics. The Bus forgets a topic when the last call for it is
-	// older than WantFor.
+	// wantEvery is the time between two calls of Bus.Want for the same topics. The Bus forgets a topic when the last call for the
+	// topic is older than WantFor.
 	wantEvery = 10 * time.Second
 	WantFor   = 25 * time.Second
-	// A request for a snapshot may be lost. askAgain is the time after which it is repeated; the time doubles with each repetition.
-	// After maxAsks repetitions, only the feed can request the snapshot again.
+	// A request for a snapshot may be lost. askAgain is the time after which the request is repeated; the time doubles with each
+	// repetition. After maxAsks repetitions, only the feed can request the snapshot again.
 	askAgain = 300 * time.Millisecond
 	maxAsks  = 3
 	// reopenAfter is the average wait before another connection to the Bus is opened.
@@ -100,8 +100,8 @@ type Feed interface {
 	Message(m *messages.Message)
 	Heartbeat(epoch string, seqs map[messages.Topic]uint64)
 	Refused(t messages.Topic, err error)
-	// Sent tells the feed the last number that the owner has used for each topic. So the feed detects lost messages. The parameter
-	// epoch is the fence of the owner.
+	// Sent tells the feed the last number that the owner has used for each topic. With these numbers, the feed detects lost messages.
+	// The parameter epoch is the fence of the owner.
 	Sent(epoch uint64, last map[messages.Topic]uint64)
 	// Snapshot returns the state of a topic as one message, or nil if the feed has no complete state.
 	Snapshot(t messages.Topic) *messages.Message
@@ -154,8 +154,7 @@ type Relay struct {
 	wake chan struct{}
 	// alone is true while this replica subscribes to all its topics itself and ignores the frames of owners.
 	alone atomic.Bool
-	// heard is the time at which this replica last received its own hello, in nanoseconds after started. It is 0 before the first
-	// hello.
+	// heard is the time when this replica last received its own hello, in nanoseconds after started. It is 0 before the first hello.
 	heard   atomic.Int64
 	started time.Time
 
@@ -170,13 +169,13 @@ type Relay struct {
 	// subscription has become live.
 	watched                       map[messages.Topic]struct{}
 	changed, resyncs, reconnected map[messages.Topic]struct{}
-	// remote maps each topic of this replica's shards that any replica wants to the time at which this replica forgets the topic. It
-	// has at most Config.Topics entries. live maps the name of each replica to the time of its last hello.
+	// remote contains the topics of this replica's shards that any replica wants, at most Config.Topics of them. It maps each topic to
+	// the time when this replica forgets the topic. live maps the name of each replica to the time of its last hello.
 	remote map[messages.Topic]time.Time
 	live   map[string]time.Time
 }
 
-// outgoing is a frame with the time from which it must not be sent. If this time is zero, the frame may always be sent.
+// outgoing is a frame that must be sent before the time until. If until is zero, the frame may always be sent.
 type outgoing struct {
 	text  string
 	until time.Time

@@ -14,11 +14,11 @@ type shard struct {
 	// local reports that the topics come from this replica's own client. If local is false, the topics come from the owner. local
 	// stays true after the end of a lease, until another replica sends frames as the owner or until the shard has no topics.
 	local bool
-	// fence is the highest fence of the shard that this replica has seen. until is the time at which this replica stops sending frames
-	// as the owner; see LeaseFor.
+	// fence is the highest fence of the shard that this replica has seen. until is the time when this replica stops sending frames as
+	// the owner; see LeaseFor.
 	fence uint64
 	until time.Time
-	// heard is the time of the owner's last frame, or the time at which this replica began to wait for the owner's frames.
+	// heard is the time of the owner's last frame, or the time when this replica began to wait for the owner's frames.
 	heard  time.Time
 	topics map[messages.Topic]*carried
 	// count is at least the highest number that this replica has given to a message of the shard. A topic that comes up continues
@@ -95,7 +95,8 @@ func (r *Relay) Up(epoch string, topics []messages.Topic) {
 		topics = s.known(topics)
 		for _, t := range topics {
 			c := s.topics[t]
-			// Skip a number, so that the other replicas detect a gap. Changes before the snapshot of this subscription may be missing.
+			// Skip a number, so that the other replicas detect a gap, because changes before the snapshot of this subscription may be
+			// missing.
 			c.n = max(c.n, s.count) + 1
 			s.count = c.n
 			c.up, c.acknowledged, c.fence = true, false, s.fence

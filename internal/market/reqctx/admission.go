@@ -31,12 +31,12 @@ func (p Priority) String() string { return priorityNames[p] }
 // Permit admits the HTTP calls of one read of the venue. It is safe for concurrent use.
 type Permit interface {
 	// AdmitCall waits until one more HTTP call may be made. The first HTTP call of a read usually need not wait, because the rate
-	// limiter counted the call when it admitted the read. A further call may wait in the queue. AdmitCall returns an error if ctx
-	// ends first. If the call is expected to be sent after the deadlines of all operations that wait for the read, AdmitCall returns
-	// an error with CodeRateLimited without a further wait.
+	// limiter counted the call when it admitted the read. A further call may wait in the queue. AdmitCall returns an error if ctx ends
+	// first. AdmitCall stops waiting and returns an error with CodeRateLimited if it expects to send the call only after the deadlines
+	// of all operations that wait for the read.
 	AdmitCall(ctx context.Context) error
-	// Observe reports the rate-limit headers of a response: the allowed calls in a window, the remaining calls, and the time at which
-	// the window is reset. A missing number is negative, and a missing time is zero.
+	// Observe reports the rate-limit headers of a response: the allowed calls in a window, the remaining calls, and the time when the
+	// window is reset. A missing number is negative, and a missing time is zero.
 	Observe(limit, remaining int, reset time.Time)
 	// Throttled reports that the venue refused a call with HTTP status 429 and accepts no calls until the given time.
 	Throttled(until time.Time)
@@ -49,9 +49,9 @@ type CallRequest struct {
 	Priority Priority
 	// Endpoint is the endpoint that the read calls first. Some venues have a separate limit for some of their endpoints.
 	Endpoint Endpoint
-	// Caller is the name of the client for which the rate limiter counts the calls of the read; see WithCaller.
+	// Caller is the name of the client. The rate limiter counts the calls of the read for this client; see WithCaller.
 	Caller string
-	// Deadline is the time at which the last operation stops waiting for the read. It is zero if an operation has no deadline.
+	// Deadline is the time when the last operation stops waiting for the read. It is zero if an operation has no deadline.
 	Deadline time.Time
 	// Takes is the expected duration of the read. A read that is not expected to end before Deadline is refused.
 	Takes time.Duration
@@ -66,11 +66,11 @@ type Reservation interface {
 	// Err returns why the read was refused, usually an error with CodeRateLimited. It returns nil while the read waits and after the
 	// read was admitted.
 	Err() error
-	// ReadyAt returns the time at which the read is expected to be admitted. It returns the zero time if the read does not wait, or
-	// if the priority is PriorityRefresh.
+	// ReadyAt returns the time when the read is expected to be admitted. It returns the zero time if the read does not wait, or if the
+	// priority is PriorityRefresh.
 	ReadyAt() time.Time
 	// Join adds an operation to the read. The reservation gets the later of both deadlines and the greater of both priorities. If the
-	// read still waits, the rate limiter counts the read's calls for the client that has used fewer calls.
+	// read still waits, the rate limiter counts the read's calls for whichever of the two clients has used fewer calls.
 	Join(r CallRequest)
 	// Release ends the read or its wait. The rate limiter no longer counts calls that were admitted but not made. The parameter
 	// accepted reports that the venue accepted the credentials.

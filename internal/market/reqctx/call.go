@@ -64,9 +64,8 @@ type Batch struct {
 	Priority Priority
 	// Keys is the number of all keys. Own is the number of keys that the operation waits for.
 	Keys, Own int
-	// Formed is the time at which the first key was requested, and Admitted the time at which the rate limiter admitted the batch.
-	// Left is the time at which the batch was sent, and Ended the time at which all keys had a result. A time is zero before its
-	// event.
+	// Formed is the time when the first key was requested, and Admitted the time when the rate limiter admitted the batch. Left is the
+	// time when the batch was sent, and Ended the time when all keys had a result. A time is zero before its event.
 	Formed, Admitted, Left, Ended time.Time
 	Calls                         []UpstreamCall
 	// Outcome is OutcomeOK or the error code of the whole batch.

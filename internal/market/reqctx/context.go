@@ -7,7 +7,7 @@ import (
 	"oddsgraph/internal/market"
 )
 
-// values describes the request that a read belongs to. A derived context has its own copy of the values.
+// values describes a client's request. A derived context has its own copy of the values.
 type values struct {
 	caller       string
 	credentials  *market.Credentials
@@ -18,7 +18,7 @@ type values struct {
 	fresh        bool
 }
 
-// valuesContext contains a context and its values, so that they need only one allocation.
+// valuesContext contains a context and its values, so that the context and the values need only one allocation.
 type valuesContext struct {
 	context.Context
 	values
@@ -80,8 +80,8 @@ func WithoutPoll(ctx context.Context) context.Context {
 	return &c
 }
 
-// CountsAsPoll reports whether the reads of ctx count as polls of a client. Values that clients poll often are subscribed on the
-// venue's stream.
+// CountsAsPoll reports whether the reads of ctx count as polls of a client. If clients poll a value often, the service subscribes
+// to the value on the venue's stream.
 func CountsAsPoll(ctx context.Context) bool { return !valuesFrom(ctx).noPoll }
 
 // polls is the number of the last poll.

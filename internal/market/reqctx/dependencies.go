@@ -88,7 +88,7 @@ func (d *Dependencies) ReadAccount() {
 // ReadsAccount reports whether ReadAccount was called.
 func (d *Dependencies) ReadsAccount() bool { return d != nil && d.isSet(&d.account) }
 
-// AnswerAccount records that the venue has sent account data. So the venue accepts the client's credentials.
+// AnswerAccount records that the venue has sent account data and thus accepts the client's credentials.
 func (d *Dependencies) AnswerAccount() {
 	if d != nil {
 		d.set(&d.answered)
@@ -128,7 +128,7 @@ func (d *Dependencies) Handles() []*market.Handle {
 type Snapshot struct {
 	// Handles contains each handle once.
 	Handles []*market.Handle
-	// Until is the time at which the response changes even if no cache entry is replaced. It is zero if there is no such time.
+	// Until is the time when the response changes even if no cache entry is replaced. It is zero if there is no such time.
 	Until time.Time
 	// Personal reports that the response may depend on the client's credentials or their absence.
 	Personal bool
@@ -152,8 +152,8 @@ func (d *Dependencies) Snapshot() (s Snapshot, ok bool) {
 	return s, !d.unknown
 }
 
-// ResponseContext is the context of one response. It contains the response's dependencies, so that both need only one allocation.
-// All reads of the same token in this context count as one poll. Init must be called first.
+// ResponseContext is the context of one response. It contains the response's Dependencies, so that the context and the Dependencies
+// need only one allocation. All reads of the same token in this context count as one poll. Init must be called first.
 type ResponseContext struct {
 	valuesContext
 	Dependencies Dependencies

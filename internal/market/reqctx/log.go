@@ -85,7 +85,7 @@ type Log struct {
 // counts contains the numbers of CacheCounts as atomic integers.
 type counts struct{ hits, stale, absent, misses, joined, excused, shared atomic.Uint32 }
 
-// logContext contains a context and the read counts of its log, so that both need only one allocation.
+// logContext contains a context and the read counts of its log, so that the context and the counts need only one allocation.
 type logContext struct {
 	valuesContext
 	reads [Kinds]counts
@@ -147,8 +147,9 @@ func (l *Log) Counts(k Kind) CacheCounts {
 // maxBatches is the greatest number of batches that a Log stores.
 const maxBatches = 256
 
-// NoteBatch records a batch that the operation waits for. If a batch with the same Serial is already recorded, b replaces it, and
-// Own becomes the sum of both numbers. If maxBatches batches are recorded, NoteBatch ignores a batch with a new Serial.
+// NoteBatch records a batch that the operation waits for. If a batch with the same Serial is already recorded, b replaces this
+// batch, and Own becomes the sum of Own in both batches. If maxBatches batches are recorded, NoteBatch ignores a batch with a new
+// Serial.
 func (l *Log) NoteBatch(b Batch) {
 	if l == nil {
 		return

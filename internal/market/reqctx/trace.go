@@ -11,7 +11,7 @@ type Span interface {
 	Context() TraceContext
 }
 
-// TraceContext identifies a span as https://www.w3.org/TR/trace-context/ does. The zero value identifies no span.
+// TraceContext identifies a span in the form that https://www.w3.org/TR/trace-context/ defines. The zero value identifies no span.
 type TraceContext struct {
 	Trace [16]byte
 	Span  [8]byte

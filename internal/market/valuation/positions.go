@@ -89,7 +89,7 @@ func ReadQuotes(from Reads, p *market.Position, basis market.PriceBasis) (q Quot
 	return q, err
 }
 
-// isClosed reports whether a market is known to have ended trading. Such a market has no spread that could replace a missing
+// isClosed reports whether trading in a market is known to have ended. Such a market has no spread that could replace a missing
 // price.
 func isClosed(m *market.Market) bool {
 	if m == nil {

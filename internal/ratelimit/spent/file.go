@@ -87,8 +87,8 @@ func decode(b []byte, now time.Time) (*content, error) {
 	return c, nil
 }
 
-// add adds calls that ended in the second of t. Ended is a ring of 64 seconds. So a new second replaces an old second, whose calls
-// no longer count.
+// add adds calls that ended in the second of t. Ended is a ring of 64 seconds. So a new second replaces an older second, whose
+// calls no longer count.
 func (c *content) add(t time.Time, calls int64) {
 	s := &c.Ended[t.Unix()%slots]
 	if s.At != t.Unix() {

@@ -127,10 +127,10 @@ func (r *Record) run() {
 	}
 }
 
-// now returns the start time plus the elapsed time, so it ignores changes of the wall clock. If the wall clock is set back by more
-// than skew, the next process rejects the file as written in the future. If the wall clock is set forward by more than a minute,
-// the next process rejects the file as too old. A smaller step forward is not detected: the recorded calls then seem older than
-// they are.
+// now returns the start time plus the time that has passed since then, so it ignores changes of the wall clock. If the wall clock
+// is set back by more than skew, the next process rejects the file as written in the future. If the wall clock is set forward by
+// more than a minute, the next process rejects the file as too old. A smaller step forward is not detected: the recorded calls then
+// seem older than they are.
 func (r *Record) now() time.Time { return r.started.Add(r.cfg.Clock.Now().Sub(r.started)) }
 
 // path returns the path of the first file, or of the second file if first is false.
@@ -147,8 +147,8 @@ func (r *Record) path(first bool) string {
 	return filepath.Join(r.cfg.Dir, hex.EncodeToString(sum[:6])+ending)
 }
 
-// join locks the first file and calls inherit. If another process has the first file and this process has no file, join locks the
-// second file instead. If join fails because another process has the first file, the error is or wraps errTaken.
+// join locks the first file and calls inherit. If another process has locked the first file and this process has no file, join
+// locks the second file instead. If join fails because another process has locked the first file, the error is or wraps errTaken.
 func (r *Record) join() error {
 	r.writing.Lock()
 	defer r.writing.Unlock()
@@ -246,7 +246,7 @@ func (r *Record) Take() {
 	}
 }
 
-// End records the end of a call. Until the next write the file counts the call as running.
+// End records the end of a call. Until the next write, the file counts the call as running.
 func (r *Record) End() {
 	r.mu.Lock()
 	defer r.mu.Unlock()

@@ -18,12 +18,12 @@ type accountPage struct {
 	filter func(to *rest.Query)
 	limit  int
 	at     pageStart
-	// keys are the names under which the response may contain the list.
+	// keys are the names of the JSON members that may contain the list.
 	keys []string
 }
 
-// query returns the request for the page. If plain is true, the request has neither the filter nor a page size. Otherwise it has
-// the filter, and if sized is true, also a page size.
+// query returns the request for the page. If plain is true, the request has neither the filter nor a page size. If plain is false,
+// the request has the filter. If sized is also true, the request has a page size, too.
 func (p *accountPage) query(plain, sized bool) *rest.Request {
 	rq := rest.ForAccount(p.endpoint, p.account)
 	if !plain {
@@ -93,9 +93,9 @@ func (c *Client) readPage(ctx context.Context, e reqctx.Endpoint, a market.Addre
 	return list, t, nil, err
 }
 
-// fetchPage requests a page. If the venue refuses a parameter of a request with a filter or a page size, fetchPage requests the
-// page once more without filter and page size. If this request succeeds, fetchPage remembers the refusal. sized reports whether the
-// last request had a page size.
+// fetchPage requests a page. If the request has a filter or a page size, and the venue refuses a parameter, fetchPage requests the
+// page once more without filter and page size. If the second request succeeds, fetchPage remembers the refusal. sized reports
+// whether the last request had a page size.
 func (c *Client) fetchPage(ctx context.Context, p *accountPage) (list rest.RowList, sized bool, err error) {
 	traits, now := &c.traits[p.endpoint], c.Now()
 	plain := traits.plain(now)
@@ -109,7 +109,7 @@ func (c *Client) fetchPage(ctx context.Context, p *accountPage) (list rest.RowLi
 			traits.refuseOptions(now)
 			c.Log().Info("the venue refuses optional parameters of a list: they are omitted", "endpoint", p.endpoint.String())
 		} else if rest.RefusesParameter(err) {
-			err = first // the venue also refuses the request without optional parameters, so they are not the reason
+			err = first // the venue also refuses the request without optional parameters, so these parameters are not the reason
 		}
 		sized = false
 	}
@@ -123,7 +123,7 @@ func (c *Client) fetchPage(ctx context.Context, p *accountPage) (list rest.RowLi
 	return list, sized, nil
 }
 
-// sendPage adds the start of the page to rq and makes one call.
+// sendPage adds the cursor or the offset of the page to rq and makes one call.
 func (c *Client) sendPage(ctx context.Context, p *accountPage, rq *rest.Request) (wire.Value, error) {
 	p.at.setQuery(&rq.Query)
 	return rest.WithBackoff(c.Client, p.endpoint, c.AccountKey(ctx, p.account), func() (wire.Value, error) { return c.Get(ctx, rq) })

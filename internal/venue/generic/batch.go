@@ -27,7 +27,8 @@ type urlLimit struct {
 	until time.Time
 }
 
-// get returns the configured limit, or the limit after a refusal if this limit is smaller and still valid.
+// get returns the configured limit in bytes. If the client still remembers a smaller limit from a refusal, get returns this smaller
+// limit.
 func (u *urlLimit) get(configured int, now time.Time) int {
 	u.mu.Lock()
 	defer u.mu.Unlock()
@@ -37,7 +38,8 @@ func (u *urlLimit) get(configured int, now time.Time) int {
 	return configured
 }
 
-// shorten is called after the venue has refused a URL with ids. It lowers the limit, so that only half of these ids fit into a URL.
+// shorten is called after the venue has refused a URL with ids. It lowers the limit, so that only about half of these ids fit into
+// a URL.
 func (u *urlLimit) shorten(c *Client, e reqctx.Endpoint, ids []string) {
 	now := c.Now()
 	length := min(u.get(c.cfg.MaxURL, now), c.urlOverhead(e)+escapedBytes(ids)/2)

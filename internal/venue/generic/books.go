@@ -80,8 +80,8 @@ func decodeBook(payload wire.Value, tokenID string, depth int, n *rest.Drift) (*
 }
 
 // spreadOf returns the spread of a book. If a side of the book is empty, spreadOf returns nil. If the best bid is above the best
-// ask, spreadOf makes r bad and returns nil. For any other book, spreadOf returns the spread that the venue sent. If the venue sent
-// none, spreadOf returns the best ask minus the best bid.
+// ask, spreadOf marks the row r as bad and returns nil. For any other book, spreadOf returns the spread that the venue sent. If the
+// venue sent no spread, spreadOf returns the best ask minus the best bid.
 func spreadOf(r *wire.Row, b *market.Book) *market.Decimal {
 	bid, ask := b.BestBid(), b.BestAsk()
 	if bid == nil || ask == nil {

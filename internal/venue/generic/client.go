@@ -19,7 +19,7 @@ const (
 
 // Config configures a Client. The zero value of a field means its default.
 type Config struct {
-	// Config says where the venue is. New sets its Paths.
+	// Config says where the venue is. New sets the field Paths.
 	rest.Config
 	// MaxIDs is the greatest number of ids in one list call. The client splits longer lists.
 	MaxIDs int
@@ -83,8 +83,8 @@ var paths = rest.Paths{
 }
 
 // Cost returns the number of HTTP calls that a read of several ids would make at this time. keys is the number of different ids,
-// and bytes is the sum of their lengths in a URL. If the venue does not support the list parameter, each id needs a call. Cost does
-// not count further pages of positions and orders, or the calls that read the halves of a refused list.
+// and bytes is the sum of their lengths in a URL. If the venue does not support the list parameter, each id needs its own call.
+// Cost counts neither the calls for further pages of positions and orders, nor the calls that read the halves of a refused list.
 func (c *Client) Cost(endpoint reqctx.Endpoint, keys, bytes int) int {
 	switch endpoint {
 	case reqctx.EndpointPrices:

@@ -1,4 +1,5 @@
-// Package generic is the driver of venues with the documented REST API.
+// Package generic is the driver of venues with the REST API that docs/venues/generic.md describes. Comments in this package call
+// this API the documented API.
 //
 // The client accepts every form in which venues are known to write a value. If it cannot read a response, it returns an error that
 // names the endpoint. It never returns a zero or an empty list instead, and it never panics. The numbers of pages and rows of one

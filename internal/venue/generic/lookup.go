@@ -13,9 +13,10 @@ import (
 )
 
 const (
-	// relearnAfter is the time after which the client tries a parameter again that the venue has refused.
+	// relearnAfter is the time from the venue's refusal of a parameter until the client tries this parameter again.
 	relearnAfter = 10 * time.Minute
-	// maxBisectCalls bounds the calls that read the parts of one refused list. 12 calls are enough to find one bad id among 64.
+	// maxBisectCalls bounds the calls that read the parts of one refused list. 12 calls are enough to find one bad id among 64 ids,
+	// because the client halves the list six times and makes two calls each time.
 	maxBisectCalls = 12
 )
 
@@ -170,15 +171,16 @@ func (l *lookup[T]) readBatch(ctx context.Context, c *Client, keys []string, out
 	return l.probe(ctx, c, keys, out, got.err)
 }
 
-// usesSingle reports whether a read of one id tries the single parameter first. If the venue is known to support the list
-// parameter, and the name of the single parameter is unknown, the read tries the list parameter first even if preferSingle is true.
+// usesSingle reports whether a read of one id tries the single parameter first. The result is preferSingle, with one exception: if
+// the venue is known to support the list parameter, but the name of the single parameter is unknown, the result is false.
 func (l *lookup[T]) usesSingle() bool {
 	return l.preferSingle && (l.support == nil || !l.support.confirmed.Load() || len(l.single.candidates()) == 1)
 }
 
-// readOne reads one key, the only element of keys. It tries each name of the single parameter until the venue finds the key, or
-// until a call fails for another reason than the name. If the venue finds the key with none of the names, readOne returns the
-// result of the first call that succeeded. If the venue refused every call, readOne returns the last refusal.
+// readOne reads one key, the only element of keys. It tries the names of the single parameter one after the other. It stops when
+// the venue finds the key, or when a call fails for another reason than the name. If the venue finds the key with none of the
+// names, readOne returns the result of the first call that succeeded. If the venue refused every call, readOne returns the last
+// refusal.
 func (l *lookup[T]) readOne(ctx context.Context, c *Client, keys []string, out []market.Result[*T]) (best callResult) {
 	names := l.single.candidates()
 	for i, name := range names {
@@ -259,7 +261,7 @@ func provesRefusal[T any](results []market.Result[*T]) bool {
 	return hits > 0
 }
 
-// bisection is the state of reading a refused list in halves.
+// bisection is the progress of reading a refused list in halves.
 type bisection struct {
 	// callsLeft is the number of calls that bisect may still make.
 	callsLeft int
@@ -270,9 +272,9 @@ type bisection struct {
 	halvesAnswered bool
 }
 
-// bisect reads keys with a list parameter that the venue supports. If the venue refuses the list, because of its length or of one
-// bad id, bisect reads the two halves of the list separately. So the good ids do not fail. If d.callsLeft is less than 2, bisect
-// does not split a list with a bad id, and all ids of the list fail.
+// bisect reads keys with a list parameter that the venue supports. If the venue refuses the list because of its length or because
+// of one bad id, bisect reads the two halves of the list separately. Then the good ids do not fail together with the bad id. If
+// d.callsLeft is less than 2, bisect does not split a list with a bad id, and all ids of the list fail.
 func (l *lookup[T]) bisect(ctx context.Context, c *Client, keys []string, out []market.Result[*T], d *bisection) error {
 	if len(keys) == 1 && l.usesSingle() {
 		return l.readOne(ctx, c, keys, out).err

@@ -215,8 +215,8 @@ func resolution(r *wire.Row) *market.Resolution {
 	return nil
 }
 
-// outcomes reads the outcomes in any known form. If an outcome has no token or no label, or two outcomes have the same token, r is
-// bad.
+// outcomes reads the outcomes in any known form. If an outcome has no token or no label, or two outcomes have the same token,
+// outcomes marks the row r as bad.
 func outcomes(r *wire.Row) []market.Outcome {
 	var list []market.Outcome
 	if rows, ok := outcomeRows(r); ok {
@@ -294,7 +294,7 @@ func outcomesFromLists(r *wire.Row) []market.Outcome {
 	return out
 }
 
-// outcome reads one outcome from the row x. r is the row of the market. If x is bad, outcome makes r bad, too.
+// outcome reads one outcome from the row x. r is the row of the market. If x is bad, outcome also marks r as bad.
 func outcome(r, x *wire.Row) (o market.Outcome, ok bool) {
 	o = market.Outcome{
 		TokenID: x.RequireID(fieldOutcomeToken), Label: x.RequireText(fieldOutcome),

@@ -16,8 +16,8 @@ type DetailNames struct {
 // names are set.
 type parameter struct {
 	names []string
-	// known is the name with which the venue has last found an id. It is nil before the venue has found an id, and after doubt has
-	// forgotten the name.
+	// known is the parameter name in the last call that found an id. It is nil if no call has found an id yet, or if the method
+	// doubt has forgotten the name.
 	known atomic.Pointer[string]
 }
 

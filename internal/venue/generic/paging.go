@@ -153,7 +153,7 @@ type pageInfo struct {
 	// countsPage reports that the JSON field "count" equals the number of rows on this page. countIsTotal reports that this field
 	// is greater, so it contains the number of rows on all pages.
 	countsPage, countIsTotal bool
-	// numbering gives different numbers to rows that look the same. Only lists of accounts use it.
+	// numbering gives different numbers to rows that look the same. Only lists of accounts use this field.
 	numbering market.Numbering
 }
 
@@ -164,9 +164,9 @@ func (t *pageInfo) nextToken() string {
 }
 
 // pageInfoOf reads the paging information of a page. p is the start of the page. If p is a cursor and the response has no cursor,
-// the page is the last one. If p is no cursor, the response may not say whether there is a next page. In this case, pageInfoOf
-// assumes a next page if the page has at least limit rows. If the response has a JSON field "offset", the venue supports offsets,
-// and the assumption is not a guess.
+// the page is the last one. If p is not a cursor, the response may not say whether there is a next page. In this case, pageInfoOf
+// assumes a next page if the page has at least limit rows. It also sets the field guessed to true. But if the response has a JSON
+// field "offset", the venue supports offsets, and guessed stays false.
 func pageInfoOf(e reqctx.Endpoint, list rest.RowList, p pageStart, limit int) (pageInfo, error) {
 	page := pagingOf(list.Object)
 	n := len(list.Rows)
@@ -245,8 +245,8 @@ func fingerprint(rows []wire.Value) string {
 	return hex.EncodeToString(h.Sum(nil))
 }
 
-// allAlike reports whether all rows have the same identity. After such a page, the next page may have the same fingerprint although
-// it contains other rows.
+// allAlike reports whether all rows have the same identity. If all rows of a page have the same identity, the next page may have
+// the same fingerprint although it contains other rows.
 func allAlike(rows []wire.Value) bool {
 	for i := range rows {
 		if fingerprint(rows[i:i+1]) != fingerprint(rows[:1]) {

@@ -43,9 +43,9 @@ func (c *Client) Spreads(ctx context.Context, tokenIDs []string) ([]market.Resul
 
 // fillFromBooks reads the order books of the tokens for which the spreads endpoint failed. If the endpoint has never returned a
 // spread, or every call failed, the endpoint may be missing. In this case, fillFromBooks also reads the order books of the tokens
-// without a result, and of the tokens for which mayBeMissing is true. If no order book gives a result, fillFromBooks returns err,
-// which is the error of the endpoint. If isFailure is false for all errors, but the venue has one of these books, the client
-// assumes that the endpoint is missing.
+// without a result, and of the tokens with an error for which mayBeMissing returns true. If no order book gives a result,
+// fillFromBooks returns err, which is the error of the endpoint. If isFailure returns false for every error of the endpoint, but
+// the venue has at least one of the order books, the client assumes that the endpoint is missing.
 func (c *Client) fillFromBooks(ctx context.Context, tokenIDs []string, results []market.Result[*market.Spread], err error) error {
 	failures := 0
 	for _, r := range results {
@@ -74,7 +74,8 @@ func (c *Client) fillFromBooks(ctx context.Context, tokenIDs []string, results [
 	rest, _ := c.topsOfBooks(ctx, ids[1:])
 	found := false
 	for i, top := range append(tops, rest...) {
-		// If the endpoint failed for a token, a missing book does not mean that the venue does not know the token.
+		// If the endpoint failed for a token, the venue may know the token although the token has no book. So the error of the
+		// endpoint stays.
 		if at := missing[i]; top.Value != nil || top.Err == nil && !isFailure(results[at].Err) {
 			results[at], err = top, nil
 		}
@@ -88,7 +89,7 @@ func (c *Client) fillFromBooks(ctx context.Context, tokenIDs []string, results [
 }
 
 // isFailure reports whether err is a failure of the venue: no response, an internal error, or an unreadable response. An error that
-// may mean that the endpoint is missing is not a failure.
+// may mean that the endpoint is missing is not a failure. The end of the calling function's context is not a failure either.
 func isFailure(err error) bool {
 	if why, ok := errors.AsType[*rest.CallFailure](err); ok && why.Kind == rest.KindCaller || mayBeMissing(err) {
 		return false

@@ -61,8 +61,8 @@ func (k *tokenDecoder[T]) isRow(object wire.Value) bool {
 	})
 }
 
-// isMap reports whether m maps ids to values. If the object was a member with a known name, enveloped is true, and m may be
-// empty.
+// isMap reports whether m maps ids to values. enveloped reports whether the venue sent the map in a member with a known name. Such
+// a map may be empty.
 func (k *tokenDecoder[T]) isMap(m map[string]wire.Value, asked []string, enveloped bool) bool {
 	if len(m) == 0 {
 		return enveloped

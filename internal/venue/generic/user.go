@@ -47,13 +47,14 @@ func decodeBalance(payload wire.Value, n *rest.Drift) (*market.Balance, error) {
 	return b, nil
 }
 
-// Positions returns all positions of an account, from all pages. The error is UPSTREAM_BAD_RESPONSE if a row is unreadable, if a
-// page that the venue announced repeats another page, if there are more than 10,000 rows, or if the list changes in each read. No
-// row is left out, because clients sum the positions, and a wrong sum is worse than an error.
+// Positions returns all positions of an account, from all pages. The error is UPSTREAM_BAD_RESPONSE if a row is unreadable, or if
+// there are more than 10,000 rows. It is also UPSTREAM_BAD_RESPONSE if a page that the venue announced repeats another page, or if
+// the list changes during every read. No row is left out, because clients sum the positions, and a wrong sum is worse than an
+// error.
 //
 // Positions have no ids. Two rows of the same outcome are usually two lots. But they may also be one row that was read twice,
 // because the row moved to a later page during the read. So if two rows of the same outcome are on different pages, Positions reads
-// the list again until two reads in a row are equal. It reads the list at most maxReads times.
+// the list again until two successive reads give equal lists. It reads the list at most maxReads times.
 func (c *Client) Positions(ctx context.Context, a market.Address) ([]market.Position, error) {
 	type holding struct{ marketID, tokenID, outcome string }
 	l := wholeList[market.Position, holding]{endpoint: reqctx.EndpointPositions, name: "positions", read: (*wire.Row).Position,

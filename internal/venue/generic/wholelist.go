@@ -16,8 +16,8 @@ const (
 	maxRows        = 10_000
 	// maxPages is more than maxRows/wholeListLimit, because the venue may use smaller pages than requested.
 	maxPages = 200
-	// Page sizes are usually multiples of roundCount. If a response does not say whether there is a next page, and its number of
-	// rows is such a multiple, the client may guess that there is one.
+	// Page sizes are usually multiples of roundCount. If a response does not say whether there is a next page, but the number of
+	// its rows is such a multiple, the client may guess that there is a next page.
 	roundCount = 10
 	// maxReads is the greatest number of reads of a list whose rows move to other pages during a read.
 	maxReads = 3
@@ -39,8 +39,8 @@ type wholeList[T any, K comparable] struct {
 // readAll reads every page of a list. If two pages have rows with the same key, moved is true.
 //
 // The venue may repeat an earlier page. If the client had only guessed that there is one more page, the list ends before the
-// repeated page. If the venue had announced one more page, readAll fails. If l.unique is false, a page may also equal an earlier
-// page because its rows are further lots of an outcome that look the same. readAll keeps these rows.
+// repeated page. If the venue had announced one more page, readAll fails. If l.unique is false, two equal pages may also contain
+// different lots of an outcome that only look the same. In this case, readAll keeps the rows of both pages.
 func (l wholeList[T, K]) readAll(ctx context.Context, c *Client, a market.Address) (all []T, moved bool, err error) {
 	all = []T{}
 	seen, pages := make(map[K]int), make(map[string]bool) // seen maps a key to the number of the first page with this key
@@ -108,8 +108,8 @@ func (l wholeList[T, K]) endedAt(c *Client, n int) {
 }
 
 // newRows returns the rows of page n. seen maps each key to the number of the first page with this key, and newRows adds the keys
-// of the rows. If l.unique is true, newRows leaves out rows whose key was already in seen. If an earlier page has a row with the
-// key of one of these rows, overlap is true.
+// of the rows. If l.unique is true, newRows leaves out rows whose key was already in seen. If a row of page n has the same key as a
+// row of an earlier page, overlap is true.
 func (l wholeList[T, K]) newRows(rows []T, seen map[K]int, n int) (fresh []T, overlap bool) {
 	fresh = rows[:0]
 	for i := range rows {

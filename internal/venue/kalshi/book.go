@@ -17,8 +17,8 @@ var (
 // YES.
 type bids [2][]market.Level
 
-// readBids reads the bids of both sides. A missing or null side is empty. If a side is no list or any level is unreadable, readBids
-// makes r bad. If unified is true, the NO levels of r have prices of YES, and readBids converts these prices.
+// readBids reads the bids of both sides. A missing or null side is empty. If a side is not a list or any level is unreadable,
+// readBids marks r as bad. If unified is true, the NO levels of r have prices of YES, and readBids converts them to prices of NO.
 func readBids(r *wire.Row, unified bool) (b bids) {
 	b[yes], b[no] = levels(r, fieldYesLevels), levels(r, fieldNoLevels)
 	if unified {
@@ -73,8 +73,8 @@ func readLevel(v wire.Value) (l market.Level, err error) {
 	return l, nil
 }
 
-// sorted sorts bids, best price first, and adds up levels of the same price. The order of levels in Kalshi's responses differs from
-// the documented order.
+// sorted sorts bids, best price first, and adds up levels of the same price. The sort is necessary, because the order of levels in
+// Kalshi's responses differs from the documented order.
 func sorted(r *wire.Row, levels []market.Level) []market.Level {
 	slices.SortFunc(levels, func(a, b market.Level) int { return b.Price.Cmp(a.Price) })
 	return r.Merge(levels)

@@ -44,7 +44,7 @@ type subscription struct {
 	channel messages.Channel
 	// seq is the number of the last message.
 	seq uint64
-	// full reports that the venue adds no more markets to the subscription.
+	// full reports that the venue accepts no more markets for the subscription.
 	full bool
 }
 
@@ -56,7 +56,7 @@ type subject struct {
 
 // subjectState is the state of a subject on the socket.
 type subjectState struct {
-	// wanted contains the topics of the subject by outcome. A topic of the market channel is at index yes.
+	// wanted contains the subscribed topics of the subject, by outcome. A topic of the market channel is at index yes.
 	wanted [2]messages.Topic
 	// sid is the venue's id of the subscription. It is 0 until the venue has sent the id.
 	sid uint64

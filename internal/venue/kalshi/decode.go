@@ -25,7 +25,7 @@ var (
 	fieldKind  = wire.NewField("event_type").Interned()
 )
 
-// maxDepth bounds the levels of a side of a streamed book. With a tick size of 0.001, there are 999 prices.
+// maxDepth bounds the levels of a side of a streamed book. With a tick size of 0.001, a side has at most 999 levels.
 const maxDepth = 1000
 
 // Decode returns the events of a frame. If the frame is not JSON, the only event is an EventGarbage. If the frame causes no other

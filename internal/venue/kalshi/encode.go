@@ -75,8 +75,8 @@ func (c *codec) send(cmd string, p *params, about command) []byte {
 }
 
 // subscribe subscribes the topics of one channel. If the socket does not have the market of a topic yet, subscribe adds the market
-// to a subscription of the channel, or starts a new subscription. If the socket already has the market, subscribe requests the
-// current state of the market again, because the new topic needs this state.
+// to an open subscription of the channel. If there is no such subscription, subscribe starts a new one. If the socket already has
+// the market, subscribe requests the current state of the market again, because the new topic needs this state.
 func (c *codec) subscribe(r *stream.Request, now time.Time) (out [][]byte) {
 	channel := r.Topics[0].Channel
 	var fresh, known []subject
@@ -160,7 +160,7 @@ func (c *codec) snapshots(subs []subject, about command, now time.Time) (out [][
 	return out
 }
 
-// unsubscribe ends the topics of a request and calls removeUnwanted.
+// unsubscribe removes the topics of a request and calls removeUnwanted.
 func (c *codec) unsubscribe(r *stream.Request) [][]byte {
 	for _, t := range r.Topics {
 		sub, s, ok := subjectOf(t)
@@ -174,7 +174,8 @@ func (c *codec) unsubscribe(r *stream.Request) [][]byte {
 
 // removeUnwanted removes the markets without wanted topics from their subscriptions. If the venue has not confirmed the
 // subscription of a market yet, the market stays. The first call of removeUnwanted after the confirmation removes this market. If a
-// subscription has no market left, removeUnwanted ends the subscription. Kalshi would otherwise send all its markets on it.
+// subscription has no market left, removeUnwanted ends the subscription. Otherwise, Kalshi would send the messages of all markets
+// on this subscription.
 func (c *codec) removeUnwanted(rid string) (out [][]byte) {
 	unwanted := make(map[uint64][]subject)
 	for sub, state := range c.subjects {

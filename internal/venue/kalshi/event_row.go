@@ -39,7 +39,8 @@ func readEvent(r *wire.Row) *eventRow {
 	return e
 }
 
-// readSeries reads the category, the tags and the sources of the event's series. The category in the event itself is deprecated.
+// readSeries reads the category, the tags and the settlement sources of the event's series. The category in the event itself is
+// deprecated.
 func (e *eventRow) readSeries(r *wire.Row) {
 	e.category = cmp.Or(r.Text(fieldCategory), e.category)
 	for _, v := range r.Of(fieldTags).Elements() {

@@ -6,8 +6,8 @@ import (
 	"oddsgraph/internal/market"
 )
 
-// ladder contains the totals of a market's bids, by side and price. The venue streams signed changes. The codec adds them up,
-// because it publishes totals.
+// ladder contains the totals of a market's bids, by side and price. The venue streams signed changes, but the codec publishes
+// totals. So the codec adds the changes to the totals in the ladder.
 type ladder [2]map[string]market.Decimal
 
 func newLadder(b bids) (l ladder) {
@@ -41,8 +41,8 @@ func (l ladder) add(s side, price, delta market.Decimal) (total market.Decimal, 
 	return total, nil
 }
 
-// changeOf returns the change of an outcome's book when bids at a price get a new total size. The argument bidder is the outcome
-// for which these bids are. A bid for the other outcome at p is an ask at 1 − p.
+// changeOf returns the change of an outcome's book when bids at a price get a new total size. The argument bidder is the outcome of
+// these bids. A bid for the other outcome at p is an ask at 1 − p.
 func changeOf(outcome, bidder side, price, total market.Decimal) market.LevelChange {
 	if outcome == bidder {
 		return market.LevelChange{Side: market.SideBuy, Level: market.Level{Price: price, Size: total}}

@@ -8,8 +8,8 @@ import (
 )
 
 // Limits returns the documented limit of the basic tier: a bucket of 200 tokens that fills at 200 tokens a second. Three quarters
-// of this limit are for calls for books and candlesticks, because Kalshi bills these calls for each market. Each of these calls is
-// counted as a call for maxBilled markets. The remaining quarter is for all other calls.
+// of this limit are for calls that read books or candlesticks, because Kalshi bills such a call for each market. Limits assumes
+// that each of these calls reads maxBilled markets. The remaining quarter is for all other calls.
 func Limits() []rest.PublishedLimit {
 	const forBilled = bucketTokens * 3 / 4
 	billed := rest.PublishedLimit{

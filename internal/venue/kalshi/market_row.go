@@ -25,9 +25,9 @@ var (
 	fieldStep           = wire.NewField("step")
 )
 
-// statuses maps Kalshi's states of a market to those of the graph. An inactive market is only paused, so it is still open. The
-// result of a determined market is published, but can still be disputed. An amended market has a new result instead of the disputed
-// result.
+// statuses maps Kalshi's states of a market to the statuses of the GraphQL API. An inactive market is only paused, so it is still
+// open. The result of a determined market is published, but can still be disputed. An amended market has a new result instead of
+// the disputed result.
 var statuses = map[string]market.Status{
 	"initialized": market.StatusUpcoming,
 	"active":      market.StatusOpen,
@@ -110,7 +110,7 @@ func tickSize(r *wire.Row) *market.Decimal {
 }
 
 // readOutcomes sets the two outcomes, and the winner and the resolution if the result is published. The result "scalar" has no
-// winner: both outcomes are paid in part, and their prices are the payments.
+// winner: each outcome is paid in part, and its price is the payment.
 func readOutcomes(r *wire.Row, m *market.Market) {
 	q := readQuote(r)
 	m.Outcomes = make([]market.Outcome, len(sides))

@@ -14,8 +14,8 @@ var (
 
 // quote contains the prices of a market. All fields are prices of YES.
 type quote struct {
-	// bid or ask is nil if that side of the book is empty. Both are nil if the venue's bid is above its ask. last is nil if the
-	// market never traded.
+	// bid is nil if the book has no bids, and ask is nil if the book has no asks. Both are also nil if the venue's bid is above its
+	// ask. last is nil if the market never traded.
 	bid, ask, last *market.Decimal
 	// settled is the final value of a YES share. It is nil until the market is resolved.
 	settled *market.Decimal
@@ -52,7 +52,7 @@ func (q quote) spread(ticker string, s side) *market.Spread {
 }
 
 // price returns a price of an outcome. It tries, in this order: the settlement value, the midpoint, the last trade, the best price
-// of the only side with orders. If none of them exists, price returns nil.
+// of the only side with orders. If none of these prices exists, price returns nil.
 func (q quote) price(ticker string, s side) *market.Price {
 	p := &market.Price{TokenID: s.token(ticker)}
 	switch {

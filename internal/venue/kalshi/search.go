@@ -25,12 +25,12 @@ var filters = map[market.Status]string{
 	market.StatusUpcoming: "unopened", market.StatusOpen: "open", market.StatusClosed: "closed", market.StatusResolved: "settled",
 }
 
-// Search returns one page of markets in the venue's order, without the markets that combine other markets. A page may be short
+// Search returns one page of markets in the venue's order. It leaves out markets that combine other markets. A page may be short
 // although there is a next page. Unreadable rows are reported in LeftOut.
 //
 // Kalshi has no search. So the error is UNSUPPORTED if q has a text, a category, a tag, a sort other than relevance, several
-// states, or a state by which Kalshi cannot filter. For a q with an event, the driver filters and sorts: Search then supports all
-// states, several states at once, and a sort by end time.
+// states, or a state by which Kalshi cannot filter. If q has an event, the driver itself filters and sorts the markets of the
+// event. Search then supports all states, several states at once, and a sort by end time.
 func (d *Driver) Search(ctx context.Context, q queries.Search) (*queries.SearchPage, error) {
 	const e = reqctx.EndpointSearch
 	if q.Limit == 0 {
@@ -62,7 +62,7 @@ func unsupported(what string) error {
 }
 
 // searchRequest returns the request for a page. Kalshi cannot filter by state and times together. If the query has times, the
-// request omits the state, and the driver checks the state of the markets that it gets.
+// request omits the state, and the driver checks the states of the markets in the response.
 func searchRequest(q queries.Search) *rest.Request {
 	rq := &rest.Request{Endpoint: reqctx.EndpointSearch, Keys: 1}
 	if q.EndsAfter.IsZero() && q.EndsBefore.IsZero() {

@@ -18,8 +18,8 @@ var (
 
 // readTrade reads a trade of a market. A purchase of one outcome at p is a sale of the other outcome at 1 − p. So readTrade returns
 // a trade for each token. Both trades have the venue's id of the trade. The trade of the outcome that the taker bought has the
-// ordinal 0, and the other trade has the ordinal 1. If the venue names neither outcome as the taker's, both sides are SideUnknown,
-// and YES has the ordinal 0.
+// ordinal 0, and the other trade has the ordinal 1. If the venue does not say which outcome the taker bought, both trades have the
+// side SideUnknown, and the trade of YES has the ordinal 0.
 func readTrade(r *wire.Row) (trades [2]market.Trade) {
 	ticker := r.RequireID(fieldMarketTicker)
 	t := market.Trade{

@@ -21,7 +21,7 @@ const (
 	positionsPage = 500
 	// recordsPage is the greatest number of trades or activities on a page.
 	recordsPage = 100
-	// maxPositions bounds the positions of an account.
+	// maxPositions bounds the number of positions of an account.
 	maxPositions = 10_000
 	// maxReads is the greatest number of reads of a list whose rows move to other pages during a read.
 	maxReads = 3
@@ -231,8 +231,8 @@ func (d *Driver) Trades(ctx context.Context, a market.Address, q queries.Trades)
 }
 
 // History returns one page of an account's activity, newest first. Unreadable rows are reported in LeftOut. If q.Kinds is empty,
-// the page has no records of the kind market.HistoryTransfer, because Polymarket sends these records only if the request contains
-// their types. If Polymarket has no records of the kinds in q.Kinds, the page is empty.
+// the page has no records of the kind market.HistoryTransfer. Polymarket sends these records only if the request contains their
+// types. If Polymarket has no records of the kinds in q.Kinds, the page is empty.
 func (d *Driver) History(ctx context.Context, a market.Address, q queries.History) (*queries.HistoryPage, error) {
 	const e = reqctx.EndpointHistory
 	var types []string

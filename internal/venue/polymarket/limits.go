@@ -8,8 +8,8 @@ import (
 )
 
 // Limits returns the documented limits. Polymarket first delays calls above a limit, and only later refuses them. So the client
-// cannot learn the limits from errors. Endpoints with the same path share a limit. Only the two endpoints for events are in
-// different limits, which together stay within the limit of their path.
+// cannot learn the limits from errors. Endpoints with the same path share a limit. The two endpoints for events are the only
+// exception. They are in different limits, and the sum of these limits is within the limit of their path.
 func Limits() []rest.PublishedLimit {
 	limit := func(calls int, endpoints ...reqctx.Endpoint) rest.PublishedLimit {
 		return rest.PublishedLimit{Endpoints: endpoints, Calls: calls, Span: 10 * time.Second}
@@ -20,7 +20,7 @@ func Limits() []rest.PublishedLimit {
 		limit(1000, reqctx.EndpointPriceHistory),
 		limit(300, reqctx.EndpointSearch, reqctx.EndpointMarketsByID, reqctx.EndpointMarketsByToken, reqctx.EndpointMarketBySlug,
 			reqctx.EndpointEventSearch, reqctx.EndpointCategories),
-		limit(200, reqctx.EndpointEvent), // with EndpointEventSearch above, at most 500 for the path of events
+		limit(200, reqctx.EndpointEvent), // with EndpointEventSearch above, at most 500 calls to the path of events
 		limit(1000, reqctx.EndpointBalance),
 		limit(150, reqctx.EndpointPositions),
 		limit(200, reqctx.EndpointTrades, reqctx.EndpointHistory, reqctx.EndpointMarketTrades),

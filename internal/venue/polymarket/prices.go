@@ -106,7 +106,7 @@ func (d *Driver) PriceHistories(ctx context.Context, list []queries.PriceHistory
 	})
 }
 
-// histories returns the lookup of the prices of UTC days.
+// histories returns the lookup that reads the prices of UTC days.
 func (d *Driver) histories(from, to market.Date) rest.Lookup[market.PriceHistory] {
 	const e = reqctx.EndpointPriceHistory
 	return lookup(d.clob, e, maxHistories, isToken,

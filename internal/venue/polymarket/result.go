@@ -54,7 +54,7 @@ func readResult(r *wire.Row, m *market.Market) (undecided bool) {
 func isTrue(b *bool) bool { return b != nil && *b }
 
 // resolutionSource returns the source that decides the market. If Gamma sends no source, resolutionSource returns the address of
-// the contract that resolves the market, or "" if Gamma does not send this address either.
+// the contract that resolves the market. If Gamma sends no address either, resolutionSource returns "".
 func resolutionSource(r *wire.Row) string {
 	for _, name := range fieldResolutionSource.Names() {
 		if v := r.Object.Member(name); v.Kind() == wire.String && !v.Is("") {

@@ -18,8 +18,8 @@ const (
 	defaultPageSize = 20
 	maxPageSize     = 100
 	maxText         = 1024
-	// eventsOnPage is the number of events on a page of the search by text. It does not depend on q.Limit. The cursor of a page is
-	// only the page's number, and a client may send the cursor with a different limit.
+	// eventsOnPage is the number of events on a page of the search by text. It does not depend on q.Limit, because the cursor of a
+	// page is only the page's number, and a client may send the cursor with a different limit.
 	eventsOnPage = 10
 	// maxPage bounds the number of a page of the search by text.
 	maxPage = 10_000

@@ -38,14 +38,14 @@ type asset struct {
 	burstAt, burstBy time.Time
 	// lost reports that a change of the book was lost.
 	lost bool
-	// kept contains the changes since the loss, and the changes of the burst or comparison that the loss ended. The codec applies them
-	// to the book that it reads over REST.
+	// kept contains the changes since the loss, and the changes of the burst or comparison that the loss ended. The codec applies
+	// these changes to the book that it reads over REST.
 	kept []change
 	// failures is the number of failed repairs since the loss. A repair fails if the read over REST fails, or if the book from REST
 	// does not agree with kept.
 	failures int
 	// reading reports that a read of the lost book over REST is running. outdated reports that the book was lost again since that
-	// read began, so its result may lack the last lost change.
+	// read began, so the book from this read may lack the last lost change.
 	reading, outdated bool
 	// dueBy is the deadline for the venue's first book. It is zero until awaitFirst sets it.
 	dueBy time.Time
@@ -63,7 +63,8 @@ type comparison struct {
 	from time.Time
 	// since contains the changes of the streamed book after the start.
 	since []change
-	// rest is the book from REST, if its levels differ from those of the streamed book. It is nil before REST has responded.
+	// rest is the book from REST. It is nil before REST has responded. If the streamed book then has the same levels and no burst
+	// is incomplete, the comparison ends at once, and rest stays nil.
 	rest *market.Book
 	// At the deadline, the codec applies the changes in since to the book from REST. The streamed book must then have the same
 	// levels.
@@ -135,8 +136,8 @@ func (a *asset) replace(l *ladder, at time.Time) (differs bool) {
 }
 
 // apply adds a change to the burst. The burst is complete if the book with all changes of the burst has the reported best prices.
-// apply then returns these changes. If a change with a later time arrives before the burst is complete, or the burst has too many
-// changes, a change is missing, and gap is true.
+// apply then returns these changes. gap is true if a change is missing: a change with a later time arrives before the burst is
+// complete, or the burst has too many changes.
 func (a *asset) apply(c change, now time.Time) (done []market.LevelChange, gap bool) {
 	if len(a.burst) > 0 && c.at.After(a.burstAt) || len(a.burst) >= maxKept {
 		return nil, true
@@ -195,9 +196,9 @@ func (a *asset) keep(c change) {
 	a.kept = append(a.kept, c)
 }
 
-// withLater returns the book b from REST after the changes that are not older than b, and the time of the last of these changes. If
-// there are none, the time is that of b. These changes include those with the same time as b, because b may lack some of them. It
-// does no harm to apply a change twice, because a change contains the new total.
+// withLater adds changes to the book b from REST. It skips the changes that are older than b. It returns the new book and the time
+// of the last added change. If it adds no change, the time is that of b. It also adds changes with the same time as b, because b
+// may lack some of these changes. Adding a change twice does no harm, because a change contains the new total.
 func withLater(b *market.Book, changes []change) (l *ladder, at time.Time) {
 	l, at = &ladder{b.Bids, b.Asks}, b.Timestamp
 	for _, c := range changes {
@@ -209,8 +210,8 @@ func withLater(b *market.Book, changes []change) (l *ladder, at time.Time) {
 	return l, at
 }
 
-// splice returns the book b from REST after the kept changes that are not older than b. If the last kept change is not older than b
-// and reports best prices that the result does not have, ok is false: a change is missing, or b is too old.
+// splice adds the kept changes to the book b from REST, as withLater does. If the last kept change is not older than b, but reports
+// best prices that the new book does not have, ok is false. In this case, a change is missing, or b is too old.
 func (a *asset) splice(b *market.Book) (l *ladder, at time.Time, ok bool) {
 	l, at = withLater(b, a.kept)
 	if n := len(a.kept); n > 0 && !a.kept[n-1].at.Before(at) {

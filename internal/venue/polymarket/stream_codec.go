@@ -53,8 +53,8 @@ func (d *Driver) Stream() (address string, p *stream.Protocol) {
 	return StreamURL, &stream.Protocol{
 		NewCodec: func(_ messages.Topic, env stream.Env) stream.Codec { return newCodec(env, d.wholeBooks) },
 		Resyncs:  true,
-		// The subject of a market topic is the market, although the topic uses the subscription of one of the market's tokens. The
-		// tokens may not be known yet.
+		// A market topic uses the subscription of one of the market's tokens. But its subject is the market, because the tokens may
+		// not be known yet.
 		Subject:   func(t messages.Topic) string { return t.ID },
 		PingEvery: pingEvery, Silence: silence,
 	}

@@ -170,8 +170,8 @@ func (c *codec) unusable(a *asset, r *wire.Row) []stream.Event {
 	return c.bad(a)
 }
 
-// bad returns an event that reports the loss of an asset's book. Both the topic of the book and the topic of the prices depend on
-// the book, but an event for one of them is enough. If neither topic is subscribed, bad returns no event.
+// bad returns an event that reports the loss of an asset's book. The topic of the book and the topic of the prices depend on the
+// book, but an event for one of these topics is enough. If neither topic is subscribed, bad returns no event.
 func (c *codec) bad(a *asset) []stream.Event {
 	for _, channel := range []messages.Channel{messages.ChannelOrderbook, messages.ChannelPrices} {
 		if t, wanted := a.topic(channel); wanted {
@@ -241,8 +241,8 @@ func unit(r *wire.Row, f wire.Field) *market.Decimal {
 	return r.Unit(f)
 }
 
-// apply applies a change to the book of an asset. A burst is all changes of one order. If the change completes the burst, apply
-// publishes the burst as one message. If a change is missing, apply reports the loss of the book.
+// apply applies a change to the book of an asset. A burst consists of all changes that one order causes. If the change completes
+// the burst, apply publishes the burst as one message. If a change is missing, apply reports the loss of the book.
 func (c *codec) apply(a *asset, ch change, now time.Time) []stream.Event {
 	if a.lost {
 		a.keep(ch)

@@ -26,8 +26,8 @@ const (
 	// retryEvery is the least time between two reads of lost books.
 	retryEvery = time.Second
 	// A book is frozen if the socket no longer sends the changes of the book. The socket is replaced if one comparison finds more
-	// than maxFrozen frozen books, and these are more than 1/frozenShare of the books that the socket changed between the previous
-	// comparison and this one.
+	// than maxFrozen frozen books, and if these are more than 1/frozenShare of the changed books. A book is changed if the socket
+	// has changed the book between the starts of the previous comparison and of this comparison.
 	maxFrozen   = 3
 	frozenShare = 10
 	// If the venue does not send the first book of an asset within firstBookWithin, the codec reads the book over REST.
@@ -188,7 +188,7 @@ func (c *codec) choose(pass func(*asset) bool) (ids []string) {
 	return ids
 }
 
-// repaired handles the read of a lost book. If the book was lost again during the read, the repair has failed.
+// repaired handles the result of a REST read of a lost book. If the book was lost again during the read, the repair has failed.
 func (c *codec) repaired(id string, r market.Result[*market.Book], now time.Time) []stream.Event {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -209,9 +209,9 @@ func (c *codec) repaired(id string, r market.Result[*market.Book], now time.Time
 	return c.repair(a, r.Value, now)
 }
 
-// repair replaces a lost book by the book b from REST, to which it applies the later changes of the stream. The repair fails if b
-// is nil, or if the result does not have the reported best prices. After maxRepairs failures, repair reports the loss again.
-// Package stream then requests a resync, and the resync subscribes to the asset again.
+// repair applies the later changes of the stream to the book b from REST, and replaces the lost book by the result. The repair
+// fails if b is nil, or if the result does not have the reported best prices. After maxRepairs failures, repair reports the loss
+// again. Package stream then requests a resync, and the resync subscribes to the asset again.
 func (c *codec) repair(a *asset, b *market.Book, now time.Time) (events []stream.Event) {
 	if b != nil {
 		if l, at, ok := a.splice(b); ok {
@@ -231,8 +231,8 @@ func (c *codec) repair(a *asset, b *market.Book, now time.Time) (events []stream
 }
 
 // compare compares the streamed book of an asset with the book b from REST. If the read failed or the venue has no book, b is nil.
-// The two books may differ by a few changes that are still in flight. If the books differ, the streamed book must reach the levels
-// of b within catchUp.
+// The two books may differ by a few changes that are still in flight. If the books differ or a burst is incomplete, the streamed
+// book must reach the levels of b within catchUp.
 func (c *codec) compare(id string, b *market.Book, now time.Time) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

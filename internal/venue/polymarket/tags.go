@@ -39,7 +39,7 @@ func (t *tagIDs) get(slug string) (id string, ok bool) {
 	return known.id, ok && t.now().Before(known.until)
 }
 
-// put stores the id of a slug. If tagIDs already contains maxTags ids, put first removes all of them.
+// put stores the id of a slug. If tagIDs already contains maxTags ids, put first removes all ids.
 func (t *tagIDs) put(slug, id string) {
 	t.mu.Lock()
 	defer t.mu.Unlock()

@@ -40,10 +40,10 @@ type RowList struct {
 	Object wire.Value
 }
 
-// RowsOf finds the rows of a response. The response is a list, or an object with a member that is the list. The name of the
-// member is in keys, or is "data", "results" or "items". The list may also be inside up to two further objects under such names.
-// If an object has several such lists, RowsOf returns the first list that is not empty. If there is no list, the second result is
-// false.
+// RowsOf finds the rows of a response. The response is a list, or an object with a member that is the list. The name of the member
+// is in keys, or is "data", "results" or "items". The list may also be nested in up to two further objects, which are members with
+// such names. If an object has several such lists, RowsOf returns the first list that is not empty. If there is no list, the second
+// result is false.
 func RowsOf(payload wire.Value, keys ...string) (RowList, bool) {
 	for depth := 0; payload.Kind() == wire.Object; depth++ {
 		var inside, empty wire.Value

@@ -79,7 +79,7 @@ func Refused(err error) bool {
 	return ok && c.Kind == KindRefused
 }
 
-// messages are the error messages that clients of the graph see, by code. newError adds the endpoint.
+// messages are the error messages that GraphQL clients see, by code. newError adds the endpoint.
 var messages = map[market.Code]string{
 	market.CodeUnauthenticated:     "the venue refused the credentials",
 	market.CodeForbidden:           "the address does not belong to the credentials",
@@ -292,7 +292,8 @@ func (c *Client) reportedFailure(e reqctx.Endpoint, resp *http.Response, body wi
 	return err
 }
 
-// isBool reports whether a value is the JSON boolean of the given kind, or a string with the given text, such as "False" for false.
+// isBool reports whether a value is the JSON boolean of the given kind, or a string that equals text without regard to case, such
+// as "False" for false.
 func isBool(v wire.Value, kind wire.Kind, text string) bool {
 	return v.Kind() == kind || v.Kind() == wire.String && strings.EqualFold(v.Text(), text)
 }

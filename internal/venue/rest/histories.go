@@ -7,8 +7,8 @@ import (
 )
 
 // ReadHistories answers queries for price histories. It calls read once for each period, with the tokens of all queries for the
-// period. Even if read returns an error, it must return a result for each token. If all calls of read failed, ReadHistories also
-// returns an error. A query whose first day is after its last day gets an error without a call.
+// period. The function read must return a result for each token, even if it also returns an error. If all calls of read failed,
+// ReadHistories also returns an error. A query whose first day is after its last day gets an error without a call.
 func ReadHistories(list []queries.PriceHistory, read func(from, to market.Date, tokenIDs []string) ([]market.Result[*market.PriceHistory], error)) ([]market.Result[*market.PriceHistory], error) {
 	type days struct{ from, to market.Date }
 	places := make(map[days][]int)

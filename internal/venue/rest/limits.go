@@ -70,9 +70,9 @@ func parseCalls(s string) int {
 	return n
 }
 
-// reportLimits passes the rate limit of a response to the permit in ctx. If err is RATE_LIMITED, reportLimits also passes the end
-// of the wait to the permit. The wait is RetryAfter of err, but at least MinBackoff. If err has no RetryAfter and the headers say
-// that no calls remain, reportLimits first sets RetryAfter to the time until the reset.
+// reportLimits passes the rate limit of a response to the permit in ctx. If err is RATE_LIMITED, the client must wait, and
+// reportLimits also passes the end of this wait to the permit. The wait is RetryAfter of err, but at least MinBackoff. If err has
+// no RetryAfter and the headers say that no calls remain, reportLimits first sets RetryAfter to the time until the reset.
 func (c *Client) reportLimits(ctx context.Context, h http.Header, err error) {
 	now := c.cfg.Clock.Now()
 	l := rateLimitOf(h, now)

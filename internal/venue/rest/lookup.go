@@ -69,7 +69,7 @@ func (l Lookup[T]) Read(ctx context.Context, ids []string) ([]market.Result[*T],
 		out[i] = results[id]
 	}
 	if len(seen) > len(keys) {
-		return out, nil // some ids were not sent, so the errors of the calls do not stand for all ids
+		return out, nil // an error means that every id has failed in a call, but some ids were in no call
 	}
 	return out, ErrorIfAllFailed(errs)
 }

@@ -95,8 +95,8 @@ func (q *Query) name(name string) {
 }
 
 // Get makes a call and retries the call after a transient failure. It returns the decoded body. If the body is {success,data} and
-// data is an object, Get returns this object. If data is null, Get returns the zero Value. If the venue reports that the requested
-// object does not exist, the error is NOT_FOUND.
+// data is an object, Get returns this object. If the data of such a body is null, Get returns the zero Value. If the venue reports
+// that the requested object does not exist, the error is NOT_FOUND.
 func (c *Client) Get(ctx context.Context, rq *Request) (wire.Value, error) {
 	credentials, err := c.credentials(ctx, rq.Endpoint)
 	if err != nil {
@@ -148,7 +148,7 @@ func (c *Client) attempt(ctx context.Context, rq *Request, credentials *market.C
 	if !ok {
 		return wire.Value{}, false, openCircuit(rq.Endpoint, wait)
 	}
-	result := verdictNone // if the call panics
+	result := verdictNone // the verdict if the call panics
 	defer func() { state.breaker.done(generation, result, c.subject(ctx, rq)) }()
 	call, cancel := context.WithTimeout(ctx, c.cfg.Timeout)
 	defer cancel()

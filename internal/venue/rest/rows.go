@@ -42,7 +42,7 @@ func ReadRows[T any](list []wire.Value, note func(string), read func(*wire.Row) 
 	return good, bad
 }
 
-// LeftOut returns the errors that clients of the graph see.
+// LeftOut returns the errors that GraphQL clients see.
 func (b RowErrors) LeftOut(e reqctx.Endpoint) market.LeftOut {
 	var out market.LeftOut
 	for i, bad := range b {

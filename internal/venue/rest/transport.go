@@ -14,8 +14,8 @@ import (
 )
 
 const (
-	// MaxInFlight bounds the calls in flight to one path. By default, the cache makes at most as many concurrent calls for one kind of
-	// account data.
+	// MaxInFlight bounds the calls in flight to one path. By default, the cache makes at most MaxInFlight concurrent calls for one
+	// kind of account data.
 	MaxInFlight = 64
 	// maxConns bounds the connections to the venue. It is large enough for all calls in flight to all endpoints.
 	maxConns          = MaxInFlight * reqctx.Endpoints
@@ -23,7 +23,8 @@ const (
 	maxResponseHeader = 64 << 10
 	// maxErrorBody is the greatest number of bytes that are read from an error response.
 	maxErrorBody = 64 << 10
-	// A response is refused if its decompressed part exceeds both bombSize and bombRatio times its received part.
+	// The client refuses a response if the number of decompressed bytes exceeds both bombSize and bombRatio times the number of
+	// received bytes.
 	bombSize  = 1 << 20
 	bombRatio = 100
 )
@@ -108,8 +109,8 @@ func (c *receivedReader) orReadError(err error) error {
 	return err
 }
 
-// inflatedReader decompresses a body. It refuses a decompression bomb as soon as the output exceeds both bounds, bombSize and
-// bombRatio.
+// inflatedReader decompresses a body. It refuses a decompression bomb as soon as the output exceeds the two bounds that bombSize
+// and bombRatio set.
 type inflatedReader struct {
 	z        *gzip.Reader
 	received *receivedReader

@@ -97,7 +97,7 @@ type Config struct {
 	// Dial opens connections. The default opens WebSocket connections.
 	Dial Dialer
 	// TopicsPerConnection is the maximum number of subjects (see Protocol.Subject) on a connection for public topics. The venue's
-	// hello may reduce it. Connections is the maximum number of connections for public topics.
+	// hello may reduce this number. Connections is the maximum number of connections for public topics.
 	TopicsPerConnection, Connections int
 	// BackoffMax is the upper bound of the random wait after a failure.
 	BackoffMax time.Duration
@@ -105,8 +105,8 @@ type Config struct {
 	LimitedWait time.Duration
 	// DialWithin is the timeout of opening a connection.
 	DialWithin time.Duration
-	// Tokens returns the YES and NO tokens of a market. Venues whose frames contain the market instead of the token need Tokens.
-	// Tokens may be nil. Tokens is called concurrently and must not block.
+	// Tokens returns the YES and NO tokens of a market. The client needs Tokens for venues whose frames contain the market instead
+	// of the token. Tokens may be nil. Tokens is called concurrently and must not block.
 	Tokens func(marketID string) (yes, no string, ok bool)
 	// Rand returns random numbers in [0, 1) for jitter. It is called concurrently.
 	Rand     func() float64

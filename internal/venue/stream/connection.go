@@ -23,8 +23,8 @@ const (
 	slowAgain = 10 * time.Second
 )
 
-// connection is a sequence of sockets. After the loss of a socket, it opens the next socket and subscribes to its topics again.
-// Only the goroutine of the connection calls the Handler for these topics.
+// connection is a sequence of sockets. After the loss of a socket, the connection opens the next socket and subscribes to all its
+// topics again. Only the goroutine of the connection calls the Handler for these topics.
 type connection struct {
 	client *Client
 	number int

@@ -148,7 +148,7 @@ func (d *decoder) subscribed(r *wire.Row, _ time.Time) []Event {
 	return []Event{e}
 }
 
-// ridOf returns the id of the request to which a frame responds, or "" if the frame has no such id.
+// ridOf returns the id of the request that a frame answers, or "" if the frame has no such id.
 func ridOf(r *wire.Row) string { return r.Of(fieldRid).Text() }
 
 const (
@@ -228,8 +228,8 @@ func (d *decoder) heartbeat(r *wire.Row, _ time.Time) []Event {
 	return []Event{e}
 }
 
-// topic returns the topic of a channel and an id. For ChannelUser, if the id is empty or the address of the connection's account,
-// topic returns d.identity, which contains the Scope of the account.
+// topic returns the topic of a channel and an id. If the channel is ChannelUser, and the id is empty or the address of the
+// connection's account, topic returns d.identity, because d.identity also contains the Scope.
 func (d *decoder) topic(c messages.Channel, id string) messages.Topic {
 	if c == messages.ChannelUser {
 		if id = strings.ToLower(id); id == d.identity.ID || id == "" {

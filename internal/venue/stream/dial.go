@@ -21,8 +21,8 @@ type Dialer interface {
 	Dial(ctx context.Context, url string, header http.Header) (Conn, error)
 }
 
-// Conn is an open connection. Read, Write and Close may be called concurrently, but no method may be called concurrently with
-// itself.
+// Conn is an open connection. Read, Write and Close may be called concurrently, but two concurrent calls of the same method are not
+// allowed.
 type Conn interface {
 	// Read returns the next frame. If the venue has closed the connection with a code, Read returns a *CloseError. The calling
 	// function owns the slice.

@@ -35,7 +35,7 @@ func (e *HandshakeError) Error() string {
 	return fmt.Sprintf("the venue answered with status %d", e.Status)
 }
 
-// Close codes of the documented protocol; see the function Documented.
+// These are the close codes of the protocol that Documented returns.
 const (
 	closeCredentials = 4001
 	closeSlow        = 4002

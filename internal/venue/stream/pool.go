@@ -16,7 +16,8 @@ type pool struct {
 	users map[messages.Topic]*connection
 	// wanted is the number of watched topics. identities is the number of watched user topics.
 	wanted, identities int
-	// perConnection is the maximum number of subjects on a public connection (see Protocol.Subject). The venue's hello may reduce it.
+	// perConnection is the maximum number of subjects on a public connection (see Protocol.Subject). The venue's hello may reduce
+	// this number.
 	perConnection int
 	// numbers is the number of connections that were ever added. turns is the number of successful calls of Watch.
 	numbers int
@@ -161,8 +162,9 @@ func (c *Client) assign(t messages.Topic) *connection {
 }
 
 // hasRoom reports whether the limits allow topic t to be watched. A public topic always has room if one of the given connections
-// carries its subject. hasRoom limits the subjects of all public connections together, because one connection can have more than
-// perConnection subjects: an unwatched topic may be watched again after another topic has taken its place. The caller holds c.mu.
+// carries its subject. hasRoom limits the total number of subjects on all public connections. It does not check the number on one
+// connection, which may exceed perConnection: an unwatched topic may be watched again after another topic has taken its place. The
+// caller holds c.mu.
 func (c *Client) hasRoom(t messages.Topic, connections ...*connection) bool {
 	if t.Channel == messages.ChannelUser {
 		return c.pool.identities < maxIdentities

@@ -89,9 +89,9 @@ type EventKind uint8
 
 // The kinds of events.
 const (
-	// EventLife stands for a frame, such as a pong, that only shows that the venue is alive.
+	// EventLife reports a frame, such as a pong, that only shows that the venue is alive.
 	EventLife EventKind = iota
-	// EventGarbage stands for a frame that is not JSON.
+	// EventGarbage reports a frame that is not JSON.
 	EventGarbage
 	// EventHello is the first frame of a connection. It sets Epoch and Hello.
 	EventHello
@@ -105,7 +105,7 @@ const (
 	EventHeartbeat
 	// EventMessage sets Message.
 	EventMessage
-	// EventBad stands for an unusable message of Topic. The client then requests a snapshot.
+	// EventBad reports an unusable message of Topic. The client then requests a snapshot.
 	EventBad
 )
 

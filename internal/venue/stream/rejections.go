@@ -14,12 +14,12 @@ import (
 type class uint8
 
 const (
-	// classRefused is for all codes to which classify assigns no other class.
+	// classRefused is the class of all codes that have no other class.
 	classRefused class = iota
 	classUnknown
 	classUnauthenticated
 	classForbidden
-	// classLater is for temporary errors. A later request may succeed.
+	// classLater is the class of temporary errors. A later request may succeed.
 	classLater
 )
 
@@ -89,8 +89,8 @@ func (q *sendQueue) rejected(e *Event, class class) (down []messages.Topic, refu
 	return down, nil
 }
 
-// unanswered returns the request to which an error without a rid belongs: a subscription to one of the ids, if the venue has not
-// yet answered for this id. It returns nil if there is no such request.
+// unanswered finds the request that an error without a rid rejects. This request subscribes to one of the ids, and the venue has
+// not yet answered for this id. If there is no such request, unanswered returns nil.
 func (q *sendQueue) unanswered(ids []string) *Request {
 	for _, r := range q.awaited {
 		if r.Verb == VerbSubscribe && slices.ContainsFunc(r.Topics, func(t messages.Topic) bool {
@@ -122,7 +122,8 @@ func (q *sendQueue) exclude(subs []*sub, e *Event, class class) (down []messages
 		}
 	}
 	if len(rejected) > 0 {
-		// The venue may have accepted the other topics. If it does not confirm them within ackWithin, the queue subscribes them again.
+		// The venue may have accepted the other topics. If the venue does not confirm these topics within ackWithin, the queue
+		// subscribes them again.
 		q.groups++
 		for _, s := range rest {
 			if !s.answered {
@@ -151,8 +152,8 @@ func (q *sendQueue) requeue(s *sub, at time.Time) messages.Topic {
 	return s.topic
 }
 
-// retryDelay returns the wait before a postponed request. The wait is a random backoff, or the wait that the venue has requested
-// if that is longer.
+// retryDelay returns the wait before a postponed request. The wait is a random backoff or the wait that the venue has requested,
+// whichever is longer.
 func (q *sendQueue) retryDelay(s *sub, asked time.Duration) time.Duration {
 	c := &q.k.client.cfg
 	bound := min(time.Duration(math.Ldexp(float64(backoffMin), min(s.attempts, 10))), c.BackoffMax)

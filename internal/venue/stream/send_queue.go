@@ -45,7 +45,7 @@ type sub struct {
 	// rid is the id of the last request that subscribed to the topic.
 	rid string
 	// Only topics of the same group share a subscription request. group is 0 until the venue rejects a subscription that contains
-	// the topic. The queue then gives the other topics of that subscription new groups; see exclude.
+	// the topic. The queue then gives new groups to those topics of the subscription that are not rejected; see exclude.
 	group uint64
 	// notBefore is the earliest time of the next subscription. attempts is the number of requests for the topic that the venue has
 	// postponed since the topic's last message.
@@ -266,7 +266,8 @@ func (q *sendQueue) workAt(open bool) time.Time {
 	return market.Later(at, q.window.opens())
 }
 
-// compact removes the subs that no longer need a subscription from pending, and those that no longer need a snapshot from resyncs.
+// compact removes subs from two lists: from pending those that no longer need a subscription, and from resyncs those that no longer
+// need a snapshot.
 func (q *sendQueue) compact() {
 	q.pending = slices.DeleteFunc(q.pending, func(s *sub) bool { return s.removed || s.subscribed && s.answered })
 	q.resyncs = slices.DeleteFunc(q.resyncs, func(s *sub) bool { return s.removed || s.resyncAt.IsZero() })

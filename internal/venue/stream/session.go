@@ -189,7 +189,7 @@ func (s *session) loop(ctx context.Context) error {
 	}
 }
 
-// readFailure returns the error with which the session ends after read has stopped.
+// readFailure returns the error that ends the session after read has stopped.
 func (s *session) readFailure(ctx context.Context) error {
 	switch {
 	case ctx.Err() != nil:
@@ -204,8 +204,8 @@ func (s *session) pingEvery() time.Duration {
 	return cmp.Or(s.client.cfg.Protocol.PingEvery, pingEvery)
 }
 
-// setSilence sets silence to Protocol.Silence or, if that is 0, to silentHeartbeats heartbeat intervals. heartbeat is the venue's
-// heartbeat interval. If it is 0, setSilence uses assumedHeartbeat.
+// setSilence sets the field silence to Protocol.Silence. If Protocol.Silence is 0, it sets the field to silentHeartbeats heartbeat
+// intervals. heartbeat is the venue's heartbeat interval. If heartbeat is 0, setSilence uses assumedHeartbeat.
 func (s *session) setSilence(heartbeat time.Duration) {
 	if s.silence = s.client.cfg.Protocol.Silence; s.silence == 0 {
 		s.silence = time.Duration(silentHeartbeats * float64(cmp.Or(heartbeat, assumedHeartbeat)))
@@ -337,8 +337,8 @@ func (s *session) checkIdle(now time.Time) error {
 	return nil
 }
 
-// send passes the next request to the writer. It does nothing if a write is running or has failed, the session is in phaseHello, no
-// request is due or the venue's limits allow no frame now.
+// send passes the next request to the writer. It does nothing in phaseHello, while a write is running, or after a write has failed.
+// It also does nothing if no request is due, or if the venue's limits allow no frame now.
 func (s *session) send(now time.Time) {
 	if !s.writeBy.IsZero() || s.failure != nil || s.phase == phaseHello || !s.queue.window.open(now) {
 		return

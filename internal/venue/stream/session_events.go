@@ -22,7 +22,7 @@ func (s *session) handle(events []Event) error {
 		}
 		s.garbageFrames = 0
 		s.client.count.last.Store(e.At.UnixNano())
-		s.pongBy = time.Time{} // every such frame shows that the venue is alive, and some venues do not respond to pings
+		s.pongBy = time.Time{} // any frame but garbage counts as a response, because some venues do not respond to pings
 		var err error
 		switch e.Kind {
 		case EventHello:

@@ -10,7 +10,7 @@ type window struct {
 
 func newWindow(n int) window { return window{times: make([]time.Time, max(n, 1))} }
 
-// opens returns the earliest time at which the next frame may be sent, which may be in the past.
+// opens returns the earliest time for the next frame. This time may be in the past.
 func (w *window) opens() time.Time {
 	if t := w.times[w.next]; !t.IsZero() {
 		return t.Add(frameSpan)

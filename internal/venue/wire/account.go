@@ -22,8 +22,8 @@ var (
 )
 
 // Balance reads the balance of an account. If the venue sends no total, the total is positionsValue + cashBalance. If the venue
-// also sends no positionsValue, the total is portfolioValue + cashBalance. If a summand is missing, there is no total. A row
-// without any amount is bad.
+// also sends no positionsValue, the total is portfolioValue + cashBalance. If one of the two amounts is missing, there is no total.
+// A row without any amount is bad.
 func (r *Row) Balance() *market.Balance {
 	b := &market.Balance{
 		PortfolioValue: r.Decimal(fieldPortfolioValue),

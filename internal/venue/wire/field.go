@@ -13,8 +13,8 @@ type Field struct {
 	interned bool
 }
 
-// NewField returns a field. The first name is that of the venue API in docs/venues/generic.md, the others are names of other
-// venues. The field also accepts each name in snake case.
+// NewField returns a field. The first name is that of the venue API in docs/venues/generic.md. Other venues use the other names.
+// The field also accepts each name in snake case.
 func NewField(names ...string) (f Field) {
 	for _, name := range names {
 		for _, form := range []string{name, snakeCase(name)} {
@@ -52,8 +52,8 @@ func snakeCase(camel string) string {
 	return b.String()
 }
 
-// Of looks for the names of the field one after the other, and returns the first member of the object that is not null. If there is
-// no such member, Of returns the zero Value.
+// Of looks for the names of the field in order, and returns the first member of the object that is not null. If there is no such
+// member, Of returns the zero Value.
 func (f Field) Of(object Value) Value {
 	for _, name := range f.names {
 		if v := object.Member(name); !v.IsNull() {
