@@ -106,7 +106,7 @@ lint: ## go vet and staticcheck
 	@# The tool itself is built without the race detector.
 	staticcheck="$$($(GO) tool -n staticcheck)" && GOGC=400 $(RACED) GOFLAGS="$$($(GO) env GOFLAGS) $(RACE)" "$$staticcheck" ./...
 
-bench: ## measure queries and subscriptions beside a bare handler and a plain gqlgen server, about 30 minutes (BENCH=-quick: one), then the benchmarks of every layer
+bench: ## measure queries and subscriptions beside a bare handler and a plain gqlgen server, about 38 minutes (BENCH=-quick: one), then the benchmarks of every layer
 	$(GO) generate ./bench/plain
 	$(GO) run ./bench -out bench $(BENCH)
 	$(if $(findstring -quick,$(BENCH)),,$(GO) test -run '^$$' -bench . -benchmem -timeout 60m ./...)
