@@ -13,6 +13,7 @@ import (
 	"log/slog"
 	"net/http"
 	"slices"
+	"strings"
 	"sync"
 	"time"
 
@@ -71,17 +72,18 @@ func newKeys(url string, clock market.Clock, log *slog.Logger) *keys {
 	return &keys{url: url, client: client, clock: clock, log: log}
 }
 
-// find returns the key with an id. The id is empty if the token names no key. In this case, find returns the known key if there is
-// only one. If find knows no suitable key, it reads the keys again, except soon after the last read. If ctx ends while find waits
+// find returns the key with an id. If several keys have the id, which RFC 7517 permits for keys of different types, find returns
+// the first one that fits the algorithm. The id is empty if the token names no key. In this case, find returns the known key if
+// there is only one. If find knows no suitable key, it reads the keys again, except soon after the last read. If ctx ends while find waits
 // for the read of another call, the error is the cause of ctx. Any other error is a market.Error.
-func (k *keys) find(ctx context.Context, id string) (*key, error) {
-	if found := k.named(id); found != nil {
+func (k *keys) find(ctx context.Context, id, algorithm string) (*key, error) {
+	if found := k.named(id, algorithm); found != nil {
 		return found, nil
 	}
 	if err := k.refresh(ctx, false); err != nil {
 		return nil, err
 	}
-	if found := k.named(id); found != nil {
+	if found := k.named(id, algorithm); found != nil {
 		return found, nil
 	}
 	k.mu.Lock()
@@ -95,18 +97,43 @@ func (k *keys) find(ctx context.Context, id string) (*key, error) {
 	return nil, market.Errorf(market.CodeUnauthenticated, "the token is signed with a key that the issuer does not publish")
 }
 
-func (k *keys) named(id string) *key {
+// named returns the known key with an id, as find does. If no key with the id fits the algorithm, it returns the first one.
+func (k *keys) named(id, algorithm string) (found *key) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	if id == "" && len(k.known) == 1 {
-		return k.known[0]
+	if id == "" {
+		if len(k.known) == 1 {
+			return k.known[0]
+		}
+		return nil
 	}
 	for _, known := range k.known {
-		if id != "" && known.KeyID == id {
+		if known.KeyID != id {
+			continue
+		}
+		if known.fits(algorithm) {
 			return known
 		}
+		if found == nil {
+			found = known
+		}
 	}
-	return nil
+	return found
+}
+
+// fits reports whether a token with this algorithm in its header can be signed with the key.
+func (k *key) fits(algorithm string) bool {
+	if k.Algorithm != "" {
+		return k.Algorithm == algorithm
+	}
+	switch k.Key.(type) {
+	case *rsa.PublicKey:
+		return strings.HasPrefix(algorithm, "RS") || strings.HasPrefix(algorithm, "PS")
+	case *ecdsa.PublicKey:
+		return strings.HasPrefix(algorithm, "ES")
+	default: // ed25519.PublicKey
+		return algorithm == string(jose.EdDSA)
+	}
 }
 
 // refresh reads the keys, or waits for a read that is already running. If force is false, refresh does nothing soon after the

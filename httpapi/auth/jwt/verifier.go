@@ -128,7 +128,7 @@ func (v *Verifier) verify(ctx context.Context, token string) (s session, err err
 		return s, refused("the bearer token is neither known nor a JWT that is signed with RS, PS, ES 256 to 512, or EdDSA")
 	}
 	header := parsed.Headers[0]
-	k, err := v.keys.find(ctx, header.KeyID)
+	k, err := v.keys.find(ctx, header.KeyID, header.Algorithm)
 	if err != nil {
 		return s, err
 	}

@@ -3,6 +3,7 @@ package jwt
 import (
 	"bytes"
 	"context"
+	"crypto/ed25519"
 	"crypto/rand"
 	"crypto/rsa"
 	"crypto/x509"
@@ -93,6 +94,26 @@ func TestTokens(t *testing.T) {
 	}
 	if n := i.count(); n > 1 {
 		t.Errorf("the keys were read %d times", n)
+	}
+}
+
+// TestKeysShareAnID checks that each token is verified with the key whose type or algorithm fits, if several keys have the same id.
+func TestKeysShareAnID(t *testing.T) {
+	one, two, ec := rsaKeys()[0], rsaKeys()[1], ecKey(t)
+	_, ed, err := ed25519.GenerateKey(rand.Reader)
+	if err != nil {
+		t.Fatal(err)
+	}
+	ps := published("k", two)
+	ps.Algorithm = "PS256"
+	v, c, _ := newVerifier(t, newIssuer(t, ps, published("k", ec), published("k", one), published("k", ed)))
+	for algorithm, private := range map[jose.SignatureAlgorithm]any{jose.PS256: two, jose.ES256: ec, jose.RS256: one, jose.PS384: one, jose.EdDSA: ed} {
+		if _, err := v.Account(t.Context(), signed(t, algorithm, private, "k", c.Now(), nil)); err != nil {
+			t.Errorf("%s: %v", algorithm, err)
+		}
+	}
+	if _, err := v.Account(t.Context(), signed(t, jose.ES256, ecKey(t), "k", c.Now(), nil)); market.CodeOf(err) != market.CodeUnauthenticated {
+		t.Errorf("a key that is not published: %v", err)
 	}
 }
 
@@ -225,14 +246,14 @@ func TestTheIssuerHangs(t *testing.T) {
 		over := make(chan error)
 		began := time.Now()
 		go func() {
-			_, err := k.find(context.Background(), "1")
+			_, err := k.find(context.Background(), "1", "RS256")
 			over <- err
 		}()
 		<-asked
 		left := errors.New("left")
 		ctx, leave := context.WithCancelCause(t.Context())
 		go func() {
-			_, err := k.find(ctx, "1")
+			_, err := k.find(ctx, "1", "RS256")
 			over <- err
 		}()
 		synctest.Wait()
