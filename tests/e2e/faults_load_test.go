@@ -118,6 +118,8 @@ func (c *checkedLoad) subscribe(t testing.TB, credentials string, tokens []strin
 		c.setLast(text(v, "tokenId"), 1, text(v, "price"))
 	})
 	for _, id := range tokens {
+		c.setLast(id, 0, "") // caughtUp is false until the subscriptions of the token have sent their first events
+
 		r := &replay{depth: recordedDepth, hurried: true} // on a busy machine, the client is too slow for hundreds of events a second
 		follow(k.subscribe(t, loadBook, vars{"id": id}), func(v any) {
 			r.take(t, v)
