@@ -55,16 +55,16 @@ type Config struct {
 	MaxResponse     Bytes         `default:"8MiB" min:"1KiB" max:"256MiB" group:"server" help:"Maximum size of a response and of an event of a subscription, including errors. A longer one becomes the error RESPONSE_TOO_LARGE."`
 	BodyTimeout     time.Duration `default:"10s" min:"1ms" max:"10m" group:"server" help:"Longest time for a request to arrive, from its first byte to the end of its body."`
 	MaxHeaders      Bytes         `default:"64KiB" min:"4KiB" max:"1MiB" group:"server" help:"Maximum size of the headers of a request, including its URL. Longer ones are refused."`
-	MaxOperations   int           `default:"256" min:"1" max:"100000" group:"server" help:"GraphQL requests that execute at once. One client address may have at most three times as many as are still free. The same number of further requests may wait for the venue, by the same rule."`
+	MaxOperations   int           `default:"256" min:"1" max:"100000" group:"server" help:"GraphQL requests that execute at once. The requests of one client address may take at most three times as many of these places as are still free. The same number of further requests may wait for the venue, by the same rule."`
 	MaxQueue        int           `default:"512" min:"0" max:"1000000" group:"server" help:"GraphQL requests that wait to execute, by the same rule as --max-operations. The same number of further requests may wait until fewer requests wait for the venue. All others are refused with status 503."`
-	MaxConnections  int           `default:"3000" min:"16" max:"10000000" group:"server" help:"TCP connections of all clients at once. Further connections are closed. The last twentieth is reserved for clients with fewer than eight, such as health checks."`
+	MaxConnections  int           `default:"3000" min:"16" max:"10000000" group:"server" help:"TCP connections of all clients at once. Further connections are closed. The last twentieth of the connections is reserved for client addresses with fewer than eight connections, such as health checks."`
 	QueueTimeout    time.Duration `default:"2s" min:"0s" max:"1m" group:"server" help:"Longest time that a GraphQL request waits to execute. Then it is refused with status 503."`
 	ShutdownTimeout time.Duration `default:"15s" min:"0s" max:"10m" group:"server" help:"Longest wait for running requests when the program stops."`
 	DrainDelay      time.Duration `default:"0s" min:"0s" max:"5m" group:"server" help:"Time for which the program still accepts requests after it was told to stop, while /readyz says draining. Load balancers must notice within this time."`
 	Introspection   bool          `default:"true" group:"server" help:"Whether clients may query the schema by introspection."`
 	Suggestions     bool          `default:"true" group:"server" help:"Whether errors suggest fields, arguments and values with similar names."`
 	Explain         string        `default:"auto" oneof:"auto,on,off" group:"server" help:"Whether clients that send X-Oddsgraph-Explain: 1 get the history of their operation. auto allows it with the demo venue."`
-	StateDir        string        `placeholder:"DIR" group:"server" help:"Directory that records the calls to the venue of the last minute, so that the program stays within the venue's limit after a restart. The program creates it if necessary. off records nothing. Empty uses the first directory of systemd's STATE_DIRECTORY, or off without one."`
+	StateDir        string        `placeholder:"DIR" group:"server" help:"Directory in which the program records its calls to the venue of the last minute. After a restart, the program reads the record and stays within the venue's limit. The program creates the directory if necessary. off records nothing. Empty uses the first directory of systemd's STATE_DIRECTORY. Without this variable, empty means off."`
 	Origins         List          `placeholder:"URLS" check:"origins" group:"server" help:"Origins of pages on other hosts that may use the service, separated by commas, such as https://app.example.com. * allows all. Empty allows only pages of the service's own host and, with the demo venue on a loopback address, of localhost, 127.0.0.1 and [::1] at any port."`
 	Hosts           List          `placeholder:"NAMES" check:"hosts" group:"server" help:"Host names of the service, separated by commas, such as odds.example.com. Requests for other names are refused with status 403, except for localhost and IP addresses. * allows all names. Empty refuses all other names if the service listens on a loopback address, and none otherwise."`
 	AccountsFile    string        `placeholder:"FILE" check:"file" group:"server" help:"JSON file with the SHA-256 of bearer tokens and their accounts. Only its owner may have access. Changes take effect within a second. Empty accepts no bearer tokens."`
@@ -78,7 +78,7 @@ type Config struct {
 	Log   Log   `embed:"" prefix:"log-" group:"log"`
 	Venue Venue `embed:"" prefix:"venue-" group:"venue"`
 
-	StreamURL string `placeholder:"URL" check:"stream" group:"venue" help:"URL of the venue's WebSocket, ws:// or wss://. Empty disables the stream."`
+	StreamURL string `placeholder:"URL" check:"stream" group:"venue" help:"URL of the venue's WebSocket, ws:// or wss://. Empty means the stream of the driver or of the demo venue. If neither has one, there is no stream."`
 	// StreamTopics is divided among connections of at most 200 topics.
 	StreamTopics int `default:"2000" min:"1" max:"100000" group:"venue" help:"Maximum number of prices, books, lists of trades and markets that the process follows on the venue's stream, at most 200 on each connection. Queries use at most half of this number. Beyond it, prices and books are polled over REST, and subscriptions to other data are refused. Accounts do not count."`
 
@@ -107,18 +107,18 @@ type Client struct {
 	Sockets     int   `default:"2000" min:"1" max:"1000000" help:"TCP connections of one client address, which is 64 bits of an IPv6 address. Trusted proxies have no such bound."`
 	Connections int   `default:"1000" min:"1" max:"1000000" help:"WebSockets and event streams of one client address, which is 64 bits of an IPv6 address."`
 	Operations  int   `default:"9000" min:"1" max:"10000000" help:"Operations at once on the WebSockets and event streams of one client address."`
-	Total       int   `default:"12000" min:"1" max:"10000000" help:"Operations at once on the WebSockets and event streams of all clients. One client address may have at most three times as many as are still free."`
+	Total       int   `default:"12000" min:"1" max:"10000000" help:"Operations at once on the WebSockets and event streams of all clients. The operations of one client address may take at most three times as many of these places as are still free."`
 	Executions  int   `default:"500" min:"1" max:"1000000" help:"Different subscriptions at once of one client address. Equal subscriptions count once."`
 	Watched     int   `default:"20000" min:"1" max:"100000000" help:"Ids that the different subscriptions of one client address follow. An id in two subscriptions counts twice."`
 	PerSocket   int   `default:"100" min:"1" max:"100000" help:"Operations at once on one WebSocket."`
-	Events      Bytes `default:"16MiB" min:"1KiB" max:"64GiB" help:"Cost of the events of one client address's subscriptions in a second: the bytes of each different event, and a sixteenth of them for each delivery. Unused cost of up to two seconds is saved for later. Beyond it, events are conflated."`
+	Events      Bytes `default:"16MiB" min:"1KiB" max:"64GiB" help:"Cost of the events of one client address's subscriptions in a second: the bytes of each different event, and a sixteenth of them for each delivery. Unused cost of up to two seconds is saved for later. Above this cost, events are conflated."`
 	Message     Bytes `default:"256KiB" min:"1KiB" max:"16MiB" help:"Maximum size of a client's message on a WebSocket. A longer one closes the WebSocket."`
 }
 
 // Documents configures persisted documents. Clients may send the id of such a document instead of its text.
 type Documents struct {
 	Automatic Bytes  `default:"8MiB" min:"0" max:"1GiB" help:"Memory for automatic persisted queries, which clients register themselves. 0 disables them."`
-	Trusted   string `default:"off" oneof:"off,allow,require" help:"Use of the documents in the manifest: off ignores them, allow executes them and any others, require executes no others."`
+	Trusted   string `default:"off" oneof:"off,allow,require" help:"Use of the documents in the manifest: off ignores the manifest, allow executes the documents of the manifest and all others, require executes only the documents of the manifest."`
 	Manifest  string `placeholder:"FILE" check:"file" help:"Manifest of trusted documents, Apollo's format or a map of ids to texts. Changes take effect within a second."`
 }
 
@@ -144,18 +144,18 @@ type Log struct {
 	Level  slog.Level `default:"info" oneof:"debug,info,warn,error" help:"Lowest level that is logged."`
 	Format string     `default:"text" oneof:"text,json" help:"Format of a log line."`
 
-	SampleAbove int `default:"500" min:"0" max:"1000000" help:"Operations in a second that are logged, each with one line. Beyond it, failed operations and one in a hundred successful ones are logged."`
+	SampleAbove int `default:"500" min:"0" max:"1000000" help:"Number of operations in a second that are logged, each with one line. Above this number, only failed operations and one in a hundred successful operations are logged."`
 }
 
 // Venue configures the venue's address and calls.
 type Venue struct {
 	Driver      string        `default:"generic" check:"text" help:"Driver of the venue's API. generic reads the documented API. The pages in docs/venues describe each driver."`
 	URL         string        `name:"url" placeholder:"URL" check:"venue" help:"Base URL of the venue, with or without a path. Empty means the driver's own addresses, or the embedded demo venue if --demo-driver is the same driver."`
-	Credentials string        `default:"auto" oneof:"auto,query,header,none,public" help:"How the service sends a caller's credentials to the venue: query is the credentials parameter, header is X-Api-Credentials, none sends nothing. With none, user data is served only to bearer tokens, each for the address of its account. With public, every account is served to everybody by its address; only some drivers allow it, because their venues show accounts to everybody. auto is public with these drivers, header with the demo venue, unless it is strict, and query with any other."`
-	Currency    string        `placeholder:"CODE" check:"currency" help:"Currency of the venue's money for serviceStatus: a code of ISO 4217 such as USD, or the venue's own unit. Empty takes the driver's, or the demo venue's USD; a venue of the generic driver has none."`
+	Credentials string        `default:"auto" oneof:"auto,query,header,none,public" help:"How the service sends a caller's credentials to the venue: query is the credentials parameter, header is X-Api-Credentials, none sends nothing. With none, user data is served only to bearer tokens, each for the address of its account. With public, every account is served to everybody by its address; only some drivers allow it, because their venues show accounts to everybody. auto means public with these drivers, header with a demo venue that is not strict, and query in all other cases."`
+	Currency    string        `placeholder:"CODE" check:"currency" help:"Currency of the venue's money for serviceStatus: a code of ISO 4217 such as USD, or the venue's own unit. Empty means the currency of the driver, or USD with the demo venue. With the generic driver and a real venue, empty means that the currency is unknown."`
 	Timeout     time.Duration `default:"10s" min:"1ms" max:"5m" help:"Longest time for one call to the venue, including its body."`
 	MaxBody     Bytes         `default:"8MiB" min:"1KiB" max:"256MiB" help:"Maximum size of a response of the venue. A longer one is an error."`
-	Batch       int           `default:"100" min:"1" max:"1000" help:"Maximum number of ids in one call to the venue. The length of its URL bounds them too."`
+	Batch       int           `default:"100" min:"1" max:"1000" help:"Maximum number of ids in one call to the venue. The maximum length of the URL also limits this number."`
 	MaxURL      Bytes         `name:"max-url" default:"2KiB" min:"256" max:"64KiB" help:"Maximum length of the URL of a call for several ids. If the venue refuses such a URL, the service sends shorter ones for ten minutes."`
 	Parameters  List          `placeholder:"LIST" check:"parameters" help:"Names of the parameters of market-details, such as id:conditionId,ids:conditionIds. ids and tokenIds are for lists. The service detects the other names."`
 	InFlight    int           `default:"4" min:"1" max:"64" help:"Batch calls in flight at once for one kind of data. Ids that arrive while all of these calls are running go into one later call."`
@@ -172,7 +172,7 @@ type Venue struct {
 type Shared struct {
 	URL        string        `name:"url" placeholder:"URL" check:"redis" help:"Redis or Valkey that makes several replicas one service: redis://, rediss:// with TLS, or unix://. Add user and password if it has accounts, and ?master_set=NAME if the hosts are Sentinels. Empty shares nothing."`
 	Replicas   int           `default:"5" min:"1" max:"1000" help:"Maximum number of replicas that run at once, including those that are starting or stopping."`
-	Reserve    int           `default:"5" min:"0" max:"100000" help:"Requests a minute that each replica may make without Redis. The rest of the venue's limit, without the reserves of all replicas, is shared."`
+	Reserve    int           `default:"5" min:"0" max:"100000" help:"Requests a minute that each replica may make without Redis. The replicas share the rest of the venue's limit."`
 	Timeout    time.Duration `default:"25ms" min:"1ms" max:"1s" help:"Longest time for one call to Redis. After five failures in a row Redis is not used until it answers again."`
 	Stream     bool          `default:"false" help:"Whether the replicas share the venue's stream: one replica subscribes each topic and passes its messages to the others. Each replica then opens its part of the connections."`
 	SecretFile string        `placeholder:"FILE" check:"file" help:"File with a secret of at least 32 bytes that all replicas share. It hides credentials in Redis, so that the replicas share the limit of each API key. Without the secret, each replica uses an equal part of that limit."`
