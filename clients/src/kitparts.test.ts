@@ -4,7 +4,7 @@ import { test } from 'node:test'
 import { ApolloClient, ApolloLink, InMemoryCache, Observable, gql } from '@apollo/client'
 import { Client, fetchExchange } from '@urql/core'
 import {
-  ageMs, applyOrders, applyPortfolio, applyTrades, codeOf, compareDecimals, decimal, errorCodes, formatDecimal, isDecimal, isRetryable, retryDelay, serverDate,
+  ageMs, applyOrders, applyPortfolio, applyTrades, codeOf, compareDecimals, decimal, errorCodes, formatDecimal, isDecimal, isRetryable, retryDelay, serverDate, type UpdateReason,
 } from '@oddsgraph/kit'
 import { retryLink } from '@oddsgraph/kit/apollo'
 import { retryExchange } from '@oddsgraph/kit/urql'
@@ -68,9 +68,11 @@ test('events change lists', () => {
   assert.deepEqual(applyPortfolio(held, portfolio('INITIAL', [row('x')])), [row('x')])
   assert.deepEqual(held, [row('a'), row('b'), row('c')])
   assert.deepEqual(applyOrders(held, { reason: 'CHANGE', changed: [], closedOrderIds: ['c', 'unknown'] }), [row('a'), row('b')])
-  const trades = (...ids: string[]) => ({ reason: 'CHANGE' as const, trades: ids.map(id => row(id)), gap: false })
+  const trades = (...ids: string[]) => ({ reason: 'CHANGE' as UpdateReason, trades: ids.map(id => row(id)), gap: false })
   assert.deepEqual(applyTrades([row('2'), row('1')], trades('2', '3', '4')).map(({ id }) => id), ['4', '3', '2', '1'])
+  assert.deepEqual(applyTrades([row('1')], { ...trades('2'), reason: 'RESYNC' }).map(({ id }) => id), ['2', '1'])
   assert.deepEqual(applyTrades([row('1')], { ...trades('7', '8'), reason: 'RESYNC', gap: true }).map(({ id }) => id), ['8', '7'])
+  assert.deepEqual(applyTrades([row('1')], { ...trades('2'), reason: 'INITIAL' }).map(({ id }) => id), ['2'])
   assert.deepEqual(applyTrades([row('2'), row('1')], trades('3'), 2).map(({ id }) => id), ['3', '2'])
 })
 

@@ -39,12 +39,13 @@ export function applyOrders<O extends Identified>(orders: readonly O[], event: O
 }
 
 /**
- * Returns the newest trades after an event, newest first, at most limit of them. No trade appears twice. INITIAL and RESYNC replace
- * the list. If event.gap is true, trades before the event's trades may be missing: query the list again.
+ * Returns the newest trades after an event, newest first, at most limit of them. No trade appears twice. All events add trades,
+ * except INITIAL, which replaces the list. If event.gap is true, trades before the event's trades may be missing. Then the result
+ * has only the event's trades: query the list again.
  */
 export function applyTrades<T extends Identified>(trades: readonly T[], event: TradesEvent<T>, limit = 100): T[] {
   const added = new Map([...event.trades].reverse().map(trade => [trade.id, trade]))
-  const before = replaces(event.reason) ? [] : trades.filter(({ id }) => !added.has(id))
+  const before = event.reason === 'INITIAL' || event.gap ? [] : trades.filter(({ id }) => !added.has(id))
   return [...added.values(), ...before].slice(0, limit)
 }
 
