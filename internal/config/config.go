@@ -214,8 +214,9 @@ type Cache struct {
 
 // HardExpiry configures a kind of data that is never served after its fresh time.
 type HardExpiry struct {
-	// Fresh is how long a value is served without a call to the venue. If Fresh is 0, the kind is not cached.
-	Fresh time.Duration `default:"${fresh}" min:"0s" max:"24h" help:"How long one ${kind} is served without a call to the venue. 0s disables its cache."`
+	// Fresh is how long a value is served without a call to the venue. If Fresh is 0, each read calls the venue, unless the stream keeps
+	// the value current or the request budget is short.
+	Fresh time.Duration `default:"${fresh}" min:"0s" max:"24h" help:"How long one ${kind} is served without a call to the venue. With 0s, each read calls the venue, unless the stream keeps the value current or the request budget is short."`
 	// Size is the maximum number of entries.
 	Size int `default:"${size}" min:"1" max:"10000000" help:"Maximum number of cached entries of this kind."`
 }
