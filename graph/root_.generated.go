@@ -2920,22 +2920,23 @@ var sources = []*ast.Source{
 Entry points of the graph.
 
 Absence is not an error: an unknown id, an empty book or a market without an event is null with no entry in ` + "`" + `errors` + "`" + `.
-A failure (venue down, throttled, unreadable answer) is null with one entry per field path, and ` + "`" + `extensions.code` + "`" + ` names
-its kind. With ` + "`" + `RATE_LIMITED` + "`" + `, ` + "`" + `extensions.retryAfterMs` + "`" + ` says how long to wait. An argument out of its range is
-` + "`" + `BAD_USER_INPUT` + "`" + `.
+A failed read (venue down, throttled, unreadable response) is null with one entry in ` + "`" + `errors` + "`" + ` per field path, and
+` + "`" + `extensions.code` + "`" + ` names the kind of failure. With ` + "`" + `RATE_LIMITED` + "`" + `, ` + "`" + `extensions.retryAfterMs` + "`" + ` says how long to wait. An
+argument out of its range is ` + "`" + `BAD_USER_INPUT` + "`" + `.
 
 Units: prices are 0 to 1 per share, sizes are in shares, money is in the venue's currency.
 
-An upstream call is one request to the venue. Values that are fresh in the cache or kept up to date by the stream cost
-none, and equal reads of one operation, or of several clients at once, share calls.
+An upstream call is one request to the venue. A value that is fresh in the cache, or that the venue's stream keeps up to
+date, costs no upstream call. Equal reads share their calls, within one operation and between clients that read at the
+same time.
 """
 type Query {
   """
-  Any object of type ` + "`" + `Node` + "`" + `. Null when no object has this id any more. Users, positions and orders need the account's
-  credentials for their reads. Positions and orders are found only while the venue lists them.
+  Any object of type ` + "`" + `Node` + "`" + `. Null when no object has this id any more. Reading a position, an order or the data of a user
+  needs the credentials of the account. Positions and orders are found only while the venue lists them.
   """
   node(
-    "Global id, as read from a ` + "`" + `Node` + "`" + `'s ` + "`" + `id` + "`" + `."
+    "Global id from the field ` + "`" + `id` + "`" + ` of a ` + "`" + `Node` + "`" + `."
     id: ID!
   ): Node
   "Several objects of type ` + "`" + `Node` + "`" + ` at once. Same length and order as the argument; null if unknown."
@@ -2943,24 +2944,27 @@ type Query {
     "Global ids, at most 500. They may be of different types."
     ids: [ID!]!
   ): [Node]!
-  "A wallet on the venue. Costs no upstream call by itself: each of its branches reads what it needs."
+  "A wallet on the venue. Costs no upstream call by itself: each of its fields reads what it needs."
   user(
-    "The wallet. It must belong to the request's credentials. Otherwise the branches fail with ` + "`" + `FORBIDDEN` + "`" + `."
+    """
+    The wallet. It must be the wallet of the request's credentials; for any other wallet, fields that read data fail with
+    ` + "`" + `FORBIDDEN` + "`" + `. Exception: if ` + "`" + `VenueStatus.publicAccounts` + "`" + ` is true, every wallet can be read.
+    """
     address: Address!
   ): User
-  "The account that the request's credentials belong to; null when the request is anonymous or the address is unknown."
+  "The account of the request's credentials; null when the request has no credentials or their address is unknown."
   viewer: User
-  "One market, by exactly one of the arguments. Null when the venue does not know it. One upstream call, batched by id."
+  "One market, by exactly one of the arguments. Null when the venue does not know it. One upstream call; reads by id are batched."
   market(
     "The venue's market identifier, not the global ` + "`" + `id` + "`" + `."
     marketId: String
     "The market's name in the venue's URLs."
     slug: String
-    "Either of the two as one input."
+    "` + "`" + `marketId` + "`" + ` or ` + "`" + `slug` + "`" + ` as an input object."
     by: MarketBy
   ): Market
   """
-  Several markets at once. Same length and order as the argument; null if unknown. As few upstream calls as the
+  Several markets at once. Same length and order as the argument; null if unknown. Makes as few upstream calls as the
   venue's batch limit allows.
   """
   markets(
@@ -2973,70 +2977,74 @@ type Query {
     eventId: String
     "The event's name in the venue's URLs."
     slug: String
-    "Either of the two as one input."
+    "` + "`" + `eventId` + "`" + ` or ` + "`" + `slug` + "`" + ` as an input object."
     by: EventBy
   ): Event
   """
-  Search for markets. A page can hold fewer than ` + "`" + `first` + "`" + ` markets while ` + "`" + `hasNextPage` + "`" + ` is true, since every match is
-  checked against the filter again. One upstream call per page, up to five if many matches are dropped.
+  Search for markets. The service checks the markets that the venue returns against the filter again, and drops markets
+  that do not meet the filter. So a page can have fewer than ` + "`" + `first` + "`" + ` markets even if ` + "`" + `hasNextPage` + "`" + ` is true. One upstream call per
+  page, or up to five if the service drops many markets.
   """
   searchMarkets(
     "Free text, matched by the venue. Empty: every market that passes the filter."
     query: String! = ""
     "Conditions that every market must meet."
     filter: MarketSearchFilter
-    "Sort key. A key that the venue does not honour is ` + "`" + `UNSUPPORTED` + "`" + `."
+    "Sort key. A key that the venue cannot sort by is ` + "`" + `UNSUPPORTED` + "`" + `."
     sort: MarketSort = RELEVANCE
     "Direction of ` + "`" + `sort` + "`" + `. DESC is the most relevant, the largest or the latest first."
     order: SortOrder = DESC
     "Page size, 1 to 100."
     first: Int = 20
-    "` + "`" + `endCursor` + "`" + ` of the page before, with all other arguments unchanged. Omit for the first page."
+    "` + "`" + `endCursor` + "`" + ` of the previous page, with all other arguments unchanged. Omit for the first page."
     after: String
   ): MarketConnection
   """
-  Search for events: those with a market that matches. An event comes once, at the place of its first match. A list ends
-  after five of the venue's pages, which is at least 100 events or 500 markets. One upstream call for each of these pages
-  that is needed.
+  Search for events that have at least one matching market. Each event is listed once, at the position of its first match.
+  The list ends after five pages of the venue, which have room for at least 100 events or 500 markets. One upstream call
+  for each page of the venue that the requested page needs.
   """
   searchEvents(
     "Free text, matched by the venue. Empty: every event that passes the filter."
     query: String! = ""
     "Conditions that at least one market of the event must meet."
     filter: MarketSearchFilter
-    "Sort key of the events, or of their best markets if the venue sorts markets only. A key that the venue does not honour is ` + "`" + `UNSUPPORTED` + "`" + `."
+    """
+    Sort key of the events. If the venue sorts only markets, an event has the position of its best market. A key that the
+    venue cannot sort by is ` + "`" + `UNSUPPORTED` + "`" + `.
+    """
     sort: MarketSort = RELEVANCE
     "Direction of ` + "`" + `sort` + "`" + `. DESC is the most relevant, the largest or the latest first."
     order: SortOrder = DESC
     "Page size, 1 to 100."
     first: Int = 20
-    "` + "`" + `endCursor` + "`" + ` of the page before, with all other arguments unchanged. Omit for the first page."
+    "` + "`" + `endCursor` + "`" + ` of the previous page, with all other arguments unchanged. Omit for the first page."
     after: String
   ): EventConnection
   """
-  Topics of the venue's open markets, those with the most open markets first; at most 100. The service counts them on the
-  first five pages of the venue's list of open markets, or of open events. At most five upstream calls; the counts are
-  cached for several minutes.
+  Topics of the venue's open markets: the topics with the most open markets first, at most 100. The service counts the
+  markets on the first five pages of the venue's list of open markets, or of open events. At most five upstream calls; the
+  counts are cached for several minutes.
   """
   categories: [Category!]
   """
-  One outcome token. Costs no upstream call by itself, and its existence is not checked: an unknown id gives a Token
-  whose price, book and market are null.
+  One outcome token. Costs no upstream call by itself. The service does not check that the token exists: an unknown id
+  gives a Token whose price, book and market are null.
   """
   token(
     "The venue's token identifier, not the global ` + "`" + `id` + "`" + `."
     tokenId: String!
   ): Token
   """
-  Several outcome tokens at once. Same length and order as the argument; existence is not checked. The fields
-  below are read for all tokens together, in as few upstream calls as the venue's batch limit allows.
+  Several outcome tokens at once. Same length and order as the argument. The service does not check that the tokens exist.
+  It reads each selected field for all tokens together, in as few upstream calls as the venue's batch limit allows.
   """
   tokens(
     "The venue's token identifiers, at most 500."
     tokenIds: [String!]!
   ): [Token]
   """
-  Prices of several tokens. Same length and order as the argument; null if unknown. As few upstream calls as the
+  Prices of several tokens. Same length and order as the argument; null if unknown. Makes as few upstream calls as the
   venue's batch limit allows.
   """
   tokenPrices(
@@ -3044,8 +3052,8 @@ type Query {
     tokenIds: [String!]!
   ): [TokenPrice]
   """
-  Top of book of several tokens. Same length and order as the argument; null if unknown. Batched if the venue
-  supports it, otherwise one upstream call per token.
+  Top of the order book of several tokens. Same length and order as the argument; null if unknown. Batched if the venue
+  supports batches, otherwise one upstream call per token.
   """
   spreads(
     "The venue's token identifiers, at most 500."
@@ -3057,7 +3065,7 @@ type Query {
 
 """
 Exact base-10 number as a JSON string (` + "`" + `"0.65"` + "`" + `), never with an exponent. Trailing zeros are kept as the venue wrote
-them, so compare by value and not as text. Input: a string, Int or Float literal of at most 64 characters.
+them, so compare by value, not as text. Input: a string, Int or Float literal of at most 64 characters.
 """
 scalar Decimal @specifiedBy(url: "https://www.w3.org/TR/xmlschema11-2/#decimal")
 
@@ -3067,7 +3075,7 @@ scalar DateTime @specifiedBy(url: "https://scalars.graphql.org/andimarek/date-ti
 "Calendar day in UTC: ` + "`" + `YYYY-MM-DD` + "`" + `."
 scalar Date @specifiedBy(url: "https://scalars.graphql.org/andimarek/local-date")
 
-"EVM wallet address: ` + "`" + `0x` + "`" + ` and 40 hex digits. Compared without case, returned in lower case."
+"EVM wallet address: ` + "`" + `0x` + "`" + ` and 40 hex digits. Input may have any case; the service returns lower case."
 scalar Address @specifiedBy(url: "https://eips.ethereum.org/EIPS/eip-55")
 
 """
@@ -3087,30 +3095,36 @@ type PageInfo {
   hasPreviousPage: Boolean!
   "Cursor of the first edge; null on an empty page."
   startCursor: String
-  "Cursor to pass as ` + "`" + `after` + "`" + ` for the next page; null when there is neither an edge nor a next page."
+  "Cursor to pass as ` + "`" + `after` + "`" + ` for the next page; null when the page is empty and no page follows."
   endCursor: String
 }
 
 """
-Values of ` + "`" + `extensions.code` + "`" + ` of an error. No field has this type: it is here so that tools can generate the codes. A client must
-expect codes that later versions add.
+Values of ` + "`" + `extensions.code` + "`" + ` of an error. No field has this type. The enum exists so that code generators can generate the
+codes. Clients must accept unknown codes, because later versions may add codes.
 """
 enum ErrorCode {
   "The document is not GraphQL. Retrying does not help."
   GRAPHQL_PARSE_FAILED
-  "The document does not fit the schema or exceeds a limit on its size or cost. Retrying does not help."
+  "The document does not match the schema, or the variables do not match the document. Retrying does not help."
   GRAPHQL_VALIDATION_FAILED
-  "An argument, a variable or the request itself is malformed or out of its range. The message says what would be right."
+  """
+  An argument, a variable or the request itself is malformed or out of its range. Or the operation exceeds a limit on its
+  size or cost. The message says what the service accepts.
+  """
   BAD_USER_INPUT
-  "The field needs credentials, and the request has none or the venue refused them."
+  "The field needs credentials, and the request has none or its credentials were refused."
   UNAUTHENTICATED
-  "The credentials are those of another account, or the document is not on the list of permitted documents."
+  "The credentials belong to another account or to none, or the document is not on the list of permitted documents."
   FORBIDDEN
-  "The service does not know the hash of the document. Send hash and document together."
+  "The service does not know the hash of the document. Send the hash and the document together."
   PERSISTED_QUERY_NOT_FOUND
   "The service accepts no hashes of unknown documents. Send the document."
   PERSISTED_QUERY_NOT_SUPPORTED
-  "The client or the service has used up its budget. Retry after ` + "`" + `extensions.retryAfterMs` + "`" + `."
+  """
+  The venue's limit of calls, the service's own budget or the client's share is used up, or the client reads too slowly.
+  Retry after ` + "`" + `extensions.retryAfterMs` + "`" + `.
+  """
   RATE_LIMITED
   "The response exceeds its limit. Request less."
   RESPONSE_TOO_LARGE
@@ -3118,9 +3132,9 @@ enum ErrorCode {
   UPSTREAM_UNAVAILABLE
   "The venue did not answer in time. Retry later."
   UPSTREAM_TIMEOUT
-  "The venue's answer could not be read. Retry later."
+  "The venue's response could not be read. Retry later."
   UPSTREAM_BAD_RESPONSE
-  "The venue does not serve this. The message gives the reason. Retrying does not help."
+  "The venue does not serve these data. The message gives the reason. Retrying does not help."
   UNSUPPORTED
   "A fault of the service. Its log has the cause."
   INTERNAL_SERVER_ERROR
@@ -3134,37 +3148,38 @@ enum SortOrder {
   DESC
 }
 
-"Age and source of a value, and whether it is stale. Belongs to the value, not to the request."
+"Age and source of a value, and whether the value is stale. Describes the value, not the request."
 type Freshness {
-  "Time that the venue gave for the value; null if it gave none. Of a computed value: the oldest of its inputs."
+  "The venue's timestamp of the value; null if the venue sent none. For a computed value, the oldest timestamp of its inputs."
   asOf: DateTime
-  "When this service received the value. Of a computed value: the oldest of its inputs."
+  "When this service received the value. For a computed value, when this service received the oldest input."
   receivedAt: DateTime!
   "Where the value came from."
   source: DataSource!
   """
-  True when a REST value is past its fresh time, or when the stream behind a streamed value is disconnected, silent past
-  its heartbeat limit or resyncing. A token without updates on a live stream is not stale. A computed value is stale
-  when one of its inputs is.
+  True when the value may be out of date. A REST value is stale when its time in the cache is over. It is also stale when
+  the venue has announced a change that its REST API does not return yet. A streamed value is stale while its stream is
+  disconnected, silent for longer than the heartbeat limit, or waiting for a snapshot after a gap. On a live stream, a
+  value without updates is not stale. A computed value is stale when one of its inputs is stale.
   """
   stale: Boolean!
   """
-  Why the value is stale; null when it is not. Of a computed value: the most severe reason among its inputs. Right after its
-  fresh time a value is EXPIRED while it is refreshed, even if the venue is well, so a client that polls should show a value
-  as out of date by the other reasons or by its age.
+  Why the value is stale; null when it is not stale. For a computed value, the most severe reason of its inputs. EXPIRED is
+  normal: even if the venue works, a value has this reason while the service refreshes it. So a client that polls should
+  show a value as out of date only for another reason or because of its age.
   """
   reason: StaleReason
 }
 
 "Why a value is stale, from the mildest reason to the most severe. Clients must accept new values."
 enum StaleReason {
-  "The value is older than its fresh time and is being refreshed. No read of it has failed."
+  "The value's time in the cache is over, and the service is refreshing the value. No read of the value has failed."
   EXPIRED
-  "The venue has announced a change of the value, and its REST API does not return it yet."
+  "The venue has announced a change of the value, and its REST API does not return the new value yet."
   CHANGED
   "The stream behind the value is disconnected, silent or resyncing, and REST has not replaced the value yet."
   STREAM_DOWN
-  "The venue, or this service's own budget of calls, allows no call for a newer value now."
+  "A rate limit of the venue, or this service's own budget of calls, now allows no call for a newer value."
   THROTTLED
   "The venue's REST API did not answer the last read of the value, or answered with an error."
   UPSTREAM_DOWN
@@ -3181,45 +3196,50 @@ enum DataSource {
 }
 
 """
-One wallet on the venue. Each branch fails alone: a failed branch is null with an entry in ` + "`" + `errors` + "`" + `.
+One wallet on the venue. Fields fail independently of each other: a failed field is null with an entry in ` + "`" + `errors` + "`" + `.
 
-Every branch needs the account's credentials. Send them in the header ` + "`" + `X-Venue-Credentials` + "`" + ` or
-` + "`" + `Authorization: Bearer` + "`" + `, never in arguments or variables. Without them a branch fails with ` + "`" + `UNAUTHENTICATED` + "`" + `, for
-another account's wallet with ` + "`" + `FORBIDDEN` + "`" + `.
+Every field that reads data needs the account's credentials. Send the credentials in the header ` + "`" + `X-Venue-Credentials` + "`" + ` or
+` + "`" + `Authorization: Bearer` + "`" + `, never in arguments or variables. Without credentials, the field fails with ` + "`" + `UNAUTHENTICATED` + "`" + `.
+With the credentials of another account, it fails with ` + "`" + `FORBIDDEN` + "`" + `. Exception: no field needs credentials if
+` + "`" + `VenueStatus.publicAccounts` + "`" + ` is true.
 """
 type User implements Node {
   "Opaque global id of the wallet."
   id: ID!
   "Wallet address in lower case."
   address: Address!
-  "Cash and account value as the venue reports them; null if it has none for the account. One upstream call."
+  "Cash and account value as the venue reports them; null if the venue has no balance for the account. One upstream call."
   balance: Balance
   """
-  Holdings. The venue's whole list is read before it is filtered, sorted and cut into pages, so a further page costs no
-  upstream call while the list is cached. More than 10,000 positions are ` + "`" + `UPSTREAM_BAD_RESPONSE` + "`" + `.
+  Holdings. The service first reads the venue's whole list. Then it filters and sorts the list and cuts it into pages. So a
+  further page costs no upstream call while the list is cached. A list of more than 10,000 positions is
+  ` + "`" + `UPSTREAM_BAD_RESPONSE` + "`" + `.
   """
   positions(
     "Page size, 1 to 500."
     first: Int = 50
-    "` + "`" + `endCursor` + "`" + ` of the page before, with all other arguments unchanged. Omit for the first page."
+    "` + "`" + `endCursor` + "`" + ` of the previous page, with all other arguments unchanged. Omit for the first page."
     after: String
     "Only positions in these markets, at most 500 identifiers of the venue."
     marketIds: [String!]
     "Only positions of at least this many shares."
     minSize: Decimal
-    "true: only positions that can be redeemed now; false: only the others. Reads the market of every position."
+    """
+    true: only positions that can be redeemed now. false: only positions that cannot. Both leave out positions whose
+    ` + "`" + `redeemable` + "`" + ` is null. Reads the market of every position.
+    """
     redeemable: Boolean
-    "Order of the list. All but VENUE read a price or a market for every position."
+    "Order of the list. Every order except VENUE reads a price or a market for each position."
     sort: PositionSort = VENUE
   ): PositionConnection
   """
-  Active (unfilled) orders only, in the venue's order. The venue's whole list is read before it is filtered and cut into
-  pages. More than 10,000 orders are ` + "`" + `UPSTREAM_BAD_RESPONSE` + "`" + `.
+  Active orders only (not completely filled), in the venue's order. The service first reads the venue's whole list. Then it
+  filters the list and cuts it into pages. A list of more than 10,000 orders is ` + "`" + `UPSTREAM_BAD_RESPONSE` + "`" + `.
   """
   orders(
     "Page size, 1 to 500."
     first: Int = 50
-    "` + "`" + `endCursor` + "`" + ` of the page before, with all other arguments unchanged. Omit for the first page."
+    "` + "`" + `endCursor` + "`" + ` of the previous page, with all other arguments unchanged. Omit for the first page."
     after: String
     "Only orders in these markets, at most 500 identifiers of the venue."
     marketIds: [String!]
@@ -3230,7 +3250,7 @@ type User implements Node {
   trades(
     "Page size, 1 to 100."
     first: Int = 50
-    "` + "`" + `endCursor` + "`" + ` of the page before, with all other arguments unchanged. Omit for the first page."
+    "` + "`" + `endCursor` + "`" + ` of the previous page, with all other arguments unchanged. Omit for the first page."
     after: String
     "Only trades in this market, by the venue's identifier."
     marketId: String
@@ -3243,7 +3263,7 @@ type User implements Node {
   history(
     "Page size, 1 to 100."
     first: Int = 50
-    "` + "`" + `endCursor` + "`" + ` of the page before, with all other arguments unchanged. Omit for the first page."
+    "` + "`" + `endCursor` + "`" + ` of the previous page, with all other arguments unchanged. Omit for the first page."
     after: String
     "Only records of these kinds. Omit for all kinds."
     kinds: [HistoryKind!]
@@ -3253,18 +3273,18 @@ type User implements Node {
     to: DateTime
   ): HistoryConnection
   """
-  All positions summed over one consistent set of prices, whatever page of ` + "`" + `positions` + "`" + ` is shown. Reads positions,
-  balance and orders, and the prices of all positions in batches.
+  Sums over all positions, at one consistent set of prices. The sums do not depend on the page of ` + "`" + `positions` + "`" + ` that the
+  client shows. Reads positions, balance and orders, and the prices of all positions in batches.
   """
   portfolio(
-    "How to price the positions, as in ` + "`" + `Position.valuation` + "`" + `. Omit for the best price known of each."
+    "The kind of price to use, as in ` + "`" + `Position.valuation` + "`" + `. Omit to use the best known price of each position."
     basis: PriceBasis
   ): PortfolioSummary
 }
 
-"Order of a list of positions. Unknown values come last."
+"Order of a list of positions. Positions without the figure to sort by come last."
 enum PositionSort {
-  "As the venue lists them."
+  "The venue's order."
   VENUE
   "Largest present value first, by ` + "`" + `Position.valuation` + "`" + ` without a basis."
   VALUE
@@ -3277,49 +3297,49 @@ enum PositionSort {
 }
 
 """
-A wallet's money as the venue reports it, in the venue's currency. Not repriced as prices move; see ` + "`" + `PortfolioSummary` + "`" + `
-for present figures.
+A wallet's money as the venue reports it, in the venue's currency. The service does not update the figures when prices
+move; see ` + "`" + `PortfolioSummary` + "`" + ` for present figures.
 """
 type Balance {
   "Key for client caches; not a ` + "`" + `Node` + "`" + ` id."
   id: ID!
-  "The venue's value of the portfolio; null if it states none. Some venues include cash, see ` + "`" + `totalValue` + "`" + `."
+  "The venue's value of the portfolio; null if the venue states none. Some venues include cash; see ` + "`" + `totalValue` + "`" + `."
   portfolioValue: Decimal
   """
-  Cash in the account, including what open orders hold; null if the venue states none. ` + "`" + `UNSUPPORTED` + "`" + ` if no balance of the venue
-  contains cash.
+  Cash in the account, including the money that open orders reserve; null if the venue states none. ` + "`" + `UNSUPPORTED` + "`" + ` if the
+  venue's balances never contain cash.
   """
   cashBalance: Decimal
   "Value of the positions alone; null if the venue does not state it."
   positionsValue: Decimal
   """
-  The venue's figure. If it gives none: ` + "`" + `positionsValue` + "`" + ` + ` + "`" + `cashBalance` + "`" + ` if it states ` + "`" + `positionsValue` + "`" + `, otherwise
-  ` + "`" + `portfolioValue` + "`" + ` + ` + "`" + `cashBalance` + "`" + `. Null when a part of the sum is missing.
+  The venue's figure. If the venue sends none, a sum: ` + "`" + `positionsValue` + "`" + ` + ` + "`" + `cashBalance` + "`" + `, or ` + "`" + `portfolioValue` + "`" + ` +
+  ` + "`" + `cashBalance` + "`" + ` if ` + "`" + `positionsValue` + "`" + ` is null. Null when a part of this sum is missing.
   """
   totalValue: Decimal
   "Age and source of the balance."
   freshness: Freshness!
 }
 
-"A wallet's positions summed at one consistent set of prices. Money is in the venue's currency."
+"Sums over a wallet's positions at one consistent set of prices. Money is in the venue's currency."
 type PortfolioSummary {
   "Key for client caches; not a ` + "`" + `Node` + "`" + ` id."
   id: ID!
   "Sum of size × price over the positions that have a price."
   positionsValue: Decimal!
-  "Sum of size × avgPrice over the positions that have a price and an ` + "`" + `avgPrice` + "`" + `; null when none has both."
+  "Sum of size × avgPrice over the positions that have a price and an ` + "`" + `avgPrice` + "`" + `; null when no position has both."
   costBasis: Decimal
-  "Present value less cost, over the same positions as ` + "`" + `costBasis` + "`" + `; null when ` + "`" + `costBasis` + "`" + ` is."
+  "Present value minus cost, over the positions that ` + "`" + `costBasis` + "`" + ` includes; null when ` + "`" + `costBasis` + "`" + ` is null."
   unrealizedPnl: Decimal
-  "` + "`" + `positionsValue` + "`" + ` + cash; null when the cash balance could not be read."
+  "` + "`" + `positionsValue` + "`" + ` + cash; null when the cash is not known."
   totalValue: Decimal
-  "Cash less what open BUY orders hold; null when either could not be read."
+  "Cash minus the money that open BUY orders reserve; null when the cash or the orders are not known."
   availableCash: Decimal
-  "Positions left out of ` + "`" + `positionsValue` + "`" + ` because no price was known."
+  "Number of positions left out of ` + "`" + `positionsValue` + "`" + ` because no price was known."
   unpricedPositions: Int!
-  "Positions left out of ` + "`" + `costBasis` + "`" + ` and ` + "`" + `unrealizedPnl` + "`" + ` because they have no ` + "`" + `avgPrice` + "`" + `."
+  "Number of priced positions left out of ` + "`" + `costBasis` + "`" + ` and ` + "`" + `unrealizedPnl` + "`" + ` because they have no ` + "`" + `avgPrice` + "`" + `."
   uncostedPositions: Int!
-  "As old as the oldest value in the sums, except settlements, which are final."
+  "Age of the oldest value in the sums. Settlement prices do not count, because they are final."
   freshness: Freshness!
 }
 
@@ -3331,37 +3351,40 @@ type Position implements Node {
   address: Address!
   "The venue's identifier of the market."
   marketId: String!
-  "The venue's identifier of the outcome token; null if the venue names only market and outcome. See ` + "`" + `token` + "`" + `."
+  "The venue's identifier of the outcome token; null if the venue sends only market and outcome. See ` + "`" + `token` + "`" + `."
   tokenId: String
   "Outcome label exactly as the venue spells it."
   outcome: String!
-  "Kind of ` + "`" + `outcome` + "`" + `, compared without case."
+  "Kind of ` + "`" + `outcome` + "`" + `, ignoring case."
   outcomeKind: OutcomeKind!
   "Shares held."
   size: Decimal!
   "Average entry price, 0 to 1 per share; null if the venue gives none."
   avgPrice: Decimal
-  "Price, 0 to 1 per share, as the venue reported it with the position; null if it gave none. See ` + "`" + `valuation` + "`" + ` for now."
+  "Price, 0 to 1 per share, that the venue sent with the position; null if it sent none. See ` + "`" + `valuation` + "`" + ` for the present price."
   currentPrice: Decimal
-  "Profit or loss in money, as the venue reported it with the position; null if it gave none. See ` + "`" + `valuation` + "`" + ` for now."
+  "Profit or loss in money that the venue sent with the position; null if it sent none. See ` + "`" + `valuation` + "`" + ` for the present figure."
   unrealizedPnl: Decimal
   "size × avgPrice, in money; null without an ` + "`" + `avgPrice` + "`" + `."
   costBasis: Decimal
-  "True when the market is resolved and this outcome won. Null when the winner is unknown or nobody won. Reads the market."
+  """
+  True when the market is resolved and this outcome won. False when this outcome lost or the market is not resolved. Null
+  when the market, its status or its winner is unknown, or when nobody won a resolved market. Reads the market.
+  """
   redeemable: Boolean
   """
-  The position priced now. Without a basis: the first that is known of SETTLEMENT (a resolved market), VENUE
-  (stream or price endpoint), MIDPOINT, BEST_BID, POSITION. With a basis: only that one. Null when no price is known.
-  Prices of a list are read in batches.
+  The position at its present price. Without ` + "`" + `basis` + "`" + `, the service uses the first known price in this order: SETTLEMENT
+  (a resolved market), VENUE (stream or price endpoint), MIDPOINT, BEST_BID, POSITION. With ` + "`" + `basis` + "`" + `, it uses only the
+  price of this kind. Null when the price is not known. Prices of a list are read in batches.
   """
   valuation(
-    "The one price to use. Omit for the best price known."
+    "The only kind of price to use. Omit to use the best known price."
     basis: PriceBasis
   ): Valuation
   "The market of the holding; null when the venue does not know it. Read in batches."
   market: Market
   """
-  The token held, by ` + "`" + `tokenId` + "`" + `. If that is null, the market is read and the token is found by its outcome, without case.
+  The token held. If ` + "`" + `tokenId` + "`" + ` is null, the service reads the market and finds the token by ` + "`" + `outcome` + "`" + `, ignoring case.
   Null when no token matches.
   """
   token: Token
@@ -3379,17 +3402,17 @@ type Valuation {
   basis: PriceBasis!
   "size × price."
   value: Decimal!
-  "` + "`" + `value` + "`" + ` less the position's ` + "`" + `costBasis` + "`" + `; null without one."
+  "` + "`" + `value` + "`" + ` minus the position's ` + "`" + `costBasis` + "`" + `; null without a ` + "`" + `costBasis` + "`" + `."
   unrealizedPnl: Decimal
-  "100 × unrealizedPnl / costBasis, rounded half-even to 6 decimals; null without a cost or at a cost of 0."
+  "100 × unrealizedPnl / costBasis, rounded half-even to 6 decimals; null when ` + "`" + `costBasis` + "`" + ` is null or 0."
   unrealizedPnlPercent: Decimal
-  "As old as the older of position and price. A settlement is final, so it is as old as the position alone."
+  "Age of the position or of the price, whichever is older. For a SETTLEMENT price, which is final, the age of the position."
   freshness: Freshness!
 }
 
 """
-What a price is. MIDPOINT, BEST_BID and BEST_ASK are taken from the top of the book and ignore the number of shares
-there.
+Kind of a price. MIDPOINT, BEST_BID and BEST_ASK come from the top of the order book and ignore how many shares the book
+has at these prices.
 """
 enum PriceBasis {
   "1 or 0: the payout per share of a resolved market."
@@ -3410,15 +3433,15 @@ enum PriceBasis {
 
 "Kind of an outcome label."
 enum OutcomeKind {
-  "The outcome of a binary market that wins when the answer is yes."
+  "The outcome of a binary market that wins if the answer to the question is yes."
   YES
-  "The outcome of a binary market that wins when the answer is no."
+  "The outcome of a binary market that wins if the answer to the question is no."
   NO
   "A named outcome (\"Up\", a team, a candidate)."
   OTHER
 }
 
-"An active limit order of a wallet: placed and not completely filled."
+"An active limit order of a wallet, which is not completely filled."
 type Order implements Node {
   "Opaque global id of the order. Found through ` + "`" + `Query.node` + "`" + ` only while the order is active."
   id: ID!
@@ -3426,7 +3449,7 @@ type Order implements Node {
   orderId: String!
   "The venue's identifier of the market."
   marketId: String!
-  "The venue's identifier of the outcome token; null if the venue names only market and outcome. See ` + "`" + `token` + "`" + `."
+  "The venue's identifier of the outcome token; null if the venue sends only market and outcome. See ` + "`" + `token` + "`" + `."
   tokenId: String
   "Direction of the order."
   side: OrderSide!
@@ -3434,7 +3457,7 @@ type Order implements Node {
   sideRaw: String!
   "Outcome label exactly as the venue spells it."
   outcome: String!
-  "Kind of ` + "`" + `outcome` + "`" + `, compared without case."
+  "Kind of ` + "`" + `outcome` + "`" + `, ignoring case."
   outcomeKind: OutcomeKind!
   "Limit price, 0 to 1 per share."
   price: Decimal!
@@ -3453,8 +3476,8 @@ type Order implements Node {
   "The market that the order is in; null when the venue does not know it. Read in batches."
   market: Market
   """
-  The token ordered: by ` + "`" + `tokenId` + "`" + `, else joined through the market's outcomes without case. Null when it cannot be
-  matched. Reads the market only where ` + "`" + `tokenId` + "`" + ` is null.
+  The token ordered. If ` + "`" + `tokenId` + "`" + ` is null, the service reads the market and finds the token by ` + "`" + `outcome` + "`" + `, ignoring case.
+  Null when no token matches.
   """
   token: Token
 }
@@ -3479,7 +3502,7 @@ enum OrderStatus {
   FILLED
   "Withdrawn before it was completely filled."
   CANCELLED
-  "Past its time in force."
+  "Ended without a complete fill, because its time in force is over."
   EXPIRED
   "Refused by the venue."
   REJECTED
@@ -3513,9 +3536,9 @@ type Trade {
   timestamp: DateTime!
   "Hash of the settling transaction on the chain; null if the venue gives none."
   transactionHash: String
-  "The market that was traded; null when it is not known. Read in batches."
+  "The market that was traded; null when the market is not known. Read in batches."
   market: Market
-  "The token that was traded; null when it is not known."
+  "The token that was traded; null when the token is not known."
   token: Token
 }
 
@@ -3527,9 +3550,9 @@ type HistoryRecord {
   kind: HistoryKind!
   "` + "`" + `kind` + "`" + ` exactly as the venue spells it."
   kindRaw: String!
-  "When it happened."
+  "When the movement happened."
   timestamp: DateTime!
-  "Money moved, in the venue's currency and with the venue's sign; null if it states none."
+  "Money moved, in the venue's currency and with the venue's sign; null if the venue states none."
   amount: Decimal
   "The venue's identifier of the market; null for records outside a market."
   marketId: String
@@ -3545,7 +3568,7 @@ type HistoryRecord {
   size: Decimal
   "Hash of the transaction on the chain; null if the venue gives none."
   transactionHash: String
-  "The market of the record; null when it has none or the market is not known. Read in batches."
+  "The market of the record; null when the record has no market or the market is not known. Read in batches."
   market: Market
 }
 
@@ -3573,13 +3596,13 @@ enum HistoryKind {
   UNKNOWN
 }
 
-"One question that is traded, with its outcomes. Money is in the venue's currency."
+"A question whose outcomes are traded. Money is in the venue's currency."
 type Market implements Node {
   "Opaque global id of the market."
   id: ID!
   """
-  Name of the venue (` + "`" + `polymarket` + "`" + `, ` + "`" + `kalshi` + "`" + `) whose identifiers the fields with identifiers hold; null for a venue of the
-  documented API. Global ids contain it, so objects of several venues can share one client cache.
+  Name of the venue that the identifiers of the market belong to, ` + "`" + `polymarket` + "`" + ` or ` + "`" + `kalshi` + "`" + `; null if the driver ` + "`" + `generic` + "`" + `
+  reads the venue. Global ids contain this name, so objects of several venues can share one client cache.
   """
   venue: String
   "The venue's identifier of the market."
@@ -3588,11 +3611,11 @@ type Market implements Node {
   slug: String
   "The question that the outcomes answer; null if the venue gives none."
   question: String
-  "Label within its event (\"Team A\"), if the market is one of several; otherwise null."
+  "Label of the market within its event (\"Team A\"), if the event has several markets; otherwise null."
   groupItemTitle: String
   """
-  The rules in full, as the venue writes them; null if it gives none. Markets of a search or an event come without
-  them: selecting this there reads the markets' details, in batches.
+  The rules in full, as the venue writes them; null if it gives none. The venue's lists of markets lack the rules. So for
+  the markets of a search or an event, this field reads the details of the markets, in batches.
   """
   description: String
   "URL of a picture; null if the venue gives none."
@@ -3605,7 +3628,7 @@ type Market implements Node {
   status: MarketStatus!
   "` + "`" + `status` + "`" + ` exactly as the venue spells it; null if the venue states none."
   statusRaw: String
-  "Whether the venue takes orders now; null if it does not say. An OPEN market can be paused."
+  "Whether the venue takes orders now; null if it does not say. An OPEN market can be paused; then the value is false."
   acceptingOrders: Boolean
   "Start of the market as the venue states it; null if it gives none."
   startsAt: DateTime
@@ -3617,30 +3640,31 @@ type Market implements Node {
   volume24h: Decimal
   "The venue's measure of the money resting in the book; null if it gives none."
   liquidity: Decimal
-  "Smallest step between limit prices, per share (\"0.01\"); null if the venue gives none."
+  "Smallest difference between two limit prices, per share (\"0.01\"); null if the venue gives none."
   tickSize: Decimal
-  "Fewest shares that an order may have; null if the venue gives none."
+  "Smallest size of an order, in shares; null if the venue gives none."
   minOrderSize: Decimal
   """
-  The group this market belongs to: a multi-outcome question is often several binary markets in one event. Null for a
-  market on its own. More than its identifier, slug and title costs an upstream call.
+  The group that this market belongs to. Venues often split a question with many outcomes into several binary markets of
+  one event. Null if the market belongs to no event. The event's ` + "`" + `id` + "`" + `, ` + "`" + `eventId` + "`" + `, ` + "`" + `slug` + "`" + `, ` + "`" + `title` + "`" + ` and ` + "`" + `category` + "`" + ` cost no
+  upstream call. Each of its other fields makes the service read the event.
   """
   event: Event
   "One per outcome, in the venue's order; two for a binary market, more for a categorical one."
   tokens: [Token!]!
   """
-  How the market ended; null until it is resolved. Markets of a search or an event come without it: selecting this there
-  reads the markets' details, in batches.
+  How the market ended; null until it is resolved. The venue's lists of markets lack the resolution. So for the markets of
+  a search or an event, this field reads the details of the markets, in batches.
   """
   resolution: Resolution
   """
-  Public trades of all tokens, newest first, each execution once and from the taker's side. ` + "`" + `tradesAdded` + "`" + ` streams the same trades. One
-  upstream call per page.
+  Public trades of all tokens of the market, newest first. Each execution is listed once, from the taker's side.
+  ` + "`" + `tradesAdded` + "`" + ` streams the same trades. One upstream call per page.
   """
   trades(
     "Page size, 1 to 100."
     first: Int = 20
-    "` + "`" + `endCursor` + "`" + ` of the page before. Omit for the first page."
+    "` + "`" + `endCursor` + "`" + ` of the previous page. Omit for the first page."
     after: String
   ): TradeConnection
   "When the venue last changed the market; null if it does not say."
@@ -3649,7 +3673,7 @@ type Market implements Node {
   freshness: Freshness!
 }
 
-"What identifies a market: exactly one of the two."
+"What identifies a market. Set exactly one of the two fields."
 input MarketBy @oneOf {
   "The venue's market identifier, not the global ` + "`" + `id` + "`" + `."
   marketId: String
@@ -3657,7 +3681,7 @@ input MarketBy @oneOf {
   slug: String
 }
 
-"What identifies an event: exactly one of the two."
+"What identifies an event. Set exactly one of the two fields."
 input EventBy @oneOf {
   "The venue's event identifier, not the global ` + "`" + `id` + "`" + `."
   eventId: String
@@ -3665,7 +3689,7 @@ input EventBy @oneOf {
   slug: String
 }
 
-"How much to trade: exactly one of the two."
+"How much to trade. Set exactly one of the two fields."
 input FillFor @oneOf {
   "Shares to trade, more than 0."
   size: Decimal
@@ -3675,11 +3699,11 @@ input FillFor @oneOf {
 
 "State of a market."
 enum MarketStatus {
-  "Announced, not yet traded."
+  "Announced, but not open for trading yet."
   UPCOMING
-  "Traded."
+  "Open for trading."
   OPEN
-  "No longer traded, not yet resolved."
+  "Trading has ended, but the market is not resolved yet."
   CLOSED
   "The proposed outcome is contested."
   DISPUTED
@@ -3701,43 +3725,47 @@ type Event implements Node {
   slug: String
   "Headline of the event; null if the venue gives none."
   title: String
-  "The venue's main topic for the event or its first market; null if it gives none."
+  """
+  The venue's main topic for the event. If the venue gives none for the event, the first topic of its markets; null if
+  they have none either. An event that was reached through ` + "`" + `Market.event` + "`" + ` has the topic of that market.
+  """
   category: String
-  "The venue's text about the event; null if it gives none. Markets have their own."
+  "The venue's text about the event; null if the venue gives none for the event. Each market has its own text."
   description: String
-  "URL of a picture; null if the venue gives none for the event. Markets have their own."
+  "URL of a picture; null if the venue gives none for the event. Each market has its own picture."
   image: String
   """
-  State of the event: OPEN while one of its markets is, otherwise the first that one of its markets has of UPCOMING,
-  DISPUTED, CLOSED, RESOLVED and CANCELLED. Null when the venue no longer knows the event.
+  The first state in this list that at least one market of the event has: OPEN, UPCOMING, DISPUTED, CLOSED, RESOLVED,
+  CANCELLED. So the event is OPEN while one of its markets is OPEN. UNKNOWN if no market has a state in the list. Null when
+  the venue no longer knows the event.
   """
   status: MarketStatus
-  "Earliest start of its markets; null when none of them has one."
+  "Earliest ` + "`" + `startsAt` + "`" + ` of the event's markets; null when no market has one."
   startsAt: DateTime
-  "Latest end of its markets; null when none of them has one."
+  "Latest ` + "`" + `endsAt` + "`" + ` of the event's markets; null when no market has one."
   endsAt: DateTime
-  "Money traded in all of its markets, in the venue's currency; null when none of them states it."
+  "Sum of ` + "`" + `Market.volume` + "`" + ` over the event's markets, in the venue's currency; null when no market has this figure."
   volume: Decimal
-  "Money traded in all of its markets in the last 24 hours, in the venue's currency; null when none of them states it."
+  "Sum of ` + "`" + `Market.volume24h` + "`" + ` over the event's markets, in the venue's currency; null when no market has this figure."
   volume24h: Decimal
-  "Whether only one of its markets can resolve to its first outcome; null if the venue does not say."
+  "Whether the first outcome can win in only one of the event's markets; null if the venue does not say."
   exclusive: Boolean
   "Markets of the event, in the venue's order."
   markets(
     "Page size, 1 to 500."
     first: Int = 50
-    "` + "`" + `endCursor` + "`" + ` of the page before. Omit for the first page."
+    "` + "`" + `endCursor` + "`" + ` of the previous page. Omit for the first page."
     after: String
   ): MarketConnection
 }
 
 "How a market ended."
 type Resolution {
-  "Token of the outcome that won, worth 1 per share; null if it is unknown."
+  "Token of the outcome that won, worth 1 per share; null if the winner is unknown."
   winningToken: Token
   """
-  Label of the outcome that won, exactly as the venue spells it; null if it names none. A label that matches no outcome,
-  such as the label of a refund, has no ` + "`" + `winningToken` + "`" + `.
+  Label of the outcome that won, exactly as the venue spells it; null if the venue names none. If the label matches no
+  outcome, such as the label of a refund, ` + "`" + `winningToken` + "`" + ` is null.
   """
   winningOutcome: String
   "When the outcome became final; null if the venue does not say."
@@ -3747,8 +3775,8 @@ type Resolution {
 }
 
 """
-One outcome of a market; the unit that is priced and traded. A share pays 1 if the outcome wins, else 0. Its existence
-is not checked: an unknown id has null price, book and market.
+One outcome of a market. Each token has its own price and trades. A share of a token pays 1 if the outcome wins, otherwise
+0. The service does not check that a token exists: for an unknown id, price, book and market are null.
 """
 type Token implements Node {
   "Opaque global id of the token."
@@ -3757,27 +3785,30 @@ type Token implements Node {
   tokenId: String!
   "Outcome label exactly as the venue spells it; null when the market is not known. Reads the market."
   outcome: String
-  "Kind of ` + "`" + `outcome` + "`" + `, compared without case; null when the market is not known. Reads the market."
+  "Kind of ` + "`" + `outcome` + "`" + `, ignoring case; null when the market is not known. Reads the market."
   outcomeKind: OutcomeKind
-  "Whether the outcome won; null until the market is resolved and a winner known. Reads the market."
+  "Whether the outcome won; null until the market is resolved and the winner is known. Reads the market."
   winner: Boolean
   "The market that the token is an outcome of; null when the venue does not know the token. Read in batches."
   market: Market
   "Present price; null when the venue has none. Read in batches."
   price: TokenPrice
-  "Top of the book; null when the venue has none. Read in batches if the venue supports it, otherwise one call per token."
+  """
+  Top of the order book; null when the venue has none. Read in batches if the venue supports batches, otherwise with one
+  upstream call per token.
+  """
   spread: Spread
-  "The order book; null when it is empty or the token is unknown. One upstream call per token that is not streamed."
+  "The order book; null when the book is empty or the token is unknown. One upstream call per token that is not streamed."
   orderbook(
     "Price levels per side, 1 to 200."
     depth: Int = 20
   ): Orderbook
   """
-  Past prices over inclusive UTC days, the last 7 by default and at most 366; null when the token is unknown. One
-  upstream call per token and range.
+  Past prices from the UTC day ` + "`" + `from` + "`" + ` to the UTC day ` + "`" + `to` + "`" + `, both inclusive. The default is the last 7 days, and the limit is
+  366 days. Null when the token is unknown. One upstream call per token and range.
   """
   history(
-    "First day, inclusive. By default the range is 7 days."
+    "First day, inclusive. By default, the range has 7 days."
     from: Date
     "Last day, inclusive. Today in UTC by default."
     to: Date
@@ -3785,41 +3816,44 @@ type Token implements Node {
     order: SortOrder = ASC
   ): PriceHistory
   """
-  Prices of the last minutes as the stream brought them, oldest first: one a second at most, 120 at most, each at the time
-  when it was heard of. For sparklines, since it never costs an upstream call. Null if nobody follows the token's price;
-  ` + "`" + `priceChanged` + "`" + ` does.
+  Prices of the last minutes from the venue's stream, oldest first: at most one per second, and at most 120 in total. The
+  timestamp of a price is the time at which this service received the price. Suits sparklines, because this field never
+  costs an upstream call. Null while the service does not follow the token's price on the stream. A subscription to
+  ` + "`" + `priceChanged` + "`" + ` makes the service follow the price.
   """
   recentPrices: [PricePoint!]
   """
-  Prices of the last 24 hours at equally distant times, oldest first; the last one is the newest of the history. A token whose
-  history begins within these hours has fewer. Null when it has no price in them, or the token is unknown. The
-  history is read in batches if the venue supports it, otherwise with one upstream call per token, and ` + "`" + `change24h` + "`" + ` shares it.
+  Prices of the last 24 hours at regular intervals, oldest first. The last price is the newest price of the token's history.
+  If the history begins less than 24 hours ago, the list has fewer than ` + "`" + `points` + "`" + ` prices. Null when the history of today and
+  yesterday (UTC) has no price, or when the token is unknown. The history is read in batches if the venue supports batches,
+  otherwise with one upstream call per token. ` + "`" + `change24h` + "`" + ` shares this read.
   """
   sparkline(
-    "Prices at most, 2 to 100."
+    "Maximum number of prices, 2 to 100."
     points: Int = 24
   ): [Decimal!]
   """
-  ` + "`" + `price` + "`" + ` less the price of 24 hours ago, per share: "0.05" is a rise by 5 points. Null when either is unknown. Costs what
-  ` + "`" + `sparkline` + "`" + ` and ` + "`" + `price` + "`" + ` cost, and shares their reads.
+  ` + "`" + `price` + "`" + ` minus the price 24 hours ago, per share: "0.05" means a rise by 5 percentage points. Null when one of the two
+  prices is unknown. Costs as much as ` + "`" + `sparkline` + "`" + ` and ` + "`" + `price` + "`" + ` together, and shares their reads.
   """
   change24h: Decimal
   """
-  Open, high, low and close, oldest first. Computed from the venue's history points, and no finer than they are;
-  intervals without a point are left out. Null when the token is unknown. Days, limits and cost as in ` + "`" + `history` + "`" + `, and
-  both share one upstream call for the same days.
+  Open, high, low and close, oldest first. The service computes the candles from the points of ` + "`" + `history` + "`" + `, and leaves out
+  intervals without a point. So if the points are far apart, short intervals give no finer candles. Null when the token is
+  unknown. Default, limit and cost are those of ` + "`" + `history` + "`" + `. For the same days, ` + "`" + `candles` + "`" + ` and ` + "`" + `history` + "`" + ` share one upstream
+  call.
   """
   candles(
     "Length of each candle."
     interval: CandleInterval! = DAY
-    "First day, inclusive. By default the range is 7 days."
+    "First day, inclusive. By default, the range has 7 days."
     from: Date
     "Last day, inclusive. Today in UTC by default."
     to: Date
   ): [Candle!]
   """
-  What trading now against the book would give, before fees; nothing is placed. Pass exactly one of ` + "`" + `size` + "`" + `, ` + "`" + `amount` + "`" + ` and ` + "`" + `for` + "`" + `.
-  Null when the token has no book. Costs what ` + "`" + `orderbook` + "`" + ` costs.
+  Estimated result of a market order that trades now against the order book, before fees. The service places no order. Pass
+  exactly one of ` + "`" + `size` + "`" + `, ` + "`" + `amount` + "`" + ` and ` + "`" + `for` + "`" + `. Null when the token has no book. Costs as much as ` + "`" + `orderbook` + "`" + `.
   """
   fillEstimate(
     "BUY takes the asks, SELL takes the bids. UNKNOWN is refused."
@@ -3828,18 +3862,18 @@ type Token implements Node {
     size: Decimal
     "Money to spend (BUY) or to receive (SELL), in the venue's currency, more than 0."
     amount: Decimal
-    "Either of the two as one input."
+    "` + "`" + `size` + "`" + ` or ` + "`" + `amount` + "`" + ` as an input object."
     for: FillFor
   ): FillEstimate
   """
-  Public trades of the token, newest first; null when the venue does not know the token. ` + "`" + `tradesAdded` + "`" + ` streams the same trades. Reads
-  the market. One upstream call per page, or up to five if the venue lists the trades of all tokens together: such a page may have
-  fewer rows than ` + "`" + `first` + "`" + ` although there is a next one.
+  Public trades of the token, newest first; null when the venue does not know the token. ` + "`" + `tradesAdded` + "`" + ` streams the same
+  trades. Reads the market. One upstream call per page. Some venues list the trades of all tokens of a market together. At
+  these venues, a page takes up to five upstream calls, and can be shorter than ` + "`" + `first` + "`" + ` even if ` + "`" + `hasNextPage` + "`" + ` is true.
   """
   trades(
     "Page size, 1 to 100."
     first: Int = 20
-    "` + "`" + `endCursor` + "`" + ` of the page before. Omit for the first page."
+    "` + "`" + `endCursor` + "`" + ` of the previous page. Omit for the first page."
     after: String
   ): TradeConnection
 }
@@ -3850,11 +3884,11 @@ type TokenPrice {
   id: ID!
   "The venue's identifier of the token."
   tokenId: String!
-  "0 to 1 per share. Reads as the market's probability of the outcome."
+  "0 to 1 per share. The price is also the market's estimate of the outcome's probability."
   price: Decimal!
-  "What ` + "`" + `price` + "`" + ` is: MIDPOINT, BEST_BID or BEST_ASK if the venue states only bid and ask, otherwise usually VENUE."
+  "Kind of ` + "`" + `price` + "`" + `: MIDPOINT, BEST_BID or BEST_ASK if the venue sends only bid and ask, otherwise usually VENUE."
   basis: PriceBasis!
-  "The venue's time of the price; null if it gave none."
+  "The venue's timestamp of the price; null if the venue sent none."
   timestamp: DateTime
   "The token priced."
   token: Token
@@ -3863,21 +3897,21 @@ type TokenPrice {
 }
 
 """
-Top of a token's book. ` + "`" + `bestBid` + "`" + ` and ` + "`" + `bestAsk` + "`" + ` are null for an empty side; ` + "`" + `spread` + "`" + ` may be known where the sides are
-not. Prices are 0 to 1 per share.
+Top of a token's order book. ` + "`" + `bestBid` + "`" + ` or ` + "`" + `bestAsk` + "`" + ` is null if that side of the book is empty. Both are null if the venue
+sends only ` + "`" + `spread` + "`" + `. Prices are 0 to 1 per share.
 """
 type Spread {
   "Key for client caches; not a ` + "`" + `Node` + "`" + ` id."
   id: ID!
   "The venue's identifier of the token."
   tokenId: String!
-  "Highest price that a buyer offers; null when nobody does or the venue does not say."
+  "Highest price that a buyer offers; null when there is no buyer or the venue does not say."
   bestBid: Decimal
-  "Lowest price that a seller asks; null when nobody does or the venue does not say."
+  "Lowest price that a seller asks; null when there is no seller or the venue does not say."
   bestAsk: Decimal
-  "The venue's figure, otherwise best ask − best bid; null when neither is known."
+  "The venue's figure. If the venue sends none: best ask − best bid, or null when one of them is not known."
   spread: Decimal
-  "Mean of best bid and best ask; null unless both are known."
+  "Mean of best bid and best ask; null when one of them is not known."
   midpoint: Decimal
   "Where the figures were read."
   basis: SpreadBasis!
@@ -3889,30 +3923,30 @@ type Spread {
 
 "Where the top of a book was read."
 enum SpreadBasis {
-  "The venue states it, in its answer for spreads or in its stream."
+  "In a response of the venue to a request for spreads, or in a message of the venue's stream."
   VENUE
   """
-  The first levels of the order book, read because the venue has no spreads or failed to answer for them. One upstream call
-  per token.
+  In the first levels of the order book, because the venue serves no spreads or did not answer the request for spreads. One
+  upstream call per token.
   """
   ORDER_BOOK
 }
 
-"A token's resting limit orders, summed by price and cut to the depth that was asked for."
+"A token's resting limit orders, summed by price and cut to the requested depth."
 type Orderbook {
   "The venue's identifier of the token."
   tokenId: String!
   "The token that the book belongs to."
   token: Token
-  "Buy levels, best (highest) first, whatever the venue's order. Empty when nobody buys."
+  "Buy levels, always best (highest) first. Empty when nobody buys."
   bids: [OrderbookLevel!]!
-  "Sell levels, best (lowest) first, whatever the venue's order. Empty when nobody sells."
+  "Sell levels, always best (lowest) first. Empty when nobody sells."
   asks: [OrderbookLevel!]!
-  "The venue's figure, otherwise best ask − best bid, 0 to 1 per share; null when a side is empty."
+  "The venue's figure, 0 to 1 per share. If the venue sends none: best ask − best bid, or null when a side is empty."
   spread: Decimal
   "Mean of best bid and best ask, 0 to 1 per share; null when a side is empty."
   midpoint: Decimal
-  "Version of the book. Opaque (epoch and sequence): compare for equality only. Null if the venue gives none."
+  "Version of the book. An opaque text of epoch and sequence number: compare for equality only. Null if the venue gives none."
   sequence: String
   "The venue's checksum of its book; null if it gives none."
   hash: String
@@ -3930,7 +3964,7 @@ type OrderbookLevel {
 
 "Past prices of a token."
 type PriceHistory {
-  "Points in the requested order. How dense they are is the venue's choice, usually denser for recent days."
+  "Points in the requested order. The venue chooses how far apart they are; recent days usually have more points."
   points: [PricePoint!]!
   "First UTC day of the range, inclusive."
   from: Date!
@@ -3942,7 +3976,7 @@ type PriceHistory {
 
 "Price of a token at one instant."
 type PricePoint {
-  "The venue's time of the point."
+  "The venue's time of the point. In ` + "`" + `Token.recentPrices` + "`" + `: the time at which this service received the price."
   timestamp: DateTime!
   "0 to 1 per share."
   price: Decimal!
@@ -3960,11 +3994,11 @@ enum CandleInterval {
   FIFTEEN_MINUTES
   "One hour."
   HOUR
-  "Four hours from midnight on."
+  "Four hours. The first interval of a day begins at midnight."
   FOUR_HOURS
   "One UTC day."
   DAY
-  "Seven UTC days from Monday on."
+  "Seven UTC days. The first day is Monday."
   WEEK
 }
 
@@ -3980,26 +4014,26 @@ type Candle {
   low: Decimal!
   "Price of the interval's last point."
   close: Decimal!
-  "Sum of the points' volumes; null if the venue gives none."
+  "Sum of the points' volumes; null if no point has a volume."
   volume: Decimal
 }
 
-"What a market order would get from the present book, before fees."
+"Estimated result of a market order against the present order book, before fees."
 type FillEstimate {
   "cost / filledSize, 0 to 1 per share; null when nothing fills."
   averagePrice: Decimal
-  "Price of the last level that is reached, 0 to 1 per share; null when nothing fills."
+  "Price of the last level that the order reaches, 0 to 1 per share; null when nothing fills."
   worstPrice: Decimal
   "Shares that would be traded."
   filledSize: Decimal!
   "Money paid (BUY) or received (SELL), in the venue's currency."
   cost: Decimal!
   """
-  How far ` + "`" + `averagePrice` + "`" + ` is worse than the best price on the side taken, in price units (0 to 1 per share); null when
+  How much worse ` + "`" + `averagePrice` + "`" + ` is than the best price that the order takes, in price units (0 to 1 per share); null when
   nothing fills.
   """
   slippage: Decimal
-  "False when the book holds less than was asked for."
+  "False when the book is not deep enough for the whole ` + "`" + `size` + "`" + ` or ` + "`" + `amount` + "`" + `."
   complete: Boolean!
   "Age and source of the book that was used."
   freshness: Freshness!
@@ -4011,15 +4045,15 @@ type PositionConnection {
   edges: [PositionEdge!]!
   "The same positions without cursors."
   nodes: [Position!]!
-  "Position of this page in the list."
+  "Where this page is in the list."
   pageInfo: PageInfo!
-  "Positions on all pages, after the filters; null when not known."
+  "Number of positions on all pages, after the filters; null when not known."
   totalCount: Int
 }
 
 "A position in a page."
 type PositionEdge {
-  "Opaque; pass as ` + "`" + `after` + "`" + ` to continue behind this position."
+  "Opaque cursor. Pass it as ` + "`" + `after` + "`" + ` to continue after this position."
   cursor: String!
   "The position itself."
   node: Position!
@@ -4031,15 +4065,15 @@ type OrderConnection {
   edges: [OrderEdge!]!
   "The same orders without cursors."
   nodes: [Order!]!
-  "Position of this page in the list."
+  "Where this page is in the list."
   pageInfo: PageInfo!
-  "Orders on all pages, after the filters; null when not known."
+  "Number of orders on all pages, after the filters; null when not known."
   totalCount: Int
 }
 
 "An order in a page."
 type OrderEdge {
-  "Opaque; pass as ` + "`" + `after` + "`" + ` to continue behind this order."
+  "Opaque cursor. Pass it as ` + "`" + `after` + "`" + ` to continue after this order."
   cursor: String!
   "The order itself."
   node: Order!
@@ -4051,15 +4085,15 @@ type TradeConnection {
   edges: [TradeEdge!]!
   "The same trades without cursors."
   nodes: [Trade!]!
-  "Position of this page in the list."
+  "Where this page is in the list."
   pageInfo: PageInfo!
-  "Trades on all pages, after the filters; null if the venue does not say."
+  "Number of trades on all pages, after the filters; null if the venue does not say."
   totalCount: Int
 }
 
 "A trade in a page."
 type TradeEdge {
-  "Opaque; pass as ` + "`" + `after` + "`" + ` to continue behind this trade."
+  "Opaque cursor. Pass it as ` + "`" + `after` + "`" + ` to continue after this trade."
   cursor: String!
   "The trade itself."
   node: Trade!
@@ -4071,15 +4105,15 @@ type HistoryConnection {
   edges: [HistoryEdge!]!
   "The same records without cursors."
   nodes: [HistoryRecord!]!
-  "Position of this page in the list."
+  "Where this page is in the list."
   pageInfo: PageInfo!
-  "Records on all pages, after the filters; null if the venue does not say."
+  "Number of records on all pages, after the filters; null if the venue does not say."
   totalCount: Int
 }
 
 "A history record in a page."
 type HistoryEdge {
-  "Opaque; pass as ` + "`" + `after` + "`" + ` to continue behind this record."
+  "Opaque cursor. Pass it as ` + "`" + `after` + "`" + ` to continue after this record."
   cursor: String!
   "The record itself."
   node: HistoryRecord!
@@ -4091,15 +4125,15 @@ type MarketConnection {
   edges: [MarketEdge!]!
   "The same markets without cursors."
   nodes: [Market!]!
-  "Position of this page in the list."
+  "Where this page is in the list."
   pageInfo: PageInfo!
-  "Markets on all pages; null if the venue does not say."
+  "Number of markets on all pages; null if the venue does not say."
   totalCount: Int
 }
 
 "A market in a page."
 type MarketEdge {
-  "Opaque; pass as ` + "`" + `after` + "`" + ` to continue behind this market."
+  "Opaque cursor. Pass it as ` + "`" + `after` + "`" + ` to continue after this market."
   cursor: String!
   "The market itself."
   node: Market!
@@ -4111,26 +4145,33 @@ type EventConnection {
   edges: [EventEdge!]!
   "The same events without cursors."
   nodes: [Event!]!
-  "Position of this page in the list."
+  "Where this page is in the list."
   pageInfo: PageInfo!
-  "Events on all pages; null unless the list was read to its end."
+  "Number of events on all pages; null if the service has not read the list to its end."
   totalCount: Int
 }
 
 "An event in a page."
 type EventEdge {
-  "Opaque; pass as ` + "`" + `after` + "`" + ` to continue behind this event."
+  "Opaque cursor. Pass it as ` + "`" + `after` + "`" + ` to continue after this event."
   cursor: String!
-  "The event itself. Its fields but ` + "`" + `eventId` + "`" + `, ` + "`" + `slug` + "`" + `, ` + "`" + `title` + "`" + ` and ` + "`" + `category` + "`" + ` may cost an upstream call for each event."
+  """
+  The event itself. Its ` + "`" + `id` + "`" + `, ` + "`" + `eventId` + "`" + `, ` + "`" + `slug` + "`" + `, ` + "`" + `title` + "`" + ` and ` + "`" + `category` + "`" + ` cost no further upstream call. Its other fields may
+  cost one for each event.
+  """
   node: Event!
   """
-  Markets of the event that match the search, in its order. They cost no further upstream call. If the venue has no list of
-  events, these are only the matches on the pages that were read.
+  Markets of the event that match the search. They cost no further upstream call. They are in the order of
+  ` + "`" + `Event.markets` + "`" + `. If the venue has no list of events, the markets are in the order of the search. Then only the matches on
+  the pages that the service has read are listed.
   """
   matches: [Market!]!
 }
 
-"A topic by which the venue groups its markets. It is a category or a tag: pass ` + "`" + `category` + "`" + ` and ` + "`" + `tag` + "`" + ` on to a filter."
+"""
+A topic by which the venue groups its markets: a category or a tag. To find the markets of the topic, pass ` + "`" + `category` + "`" + ` and
+` + "`" + `tag` + "`" + ` to ` + "`" + `MarketSearchFilter` + "`" + `.
+"""
 type Category {
   "The venue's name of the topic."
   name: String!
@@ -4138,13 +4179,13 @@ type Category {
   category: String
   "Value for ` + "`" + `MarketSearchFilter.tag` + "`" + `; null if the topic is a category."
   tag: String
-  "Open markets that were counted."
+  "Number of open markets of the topic that the service counted."
   openMarkets: Int!
-  "False if the venue has more open markets than were counted. Then there may be more in this topic, and further topics."
+  "False if the service did not count all open markets. Then the topic may have more open markets, and topics may be missing."
   complete: Boolean!
 }
 
-"Conditions of a market search. A market must meet all that are set."
+"Conditions of a market search. A market must meet all conditions that are set."
 input MarketSearchFilter {
   "Only markets in one of these states."
   status: [MarketStatus!]
@@ -4152,9 +4193,9 @@ input MarketSearchFilter {
   category: String
   "Only markets with this tag, as in ` + "`" + `Market.tags` + "`" + `."
   tag: String
-  "Only markets whose ` + "`" + `endsAt` + "`" + ` is before this instant."
+  "Only markets whose ` + "`" + `endsAt` + "`" + ` is at or before this instant."
   endsBefore: DateTime
-  "Only markets whose ` + "`" + `endsAt` + "`" + ` is after this instant."
+  "Only markets whose ` + "`" + `endsAt` + "`" + ` is at or after this instant."
   endsAfter: DateTime
 }
 
@@ -4176,21 +4217,24 @@ enum MarketSort {
 type ServiceStatus {
   "Version of the running service."
   version: String!
-  "True when the embedded demo venue replaces a real one: no amount is real money."
+  "True when the embedded demo venue replaces a real venue. Then no amount is real money."
   demo: Boolean!
   "The connection for live updates."
   stream: StreamStatus!
   "False while the venue's REST API does not answer. Cached and streamed values are still served."
   upstreamReachable: Boolean!
-  "End of the present throttling of upstream calls, by the venue or by a used-up request budget; null if there is none."
+  """
+  When the present throttling of upstream calls ends. Either the venue throttles the calls, or the service's own budget of
+  calls is used up. Null if calls are not throttled.
+  """
   throttledUntil: DateTime
-  "What this replica of the service shares with others; null if it runs alone."
+  "What this replica of the service shares with other replicas; null if it runs alone."
   shared: SharedStatus
   "The kind of venue, and what it does not serve."
   venue: VenueStatus
   """
-  The currency of all money: a code of ISO 4217 such as ` + "`" + `USD` + "`" + `, or the name of the venue's own unit such as ` + "`" + `USDC` + "`" + `. Null if
-  it is not configured. It does not change while the service runs.
+  The currency of all money: an ISO 4217 code such as ` + "`" + `USD` + "`" + `, or the name of the venue's own unit such as ` + "`" + `USDC` + "`" + `. Null if
+  no currency is configured. The currency does not change while the service runs.
   """
   currency: String
 }
@@ -4200,72 +4244,75 @@ type VenueStatus {
   "Name of the driver that reads the venue's API, such as ` + "`" + `generic` + "`" + ` or ` + "`" + `polymarket` + "`" + `."
   driver: String!
   """
-  Kinds of data that the venue does not serve, such as ` + "`" + `orders` + "`" + ` or ` + "`" + `cash` + "`" + `. Their fields are null with the error ` + "`" + `UNSUPPORTED` + "`" + `, whose message
-  gives the reason.
+  Kinds of data that the venue does not serve, such as ` + "`" + `orders` + "`" + ` or ` + "`" + `cash` + "`" + `. The fields of these data are null with the error
+  ` + "`" + `UNSUPPORTED` + "`" + `, whose message gives the reason.
   """
   unsupported: [String!]!
-  "True if the accounts of all wallets can be read by address, without credentials."
+  "True if clients can read the account of every wallet by its address, without credentials."
   publicAccounts: Boolean!
 }
 
 "What a replica of the service shares with other replicas through Redis."
 type SharedStatus {
   """
-  True while this replica uses Redis. Otherwise it works on its own: with its own cache, and with its reserve of upstream
-  calls.
+  True while this replica uses Redis. Otherwise the replica works on its own: with its own cache, and with its reserve of
+  upstream calls.
   """
   connected: Boolean!
-  "When ` + "`" + `connected` + "`" + ` changed."
+  "When ` + "`" + `connected` + "`" + ` last changed."
   since: DateTime!
-  "Why Redis is not used; null while ` + "`" + `connected` + "`" + `."
+  "Why this replica does not use Redis; null while ` + "`" + `connected` + "`" + ` is true."
   lastError: String
-  "Replicas that were seen in the last seconds, this one included; 0 unless ` + "`" + `connected` + "`" + `."
+  "Number of replicas that were seen in the last few seconds, including this one; 0 while ` + "`" + `connected` + "`" + ` is false."
   replicas: Int!
-  "The limit of upstream calls without credentials that the replicas keep together; null if there is none."
+  "The limit of upstream calls without credentials. It applies to all replicas together. Null if there is none."
   limit: SharedLimit
   "This replica's part in the stream that the replicas share; null without ` + "`" + `--shared-stream` + "`" + `."
   stream: SharedStream
 }
 
-"A replica's part in the stream of the venue that all replicas share."
+"A replica's part in the venue's stream, which all replicas share."
 type SharedStream {
   "True while this replica has a stream of its own because it cannot reach the other replicas through Redis."
   alone: Boolean!
-  "Shards of the stream, of 64, whose topics this replica subscribes at the venue for all replicas."
+  "Number of shards, out of 64, whose topics this replica subscribes to at the venue for all replicas."
   shards: Int!
-  "Public topics that this replica subscribes at the venue."
+  "Number of public topics that this replica subscribes to at the venue."
   topics: Int!
 }
 
-"A replica's part of the limit of upstream calls without credentials that all replicas keep together."
+"""
+A replica's part of the limit of upstream calls without credentials. The limit applies to all replicas together. Each call
+needs a grant, which the replica gets through Redis, or comes out of the replica's reserve.
+"""
 type SharedLimit {
-  "Calls of the last 60 seconds that this replica was granted."
+  "Calls that this replica made with a grant in the last 60 seconds."
   granted: Int!
-  "Calls that this replica could still be granted, as far as it knows."
+  "Calls that this replica can still make with grants, as far as it knows."
   grantable: Int!
-  "Calls in any 60 seconds that this replica may make without a grant."
+  "Calls that this replica may make without a grant in any 60 seconds."
   reserve: Int!
-  "Calls of the last 60 seconds that this replica made without a grant."
+  "Calls that this replica made without a grant in the last 60 seconds."
   reserveUsed: Int!
-  "When the replicas may call again after the venue refused one of their calls; null if they may now."
+  "When the replicas may call the venue again after the venue refused a call; null if they may call now."
   holdUntil: DateTime
 }
 
-"The pool of WebSocket connections to the venue. Counters start at 0 with the process."
+"The pool of WebSocket connections to the venue. Counters start at 0 when the process starts."
 type StreamStatus {
-  "The worst state of the pool of connections."
+  "The worst state of a connection in the pool."
   state: StreamState!
   "When the pool entered ` + "`" + `state` + "`" + `."
   since: DateTime!
   "When the last frame of any kind arrived; null before the first."
   lastMessageAt: DateTime
-  "Connections open now."
+  "Number of connections that are open now."
   connections: Int!
-  "Connections re-established after a loss."
+  "How often a lost connection was re-established."
   reconnects: Int!
-  "Snapshots requested again after a gap in a sequence."
+  "How often a snapshot was requested again after a gap in a sequence."
   resyncs: Int!
-  "Tokens followed on the stream now. Their streamed values cost no upstream call while they are current."
+  "Number of tokens followed on the stream now. Their streamed values cost no upstream call while the values are current."
   watchedTokens: Int!
 }
 
@@ -4282,29 +4329,29 @@ enum StreamState {
 }
 
 """
-Live updates, over graphql-transport-ws or SSE. Every subscription sends its present state first (reason ` + "`" + `INITIAL` + "`" + `) and
-again after a gap (reason ` + "`" + `RESYNC` + "`" + `), so a client needs no separate query. Nested fields of an event show exactly the
-event's values. A slow client skips states, but never trades or market changes: if too many of them wait, its
-subscription ends with the error RATE_LIMITED.
+Live updates, over graphql-transport-ws or SSE. Every subscription first sends the present state (reason ` + "`" + `INITIAL` + "`" + `), and
+sends the state again after a gap (reason ` + "`" + `RESYNC` + "`" + `). So a client needs no separate query. Nested fields of an event show
+exactly the event's values. A slow client can miss intermediate states, but never a trade or a market change. If too many
+trades or market changes wait for the client, the subscription ends with the error RATE_LIMITED.
 """
 type Subscription {
   """
-  Prices of tokens: one event per token and change. An unknown id is reported once in ` + "`" + `errors` + "`" + `; the others continue.
+  Prices of tokens: one event per token and change. An unknown id is reported once in ` + "`" + `errors` + "`" + `; the other tokens continue.
   """
   priceChanged(
     "Tokens to follow, 1 to 500 ids."
     tokenIds: [String!]!
-    "Maximum events a second for each token, 1 to 100. Each event has the newest price. Null: no maximum."
+    "Maximum number of events per second for each token, 1 to 100. Each event has the newest price. Null: no maximum."
     maxPerSecond: Int
   ): PriceUpdate!
   """
-  Prices of many tokens, with one event for all tokens that have changed. It costs fewer messages than ` + "`" + `priceChanged` + "`" + ` where many
-  prices move. An unknown id is reported once in ` + "`" + `errors` + "`" + `; the others continue.
+  Prices of many tokens, with one event for all tokens that have changed. If many prices move, ` + "`" + `pricesChanged` + "`" + ` sends fewer
+  messages than ` + "`" + `priceChanged` + "`" + `. An unknown id is reported once in ` + "`" + `errors` + "`" + `; the other tokens continue.
   """
   pricesChanged(
     "Tokens to follow, 1 to 500 ids."
     tokenIds: [String!]!
-    "Maximum events a second, 1 to 20. Each event has the newest prices."
+    "Maximum number of events per second, 1 to 20. Each event has the newest prices."
     maxPerSecond: Int = 4
   ): PricesUpdate!
   """
@@ -4315,70 +4362,71 @@ type Subscription {
     tokenId: String!
     "Levels per side, 1 to 200."
     depth: Int = 20
-    "True to get changes as ` + "`" + `DELTA` + "`" + `; false for a ` + "`" + `SNAPSHOT` + "`" + ` on every event."
+    "True: changes arrive as ` + "`" + `DELTA` + "`" + `. False: every event is a ` + "`" + `SNAPSHOT` + "`" + `."
     deltas: Boolean = false
-    "Maximum events a second, 1 to 100. Each event leads to the newest state. Null: no maximum."
+    "Maximum number of events per second, 1 to 100. After each event, the client has the newest book. Null: no maximum."
     maxPerSecond: Int
   ): OrderbookUpdate!
   """
-  Status, resolution and details of markets. While the stream is down, changes are found by polling.
+  Status, resolution and details of markets. While the stream is down, the service finds changes by polling.
   """
   marketChanged(
     "Markets to follow, 1 to 500 ids."
     marketIds: [String!]!
   ): MarketUpdate!
   """
-  The public tape: all trades of tokens.
+  All public trades of tokens.
   """
   tradesAdded(
     "Tokens to follow, 1 to 500 ids."
     tokenIds: [String!]!
   ): TradesUpdate!
   """
-  Positions of a wallet, revalued as prices move and as fills change them. Needs the wallet's credentials.
+  Positions of a wallet. The service values them again when prices move or fills change the positions. Needs the wallet's
+  credentials, unless ` + "`" + `VenueStatus.publicAccounts` + "`" + ` is true.
   """
   portfolioChanged(
     "Wallet to follow."
     address: Address!
-    "As in ` + "`" + `Position.valuation` + "`" + `."
+    "The only kind of price to use, as in ` + "`" + `Position.valuation` + "`" + `. Omit to use the best known price of each position."
     basis: PriceBasis
-    "Maximum events a second, 1 to 20. Each event has the newest state."
+    "Maximum number of events per second, 1 to 20. Each event has the newest state."
     maxPerSecond: Int = 2
     """
-    Only these positions in ` + "`" + `changed` + "`" + ` and ` + "`" + `closedPositionIds` + "`" + `, at most 500 global ids, such as those of the rows on the screen. The summary
-    covers all positions. Null: all positions.
+    Global ids of the positions that ` + "`" + `changed` + "`" + ` and ` + "`" + `closedPositionIds` + "`" + ` may contain, at most 500, such as those of the rows on
+    the screen. The summary always covers all positions. Null: all positions.
     """
     positionIds: [ID!]
   ): PortfolioUpdate!
   """
-  Active orders of a wallet. Needs the wallet's credentials.
+  Active orders of a wallet. Needs the wallet's credentials, unless ` + "`" + `VenueStatus.publicAccounts` + "`" + ` is true.
   """
   ordersChanged(
     "Wallet to follow."
     address: Address!
   ): OrdersUpdate!
   """
-  Own trades of a wallet. Needs the wallet's credentials.
+  Trades of a wallet. Needs the wallet's credentials, unless ` + "`" + `VenueStatus.publicAccounts` + "`" + ` is true.
   """
   userTradesAdded(
     "Wallet to follow."
     address: Address!
   ): TradesUpdate!
   """
-  Balance of a wallet. Needs the wallet's credentials.
+  Balance of a wallet. Needs the wallet's credentials, unless ` + "`" + `VenueStatus.publicAccounts` + "`" + ` is true.
   """
   balanceChanged(
     "Wallet to follow."
     address: Address!
   ): BalanceUpdate!
   """
-  Connection to the venue's stream: first its present status, then each change.
+  Status of the connection to the venue's stream: first the present status, then each change.
   """
   streamStatusChanged: StreamStatus!
 }
 
 """
-Event of a subscription. All events but those of ` + "`" + `streamStatusChanged` + "`" + ` implement it.
+Event of a subscription. The events of all subscriptions except ` + "`" + `streamStatusChanged` + "`" + ` implement this interface.
 """
 interface Update {
   "Why the event was sent."
@@ -4393,9 +4441,12 @@ enum UpdateReason {
   INITIAL
   "Something has changed."
   CHANGE
-  "State after a gap. It replaces everything sent before."
+  """
+  State after a gap. It replaces everything sent before for the same token, market or wallet. Trades are the exception: see
+  ` + "`" + `TradesUpdate` + "`" + `.
+  """
   RESYNC
-  "Value unchanged, ` + "`" + `freshness.stale` + "`" + ` changed, or ` + "`" + `freshness.reason` + "`" + ` became more severe."
+  "The value is unchanged. Only its freshness changed: ` + "`" + `freshness.stale` + "`" + ` changed, or ` + "`" + `freshness.reason` + "`" + ` became more severe."
   FRESHNESS
 }
 
@@ -4405,35 +4456,35 @@ How to apply an order book event.
 enum BookUpdateKind {
   "Replaces the client's book."
   SNAPSHOT
-  "Sets the size of each listed level; size 0 removes it."
+  "Sets the size of each listed level. Size 0 removes the level."
   DELTA
 }
 
 """
-Change of an order book. A ` + "`" + `DELTA` + "`" + ` is the difference between the book of the previous event and this one, both cut to
-the subscription's depth: new levels are listed, removed levels have size 0. Changes below the depth are not sent. If the
-venue sends no sequence, every event is a ` + "`" + `SNAPSHOT` + "`" + `.
+Change of an order book. A ` + "`" + `DELTA` + "`" + ` is the difference between the books of the previous event and of this event, both cut
+to the subscription's depth. It lists new and changed levels, and removed levels with size 0. Changes below the depth are
+not sent. If the venue sends no sequence, every event is a ` + "`" + `SNAPSHOT` + "`" + `.
 """
 type OrderbookUpdate implements Update {
   "How to apply ` + "`" + `bids` + "`" + ` and ` + "`" + `asks` + "`" + `."
   kind: BookUpdateKind!
   "Why the event was sent."
   reason: UpdateReason!
-  "Token that is traded."
+  "The venue's identifier of the token."
   tokenId: String!
   "The same token as an object."
   token: Token!
   "Opaque version of the book; compare for equality only. Null if the venue gives none."
   sequence: String
   """
-  ` + "`" + `sequence` + "`" + ` of the previous state; null on the first event, and on the ` + "`" + `RESYNC` + "`" + ` of a client that has lost events. On a
-  ` + "`" + `DELTA` + "`" + ` it is always the ` + "`" + `sequence` + "`" + ` of the previous event. On a ` + "`" + `SNAPSHOT` + "`" + ` it may belong to an event that a slow client
-  did not get.
+  ` + "`" + `sequence` + "`" + ` of the previous book; null on the first event, and on the ` + "`" + `RESYNC` + "`" + ` of a client that has lost events. On a
+  ` + "`" + `DELTA` + "`" + `, this is always the ` + "`" + `sequence` + "`" + ` of the previous event. On a ` + "`" + `SNAPSHOT` + "`" + `, it may be the ` + "`" + `sequence` + "`" + ` of an event that
+  a slow client did not get.
   """
   previousSequence: String
-  "Buy levels, best (highest) first: all of them in a ` + "`" + `SNAPSHOT` + "`" + `, the changed ones in a ` + "`" + `DELTA` + "`" + `."
+  "Buy levels, best (highest) first: all levels in a ` + "`" + `SNAPSHOT` + "`" + `, the changed levels in a ` + "`" + `DELTA` + "`" + `."
   bids: [OrderbookLevel!]!
-  "Sell levels, best (lowest) first: all of them in a ` + "`" + `SNAPSHOT` + "`" + `, the changed ones in a ` + "`" + `DELTA` + "`" + `."
+  "Sell levels, best (lowest) first: all levels in a ` + "`" + `SNAPSHOT` + "`" + `, the changed levels in a ` + "`" + `DELTA` + "`" + `."
   asks: [OrderbookLevel!]!
   "The whole book, cut to the subscription's depth, on every event."
   book: Orderbook!
@@ -4450,8 +4501,8 @@ type PriceUpdate implements Update {
   "The price now."
   price: TokenPrice!
   """
-  The previous price. A slow client may not have received it. Null on the token's first event, and when the present
-  state is sent again.
+  Price of the token's previous event, which a slow client may not have received. Null on the token's first event, and when
+  the service sends the present state again.
   """
   previousPrice: Decimal
 }
@@ -4461,11 +4512,11 @@ Changes of the prices of several tokens.
 """
 type PricesUpdate implements Update {
   """
-  Why the event was sent. ` + "`" + `INITIAL` + "`" + ` and ` + "`" + `RESYNC` + "`" + ` carry every token whose price is known. The price of another token follows in a
-  ` + "`" + `CHANGE` + "`" + ` as soon as it is known.
+  Why the event was sent. ` + "`" + `INITIAL` + "`" + ` and ` + "`" + `RESYNC` + "`" + ` carry every token whose price is known. The price of
+  another token follows in a ` + "`" + `CHANGE` + "`" + ` as soon as this price is known.
   """
   reason: UpdateReason!
-  "One entry for each token whose price or freshness has changed since the previous event. Its ` + "`" + `reason` + "`" + ` is that of the token."
+  "One entry for each token whose price or freshness has changed since the previous event. Each entry has its own ` + "`" + `reason` + "`" + `."
   prices: [PriceUpdate!]!
 }
 
@@ -4475,13 +4526,13 @@ Kind of a change of a market.
 enum MarketChange {
   "The market was listed."
   CREATED
-  "Its status, such as from open to closed."
+  "The status changed, such as from open to closed."
   STATUS
-  "Its texts, dates or other details."
+  "The texts, dates or other details changed."
   METADATA
-  "Its smallest price step."
+  "The tick size changed."
   TICK_SIZE
-  "It was resolved: a winner is known."
+  "The market was resolved: a winner is known."
   RESOLVED
   "A change this service does not know."
   UNKNOWN
@@ -4500,14 +4551,15 @@ type MarketUpdate implements Update {
 }
 
 """
-New trades, oldest first. ` + "`" + `INITIAL` + "`" + ` has the latest known trades, at most 50 and possibly none.
+New trades, oldest first. ` + "`" + `INITIAL` + "`" + ` has the latest known trades: at most 50, possibly none. Every later event adds trades,
+also with the reason ` + "`" + `RESYNC` + "`" + `. An event can repeat trades that were sent before. They have the same ` + "`" + `id` + "`" + `.
 """
 type TradesUpdate implements Update {
   "Why the event was sent."
   reason: UpdateReason!
   "The added trades."
   trades: [Trade!]!
-  "True if trades may be missing before these."
+  "True if trades that happened before these may be missing."
   gap: Boolean!
 }
 
@@ -4517,7 +4569,7 @@ Change of a wallet's positions or of their value. All values of an event come fr
 type PortfolioUpdate implements Update {
   "Why the event was sent."
   reason: UpdateReason!
-  "Positions that are new or whose size, cost, value or freshness has changed; all of them on ` + "`" + `INITIAL` + "`" + ` and ` + "`" + `RESYNC` + "`" + `."
+  "Positions that are new or whose size, cost, value or freshness has changed; all positions on ` + "`" + `INITIAL` + "`" + ` and ` + "`" + `RESYNC` + "`" + `."
   changed: [Position!]!
   "Global ids of the positions that were closed since the previous event."
   closedPositionIds: [ID!]!
@@ -4526,7 +4578,7 @@ type PortfolioUpdate implements Update {
 }
 
 """
-Change of a wallet's active orders. ` + "`" + `INITIAL` + "`" + ` and ` + "`" + `RESYNC` + "`" + ` carry every open order.
+Change of a wallet's active orders. ` + "`" + `INITIAL` + "`" + ` and ` + "`" + `RESYNC` + "`" + ` carry every active order.
 """
 type OrdersUpdate implements Update {
   "Why the event was sent."

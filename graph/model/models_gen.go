@@ -11,7 +11,7 @@ import (
 	"time"
 )
 
-// Event of a subscription. All events but those of `streamStatusChanged` implement it.
+// Event of a subscription. The events of all subscriptions except `streamStatusChanged` implement this interface.
 type Update interface {
 	IsUpdate()
 }
@@ -26,7 +26,7 @@ type BalanceUpdate struct {
 
 func (BalanceUpdate) IsUpdate() {}
 
-// What identifies an event: exactly one of the two.
+// What identifies an event. Set exactly one of the two fields.
 type EventBy struct {
 	// The venue's event identifier, not the global `id`.
 	EventID *string `json:"eventId,omitempty"`
@@ -40,24 +40,26 @@ type EventConnection struct {
 	Edges []EventEdge `json:"edges"`
 	// The same events without cursors.
 	Nodes []Event `json:"nodes"`
-	// Position of this page in the list.
+	// Where this page is in the list.
 	PageInfo PageInfo `json:"pageInfo"`
-	// Events on all pages; null unless the list was read to its end.
+	// Number of events on all pages; null if the service has not read the list to its end.
 	TotalCount *int `json:"totalCount,omitempty"`
 }
 
 // An event in a page.
 type EventEdge struct {
-	// Opaque; pass as `after` to continue behind this event.
+	// Opaque cursor. Pass it as `after` to continue after this event.
 	Cursor string `json:"cursor"`
-	// The event itself. Its fields but `eventId`, `slug`, `title` and `category` may cost an upstream call for each event.
+	// The event itself. Its `id`, `eventId`, `slug`, `title` and `category` cost no further upstream call. Its other fields may
+	// cost one for each event.
 	Node Event `json:"node"`
-	// Markets of the event that match the search, in its order. They cost no further upstream call. If the venue has no list of
-	// events, these are only the matches on the pages that were read.
+	// Markets of the event that match the search. They cost no further upstream call. They are in the order of
+	// `Event.markets`. If the venue has no list of events, the markets are in the order of the search. Then only the matches on
+	// the pages that the service has read are listed.
 	Matches []Market `json:"matches"`
 }
 
-// How much to trade: exactly one of the two.
+// How much to trade. Set exactly one of the two fields.
 type FillFor struct {
 	// Shares to trade, more than 0.
 	Size *market.Decimal `json:"size,omitempty"`
@@ -71,21 +73,21 @@ type HistoryConnection struct {
 	Edges []HistoryEdge `json:"edges"`
 	// The same records without cursors.
 	Nodes []HistoryRecord `json:"nodes"`
-	// Position of this page in the list.
+	// Where this page is in the list.
 	PageInfo PageInfo `json:"pageInfo"`
-	// Records on all pages, after the filters; null if the venue does not say.
+	// Number of records on all pages, after the filters; null if the venue does not say.
 	TotalCount *int `json:"totalCount,omitempty"`
 }
 
 // A history record in a page.
 type HistoryEdge struct {
-	// Opaque; pass as `after` to continue behind this record.
+	// Opaque cursor. Pass it as `after` to continue after this record.
 	Cursor string `json:"cursor"`
 	// The record itself.
 	Node HistoryRecord `json:"node"`
 }
 
-// What identifies a market: exactly one of the two.
+// What identifies a market. Set exactly one of the two fields.
 type MarketBy struct {
 	// The venue's market identifier, not the global `id`.
 	MarketID *string `json:"marketId,omitempty"`
@@ -99,21 +101,21 @@ type MarketConnection struct {
 	Edges []MarketEdge `json:"edges"`
 	// The same markets without cursors.
 	Nodes []Market `json:"nodes"`
-	// Position of this page in the list.
+	// Where this page is in the list.
 	PageInfo PageInfo `json:"pageInfo"`
-	// Markets on all pages; null if the venue does not say.
+	// Number of markets on all pages; null if the venue does not say.
 	TotalCount *int `json:"totalCount,omitempty"`
 }
 
 // A market in a page.
 type MarketEdge struct {
-	// Opaque; pass as `after` to continue behind this market.
+	// Opaque cursor. Pass it as `after` to continue after this market.
 	Cursor string `json:"cursor"`
 	// The market itself.
 	Node Market `json:"node"`
 }
 
-// Conditions of a market search. A market must meet all that are set.
+// Conditions of a market search. A market must meet all conditions that are set.
 type MarketSearchFilter struct {
 	// Only markets in one of these states.
 	Status []market.Status `json:"status,omitempty"`
@@ -121,9 +123,9 @@ type MarketSearchFilter struct {
 	Category *string `json:"category,omitempty"`
 	// Only markets with this tag, as in `Market.tags`.
 	Tag *string `json:"tag,omitempty"`
-	// Only markets whose `endsAt` is before this instant.
+	// Only markets whose `endsAt` is at or before this instant.
 	EndsBefore *time.Time `json:"endsBefore,omitempty"`
-	// Only markets whose `endsAt` is after this instant.
+	// Only markets whose `endsAt` is at or after this instant.
 	EndsAfter *time.Time `json:"endsAfter,omitempty"`
 }
 
@@ -145,21 +147,21 @@ type OrderConnection struct {
 	Edges []OrderEdge `json:"edges"`
 	// The same orders without cursors.
 	Nodes []Order `json:"nodes"`
-	// Position of this page in the list.
+	// Where this page is in the list.
 	PageInfo PageInfo `json:"pageInfo"`
-	// Orders on all pages, after the filters; null when not known.
+	// Number of orders on all pages, after the filters; null when not known.
 	TotalCount *int `json:"totalCount,omitempty"`
 }
 
 // An order in a page.
 type OrderEdge struct {
-	// Opaque; pass as `after` to continue behind this order.
+	// Opaque cursor. Pass it as `after` to continue after this order.
 	Cursor string `json:"cursor"`
 	// The order itself.
 	Node Order `json:"node"`
 }
 
-// Change of a wallet's active orders. `INITIAL` and `RESYNC` carry every open order.
+// Change of a wallet's active orders. `INITIAL` and `RESYNC` carry every active order.
 type OrdersUpdate struct {
 	// Why the event was sent.
 	Reason UpdateReason `json:"reason"`
@@ -179,7 +181,7 @@ type PageInfo struct {
 	HasPreviousPage bool `json:"hasPreviousPage"`
 	// Cursor of the first edge; null on an empty page.
 	StartCursor *string `json:"startCursor,omitempty"`
-	// Cursor to pass as `after` for the next page; null when there is neither an edge nor a next page.
+	// Cursor to pass as `after` for the next page; null when the page is empty and no page follows.
 	EndCursor *string `json:"endCursor,omitempty"`
 }
 
@@ -187,7 +189,7 @@ type PageInfo struct {
 type PortfolioUpdate struct {
 	// Why the event was sent.
 	Reason UpdateReason `json:"reason"`
-	// Positions that are new or whose size, cost, value or freshness has changed; all of them on `INITIAL` and `RESYNC`.
+	// Positions that are new or whose size, cost, value or freshness has changed; all positions on `INITIAL` and `RESYNC`.
 	Changed []Position `json:"changed"`
 	// Global ids of the positions that were closed since the previous event.
 	ClosedPositionIds []string `json:"closedPositionIds"`
@@ -203,15 +205,15 @@ type PositionConnection struct {
 	Edges []PositionEdge `json:"edges"`
 	// The same positions without cursors.
 	Nodes []Position `json:"nodes"`
-	// Position of this page in the list.
+	// Where this page is in the list.
 	PageInfo PageInfo `json:"pageInfo"`
-	// Positions on all pages, after the filters; null when not known.
+	// Number of positions on all pages, after the filters; null when not known.
 	TotalCount *int `json:"totalCount,omitempty"`
 }
 
 // A position in a page.
 type PositionEdge struct {
-	// Opaque; pass as `after` to continue behind this position.
+	// Opaque cursor. Pass it as `after` to continue after this position.
 	Cursor string `json:"cursor"`
 	// The position itself.
 	Node Position `json:"node"`
@@ -221,79 +223,81 @@ type PositionEdge struct {
 type ServiceStatus struct {
 	// Version of the running service.
 	Version string `json:"version"`
-	// True when the embedded demo venue replaces a real one: no amount is real money.
+	// True when the embedded demo venue replaces a real venue. Then no amount is real money.
 	Demo bool `json:"demo"`
 	// The connection for live updates.
 	Stream StreamStatus `json:"stream"`
 	// False while the venue's REST API does not answer. Cached and streamed values are still served.
 	UpstreamReachable bool `json:"upstreamReachable"`
-	// End of the present throttling of upstream calls, by the venue or by a used-up request budget; null if there is none.
+	// When the present throttling of upstream calls ends. Either the venue throttles the calls, or the service's own budget of
+	// calls is used up. Null if calls are not throttled.
 	ThrottledUntil *time.Time `json:"throttledUntil,omitempty"`
-	// What this replica of the service shares with others; null if it runs alone.
+	// What this replica of the service shares with other replicas; null if it runs alone.
 	Shared *SharedStatus `json:"shared,omitempty"`
 	// The kind of venue, and what it does not serve.
 	Venue *VenueStatus `json:"venue,omitempty"`
-	// The currency of all money: a code of ISO 4217 such as `USD`, or the name of the venue's own unit such as `USDC`. Null if
-	// it is not configured. It does not change while the service runs.
+	// The currency of all money: an ISO 4217 code such as `USD`, or the name of the venue's own unit such as `USDC`. Null if
+	// no currency is configured. The currency does not change while the service runs.
 	Currency *string `json:"currency,omitempty"`
 }
 
-// A replica's part of the limit of upstream calls without credentials that all replicas keep together.
+// A replica's part of the limit of upstream calls without credentials. The limit applies to all replicas together. Each call
+// needs a grant, which the replica gets through Redis, or comes out of the replica's reserve.
 type SharedLimit struct {
-	// Calls of the last 60 seconds that this replica was granted.
+	// Calls that this replica made with a grant in the last 60 seconds.
 	Granted int `json:"granted"`
-	// Calls that this replica could still be granted, as far as it knows.
+	// Calls that this replica can still make with grants, as far as it knows.
 	Grantable int `json:"grantable"`
-	// Calls in any 60 seconds that this replica may make without a grant.
+	// Calls that this replica may make without a grant in any 60 seconds.
 	Reserve int `json:"reserve"`
-	// Calls of the last 60 seconds that this replica made without a grant.
+	// Calls that this replica made without a grant in the last 60 seconds.
 	ReserveUsed int `json:"reserveUsed"`
-	// When the replicas may call again after the venue refused one of their calls; null if they may now.
+	// When the replicas may call the venue again after the venue refused a call; null if they may call now.
 	HoldUntil *time.Time `json:"holdUntil,omitempty"`
 }
 
 // What a replica of the service shares with other replicas through Redis.
 type SharedStatus struct {
-	// True while this replica uses Redis. Otherwise it works on its own: with its own cache, and with its reserve of upstream
-	// calls.
+	// True while this replica uses Redis. Otherwise the replica works on its own: with its own cache, and with its reserve of
+	// upstream calls.
 	Connected bool `json:"connected"`
-	// When `connected` changed.
+	// When `connected` last changed.
 	Since time.Time `json:"since"`
-	// Why Redis is not used; null while `connected`.
+	// Why this replica does not use Redis; null while `connected` is true.
 	LastError *string `json:"lastError,omitempty"`
-	// Replicas that were seen in the last seconds, this one included; 0 unless `connected`.
+	// Number of replicas that were seen in the last few seconds, including this one; 0 while `connected` is false.
 	Replicas int `json:"replicas"`
-	// The limit of upstream calls without credentials that the replicas keep together; null if there is none.
+	// The limit of upstream calls without credentials. It applies to all replicas together. Null if there is none.
 	Limit *SharedLimit `json:"limit,omitempty"`
 	// This replica's part in the stream that the replicas share; null without `--shared-stream`.
 	Stream *SharedStream `json:"stream,omitempty"`
 }
 
-// A replica's part in the stream of the venue that all replicas share.
+// A replica's part in the venue's stream, which all replicas share.
 type SharedStream struct {
 	// True while this replica has a stream of its own because it cannot reach the other replicas through Redis.
 	Alone bool `json:"alone"`
-	// Shards of the stream, of 64, whose topics this replica subscribes at the venue for all replicas.
+	// Number of shards, out of 64, whose topics this replica subscribes to at the venue for all replicas.
 	Shards int `json:"shards"`
-	// Public topics that this replica subscribes at the venue.
+	// Number of public topics that this replica subscribes to at the venue.
 	Topics int `json:"topics"`
 }
 
-// The pool of WebSocket connections to the venue. Counters start at 0 with the process.
+// The pool of WebSocket connections to the venue. Counters start at 0 when the process starts.
 type StreamStatus struct {
-	// The worst state of the pool of connections.
+	// The worst state of a connection in the pool.
 	State StreamState `json:"state"`
 	// When the pool entered `state`.
 	Since time.Time `json:"since"`
 	// When the last frame of any kind arrived; null before the first.
 	LastMessageAt *time.Time `json:"lastMessageAt,omitempty"`
-	// Connections open now.
+	// Number of connections that are open now.
 	Connections int `json:"connections"`
-	// Connections re-established after a loss.
+	// How often a lost connection was re-established.
 	Reconnects int `json:"reconnects"`
-	// Snapshots requested again after a gap in a sequence.
+	// How often a snapshot was requested again after a gap in a sequence.
 	Resyncs int `json:"resyncs"`
-	// Tokens followed on the stream now. Their streamed values cost no upstream call while they are current.
+	// Number of tokens followed on the stream now. Their streamed values cost no upstream call while the values are current.
 	WatchedTokens int `json:"watchedTokens"`
 }
 
@@ -303,27 +307,28 @@ type TradeConnection struct {
 	Edges []TradeEdge `json:"edges"`
 	// The same trades without cursors.
 	Nodes []Trade `json:"nodes"`
-	// Position of this page in the list.
+	// Where this page is in the list.
 	PageInfo PageInfo `json:"pageInfo"`
-	// Trades on all pages, after the filters; null if the venue does not say.
+	// Number of trades on all pages, after the filters; null if the venue does not say.
 	TotalCount *int `json:"totalCount,omitempty"`
 }
 
 // A trade in a page.
 type TradeEdge struct {
-	// Opaque; pass as `after` to continue behind this trade.
+	// Opaque cursor. Pass it as `after` to continue after this trade.
 	Cursor string `json:"cursor"`
 	// The trade itself.
 	Node Trade `json:"node"`
 }
 
-// New trades, oldest first. `INITIAL` has the latest known trades, at most 50 and possibly none.
+// New trades, oldest first. `INITIAL` has the latest known trades: at most 50, possibly none. Every later event adds trades,
+// also with the reason `RESYNC`. An event can repeat trades that were sent before. They have the same `id`.
 type TradesUpdate struct {
 	// Why the event was sent.
 	Reason UpdateReason `json:"reason"`
 	// The added trades.
 	Trades []Trade `json:"trades"`
-	// True if trades may be missing before these.
+	// True if trades that happened before these may be missing.
 	Gap bool `json:"gap"`
 }
 
@@ -333,10 +338,10 @@ func (TradesUpdate) IsUpdate() {}
 type VenueStatus struct {
 	// Name of the driver that reads the venue's API, such as `generic` or `polymarket`.
 	Driver string `json:"driver"`
-	// Kinds of data that the venue does not serve, such as `orders` or `cash`. Their fields are null with the error `UNSUPPORTED`, whose message
-	// gives the reason.
+	// Kinds of data that the venue does not serve, such as `orders` or `cash`. The fields of these data are null with the error
+	// `UNSUPPORTED`, whose message gives the reason.
 	Unsupported []string `json:"unsupported"`
-	// True if the accounts of all wallets can be read by address, without credentials.
+	// True if clients can read the account of every wallet by its address, without credentials.
 	PublicAccounts bool `json:"publicAccounts"`
 }
 
@@ -346,7 +351,7 @@ type BookUpdateKind string
 const (
 	// Replaces the client's book.
 	BookUpdateKindSnapshot BookUpdateKind = "SNAPSHOT"
-	// Sets the size of each listed level; size 0 removes it.
+	// Sets the size of each listed level. Size 0 removes the level.
 	BookUpdateKindDelta BookUpdateKind = "DELTA"
 )
 
@@ -398,26 +403,28 @@ func (e BookUpdateKind) MarshalJSON() ([]byte, error) {
 	return buf.Bytes(), nil
 }
 
-// Values of `extensions.code` of an error. No field has this type: it is here so that tools can generate the codes. A client must
-// expect codes that later versions add.
+// Values of `extensions.code` of an error. No field has this type. The enum exists so that code generators can generate the
+// codes. Clients must accept unknown codes, because later versions may add codes.
 type ErrorCode string
 
 const (
 	// The document is not GraphQL. Retrying does not help.
 	ErrorCodeGraphqlParseFailed ErrorCode = "GRAPHQL_PARSE_FAILED"
-	// The document does not fit the schema or exceeds a limit on its size or cost. Retrying does not help.
+	// The document does not match the schema, or the variables do not match the document. Retrying does not help.
 	ErrorCodeGraphqlValidationFailed ErrorCode = "GRAPHQL_VALIDATION_FAILED"
-	// An argument, a variable or the request itself is malformed or out of its range. The message says what would be right.
+	// An argument, a variable or the request itself is malformed or out of its range. Or the operation exceeds a limit on its
+	// size or cost. The message says what the service accepts.
 	ErrorCodeBadUserInput ErrorCode = "BAD_USER_INPUT"
-	// The field needs credentials, and the request has none or the venue refused them.
+	// The field needs credentials, and the request has none or its credentials were refused.
 	ErrorCodeUnauthenticated ErrorCode = "UNAUTHENTICATED"
-	// The credentials are those of another account, or the document is not on the list of permitted documents.
+	// The credentials belong to another account or to none, or the document is not on the list of permitted documents.
 	ErrorCodeForbidden ErrorCode = "FORBIDDEN"
-	// The service does not know the hash of the document. Send hash and document together.
+	// The service does not know the hash of the document. Send the hash and the document together.
 	ErrorCodePersistedQueryNotFound ErrorCode = "PERSISTED_QUERY_NOT_FOUND"
 	// The service accepts no hashes of unknown documents. Send the document.
 	ErrorCodePersistedQueryNotSupported ErrorCode = "PERSISTED_QUERY_NOT_SUPPORTED"
-	// The client or the service has used up its budget. Retry after `extensions.retryAfterMs`.
+	// The venue's limit of calls, the service's own budget or the client's share is used up, or the client reads too slowly.
+	// Retry after `extensions.retryAfterMs`.
 	ErrorCodeRateLimited ErrorCode = "RATE_LIMITED"
 	// The response exceeds its limit. Request less.
 	ErrorCodeResponseTooLarge ErrorCode = "RESPONSE_TOO_LARGE"
@@ -425,9 +432,9 @@ const (
 	ErrorCodeUpstreamUnavailable ErrorCode = "UPSTREAM_UNAVAILABLE"
 	// The venue did not answer in time. Retry later.
 	ErrorCodeUpstreamTimeout ErrorCode = "UPSTREAM_TIMEOUT"
-	// The venue's answer could not be read. Retry later.
+	// The venue's response could not be read. Retry later.
 	ErrorCodeUpstreamBadResponse ErrorCode = "UPSTREAM_BAD_RESPONSE"
-	// The venue does not serve this. The message gives the reason. Retrying does not help.
+	// The venue does not serve these data. The message gives the reason. Retrying does not help.
 	ErrorCodeUnsupported ErrorCode = "UNSUPPORTED"
 	// A fault of the service. Its log has the cause.
 	ErrorCodeInternalServerError ErrorCode = "INTERNAL_SERVER_ERROR"
@@ -497,13 +504,13 @@ func (e ErrorCode) MarshalJSON() ([]byte, error) {
 type StaleReason string
 
 const (
-	// The value is older than its fresh time and is being refreshed. No read of it has failed.
+	// The value's time in the cache is over, and the service is refreshing the value. No read of the value has failed.
 	StaleReasonExpired StaleReason = "EXPIRED"
-	// The venue has announced a change of the value, and its REST API does not return it yet.
+	// The venue has announced a change of the value, and its REST API does not return the new value yet.
 	StaleReasonChanged StaleReason = "CHANGED"
 	// The stream behind the value is disconnected, silent or resyncing, and REST has not replaced the value yet.
 	StaleReasonStreamDown StaleReason = "STREAM_DOWN"
-	// The venue, or this service's own budget of calls, allows no call for a newer value now.
+	// A rate limit of the venue, or this service's own budget of calls, now allows no call for a newer value.
 	StaleReasonThrottled StaleReason = "THROTTLED"
 	// The venue's REST API did not answer the last read of the value, or answered with an error.
 	StaleReasonUpstreamDown StaleReason = "UPSTREAM_DOWN"
@@ -632,9 +639,10 @@ const (
 	UpdateReasonInitial UpdateReason = "INITIAL"
 	// Something has changed.
 	UpdateReasonChange UpdateReason = "CHANGE"
-	// State after a gap. It replaces everything sent before.
+	// State after a gap. It replaces everything sent before for the same token, market or wallet. Trades are the exception: see
+	// `TradesUpdate`.
 	UpdateReasonResync UpdateReason = "RESYNC"
-	// Value unchanged, `freshness.stale` changed, or `freshness.reason` became more severe.
+	// The value is unchanged. Only its freshness changed: `freshness.stale` changed, or `freshness.reason` became more severe.
 	UpdateReasonFreshness UpdateReason = "FRESHNESS"
 )
 
