@@ -55,7 +55,7 @@ var replicas = []mutation{
 	},
 	{
 		name: "a replica does not notice that it hears nothing",
-		file: "internal/fleet/relay/pass.go", find: "if silence > renewBusAfter && now.Sub(p.reopened) > renewBusAfter {", replace: "if false {",
+		file: "internal/fleet/relay/periodic.go", find: "if silence > renewBusAfter && now.Sub(p.reopened) > renewBusAfter {", replace: "if false {",
 		run: "^TestDeafReplica$",
 	},
 }

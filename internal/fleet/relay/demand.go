@@ -8,10 +8,10 @@ import (
 )
 
 // wantedHere returns those of the topics that this replica watches for itself, and not only for other replicas.
-func (p *pass) wantedHere(topics []messages.Topic) []messages.Topic {
+func (p *periodic) wantedHere(topics []messages.Topic) []messages.Topic {
 	wanted := make([]messages.Topic, 0, len(topics))
 	for _, t := range topics {
-		if h := p.holds[t]; h == nil || !h.Only() {
+		if h := p.holds[t]; h == nil || !h.IsOnlyWatch() {
 			wanted = append(wanted, t)
 		}
 	}
@@ -19,7 +19,7 @@ func (p *pass) wantedHere(topics []messages.Topic) []messages.Topic {
 }
 
 // want passes topics to Bus.Want.
-func (p *pass) want(ctx context.Context, topics []messages.Topic) {
+func (p *periodic) want(ctx context.Context, topics []messages.Topic) {
 	members := make(map[int][]string)
 	for i, group := range byShard(topics) {
 		for _, t := range group {
@@ -27,13 +27,13 @@ func (p *pass) want(ctx context.Context, topics []messages.Topic) {
 		}
 	}
 	if err := p.bus.Want(ctx, members); err != nil {
-		p.wantAt = time.Time{} // the next pass tries again
+		p.wantAt = time.Time{} // the next round tries again
 	}
 }
 
 // demand tells the Bus which topics this replica wants, and reads which topics of this replica's shards any replica wants. It does
-// so once every wantEvery. After an error, it tries again in the next pass.
-func (p *pass) demand(ctx context.Context, now time.Time) {
+// so once every wantEvery. After an error, it tries again in the next round.
+func (p *periodic) demand(ctx context.Context, now time.Time) {
 	if now.Before(p.wantAt) {
 		return
 	}
@@ -59,7 +59,7 @@ func (p *pass) demand(ctx context.Context, now time.Time) {
 }
 
 // readDemand reads which topics of the given shards any replica wants, and stores them in Relay.remote.
-func (p *pass) readDemand(ctx context.Context, shards []int) {
+func (p *periodic) readDemand(ctx context.Context, shards []int) {
 	members, err := p.bus.Wanted(ctx, shards)
 	if err != nil {
 		p.wantAt = time.Time{}
@@ -77,7 +77,7 @@ func (p *pass) readDemand(ctx context.Context, shards []int) {
 // syncHolds removes two kinds of topics from Relay.remote: topics that no replica wants any more, and topics of shards that this
 // replica does not own. Then it opens and closes Holds, so that each topic that remains in Relay.remote has a Hold, and no other
 // topic has one. If the feed has closed a topic or has no room for it, syncHolds forgets the topic.
-func (p *pass) syncHolds(now time.Time) {
+func (p *periodic) syncHolds(now time.Time) {
 	open := make(map[messages.Topic]bool)
 	p.mu.Lock()
 	for t, until := range p.remote {
@@ -114,7 +114,7 @@ func (p *pass) syncHolds(now time.Time) {
 }
 
 // forget removes a topic from Relay.remote. Other replicas can request the topic again.
-func (p *pass) forget(t messages.Topic) {
+func (p *periodic) forget(t messages.Topic) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	delete(p.remote, t)

@@ -10,7 +10,7 @@ import (
 
 // renew renews the leases of this replica, requests the leases of shards whose owner is silent, and releases the leases of shards
 // that other replicas must take. It skips shards without topics.
-func (p *pass) renew(ctx context.Context, now time.Time) {
+func (p *periodic) renew(ctx context.Context, now time.Time) {
 	if p.alone.Load() || p.heard.Load() == 0 || now.Sub(p.started) < 2*helloEvery {
 		return // this replica is alone, or does not know the other replicas yet
 	}
@@ -64,7 +64,7 @@ func (p *pass) renew(ctx context.Context, now time.Time) {
 }
 
 // resetSilence acts as if the owner of each shard had just sent a frame.
-func (p *pass) resetSilence(now time.Time) {
+func (p *periodic) resetSilence(now time.Time) {
 	for i := range p.shards {
 		s := &p.shards[i]
 		s.mu.Lock()
@@ -75,7 +75,7 @@ func (p *pass) resetSilence(now time.Time) {
 
 // handsOver reports whether this replica must hand over a shard, because another replica has ranked before this replica for longer
 // than handOverAfter.
-func (p *pass) handsOver(i, rank int, now time.Time) bool {
+func (p *periodic) handsOver(i, rank int, now time.Time) bool {
 	switch {
 	case rank == 0:
 		p.second[i] = time.Time{}
@@ -91,7 +91,7 @@ func (p *pass) handsOver(i, rank int, now time.Time) bool {
 // leaseGranted applies a granted lease and reports whether the lease is new. If so, leaseGranted subscribes to all topics of the
 // shard again, so that the venue sends their snapshots. It calls refuse for the topics that do not fit into this replica's stream
 // client.
-func (p *pass) leaseGranted(i int, fence uint64, until time.Time) bool {
+func (p *periodic) leaseGranted(i int, fence uint64, until time.Time) bool {
 	s := &p.shards[i]
 	s.mu.Lock()
 	if s.local && fence == s.fence {
@@ -120,7 +120,7 @@ func (p *pass) leaseGranted(i int, fence uint64, until time.Time) bool {
 
 // refuse ends a topic to which this replica's client cannot subscribe, so that readers poll the topic. If this replica owns the
 // shard, refuse ends the topic on all replicas.
-func (p *pass) refuse(t messages.Topic, err error) {
+func (p *periodic) refuse(t messages.Topic, err error) {
 	i := shardOf(t)
 	s := &p.shards[i]
 	s.mu.Lock()
@@ -132,7 +132,7 @@ func (p *pass) refuse(t messages.Topic, err error) {
 }
 
 // replicas returns the names of the replicas that have sent a hello within liveFor.
-func (p *pass) replicas(now time.Time) []string {
+func (p *periodic) replicas(now time.Time) []string {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	names := make([]string, 0, len(p.live))
@@ -148,7 +148,7 @@ func (p *pass) replicas(now time.Time) []string {
 
 // rank returns the number of replicas that rank before this replica for a shard. The ranks come from rendezvous hashing, so that
 // only the shards of a replica that joins or leaves change their owners.
-func (p *pass) rank(shard int, replicas []string) (rank int) {
+func (p *periodic) rank(shard int, replicas []string) (rank int) {
 	own := weight(p.cfg.Replica, shard)
 	for _, name := range replicas {
 		if name != p.cfg.Replica && weight(name, shard) > own {

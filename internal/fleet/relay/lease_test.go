@@ -8,7 +8,7 @@ import (
 // TestHandOverOfNewLease checks that a replica keeps a shard for handOverAfter under each new lease, even if another replica ranks
 // before this replica.
 func TestHandOverOfNewLease(t *testing.T) {
-	p := newPass(New(Config{Replica: "a"}, nil))
+	p := newPeriodic(New(Config{Replica: "a"}, nil))
 	now := time.Now()
 	for fence := range uint64(2) {
 		p.leaseGranted(0, fence+1, now.Add(LeaseFor))
@@ -18,7 +18,7 @@ func TestHandOverOfNewLease(t *testing.T) {
 		now = now.Add(time.Hour)
 	}
 	p.leaseGranted(0, 3, now.Add(LeaseFor))
-	if p.handsOver(0, 1, now) || !p.handsOver(0, 1, now.Add(handOverAfter+passEvery)) {
+	if p.handsOver(0, 1, now) || !p.handsOver(0, 1, now.Add(handOverAfter+roundEvery)) {
 		t.Error("the replica does not hand over the shard after handOverAfter")
 	}
 }

@@ -131,7 +131,7 @@ func (r *Relay) fromOwner(f *frame, s *shard) {
 		r.endAll(s, errMoved)
 		if s.local {
 			s.local, s.until = false, time.Time{}
-			r.signal() // starts a pass, which unsubscribes from the topics; see type pass
+			r.signal() // starts a round, which unsubscribes from the topics; see type periodic
 		}
 		s.fence = f.Fence
 	}

@@ -21,16 +21,16 @@ const (
 	// frames.
 	LeaseFor    = 600 * time.Millisecond
 	leaseMargin = 100 * time.Millisecond
-	// passEvery is the time between two passes. A pass renews the leases and sends beats.
-	passEvery = 150 * time.Millisecond
+	// roundEvery is the time between two rounds of the relay's periodic work. A round renews the leases and sends beats.
+	roundEvery = 150 * time.Millisecond
 	// helloEvery is the time between two hellos of a replica. The other replicas forget a replica when its last hello is older than
 	// liveFor.
 	helloEvery = 500 * time.Millisecond
 	liveFor    = 2 * time.Second
-	// staleAfter is the time without a frame of the owner after which the topics of a shard are down.
+	// If the owner of a shard has sent no frame for staleAfter, the topics of the shard are down.
 	staleAfter = 750 * time.Millisecond
-	// takeAfter is the time without a frame of the owner after which the replica with rank 0 requests the lease of a shard; see
-	// pass.rank. A replica with rank n waits n times waitForRank longer.
+	// If the owner of a shard has sent no frame for takeAfter, the replica with rank 0 requests the lease of the shard; see
+	// periodic.rank. A replica with rank n waits n times waitForRank longer.
 	takeAfter   = 300 * time.Millisecond
 	waitForRank = 300 * time.Millisecond
 	// If a replica has not received its own hello for renewBusAfter, it opens another connection to the Bus.
@@ -69,8 +69,8 @@ const (
 type Bus interface {
 	// Lease requests the leases of shards for a replica, each for LeaseFor. It renews a lease that the replica has, and takes a free
 	// lease. shards maps each shard to the highest fence that the replica has seen. Lease returns the fences of the leases that the
-	// replica now has. The fence of a new lease is higher than the fence in shards and than the fences of all earlier leases of the
-	// shard.
+	// replica now has. A new lease gets a fence that is higher than the given one and higher than the fences of all earlier leases of
+	// the shard.
 	Lease(ctx context.Context, replica string, shards map[int]uint64) (map[int]uint64, error)
 	// Release ends the leases of shards that a replica has.
 	Release(ctx context.Context, replica string, shards []int) error
@@ -111,9 +111,9 @@ type Feed interface {
 
 // Hold is a topic that is kept open for other replicas.
 type Hold interface {
-	// Only reports whether this replica watches the topic only for other replicas. Ended reports whether the feed has closed the
-	// topic.
-	Only() bool
+	// IsOnlyWatch reports whether this replica watches the topic for other replicas, but not for itself. Ended reports whether the
+	// feed has closed the topic.
+	IsOnlyWatch() bool
 	Ended() bool
 	Close()
 }
@@ -164,7 +164,7 @@ type Relay struct {
 	// Watch, Unwatch, Resync and Reconnect take only mu.
 	shards [shardCount]shard
 	mu     sync.Mutex
-	// watched contains the topics that the feed watches. The other sets contain topics of the feed's calls since the last pass:
+	// watched contains the topics that the feed watches. The other sets contain topics of the feed's calls since the last round:
 	// changed is for Watch and Unwatch, resyncs for Resync, and reconnected for Reconnect. resyncs also contains topics whose
 	// subscription has become live.
 	watched                       map[messages.Topic]struct{}
@@ -204,7 +204,7 @@ func (r *Relay) Connect(c Client, f Feed) { r.client, r.feed = c, f }
 func (r *Relay) Run(ctx context.Context) {
 	var running sync.WaitGroup
 	running.Go(func() { r.send(ctx) })
-	p := newPass(r)
+	p := newPeriodic(r)
 	receiving, stop := context.WithCancel(context.WithoutCancel(ctx)) // Bus.Release needs the connection after ctx has ended
 	running.Go(func() { r.receive(receiving, p.reopen) })
 	p.run(ctx)
@@ -256,7 +256,7 @@ func (r *Relay) Resync(t messages.Topic) { r.request(r.resyncs, t, r.client.Resy
 // replica, Reconnect requests a snapshot instead.
 func (r *Relay) Reconnect(t messages.Topic) { r.request(r.reconnected, t, r.client.Reconnect) }
 
-// request adds a watched topic to a set for the next pass. If the topic is a user topic, request only calls forward.
+// request adds a watched topic to a set for the next round. If the topic is a user topic, request only calls forward.
 func (r *Relay) request(set map[messages.Topic]struct{}, t messages.Topic, forward func(messages.Topic)) {
 	if t.Channel == messages.ChannelUser {
 		forward(t)

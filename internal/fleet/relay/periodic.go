@@ -8,9 +8,9 @@ import (
 	"oddsgraph/internal/market/messages"
 )
 
-// pass does the relay's regular work. Only the goroutine of Run uses a pass. The goroutine of Relay.receive uses only the channel
-// reopen.
-type pass struct {
+// periodic does the relay's periodic work, in rounds. Only the goroutine of Run uses a periodic. The goroutine of Relay.receive uses
+// only the channel reopen.
+type periodic struct {
 	*Relay
 	// A value in reopen requests another connection to the Bus. reopened is the time of the last request.
 	reopen   chan struct{}
@@ -34,13 +34,13 @@ type pass struct {
 	holds  map[messages.Topic]Hold
 }
 
-func newPass(r *Relay) *pass {
-	return &pass{Relay: r, reopen: make(chan struct{}, 1), reopened: r.started, holds: make(map[messages.Topic]Hold)}
+func newPeriodic(r *Relay) *periodic {
+	return &periodic{Relay: r, reopen: make(chan struct{}, 1), reopened: r.started, holds: make(map[messages.Topic]Hold)}
 }
 
 // run works until ctx ends.
-func (p *pass) run(ctx context.Context) {
-	ticker := time.NewTicker(passEvery)
+func (p *periodic) run(ctx context.Context) {
+	ticker := time.NewTicker(roundEvery)
 	defer ticker.Stop()
 	defer p.end()
 	for {
@@ -66,7 +66,7 @@ func (p *pass) run(ctx context.Context) {
 }
 
 // end closes the Holds and releases the leases.
-func (p *pass) end() {
+func (p *periodic) end() {
 	for t, h := range p.holds {
 		h.Close()
 		delete(p.holds, t)
@@ -88,7 +88,7 @@ func (p *pass) end() {
 	}
 }
 
-func (p *pass) sayHello(now time.Time) {
+func (p *periodic) sayHello(now time.Time) {
 	if now.Before(p.helloAt) {
 		return
 	}
@@ -98,7 +98,7 @@ func (p *pass) sayHello(now time.Time) {
 
 // checkBus requests another connection if the replica does not receive its own hellos. It also calls beAlone when the Bus fails for
 // too long, and share at a random time after the Bus works again.
-func (p *pass) checkBus(now time.Time) {
+func (p *periodic) checkBus(now time.Time) {
 	silence := now.Sub(p.started) - time.Duration(p.heard.Load())
 	if silence > renewBusAfter && now.Sub(p.reopened) > renewBusAfter {
 		p.reopened = now
@@ -125,7 +125,7 @@ func (p *pass) checkBus(now time.Time) {
 }
 
 // beAlone subscribes to all topics with this replica's own client, because this replica cannot reach the other replicas.
-func (p *pass) beAlone() {
+func (p *periodic) beAlone() {
 	p.log.Warn("the other replicas cannot be reached; this replica has its own stream")
 	p.alone.Store(true)
 	p.backAt, p.failing, p.held = time.Time{}, time.Time{}, [shardCount]bool{}
@@ -147,18 +147,18 @@ func (p *pass) beAlone() {
 
 // share makes this replica share the stream again after it was alone. This replica's client stays subscribed to the topics of each
 // shard until another replica sends frames as the owner of the shard.
-func (p *pass) share(now time.Time) {
+func (p *periodic) share(now time.Time) {
 	p.log.Info("the other replicas can be reached; this replica shares the stream with them")
 	p.alone.Store(false)
 	p.resetSilence(now)
 }
 
-// calls contains the topics of the feed's calls since the last pass.
+// calls contains the topics of the feed's calls since the last round.
 type calls struct {
 	watched, unwatched, resyncs, reconnected []messages.Topic
 }
 
-func (p *pass) takeCalls() (c calls) {
+func (p *periodic) takeCalls() (c calls) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	for _, t := range take(p.changed) {
@@ -172,8 +172,8 @@ func (p *pass) takeCalls() (c calls) {
 	return c
 }
 
-// applyCalls applies the feed's calls since the last pass.
-func (p *pass) applyCalls(ctx context.Context) {
+// applyCalls applies the feed's calls since the last round.
+func (p *periodic) applyCalls(ctx context.Context) {
 	c := p.takeCalls()
 	for _, t := range c.unwatched {
 		p.remove(t)
@@ -205,7 +205,7 @@ func (p *pass) applyCalls(ctx context.Context) {
 }
 
 // noteAsked records that this replica requests snapshots of topics from the owners of their shards.
-func (p *pass) noteAsked(topics []messages.Topic) {
+func (p *periodic) noteAsked(topics []messages.Topic) {
 	for _, t := range topics {
 		s := &p.shards[shardOf(t)]
 		s.mu.Lock()
@@ -217,14 +217,14 @@ func (p *pass) noteAsked(topics []messages.Topic) {
 }
 
 // carries reports whether a topic comes from this replica's own client.
-func (p *pass) carries(t messages.Topic) bool {
+func (p *periodic) carries(t messages.Topic) bool {
 	s := &p.shards[shardOf(t)]
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.local
 }
 
-func (p *pass) remove(t messages.Topic) {
+func (p *periodic) remove(t messages.Topic) {
 	s := &p.shards[shardOf(t)]
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -238,7 +238,7 @@ func (p *pass) remove(t messages.Topic) {
 
 // add adds a topic to its shard if the shard does not contain the topic yet. If the shard is local, add subscribes to the topic,
 // even if the client is subscribed already. If another replica owns the shard, the next beat of that replica brings the topic up.
-func (p *pass) add(t messages.Topic) {
+func (p *periodic) add(t messages.Topic) {
 	s := &p.shards[shardOf(t)]
 	s.mu.Lock()
 	c := s.topics[t]
@@ -263,7 +263,7 @@ func (p *pass) add(t messages.Topic) {
 
 // dropLost unsubscribes from topics that now come from another replica. While this replica is not alone, dropLost also gives up
 // shards without topics.
-func (p *pass) dropLost() {
+func (p *periodic) dropLost() {
 	for i := range p.shards {
 		s := &p.shards[i]
 		s.mu.Lock()
@@ -284,7 +284,7 @@ func (p *pass) dropLost() {
 }
 
 // checkSilence reports topics as down if the owner of their shard has sent no frame for staleAfter.
-func (p *pass) checkSilence(now time.Time) {
+func (p *periodic) checkSilence(now time.Time) {
 	for i := range p.shards {
 		s := &p.shards[i]
 		s.mu.Lock()
@@ -296,7 +296,7 @@ func (p *pass) checkSilence(now time.Time) {
 }
 
 // beats sends a beat for each shard that this replica owns.
-func (p *pass) beats() {
+func (p *periodic) beats() {
 	for i := range p.shards {
 		s := &p.shards[i]
 		s.mu.Lock()
