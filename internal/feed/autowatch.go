@@ -304,7 +304,7 @@ func (aw *autoWatcher) expire() {
 func (aw *autoWatcher) giveWay() bool {
 	aw.mu.Lock()
 	defer aw.mu.Unlock()
-	w := aw.victim(func(w *autoWatch) bool { return w.watch != nil && w.watch.Only() })
+	w := aw.victim(func(w *autoWatch) bool { return w.watch != nil && w.watch.IsOnlyWatch() })
 	if w == nil {
 		return false
 	}

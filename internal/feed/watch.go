@@ -198,8 +198,8 @@ func (w *Watch) Ended() bool {
 	return w.topic.ended
 }
 
-// Only reports whether the topic has exactly one watch.
-func (w *Watch) Only() bool {
+// IsOnlyWatch reports whether the topic has no other watch.
+func (w *Watch) IsOnlyWatch() bool {
 	readers, keepers := w.topic.watchers()
 	return readers+keepers == 1
 }
