@@ -43,8 +43,8 @@ type Refusals interface {
 	// Refused counts a request whose key was refused.
 	Refused(client netip.Addr, key auth.Key)
 	// Guess counts a read with credentials that the venue has not accepted yet. It returns an error if the address has caused too
-	// many such reads. Without an error, the calling function must call the function end once, and report whether the venue
-	// accepted the credentials.
+	// many such reads. If err is nil, the caller must call end exactly once, and report whether the venue accepted the
+	// credentials.
 	Guess(client netip.Addr, key auth.Key) (end func(accepted bool), err error)
 }
 
@@ -59,7 +59,7 @@ type identities struct {
 	// unchecked is true if the venue checks no credentials.
 	unchecked bool
 	parsed    *parsedCredentials
-	// names caches the results of the method caller for clients without an account, by the client's network.
+	// names maps the network of a client without an account to the name that identities.caller returns for the client.
 	names *lru.Cache[netip.Prefix, string]
 }
 
@@ -287,7 +287,7 @@ func (i *identities) guess(ctx context.Context) (end func(accepted bool), err er
 	return i.refusals.Guess(id.client, auth.CredentialsKey(id.credentials))
 }
 
-// guess is the guess of a subscription; see Refusals.Guess. The first event shows that the venue accepted the credentials. If the
+// guess ends the read that Refusals.Guess counted for a subscription. The first event shows that the venue accepted the credentials. If the
 // subscription ends before its first event, the guess ends as not accepted.
 type guess struct {
 	once sync.Once

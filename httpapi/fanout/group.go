@@ -278,7 +278,7 @@ func (g *Group) resync(s *seat) {
 	if !s.member.caughtUp(s) {
 		return
 	}
-	s.since = notReceiving // under the group's lock, so that the present state is the member's next event
+	s.since = notReceiving // deliver also locks g.mu, so it cannot queue another event between caughtUp and this line
 	if s.index >= 0 {
 		g.behind = append(g.behind, s)
 		g.signalWaiting()

@@ -19,7 +19,7 @@ type compiler struct{ plan *Plan }
 // object describes one object of the response, or all objects of one list.
 type object struct {
 	field int32
-	// page is the number of items of the object's fields that have quantity.ofPage, such as nodes and edges.
+	// page is the page size of a connection. Fields whose quantity is ofPage, such as nodes and edges, have this many items.
 	page number
 	// known are the reads of this object whose cost was already counted.
 	known      reads

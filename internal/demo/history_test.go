@@ -9,7 +9,7 @@ import (
 func TestHistoryGrid(t *testing.T) {
 	c := newClock()
 	v := New(Config{Markets: 120, Clock: c})
-	// The market of tok has traded for more than 100 days, so its history has gaps of 5 minutes, 1 hour and 1 day.
+	// The market of tok has traded for more than 100 days, so the points of its history are 5 minutes, 1 hour or 1 day apart.
 	tok := first(t, v, func(tok *token) bool { return isOpen(tok) && tok.market.startAt < v.opened-100*day })
 	target := "/api/exchange/price-history?tokenId=" + tok.id + "&startDate=2025-04-01&endDate=2026-03-14"
 	points := get[historyAnswer](t, v, target).History

@@ -43,14 +43,15 @@ type streamConn struct {
 	held    map[*topic]frame // frames to send after the next frame of their topic
 	delayed []delayedFrame   // unordered
 
-	// Used only by the reader. heard limits the frames that the client sends, and passed limits the frames that the reader handles.
+	// Used only by the reader. The window passed bounds the frames that the reader handles. The window heard bounds the frames that
+	// the client may send.
 	passed, heard window1s
 	addresses     map[string]bool // authenticated addresses
 
 	// Changed by the reader under the venue's lock.
 	subs  map[topicKey]*subscription
 	turns [channels][]*subscription // by channel, in the order in which heartbeats list the topics
-	// Used only by the writer: index in turns of the last topic in a heartbeat.
+	// Used only by the writer. For each channel, the index in the field turns of the topic that was last in the last heartbeat.
 	beaten [channels]int
 }
 

@@ -54,8 +54,8 @@ func TestOneLineForEachOperation(t *testing.T) {
 	}
 }
 
-// TestSuccessesAreSampledAndFailuresAreNot checks that only a sample of the successful operations above the limit is logged, but
-// every failed and every cancelled operation.
+// TestSuccessesAreSampledAndFailuresAreNot checks that every failed and every cancelled operation is logged. Of the successful
+// operations above the limit, only a sample must be logged.
 func TestSuccessesAreSampledAndFailuresAreNot(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var to bytes.Buffer

@@ -15,7 +15,7 @@ const (
 // bounded bounds the number of different values of a label. The zero value is ready to use.
 type bounded struct {
 	most  int                 // maximum number of values; 0 means maxLabels
-	shape func(string) string // normalizes a value; if nil, label calls word
+	shape func(string) string // normalizes a value; nil means the function word
 
 	mu    sync.Mutex
 	words map[string]string

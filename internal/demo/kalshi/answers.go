@@ -14,8 +14,8 @@ func (v *Venue) answerStatus(*http.Request, url.Values) (any, *refusal) {
 	return object{"exchange_active": true, "trading_active": true}, nil
 }
 
-// statuses maps a market's status at the demo venue to Kalshi's status. filters maps the status at the demo venue to a value of
-// Kalshi's parameter status.
+// statuses maps a market's status at the demo venue to Kalshi's status. filters maps it to the value of the query parameter "status"
+// that selects markets with this status.
 var (
 	statuses = map[string]string{
 		"UPCOMING": "initialized", "OPEN": "active", "CLOSED": "closed", "DISPUTED": "disputed", "RESOLVED": "finalized", "CANCELLED": "finalized",

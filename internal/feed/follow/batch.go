@@ -6,7 +6,7 @@ import (
 	"oddsgraph/internal/feed"
 )
 
-// batch is a body that wraps states and sends lists of updates. An event contains one update for each key that has changed since
+// batch is a body of a loop. It collects the updates of the embedded states and sends them as lists. An event contains one update for each key that has changed since
 // the previous event. batch.every is the minimum time between two events.
 type batch[T any] struct {
 	*states[T]
@@ -16,8 +16,8 @@ type batch[T any] struct {
 	// maps a key to the index of its update in waiting.
 	waiting []Event[update[T]]
 	index   map[string]int
-	// sent reports whether flush has sent an event. Before the first event, next is the latest time of this event. Afterwards, next is
-	// the earliest time of the next event. next is zero until flush first sees an update.
+	// sent reports whether flush has sent an event. Before the first event, next is the time by which flush must send this event.
+	// Afterwards, next is the time before which flush must not send another event. next is zero until flush first sees an update.
 	sent bool
 	next time.Time
 }
@@ -89,8 +89,8 @@ func (b *batch[T]) complete() bool {
 	return true
 }
 
-// resend sends the last value of each key that has one, as one event to publisher.audience. The waiting updates stay until flush
-// sends them.
+// resend sends one event with the last value of each key to publisher.audience. Keys without a value are not in the event. The
+// waiting updates stay until flush sends them.
 func (b *batch[T]) resend(reason Reason) error {
 	waiting, index := b.waiting, b.index
 	b.waiting, b.index = nil, make(map[string]int)

@@ -37,18 +37,18 @@
 //
 // # The first event
 //
-// Each Stream sends an INITIAL event or a Problem within [Source].Timeout. [StreamStatus] sends a CHANGE event at once instead. A
-// key is the id of a token or a market. The key of an account is empty. If reads fail before the first event of a key, the Stream
-// sends at most one Problem for the key and continues to read. If the state in the feed is not live, the Stream does not send this
-// state as INITIAL but reads over REST, like a query. Only public trades are not read over REST: their INITIAL event contains the
-// trades that the feed has.
+// Each Stream sends an INITIAL event or a Problem within [Source].Timeout. [StreamStatus] sends a CHANGE event at once instead. If
+// reads fail before the first event of a key, the Stream sends at most one Problem for the key and continues to read. A key is the
+// id of a token or a market. It is empty for an account. If the state in the feed is not live, the Stream does not send this state
+// as INITIAL but reads over REST, like a query. Only public trades are not read over REST: their INITIAL event contains the trades
+// that the feed has.
 //
 // # Readers that join
 //
 // A [Group] contains the readers of a Stream that equal subscriptions share. The first event for a reader that joins is the present
 // state. If the venue's stream is live and nothing is pending, the reader gets this state at once. If not, the reader waits until a
 // read has ended, but at most for pollInterval, and at most for half of [Source].Timeout. After this wait, the reader gets the
-// state in the last event.
+// state that the Stream sent most recently.
 //
 // # Boundaries
 //

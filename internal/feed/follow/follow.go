@@ -125,8 +125,8 @@ func (o *publisher[T]) sentCount() int { return o.sent }
 // setAudience sets the cohort of the next events.
 func (o *publisher[T]) setAudience(to Cohort) { o.audience = to }
 
-// stream returns a Stream. Each range over the Stream runs a new loop with a new body. interval is loop.minInterval. open makes the
-// body and watches its topics.
+// stream returns a Stream. Each time a caller ranges over the Stream, open makes a new body and watches its topics, and a new loop
+// runs the body. interval is loop.minInterval.
 func stream[T any](ctx context.Context, s Source, interval time.Duration, open func(out *publisher[T], reader *feed.Reader) (body, error)) Stream[T] {
 	return func(yield func(Event[T], error) bool) {
 		out := &publisher[T]{group: s.Group, yield: yield}

@@ -69,8 +69,9 @@ type Reservation interface {
 	// ReadyAt returns the time when the read is expected to be admitted. It returns the zero time if the read does not wait, or if the
 	// priority is PriorityRefresh.
 	ReadyAt() time.Time
-	// Join adds an operation to the read. The reservation gets the later of both deadlines and the greater of both priorities. If the
-	// read still waits, the rate limiter counts the read's calls for whichever of the two clients has used fewer calls.
+	// Join adds another operation to the read. The reservation gets the later of both deadlines and the greater of both
+	// priorities. If the read still waits, the rate limiter counts the read's calls for the client that has used fewer calls: either
+	// r.Caller, or the client for which the rate limiter counted them before.
 	Join(r CallRequest)
 	// Release ends the read or its wait. The rate limiter no longer counts calls that were admitted but not made. The parameter
 	// accepted reports that the venue accepted the credentials.

@@ -9,7 +9,7 @@ import (
 
 // Limits returns the documented limits. Polymarket first delays calls above a limit, and only later refuses them. So the client
 // cannot learn the limits from errors. Endpoints with the same path share a limit. The two endpoints for events are the only
-// exception. They are in different limits, and the sum of these limits is within the limit of their path.
+// exception: each has its own limit, 200 and 300 calls, because Polymarket allows 500 calls to their path.
 func Limits() []rest.PublishedLimit {
 	limit := func(calls int, endpoints ...reqctx.Endpoint) rest.PublishedLimit {
 		return rest.PublishedLimit{Endpoints: endpoints, Calls: calls, Span: 10 * time.Second}
