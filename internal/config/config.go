@@ -118,7 +118,7 @@ type Client struct {
 // Documents configures persisted documents. Clients may send the id of such a document instead of its text.
 type Documents struct {
 	Automatic Bytes  `default:"8MiB" min:"0" max:"1GiB" help:"Memory for automatic persisted queries, which clients register themselves. 0 disables them."`
-	Trusted   string `default:"off" oneof:"off,allow,require" help:"Use of the documents in the manifest: off ignores the manifest, allow executes the documents of the manifest and all others, require executes only the documents of the manifest."`
+	Trusted   string `default:"off" oneof:"off,allow,require" help:"Use of the documents in the manifest: off means that there is no manifest, allow executes the documents of the manifest and all others, require executes only the documents of the manifest and of the service's pages."`
 	Manifest  string `placeholder:"FILE" check:"file" help:"Manifest of trusted documents, Apollo's format or a map of ids to texts. Changes take effect within a second."`
 }
 
@@ -151,7 +151,7 @@ type Log struct {
 type Venue struct {
 	Driver      string        `default:"generic" check:"text" help:"Driver of the venue's API. generic reads the documented API. The pages in docs/venues describe each driver."`
 	URL         string        `name:"url" placeholder:"URL" check:"venue" help:"Base URL of the venue, with or without a path. Empty means the driver's own addresses, or the embedded demo venue if --demo-driver is the same driver."`
-	Credentials string        `default:"auto" oneof:"auto,query,header,none,public" help:"How the service sends a caller's credentials to the venue: query is the credentials parameter, header is X-Api-Credentials, none sends nothing. With none, user data is served only to bearer tokens, each for the address of its account. With public, every account is served to everybody by its address; only some drivers allow it, because their venues show accounts to everybody. auto means public with these drivers, header with a demo venue that is not strict, and query in all other cases."`
+	Credentials string        `default:"auto" oneof:"auto,query,header,none,public" help:"How the service sends a caller's credentials to the venue: query is the credentials parameter, header is X-Api-Credentials, none sends nothing. With none, user data is served only to bearer tokens, each for the address of its account. With public, every account is served to everybody by its address; only some drivers allow it, because their venues show accounts to everybody. auto means public with these drivers, header with the embedded demo venue unless it is strict, and query in all other cases."`
 	Currency    string        `placeholder:"CODE" check:"currency" help:"Currency of the venue's money for serviceStatus: a code of ISO 4217 such as USD, or the venue's own unit. Empty means the currency of the driver, or USD with the demo venue. With the generic driver and a real venue, empty means that the currency is unknown."`
 	Timeout     time.Duration `default:"10s" min:"1ms" max:"5m" help:"Longest time for one call to the venue, including its body."`
 	MaxBody     Bytes         `default:"8MiB" min:"1KiB" max:"256MiB" help:"Maximum size of a response of the venue. A longer one is an error."`
@@ -214,9 +214,9 @@ type Cache struct {
 
 // HardExpiry configures a kind of data that is never served after its fresh time.
 type HardExpiry struct {
-	// Fresh is how long a value is served without a call to the venue. If Fresh is 0, each read calls the venue, unless the stream keeps
-	// the value current or the request budget is short.
-	Fresh time.Duration `default:"${fresh}" min:"0s" max:"24h" help:"How long one ${kind} is served without a call to the venue. With 0s, each read calls the venue, unless the stream keeps the value current or the request budget is short."`
+	// Fresh is how long a value is served without a call to the venue. If Fresh is 0, each read calls the venue, unless the stream
+	// keeps the value current. While the request budget is short, a kind with a stale time is also served without a call.
+	Fresh time.Duration `default:"${fresh}" min:"0s" max:"24h" help:"How long one ${kind} is served without a call to the venue. With 0s, each read calls the venue. Exceptions are values that the stream keeps current, and public values while the request budget is short."`
 	// Size is the maximum number of entries.
 	Size int `default:"${size}" min:"1" max:"10000000" help:"Maximum number of cached entries of this kind."`
 }
