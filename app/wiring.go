@@ -21,7 +21,7 @@ type Wiring struct {
 	Client venue.Config
 	Reads  cache.Config
 	Stream stream.Config
-	// Cold is a time after the start. Until it has passed, the venue may still count calls of an earlier process against its limit.
+	// Cold is how long after the start the venue may still count calls of an earlier process against its limit.
 	Cold time.Duration
 	// Linger is how long a topic of the stream stays open after its last feed.Watch was closed. Zero means the default of package
 	// feed.

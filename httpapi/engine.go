@@ -111,7 +111,7 @@ func (o *operation) canonicalVariables() []byte {
 }
 
 // prepare returns the operation of a request, or an error response without data. It parses and validates the document before it
-// calls enter, so an operation does not count as running while its document is compiled. prepare writes the operation's name,
+// calls enter, so an operation does not count as running during this time. prepare writes the operation's name,
 // document and cost to the log. If op is not nil, the calling function must call op.slot.end.
 func (e *engine) prepare(ctx context.Context, log *reqctx.Log, p *params, enter func(context.Context, *slot) error) (op *operation, rejected *graphql.Response) {
 	op = &operation{}

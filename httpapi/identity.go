@@ -287,8 +287,8 @@ func (i *identities) guess(ctx context.Context) (end func(accepted bool), err er
 	return i.refusals.Guess(id.client, auth.CredentialsKey(id.credentials))
 }
 
-// guess ends the read that Refusals.Guess counted for a subscription. The first event shows that the venue accepted the credentials. If the
-// subscription ends before its first event, the guess ends as not accepted.
+// guess contains the function that Refusals.Guess returned for a subscription. The first event shows that the venue accepted the
+// credentials. If the subscription ends before its first event, end reports that they were not accepted.
 type guess struct {
 	once sync.Once
 	end  func(accepted bool)

@@ -46,7 +46,7 @@ func checkNumber(argument string, ids []string) error {
 // exactlyOne checks that the client sent exactly one of two values. The client can send the value as an argument or as a field of
 // an input object. The parameter values contains the arguments, and fields contains the fields of the input object. If the client
 // did not send the input object, fields is nil. exactlyOne returns both values; one of them is nil. The errors contain the names of
-// the values, and the name of the input object.
+// the values, and the name of the argument that has the input object.
 func exactlyOne[T any](names [2]string, values [2]*T, input string, fields *[2]*T) ([2]*T, error) {
 	set := 0
 	for _, value := range values {

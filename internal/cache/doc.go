@@ -2,7 +2,7 @@
 //
 // Every kind of data has a store, which is an LRU of entries. An entry is fresh for a time, and then stale for a time. A fresh
 // entry is served. A stale entry is served, too, and refreshed in the background. The store fetches a missing key through a
-// coalescer. The coalescer fetches a key that several requests need only once, and puts different keys into the fewest calls.
+// coalescer. The coalescer fetches a key once, even if several requests need it, and puts different keys into the fewest calls.
 // Package loaders reads the stores through loaders.Sources.
 //
 // The entries of each kind are bounded in number and in bytes. Each kind gets a fixed part of Config.Memory. The store estimates

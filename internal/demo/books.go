@@ -68,8 +68,8 @@ func newInstrument(tick, price Price, reach, depth int, now millis, r *rng) *ins
 }
 
 // quote sets the price in ticks, puts the levels around it, and appends the changed levels to changes. A level keeps its size if it
-// stays on its side. Before and after the move, it must also lie within in.reach ticks of the best price of this side. If the level
-// at a new best price is empty, it gets a size.
+// stays on its side and lies within in.reach ticks of the best price of this side, both before and after the move. If the level at
+// a new best price is empty, it gets a size.
 func (in *instrument) quote(price int, r *rng, changes []levelChange) []levelChange {
 	oldBid, oldAsk, fresh := in.bid, in.ask, in.bid == 0 && in.ask == in.ticks
 	below, above := r.intn(2), r.intn(2)

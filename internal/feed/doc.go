@@ -4,8 +4,9 @@
 //
 // A watch is a reference to a topic. The feed subscribes to a topic for its first watch, and unsubscribes when the topic has had no
 // watches for Config.Linger. The feed checks the sequence numbers of a topic's messages. After a gap in these numbers, the topic is
-// stale until a new snapshot arrives, and the feed publishes no new values of the topic. Only the topic of a market stays live
-// after a gap, because markets have no snapshots.
+// stale until a new snapshot arrives. Until then, the feed publishes no new values of the topic. There are two exceptions. The
+// topic of a market stays live, because markets have no snapshots. A price topic stays live if the next price shows the gap,
+// because each price is a complete state.
 //
 // A slow reader never slows the feed down. A new price, book or account replaces the old one, and the feed signals the reader. A
 // slow reader therefore misses some states, but always gets the latest state. Trades and market changes are queued. If the queue of

@@ -44,8 +44,9 @@ type Record interface {
 // Third end at the given time, or with the next call of Inherit. But after Second and Third, the number of remaining calls in the
 // venue's headers is ignored until the next call of Inherit.
 //
-// No process records the calls that it makes with credentials. So if the standing is not Alone, a window opened for credentials
-// before the given time may use only its margin until that time. Later calls of Inherit do not change such a window.
+// No process records the calls that it makes with credentials. So if the standing is not Alone, a window for credentials
+// that is opened after this call and before the given time may use only its margin until that time. Later calls of Inherit do not
+// change such a window.
 func (b *Budget) Inherit(standing Standing, spent []Spent, until time.Time) {
 	b.mu.Lock()
 	defer b.mu.Unlock()

@@ -73,9 +73,9 @@ func newKeys(url string, clock market.Clock, log *slog.Logger) *keys {
 }
 
 // find returns the key with an id. If several keys have the id, which RFC 7517 permits for keys of different types, find returns
-// the first one that fits the algorithm. The id is empty if the token names no key. In this case, find returns the known key if
-// there is only one. If find knows no suitable key, it reads the keys again, except soon after the last read. If ctx ends while find waits
-// for the read of another call, the error is the cause of ctx. Any other error is a market.Error.
+// the first one that fits the algorithm, or the first one if none fits. The id is empty if the token names no key. In this case,
+// find returns the known key if there is only one. If find knows no such key, it reads the keys again, except soon after the last
+// read. If ctx ends while find waits for the read of another call, the error is the cause of ctx. Any other error is a market.Error.
 func (k *keys) find(ctx context.Context, id, algorithm string) (*key, error) {
 	if found := k.named(id, algorithm); found != nil {
 		return found, nil

@@ -6,8 +6,8 @@ import (
 	"oddsgraph/internal/feed"
 )
 
-// batch is a body of a loop. It collects the updates of the embedded states and sends them as lists. An event contains one update for each key that has changed since
-// the previous event. batch.every is the minimum time between two events.
+// batch is a body of a loop. It collects the updates of the embedded states and sends them as lists. An event contains one update
+// for each key that has changed since the previous event. batch.every is the minimum time between two events.
 type batch[T any] struct {
 	*states[T]
 	out   *publisher[[]Event[update[T]]]

@@ -153,7 +153,7 @@ func (p *periodic) share(now time.Time) {
 	p.resetSilence(now)
 }
 
-// calls contains the topics of the feed's calls since the last round.
+// calls contains the topics of the feed's calls since the last takeCalls.
 type calls struct {
 	watched, unwatched, resyncs, reconnected []messages.Topic
 }
@@ -172,7 +172,7 @@ func (p *periodic) takeCalls() (c calls) {
 	return c
 }
 
-// applyCalls applies the feed's calls since the last round.
+// applyCalls applies the feed's calls that takeCalls returns.
 func (p *periodic) applyCalls(ctx context.Context) {
 	c := p.takeCalls()
 	for _, t := range c.unwatched {

@@ -131,7 +131,7 @@ func (r *Relay) fromOwner(f *frame, s *shard) {
 		r.endAll(s, errMoved)
 		if s.local {
 			s.local, s.until = false, time.Time{}
-			r.signal() // starts a round, which unsubscribes from the topics; see type periodic
+			r.signal() // wakes periodic.run, which unsubscribes from the topics
 		}
 		s.fence = f.Fence
 	}

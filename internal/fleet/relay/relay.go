@@ -164,7 +164,7 @@ type Relay struct {
 	// Watch, Unwatch, Resync and Reconnect take only mu.
 	shards [shardCount]shard
 	mu     sync.Mutex
-	// watched contains the topics that the feed watches. The other sets contain topics of the feed's calls since the last round:
+	// watched contains the topics that the feed watches. The other sets contain topics of the feed's calls since the last takeCalls:
 	// changed is for Watch and Unwatch, resyncs for Resync, and reconnected for Reconnect. resyncs also contains topics whose
 	// subscription has become live.
 	watched                       map[messages.Topic]struct{}
@@ -256,7 +256,7 @@ func (r *Relay) Resync(t messages.Topic) { r.request(r.resyncs, t, r.client.Resy
 // replica, Reconnect requests a snapshot instead.
 func (r *Relay) Reconnect(t messages.Topic) { r.request(r.reconnected, t, r.client.Reconnect) }
 
-// request adds a watched topic to a set for the next round. If the topic is a user topic, request only calls forward.
+// request adds a watched topic to a set for the next takeCalls. If the topic is a user topic, request only calls forward.
 func (r *Relay) request(set map[messages.Topic]struct{}, t messages.Topic, forward func(messages.Topic)) {
 	if t.Channel == messages.ChannelUser {
 		forward(t)

@@ -8,8 +8,9 @@ import (
 )
 
 // Limits returns the documented limits. Polymarket first delays calls above a limit, and only later refuses them. So the client
-// cannot learn the limits from errors. Endpoints with the same path share a limit. The two endpoints for events are the only
-// exception: each has its own limit, 200 and 300 calls, because Polymarket allows 500 calls to their path.
+// cannot learn the limits from errors. Endpoints with the same path share a limit. Only the two endpoints for events are in
+// different limits. EndpointEvent has its own limit of 200 calls, and EndpointEventSearch shares a limit of 300 calls with other
+// endpoints. Together they make at most the 500 calls that Polymarket allows to their path.
 func Limits() []rest.PublishedLimit {
 	limit := func(calls int, endpoints ...reqctx.Endpoint) rest.PublishedLimit {
 		return rest.PublishedLimit{Endpoints: endpoints, Calls: calls, Span: 10 * time.Second}

@@ -196,9 +196,9 @@ func (a *asset) keep(c change) {
 	a.kept = append(a.kept, c)
 }
 
-// withLater adds changes to the book b from REST. It skips the changes that are older than b. It returns the new book and the time
-// of the last added change. If it adds no change, the time is that of b. It also adds changes with the same time as b, because b
-// may lack some of these changes. Adding a change twice does no harm, because a change contains the new total.
+// withLater applies changes to the book b from REST. It skips the changes that are older than b. It returns the new book and the
+// time of the last applied change. If it applies no change, the time is that of b. It also applies changes with the same time as b,
+// because b may lack some of these changes. Applying a change twice does no harm, because a change contains the new total.
 func withLater(b *market.Book, changes []change) (l *ladder, at time.Time) {
 	l, at = &ladder{b.Bids, b.Asks}, b.Timestamp
 	for _, c := range changes {
@@ -210,7 +210,7 @@ func withLater(b *market.Book, changes []change) (l *ladder, at time.Time) {
 	return l, at
 }
 
-// splice adds the kept changes to the book b from REST, as withLater does. If the last kept change is not older than b, but reports
+// splice applies the kept changes to the book b from REST, as withLater does. If the last kept change is not older than b, but reports
 // best prices that the new book does not have, ok is false. In this case, a change is missing, or b is too old.
 func (a *asset) splice(b *market.Book) (l *ladder, at time.Time, ok bool) {
 	l, at = withLater(b, a.kept)

@@ -54,9 +54,9 @@ type Codec interface {
 // Maintainer is a Codec that also works in the background, for example to read lost books over REST.
 type Maintainer interface {
 	Codec
-	// Maintain runs until ctx ends. If it returns an error, the client closes the socket. To deliver
-	// events, Maintain calls emit with a function that returns them. emit waits until no frame is being decoded, calls this function
-	// and delivers its events. If the socket has ended, emit does nothing.
+	// Maintain runs until ctx ends. If it returns an error, the client closes the socket. To deliver events,
+	// Maintain calls emit with a function that returns them. emit waits until no frame is being decoded, calls this function and
+	// delivers its events. If the socket has ended, emit does nothing.
 	Maintain(ctx context.Context, emit func(func(now time.Time) []Event)) error
 }
 
