@@ -3157,7 +3157,7 @@ type Freshness {
   "Where the value came from."
   source: DataSource!
   """
-  True when the value may be out of date. A REST value is stale when its time in the cache is over. It is also stale when
+  True when the value may be out of date. A REST value is stale when its fresh time in the cache is over. It is also stale when
   the venue has announced a change that its REST API does not return yet. A streamed value is stale while its stream is
   disconnected, silent for longer than the heartbeat limit, or waiting for a snapshot after a gap. On a live stream, a
   value without updates is not stale. A computed value is stale when one of its inputs is stale.
@@ -3173,7 +3173,7 @@ type Freshness {
 
 "Why a value is stale, from the mildest reason to the most severe. Clients must accept new values."
 enum StaleReason {
-  "The value's time in the cache is over, and the service is refreshing the value. No read of the value has failed."
+  "The value's fresh time in the cache is over, and the service is refreshing the value. No read of the value has failed."
   EXPIRED
   "The venue has announced a change of the value, and its REST API does not return the new value yet."
   CHANGED
@@ -3775,8 +3775,8 @@ type Resolution {
 }
 
 """
-One outcome of a market. Each token has its own price and trades. A share of a token pays 1 if the outcome wins, otherwise
-0. The service does not check that a token exists: for an unknown id, price, book and market are null.
+One outcome of a market. Each token has its own price and trades. A share of a token pays 1 if the outcome wins, and 0
+otherwise. The service does not check that a token exists: for an unknown id, price, book and market are null.
 """
 type Token implements Node {
   "Opaque global id of the token."
@@ -4310,7 +4310,7 @@ type StreamStatus {
   connections: Int!
   "How often a lost connection was re-established."
   reconnects: Int!
-  "How often a snapshot was requested again after a gap in a sequence."
+  "How often the state of a topic became complete again after a gap or an outage."
   resyncs: Int!
   "Number of tokens followed on the stream now. Their streamed values cost no upstream call while the values are current."
   watchedTokens: Int!

@@ -295,7 +295,7 @@ type StreamStatus struct {
 	Connections int `json:"connections"`
 	// How often a lost connection was re-established.
 	Reconnects int `json:"reconnects"`
-	// How often a snapshot was requested again after a gap in a sequence.
+	// How often the state of a topic became complete again after a gap or an outage.
 	Resyncs int `json:"resyncs"`
 	// Number of tokens followed on the stream now. Their streamed values cost no upstream call while the values are current.
 	WatchedTokens int `json:"watchedTokens"`
@@ -504,7 +504,7 @@ func (e ErrorCode) MarshalJSON() ([]byte, error) {
 type StaleReason string
 
 const (
-	// The value's time in the cache is over, and the service is refreshing the value. No read of the value has failed.
+	// The value's fresh time in the cache is over, and the service is refreshing the value. No read of the value has failed.
 	StaleReasonExpired StaleReason = "EXPIRED"
 	// The venue has announced a change of the value, and its REST API does not return the new value yet.
 	StaleReasonChanged StaleReason = "CHANGED"
