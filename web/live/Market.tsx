@@ -22,7 +22,7 @@ type Details = MarketSubscription['marketChanged']['market']
 export function endOf(market: { status: string; resolution?: { winningOutcome?: string | null } | null } | undefined): string {
   const winner = market?.resolution?.winningOutcome
   switch (market?.status) {
-    case 'RESOLVED': return winner ? `Trading has ended. ${winner} won.` : 'Trading has ended without a winner.'
+    case 'RESOLVED': return winner ? `Trading has ended. ${winner} won.` : 'Trading has ended. The winner is not known.'
     case 'CLOSED': return 'Trading has ended. The outcome is not known yet.'
     case 'DISPUTED': return 'Trading has ended. The proposed outcome is contested.'
     case 'CANCELLED': return 'The market was cancelled.'

@@ -85,7 +85,7 @@ function Row({ index, position, heard }: { index: number; position: Position; he
           {token ? <a href={tokenPath(marketId, token.tokenId)} title={name}>{name}</a> : name}
           <span className="tag">{outcome}</span>
           {redeemable && <span className="tag won">Redeem</span>}
-          {isSettled(position) && !redeemable && <span className="tag">{market?.status === 'CANCELLED' ? 'Cancelled' : 'Lost'}</span>}
+          {isSettled(position) && !redeemable && <span className="tag">{market?.status === 'CANCELLED' ? 'Cancelled' : redeemable === false ? 'Lost' : 'Resolved'}</span>}
         </span>
         <span className="detail narrow">{shares(size)} {valuation && `at ${cents(valuation.price)}`}</span>
       </th>

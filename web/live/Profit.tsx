@@ -45,7 +45,7 @@ export function Profit({ address, positions, summary }: Props) {
         <p className="detail">
           {steps.length > 0 && <>Realised: <strong data-profit={total}>{gain(total.toFixed(2))}</strong>. </>}
           {summary.unrealizedPnl && <>Open positions: {gain(summary.unrealizedPnl)}. </>}
-          {unknown > 0 && <>{unknown} sales of shares bought earlier are left out.</>}
+          {unknown > 0 && <>Records left out because their amount or cost is not known: {unknown}.</>}
         </p>
       </section>
       <Allocation positions={positions} summary={summary} />

@@ -54,7 +54,8 @@ export function Results({ query, category, tag, sort, cards, onSort, onFound, on
     if (error?.graphQLErrors[0]?.extensions.code === 'UNSUPPORTED' && !category && !tag) setUnsorted(reason(error))
   }, [error])
 
-  const none = page?.nodes.length === 0 && markets.length === 0
+  const empty = page?.nodes.length === 0 && markets.length === 0 // there may be further pages, because a page can be empty
+  const none = empty && !page.pageInfo.hasNextPage
   const total = page?.totalCount
   useEffect(() => {
     if (page) onFound(none ? 'No open market fits.' : total == null ? '' : `${count(total)} open ${total === 1 ? 'market' : 'markets'}`)
@@ -98,7 +99,7 @@ export function Results({ query, category, tag, sort, cards, onSort, onFound, on
   return (
     <>
       {unsorted && <p role="status" className="notice">Not sorted: {unsorted}.</p>}
-      {cards
+      {empty ? <div className="panel nothing"><p>No open market was found so far.</p></div> : cards
         ? <EventCards markets={markets} />
         : <MarketTable markets={markets} sort={sort} onSort={onSort} caption="Open markets with the live price of the leading outcome" />}
       {error && <p role="alert">No more markets could be read: {reason(error)}</p>}

@@ -5,6 +5,7 @@ import { WalletHistoryDocument, WalletTradesDocument, type WalletHistoryQuery, t
 import { cents, date, reason, sentence, shares, time, useMoney } from './format'
 import { useAgain } from './live'
 import { Gain } from './Portfolio'
+import { direction } from './realised'
 import { Source } from './Source'
 
 interface Page<Node> { nodes: Node[]; pageInfo: { hasNextPage: boolean; endCursor?: string | null } }
@@ -71,15 +72,21 @@ export function WalletHistory({ address }: { address: string }) {
   const pages = usePages(WalletHistoryDocument, address, (data: WalletHistoryQuery) => data.user?.history)
   return (
     <List name="History" heads={['Record', 'Kind', 'Amount', 'Shares', 'Time']} pages={pages}>
-      {pages.nodes.map(({ id, kind, market, outcome, amount, size, timestamp }) => (
+      {pages.nodes.map(({ id, kind, side, market, outcome, amount, size, timestamp }) => (
         <tr key={id}>
           <Name text={market?.question ?? 'Account'} outcome={outcome} />
           <td>{sentence(kind)}</td>
-          <td className="figure">{amount ? <Gain amount={amount} /> : '–'}</td>
+          <td className="figure"><Moved amount={amount} sign={direction({ kind, side })} /></td>
           <td className="figure">{size ? shares(size) : '–'}</td>
           <td className="figure wide">{when(timestamp)}</td>
         </tr>
       ))}
     </List>
   )
+}
+
+/** The money of a record, with the given sign. If sign is 0, it is unknown, and the amount is as the venue sent it. */
+function Moved({ amount, sign }: { amount: string | null | undefined; sign: 1 | -1 | 0 }) {
+  const { money } = useMoney()
+  return amount && sign ? <Gain amount={String(sign * Math.abs(Number(amount)))} /> : money(amount)
 }

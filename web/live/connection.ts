@@ -67,16 +67,25 @@ export function connect(headers: Record<string, string> = {}): Connection {
       fetchExchange,
       subscriptionExchange({
         forwardSubscription: ({ query, variables }) => ({
-          subscribe: sink => ({
-            unsubscribe: socket.subscribe({ query: query ?? '', variables }, {
-              ...sink,
-              error: problem => {
-                if (!Array.isArray(problem)) return sink.error(problem)
-                sink.next({ errors: problem, hasNext: false }) // hasNext: false ends the subscription in urql; without it, urql would treat these errors as part of one event
-                sink.complete()
-              },
-            }),
-          }),
+          subscribe: sink => {
+            let first = true
+            return {
+              unsubscribe: socket.subscribe({ query: query ?? '', variables }, {
+                ...sink,
+                next: ({ data, errors }) => {
+                  // An event without data has null, which urql would pass on as data. urql keeps the errors of the last event unless the
+                  // next event has a list of errors. In the first event, even an empty list would be an error.
+                  sink.next({ data: data ?? undefined, errors: errors ?? (first ? undefined : []) })
+                  first = false
+                },
+                error: problem => {
+                  if (!Array.isArray(problem)) return sink.error(problem)
+                  sink.next({ errors: problem, hasNext: false }) // hasNext: false ends the subscription in urql; without it, urql would treat these errors as part of one event
+                  sink.complete()
+                },
+              }),
+            }
+          },
         }),
       }),
     ],

@@ -118,6 +118,37 @@ test('the server ends a subscription', async t => {
   assert.equal(await page.getByRole('alert').count(), 0)
 })
 
+test('an error before the first price is shown until the price arrives', async t => {
+  const { page } = await visit(t, '/live')
+  const [path] = await paths(page)
+  const failed = new Set<string>()
+  let held: (() => void)[] | undefined = []
+  await page.routeWebSocket('**/graphql', socket => {
+    const server = socket.connectToServer()
+    server.onMessage(message => {
+      const { id, payload } = JSON.parse(String(message))
+      if (!held || !payload?.data?.priceChanged) return socket.send(message)
+      if (!failed.has(id)) {
+        const errors = [{ message: 'no price could be read', extensions: { code: 'UPSTREAM_UNAVAILABLE' } }]
+        socket.send(JSON.stringify({ id, type: 'next', payload: { data: null, errors } }))
+      }
+      failed.add(id)
+      held.push(() => socket.send(message))
+    })
+  })
+  await go(page, path!)
+  await page.reload()
+  await page.getByRole('alert').getByText('no price could be read').waitFor()
+  await live(page)
+  await bothSides(page, tokenOf(path!))
+  assert.equal(await page.locator('.headline .price').count(), 0)
+  const late = held
+  held = undefined
+  late.forEach(send => send())
+  await page.locator('.headline .price').waitFor()
+  await eventually('no alert', () => page.getByRole('alert').count(), n => n === 0)
+})
+
 test('the tape tells what is missing, and that it stands still', async t => {
   const { page } = await visit(t, '/live')
   const [path] = await paths(page)

@@ -56,6 +56,53 @@ test('the lists of a wallet are read', async t => {
   }
 })
 
+test('a settled position is lost only if the server says so', async t => {
+  const { page } = await visit(t, '/live', { viewport: { width: 1280, height: 4000 } }) // tall enough to show all rows
+  const redeemable = new Map<string, boolean | null>()
+  await page.routeWebSocket('**/graphql', socket => {
+    const server = socket.connectToServer()
+    server.onMessage(message => {
+      const frame = JSON.parse(String(message))
+      for (const position of frame.payload?.data?.portfolioChanged?.changed ?? []) {
+        if (!redeemable.has(position.id)) redeemable.set(position.id, [true, false, null][redeemable.size % 3]!)
+        position.market.status = 'RESOLVED'
+        position.redeemable = redeemable.get(position.id)
+      }
+      socket.send(JSON.stringify(frame))
+    })
+  })
+  await go(page, '#/portfolio')
+  await page.reload()
+  await page.getByRole('button', { name: 'Open the demo wallet' }).click()
+  const read = () => page.locator('.positions tr[data-position]').evaluateAll(rows => (rows as HTMLElement[]).map(row => ({
+    id: row.dataset.position!, tag: row.querySelector('th .tag:last-child')!.textContent,
+  })))
+  const shown = await eventually('positions', read, all => all.length > 10)
+  const tag = (can: boolean | null | undefined) => can ? 'Redeem' : can === false ? 'Lost' : 'Resolved'
+  assert.deepEqual(shown, shown.map(({ id }) => ({ id, tag: tag(redeemable.get(id)) })))
+  assert.equal(new Set(shown.map(({ tag }) => tag)).size, 3)
+})
+
+test('the sign of an amount in the history follows from its record', async t => {
+  const { page } = await visit(t, '/live#/portfolio')
+  const record = (id: string, kind: string, side: string | null, amount: string | null) => (
+    { __typename: 'HistoryRecord', id, kind, side, amount, timestamp: '2026-01-02T03:04:05.000Z', outcome: null, size: null, market: null })
+  const nodes = [
+    record('a', 'TRADE', 'BUY', '40'), record('b', 'TRADE', 'SELL', '50'), record('c', 'FEE', null, '1'),
+    record('d', 'UNKNOWN', null, '2'), record('e', 'TRADE', 'BUY', '-30'), record('f', 'REDEEM', null, null),
+  ]
+  await page.route('**/graphql', route => {
+    if (!route.request().postData()?.includes('query WalletHistory')) return route.fallback()
+    const history = { __typename: 'HistoryConnection', nodes, pageInfo: { __typename: 'PageInfo', hasNextPage: false, endCursor: null } }
+    return route.fulfill({ json: { data: { user: { __typename: 'User', id: 'user', history } } } })
+  })
+  await page.getByRole('button', { name: 'Open the demo wallet' }).click()
+  await page.getByRole('button', { name: 'History', exact: true }).click()
+  const amounts = () => page.locator('[data-list=history] tbody td:nth-child(3)').allTextContents()
+  const shown = await eventually('the records', amounts, all => all.length === nodes.length)
+  assert.deepEqual(shown.map(text => /\S+$/.exec(text)?.[0].replace('$', '')), ['−40.00', '+50.00', '−1.00', '2.00', '−30.00', '–'])
+})
+
 test('profit and allocation are drawn from history and positions', async t => {
   const { page } = await visit(t, '/live#/portfolio')
   await page.getByRole('button', { name: 'Open the demo wallet' }).click()
@@ -67,8 +114,10 @@ test('profit and allocation are drawn from history and positions', async t => {
   await wantAccessible(page)
 })
 
+/** A record of the given minute. It is a trade unless record says otherwise. */
+const at = (minute: number, record: Partial<Entry>): Entry => ({ id: String(minute), kind: 'TRADE', timestamp: new Date(60_000 * minute).toISOString(), ...record })
+
 test('realised profit counts sales, redemptions, fees and rewards', () => {
-  const at = (minute: number, record: Partial<Entry>): Entry => ({ id: String(minute), kind: 'TRADE', timestamp: new Date(60_000 * minute).toISOString(), ...record })
   const { steps, unknown } = realised([
     at(5, { kind: 'REDEEM', tokenId: 'a', amount: '10', size: '10' }),
     at(1, { side: 'BUY', tokenId: 'a', amount: '-8', size: '20' }),
@@ -80,4 +129,28 @@ test('realised profit counts sales, redemptions, fees and rewards', () => {
   ], new Map([['b', 0.5]]))
   assert.deepEqual(steps.map(({ profit }) => profit), [2, 1.5, 7.5, 8.5])
   assert.equal(unknown, 1)
+})
+
+test('realised profit does not depend on the sign of amounts', () => {
+  const { steps, unknown } = realised([
+    at(1, { side: 'BUY', tokenId: 'a', amount: '40', size: '100' }),
+    at(2, { side: 'SELL', tokenId: 'a', amount: '50', size: '100' }),
+    at(3, { kind: 'FEE', amount: '1' }),
+    at(4, { kind: 'REWARD', amount: '3' }),
+  ], new Map())
+  assert.deepEqual(steps.map(({ profit }) => profit), [10, 9, 12])
+  assert.equal(unknown, 0)
+})
+
+test('a record without an amount has its price times its size, or is left out', () => {
+  const { steps, unknown } = realised([
+    at(1, { side: 'BUY', tokenId: 'a', amount: null, price: '0.5', size: '30' }),
+    at(2, { side: 'SELL', tokenId: 'a', amount: null, price: '0.75', size: '10' }),
+    at(3, { side: 'SELL', tokenId: 'a', amount: null, size: '10' }),
+    at(4, { side: 'BUY', tokenId: 'a', amount: null, size: '10' }),
+    at(5, { kind: 'FEE', amount: null, price: '0.75', size: '10' }),
+    at(6, { side: 'SELL', tokenId: 'a', amount: '6', size: '10' }),
+  ], new Map())
+  assert.deepEqual(steps.map(({ profit }) => profit), [2.5, 3.5])
+  assert.equal(unknown, 3)
 })

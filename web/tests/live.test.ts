@@ -286,6 +286,42 @@ test('a search narrows the list, and there is more of it', async t => {
   await page.getByRole('status').getByText('No open market fits.').waitFor()
 })
 
+test('a list whose first page is empty has further pages', async t => {
+  const { page } = await visit(t, '/live')
+  await page.route('**/graphql', route => {
+    const { operationName, variables, ...rest } = route.request().postDataJSON() ?? {}
+    if (operationName !== 'SearchMarkets') return route.fallback()
+    if (variables.after) return route.fallback({ postData: { ...rest, operationName, variables: { ...variables, after: null } } })
+    const pageInfo = { __typename: 'PageInfo', hasNextPage: true, endCursor: 'the beginning' }
+    return route.fulfill({ json: { data: { searchMarkets: { __typename: 'MarketConnection', nodes: [], pageInfo, totalCount: null } } } })
+  })
+  await page.reload()
+  const more = page.getByRole('button', { name: 'More markets' })
+  await more.waitFor()
+  assert.equal(await page.locator('.markets .waiting').count(), 0)
+  await more.click()
+  await prices(page)
+  const focused = () => page.evaluate(() => [...document.querySelectorAll('.markets tbody a')].indexOf(document.activeElement!))
+  await eventually('the focus on the first row', focused, row => row === 0)
+})
+
+test('the winner of a resolved market may be unknown', async t => {
+  const { page } = await visit(t, '/live')
+  const [path] = await paths(page)
+  await page.routeWebSocket('**/graphql', socket => {
+    const server = socket.connectToServer()
+    server.onMessage(message => {
+      const frame = JSON.parse(String(message))
+      const market = frame.payload?.data?.marketChanged?.market
+      if (market) Object.assign(market, { status: 'RESOLVED', resolution: { winningOutcome: null } })
+      socket.send(JSON.stringify(frame))
+    })
+  })
+  await go(page, path!)
+  await page.reload()
+  await page.locator('.banner').getByText('The winner is not known.').waitFor()
+})
+
 test('the keyboard is enough', async t => {
   const { page } = await visit(t, '/live')
   await prices(page)
