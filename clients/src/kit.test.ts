@@ -125,8 +125,8 @@ function urql(t: TestContext, ask: typeof fetch = fetch) {
     fetch: requests.fetch,
     fetchOptions: { headers: credentials() },
     exchanges: [cacheExchange({ keys, resolvers }), fetchExchange, subscriptionExchange({
-      forwardSubscription: ({ query, variables }) => ({
-        subscribe: sink => ({ unsubscribe: socket.subscribe({ query: query!, variables }, sink) }),
+      forwardSubscription: ({ query, variables, extensions }) => ({
+        subscribe: sink => ({ unsubscribe: socket.subscribe({ query: query ?? '', variables, extensions }, sink) }),
       }),
     })],
   })

@@ -16,6 +16,7 @@ import { persistedLink, retryLink } from '@oddsgraph/kit/apollo'
 import { persistedExchange, retryExchange } from '@oddsgraph/kit/urql'
 import { AccountDocument, PriceChangedDocument, TokenPriceDocument } from './__generated__/operations.js'
 import { iterate, take } from './events.js'
+import { guide } from './guide.js'
 import { recorder } from './requests.js'
 import { address, endpoint, openTokens, reconnecting, socketEndpoint } from './server.js'
 
@@ -89,6 +90,11 @@ test('urql sends the ids of trusted documents', async t => {
   assert.ok(event.data?.priceChanged)
   assert.deepEqual(requests.made.map(({ document }) => document), [false, true])
   assert.deepEqual(sent, [undefined])
+})
+
+test('the guide forwards the extensions of subscriptions', () => {
+  const forwarded = guide.match(/forwardSubscription: .*\n.*/g)?.join('\n') ?? ''
+  assert.match(forwarded, /\(\{ query, variables, extensions \}\) => .*\n.*socket\.subscribe\(\{ query: query \?\? '', variables, extensions \}, sink\)/)
 })
 
 test('the names of a manifest', () => {

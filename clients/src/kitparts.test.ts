@@ -6,7 +6,7 @@ import { Client, fetchExchange } from '@urql/core'
 import {
   ageMs, applyOrders, applyPortfolio, applyTrades, codeOf, compareDecimals, decimal, errorCodes, formatDecimal, isDecimal, isRetryable, retryDelay, serverDate, type UpdateReason,
 } from '@oddsgraph/kit'
-import { retryLink } from '@oddsgraph/kit/apollo'
+import { applyPortfolio as applyPortfolioToCache, applyTrades as applyTradesToCache, possibleTypes, retryLink, typePolicies } from '@oddsgraph/kit/apollo'
 import { retryExchange } from '@oddsgraph/kit/urql'
 import type { PositionRowFragment } from './__generated__/operations.js'
 
@@ -74,6 +74,86 @@ test('events change lists', () => {
   assert.deepEqual(applyTrades([row('1')], { ...trades('7', '8'), reason: 'RESYNC', gap: true }).map(({ id }) => id), ['8', '7'])
   assert.deepEqual(applyTrades([row('1')], { ...trades('2'), reason: 'INITIAL' }).map(({ id }) => id), ['2'])
   assert.deepEqual(applyTrades([row('2'), row('1')], trades('3'), 2).map(({ id }) => id), ['3', '2'])
+})
+
+const objects = { Position: gql`fragment PositionId on Position { id }`, Trade: gql`fragment TradeId on Trade { id }` }
+
+/** A cache of Apollo Client with one list of the user u1. The query selects selection besides the rows, and more has the values. */
+function cached(field: 'positions' | 'trades', ids: string[], more: object = {}, selection = Object.keys(more).join(' ')) {
+  const type = field === 'positions' ? 'Position' : 'Trade'
+  const cache = new InMemoryCache({ possibleTypes, typePolicies })
+  const query = gql(`{ viewer { id ${field} { edges { cursor node { id } } ${selection} } } }`)
+  const edges = ids.map(id => ({ __typename: `${type}Edge`, cursor: `after ${id}`, node: { __typename: type, id } }))
+  cache.writeQuery({ query, data: { viewer: { __typename: 'User', id: 'u1', [field]: { __typename: `${type}Connection`, edges, ...more } } } })
+  // Apollo Client writes the objects of an event to its cache before the kit gets the event.
+  for (const id of ['p3', ...numbered(1, 60)]) cache.writeFragment({ id: `${type}:${id}`, fragment: objects[type], data: { __typename: type, id } })
+  interface List { edges: { cursor: string; node: { id: string } }[]; totalCount?: number | null }
+  const list = () => cache.readQuery<{ viewer: Record<string, List> }>({ query })?.viewer[field]
+  return { cache, list, shown: () => list()?.edges.map(({ node }) => node.id) }
+}
+
+/** The ids of trades: t1 is the oldest. */
+const numbered = (from: number, to: number) => Array.from({ length: to - from + 1 }, (_, i) => `t${from + i}`)
+
+test('events add only new trades to a list in the cache of Apollo Client', () => {
+  const event = (reason: UpdateReason, ids: string[]) => ({ reason, trades: ids.map(id => ({ id })), gap: false })
+  const newest = (from: number, to: number) => numbered(from, to).reverse()
+
+  // The first page has 20 of 50 trades. INITIAL has all 50.
+  const page = cached('trades', newest(31, 50), { totalCount: 50 })
+  applyTradesToCache(page.cache, 'u1', event('INITIAL', numbered(1, 50)))
+  assert.deepEqual([page.shown(), page.list()!.totalCount], [newest(31, 50), 50])
+  applyTradesToCache(page.cache, 'u1', event('CHANGE', ['t51']))
+  // After a reconnect: one trade is new.
+  applyTradesToCache(page.cache, 'u1', event('INITIAL', numbered(3, 52)))
+  assert.deepEqual([page.shown(), page.list()!.totalCount], [newest(31, 52), 52])
+  applyTradesToCache(page.cache, 'u1', event('RESYNC', numbered(4, 53)))
+  assert.deepEqual([page.shown(), page.list()!.totalCount], [newest(31, 53), 53])
+  // A late trade is not lost, although an event with newer trades came first.
+  applyTradesToCache(page.cache, 'u1', event('CHANGE', ['t55']))
+  applyTradesToCache(page.cache, 'u1', event('RESYNC', ['t53', 't54', 't55']))
+  assert.deepEqual(page.shown(), ['t54', 't55', ...newest(31, 53)])
+
+  // More trades than an event can have were made while the client was not connected.
+  const outdated = cached('trades', newest(1, 5))
+  applyTradesToCache(outdated.cache, 'u1', event('INITIAL', numbered(11, 60)))
+  assert.equal(outdated.shown(), undefined)
+
+  // The account had no trades when the list was read. The venue does not say how many trades there are.
+  const empty = cached('trades', [], { totalCount: null })
+  applyTradesToCache(empty.cache, 'u1', event('INITIAL', ['t1', 't2']))
+  assert.deepEqual([empty.shown(), empty.list()!.totalCount], [['t2', 't1'], null])
+})
+
+test('the next page follows a list that an event has made longer', () => {
+  const pageInfo = { __typename: 'PageInfo', hasNextPage: true, endCursor: 'after t2' }
+  const { cache, list } = cached('trades', ['t3', 't2'], { pageInfo }, 'pageInfo { hasNextPage endCursor }')
+  applyTradesToCache(cache, 'u1', { reason: 'CHANGE', trades: [{ id: 't4' }, { id: 't5' }], gap: false })
+  assert.deepEqual(list()!.edges.map(({ node }) => node.id), ['t5', 't4', 't3', 't2'])
+  assert.equal(list()!.edges.at(-1)!.cursor, 'after t2')
+})
+
+test('a new position makes a list longer if the cache has the whole list', () => {
+  const initial = { reason: 'INITIAL' as const, changed: [{ id: 'p1' }, { id: 'p2' }], closedPositionIds: [] }
+  const opened = { reason: 'CHANGE' as const, changed: [{ id: 'p3' }], closedPositionIds: [] }
+  const closed = { reason: 'CHANGE' as const, changed: [], closedPositionIds: ['p1'] }
+  const pageInfo = (hasNextPage: boolean) => ({ pageInfo: { __typename: 'PageInfo', hasNextPage } })
+  const apply = ({ cache, list, shown }: ReturnType<typeof cached>) => {
+    for (const event of [initial, opened]) applyPortfolioToCache(cache, 'u1', event)
+    const afterOpened = [shown()!.join(' '), list()!.totalCount]
+    applyPortfolioToCache(cache, 'u1', closed)
+    return [...afterOpened, shown()!.join(' '), list()!.totalCount]
+  }
+  const whole = (more: object, selection?: string) => apply(cached('positions', ['p1', 'p2'], more, selection))
+  const partial = (more: object, selection?: string) => apply(cached('positions', ['p1'], more, selection))
+  const selectsPageInfo = 'pageInfo { hasNextPage }'
+  assert.deepEqual(whole({ totalCount: 2 }), ['p1 p2 p3', 3, 'p2 p3', 2])
+  assert.deepEqual(whole({ totalCount: 2, ...pageInfo(false) }, `totalCount ${selectsPageInfo}`), ['p1 p2 p3', 3, 'p2 p3', 2])
+  assert.deepEqual(whole({ totalCount: null, ...pageInfo(false) }, `totalCount ${selectsPageInfo}`), ['p1 p2 p3', 3, 'p2 p3', 2])
+  assert.deepEqual(whole(pageInfo(false), selectsPageInfo), ['p1 p2 p3', undefined, 'p2 p3', undefined])
+  assert.deepEqual(partial({ totalCount: 2 }), ['p1', 3, '', 2])
+  assert.deepEqual(partial({ totalCount: 2, ...pageInfo(true) }, `totalCount ${selectsPageInfo}`), ['p1', 3, '', 2])
+  assert.deepEqual(partial(pageInfo(true), selectsPageInfo), ['p1', undefined, '', undefined])
 })
 
 test('the link of Apollo Client repeats what may succeed later', async () => {

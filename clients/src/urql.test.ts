@@ -26,8 +26,8 @@ function connect(t: TestContext, headers: Record<string, string> = {}, options: 
     preferGetMethod: false,
     fetchOptions: { headers },
     exchanges: [cacheExchange, fetchExchange, subscriptionExchange({
-      forwardSubscription: ({ query, variables }) => ({
-        subscribe: sink => ({ unsubscribe: socket.subscribe({ query: query!, variables }, sink) }),
+      forwardSubscription: ({ query, variables, extensions }) => ({
+        subscribe: sink => ({ unsubscribe: socket.subscribe({ query: query ?? '', variables, extensions }, sink) }),
       }),
     })],
     ...options,

@@ -11,7 +11,7 @@ export type ListCache = Pick<InMemoryCache, 'identify' | 'modify'>
 interface Connection {
   readonly edges?: readonly { readonly cursor?: string; readonly node?: Reference }[]
   readonly nodes?: readonly Reference[]
-  readonly totalCount?: number
+  readonly totalCount?: number | null
   readonly pageInfo?: { readonly hasNextPage?: boolean }
 }
 
@@ -47,17 +47,24 @@ export function applyOrders(cache: ListCache, userId: string, event: OrdersEvent
 }
 
 /**
- * Applies an event of userTradesAdded to every list of the user's trades: new trades come first. If event.gap is true or a list has
- * filters, applyTrades removes the list from the cache, so that Apollo sends its query again.
+ * Applies an event of userTradesAdded to every list of the user's trades: new trades come first. If trades between a list and the
+ * event may be missing, or if a list has filters, applyTrades removes the list from the cache, so that Apollo sends its query again.
+ * Trades may be missing if event.gap is true, or if INITIAL has no trade of a list that is not empty.
  */
 export function applyTrades(cache: ListCache, userId: string, event: TradesEvent<Identified>): void {
   if (event.trades.length === 0 && !event.gap) return
+  const trades = event.trades.map(trade => reference(cache, 'Trade', trade.id))
   modify(cache, userId, 'trades', (list, details) => {
     if (event.gap || isFiltered(argumentsOf(details))) return details.DELETE
     const before = rowsOf(list)
     const shown = new Set(before.map(row => row.__ref))
-    const added = event.trades.map(trade => reference(cache, 'Trade', trade.id)).filter(row => !shown.has(row.__ref)).reverse()
-    return added.length === 0 ? list : withRows(list, [...added, ...before], (list.totalCount ?? 0) + added.length)
+    const first = trades.findIndex(trade => shown.has(trade.__ref))
+    // Trades between the list and the event may be missing. An empty list had no trades when it was read, so all trades are new.
+    if (event.reason === 'INITIAL' && first < 0 && before.length > 0) return details.DELETE
+    // An event can repeat older trades. Those before the first shown trade belong to pages that are not loaded.
+    const added = trades.slice(first + 1).filter(trade => !shown.has(trade.__ref)).reverse()
+    const total = list.totalCount == null ? undefined : list.totalCount + added.length
+    return added.length === 0 ? list : withRows(list, [...added, ...before], total)
   })
 }
 
@@ -86,13 +93,20 @@ function apply(cache: ListCache, userId: string, field: string, type: string, { 
 
 /** Returns kept and others in the order of compare. A list that is not loaded to its end does not get longer. */
 function arrange(list: Connection, kept: Reference[], others: Reference[], compare: ((a: Reference, b: Reference) => number | undefined) | undefined) {
-  const partial = list.pageInfo?.hasNextPage === true
+  const partial = isPartial(list)
   if (!compare) return partial ? kept : [...kept, ...others]
   const rows = [...kept, ...others]
   if (rows.some(row => compare(row, row) === undefined)) return partial ? kept : rows // a sort value is not in the cache
   rows.sort((a, b) => compare(a, b) ?? 0)
   return partial ? rows.slice(0, Math.max(kept.length, rowsOf(list).length)) : rows
 }
+
+/**
+ * Reports whether the cache lacks pages of a list. For a query without pageInfo, relayStylePagination stores that there is a next
+ * page. So a list with totalCount rows is complete nevertheless.
+ */
+const isPartial = (list: Connection) =>
+  list.pageInfo?.hasNextPage === true && (list.totalCount == null || rowsOf(list).length < list.totalCount)
 
 /** For each value of the argument sort: the path to the sort value in a position, and whether the greatest value is first. */
 const sorts: Readonly<Record<string, readonly [path: readonly string[], descending: boolean]>> = {
@@ -135,7 +149,7 @@ const rowsOf = ({ nodes, edges }: Connection): Reference[] => [...(nodes ?? edge
 
 /** Replaces the rows of a list. The last edge gets the cursor of the previous last edge, so that the next page begins after it. */
 function withRows(list: Connection, rows: Reference[], totalCount: number | undefined): Connection {
-  const edges = list.edges && rows.map((node, i) => ({ cursor: '', ...list.edges?.[i + Math.max(0, list.edges.length - rows.length)] ?? list.edges?.[0], node }))
+  const edges = list.edges && rows.map((node, i) => ({ cursor: '', ...list.edges?.[i + list.edges.length - rows.length] ?? list.edges?.[0], node }))
   return {
     ...list,
     ...(edges && { edges }),

@@ -46,7 +46,9 @@ function delayOfResult(data: unknown, error: CombinedError | undefined, attempt:
 
 /**
  * Returns an exchange that sends the id of a trusted document in place of its text. The exchange sends documents that are not in
- * the manifest as text. Put the exchange before the fetchExchange.
+ * the manifest as text. Put the exchange before the fetchExchange and the subscriptionExchange. The id is part of a request's
+ * extensions, so the forwardSubscription of the subscriptionExchange must pass extensions on. For subscriptions, give graphql-ws the
+ * option jsonMessageReplacer: withoutPersistedText.
  */
 export function persistedExchange(manifest: Manifest): Exchange {
   const ids = documentIds(manifest)

@@ -86,6 +86,26 @@ export async function visit(t: TestContext, path: string, options: BrowserContex
   return { page, outside, problems }
 }
 
+/**
+ * Adds an error to each event of a subscription that the page gets from now on, and sends an event without data before each of these
+ * events. The service sends such events if it cannot read a value. addErrors reloads the page.
+ */
+export async function addErrors(page: Page) {
+  const errors = [{ message: 'a price could not be read', extensions: { code: 'UPSTREAM_TIMEOUT' } }]
+  await page.routeWebSocket('**/graphql', socket => {
+    const server = socket.connectToServer()
+    server.onMessage(message => {
+      const frame = JSON.parse(String(message))
+      if (frame.type === 'next') {
+        socket.send(JSON.stringify({ ...frame, payload: { data: null, errors } }))
+        frame.payload.errors = errors
+      }
+      socket.send(JSON.stringify(frame))
+    })
+  })
+  await page.reload()
+}
+
 /** Fails if axe reports a violation of any impact. */
 export async function wantAccessible(page: Page) {
   await page.evaluate(axeSource) // loaded here only, so that pages without this check load faster

@@ -5,7 +5,7 @@ import { spawn } from 'node:child_process'
 import { fileURLToPath } from 'node:url'
 import { test, type TestContext } from 'node:test'
 import type { Page } from 'playwright-core'
-import { control, endpoint, eventually, restart, visit, type Visit } from './browser'
+import { addErrors, control, endpoint, eventually, restart, visit, type Visit } from './browser'
 
 /** Opens an app of examples/, which must be built, in a browser profile of its own. */
 async function open(t: TestContext, name: string): Promise<Visit> {
@@ -30,6 +30,19 @@ async function open(t: TestContext, name: string): Promise<Visit> {
 
 const rows = (page: Page) => page.locator('[data-id]').evaluateAll(rows =>
   rows.map(row => ({ id: row.getAttribute('data-id')!, value: row.querySelector('[data-value]')!.getAttribute('data-value')! })))
+
+interface Position { id: string; size: string; market: { status: string }; token: { tokenId: string } }
+
+/** Reads the account that the apps show, with the positions that they show first. */
+async function account(): Promise<{ address: string; positions: { nodes: Position[]; totalCount: number } }> {
+  const query = '{ viewer { id address positions(first: 10, sort: VALUE) { nodes { id size market { id status } token { id tokenId } } totalCount } } }'
+  const response = await fetch(endpoint, {
+    method: 'POST', headers: { 'Content-Type': 'application/json', Authorization: 'Bearer demo-50' }, body: JSON.stringify({ query }),
+  })
+  const { data, errors } = await response.json()
+  assert.equal(errors, undefined)
+  return data.viewer
+}
 
 const sequence = (page: Page) => page.locator('[data-sequence]').getAttribute('data-sequence')
 
@@ -77,6 +90,23 @@ export function checkApp(name: string) {
     await page.getByRole('button', { name: 'More', exact: true }).click()
     const more = await eventually('another page', () => rows(page), all => all.length > 10)
     assert.equal(new Set(more.map(({ id }) => id)).size, more.length)
+  })
+
+  test('events with errors change the page, and events without data end nothing', async t => {
+    const { page } = await open(t, name)
+    await addErrors(page)
+    const prices = () => page.getByRole('listitem').allInnerTexts()
+    const first = await eventually('prices', prices, all => all.length > 0)
+    await eventually('other prices', prices, all => all.join() !== first.join())
+    await page.getByRole('listitem').getByRole('button').first().click()
+    await eventually('a book', () => sequence(page), Boolean)
+    const before = await eventually('positions', () => rows(page), all => all.length === 10)
+    await eventually('other values', () => rows(page), all => all.map(row => row.value).join() !== before.map(row => row.value).join())
+    const { address, positions: { nodes, totalCount } } = await account()
+    const { id, size, token } = nodes.find(({ market }) => market.status === 'OPEN')! // other positions cannot be sold
+    await control('trade', { address, tokenId: token.tokenId, side: 'SELL', size: Number(size) })
+    await eventually('no row of the closed position', () => rows(page), all => all.every(row => row.id !== id))
+    await eventually('one position less', () => page.getByLabel('Count').innerText(), count => count === String(totalCount - 1))
   })
 
   test('it goes on after a restart of the server and an outage of the stream', async t => {

@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import type { Page } from 'playwright-core'
-import { control, endpoint, eventually, visit } from './browser'
+import { addErrors, control, endpoint, eventually, visit } from './browser'
 
 interface Position { size: string; outcome: string; token: { tokenId: string }; market: { question: string } }
 
@@ -22,6 +22,8 @@ const rows = (page: Page) => page.locator('tbody tr').evaluateAll(rows => rows.m
 test('the portfolio is live', async t => {
   const url = process.env['GUIDE_URL']!
   const { page } = await visit(t, '/', { baseURL: url }, endpoint)
+  await eventually('the page', () => rows(page), all => all.length === 10)
+  await addErrors(page) // an event with errors must change the page, too
   const { address, positions: { nodes } } = await positions()
   const before = await eventually('ten positions', () => rows(page), all => all.length === 10)
   assert.deepEqual(before.map(([market, outcome]) => [market, outcome]), nodes.map(({ market, outcome }) => [market.question, outcome]))

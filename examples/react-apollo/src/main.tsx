@@ -10,6 +10,11 @@ import { book, portfolio, portfolioChanged, prices, search, type Market, type Pr
 const percent = (value: string) => formatDecimal(value, 'en-US', { style: 'percent', maximumFractionDigits: 1 })
 const money = (value: string) => formatDecimal(value, 'en-US', { minimumFractionDigits: 2, maximumFractionDigits: 2 })
 
+/**
+ * An event can have data and errors. With any other error policy, useSubscription calls onError for such an event and not onData.
+ */
+const errorPolicy = 'ignore'
+
 function Probability({ price }: { price: Price | null }) {
   if (!price) return <>–</>
   return <span data-stale={price.freshness.stale} style={{ opacity: price.freshness.stale ? 0.5 : 1 }}>{percent(price.price)}</span>
@@ -21,7 +26,7 @@ function Search({ onOpen }: { onOpen: (market: Market) => void }) {
   const markets = data?.searchMarkets?.nodes ?? []
   const tokenIds = markets.flatMap(({ tokens }) => tokens.slice(0, 1).map(({ tokenId }) => tokenId))
   // Apollo Client writes each event to its cache by id, so the prices in the query's result change.
-  useSubscription(prices, { variables: { tokenIds }, skip: tokenIds.length === 0, ignoreResults: true })
+  useSubscription(prices, { variables: { tokenIds }, skip: tokenIds.length === 0, ignoreResults: true, errorPolicy })
   return (
     <section aria-label="Markets">
       <input type="search" aria-label="Search" value={text} onChange={event => setText(event.currentTarget.value)} />
@@ -42,7 +47,13 @@ const after = (before: Book | undefined, update: BookUpdate) => applyDelta(befor
 function OrderBook({ market }: { market: Market }) {
   const tokenId = market.tokens[0]!.tokenId
   const [levels, dispatch] = useReducer(after, undefined)
-  useSubscription(book, { variables: { tokenId }, fetchPolicy: 'no-cache', ignoreResults: true, onData: ({ data: { data } }) => data && dispatch(data.orderbookChanged) })
+  useSubscription(book, {
+    variables: { tokenId },
+    fetchPolicy: 'no-cache',
+    ignoreResults: true,
+    errorPolicy,
+    onData: ({ data: { data } }) => data && dispatch(data.orderbookChanged),
+  })
   const side = (name: string, list: readonly Level[]) => (
     <table aria-label={name}><tbody>{list.map(({ price, size }) => <tr key={price}><td>{price}</td><td>{size}</td></tr>)}</tbody></table>
   )
@@ -64,6 +75,7 @@ function Portfolio() {
     variables: { address: viewer?.address ?? '' },
     skip: !viewer,
     ignoreResults: true,
+    errorPolicy,
     onData: ({ data: { data } }) => viewer && data && applyPortfolio(cache as InMemoryCache, viewer.id, data.portfolioChanged),
   })
   const positions = viewer?.positions

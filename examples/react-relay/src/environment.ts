@@ -33,8 +33,12 @@ async function ask(text: string, variables: object, attempt = 0): Promise<GraphQ
 
 const request: FetchFunction = ({ text }, variables) => ask(text!, variables)
 
+// The service sends an event without data if it cannot read a value. The subscription continues, but Relay would end it.
 const subscribe: SubscribeFunction = ({ text }, variables) => relay.Observable.create<GraphQLResponse>(sink =>
-  socket.subscribe({ query: text!, variables }, { ...sink, next: result => sink.next(result as GraphQLResponse) }))
+  socket.subscribe({ query: text!, variables }, {
+    ...sink,
+    next: result => { if (result.data) sink.next(result as GraphQLResponse) },
+  }))
 
 export const environment = new relay.Environment({
   network: relay.Network.create(request, subscribe),
