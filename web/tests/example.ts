@@ -13,19 +13,22 @@ async function open(t: TestContext, name: string): Promise<Visit> {
   const server = spawn(process.execPath, ['node_modules/vite/bin/vite.js', 'preview', '--host', '127.0.0.1', '--port', '0'], {
     cwd: directory, env: { ...process.env, ODDSGRAPH: new URL(endpoint).origin, NO_COLOR: '1' }, stdio: ['ignore', 'pipe', 'pipe'],
   })
-  t.after(() => server.kill())
-  let output = ''
-  const url = await new Promise<string>((resolve, reject) => {
-    for (const stream of [server.stdout, server.stderr]) {
-      stream.on('data', chunk => {
-        output += chunk
-        const found = /http:\/\/127\.0\.0\.1:\d+/.exec(output)
-        if (found) resolve(found[0])
-      })
-    }
-    server.on('exit', code => reject(new Error(`vite preview ended with ${code}: ${output}`)))
-  })
-  return visit(t, '/', { baseURL: url })
+  try {
+    let output = ''
+    const url = await new Promise<string>((resolve, reject) => {
+      for (const stream of [server.stdout, server.stderr]) {
+        stream.on('data', chunk => {
+          output += chunk
+          const found = /http:\/\/127\.0\.0\.1:\d+/.exec(output)
+          if (found) resolve(found[0])
+        })
+      }
+      server.on('exit', code => reject(new Error(`vite preview ended with ${code}: ${output}`)))
+    })
+    return await visit(t, '/', { baseURL: url })
+  } finally {
+    t.after(() => server.kill()) // after the function with which visit closes the page, because an open page would log lost connections
+  }
 }
 
 const rows = (page: Page) => page.locator('[data-id]').evaluateAll(rows =>
