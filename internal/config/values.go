@@ -29,8 +29,8 @@ var units = []struct {
 	{"GiB", 1 << 30}, {"MiB", 1 << 20}, {"KiB", 1 << 10}, {"GB", 1e9}, {"MB", 1e6}, {"kB", 1e3}, {"KB", 1e3}, {"B", 1},
 }
 
-// String returns the size in the greatest binary unit of which the size is a whole multiple. If there is no such unit, String
-// returns the number of bytes.
+// String returns the size in the greatest binary unit that divides it. If no unit divides the size, String returns the number of
+// bytes.
 func (b Bytes) String() string {
 	for _, u := range units[:3] {
 		if b != 0 && int64(b)%u.size == 0 {
