@@ -2,7 +2,7 @@
 // functions move, add and remove the rows of User.positions, User.orders and User.trades.
 import type { InMemoryCache, Reference } from '@apollo/client'
 import { compareDecimals, isDecimal } from './decimal.js'
-import type { Identified, OrdersEvent, PortfolioEvent, TradesEvent, UpdateReason } from './lists.js'
+import { replaces, type Identified, type OrdersEvent, type PortfolioEvent, type TradesEvent, type UpdateReason } from './lists.js'
 
 /** The part of InMemoryCache that the functions use. */
 export type ListCache = Pick<InMemoryCache, 'identify' | 'modify'>
@@ -73,9 +73,8 @@ function apply(cache: ListCache, userId: string, field: string, type: string, { 
   known.set(cache, state)
   const key = `${field} ${userId}`
   const before = state.get(key)
-  const replaces = reason === 'INITIAL' || reason === 'RESYNC'
-  if (!before && !replaces) return // an event with all rows must come first
-  const all = new Set(replaces ? [] : before)
+  if (!before && !replaces(reason)) return // an event with all rows must come first
+  const all = new Set(replaces(reason) ? [] : before)
   for (const { id } of changed) all.add(id)
   for (const id of closed) all.delete(id)
   state.set(key, all)

@@ -50,7 +50,7 @@ export function applyTrades<T extends Identified>(trades: readonly T[], event: T
 }
 
 /** Reports whether an event has the whole state. */
-const replaces = (reason: UpdateReason): boolean => reason === 'INITIAL' || reason === 'RESYNC'
+export const replaces = (reason: UpdateReason): boolean => reason === 'INITIAL' || reason === 'RESYNC'
 
 function apply<T extends Identified>(
   list: readonly T[], reason: UpdateReason, changed: readonly T[], closed: readonly string[], compare: ((a: T, b: T) => number) | undefined,
