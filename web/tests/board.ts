@@ -1,22 +1,12 @@
 // Helpers that read the live board and control it.
 import assert from 'node:assert/strict'
 import type { Page } from 'playwright-core'
-import { control, endpoint, eventually } from './browser'
+import { control, eventually } from './browser'
 
 /** The wallet of the demo venue that the board opens, with the header that contains its credentials. */
 export const wallet = {
   address: '0x2222222222222222222222222222222222222222',
   headers: { 'X-Venue-Credentials': Buffer.from('{"apiKey":"demo-50","secret":"demo","passphrase":"demo"}').toString('base64') },
-}
-
-/** Sends a query directly to the server and returns its data. The response must have no errors. */
-export async function ask<T>(query: string, variables: object, headers: Record<string, string> = {}): Promise<T> {
-  const response = await fetch(endpoint, {
-    method: 'POST', headers: { 'Content-Type': 'application/json', ...headers }, body: JSON.stringify({ query, variables }),
-  })
-  const { data, errors } = (await response.json()) as { data: T; errors?: unknown }
-  assert.equal(errors, undefined)
-  return data
 }
 
 /** A price as the board shows it. */

@@ -153,6 +153,16 @@ export async function eventually<T>(what: string, look: () => Promise<T>, fits: 
   }
 }
 
+/** Sends a query directly to the server and returns its data. The response must have no errors. */
+export async function ask<T>(query: string, variables: object, headers: Record<string, string> = {}): Promise<T> {
+  const response = await fetch(endpoint, {
+    method: 'POST', headers: { 'Content-Type': 'application/json', ...headers }, body: JSON.stringify({ query, variables }),
+  })
+  const { data, errors } = (await response.json()) as { data: T; errors?: unknown }
+  assert.equal(errors, undefined)
+  return data
+}
+
 /** Asks the demo venue to do something, such as control('restart', { code: 4003 }) to drop its streams. */
 export async function control(what: string, body: unknown) {
   await post(`${venue}/__control/${what}`, body)

@@ -5,7 +5,7 @@ import { spawn } from 'node:child_process'
 import { fileURLToPath } from 'node:url'
 import { test, type TestContext } from 'node:test'
 import type { Page } from 'playwright-core'
-import { addErrors, control, endpoint, eventually, restart, visit, type Visit } from './browser'
+import { addErrors, ask, control, endpoint, eventually, restart, visit, type Visit } from './browser'
 
 /** Opens an app of examples/, which must be built, in a browser profile of its own. */
 async function open(t: TestContext, name: string): Promise<Visit> {
@@ -36,15 +36,12 @@ const rows = (page: Page) => page.locator('[data-id]').evaluateAll(rows =>
 
 interface Position { id: string; size: string; market: { status: string }; token: { tokenId: string } }
 
+interface Account { address: string; positions: { nodes: Position[]; totalCount: number } }
+
 /** Reads the account that the apps show, with the positions that they show first. */
-async function account(): Promise<{ address: string; positions: { nodes: Position[]; totalCount: number } }> {
+async function account(): Promise<Account> {
   const query = '{ viewer { id address positions(first: 10, sort: VALUE) { nodes { id size market { id status } token { id tokenId } } totalCount } } }'
-  const response = await fetch(endpoint, {
-    method: 'POST', headers: { 'Content-Type': 'application/json', Authorization: 'Bearer demo-50' }, body: JSON.stringify({ query }),
-  })
-  const { data, errors } = await response.json()
-  assert.equal(errors, undefined)
-  return data.viewer
+  return (await ask<{ viewer: Account }>(query, {}, { Authorization: 'Bearer demo-50' })).viewer
 }
 
 /** Closes the open position with the highest value. Returns its id, and the number of positions before. */

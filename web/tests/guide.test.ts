@@ -2,19 +2,16 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import type { Page } from 'playwright-core'
-import { addErrors, control, endpoint, eventually, visit } from './browser'
+import { addErrors, ask, control, endpoint, eventually, visit } from './browser'
 
 interface Position { size: string; outcome: string; token: { tokenId: string }; market: { question: string } }
 
+interface Account { address: string; positions: { nodes: Position[] } }
+
 /** Reads the positions that the page must show, directly from the service. */
-async function positions(): Promise<{ address: string; positions: { nodes: Position[] } }> {
+async function positions(): Promise<Account> {
   const query = '{ viewer { id address positions(first: 10, sort: VALUE) { nodes { id size outcome token { id tokenId } market { id question } } } } }'
-  const response = await fetch(endpoint, {
-    method: 'POST', headers: { 'Content-Type': 'application/json', Authorization: 'Bearer demo-50' }, body: JSON.stringify({ query }),
-  })
-  const { data, errors } = await response.json()
-  assert.equal(errors, undefined)
-  return data.viewer
+  return (await ask<{ viewer: Account }>(query, {}, { Authorization: 'Bearer demo-50' })).viewer
 }
 
 const rows = (page: Page) => page.locator('tbody tr').evaluateAll(rows => rows.map(row => [...row.querySelectorAll('td')].map(cell => cell.textContent ?? '')))

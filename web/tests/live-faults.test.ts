@@ -2,8 +2,8 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import type { Page } from 'playwright-core'
-import { ask, book, bothSides, go, listed, paths, prices, record, seen, tokenOf, wallet, wantSeen } from './board'
-import { control, eventually, frames, restart, visit } from './browser'
+import { book, bothSides, go, listed, paths, prices, record, seen, tokenOf, wallet, wantSeen } from './board'
+import { ask, control, eventually, frames, restart, visit } from './browser'
 
 /** Waits until the page and the venue's stream are connected. */
 const live = (page: Page) => eventually(

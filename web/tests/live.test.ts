@@ -2,8 +2,8 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import type { Page } from 'playwright-core'
-import { ask, book, bothSides, go, listed, paths, prices, tokenOf, wallet } from './board'
-import { control, desktop, eventually, frames, phone, screenshot, visit, wantAccessible } from './browser'
+import { book, bothSides, go, listed, paths, prices, tokenOf, wallet } from './board'
+import { ask, control, desktop, eventually, frames, phone, screenshot, visit, wantAccessible } from './browser'
 
 test('prices are listed and move', async t => {
   const { page } = await visit(t, '/live')
