@@ -34,7 +34,7 @@ func startGroup(t *testing.T) *group {
 		g.servers[port] = tool.StartRedis(t, append(args(port), "--replicaof", "127.0.0.1", first)...)
 	}
 	config := filepath.Join(t.TempDir(), "sentinel.conf")
-	text := fmt.Sprintf("port %s\nbind 127.0.0.1\nsentinel monitor odds 127.0.0.1 %s 1\nsentinel down-after-milliseconds odds 500\nsentinel failover-timeout odds 3000\n", g.sentinel, first)
+	text := fmt.Sprintf("port %s\nbind 127.0.0.1\nsentinel monitor odds 127.0.0.1 %s 1\nsentinel down-after-milliseconds odds 2000\nsentinel failover-timeout odds 3000\n", g.sentinel, first)
 	if err := os.WriteFile(config, []byte(text), 0o600); err != nil {
 		t.Fatal(err)
 	}
@@ -74,9 +74,8 @@ func (g *group) primary() string {
 func TestSentinel(t *testing.T) {
 	t.Parallel()
 	g := startGroup(t)
-	old := g.primary()
 	v := openVenue(t, demo.Config{Markets: 50, Seed: 1, PublicPerMinute: limit})
-	g.servers[old].OpenLedger(t, v.URL)
+	g.servers[g.primary()].OpenLedger(t, v.URL)
 	args := []string{"--shared-url=redis://127.0.0.1:" + g.sentinel + "?master_set=odds", "--shared-timeout=250ms", "--cache-market-fresh=10m"}
 	a, b := start(t, v, args...).connected(t), start(t, v, args...).connected(t)
 	ids := v.markets(2)
@@ -98,12 +97,12 @@ func TestSentinel(t *testing.T) {
 	for _, server := range g.servers {
 		eventually(t, "the copies have the value", func() bool { return len(server.Records(t, "*:value:*")) > 0 })
 	}
+	old := g.primary()
 	g.servers[old].Kill()
-	eventually(t, "a copy is the primary", func() bool { p := g.primary(); return p != "" && p != old })
-	now := g.primary()
 	for _, r := range []*replica{a, b} {
 		eventually(t, "the replica uses the new primary", func() bool {
-			return r.status(t).Connected && strings.Contains(g.servers[now].CLI(t, "CLIENT", "LIST", "TYPE", "NORMAL"), "name=oddsgraph")
+			now := g.primary() // on a busy machine, a second failover may follow the first
+			return now != "" && now != old && r.status(t).Connected && strings.Contains(g.servers[now].CLI(t, "CLIENT", "LIST", "TYPE", "NORMAL"), "name=oddsgraph")
 		})
 	}
 	eventually(t, "the replicas see each other in the new primary", func() bool { return a.status(t).Replicas == 2 && b.status(t).Replicas == 2 })
