@@ -141,18 +141,21 @@ test('an unknown address has a page', async t => {
   assert.equal(await page.evaluate(() => location.pathname + location.hash), '/live#/nonsense')
 })
 
-test('the first live price comes within a second', async t => {
+test('the first live price comes soon after the page', async t => {
   const { page } = await visit(t, '/live')
-  const times: number[] = []
+  const ratios: number[] = []
   do { // repeat, because other checks may keep the processor busy
     await page.reload()
     await prices(page)
-    const marks = await page.evaluate(() => performance.getEntriesByName('first-price').map(({ startTime }) => startTime))
-    assert.equal(marks.length, 1)
-    times.push(Math.round(marks[0]!))
-  } while (Math.min(...times) > 1_000 && times.length < 20)
-  t.diagnostic(`the first live price came ${times.join(', ')} ms after the page was requested`)
-  assert.ok(Math.min(...times) <= 1_000)
+    const { price, page: loaded } = await page.evaluate(() => ({
+      price: performance.getEntriesByName('first-price').map(({ startTime }) => startTime),
+      page: (performance.getEntriesByType('navigation')[0] as PerformanceNavigationTiming).domContentLoadedEventEnd,
+    }))
+    assert.equal(price.length, 1)
+    t.diagnostic(`the page came after ${Math.round(loaded)} ms, the first live price after ${Math.round(price[0]!)} ms`)
+    ratios.push(price[0]! / loaded)
+  } while (Math.min(...ratios) > 3 && ratios.length < 20)
+  assert.ok(Math.min(...ratios) <= 3, `the first live price took ${ratios.map(r => r.toFixed(1)).join(', ')} times as long as the page`)
 })
 
 for (const width of [390, 1280, 1440]) {
