@@ -126,10 +126,12 @@ func TestHandshake(t *testing.T) {
 
 // TestReconnectAsked checks that Reconnect closes an open connection, and has no effect before the connection is open.
 func TestReconnectAsked(t *testing.T) {
-	inBubble(t, nil, func(b *bench) {
+	// No connection opens while the venue is locked.
+	inBubble(t, func(_ *Config, v *venue) { v.mu.Lock() }, func(b *bench) {
 		b.Reconnect(book("T1"))
 		b.watch(book("T1"))
 		b.Reconnect(book("T1"))
+		b.venue.mu.Unlock()
 		b.settle()
 		b.calls.expect(t, "up e1 orderbook:T1", "message orderbook:T1 e1/1")
 		b.Reconnect(book("T1"))
