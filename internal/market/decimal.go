@@ -1,8 +1,11 @@
 package market
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
+	"regexp"
+	"strconv"
 	"strings"
 
 	"github.com/cockroachdb/apd/v3"
@@ -86,46 +89,18 @@ func parsePlain(s string) (d Decimal, ok bool) {
 	return NewDecimal(coefficient, -int32(max(decimals, 0))), digits > 0
 }
 
-// checkLiteral accepts [+-]digits[.digits][e[+-]digits]. The digits on one side of the decimal point may be missing, and the sign
-// may be a plus, because venues write such numbers in JSON strings. It rejects NaN, Inf and large exponents, which apd accepts.
+// literals matches [+-]digits[.digits][e[+-]digits]. The digits on one side of the decimal point may be missing, and the sign may be
+// a plus, because venues write such numbers in JSON strings.
+var literals = regexp.MustCompile(`^[+-]?(?:\d+\.?\d*|\.\d+)(?:[eE]([+-]?\d+))?$`)
+
+// checkLiteral rejects NaN, Inf and large exponents, which apd accepts.
 func checkLiteral(s string) error {
-	bad := func() error { return fmt.Errorf("%w: %q", ErrDecimal, s) }
-	i := 0
-	if i < len(s) && (s[i] == '+' || s[i] == '-') {
-		i++
+	parts := literals.FindStringSubmatch(s)
+	if parts == nil {
+		return fmt.Errorf("%w: %q", ErrDecimal, s)
 	}
-	digits := 0
-	for ; i < len(s) && isDigit(s[i]); i++ {
-		digits++
-	}
-	if i < len(s) && s[i] == '.' {
-		for i++; i < len(s) && isDigit(s[i]); i++ {
-			digits++
-		}
-	}
-	if digits == 0 {
-		return bad()
-	}
-	if i == len(s) {
-		return nil
-	}
-	if s[i] != 'e' && s[i] != 'E' {
-		return bad()
-	}
-	if i++; i < len(s) && (s[i] == '+' || s[i] == '-') {
-		i++
-	}
-	if i == len(s) {
-		return bad()
-	}
-	exponent := 0
-	for ; i < len(s); i++ {
-		if !isDigit(s[i]) {
-			return bad()
-		}
-		if exponent = exponent*10 + int(s[i]-'0'); exponent > MaxDecimalExponent {
-			return fmt.Errorf("%w: %q has an exponent beyond ±%d", ErrDecimal, s, MaxDecimalExponent)
-		}
+	if exponent, err := strconv.Atoi(cmp.Or(parts[1], "0")); err != nil || exponent < -MaxDecimalExponent || exponent > MaxDecimalExponent {
+		return fmt.Errorf("%w: %q has an exponent beyond ±%d", ErrDecimal, s, MaxDecimalExponent)
 	}
 	return nil
 }
