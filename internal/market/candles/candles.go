@@ -21,6 +21,12 @@ const (
 	Week           Interval = "WEEK"
 )
 
+// lengths are the durations of the intervals. time.Time.Truncate counts them from January 1 of the year 1, which was a Monday.
+var lengths = map[Interval]time.Duration{
+	Minute: time.Minute, FiveMinutes: 5 * time.Minute, FifteenMinutes: 15 * time.Minute, Hour: time.Hour, FourHours: 4 * time.Hour,
+	Day: 24 * time.Hour, Week: 7 * 24 * time.Hour,
+}
+
 // Candle summarizes the prices of one interval.
 type Candle struct {
 	Start                  time.Time
@@ -32,10 +38,10 @@ type Candle struct {
 // Of groups points into candles. The points must be sorted oldest first. Intervals without a point have no candle. The result is
 // never nil.
 func Of(points []market.PricePoint, interval Interval) []Candle {
-	out := []Candle{}
+	out, length := []Candle{}, lengths[interval]
 	for i := range points {
 		p := &points[i]
-		start := interval.start(p.Timestamp)
+		start := p.Timestamp.UTC().Truncate(length)
 		if n := len(out); n == 0 || !out[n-1].Start.Equal(start) {
 			out = append(out, Candle{Start: start, Open: p.Price, High: p.Price, Low: p.Price, Close: p.Price})
 		}
@@ -56,25 +62,4 @@ func Of(points []market.PricePoint, interval Interval) []Candle {
 		}
 	}
 	return out
-}
-
-// start returns the start of the interval that contains t.
-func (i Interval) start(t time.Time) time.Time {
-	t = t.UTC()
-	switch i {
-	case Minute:
-		return t.Truncate(time.Minute)
-	case FiveMinutes:
-		return t.Truncate(5 * time.Minute)
-	case FifteenMinutes:
-		return t.Truncate(15 * time.Minute)
-	case Hour:
-		return t.Truncate(time.Hour)
-	case FourHours:
-		return t.Truncate(4 * time.Hour)
-	case Week:
-		return (market.DateOf(t) - market.Date((int(t.Weekday())+6)%7)).Start()
-	default:
-		return market.DateOf(t).Start()
-	}
 }

@@ -22,8 +22,7 @@ func TestCandles(t *testing.T) {
 	point := func(when, price, volume string) market.PricePoint {
 		p := market.PricePoint{Timestamp: at(when), Price: market.MustDecimal(price)}
 		if volume != "" {
-			v := market.MustDecimal(volume)
-			p.Volume = &v
+			p.Volume = new(market.MustDecimal(volume))
 		}
 		return p
 	}
