@@ -1,7 +1,8 @@
 package reqctx
 
 import (
-	"encoding/hex"
+	"encoding/binary"
+	"fmt"
 	"math/rand/v2"
 )
 
@@ -22,19 +23,11 @@ func (c TraceContext) IsZero() bool { return c == TraceContext{} }
 
 // Child returns the context of a child span: the same trace with a new random span id.
 func (c TraceContext) Child() TraceContext {
-	for i := range 8 {
-		c.Span[i] = byte(rand.Uint32())
-	}
-	c.Span[0] |= 1 // an id of zeros is invalid
+	binary.BigEndian.PutUint64(c.Span[:], rand.Uint64()|1) // an id of zeros is invalid
 	return c
 }
 
 // Traceparent returns the value of the traceparent header for a sampled span.
 func (c TraceContext) Traceparent() string {
-	b := make([]byte, 0, 55)
-	b = append(b, "00-"...)
-	b = hex.AppendEncode(b, c.Trace[:])
-	b = append(b, '-')
-	b = hex.AppendEncode(b, c.Span[:])
-	return string(append(b, "-01"...))
+	return fmt.Sprintf("00-%x-%x-01", c.Trace, c.Span)
 }
