@@ -4,6 +4,7 @@ import (
 	"context"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"oddsgraph/internal/market"
@@ -17,10 +18,12 @@ type Dependencies struct {
 	handles []*market.Handle
 	first   [8]*market.Handle
 	until   time.Time
-	// personal reports that the response may depend on the client. unknown reports that a nil handle was recorded.
-	personal, unknown bool
-	// account reports that the operation reads account data. answered reports that the venue has sent account data.
-	account, answered bool
+	// unknown reports that a nil handle was recorded.
+	unknown bool
+
+	// personal reports that the response may depend on the client. account reports that the operation reads account data. answered
+	// reports that the venue has sent account data.
+	personal, account, answered atomic.Bool
 }
 
 // Record adds the handle of a cache entry that was read. h is nil if the read failed or the value has no cache entry. The result of
@@ -81,40 +84,28 @@ func (d *Dependencies) Until(at time.Time) {
 // ReadAccount records that the operation reads account data with the client's credentials.
 func (d *Dependencies) ReadAccount() {
 	if d != nil {
-		d.set(&d.account)
+		d.account.Store(true)
 	}
 }
 
 // ReadsAccount reports whether ReadAccount was called.
-func (d *Dependencies) ReadsAccount() bool { return d != nil && d.isSet(&d.account) }
+func (d *Dependencies) ReadsAccount() bool { return d != nil && d.account.Load() }
 
 // AnswerAccount records that the venue has sent account data and thus accepts the client's credentials.
 func (d *Dependencies) AnswerAccount() {
 	if d != nil {
-		d.set(&d.answered)
+		d.answered.Store(true)
 	}
 }
 
 // AnsweredAccount reports whether AnswerAccount was called.
-func (d *Dependencies) AnsweredAccount() bool { return d != nil && d.isSet(&d.answered) }
+func (d *Dependencies) AnsweredAccount() bool { return d != nil && d.answered.Load() }
 
 // markPersonal records that the client's credentials, or their absence, were read.
 func (d *Dependencies) markPersonal() {
 	if d != nil {
-		d.set(&d.personal)
+		d.personal.Store(true)
 	}
-}
-
-func (d *Dependencies) set(flag *bool) {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	*flag = true
-}
-
-func (d *Dependencies) isSet(flag *bool) bool {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	return *flag
 }
 
 // Handles returns the distinct handles that were recorded so far.
@@ -141,7 +132,7 @@ func (d *Dependencies) Snapshot() (s Snapshot, ok bool) {
 	}
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	s = Snapshot{Handles: make([]*market.Handle, 0, len(d.handles)), Until: d.until, Personal: d.personal}
+	s = Snapshot{Handles: make([]*market.Handle, 0, len(d.handles)), Until: d.until, Personal: d.personal.Load()}
 	known := make(map[*market.Handle]bool, len(d.handles))
 	for _, h := range d.handles {
 		if !known[h] {

@@ -86,13 +86,3 @@ func TestNoDependencies(t *testing.T) {
 		t.Error("a context without dependencies has a snapshot, or credentials")
 	}
 }
-
-func TestCallFrom(t *testing.T) {
-	if _, ok := reqctx.CallFrom(t.Context()); ok {
-		t.Error("a context without a call has one")
-	}
-	c := struct{ reqctx.Call }{}
-	if got, ok := reqctx.CallFrom(reqctx.WithCall(t.Context(), c)); !ok || got != c {
-		t.Errorf("got %v, %v", got, ok)
-	}
-}
