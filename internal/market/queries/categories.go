@@ -27,17 +27,14 @@ type Categories struct{ List []Category }
 // maxCategories bounds the number of categories.
 const maxCategories = 100
 
-// categoryCount counts open markets by category and by tag. The zero value is ready to use. It is not safe for concurrent use.
+// categoryCount counts open markets by category and by tag. It is not safe for concurrent use.
 type categoryCount struct {
 	seen             map[string]bool
 	categories, tags map[string]*Category
 }
 
 // add counts markets. It skips markets that are not open, and markets that it has already counted.
-func (c *categoryCount) add(markets ...*market.Market) {
-	if c.seen == nil {
-		c.seen, c.categories, c.tags = make(map[string]bool), make(map[string]*Category), make(map[string]*Category)
-	}
+func (c *categoryCount) add(markets []*market.Market) {
 	for _, m := range markets {
 		if m.Status != market.StatusOpen || c.seen[m.MarketID] {
 			continue

@@ -46,14 +46,14 @@ const maxCategoryPages = 5
 // CountCategories counts the open markets of each category on the first pages of a search. The function read returns one page. Its
 // parameter is Search.Page, which is empty for the first page.
 func CountCategories(read func(page string) (*SearchPage, error)) (*Categories, error) {
-	var counted categoryCount
+	counted := categoryCount{make(map[string]bool), make(map[string]*Category), make(map[string]*Category)}
 	next, complete := "", true
 	for range maxCategoryPages {
 		page, err := read(next)
 		if err != nil {
 			return nil, err
 		}
-		counted.add(page.Markets...)
+		counted.add(page.Markets)
 		complete = complete && len(page.LeftOut) == 0
 		if next = page.Next; next == "" {
 			break
