@@ -1,6 +1,7 @@
 package valuation
 
 import (
+	"cmp"
 	"slices"
 	"time"
 
@@ -34,9 +35,7 @@ func readMarkets(from Reads, positions []*market.Position) ([]*market.Market, er
 	markets, failed := make([]*market.Market, len(positions)), error(nil)
 	for i, p := range positions {
 		read, err := from.Market(market.MarketRef{By: market.ByMarketID, Value: p.MarketID})
-		if markets[i] = read.Value; failed == nil {
-			failed = err
-		}
+		markets[i], failed = read.Value, cmp.Or(failed, err)
 	}
 	return markets, failed
 }
@@ -75,9 +74,8 @@ func ReadQuotes(from Reads, p *market.Position, basis market.PriceBasis) (q Quot
 	}
 	if basis == "" || basis == market.BasisVenue || basis == market.BasisLast {
 		var failed error
-		if q.Price, failed = from.Price(token); err == nil {
-			err = failed
-		}
+		q.Price, failed = from.Price(token)
+		err = cmp.Or(err, failed)
 	}
 	if err != nil {
 		return q, err
