@@ -21,15 +21,8 @@ type Address string
 
 // ParseAddress returns an address in lower case. Its errors have CodeBadUserInput.
 func ParseAddress(s string) (Address, error) {
-	if len(s) != 42 || s[0] != '0' || s[1] != 'x' && s[1] != 'X' {
+	if len(s) != 42 || s[0] != '0' || s[1] != 'x' && s[1] != 'X' || strings.Trim(s[2:], "0123456789abcdefABCDEF") != "" {
 		return "", Errorf(CodeBadUserInput, "an address is 0x and 40 hex digits")
-	}
-	for i := 2; i < len(s); i++ {
-		switch c := s[i] | 0x20; {
-		case isDigit(s[i]), c >= 'a' && c <= 'f':
-		default:
-			return "", Errorf(CodeBadUserInput, "an address is 0x and 40 hex digits")
-		}
 	}
 	return Address(strings.ToLower(s)), nil
 }
