@@ -51,8 +51,7 @@ func (t *Trade) Key() string {
 	if t.TradeID != "" {
 		return numbered(t.TradeID, t.Ordinal)
 	}
-	content := t.content()
-	return keyOf(content, t.Ordinal)
+	return keyOf(t.content(), t.Ordinal)
 }
 
 // content returns a digest of the trade's fields. Numbers with the same value, such as 0.65 and 0.650, give the same digest.
@@ -96,14 +95,9 @@ func numbered(key string, ordinal int) string {
 }
 
 // digest returns a hash of the fields of a row.
-func digest(parts ...string) (d [16]byte) {
-	h := sha256.New()
-	for _, p := range parts {
-		h.Write([]byte(p))
-		h.Write([]byte{0})
-	}
-	copy(d[:], h.Sum(nil))
-	return d
+func digest(parts ...string) [16]byte {
+	sum := sha256.Sum256([]byte(strings.Join(parts, "\x00") + "\x00"))
+	return [16]byte(sum[:16])
 }
 
 // Numbering numbers equal rows of a list, so that each row has its own key. Lists are sorted by time, and equal rows have the same
