@@ -33,8 +33,7 @@ func (p *Position) CostBasis() *Decimal {
 	if p.AvgPrice == nil {
 		return nil
 	}
-	c := p.CostAt(*p.AvgPrice)
-	return &c
+	return new(p.CostAt(*p.AvgPrice))
 }
 
 // CostAt returns Size × price.

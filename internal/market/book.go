@@ -131,17 +131,14 @@ func midpoint(bid, ask *Decimal) *Decimal {
 	if bid == nil || ask == nil {
 		return nil
 	}
-	half := NewDecimal(5, -1)
-	m := bid.Add(*ask).Mul(half).Reduce()
-	return &m
+	return new(bid.Add(*ask).Mul(NewDecimal(5, -1)).Reduce())
 }
 
 func width(bid, ask *Decimal) *Decimal {
 	if bid == nil || ask == nil {
 		return nil
 	}
-	w := ask.Sub(*bid).Reduce()
-	return &w
+	return new(ask.Sub(*bid).Reduce())
 }
 
 // PricePoint is one point of a token's price history.

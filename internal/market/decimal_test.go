@@ -228,8 +228,6 @@ func TestQuoRoundRoundsOnce(t *testing.T) {
 	}
 }
 
-func ptr[T any](v T) *T { return &v }
-
 func TestMulAddDoesNotAllocate(t *testing.T) {
 	size, price, sum := MustDecimal("1250.50"), MustDecimal("0.6512"), MustDecimal("987654.3210")
 	var sink Decimal

@@ -266,14 +266,14 @@ func TestWinner(t *testing.T) {
 
 func TestEventInclude(t *testing.T) {
 	day := func(d int) time.Time { return time.Date(2024, 1, d, 0, 0, 0, 0, time.UTC) }
-	first := &Market{MarketID: "1", StartsAt: day(3), EndsAt: day(5), Volume: ptr(MustDecimal("1.50"))}
+	first := &Market{MarketID: "1", StartsAt: day(3), EndsAt: day(5), Volume: new(MustDecimal("1.50"))}
 	var e Event
 	e.Include(&Market{MarketID: "0"})
 	if !e.StartsAt.IsZero() || !e.EndsAt.IsZero() || e.Volume != nil {
 		t.Errorf("of nothing: %+v", e)
 	}
 	e.Include(first)
-	e.Include(&Market{MarketID: "2", StartsAt: day(2), EndsAt: day(4), Volume: ptr(MustDecimal("2.5"))})
+	e.Include(&Market{MarketID: "2", StartsAt: day(2), EndsAt: day(4), Volume: new(MustDecimal("2.5"))})
 	e.Include(&Market{MarketID: "3", EndsAt: day(9)})
 	if len(e.Markets) != 4 || !e.StartsAt.Equal(day(2)) || !e.EndsAt.Equal(day(9)) || e.Volume.String() != "4.00" || first.Volume.String() != "1.50" {
 		t.Errorf("%+v, volume %s", e, e.Volume)

@@ -77,18 +77,13 @@ func (m *Market) Winner() *Outcome {
 	if m.Status != StatusResolved {
 		return nil
 	}
-	if i := m.flagged(); i >= 0 {
+	if i := slices.IndexFunc(m.Outcomes, func(o Outcome) bool { return o.Winner != nil && *o.Winner }); i >= 0 {
 		return &m.Outcomes[i]
 	}
 	if m.Resolution != nil && m.Resolution.Outcome != "" {
 		return m.OutcomeByLabel(m.Resolution.Outcome)
 	}
 	return nil
-}
-
-// flagged returns the index of the first outcome with a true winner flag, or -1.
-func (m *Market) flagged() int {
-	return slices.IndexFunc(m.Outcomes, func(o Outcome) bool { return o.Winner != nil && *o.Winner })
 }
 
 // Won returns a pointer to true if the outcome has won, and a pointer to false if it has lost. It returns nil if Winner returns nil
@@ -138,11 +133,7 @@ func (m *Market) With(c MarketChange) *Market {
 	if !resolved || next.Status != StatusResolved || m.Winner() != nil {
 		return &next
 	}
-	winner := m.OutcomeByToken(c.WinningTokenID)
-	if winner == nil {
-		winner = m.OutcomeByLabel(c.Outcome)
-	}
-	label := c.Outcome
+	winner, label := cmp.Or(m.OutcomeByToken(c.WinningTokenID), m.OutcomeByLabel(c.Outcome)), c.Outcome
 	if winner != nil {
 		label = winner.Label
 		next.Outcomes = slices.Clone(m.Outcomes)
@@ -203,8 +194,7 @@ func plus(a, b *Decimal) *Decimal {
 	if a == nil || b == nil {
 		return cmp.Or(a, b)
 	}
-	sum := a.Add(*b)
-	return &sum
+	return new(a.Add(*b))
 }
 
 // statusOrder is the order in which Event.Status looks for a status among the markets of an event.

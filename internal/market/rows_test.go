@@ -62,10 +62,7 @@ func TestKeysDoNotDependOnPages(t *testing.T) {
 // TestKeysOfRows checks that each listed field affects the key. The notation of numbers, times and hashes does not affect the key.
 // If the venue sends an id of the row, this id is the key.
 func TestKeysOfRows(t *testing.T) {
-	number := func(s string) *Decimal {
-		d := MustDecimal(s)
-		return &d
-	}
+	number := func(s string) *Decimal { return new(MustDecimal(s)) }
 	base := HistoryRecord{Kind: HistoryTrade, KindRaw: "TRADE", MarketID: "M", TokenID: "T", Outcome: "YES", Side: SideBuy, Amount: number("6.50"), Price: number("0.650"),
 		Size: number("10.0"), Timestamp: time.Unix(5, 0), TransactionHash: "0xABC"}
 	same := base
