@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"maps"
 	"net/http"
 	"net/url"
 	"slices"
@@ -16,6 +17,7 @@ import (
 	"oddsgraph/internal/market"
 	"oddsgraph/internal/venue/polymarket"
 	"oddsgraph/internal/venue/rest"
+	"oddsgraph/tests/tool"
 )
 
 // stub is a transport that records the calls. The function in answers for the method and path of a call returns the response.
@@ -80,30 +82,12 @@ func (s *stub) count(call string) int {
 	return n
 }
 
-// clock is a clock that advances only when a test changes it.
-type clock struct {
-	mu  sync.Mutex
-	now time.Time
-}
-
-func (c *clock) Now() time.Time {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	return c.now
-}
-
-func (c *clock) advance(d time.Duration) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	c.now = c.now.Add(d)
-}
-
 type answers map[string]func(q url.Values, body []byte) answer
 
 // open returns a driver, its transport and its clock.
-func open(t *testing.T, table answers) (*polymarket.Driver, *stub, *clock) {
+func open(t *testing.T, table answers) (*polymarket.Driver, *stub, *tool.Clock) {
 	t.Helper()
-	s, c := &stub{t: t, answers: table, hosts: map[string]bool{}}, &clock{now: time.Date(2030, 4, 1, 0, 0, 0, 0, time.UTC)}
+	s, c := &stub{t: t, answers: table, hosts: map[string]bool{}}, tool.NewClock(time.Date(2030, 4, 1, 0, 0, 0, 0, time.UTC))
 	d, err := polymarket.New(rest.Config{Transport: s, Clock: c, Rand: func() float64 { return 0 }})
 	if err != nil {
 		t.Fatal(err)
@@ -140,9 +124,7 @@ func gammaMarket(n int, closed bool, more map[string]any) map[string]any {
 		"outcomes": `["Yes","No"]`, "outcomePrices": `["0.5","0.5"]`, "clobTokenIds": fmt.Sprintf(`["%d","%d"]`, 2*n, 2*n+1), "active": true, "closed": closed,
 		"volume24hr": 1000 - n, "volume": fmt.Sprint(1000 - n),
 	}
-	for k, v := range more {
-		m[k] = v
-	}
+	maps.Copy(m, more)
 	return m
 }
 

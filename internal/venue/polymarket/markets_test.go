@@ -256,7 +256,7 @@ func TestTagsAreLookedUpOnceADay(t *testing.T) {
 		tag  string
 		want int
 	}{{0, "Crypto Prices", 1}, {time.Hour, "crypto-prices", 1}, {23*time.Hour + time.Second, "crypto-prices", 2}} {
-		c.advance(step.wait)
+		c.Advance(step.wait)
 		page, err := d.Search(t.Context(), queries.Search{Tag: step.tag})
 		if err != nil || len(page.Markets) != 1 {
 			t.Fatalf("%+v, error %v", page, err)
