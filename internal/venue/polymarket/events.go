@@ -57,18 +57,13 @@ func (d *Driver) Categories(ctx context.Context) (*queries.Categories, error) {
 
 // findEvents returns one page of the search by text.
 func (d *Driver) findEvents(ctx context.Context, q queries.Search) (*queries.EventPage, error) {
-	const e = reqctx.EndpointEventSearch
-	rq, number, err := textRequest(e, q, eventsListed)
+	payload, next, err := d.textPage(ctx, reqctx.EndpointEventSearch, q, eventsListed)
 	if err != nil {
 		return nil, err
 	}
-	payload, err := d.gamma.Get(ctx, rq)
-	if err != nil {
-		return nil, rest.BadIfNotFound(e, err)
-	}
 	page, err := d.readFound(payload, q)
-	if err == nil && isTrue((&wire.Row{Object: fieldPagination.Of(payload), Note: func(string) {}}).Bool(fieldHasMore)) && number < maxPage {
-		page.Next = strconv.Itoa(number + 1)
+	if err == nil {
+		page.Next = next
 	}
 	return page, err
 }
@@ -177,8 +172,7 @@ func checkEventOrder(payload wire.Value, order string, direction queries.Directi
 		if order != eventOrders[queries.SortEndsAt] {
 			now = r.Decimal(field)
 		} else if at := r.Time(field); !at.IsZero() {
-			seconds := market.NewDecimal(at.Unix(), 0)
-			now = &seconds
+			now = new(market.NewDecimal(at.Unix(), 0))
 		}
 		if now == nil {
 			continue

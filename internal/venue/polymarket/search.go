@@ -97,33 +97,29 @@ func matches(m *market.Market, q queries.Search) bool {
 // searchText returns the matching markets of the events on one page of Polymarket's search.
 func (d *Driver) searchText(ctx context.Context, q queries.Search) (*queries.SearchPage, error) {
 	const e = reqctx.EndpointSearch
-	rq, number, err := textRequest(e, q, eventsOnPage)
+	payload, next, err := d.textPage(ctx, e, q, eventsOnPage)
 	if err != nil {
 		return nil, err
-	}
-	payload, err := d.gamma.Get(ctx, rq)
-	if err != nil {
-		return nil, rest.BadIfNotFound(e, err)
 	}
 	var n rest.Drift
 	page, err := readSearch(payload, q, &n)
 	d.gamma.Report(e, n)
-	if err == nil && isTrue((&wire.Row{Object: fieldPagination.Of(payload), Note: n.Add}).Bool(fieldHasMore)) && number < maxPage {
-		page.Next = strconv.Itoa(number + 1)
+	if err == nil {
+		page.Next = next
 	}
 	return page, err
 }
 
-// textRequest returns the request for a page of the search by text, and the number of the page. The request asks for the given
-// number of events.
-func textRequest(e reqctx.Endpoint, q queries.Search, events int) (rq *rest.Request, number int, err error) {
-	number = 1
+// textPage requests a page of the search by text with the given number of events. It returns the response, and the token of the
+// next page, which is empty on the last page.
+func (d *Driver) textPage(ctx context.Context, e reqctx.Endpoint, q queries.Search, events int) (payload wire.Value, next string, err error) {
+	number := 1
 	if q.Page != "" {
 		if number, err = strconv.Atoi(q.Page); err != nil || number < 2 || number > maxPage {
-			return nil, 0, rest.BadInput(e, "the cursor is not from this service")
+			return payload, "", rest.BadInput(e, "the cursor is not from this service")
 		}
 	}
-	rq = &rest.Request{Endpoint: e, Path: pathSearch, Keys: 1}
+	rq := &rest.Request{Endpoint: e, Path: pathSearch, Keys: 1}
 	rq.Query.Set("q", q.Text).Set("limit_per_type", strconv.Itoa(events)).Set("page", strconv.Itoa(number)).
 		Set("search_tags", "false").Set("search_profiles", "false")
 	if _, closed := sides(q.Status); closed {
@@ -131,7 +127,13 @@ func textRequest(e reqctx.Endpoint, q queries.Search, events int) (rq *rest.Requ
 	} else {
 		rq.Query.Set("events_status", "active")
 	}
-	return rq, number, nil
+	if payload, err = d.gamma.Get(ctx, rq); err != nil {
+		return payload, "", rest.BadIfNotFound(e, err)
+	}
+	if isTrue((&wire.Row{Object: fieldPagination.Of(payload), Note: func(string) {}}).Bool(fieldHasMore)) && number < maxPage {
+		next = strconv.Itoa(number + 1)
+	}
+	return payload, next, nil
 }
 
 // readSearch reads {events:[{markets:[…]}]} and returns the markets that match q.
