@@ -52,7 +52,7 @@ func New(cfg rest.Config) (*Driver, error) {
 		}
 		*api.client = client
 	}
-	d.tags = newTagIDs(d.gamma.Now)
+	d.tags = &tagIDs{now: d.gamma.Now, ids: make(map[string]tagID)}
 	return d, nil
 }
 

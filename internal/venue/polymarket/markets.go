@@ -1,6 +1,7 @@
 package polymarket
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"slices"
@@ -48,10 +49,7 @@ func (d *Driver) MarketsByToken(ctx context.Context, tokenIDs []string) ([]marke
 // MarketBySlug returns a market, or nil if Polymarket does not know the slug.
 func (d *Driver) MarketBySlug(ctx context.Context, slug string) (*market.Market, error) {
 	results, err := d.markets(bySlug).Read(ctx, []string{slug})
-	if err == nil {
-		err = results[0].Err
-	}
-	return results[0].Value, err
+	return results[0].Value, cmp.Or(err, results[0].Err)
 }
 
 var errIgnoredFilter = errors.New("the venue ignored the filter by id")

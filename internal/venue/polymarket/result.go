@@ -18,9 +18,6 @@ var (
 	fieldIsEqual = wire.NewField("is_50_50_outcome")
 )
 
-// If the result of a market is known, Winner of each outcome points to won or lost. No code changes these values.
-var won, lost = true, false
-
 var (
 	one  = market.NewDecimal(1, 0)
 	half = market.NewDecimal(5, -1)
@@ -97,9 +94,8 @@ func setWinner(m *market.Market, i int) bool {
 		return false
 	}
 	for j := range m.Outcomes {
-		m.Outcomes[j].Winner = &lost
+		m.Outcomes[j].Winner = new(j == i)
 	}
-	m.Outcomes[i].Winner = &won
 	m.Status, m.Resolution = market.StatusResolved, &market.Resolution{Outcome: m.Outcomes[i].Label}
 	return true
 }

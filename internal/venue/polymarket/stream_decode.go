@@ -261,7 +261,7 @@ func (c *codec) apply(a *asset, ch change, now time.Time) []stream.Event {
 		return nil
 	}
 	m := c.message(t, messages.KindBookDelta, a.at, now)
-	m.Changes, m.Depth = done, 0
+	m.Changes = done
 	return []stream.Event{{Kind: stream.EventMessage, Message: m}}
 }
 

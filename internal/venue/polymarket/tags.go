@@ -29,8 +29,6 @@ type tagID struct {
 	until time.Time
 }
 
-func newTagIDs(now func() time.Time) *tagIDs { return &tagIDs{now: now, ids: make(map[string]tagID)} }
-
 // get returns the id of a slug. If tagIDs does not contain the slug, or the entry is older than tagLife, ok is false.
 func (t *tagIDs) get(slug string) (id string, ok bool) {
 	t.mu.Lock()
