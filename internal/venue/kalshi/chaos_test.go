@@ -96,28 +96,9 @@ func (l *link) apply(m *messages.Message) {
 			if c.Side == market.SideSell {
 				list = &b.Asks
 			}
-			*list = market.NewSide(setLevel(list.Levels(), c))
+			*list = list.Set(c.Side, c.Level)
 		}
 	}
-}
-
-// setLevel applies a change to the levels of one side. The change contains the new total size of one level.
-func setLevel(levels []market.Level, c market.LevelChange) (out []market.Level) {
-	before := func(l market.Level) bool { return (l.Price.Cmp(c.Price) > 0) == (c.Side == market.SideBuy) }
-	done := c.Size.IsZero()
-	for _, l := range levels {
-		switch same := l.Price.Cmp(c.Price) == 0; {
-		case same:
-			continue
-		case !done && !before(l):
-			out, done = append(out, c.Level), true
-		}
-		out = append(out, l)
-	}
-	if !done {
-		out = append(out, c.Level)
-	}
-	return out
 }
 
 // levelsOf returns both sides of a book as text.
