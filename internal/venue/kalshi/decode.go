@@ -145,7 +145,7 @@ func (c *codec) subjectOfFrame(channel messages.Channel, f received) (ticker str
 // message returns a message of a topic with the fields that all kinds have in common.
 func (c *codec) message(t messages.Topic, kind messages.Kind, f received) *messages.Message {
 	return &messages.Message{
-		Topic: t, Kind: kind, Epoch: c.epoch, Seq: c.numbers.Next(t), Time: timeOf(f.msg), ReceivedAt: f.at,
+		Topic: t, Kind: kind, Epoch: c.epoch, Seq: c.numbers.Next(t), Time: f.msg.Time(fieldTime), ReceivedAt: f.at,
 	}
 }
 

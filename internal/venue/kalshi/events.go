@@ -82,21 +82,13 @@ func (d *Driver) events(ctx context.Context, q queries.Search, status string, li
 		rows, bad := rest.ReadRows(list, n.Add, func(r *wire.Row) *market.Event { return wholeEvent(r, &n) })
 		page := &queries.EventPage{LeftOut: bad.LeftOut(e), Next: nextCursor(payload, q.Page)}
 		for _, ev := range rows {
-			if found := findMatches(ev, q); len(found.Matches) > 0 {
-				page.Events = append(page.Events, found)
+			found := slices.DeleteFunc(slices.Clone(ev.Markets), func(m *market.Market) bool { return !matches(m, q) })
+			if len(found) > 0 && (q.Category == "" || strings.EqualFold(ev.Category, q.Category)) {
+				page.Events = append(page.Events, queries.FoundEvent{Event: ev, Whole: true, Matches: found})
 			}
 		}
 		return page, nil
 	})
-}
-
-// findMatches returns an event with the markets that match a search.
-func findMatches(ev *market.Event, q queries.Search) queries.FoundEvent {
-	found := queries.FoundEvent{Event: ev, Whole: true}
-	if q.Category == "" || strings.EqualFold(ev.Category, q.Category) {
-		found.Matches = slices.DeleteFunc(slices.Clone(ev.Markets), func(m *market.Market) bool { return !matches(m, q) })
-	}
-	return found
 }
 
 // wholeEvent reads an event with its markets. The markets are summaries, because the list of events lacks the tags and the sources

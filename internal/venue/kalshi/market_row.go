@@ -1,6 +1,7 @@
 package kalshi
 
 import (
+	"cmp"
 	"strings"
 
 	"oddsgraph/internal/market"
@@ -58,7 +59,7 @@ func readMarket(r *wire.Row, e *eventRow) *market.Market {
 		Slug:           slug(ticker),
 		Question:       r.Text(fieldTitle),
 		GroupItemTitle: r.Text(fieldYesSubTitle),
-		Description:    rules(r),
+		Description:    strings.TrimSpace(r.Text(fieldRulesPrimary) + "\n\n" + r.Text(fieldRulesSecondary)),
 		StatusRaw:      r.RequireText(fieldStatus),
 		StartsAt:       r.Time(fieldOpenTime),
 		EndsAt:         r.Time(fieldCloseTime),
@@ -73,23 +74,14 @@ func readMarket(r *wire.Row, e *eventRow) *market.Market {
 	if fractional := r.Bool(fieldFractional); fractional != nil && *fractional {
 		m.MinOrderSize = &minFraction
 	}
-	m.Status = statusOf(m.StatusRaw)
-	accepting := m.StatusRaw == "active"
-	m.AcceptingOrders = &accepting
+	m.Status, m.AcceptingOrders = statusOf(m.StatusRaw), new(m.StatusRaw == "active")
 	m.EventSlug = slug(m.EventID)
 	if e != nil {
 		e.fill(m)
 	}
-	if m.Question == "" {
-		m.Question = m.GroupItemTitle
-	}
+	m.Question = cmp.Or(m.Question, m.GroupItemTitle)
 	readOutcomes(r, m)
 	return m
-}
-
-// rules joins the two texts of a market's rules.
-func rules(r *wire.Row) string {
-	return strings.TrimSpace(r.Text(fieldRulesPrimary) + "\n\n" + r.Text(fieldRulesSecondary))
 }
 
 // tickSize returns the step between prices. If the step depends on the price, is missing or is unreadable, tickSize returns nil.
@@ -128,8 +120,7 @@ func readOutcomes(r *wire.Row, m *market.Market) {
 		if !strings.EqualFold(r.Text(fieldResult), labels[s]) {
 			continue
 		}
-		won, lost := true, false
-		m.Outcomes[s].Winner, m.Outcomes[s.other()].Winner = &won, &lost
+		m.Outcomes[s].Winner, m.Outcomes[s.other()].Winner = new(true), new(false)
 		m.Resolution.Outcome = labels[s]
 	}
 }

@@ -1,8 +1,8 @@
 package kalshi
 
 import (
+	"cmp"
 	"context"
-	"slices"
 	"strconv"
 	"strings"
 
@@ -61,18 +61,11 @@ func unread[T any](tickers []string, found rest.Values[T]) (missing []string) {
 func marketOf(r *wire.Row) *market.Market { return readMarket(r, nil) }
 
 // quoteOf reads the prices of a market.
-func quoteOf(r *wire.Row) *quote {
-	q := readQuote(r)
-	return &q
-}
+func quoteOf(r *wire.Row) *quote { return new(readQuote(r)) }
 
 // MarketsByID returns a result for each ticker, in the order of ids. The Value is nil if the venue does not know the market.
 func (d *Driver) MarketsByID(ctx context.Context, ids []string) ([]market.Result[*market.Market], error) {
-	out, err := byTicker(d, reqctx.EndpointMarketsByID, marketOf).Read(ctx, ids)
-	if slices.ContainsFunc(ids, func(id string) bool { return !isTicker(id) }) {
-		err = nil // an error means that every id has failed in a call, but some ids needed no call
-	}
-	return out, err
+	return byTicker(d, reqctx.EndpointMarketsByID, marketOf).Read(ctx, ids)
 }
 
 // MarketsByToken returns the market of each token, in the order of tokenIDs.
@@ -87,10 +80,7 @@ func (d *Driver) MarketBySlug(ctx context.Context, s string) (*market.Market, er
 		return nil, rest.CheckID(reqctx.EndpointMarketBySlug, s)
 	}
 	results, err := byTicker(d, reqctx.EndpointMarketBySlug, marketOf).Read(ctx, []string{ticker})
-	if err == nil {
-		err = results[0].Err
-	}
-	return results[0].Value, err
+	return results[0].Value, cmp.Or(err, results[0].Err)
 }
 
 // Prices returns the price of each token, in the order of tokenIDs. One call returns the prices of both tokens of a market. The

@@ -42,8 +42,7 @@ func (s side) optional(ofYes *market.Decimal) *market.Decimal {
 	if ofYes == nil || s == yes {
 		return ofYes
 	}
-	p := s.price(*ofYes)
-	return &p
+	return new(s.price(*ofYes))
 }
 
 var one = market.NewDecimal(1, 0)

@@ -1,8 +1,6 @@
 package kalshi
 
 import (
-	"time"
-
 	"oddsgraph/internal/market"
 	"oddsgraph/internal/venue/wire"
 )
@@ -43,6 +41,3 @@ func readTrade(r *wire.Row) (trades [2]market.Trade) {
 	}
 	return trades
 }
-
-// timeOf returns the time of a frame. If the frame has no time, timeOf returns the zero time.
-func timeOf(r *wire.Row) time.Time { return r.Time(fieldTime) }

@@ -33,8 +33,8 @@ func (d *Driver) MarketTrades(ctx context.Context, q queries.MarketTrades) (*que
 		page, rows, err := d.trades(ctx, rq, q)
 		for _, both := range rows {
 			shown := s
-			if q.TokenID == "" {
-				shown = takerOf(both)
+			if q.TokenID == "" && both[no].Side == market.SideBuy { // without a token, s is yes
+				shown = no
 			}
 			page.Trades = append(page.Trades, both[shown])
 		}
@@ -67,12 +67,4 @@ func (d *Driver) trades(ctx context.Context, rq *rest.Request, q queries.MarketT
 	}
 	page := &queries.TradePage{LeftOut: bad.LeftOut(rq.Endpoint), Next: nextCursor(payload, q.Page)}
 	return page, rows, nil
-}
-
-// takerOf returns the outcome that the taker of a trade bought. If the venue does not name this outcome, takerOf returns yes.
-func takerOf(both [2]market.Trade) side {
-	if both[no].Side == market.SideBuy {
-		return no
-	}
-	return yes
 }
