@@ -15,18 +15,18 @@ import (
 
 // The executor calls the Append functions. gqlgen requires the Marshal functions, which write the same texts.
 
+// written returns a marshaler that writes a JSON text.
+func written(text []byte) graphql.Marshaler {
+	return graphql.WriterFunc(func(w io.Writer) { _, _ = w.Write(text) })
+}
+
 // AppendDecimal appends an exact number as a JSON string without an exponent.
 func AppendDecimal(dst []byte, d market.Decimal) []byte {
 	return append(d.Append(append(dst, '"')), '"')
 }
 
 // MarshalDecimal writes an exact number as a JSON string without an exponent.
-func MarshalDecimal(d market.Decimal) graphql.Marshaler {
-	return graphql.WriterFunc(func(w io.Writer) {
-		var buf [48]byte
-		_, _ = w.Write(AppendDecimal(buf[:0], d))
-	})
-}
+func MarshalDecimal(d market.Decimal) graphql.Marshaler { return written(AppendDecimal(nil, d)) }
 
 // UnmarshalDecimal parses a string, or the literal of an Int or Float.
 func UnmarshalDecimal(v any) (market.Decimal, error) {
@@ -62,12 +62,7 @@ func AppendDateTime(dst []byte, t time.Time) []byte {
 }
 
 // MarshalDateTime writes a time in UTC with milliseconds.
-func MarshalDateTime(t time.Time) graphql.Marshaler {
-	return graphql.WriterFunc(func(w io.Writer) {
-		var buf [40]byte
-		_, _ = w.Write(AppendDateTime(buf[:0], t))
-	})
-}
+func MarshalDateTime(t time.Time) graphql.Marshaler { return written(AppendDateTime(nil, t)) }
 
 // UnmarshalDateTime parses an RFC 3339 time with any offset. It rejects the year 0.
 func UnmarshalDateTime(v any) (time.Time, error) {
@@ -85,12 +80,7 @@ func AppendDate(dst []byte, d market.Date) []byte {
 }
 
 // MarshalDate writes a day in the form YYYY-MM-DD.
-func MarshalDate(d market.Date) graphql.Marshaler {
-	return graphql.WriterFunc(func(w io.Writer) {
-		var buf [16]byte
-		_, _ = w.Write(AppendDate(buf[:0], d))
-	})
-}
+func MarshalDate(d market.Date) graphql.Marshaler { return written(AppendDate(nil, d)) }
 
 // UnmarshalDate parses a day in the form YYYY-MM-DD.
 func UnmarshalDate(v any) (market.Date, error) {

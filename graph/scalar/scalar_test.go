@@ -12,7 +12,7 @@ import (
 	"oddsgraph/internal/market"
 )
 
-func written(m graphql.Marshaler) string {
+func marshaled(m graphql.Marshaler) string {
 	var b bytes.Buffer
 	m.MarshalGQL(&b)
 	return b.String()
@@ -31,7 +31,7 @@ func TestDecimal(t *testing.T) {
 			t.Errorf("%v: %v", test.in, err)
 			continue
 		}
-		if got := written(MarshalDecimal(d)); got != test.want {
+		if got := marshaled(MarshalDecimal(d)); got != test.want {
 			t.Errorf("%v: %s, want %s", test.in, got, test.want)
 		}
 	}
@@ -48,7 +48,7 @@ func TestDateTime(t *testing.T) {
 		"2026-01-31T12:00:00+02:00": `"2026-01-31T10:00:00.000Z"`, "2026-01-01T00:30:00+01:00": `"2025-12-31T23:30:00.000Z"`,
 	} {
 		at, err := UnmarshalDateTime(in)
-		if got := written(MarshalDateTime(at)); err != nil || got != want || at.Location() != time.UTC {
+		if got := marshaled(MarshalDateTime(at)); err != nil || got != want || at.Location() != time.UTC {
 			t.Errorf("%s: %s in %v, want %s, %v", in, got, at.Location(), want, err)
 		}
 	}
@@ -59,7 +59,7 @@ func TestDateTime(t *testing.T) {
 		}
 	}
 	elsewhere := time.Date(2026, 1, 31, 12, 0, 0, 5e6, time.FixedZone("x", -3600))
-	if got := written(MarshalDateTime(elsewhere)); got != `"2026-01-31T13:00:00.005Z"` {
+	if got := marshaled(MarshalDateTime(elsewhere)); got != `"2026-01-31T13:00:00.005Z"` {
 		t.Errorf("a time of another zone: %s", got)
 	}
 	for _, bad := range []any{nil, 5, json.Number("1700000000"), "", "2026-01-31", "2026-01-31T12:00:00", "0000-01-01T00:00:00Z", "2026-02-30T00:00:00Z"} {
@@ -72,7 +72,7 @@ func TestDateTime(t *testing.T) {
 func TestDate(t *testing.T) {
 	for _, day := range []string{"2026-01-31", "1970-01-01", "1969-12-31", "2024-02-29"} {
 		d, err := UnmarshalDate(day)
-		if got := written(MarshalDate(d)); err != nil || got != `"`+day+`"` {
+		if got := marshaled(MarshalDate(d)); err != nil || got != `"`+day+`"` {
 			t.Errorf("%s: %s, %v", day, got, err)
 		}
 	}
@@ -87,7 +87,7 @@ func TestAddress(t *testing.T) {
 	const want = `"0xabcdef0123456789abcdef0123456789abcdef01"`
 	for _, in := range []string{"0xabcdef0123456789abcdef0123456789abcdef01", "0XABCDEF0123456789abcdef0123456789ABCDEF01"} {
 		a, err := UnmarshalAddress(in)
-		if got := written(MarshalAddress(a)); err != nil || got != want {
+		if got := marshaled(MarshalAddress(a)); err != nil || got != want {
 			t.Errorf("%s: %s, %v", in, got, err)
 		}
 	}
