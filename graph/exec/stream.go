@@ -101,26 +101,12 @@ func (s *Stream) field(x *Execution, o *Object) {
 	}
 }
 
-// streamContext is the context of the resolver of a subscription's root field.
-type streamContext struct {
-	context.Context
-	path ast.Path
-}
-
 type pathKey struct{}
-
-// Value implements context.Context.
-func (c *streamContext) Value(key any) any {
-	if key == (pathKey{}) {
-		return c.path
-	}
-	return c.Context.Value(key)
-}
 
 // Start returns the context for the resolver of a subscription's root field. This resolver may retain its context, unlike the
 // resolvers of other fields.
 func (x *Execution) Start(f *Field) context.Context {
-	return &streamContext{x.Context, ast.Path{ast.PathName(f.field.Alias)}}
+	return context.WithValue(x.Context, pathKey{}, ast.Path{ast.PathName(f.field.Alias)})
 }
 
 // StreamPath returns the path of the subscription's root field for a context that Start has returned.
