@@ -281,8 +281,3 @@ func (w writer) Write(p []byte) (int, error) {
 	w.x.Buf = append(w.x.Buf, p...)
 	return len(p), nil
 }
-
-func (w writer) WriteString(s string) (int, error) {
-	w.x.Buf = append(w.x.Buf, s...)
-	return len(s), nil
-}

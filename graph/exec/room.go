@@ -1,5 +1,7 @@
 package exec
 
+import "math"
+
 // errorSize is the assumed size of an error in the response, in bytes.
 const errorSize = 1 << 10
 
@@ -13,7 +15,7 @@ type Room interface {
 // enter sets the first limit of the response. It returns the initial size of the buffer: the expected size, or 0 if room returns an
 // error for the expected size.
 func (x *Execution) enter(room Room, expected int) int {
-	x.room, x.start, x.Limit = room, len(x.Buf), maxInt
+	x.room, x.start, x.Limit = room, len(x.Buf), math.MaxInt
 	if room == nil {
 		return expected
 	}
@@ -25,8 +27,6 @@ func (x *Execution) enter(room Room, expected int) int {
 	x.Limit = x.start + limit
 	return expected
 }
-
-const maxInt = int(^uint(0) >> 1)
 
 // Full reports whether the response is too large for another field. Generated code calls it when len(Buf) exceeds Limit. If the
 // room returns an error, Full replaces all errors of the response by this error, and f is the field of the error.
