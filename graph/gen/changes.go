@@ -109,17 +109,8 @@ func (c *comparison) definition(name string, old, new *ast.Definition) {
 		c.add(breaks, name, "is "+kindOf(new)+" instead of "+kindOf(old))
 		return
 	}
-	for _, i := range old.Interfaces {
-		if !slices.Contains(new.Interfaces, i) {
-			c.add(breaks, name, "no longer implements "+i)
-		}
-	}
-	for _, i := range new.Interfaces {
-		if !slices.Contains(old.Interfaces, i) {
-			c.add(alters, name, "implements "+i)
-		}
-	}
-	c.members(name, old, new)
+	c.members(name, old.Interfaces, new.Interfaces, "no longer implements ", "implements ")
+	c.members(name, old.Types, new.Types, "no longer contains ", "also contains ")
 	for _, f := range old.Fields {
 		c.field(name+"."+f.Name, old.Kind, f, new.Fields.ForName(f.Name))
 	}
@@ -171,16 +162,16 @@ func (c *comparison) unused(name string, seen map[string]bool) bool {
 	return known
 }
 
-// members adds the changes of the members of a union.
-func (c *comparison) members(name string, old, new *ast.Definition) {
-	for _, member := range old.Types {
-		if !slices.Contains(new.Types, member) {
-			c.add(breaks, name, "no longer contains "+member)
+// members adds the changes of the interfaces of a type or of the members of a union. lost and gained are the texts before a name.
+func (c *comparison) members(at string, old, new []string, lost, gained string) {
+	for _, name := range old {
+		if !slices.Contains(new, name) {
+			c.add(breaks, at, lost+name)
 		}
 	}
-	for _, member := range new.Types {
-		if !slices.Contains(old.Types, member) {
-			c.add(alters, name, "also contains "+member)
+	for _, name := range new {
+		if !slices.Contains(old, name) {
+			c.add(alters, at, gained+name)
 		}
 	}
 }
@@ -216,14 +207,20 @@ func (c *comparison) field(at string, kind ast.DefinitionKind, old, new *ast.Fie
 		return
 	}
 	c.deprecation(at, old.Directives, new.Directives)
-	if now, was := new.Type.String(), old.Type.String(); now != was {
-		effect := alters
-		if !narrower(new.Type, old.Type) {
-			effect = breaks
-		}
-		c.add(effect, at, "has the type "+now+" instead of "+was)
-	}
+	c.retyped(at, old.Type, new.Type, narrower(new.Type, old.Type))
 	c.arguments(at, old.Arguments, new.Arguments)
+}
+
+// retyped adds a change if two types differ. The change breaks clients if the types are not compatible.
+func (c *comparison) retyped(at string, old, new *ast.Type, compatible bool) {
+	if old.String() == new.String() {
+		return
+	}
+	effect := alters
+	if !compatible {
+		effect = breaks
+	}
+	c.add(effect, at, "has the type "+new.String()+" instead of "+old.String())
 }
 
 func (c *comparison) arguments(at string, old, new ast.ArgumentDefinitionList) {

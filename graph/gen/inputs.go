@@ -46,13 +46,7 @@ func (c *comparison) input(at string, old, new *input) {
 		return
 	}
 	c.deprecation(at, old.directives, new.directives)
-	if was, now := old.of.String(), new.of.String(); was != now {
-		effect := alters
-		if !narrower(old.of, new.of) {
-			effect = breaks
-		}
-		c.add(effect, at, "has the type "+now+" instead of "+was)
-	}
+	c.retyped(at, old.of, new.of, narrower(old.of, new.of))
 	switch was, now := valueOf(old.defaultValue), valueOf(new.defaultValue); {
 	case was == now:
 	case !old.required() && new.required():
