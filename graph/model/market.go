@@ -89,8 +89,7 @@ type Event struct {
 
 // NewEvent returns an event that was read.
 func NewEvent(r market.Read[*market.Event]) *Event {
-	e := FoundEvent(r.Value, true, r.Meta)
-	return &e
+	return new(FoundEvent(r.Value, true, r.Meta))
 }
 
 // FoundEvent returns an event from the result of a search. whole reports whether e has all its fields.
@@ -158,8 +157,7 @@ func (r Resolution) WinningToken() *Token {
 	if w == nil {
 		return nil
 	}
-	t := r.Market.Token(w)
-	return &t
+	return new(r.Market.Token(w))
 }
 
 // WinningOutcome returns the label of the winning outcome. If an outcome has a true winner flag, WinningOutcome returns the label
@@ -300,8 +298,7 @@ func (b Orderbook) Sequence() *string {
 	if b.Book.Seq == 0 {
 		return nil
 	}
-	s := b.Book.Epoch + ":" + strconv.FormatUint(b.Book.Seq, 10)
-	return &s
+	return new(b.Book.Epoch + ":" + strconv.FormatUint(b.Book.Seq, 10))
 }
 
 // Hash returns the venue's digest of the book, or nil if the venue sends no digest.
