@@ -50,6 +50,16 @@ func (h *keyHashes) at(i int) uint64 {
 	return h.made[i]
 }
 
+// index returns the index of the first element with a hash, or -1.
+func (h *keyHashes) index(hash uint64) int {
+	for i := range h.made {
+		if h.at(i) == hash {
+			return i
+		}
+	}
+	return -1
+}
+
 // listCursor returns the cursor of element i of a list.
 func listCursor(list uint64, hashes *keyHashes, i int) string {
 	var buf [8 + 8*maxNamed]byte
@@ -92,10 +102,8 @@ func parseListCursor(list uint64, after *string) (listPosition, error) {
 // were removed.
 func (p listPosition) start(hashes *keyHashes) int {
 	for _, named := range p {
-		for i := range hashes.made {
-			if hashes.at(i) == named {
-				return i + 1
-			}
+		if i := hashes.index(named); i >= 0 {
+			return i + 1
 		}
 	}
 	return 0
@@ -103,17 +111,7 @@ func (p listPosition) start(hashes *keyHashes) int {
 
 // reached reports whether hashes contains the element of the cursor. It returns true for an empty position. The hashes may be
 // those of only the first elements of the list.
-func (p listPosition) reached(hashes *keyHashes) bool {
-	if len(p) == 0 {
-		return true
-	}
-	for i := range hashes.made {
-		if hashes.at(i) == p[0] {
-			return true
-		}
-	}
-	return false
-}
+func (p listPosition) reached(hashes *keyHashes) bool { return len(p) == 0 || hashes.index(p[0]) >= 0 }
 
 // pageCursor is a cursor into a list that the venue sends in pages. It identifies an element on a page of the venue. If the field
 // Element is 0, the cursor identifies the beginning of the page.
