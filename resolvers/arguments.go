@@ -48,14 +48,8 @@ func checkNumber(argument string, ids []string) error {
 // did not send the input object, fields is nil. exactlyOne returns both values; one of them is nil. The errors contain the names of
 // the values, and the name of the argument that has the input object.
 func exactlyOne[T any](names [2]string, values [2]*T, input string, fields *[2]*T) ([2]*T, error) {
-	set := 0
-	for _, value := range values {
-		if value != nil {
-			set++
-		}
-	}
 	if fields != nil {
-		if set > 0 {
+		if values[0] != nil || values[1] != nil {
 			return values, badInput("give %s, %s or %s, and no two of them", names[0], names[1], input)
 		}
 		values = *fields

@@ -97,9 +97,6 @@ func (t *eventQueue) add(next StreamEvent) {
 	}
 }
 
-// event announces a value.
-func (t *eventQueue) event() { t.add(StreamEvent{}) }
-
 // problem announces an error that is sent instead of a value. ctx is the context of the subscription.
 func (t *eventQueue) problem(ctx context.Context, err error) {
 	t.add(StreamEvent{Problem: atField(ctx, err)})

@@ -54,7 +54,7 @@ func subscribe[E, M any](ctx context.Context, stream iter.Seq2[follow.Event[E], 
 				continue
 			}
 			m := event(model.UpdateReason(e.Reason), e.Value)
-			queue.event()
+			queue.add(StreamEvent{})
 			select {
 			case out <- m:
 			case <-ctx.Done():

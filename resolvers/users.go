@@ -89,29 +89,20 @@ func (r *userResolver) Orders(ctx context.Context, u *model.User, first *int, af
 	return &model.OrderConnection{Edges: edges, Nodes: nodes, PageInfo: p.info, TotalCount: p.total}, nil
 }
 
-// filterByMarket returns a function that reports whether a market id is in marketIDs. If marketIDs is nil, the function returns
-// true for every id.
-func filterByMarket(marketIDs []string) (func(string) bool, error) {
-	if marketIDs == nil {
-		return func(string) bool { return true }, nil
-	}
-	if err := checkNumber("marketIds", marketIDs); err != nil {
-		return nil, err
-	}
-	in := make(map[string]bool, len(marketIDs))
-	for _, id := range marketIDs {
-		in[id] = true
-	}
-	return func(id string) bool { return in[id] }, nil
-}
-
-// listArguments checks the arguments of an account's list that is read as a whole. It returns the page arguments and a filter for
-// market ids.
+// listArguments checks the arguments of an account's list that is read as a whole. It returns the page arguments, and a function
+// that reports whether a market id is in marketIDs. If marketIDs is nil, the function returns true for every id.
 func listArguments(list string, a market.Address, first *int, after *string, marketIDs []string) (part pageArguments, in func(string) bool, err error) {
 	if part, err = parsePageArguments(listHash(list, string(a)), first, after); err == nil {
-		in, err = filterByMarket(marketIDs)
+		err = checkNumber("marketIds", marketIDs)
 	}
-	return part, in, err
+	if err != nil {
+		return part, nil, err
+	}
+	wanted := make(map[string]bool, len(marketIDs))
+	for _, id := range marketIDs {
+		wanted[id] = true
+	}
+	return part, func(id string) bool { return marketIDs == nil || wanted[id] }, nil
 }
 
 // pick returns pointers to the rows for which keep returns true.
@@ -128,8 +119,8 @@ func pick[T any](rows []T, keep func(*T) bool) []*T {
 // readAccountPage checks the arguments of an account's list that the venue sends in pages, and reads a page.
 func readAccountPage[T any](ctx context.Context, r *Resolver, list string, a market.Address, first *int, after *string, from, to *time.Time, key func(*T) string, read func(page string, limit int) (venuePage[T], error)) (page[T], error) {
 	n, err := pageSize(first, defaultPage, maxUpstreamPage)
-	if err == nil {
-		err = checkSpan(from, to)
+	if err == nil && from != nil && to != nil && from.After(*to) {
+		err = badInput("from is after to")
 	}
 	if err == nil {
 		err = r.checkAccess(ctx, a)
@@ -155,13 +146,6 @@ func (r *userResolver) Trades(ctx context.Context, u *model.User, first *int, af
 		return nil, err
 	}
 	return tradeConnection(ctx, p), nil
-}
-
-func checkSpan(from, to *time.Time) error {
-	if from != nil && to != nil && from.After(*to) {
-		return badInput("from is after to")
-	}
-	return nil
 }
 
 func (r *userResolver) History(ctx context.Context, u *model.User, first *int, after *string, kinds []market.HistoryKind, from, to *time.Time) (*model.HistoryConnection, error) {
