@@ -40,8 +40,7 @@ func cutPage[T any](ctx context.Context, items []T, key func(*T) string, c pageA
 	hashes := newKeyHashes(len(items), func(i int) string { return key(&items[i]) })
 	start := c.after.start(hashes)
 	end := min(start+c.first, len(items))
-	total := len(items)
-	p := page[T]{items: items[start:end], total: &total, cursor: func(i int) string { return listCursor(c.list, hashes, start+i) }}
+	p := page[T]{items: items[start:end], total: new(len(items)), cursor: func(i int) string { return listCursor(c.list, hashes, start+i) }}
 	p.info = model.PageInfo{HasNextPage: end < len(items), HasPreviousPage: start > 0}
 	if selects(ctx, "pageInfo") { // otherwise nobody needs the cursors, which are expensive to compute
 		p.setEndCursors(nil)
@@ -54,8 +53,7 @@ func cutPage[T any](ctx context.Context, items []T, key func(*T) string, c pageA
 func (p *page[T]) setEndCursors(empty *string) {
 	p.info.EndCursor = empty
 	if n := len(p.items); n > 0 {
-		first, last := p.cursor(0), p.cursor(n-1)
-		p.info.StartCursor, p.info.EndCursor = &first, &last
+		p.info.StartCursor, p.info.EndCursor = new(p.cursor(0)), new(p.cursor(n-1))
 	}
 }
 
@@ -121,8 +119,7 @@ func readPages[T any](ctx context.Context, read func(page string, limit int) (ve
 	out.items, out.cursor = rows[:n], func(i int) string { return cursors[i].String() }
 	var empty *string
 	if n == 0 && next != "" {
-		beginning := pageCursor{List: list, Page: next, Limit: first}.String()
-		empty = &beginning
+		empty = new(pageCursor{List: list, Page: next, Limit: first}.String())
 	}
 	out.setEndCursors(empty)
 	return out, nil

@@ -87,8 +87,7 @@ func (r *eventResolver) Status(ctx context.Context, e *model.Event) (*market.Sta
 	if full == nil {
 		return nil, err
 	}
-	status := full.Loaded.Status()
-	return &status, nil
+	return new(full.Loaded.Status()), nil
 }
 
 func (r *eventResolver) Image(ctx context.Context, e *model.Event) (*string, error) {

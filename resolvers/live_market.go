@@ -108,8 +108,7 @@ func (r *Resolver) readMarkets(ctx context.Context, marketIDs []string) []market
 func marketUpdate(reason model.UpdateReason, m follow.MarketUpdate) model.MarketUpdate {
 	u := model.MarketUpdate{Reason: reason, Market: model.Market{Market: m.Market, Meta: m.Meta}}
 	if reason == model.UpdateReasonChange {
-		change := model.ParseMarketChange(m.Change)
-		u.Change = &change
+		u.Change = new(model.ParseMarketChange(m.Change))
 	}
 	return u
 }

@@ -102,8 +102,7 @@ func (r *portfolioSummaryResolver) TotalValue(ctx context.Context, p *model.Port
 	if cash == nil {
 		return nil, err
 	}
-	total := p.PositionsValue.Add(*cash).Reduce()
-	return &total, nil
+	return new(p.PositionsValue.Add(*cash).Reduce()), nil
 }
 
 func (r *portfolioSummaryResolver) AvailableCash(ctx context.Context, p *model.PortfolioSummary) (*market.Decimal, error) {
@@ -119,8 +118,7 @@ func (r *portfolioSummaryResolver) AvailableCash(ctx context.Context, p *model.P
 	if err != nil {
 		return nil, err
 	}
-	available := cash.Sub(market.HeldByBuys(*orders.Value)).Reduce()
-	return &available, nil
+	return new(cash.Sub(market.HeldByBuys(*orders.Value)).Reduce()), nil
 }
 
 // readCash returns an account's cash, or nil if the venue does not send it. If the client may not read the account, or CashError is

@@ -112,8 +112,7 @@ func (r *tokenResolver) OutcomeKind(ctx context.Context, t *model.Token) (*marke
 	if o == nil {
 		return nil, err
 	}
-	kind := market.KindOfOutcome(o.Label)
-	return &kind, nil
+	return new(market.KindOfOutcome(o.Label)), nil
 }
 
 func (r *tokenResolver) Winner(ctx context.Context, t *model.Token) (*bool, error) {
