@@ -182,27 +182,15 @@ func (c *compilation) argumentsOf(f *Field) {
 	if f.known.Arguments == nil {
 		return
 	}
-	for _, a := range f.field.Arguments {
-		if holdsVariable(a.Value) {
-			f.slot = c.slots
-			c.slots++
+	if !slices.ContainsFunc(f.field.Arguments, func(a *ast.Argument) bool { return holdsVariable(a.Value) }) {
+		if f.arguments, f.refused = f.decodeAll(context.Background(), nil); f.refused == nil {
 			return
 		}
 	}
-	if f.arguments, f.refused = f.decodeAll(context.Background(), nil); f.refused != nil {
-		f.slot = c.slots
-		c.slots++
-	}
+	f.slot = c.slots
+	c.slots++
 }
 
 func holdsVariable(v *ast.Value) bool {
-	if v.Kind == ast.Variable {
-		return true
-	}
-	for _, child := range v.Children {
-		if holdsVariable(child.Value) {
-			return true
-		}
-	}
-	return false
+	return v.Kind == ast.Variable || slices.ContainsFunc(v.Children, func(c *ast.ChildValue) bool { return holdsVariable(c.Value) })
 }
