@@ -1,6 +1,7 @@
 package sdl
 
 import (
+	"slices"
 	"strconv"
 
 	"github.com/vektah/gqlparser/v2/ast"
@@ -55,13 +56,8 @@ func (a *annotation) costs(of func(field string) Cost) {
 // isOutput reports whether the schema has an object type with a field of the named type.
 func (a *annotation) isOutput(name string) bool {
 	for _, def := range a.schema.Types {
-		if def.Kind != ast.Object || def.BuiltIn {
-			continue
-		}
-		for _, f := range def.Fields {
-			if f.Type.Name() == name {
-				return true
-			}
+		if def.Kind == ast.Object && !def.BuiltIn && slices.ContainsFunc(def.Fields, func(f *ast.FieldDefinition) bool { return f.Type.Name() == name }) {
+			return true
 		}
 	}
 	return false
