@@ -414,19 +414,6 @@ func TestAppendStringEverywhere(t *testing.T) {
 	}
 }
 
-func TestAppendIntAndBoolean(t *testing.T) {
-	for _, i := range []int{0, -1, 1 << 62, -1 << 63} {
-		var want bytes.Buffer
-		graphql.MarshalInt(i).MarshalGQL(&want)
-		if got := exec.AppendInt(nil, i); string(got) != want.String() {
-			t.Errorf("%d becomes %s", i, got)
-		}
-	}
-	if got := exec.AppendBoolean(exec.AppendBoolean(nil, true), false); string(got) != "truefalse" {
-		t.Errorf("%s", got)
-	}
-}
-
 // TestArgumentsOneByOne checks that arguments are decoded with FieldOf.Set. FieldOf.Arguments must decode all arguments in three
 // cases: Set returns false, an argument is null, or an omitted argument has a default.
 func TestArgumentsOneByOne(t *testing.T) {

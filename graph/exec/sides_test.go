@@ -3,7 +3,6 @@ package exec_test
 import (
 	"fmt"
 	"strings"
-	"sync"
 	"testing"
 
 	"oddsgraph/internal/market"
@@ -110,33 +109,5 @@ func TestSidesAreCopied(t *testing.T) {
 	}
 	if got := show(strings.ReplaceAll(first, "size", "size __typename"), nil); strings.Count(got, "987") != 6 {
 		t.Errorf("another selection is %s", got)
-	}
-}
-
-// TestBooksAtOnce checks that many goroutines can render the same book with different selections.
-func TestBooksAtOnce(t *testing.T) {
-	u := deep()
-	b := newBoth(t, u)
-	operations := make([]*operation, len(selections))
-	want := make([]string, len(selections))
-	for i, selection := range selections {
-		operations[i] = b.mustParse(levels(selection, 5+15*(i%2)), map[string]any{"on": i%3 == 0, "d": 3})
-		want[i] = string(operations[i].library().Data)
-	}
-	for range 10 {
-		u.books.Clear()
-		var g sync.WaitGroup
-		for n := range 8 {
-			g.Go(func() {
-				for i := range 24 {
-					k := (n/2 + i/3) % len(operations)
-					if got, _, ok := operations[k].fromMemory(); !ok || string(got) != want[k] {
-						t.Errorf("%s gives\n%s\ninstead of\n%s", selections[k], got, want[k])
-						return
-					}
-				}
-			})
-		}
-		g.Wait()
 	}
 }
