@@ -27,6 +27,7 @@ import (
 	"oddsgraph/internal/market/reqctx"
 	"oddsgraph/loaders"
 	"oddsgraph/resolvers"
+	"oddsgraph/tests/tool"
 )
 
 // both executes documents over a universe with gqlgen's executor and with package exec.
@@ -46,7 +47,7 @@ type both struct {
 func newBoth(t testing.TB, u *universe) *both {
 	t.Helper()
 	b := &both{t: t, universe: u, sources: u.sources()}
-	cfg := graph.Config{Resolvers: panicky{&resolvers.Resolver{Status: b.status, Clock: heldClock{}, Feed: feed.New(feed.Config{}), Sources: b.sources}, u}}
+	cfg := graph.Config{Resolvers: panicky{&resolvers.Resolver{Status: b.status, Clock: tool.NewClock(now), Feed: feed.New(feed.Config{}), Sources: b.sources}, u}}
 	es := graph.NewExecutableSchema(cfg)
 	b.schema, b.compiler, b.exec = es.Schema(), graph.NewCompiler(cfg), executor.New(es)
 	b.present = resolvers.Presenter(slog.New(slog.DiscardHandler), func(context.Context) string { return "" })

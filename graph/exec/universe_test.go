@@ -47,11 +47,6 @@ var (
 	wallets = []market.Address{"0x1111111111111111111111111111111111111111", "0x2222222222222222222222222222222222222222"}
 )
 
-// heldClock always shows the same time.
-type heldClock struct{}
-
-func (heldClock) Now() time.Time { return now }
-
 const (
 	tokens  = 12
 	markets = 6
