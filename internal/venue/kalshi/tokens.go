@@ -63,14 +63,7 @@ const maxTicker = 200
 // isTicker reports whether s may be the ticker of a market, event or series: letters in upper case, digits, points, hyphens and
 // underscores. The venue cannot know any other id, so the driver makes no call for it.
 func isTicker(s string) bool {
-	for i := range len(s) {
-		switch c := s[i]; {
-		case c >= 'A' && c <= 'Z', c >= '0' && c <= '9', c == '-', c == '.', c == '_':
-		default:
-			return false
-		}
-	}
-	return s != "" && len(s) <= maxTicker
+	return s != "" && len(s) <= maxTicker && strings.Trim(s, "ABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-._") == ""
 }
 
 func slug(ticker string) string { return strings.ToLower(ticker) }
