@@ -1,7 +1,6 @@
 package polymarket_test
 
 import (
-	"bytes"
 	"encoding/json"
 	"fmt"
 	"net/http"
@@ -148,7 +147,7 @@ func TestPriceHistoriesShareCalls(t *testing.T) {
 	var bodies []map[string]any
 	d, s, _ := open(t, answers{"POST /batch-prices-history": func(_ url.Values, body []byte) answer {
 		var in map[string]any
-		if err := json.NewDecoder(bytes.NewReader(body)).Decode(&in); err != nil {
+		if err := json.Unmarshal(body, &in); err != nil {
 			t.Error(err)
 		}
 		bodies = append(bodies, in)

@@ -2,6 +2,7 @@ package polymarket
 
 import (
 	"errors"
+	"slices"
 	"strings"
 
 	"oddsgraph/internal/market"
@@ -80,12 +81,8 @@ func pricedWinner(outcomes []market.Outcome) int {
 
 // equalPrices reports whether a market has two outcomes, each with a price of 0.5.
 func equalPrices(outcomes []market.Outcome) bool {
-	for i := range outcomes {
-		if p := outcomes[i].Price; p == nil || p.Cmp(half) != 0 {
-			return false
-		}
-	}
-	return len(outcomes) == 2
+	other := func(o market.Outcome) bool { return o.Price == nil || o.Price.Cmp(half) != 0 }
+	return len(outcomes) == 2 && !slices.ContainsFunc(outcomes, other)
 }
 
 // setWinner makes a market RESOLVED with the outcome at index i as its winner. It returns false if i is negative.
