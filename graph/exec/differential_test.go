@@ -68,13 +68,6 @@ func (b *both) status(ctx context.Context) model.ServiceStatus {
 	return status(ctx)
 }
 
-func decode(t testing.TB, text []byte, into any) {
-	t.Helper()
-	if err := json.Unmarshal(text, into); err != nil {
-		t.Fatalf("%v in %s", err, text)
-	}
-}
-
 // operation is a valid operation with its variables.
 type operation struct {
 	*both

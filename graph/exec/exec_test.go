@@ -202,38 +202,6 @@ func TestConditions(t *testing.T) {
 	}
 }
 
-// TestOneValueOfEach checks that a response reads each value once. Here every read returns a different value. So the fields of the
-// response contradict each other if a value is read twice.
-func TestOneValueOfEach(t *testing.T) {
-	u := &universe{seed: 2}
-	u.round.Store(1)
-	b := newBoth(t, u)
-	o := b.mustParse(`{
-		a: token(tokenId: "token-1") { price { price } spread { midpoint bestBid } }
-		b: token(tokenId: "token-1") { price { price } spread { midpoint bestBid } }
-		tokenPrices(tokenIds: ["token-1", "token-1"]) { price }
-		nodes(ids: ["`+model.EncodeID("Token", "token-1")+`"]) { ... on Token { price { price } } }
-	}`, nil)
-	for range 50 {
-		data, _, ok := o.fromMemory()
-		if !ok {
-			t.Fatal("the execution has no result")
-		}
-		var got struct {
-			A, B struct {
-				Price  struct{ Price string }
-				Spread any
-			}
-			TokenPrices []struct{ Price string }
-			Nodes       []struct{ Price struct{ Price string } }
-		}
-		decode(t, data, &got)
-		if p := got.A.Price; p != got.B.Price || p.Price != got.TokenPrices[0].Price || p.Price != got.TokenPrices[1].Price || p != got.Nodes[0].Price || fmt.Sprint(got.A.Spread) != fmt.Sprint(got.B.Spread) {
-			t.Fatalf("one response has several values: %s", data)
-		}
-	}
-}
-
 // TestManyAtOnce checks that many goroutines can execute one operation with different variables.
 func TestManyAtOnce(t *testing.T) {
 	b := newBoth(t, &universe{seed: 4})

@@ -34,8 +34,6 @@ type universe struct {
 	hangs, panics int
 	// fetched counts the fetches in contexts with fromMemoryKey. There should be none.
 	fetched atomic.Int64
-	// If round is not 0, every read increases round and returns a different value.
-	round atomic.Int64
 	// handles maps a random number, which identifies a cache entry, to the handle of the entry.
 	handles sync.Map
 	// books maps tokens to the books that were read, so that all reads of a token return the same book.
@@ -202,9 +200,6 @@ func (s source[K, T]) at(key K) (r *rand.Rand, inMemory, fails bool) {
 	name := fmt.Sprint(key)
 	if s.entry != nil {
 		name = s.entry(key)
-	}
-	if round := s.u.round.Load(); round != 0 {
-		name += fmt.Sprint(" in round ", s.u.round.Add(1))
 	}
 	r = s.u.random(s.name + " " + name)
 	return r, !percent(r, s.u.misses), percent(r, s.u.failures)
