@@ -37,14 +37,13 @@ type fieldError interface {
 func Presenter(log *slog.Logger, requestID func(context.Context) string) graphql.ErrorPresenterFunc {
 	return func(ctx context.Context, err error) (out *gqlerror.Error) {
 		out = &gqlerror.Error{}
-		var located *gqlerror.Error
-		if errors.As(err, &located) {
+		located, ok := errors.AsType[*gqlerror.Error](err)
+		if ok {
 			out.Path, out.Locations = located.Path, located.Locations
 		}
 		var input string
-		var place fieldError
 		field := func() string { return "" }
-		if errors.As(err, &place) {
+		if place, ok := errors.AsType[fieldError](err); ok {
 			out.Path, out.Locations, input = place.Path(), place.Locations(), place.Argument()
 			field = func() string { return place.FieldPath().String() }
 		} else if len(out.Path) > 1 && out.Path[0] == ast.PathName("variable") {
@@ -56,8 +55,7 @@ func Presenter(log *slog.Logger, requestID func(context.Context) string) graphql
 		}
 		if errors.Is(err, context.Canceled) {
 			// The cause of the cancellation may be a market.Error for the client, for example that the account was revoked.
-			var cause *market.Error
-			if errors.As(context.Cause(ctx), &cause) {
+			if cause, ok := errors.AsType[*market.Error](context.Cause(ctx)); ok {
 				err = cause
 			}
 		}
@@ -97,8 +95,7 @@ func describe(ctx context.Context, out *gqlerror.Error, err error, located *gqle
 		if id := requestID(ctx); id != "" {
 			out.Extensions["requestId"] = id
 		}
-		var p *exec.Panic
-		if errors.As(err, &p) {
+		if p, ok := errors.AsType[*exec.Panic](err); ok {
 			log.ErrorContext(ctx, "panic in a resolver", "field", field(), "panic", fmt.Sprint(p.Value), "stack", string(p.Stack))
 			break
 		}
