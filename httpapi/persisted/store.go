@@ -169,10 +169,9 @@ type Request struct {
 // Document is a document to execute.
 type Document struct {
 	Text string
-	// Trusted reports whether the text is in the manifest or in Config.Pages. A trusted text is valid.
-	Trusted bool
-	// Name is the name of a trusted document in metrics. It is empty for other documents. Clients cannot add names, because only
-	// operators can add trusted documents.
+	// Name is the name of a trusted document in metrics. It is empty for other documents. A document is trusted if its text is in
+	// the manifest or in Config.Pages. A trusted text is valid. Clients cannot add names, because only operators can add trusted
+	// documents.
 	Name string
 
 	registry *registry // nil if Register must not store the document
@@ -211,16 +210,6 @@ func (s *Store) Resolve(r Request) (Document, error) {
 	return s.byText(r.Query, i)
 }
 
-// Name returns the name of a trusted document for metrics. It returns "" if no trusted document has the id.
-func (s *Store) Name(documentID string) string {
-	if i, err := parseID(documentID); err == nil {
-		if t := s.find(i); t != nil {
-			return t.name
-		}
-	}
-	return ""
-}
-
 // identify returns the id in a request's documentId or extensions. If the request has no id, it returns the zero id.
 func (s *Store) identify(r Request) (i id, err error) {
 	if r.DocumentID != "" {
@@ -242,7 +231,7 @@ func (s *Store) identify(r Request) (i id, err error) {
 
 func (s *Store) byID(i id) (Document, error) {
 	if t := s.find(i); t != nil {
-		return Document{Text: t.text, Trusted: true, Name: t.name}, nil
+		return Document{Text: t.text, Name: t.name}, nil
 	}
 	if s.mode == ModeRequire {
 		// PersistedQueryNotFound would make clients send the text of the document, which the service would also refuse.
@@ -272,7 +261,7 @@ func (s *Store) byText(text string, i id) (Document, error) {
 			return Document{}, market.Errorf(market.CodeBadUserInput, "the id belongs to another document than query")
 		}
 		if t := s.find(id{hash: h, hashed: true}); t != nil {
-			return Document{Text: t.text, Trusted: true, Name: t.name}, nil
+			return Document{Text: t.text, Name: t.name}, nil
 		}
 	}
 	if s.mode == ModeRequire {

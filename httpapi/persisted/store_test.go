@@ -85,7 +85,7 @@ func answer(s *Store, r Request) string {
 		return "unknown error " + err.Error()
 	}
 	out := d.Text
-	if d.Trusted {
+	if d.Name != "" {
 		out += " trusted as " + d.Name
 	}
 	if d.registry != nil {
@@ -224,7 +224,7 @@ func TestRegister(t *testing.T) {
 	}
 	d.Register()
 	for _, r := range []Request{byHash, {DocumentID: "sha256:" + hexOf(free)}, {Extensions: apq(strings.ToUpper(hexOf(free)))}} {
-		if d, err := s.Resolve(r); err != nil || d.Text != free || d.Trusted {
+		if d, err := s.Resolve(r); err != nil || d.Text != free || d.Name != "" {
 			t.Errorf("%+v %v", d, err)
 		}
 	}
@@ -265,20 +265,8 @@ func TestOpenRefuses(t *testing.T) {
 		t.Fatal(err)
 	}
 	s.Run(context.Background()) // returns at once in ModeOff
-	if s.Reload() != nil || s.Status() != (Status{}) || s.Name("custom-1") != "" {
+	if s.Reload() != nil || s.Status() != (Status{}) {
 		t.Error("a store without a manifest does something")
-	}
-}
-
-func TestName(t *testing.T) {
-	s := open(t, ModeAllow, 0)
-	for documentID, want := range map[string]string{
-		hexOf(known): "Known", "sha256:" + hexOf(known): "Known", "custom-1": "custom-1", hexOf(unnamed): "custom-1",
-		"other": "", hexOf(free): "", "": "", "a/b": "",
-	} {
-		if got := s.Name(documentID); got != want {
-			t.Errorf("%s: %q, want %q", documentID, got, want)
-		}
 	}
 }
 
@@ -302,7 +290,7 @@ func TestReload(t *testing.T) {
 		}
 		write(t, path, `{"custom-2":"query Free { c }"}`)
 		look(time.Second)
-		if d, err := s.Resolve(Request{DocumentID: "custom-2"}); err != nil || d.Text != free || s.Name("custom-2") != "Free" {
+		if d, err := s.Resolve(Request{DocumentID: "custom-2"}); err != nil || d.Text != free || d.Name != "Free" {
 			t.Errorf("%+v %v", d, err)
 		}
 		if _, err := s.Resolve(Request{DocumentID: "custom-1"}); market.CodeOf(err) != market.CodePersistedNotFound {
@@ -359,7 +347,6 @@ func TestResolveDuringReload(t *testing.T) {
 					t.Error(err)
 				}
 				d.Register()
-				s.Name("custom-1")
 				s.Status()
 			}
 		})
@@ -385,7 +372,7 @@ func TestPagesAreTrusted(t *testing.T) {
 			t.Fatal(err)
 		}
 		for name, r := range map[string]Request{"text": {Query: page}, "hash": {DocumentID: "sha256:" + hexOf(page)}} {
-			if d, err := s.Resolve(r); err != nil || d.Text != page || !d.Trusted || d.Name != "Page" {
+			if d, err := s.Resolve(r); err != nil || d.Text != page || d.Name != "Page" {
 				t.Errorf("%s, %s: %+v, %v", mode, name, d, err)
 			}
 		}
@@ -396,7 +383,7 @@ func TestPagesAreTrusted(t *testing.T) {
 			t.Errorf("%s: %+v, %v", mode, d, err)
 		}
 		for _, text := range []string{invalid, free} {
-			if d, err := s.Resolve(Request{Query: text}); (err == nil) != others || d.Trusted {
+			if d, err := s.Resolve(Request{Query: text}); (err == nil) != others || d.Name != "" {
 				t.Errorf("%s, %s: %+v, %v", mode, text, d, err)
 			}
 		}
@@ -408,7 +395,7 @@ func TestPagesAreTrusted(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if d, err := s.Resolve(Request{Query: page}); err != nil || d.Trusted {
+	if d, err := s.Resolve(Request{Query: page}); err != nil || d.Name != "" {
 		t.Errorf("off: %+v, %v", d, err)
 	}
 }
