@@ -382,24 +382,6 @@ func TestRefusalsAreRemembered(t *testing.T) {
 	}
 }
 
-// TestConcurrentDocuments checks that many goroutines can use one guard.
-func TestConcurrentDocuments(t *testing.T) {
-	g := guarding(t)
-	var wg sync.WaitGroup
-	for range 8 {
-		wg.Go(func() {
-			for i := range 50 {
-				_, good := g.Document(fmt.Sprintf("{a%d}", i%5))
-				_, bad := g.Document(fmt.Sprintf("{a%d", i%5))
-				if good != nil || Rule(bad) != RuleSyntax {
-					t.Error(good, bad)
-				}
-			}
-		})
-	}
-	wg.Wait()
-}
-
 // documentsOfUse returns the introspection queries of tools and the examples, by file name.
 func documentsOfUse(t testing.TB) map[string]string {
 	t.Helper()
