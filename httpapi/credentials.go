@@ -14,30 +14,25 @@ const (
 	CredentialsBytes = market.MaxCredentialsLength + 512
 )
 
-// parsedCredentials caches parsed credentials by the SHA-256 of their header. Clients send the same header with every request. For
-// many requests, parsing the header takes longer than all other work. The cached credentials may be invalid, because only the venue
-// can check them. parsedCredentials is safe for concurrent use.
-type parsedCredentials struct {
-	cache *lru.Cache[[sha256.Size]byte, *market.Credentials]
-}
-
-func newParsedCredentials() *parsedCredentials {
-	cache, err := lru.New[[sha256.Size]byte, *market.Credentials](MaxCredentials)
-	if err != nil {
-		panic("httpapi: " + err.Error()) // the size is a constant
-	}
-	return &parsedCredentials{cache}
-}
-
-// parse is like parseCredentials, but uses the cache.
-func (p *parsedCredentials) parse(value string) (*market.Credentials, error) {
+// parse is like parseCredentials, but caches the result by the SHA-256 of the header. Clients send the same header with every
+// request. For many requests, parsing the header takes longer than all other work. The cached credentials may be invalid, because
+// only the venue can check them.
+func (i *identities) parse(value string) (*market.Credentials, error) {
 	hash := sha256.Sum256([]byte(value))
-	if known, ok := p.cache.Get(hash); ok {
+	if known, ok := i.parsed.Get(hash); ok {
 		return known, nil
 	}
 	c, err := parseCredentials(value)
 	if err == nil {
-		p.cache.Add(hash, c)
+		i.parsed.Add(hash, c)
 	}
 	return c, err
+}
+
+func newLRU[K comparable, V any](size int) *lru.Cache[K, V] {
+	cache, err := lru.New[K, V](size)
+	if err != nil {
+		panic("httpapi: " + err.Error()) // all sizes are constants
+	}
+	return cache
 }

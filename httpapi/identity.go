@@ -2,6 +2,7 @@ package httpapi
 
 import (
 	"context"
+	"crypto/sha256"
 	"crypto/subtle"
 	"encoding/base64"
 	"net/http"
@@ -58,7 +59,7 @@ type identities struct {
 	trusted func(r *http.Request) bool
 	// unchecked is true if the venue checks no credentials.
 	unchecked bool
-	parsed    *parsedCredentials
+	parsed    *lru.Cache[[sha256.Size]byte, *market.Credentials]
 	// names maps the network of a client without an account to the name that identities.caller returns for the client.
 	names *lru.Cache[netip.Prefix, string]
 }
@@ -66,11 +67,10 @@ type identities struct {
 const maxNames = 1000
 
 func newIdentities(cfg Config) *identities {
-	names, err := lru.New[netip.Prefix, string](maxNames)
-	if err != nil {
-		panic("httpapi: " + err.Error()) // the size is a constant
+	return &identities{
+		accounts: cfg.Accounts, refusals: cfg.Refusals, client: cfg.Client, trusted: cfg.Trusted, unchecked: cfg.Unchecked,
+		parsed: newLRU[[sha256.Size]byte, *market.Credentials](MaxCredentials), names: newLRU[netip.Prefix, string](maxNames),
 	}
-	return &identities{accounts: cfg.Accounts, refusals: cfg.Refusals, client: cfg.Client, trusted: cfg.Trusted, unchecked: cfg.Unchecked, parsed: newParsedCredentials(), names: names}
 }
 
 // identity identifies the client of a request or connection. The zero value is anonymous.
@@ -193,7 +193,7 @@ func (i *identities) identify(ctx context.Context, client netip.Addr, credential
 		if i.unchecked {
 			return nobody, market.Errorf(market.CodeUnauthenticated, "%s is not accepted here, since the venue checks no credentials; send a bearer token of an account in %s", CredentialsHeader, authorization)
 		}
-		if id.credentials, err = i.parsed.parse(credentials[0]); err == nil {
+		if id.credentials, err = i.parse(credentials[0]); err == nil {
 			err = i.refusals.Check(client, auth.CredentialsKey(id.credentials))
 		}
 	} else if id.account, err = i.lookup(ctx, client, bearer[0]); err == nil {
