@@ -165,11 +165,11 @@ func (g *graphQL) perform(r *request, log *reqctx.Log, p *params) (done result, 
 		err = httpErrorf(http.StatusMethodNotAllowed, "a mutation is sent by POST")
 	case log.Explained:
 		log.Response, op.deadline = verdictBypass, deadline
-		done.response = g.engine.explained(g.engine.withLog(ctx, log), log, op, r.media)
+		done.response = g.engine.explained(reqctx.WithLog(ctx, log), log, op, r.media)
 	case g.engine.cacheable(op) && !wantsCost(r):
 		ctx, cancel := context.WithDeadline(ctx, deadline)
 		defer cancel()
-		if done.cached, err = g.engine.cachedOrExecuted(g.engine.withLog(ctx, log), log, op, r.media); err == nil && !op.room.hold(len(done.cached.Body)) {
+		if done.cached, err = g.engine.cachedOrExecuted(reqctx.WithLog(ctx, log), log, op, r.media); err == nil && !op.room.hold(len(done.cached.Body)) {
 			err = op.room.err
 		}
 	default:
@@ -180,7 +180,7 @@ func (g *graphQL) perform(r *request, log *reqctx.Log, p *params) (done result, 
 		if !wantsCost(r) {
 			op.buffer = getBuffer()
 		}
-		done.response = g.engine.execute(g.engine.withLog(ctx, log), op)
+		done.response = g.engine.execute(reqctx.WithLog(ctx, log), op)
 	}
 	return done, err
 }

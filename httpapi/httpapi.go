@@ -88,19 +88,18 @@ type Config struct {
 	// RequestID returns the request id in a context.
 	RequestID func(ctx context.Context) string
 	// Shared returns the context of an execution that several clients share. It replaces the request id in ctx, because ctx is
-	// the context of the first client. If Shared is nil, the execution uses ctx.
+	// the context of the first client.
 	Shared func(ctx context.Context) context.Context
 	// Ready returns an error if the service cannot serve requests now, such as ErrDraining.
 	Ready func(ctx context.Context) error
 	// Impaired returns a text that says what does not work although the service is ready, or "". The response at PathReady contains
-	// this text. Impaired may be nil.
+	// this text.
 	Impaired func() string
 	// Pages contain index.html, live.html, plain.html, kit.tgz, and the files that the pages load from assets/. If several file
 	// systems contain the same file, the file of the first one is served.
 	Pages []fs.FS
 	// Explain allows clients to request explanations with ExplainHeader.
-	Explain bool
-	// Observer observes operations; it may be nil.
+	Explain  bool
 	Observer Observer
 }
 
@@ -190,10 +189,8 @@ func readyz(cfg Config) http.Handler {
 		err := cfg.Ready(r.Context())
 		if err == nil {
 			text := "ready\n"
-			if cfg.Impaired != nil {
-				if fault := cfg.Impaired(); fault != "" {
-					text += fault + "\n"
-				}
+			if fault := cfg.Impaired(); fault != "" {
+				text += fault + "\n"
 			}
 			_, _ = io.WriteString(w, text)
 			return

@@ -74,6 +74,7 @@ func testConfig(t testing.TB) Config {
 		Introspection: true, Suggestions: true, Guard: g, Documents: d, Refusals: noRefusals{},
 		Client:    func(*http.Request) netip.Addr { return netip.MustParseAddr("192.0.2.1") },
 		RequestID: func(context.Context) string { return "test-request" },
+		Shared:    func(ctx context.Context) context.Context { return ctx },
 		Observer:  ended(func(*reqctx.Log) {}),
 	}
 }

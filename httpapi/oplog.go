@@ -57,19 +57,8 @@ func (e *engine) newLog(ctx context.Context, transport string, hints Hints) *req
 	id := identityFrom(ctx)
 	log := &reqctx.Log{Operation: reqctx.Operation{Transport: transport, Caller: id.callerKind(), Started: time.Now()}}
 	log.Explained = e.wantsExplanation(hints)
-	if e.cfg.Observer != nil {
-		e.cfg.Observer.Began(log, hints, id.proxied && transport != transportWebSocket) // no proxy checks the trace context of a message
-	}
+	e.cfg.Observer.Began(log, hints, id.proxied && transport != transportWebSocket) // no proxy checks the trace context of a message
 	return log
-}
-
-// withLog returns a context that makes log count the reads of the operation. It returns ctx if neither an observer nor an
-// explanation needs the counts.
-func (e *engine) withLog(ctx context.Context, log *reqctx.Log) context.Context {
-	if e.cfg.Observer == nil && !log.Explained {
-		return ctx
-	}
-	return reqctx.WithLog(ctx, log)
 }
 
 // setOutcome writes the result of an operation to its log. The parameter ctx is the context of the client's request or connection.
@@ -113,9 +102,7 @@ func clientLeft(ctx context.Context) bool {
 func (e *engine) report(ctx context.Context, log *reqctx.Log, bytes int) {
 	defer e.catch(ctx, func(*graphql.Response) {})
 	log.Bytes = int64(bytes)
-	if e.cfg.Observer != nil {
-		e.cfg.Observer.Ended(ctx, log)
-	}
+	e.cfg.Observer.Ended(ctx, log)
 }
 
 func operationInfo(doc *document, op *ast.OperationDefinition) *reqctx.OperationInfo {

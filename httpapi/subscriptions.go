@@ -153,7 +153,7 @@ func (s *subscriptions) respond(ctx context.Context, log *reqctx.Log, op *operat
 	ctx, cancel := context.WithTimeout(ctx, s.engine.cfg.Timeout)
 	defer cancel()
 	defer op.room.settle(0)
-	body, errs := s.perform(s.engine.withLog(ctx, log), log, op, m)
+	body, errs := s.perform(reqctx.WithLog(ctx, log), log, op, m)
 	s.engine.setOutcome(ctx, log, errs)
 	s.engine.report(ctx, log, len(body))
 	return body
@@ -204,10 +204,7 @@ func (s *subscriptions) join(ctx context.Context, op *operation, own int, m *fan
 // opener returns the function that starts the shared execution of an operation.
 func (s *subscriptions) opener(op *operation) fanout.Open {
 	return func(ctx context.Context, g *fanout.Group) fanout.Source {
-		if of := s.engine.cfg.Shared; of != nil {
-			ctx = of(ctx)
-		}
-		return s.engine.open(resolvers.WithGroup(ctx, g), op, g)
+		return s.engine.open(resolvers.WithGroup(s.engine.cfg.Shared(ctx), g), op, g)
 	}
 }
 
@@ -278,8 +275,8 @@ func (x *execution) Next() (payload []byte, ok bool) {
 		}
 		return nil, false
 	}
-	if o := x.engine.cfg.Observer; o != nil && len(resp.Errors) > 0 {
-		o.EventFailed(codesIn(resp.Errors))
+	if len(resp.Errors) > 0 {
+		x.engine.cfg.Observer.EventFailed(codesIn(resp.Errors))
 	}
 	return appendResponse(make([]byte, 0, len(resp.Data)+64), resp), true
 }
