@@ -17,7 +17,6 @@ import (
 	"github.com/vektah/gqlparser/v2/gqlerror"
 
 	"oddsgraph/graph/exec"
-	"oddsgraph/httpapi/limits"
 	"oddsgraph/httpapi/persisted"
 	"oddsgraph/httpapi/quota"
 	"oddsgraph/httpapi/respcache"
@@ -31,8 +30,6 @@ import (
 type engine struct {
 	cfg        Config
 	identities *identities
-	guard      *limits.Guard
-	schema     *ast.Schema
 	documents  *documentCache
 	// compileLimiter bounds the number of unknown documents that are parsed, validated and compiled at the same time.
 	compileLimiter *limiter
@@ -53,8 +50,6 @@ func newEngine(cfg Config, who *identities) *engine {
 	return &engine{
 		cfg:            cfg,
 		identities:     who,
-		schema:         cfg.Compiler.Schema(),
-		guard:          cfg.Guard,
 		documents:      newDocumentCache(cfg),
 		compileLimiter: newLimiter(runtime.GOMAXPROCS(0), cfg.Operations, min(cfg.QueueTimeout, cfg.Timeout)),
 		responses:      newResponses(cfg),
@@ -164,13 +159,13 @@ func (e *engine) compile(ctx context.Context, log *reqctx.Log, p *params, named 
 	op.room, op.document, op.plan = e.newRoom(identityFrom(ctx).client, log.Transport), doc, doc.plans[definition]
 	op.name, op.definition = p.OperationName, definition
 	log.Info, log.Trusted = op.plan.info, named.Name
-	err := e.guard.Variables(p.Variables)
+	err := e.cfg.Guard.Variables(p.Variables)
 	if err != nil {
 		return []error{err}
 	}
 	var ok bool
 	if op.variables, ok = op.plan.fast.read(p.Variables); !ok {
-		if op.variables, err = variables(e.schema, definition, p.Variables); err != nil {
+		if op.variables, err = variables(e.documents.schema, definition, p.Variables); err != nil {
 			return validationErrors(err)
 		}
 	}

@@ -40,7 +40,6 @@ type graphQL struct {
 	limiters limiters
 	// incoming bounds the memory of clients' bodies and messages.
 	incoming *quota.Memory
-	cfg      Config
 }
 
 // httpError is an error with the status of its response.
@@ -146,10 +145,10 @@ func (p *result) takeRoom() (left room) {
 	return left
 }
 
-// perform executes the operation of a request within cfg.Timeout. It ends the operation's slot before it returns. The calling
+// perform executes the operation of a request within Config.Timeout. It ends the operation's slot before it returns. The calling
 // function must settle the operation's room after the response was sent.
 func (g *graphQL) perform(r *request, log *reqctx.Log, p *params) (done result, err error) {
-	ctx, deadline := g.engine.identities.reading(r.Context()), log.Started.Add(g.cfg.Timeout)
+	ctx, deadline := g.engine.identities.reading(r.Context()), log.Started.Add(g.engine.cfg.Timeout)
 	op, rejected := g.engine.prepare(ctx, log, p, g.limiters.acquire)
 	if rejected != nil {
 		done.response = rejected
@@ -225,7 +224,7 @@ func (g *graphQL) parseText(r *request, text []byte) (p *params, err error) {
 	return p, nil
 }
 
-// readBody reads a JSON body of at most cfg.MaxBody bytes. The server's read timeout bounds the time.
+// readBody reads a JSON body of at most Config.MaxBody bytes. The server's read timeout bounds the time.
 func (g *graphQL) readBody(w http.ResponseWriter, r *request) (*quota.Body, error) {
 	if err := checkContentType(r.header("Content-Type")); err != nil {
 		return nil, err
@@ -234,13 +233,13 @@ func (g *graphQL) readBody(w http.ResponseWriter, r *request) (*quota.Body, erro
 	case coding != "" && !strings.EqualFold(coding, "identity"):
 		w.Header().Set("Accept-Encoding", "identity")
 		return nil, httpErrorf(http.StatusUnsupportedMediaType, "send the body without a Content-Encoding")
-	case r.ContentLength > g.cfg.MaxBody:
+	case r.ContentLength > g.engine.cfg.MaxBody:
 		w.Header().Set("Connection", "close") // with this header the server does not read the rest of the body
-		return nil, httpErrorf(http.StatusRequestEntityTooLarge, "the body is larger than %d bytes", g.cfg.MaxBody)
+		return nil, httpErrorf(http.StatusRequestEntityTooLarge, "the body is larger than %d bytes", g.engine.cfg.MaxBody)
 	}
 	var body io.Reader = r.Body
 	if r.ContentLength < 0 { // otherwise the server reads at most ContentLength
-		body = http.MaxBytesReader(w, r.Body, g.cfg.MaxBody)
+		body = http.MaxBytesReader(w, r.Body, g.engine.cfg.MaxBody)
 	}
 	text, err := g.incoming.Read(r.client, body)
 	if err == nil {
@@ -253,10 +252,10 @@ func (g *graphQL) readBody(w http.ResponseWriter, r *request) (*quota.Body, erro
 		w.Header().Set("Connection", "close")
 		return nil, busy()
 	case errors.As(err, &tooLarge):
-		return nil, httpErrorf(http.StatusRequestEntityTooLarge, "the body is larger than %d bytes", g.cfg.MaxBody)
+		return nil, httpErrorf(http.StatusRequestEntityTooLarge, "the body is larger than %d bytes", g.engine.cfg.MaxBody)
 	case errors.Is(err, os.ErrDeadlineExceeded):
 		w.Header().Set("Connection", "close")
-		return nil, httpErrorf(http.StatusRequestTimeout, "the body took longer than %s", g.cfg.BodyTimeout)
+		return nil, httpErrorf(http.StatusRequestTimeout, "the body took longer than %s", g.engine.cfg.BodyTimeout)
 	default:
 		w.Header().Set("Connection", "close")
 		return nil, httpErrorf(http.StatusBadRequest, "the body could not be read")

@@ -148,7 +148,7 @@ func New(cfg Config) *API {
 	origins := newOrigins(cfg.Origins, cfg.LoopbackOrigins)
 	g := &graphQL{
 		engine: newEngine(cfg, who), limiters: newLimiters(cfg.Operations, cfg.Queue, min(cfg.QueueTimeout, cfg.Timeout)),
-		incoming: quota.NewMemory(max(MinIncoming, 4*int(max(cfg.MaxBody, cfg.Sockets.Frame)))), cfg: cfg,
+		incoming: quota.NewMemory(max(MinIncoming, 4*int(max(cfg.MaxBody, cfg.Sockets.Frame)))),
 	}
 	all := newTransports(g, origins, cfg)
 	endpoint := origins.handler(who.handler(g.reject, all.serve))
