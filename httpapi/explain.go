@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/hex"
 	"encoding/json"
-	"maps"
 	"math"
 	"net/http"
 	"slices"
@@ -155,12 +154,7 @@ func milliseconds(d time.Duration) float64 {
 func (e *engine) explained(ctx context.Context, log *reqctx.Log, op *operation, media string) *graphql.Response {
 	cacheState := e.responseCacheState(ctx, op, media)
 	resp := e.execute(ctx, op)
-	extensions := maps.Clone(resp.Extensions)
-	if extensions == nil {
-		extensions = map[string]any{}
-	}
-	extensions["explain"] = explain(log, op.calls, cacheState)
-	resp.Extensions = extensions
+	resp.Extensions = map[string]any{"explain": explain(log, op.calls, cacheState)}
 	return resp
 }
 

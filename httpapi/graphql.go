@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"errors"
 	"io"
-	"maps"
 	"mime"
 	"net/http"
 	"net/url"
@@ -124,7 +123,10 @@ func (g *graphQL) writeResult(w http.ResponseWriter, r *request, log *reqctx.Log
 		g.write(w, r, log, r.media, status, done.response, nil, &room)
 	default:
 		if wantsCost(r) {
-			done.response.Extensions = withCost(done.response.Extensions, op)
+			if done.response.Extensions == nil {
+				done.response.Extensions = map[string]any{}
+			}
+			done.response.Extensions["cost"] = map[string]int64{"points": op.points, "upstreamCalls": int64(op.calls)}
 		}
 		g.write(w, r, log, r.media, statusOf(done.response), done.response, op, &room)
 	}
@@ -182,13 +184,6 @@ func (g *graphQL) perform(r *request, log *reqctx.Log, p *params) (done result, 
 		done.response = g.engine.execute(reqctx.WithLog(ctx, log), op)
 	}
 	return done, err
-}
-
-// withCost returns extensions with the cost of an operation that was executed.
-func withCost(extensions map[string]any, op *operation) map[string]any {
-	out := map[string]any{"cost": map[string]int64{"points": op.points, "upstreamCalls": int64(op.calls)}}
-	maps.Copy(out, extensions)
-	return out
 }
 
 // readText reads the body or the query string of a request. The calling function must release the text. The error is an httpError.
