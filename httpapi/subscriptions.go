@@ -8,7 +8,6 @@ import (
 	"encoding/binary"
 	"encoding/json"
 	"errors"
-	"slices"
 	"sync/atomic"
 	"time"
 
@@ -55,11 +54,13 @@ func (s *subscriptions) chargeTo(ctx context.Context, m *fanout.Member) {
 // code must run on a goroutine. For a subscription, once is nil. rejected is an error response without data, or nil.
 func (s *subscriptions) start(ctx context.Context, log *reqctx.Log, p *params, m *fanout.Member) (once func(ctx context.Context), rejected *graphql.Response) {
 	defer s.engine.catch(ctx, func(r *graphql.Response) { once, rejected = nil, r })
-	op, rejected := s.prepare(ctx, log, p)
-	switch {
-	case rejected != nil:
+	op, rejected := s.engine.prepare(ctx, log, p, s.acquire)
+	if rejected != nil {
 		return nil, s.reject(ctx, log, rejected)
-	case op.kind() == ast.Subscription:
+	}
+	op.slot.end()
+	switch op.kind() {
+	case ast.Subscription:
 		own, err := op.plan.executable.Compile(op.variables)
 		if err != nil {
 			return nil, s.reject(ctx, log, s.engine.errorResponse(ctx, err))
@@ -124,26 +125,12 @@ func (s *subscriptions) onLeave(ctx context.Context, log *reqctx.Log) func(fanou
 }
 
 // codesOf returns the different codes in a JSON list of errors. For an empty or invalid list, it returns market.CodeInternal.
-func codesOf(list []byte) (codes []string) {
-	var errs []struct{ Extensions struct{ Code string } }
+func codesOf(list []byte) []string {
+	var errs gqlerror.List
 	if json.Unmarshal(list, &errs) != nil || len(errs) == 0 {
 		return []string{string(market.CodeInternal)}
 	}
-	for _, e := range errs {
-		if !slices.Contains(codes, e.Extensions.Code) {
-			codes = append(codes, e.Extensions.Code)
-		}
-	}
-	return codes
-}
-
-// prepare returns the operation of a request. The operation's slot has ended when prepare returns.
-func (s *subscriptions) prepare(ctx context.Context, log *reqctx.Log, p *params) (*operation, *graphql.Response) {
-	op, rejected := s.engine.prepare(ctx, log, p, s.acquire)
-	if rejected == nil {
-		op.slot.end()
-	}
-	return op, rejected
+	return codesIn(errs)
 }
 
 // respond executes a query or mutation and returns the response. m has reserved memory for the response. The calling function must
