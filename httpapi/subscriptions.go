@@ -271,15 +271,9 @@ func (x *execution) Next() (payload []byte, ok bool) {
 // Last implements fanout.Source.
 func (x *execution) Last() (errors, event []byte) { return x.last, x.event }
 
-// operator runs the operations of WebSockets.
-type operator struct {
-	*subscriptions
-	identities *identities
-}
-
 // Init implements graphqlws.Operator.
-func (o *operator) Init(ctx context.Context, payload json.RawMessage) (initialized context.Context, err error) {
-	defer o.engine.catch(ctx, func(r *graphql.Response) { initialized, err = nil, r.Errors })
+func (s *subscriptions) Init(ctx context.Context, payload json.RawMessage) (initialized context.Context, err error) {
+	defer s.engine.catch(ctx, func(r *graphql.Response) { initialized, err = nil, r.Errors })
 	var fields map[string]any
 	if payload != nil {
 		if err := json.Unmarshal(payload, &fields); err != nil {
@@ -287,7 +281,7 @@ func (o *operator) Init(ctx context.Context, payload json.RawMessage) (initializ
 		}
 	}
 	hints := readHints(hintsFrom(ctx), fields)
-	ctx, err = o.identities.fromInit(ctx, fields, identityFrom(ctx).client)
+	ctx, err = s.engine.identities.fromInit(ctx, fields, identityFrom(ctx).client)
 	if err != nil || hints == nil {
 		return ctx, err
 	}
@@ -295,20 +289,20 @@ func (o *operator) Init(ctx context.Context, payload json.RawMessage) (initializ
 }
 
 // Operate implements graphqlws.Operator.
-func (o *operator) Operate(ctx context.Context, payload json.RawMessage, m *fanout.Member) (once func(ctx context.Context), errors []byte, malformed error) {
-	defer o.engine.catch(ctx, func(r *graphql.Response) { once, errors = nil, appendJSON(nil, r.Errors) })
-	o.chargeTo(ctx, m)
+func (s *subscriptions) Operate(ctx context.Context, payload json.RawMessage, m *fanout.Member) (once func(ctx context.Context), errors []byte, malformed error) {
+	defer s.engine.catch(ctx, func(r *graphql.Response) { once, errors = nil, appendJSON(nil, r.Errors) })
+	s.chargeTo(ctx, m)
 	p, malformed := parseSubscribe(payload)
 	if malformed != nil {
 		return nil, nil, malformed
 	}
-	log := o.engine.newLog(ctx, transportWebSocket, operationHints(hintsFrom(ctx), p.Extensions))
+	log := s.engine.newLog(ctx, transportWebSocket, operationHints(hintsFrom(ctx), p.Extensions))
 	if id := identityFrom(ctx); id.credentials != nil { // the venue may have rejected the credentials of an earlier operation
-		if err := o.identities.refusals.Check(id.client, auth.CredentialsKey(id.credentials)); err != nil {
-			return nil, appendJSON(nil, o.reject(ctx, log, o.engine.errorResponse(ctx, err)).Errors), nil
+		if err := s.engine.identities.refusals.Check(id.client, auth.CredentialsKey(id.credentials)); err != nil {
+			return nil, appendJSON(nil, s.reject(ctx, log, s.engine.errorResponse(ctx, err)).Errors), nil
 		}
 	}
-	once, rejected := o.start(ctx, log, p, m)
+	once, rejected := s.start(ctx, log, p, m)
 	if rejected != nil {
 		return nil, appendJSON(nil, rejected.Errors), nil
 	}
@@ -331,12 +325,12 @@ func parseSubscribe(payload json.RawMessage) (*params, error) {
 }
 
 // Errors implements graphqlws.Operator.
-func (o *operator) Errors(ctx context.Context, err error) []byte {
-	return appendJSON(nil, o.engine.errorResponse(ctx, err).Errors)
+func (s *subscriptions) Errors(ctx context.Context, err error) []byte {
+	return appendJSON(nil, s.engine.errorResponse(ctx, err).Errors)
 }
 
 // Refuse implements graphqlws.Operator.
-func (o *operator) Refuse(ctx context.Context, err error) []byte {
-	log := o.engine.newLog(ctx, transportWebSocket, hintsFrom(ctx))
-	return appendJSON(nil, o.reject(ctx, log, o.engine.errorResponse(ctx, err)).Errors)
+func (s *subscriptions) Refuse(ctx context.Context, err error) []byte {
+	log := s.engine.newLog(ctx, transportWebSocket, hintsFrom(ctx))
+	return appendJSON(nil, s.reject(ctx, log, s.engine.errorResponse(ctx, err)).Errors)
 }

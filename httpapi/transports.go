@@ -61,7 +61,7 @@ func newTransports(g *graphQL, pages *origins, cfg Config) *transports {
 	t := &transports{graphQL: g, subscriptions: newSubscriptions(g.engine, clients, g.limiters.acquire), clients: clients}
 	t.events = newEvents(t.subscriptions, t.clients)
 	t.sockets = graphqlws.New(graphqlws.Config{
-		Operator: &operator{t.subscriptions, g.engine.identities}, CheckOrigin: pages.check, Client: clientOf, Quota: t.clients, Incoming: g.incoming,
+		Operator: t.subscriptions, CheckOrigin: pages.check, Client: clientOf, Quota: t.clients, Incoming: g.incoming,
 		Operations: cfg.Sockets.Operations, Frame: cfg.Sockets.Frame,
 	})
 	return t
