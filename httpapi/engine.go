@@ -9,6 +9,7 @@ import (
 	"math"
 	"net/http"
 	"runtime"
+	"slices"
 	"sync/atomic"
 	"time"
 
@@ -244,11 +245,8 @@ func (e *engine) executeInTime(ctx context.Context, op *operation) (resp *graphq
 // tooManyCalls returns the error response of a query that needs too many calls. cause is the error to return. If errs contains this
 // error for a field, the response contains the first such error, which has the path of the field.
 func (e *engine) tooManyCalls(ctx context.Context, cause error, errs []exec.Error) *graphql.Response {
-	for i := range errs {
-		if errors.Is(&errs[i], cause) {
-			cause = &errs[i]
-			break
-		}
+	if i := slices.IndexFunc(errs, func(err exec.Error) bool { return errors.Is(&err, cause) }); i >= 0 {
+		cause = &errs[i]
 	}
 	return e.errorResponse(ctx, cause)
 }
