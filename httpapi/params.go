@@ -39,7 +39,7 @@ func (p *params) namesDocument() bool {
 
 // parseParams parses {query, operationName, variables, extensions, documentId}. A member that is null counts as absent. Unknown
 // members are ignored. A repeated known member is an error, because some parsers use the first value and others use the last value.
-// The result shares no memory with body.
+// The result shares no memory with body. Every error is a market.Error.
 func parseParams(body []byte) (*params, error) {
 	if !utf8.Valid(body) {
 		return nil, badInput("the request is not UTF-8")

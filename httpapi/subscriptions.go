@@ -312,13 +312,10 @@ func (s *subscriptions) Operate(ctx context.Context, payload json.RawMessage, m 
 // parseSubscribe parses the payload of a subscribe message. The client sees the text of the error.
 func parseSubscribe(payload json.RawMessage) (*params, error) {
 	p, err := parseParams(payload)
-	var wrong *market.Error
-	switch {
-	case errors.As(err, &wrong):
+	if wrong, ok := errors.AsType[*market.Error](err); ok {
 		return nil, errors.New(wrong.Message)
-	case err != nil:
-		return nil, err
-	case !p.namesDocument():
+	}
+	if !p.namesDocument() {
 		return nil, errors.New("the payload of subscribe has no query")
 	}
 	return p, nil
