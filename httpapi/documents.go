@@ -232,8 +232,7 @@ func Validator(cfg Config) func(text string) error {
 // validationErrors sets the code of the gqlerror.Errors among errs to errcode.ValidationFailed and returns errs.
 func validationErrors(errs ...error) []error {
 	for _, err := range errs {
-		var located *gqlerror.Error
-		if errors.As(err, &located) {
+		if located, ok := errors.AsType[*gqlerror.Error](err); ok {
 			errcode.Set(located, errcode.ValidationFailed)
 		}
 	}

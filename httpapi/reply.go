@@ -27,8 +27,7 @@ func statusOf(resp *graphql.Response) int {
 	if resp.Data != nil || len(resp.Errors) == 0 {
 		return http.StatusOK
 	}
-	var known *httpError
-	if errors.As(resp.Errors[0], &known) {
+	if known, ok := errors.AsType[*httpError](resp.Errors[0]); ok {
 		return known.status
 	}
 	switch market.Code(codeOf(resp.Errors[0])) {

@@ -133,7 +133,7 @@ func (e *events) write(ctx context.Context, s *eventStream, m *fanout.Member, wo
 	for {
 		select {
 		case <-ctx.Done():
-			if known := new(market.Error); errors.As(context.Cause(ctx), &known) { // any other cause means that the client has left
+			if known, ok := errors.AsType[*market.Error](context.Cause(ctx)); ok { // any other cause means that the client has left
 				s.complete(e.subscriptions.engine.errorResponse(ctx, known))
 			}
 			return

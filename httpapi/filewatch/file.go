@@ -179,8 +179,7 @@ func (f *File) load() error {
 }
 
 func (f *File) wrap(err error) error {
-	var path *fs.PathError // its text repeats the path
-	if errors.As(err, &path) {
+	if path, ok := errors.AsType[*fs.PathError](err); ok { // its text repeats the path
 		err = path.Err
 	}
 	return fmt.Errorf("%s %s: %w", f.o.What, f.o.Path, err)

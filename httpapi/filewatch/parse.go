@@ -19,8 +19,7 @@ func check(content []byte) error {
 	}
 	var raw json.RawMessage
 	err := json.Unmarshal(content, &raw)
-	var syntax *json.SyntaxError
-	if errors.As(err, &syntax) {
+	if syntax, ok := errors.AsType[*json.SyntaxError](err); ok {
 		before := content[:min(max(int(syntax.Offset)-1, 0), len(content))]
 		line := bytes.Count(before, []byte("\n")) + 1
 		column := utf8.RuneCount(before[bytes.LastIndexByte(before, '\n')+1:]) + 1
