@@ -48,37 +48,33 @@ func checkValues(schema *ast.Schema, t *ast.Type, value any, path ast.Path) *gql
 			return gqlerror.ErrorPathf(path, "%d is not an integer of 32 bits", value)
 		}
 	case []json.Number: // gqlparser's form of a single number for a list
-		for i, v := range value {
-			if err := checkValues(schema, t.Elem, v, append(path[:len(path):len(path)], ast.PathIndex(i))); err != nil {
-				return err
-			}
-		}
+		return checkItems(schema, t, value, path)
 	case string:
 		d := schema.Types[t.Name()]
 		if d.Kind == ast.Enum && d.EnumValues.ForName(value) == nil {
 			return gqlerror.ErrorPathf(path, "%s is not a valid %s", value, d.Name)
 		}
 	case []string: // gqlparser's form of a single string for a list
-		for i, v := range value {
-			if err := checkValues(schema, t, v, append(path[:len(path):len(path)], ast.PathIndex(i))); err != nil {
-				return err
-			}
-		}
+		return checkItems(schema, t, value, path)
 	case []any:
-		elem := t.Elem
-		if elem == nil {
-			return nil
-		}
-		for i, v := range value {
-			if err := checkValues(schema, elem, v, append(path[:len(path):len(path)], ast.PathIndex(i))); err != nil {
-				return err
-			}
-		}
+		return checkItems(schema, t, value, path)
 	case map[string]any:
 		for _, f := range schema.Types[t.Name()].Fields {
 			if err := checkValues(schema, f.Type, value[f.Name], append(path[:len(path):len(path)], ast.PathName(f.Name))); err != nil {
 				return err
 			}
+		}
+	}
+	return nil
+}
+
+func checkItems[T any](schema *ast.Schema, list *ast.Type, items []T, path ast.Path) *gqlerror.Error {
+	if list.Elem == nil {
+		return nil
+	}
+	for i, item := range items {
+		if err := checkValues(schema, list.Elem, item, append(path[:len(path):len(path)], ast.PathIndex(i))); err != nil {
+			return err
 		}
 	}
 	return nil
