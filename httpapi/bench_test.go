@@ -129,37 +129,6 @@ func TestOursCostsNoMore(t *testing.T) {
 	}
 }
 
-func BenchmarkHTTP(b *testing.B) {
-	cfg, board := benchConfig(b), boardQuery(b)
-	tiny := []byte(`{"query":"{ __typename }"}`)
-	for _, bench := range []struct {
-		name, accept string
-		h            http.Handler
-		body         []byte
-	}{
-		{"tiny/library", "", libraryHandler(cfg), tiny},
-		{"tiny/ours", "", New(cfg), tiny},
-		{"board/library", "", libraryHandler(cfg), board},
-		{"board/ours", "", New(cfg), board},
-		{"board/ours/zstd", "zstd", New(cfg), board},
-		{"board/ours/br", "br", New(cfg), board},
-		{"board/ours/gzip", "gzip", New(cfg), board},
-	} {
-		b.Run(bench.name, func(b *testing.B) {
-			header := http.Header{"Content-Type": {"application/json"}}
-			if bench.accept != "" {
-				header.Set("Accept-Encoding", bench.accept)
-			}
-			b.ReportAllocs()
-			var n int
-			for b.Loop() {
-				n = serve(bench.h, bench.body, header).bytes
-			}
-			b.ReportMetric(float64(n), "bytes")
-		})
-	}
-}
-
 // prepared returns a function that parses a request, prepares its operation, and ends the operation's slot. enter is the function
 // that acquires the slot.
 func prepared(t testing.TB, body []byte, enter func(context.Context, *slot) error) func() {

@@ -93,23 +93,11 @@ func TestWaitingDocumentsTakeNoPlace(t *testing.T) {
 	}
 }
 
-// unknownNames returns a document whose operations spread a fragment with 97 long unknown names.
-func unknownNames(operations int) string {
-	var b strings.Builder
-	for i := range operations {
-		fmt.Fprintf(&b, "query Q%d{...F}", i)
-	}
-	b.WriteString(`fragment F on Query{market(marketId:"1"){`)
-	for i := range 97 {
-		fmt.Fprintf(&b, "volume%0122d ", i)
-	}
-	return b.String() + "}}"
-}
-
-// TestUnknownNamesCostLittle checks that a validation stops after maxFound errors.
+// TestUnknownNamesCostLittle checks that a validation stops after maxFound errors. The operations of the document spread a fragment
+// with 97 long unknown names.
 func TestUnknownNamesCostLittle(t *testing.T) {
 	c := newDocumentCache(testConfig(t))
-	text := unknownNames(limits.Default().Operations)
+	text := fields(limits.Default().Operations, "query Q%d{...F}") + `fragment F on Query{market(marketId:"1"){` + fields(97, "volume%0122d ") + "}}"
 	found := 0
 	for i, r := range c.rules {
 		run := r.RuleFunc
@@ -144,17 +132,5 @@ func TestErrorsQuoteLittle(t *testing.T) {
 		if !strings.Contains(w.Body.String(), `"errors"`) || w.Body.Len() > 2000 {
 			t.Errorf("%s: %d bytes: %.300s", name, w.Body.Len(), w.Body)
 		}
-	}
-}
-
-func BenchmarkUnknownNames(b *testing.B) {
-	c := newDocumentCache(testConfig(b))
-	text := unknownNames(10)
-	for b.Loop() {
-		doc, err := c.guard.Document(text)
-		if err != nil {
-			b.Fatal(err)
-		}
-		c.validate(doc)
 	}
 }

@@ -295,17 +295,3 @@ func TestSocketsShareWhatIsKept(t *testing.T) {
 		t.Errorf("%s\n%s\nasked %d times", first, second, source.asked.Load())
 	}
 }
-
-func BenchmarkHit(b *testing.B) {
-	cfg, _ := keeping(b)
-	h := New(cfg)
-	for name, body := range map[string][]byte{"tiny": []byte(`{"query":"{ __typename }"}`), "board": boardQuery(b)} {
-		header := http.Header{"Content-Type": {"application/json"}}
-		b.Run(name, func(b *testing.B) {
-			b.ReportAllocs()
-			for b.Loop() {
-				serve(h, body, header)
-			}
-		})
-	}
-}
