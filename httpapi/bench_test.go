@@ -23,6 +23,7 @@ import (
 	"oddsgraph/internal/market/reqctx"
 	"oddsgraph/loaders"
 	"oddsgraph/resolvers"
+	"oddsgraph/tests/tool"
 )
 
 // memory is a source whose Lookup finds the same price for every token.
@@ -129,43 +130,26 @@ func TestOursCostsNoMore(t *testing.T) {
 	}
 }
 
-// prepared returns a function that parses a request, prepares its operation, and ends the operation's slot. enter is the function
-// that acquires the slot.
-func prepared(t testing.TB, body []byte, enter func(context.Context, *slot) error) func() {
-	cfg := benchConfig(t)
-	e := newEngine(cfg, &identities{refusals: noRefusals{}, client: cfg.Client})
-	return func() {
+// TestReadingARequestAllocatesLittle bounds the allocations for parsing a request, for preparing its operation, and for its slot in
+// the limiters.
+func TestReadingARequestAllocatesLittle(t *testing.T) {
+	if tool.Unraced(t) {
+		return
+	}
+	cfg, body := benchConfig(t), boardQuery(t)
+	e, slots := newEngine(cfg, &identities{refusals: noRefusals{}, client: cfg.Client}), newLimiters(256, 512, time.Second)
+	n := testing.AllocsPerRun(100, func() {
 		p, err := parseParams(body)
 		if err != nil {
 			t.Fatal(err)
 		}
-		op, refusal := e.prepare(t.Context(), &reqctx.Log{}, p, enter)
+		op, refusal := e.prepare(t.Context(), &reqctx.Log{}, p, slots.acquire)
 		if refusal != nil {
 			t.Fatal(refusal.Errors)
 		}
 		op.slot.end()
-	}
-}
-
-// TestASlotAllocatesNothing checks that an operation needs no more allocations with limiters than without them. Under the race
-// detector a sync.Pool drops some items, so the test compares means.
-func TestASlotAllocatesNothing(t *testing.T) {
-	mean := func(prepare func()) float64 {
-		return testing.AllocsPerRun(20, func() {
-			for range 100 {
-				prepare()
-			}
-		}) / 100
-	}
-	gates := newLimiters(256, 512, time.Second)
-	with, without := mean(prepared(t, boardQuery(t), gates.acquire)), mean(prepared(t, boardQuery(t), atOnce))
-	if with > without+0.5 {
-		t.Errorf("%.2f allocations with a turn, %.2f without", with, without)
-	}
-}
-
-func TestReadingARequestAllocatesLittle(t *testing.T) {
-	if n := testing.AllocsPerRun(100, prepared(t, boardQuery(t), atOnce)); n > 15 {
+	})
+	if n > 8 {
 		t.Errorf("%.0f allocations", n)
 	}
 }
