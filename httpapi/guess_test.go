@@ -3,7 +3,6 @@ package httpapi
 import (
 	"bufio"
 	"context"
-	"encoding/base64"
 	"fmt"
 	"net/http"
 	"net/http/httptest"
@@ -20,9 +19,44 @@ import (
 	"oddsgraph/resolvers"
 )
 
+// heldBalances is a source whose Fetch waits until the test closes the channel answer. If accepted is false, Fetch rejects all
+// credentials.
+type heldBalances struct {
+	refusing
+	asked    chan struct{}
+	answer   chan struct{}
+	accepted bool
+}
+
+func (h *heldBalances) Fetch(ctx context.Context, keys []market.Address) []market.Result[market.Read[*market.Balance]] {
+	h.asked <- struct{}{}
+	<-h.answer
+	if h.accepted {
+		return make([]market.Result[market.Read[*market.Balance]], len(keys))
+	}
+	return h.refusing.Fetch(ctx, keys)
+}
+
+// guessing returns a configuration with a limit of guesses. Its balances come from the venue, which accepts all credentials or none.
+func guessing(t *testing.T, accepted bool) (Config, *heldBalances) {
+	t.Helper()
+	cfg := testConfig(t)
+	who, _ := newTestIdentities(t)
+	venue := &heldBalances{asked: make(chan struct{}, 1000), answer: make(chan struct{}), accepted: accepted}
+	cfg.Refusals, cfg.Sources, cfg.Operations = who.refusals, loaders.Sources{Balances: venue, Prices: &shelf{}}, 256
+	cfg.Compiler = graph.NewCompiler(graph.Config{Resolvers: &resolvers.Resolver{
+		Clock: market.SystemClock{}, Feed: feed.New(feed.Config{}), Sources: cfg.Sources, Timeout: time.Minute,
+		Scope: func(context.Context, market.Address) string { return "" },
+	}})
+	return cfg, venue
+}
+
 // guessKey returns the value of CredentialsHeader for the nth credentials.
-func guessKey(n int) string {
-	return base64.StdEncoding.EncodeToString(fmt.Appendf(nil, `{"apiKey":"guess-%d"}`, n))
+func guessKey(n int) string { return credentialsOf(fmt.Sprint("guess-", n)) }
+
+// balanceQuery returns a request for a balance and for more fields.
+func balanceQuery(more string) string {
+	return `{"query":"{ user(address: \"` + testAddress + `\") { balance { cashBalance } } ` + more + `}"}`
 }
 
 // firstEvent requests an event stream with credentials and returns the data of the first event.
@@ -49,37 +83,34 @@ func firstEvent(t *testing.T, url, credentials, body string) string {
 	return ""
 }
 
-// TestGuessesOfSubscriptionsAreBounded checks that one address can subscribe with at most 20 unknown credentials at once. Later,
-// other credentials must be accepted only if the venue has accepted the first 20.
-func TestGuessesOfSubscriptionsAreBounded(t *testing.T) {
-	const query = `subscription { balanceChanged(address: \"` + testAddress + `\") { reason } }`
-	for _, transport := range []string{transportWebSocket, transportEvents} {
+// TestGuessesAreBounded checks that one address can read with at most 20 unknown credentials at once. Later, other credentials must
+// be accepted only if the venue has accepted the first 20.
+func TestGuessesAreBounded(t *testing.T) {
+	const subscription = `{"query":"subscription { balanceChanged(address: \"` + testAddress + `\") { reason } }"}`
+	for _, transport := range transportNames {
 		for _, accepted := range []bool{false, true} {
 			t.Run(fmt.Sprintf("%s, accepted %v", transport, accepted), func(t *testing.T) {
-				cfg := testConfig(t)
-				who, _, _ := newTestIdentities(t)
-				venue := &heldBalances{asked: make(chan struct{}, 1000), answer: make(chan struct{}), accepted: accepted}
-				cfg.Refusals, cfg.Sources, cfg.Operations = who.refusals, loaders.Sources{Balances: venue}, 256
-				cfg.Compiler = graph.NewCompiler(graph.Config{Resolvers: &resolvers.Resolver{
-					Clock: market.SystemClock{}, Feed: feed.New(feed.Config{}), Sources: cfg.Sources, Timeout: time.Minute,
-					Scope: func(context.Context, market.Address) string { return "" },
-				}})
+				cfg, venue := guessing(t, accepted)
 				api := New(cfg)
 				server := httptest.NewServer(api)
 				defer server.Close()
 				defer api.Drain(t.Context())
-				// subscribe returns the first event or error of a subscription with the nth credentials.
-				subscribe := func(n int) string {
-					if transport == transportEvents {
-						return firstEvent(t, server.URL+PathGraphQL, guessKey(n), `{"query":"`+query+`"}`)
+				// ask returns the response to a query, or the first event or error of a subscription, with the nth credentials.
+				ask := func(n int) string {
+					switch transport {
+					case transportHTTP:
+						return post(t, api, balanceQuery(""), CredentialsHeader, guessKey(n)).Body.String()
+					case transportEvents:
+						return firstEvent(t, server.URL+PathGraphQL, guessKey(n), subscription)
+					default:
+						return converseAs(t, server.URL+PathGraphQL, guessKey(n), `"id":"1"`, `{"id":"1","type":"subscribe","payload":`+subscription+`}`)
 					}
-					return converseAs(t, server.URL+PathGraphQL, guessKey(n), `"id":"1"`, `{"id":"1","type":"subscribe","payload":{"query":"`+query+`"}}`)
 				}
 				var all sync.WaitGroup
 				var limited atomic.Int64
 				for n := range 60 {
 					all.Go(func() {
-						if strings.Contains(subscribe(n), "RATE_LIMITED") {
+						if strings.Contains(ask(n), "RATE_LIMITED") {
 							limited.Add(1)
 						}
 					})
@@ -88,9 +119,9 @@ func TestGuessesOfSubscriptionsAreBounded(t *testing.T) {
 				close(venue.answer)
 				all.Wait()
 				if n := limited.Load(); n != 40 {
-					t.Errorf("%d of 60 subscriptions were limited", n)
+					t.Errorf("%d of 60 reads were limited", n)
 				}
-				if got := subscribe(1000); strings.Contains(got, "RATE_LIMITED") == accepted {
+				if got := ask(1000); strings.Contains(got, "RATE_LIMITED") == accepted {
 					t.Errorf("other credentials, with those before accepted %v: %s", accepted, got)
 				}
 			})
@@ -102,15 +133,11 @@ func TestGuessesOfSubscriptionsAreBounded(t *testing.T) {
 // while another field fails.
 func TestAFieldThatFailsDoesNotMakeAGuess(t *testing.T) {
 	for _, accepted := range []bool{false, true} {
-		cfg := testConfig(t)
-		who, _, _ := newTestIdentities(t)
-		venue := &heldBalances{asked: make(chan struct{}, 1000), answer: make(chan struct{}), accepted: accepted}
+		cfg, venue := guessing(t, accepted)
 		close(venue.answer)
-		cfg.Refusals, cfg.Sources = who.refusals, loaders.Sources{Balances: venue, Prices: &shelf{}}
-		cfg.Compiler = graph.NewCompiler(graph.Config{Resolvers: &resolvers.Resolver{Clock: market.SystemClock{}, Sources: cfg.Sources}})
 		h := New(cfg)
 		ask := func(n int, more string) string {
-			return post(t, h, `{"query":"{ user(address: \"`+testAddress+`\") { balance { cashBalance } } `+more+`}"}`, CredentialsHeader, guessKey(n)).Body.String()
+			return post(t, h, balanceQuery(more), CredentialsHeader, guessKey(n)).Body.String()
 		}
 		if got := ask(1, `tokenPrices(tokenIds: [\"bad\"]) { price }`); !strings.Contains(got, "UPSTREAM_TIMEOUT") {
 			t.Fatal(got)
@@ -137,16 +164,12 @@ func TestRefusedGuessesHaveStatus429(t *testing.T) {
 		header string
 	}{{"cached", 1 << 20, "X-Nothing"}, {"not cached", 0, "X-Nothing"}, {"with its cost", 1 << 20, CostHeader}, {"explained", 1 << 20, ExplainHeader}} {
 		t.Run(test.name, func(t *testing.T) {
-			cfg := testConfig(t)
-			who, _, _ := newTestIdentities(t)
-			venue := &heldBalances{asked: make(chan struct{}, 100), answer: make(chan struct{})}
+			cfg, venue := guessing(t, false)
 			close(venue.answer)
-			cfg.Refusals, cfg.Sources, cfg.ResponseBytes, cfg.Explain = who.refusals, loaders.Sources{Balances: venue}, test.bytes, true
-			cfg.Clock = market.SystemClock{}
-			cfg.Compiler = graph.NewCompiler(graph.Config{Resolvers: &resolvers.Resolver{Clock: market.SystemClock{}, Sources: cfg.Sources}})
+			cfg.ResponseBytes, cfg.Explain, cfg.Clock = test.bytes, true, market.SystemClock{}
 			h := New(cfg)
 			ask := func(n int) *httptest.ResponseRecorder {
-				return post(t, h, `{"query":"{ user(address: \"`+testAddress+`\") { balance { cashBalance } } }"}`, CredentialsHeader, guessKey(n), test.header, "1")
+				return post(t, h, balanceQuery(""), CredentialsHeader, guessKey(n), test.header, "1")
 			}
 			for n := range 20 {
 				ask(n)

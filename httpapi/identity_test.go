@@ -2,28 +2,18 @@ package httpapi
 
 import (
 	"context"
-	"crypto/sha256"
 	"encoding/base64"
-	"encoding/hex"
-	"fmt"
-	"log/slog"
 	"net/http"
 	"net/http/httptest"
 	"net/netip"
-	"os"
-	"path/filepath"
 	"strings"
-	"sync"
-	"sync/atomic"
 	"testing"
 	"time"
 
-	"oddsgraph/graph"
 	"oddsgraph/httpapi/auth"
 	"oddsgraph/internal/market"
 	"oddsgraph/internal/market/reqctx"
-	"oddsgraph/loaders"
-	"oddsgraph/resolvers"
+	"oddsgraph/tests/tool"
 )
 
 const (
@@ -31,41 +21,18 @@ const (
 	testToken   = "token-of-the-test"
 )
 
-// testAccounts returns a store with one account. revoke removes the account.
-func testAccounts(t testing.TB) (store *auth.Store, revoke func()) {
+// newTestIdentities returns identities that know one account. Only the test advances the clock of the refusals.
+func newTestIdentities(t testing.TB) (who *identities, clock *tool.Clock) {
 	t.Helper()
-	path := filepath.Join(t.TempDir(), "accounts.json")
-	write := func(text string) {
-		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
-			t.Fatal(err)
-		}
-	}
-	hash := sha256.Sum256([]byte(testToken))
-	write(fmt.Sprintf(`{"version":1,"accounts":[{"tokenSha256":%q,"address":%q,"credentials":{"apiKey":"of-the-account"}}]}`, hex.EncodeToString(hash[:]), testAddress))
-	store, err := auth.Open(path, slog.New(slog.DiscardHandler))
+	credentials, err := market.ParseCredentials([]byte(`{"apiKey":"of-the-account"}`))
 	if err != nil {
 		t.Fatal(err)
 	}
-	return store, func() {
-		write(`{"version":1,"accounts":[]}`)
-		if err := store.Reload(); err != nil {
-			t.Fatal(err)
-		}
-	}
-}
-
-// heldClock is a clock that only the test moves.
-type heldClock struct{ now time.Time }
-
-func (c *heldClock) Now() time.Time { return c.now }
-
-func newTestIdentities(t testing.TB) (who *identities, revoke func(), clock *heldClock) {
-	t.Helper()
-	store, revoke := testAccounts(t)
-	clock = &heldClock{time.Date(2026, 3, 14, 0, 0, 0, 0, time.UTC)}
+	account := auth.FixedAccount{Token: testToken, Address: testAddress, Credentials: credentials.Of(testAddress)}
+	clock = tool.NewClock(time.Date(2026, 3, 14, 0, 0, 0, 0, time.UTC))
 	return newIdentities(Config{
-		Accounts: auth.Tokens{File: store}, Refusals: auth.NewRefusals(clock), Client: func(*http.Request) netip.Addr { return netip.MustParseAddr("192.0.2.1") },
-	}), revoke, clock
+		Accounts: auth.Tokens{File: auth.Fixed(account)}, Refusals: auth.NewRefusals(clock), Client: func(*http.Request) netip.Addr { return netip.MustParseAddr("192.0.2.1") },
+	}), clock
 }
 
 // encodedCredentials are a client's credentials for the venue.
@@ -112,7 +79,7 @@ func TestIdentities(t *testing.T) {
 		{"another scheme", nil, []string{"Basic " + testToken}, "UNAUTHENTICATED"},
 		{"the token alone", nil, []string{testToken}, "UNAUTHENTICATED"},
 	} {
-		who, _, _ := newTestIdentities(t)
+		who, _ := newTestIdentities(t)
 		r := httptest.NewRequestWithContext(t.Context(), "GET", "/", nil)
 		payload := map[string]any{"other": 7}
 		for i, value := range test.credentials {
@@ -127,7 +94,7 @@ func TestIdentities(t *testing.T) {
 		if got := says(ctx, err); got != test.want {
 			t.Errorf("%s: %s, want %s", test.name, got, test.want)
 		}
-		who, _, _ = newTestIdentities(t)
+		who, _ = newTestIdentities(t)
 		ctx, err = who.fromInit(t.Context(), payload, netip.MustParseAddr("192.0.2.1"))
 		if got := says(ctx, err); got != test.want {
 			t.Errorf("%s in connection_init: %s, want %s", test.name, got, test.want)
@@ -166,7 +133,7 @@ func TestIdentitiesOfOneSocket(t *testing.T) {
 		{"", map[string]any{"authorization": 7}, "BAD_USER_INPUT"},
 		{"", map[string]any{CredentialsHeader: nil}, "BAD_USER_INPUT"},
 	} {
-		who, _, _ := newTestIdentities(t)
+		who, _ := newTestIdentities(t)
 		r := httptest.NewRequestWithContext(t.Context(), "GET", "/", nil)
 		if strings.Contains(test.header, " ") {
 			r.Header.Set("Authorization", test.header)
@@ -187,7 +154,7 @@ func TestIdentitiesOfOneSocket(t *testing.T) {
 // TestUncheckedAccountsReadOnlyTheirOwnWallet checks that an account can read only its own wallet if the venue checks no
 // credentials.
 func TestUncheckedAccountsReadOnlyTheirOwnWallet(t *testing.T) {
-	who, _, _ := newTestIdentities(t)
+	who, _ := newTestIdentities(t)
 	who.unchecked = true
 	r := httptest.NewRequestWithContext(t.Context(), "GET", "/", nil)
 	r.Header.Set("Authorization", "Bearer "+testToken)
@@ -217,7 +184,7 @@ func TestNoBearerTokensAreKnown(t *testing.T) {
 // credentials from the same address must not get this status.
 func TestRefusalsAreCounted(t *testing.T) {
 	cfg := testConfig(t)
-	who, _, clock := newTestIdentities(t)
+	who, clock := newTestIdentities(t)
 	cfg.Accounts, cfg.Refusals = who.accounts, who.refusals
 	h := New(cfg)
 	const query = `{"query":"{ __typename }"}`
@@ -247,85 +214,9 @@ func TestRefusalsAreCounted(t *testing.T) {
 			t.Errorf("%s: %d %s", what, w.Code, w.Body)
 		}
 	}
-	clock.now = clock.now.Add(time.Minute)
+	clock.Advance(time.Minute)
 	if w := post(t, h, query, "Authorization", "Bearer guess"); w.Code != 401 {
 		t.Errorf("a minute later: %d %s", w.Code, w.Body)
-	}
-}
-
-// heldBalances is a source whose Fetch waits until the test closes the channel answer. If accepted is false, Fetch rejects all
-// credentials.
-type heldBalances struct {
-	refusing
-	asked    chan struct{}
-	answer   chan struct{}
-	accepted bool
-}
-
-func (h *heldBalances) Fetch(ctx context.Context, keys []market.Address) []market.Result[market.Read[*market.Balance]] {
-	h.asked <- struct{}{}
-	<-h.answer
-	if h.accepted {
-		return make([]market.Result[market.Read[*market.Balance]], len(keys))
-	}
-	return h.refusing.Fetch(ctx, keys)
-}
-
-// TestGuessesAreBounded checks that at most 20 unknown credentials from one address reach the venue at once. Later, other
-// credentials must be accepted only if the venue has accepted the first 20.
-func TestGuessesAreBounded(t *testing.T) {
-	for _, accepted := range []bool{false, true} {
-		cfg := testConfig(t)
-		who, _, _ := newTestIdentities(t)
-		venue := &heldBalances{asked: make(chan struct{}, 200), answer: make(chan struct{}), accepted: accepted}
-		cfg.Refusals, cfg.Sources, cfg.Operations = who.refusals, loaders.Sources{Balances: venue}, 256
-		cfg.Compiler = graph.NewCompiler(graph.Config{Resolvers: &resolvers.Resolver{Clock: market.SystemClock{}, Sources: cfg.Sources}})
-		h := New(cfg)
-		ask := func(n int) *httptest.ResponseRecorder {
-			key := base64.StdEncoding.EncodeToString(fmt.Appendf(nil, `{"apiKey":"guess-%d"}`, n))
-			return post(t, h, `{"query":"{ user(address: \"`+testAddress+`\") { balance { cashBalance } } }"}`, CredentialsHeader, key)
-		}
-		var all sync.WaitGroup
-		var refused atomic.Int64
-		for n := range 100 {
-			all.Go(func() {
-				if w := ask(n); strings.Contains(w.Body.String(), "RATE_LIMITED") {
-					refused.Add(1)
-				}
-			})
-		}
-		eventually(t, func() bool { return refused.Load() == 80 })
-		if n := len(venue.asked); n > 20 {
-			t.Errorf("%d guesses are under way", n)
-		}
-		close(venue.answer)
-		all.Wait()
-		if n := len(venue.asked); n != 20 {
-			t.Errorf("the venue was asked %d times", n)
-		}
-		got := ask(1000).Body.String()
-		if limited := strings.Contains(got, "RATE_LIMITED"); limited == accepted {
-			t.Errorf("other credentials, with those before accepted %v: %s", accepted, got)
-		}
-	}
-}
-
-// TestRevocation checks that the context of a request ends when its account is revoked.
-func TestRevocation(t *testing.T) {
-	who, revoke, _ := newTestIdentities(t)
-	r := httptest.NewRequestWithContext(t.Context(), "GET", "/", nil)
-	r.Header.Set("Authorization", "Bearer "+testToken)
-	ctx, err := readingOf(who, r)
-	if err != nil || ctx.Err() != nil {
-		t.Fatal(err, ctx.Err())
-	}
-	revoke()
-	<-ctx.Done()
-	if code := market.CodeOf(context.Cause(ctx)); code != market.CodeUnauthenticated {
-		t.Errorf("the cause is %v", context.Cause(ctx))
-	}
-	if _, err := readingOf(who, r); market.CodeOf(err) != market.CodeUnauthenticated {
-		t.Errorf("afterwards: %v", err)
 	}
 }
 
@@ -334,7 +225,7 @@ func TestRevocation(t *testing.T) {
 func TestCredentialsLeaveTheHeaders(t *testing.T) {
 	for name, value := range map[string]string{CredentialsHeader: encodedCredentials, "Authorization": "Bearer " + testToken} {
 		var got *http.Request
-		who, _, _ := newTestIdentities(t)
+		who, _ := newTestIdentities(t)
 		h := who.handler(nil, func(_ http.ResponseWriter, r *request) {
 			if r.Header.Get(name) != "" {
 				t.Errorf("headers %v", r.Header)
@@ -357,7 +248,7 @@ func FuzzIdentity(f *testing.F) {
 	for _, seed := range [][2]string{{encodedCredentials, ""}, {"", "Bearer " + testToken}, {"", "Bearer"}, {"%%%", "Basic x"}, {"e30=", "bearer a b"}} {
 		f.Add(seed[0], seed[1])
 	}
-	who, _, _ := newTestIdentities(f)
+	who, _ := newTestIdentities(f)
 	who.refusals = noRefusals{}
 	f.Fuzz(func(t *testing.T, credentials, bearer string) {
 		r := httptest.NewRequestWithContext(t.Context(), http.MethodGet, "/", nil)
