@@ -165,16 +165,6 @@ func TestSuggestionsAndIntrospectionAreSwitchedOff(t *testing.T) {
 	}
 }
 
-func TestValidator(t *testing.T) {
-	validate := Validator(testConfig(t))
-	if err := validate(`query A { __typename }`); err != nil {
-		t.Error(err)
-	}
-	if err := validate(`{ nope }`); err == nil || !strings.Contains(err.Error(), "nope") {
-		t.Error(err)
-	}
-}
-
 func TestCanonicalVariables(t *testing.T) {
 	e := newEngine(testConfig(t), &identities{})
 	const query = `query ($f: MarketSearchFilter, $n: Int = 7, $a: String!) { searchMarkets(query: $a, first: $n, filter: $f) { totalCount } }`
