@@ -332,21 +332,6 @@ func TestAPanicIsAnError(t *testing.T) {
 	})
 }
 
-// TestTheExecutionIsOfTheFirst checks that the context of an execution has the values of the first caller's context.
-func TestTheExecutionIsOfTheFirst(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		type name struct{}
-		a := newAsker()
-		first := a.start(context.WithValue(t.Context(), name{}, "first"))
-		x := <-a.running
-		if x.ctx.Value(name{}) != "first" {
-			t.Error("the values are gone")
-		}
-		close(x.finish)
-		<-first
-	})
-}
-
 type span byte
 
 func (s span) Context() reqctx.TraceContext { return reqctx.TraceContext{Span: [8]byte{byte(s)}} }
