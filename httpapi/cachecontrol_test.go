@@ -10,7 +10,6 @@ import (
 	"github.com/vektah/gqlparser/v2/ast"
 
 	"oddsgraph/graph/model"
-	"oddsgraph/internal/market"
 	"oddsgraph/loaders"
 )
 
@@ -155,5 +154,3 @@ func TestConditionalRequests(t *testing.T) {
 		t.Errorf("by HEAD: %v", w.Header())
 	}
 }
-
-var _ loaders.Source[string, market.Price] = &nothing{}

@@ -12,13 +12,8 @@ import (
 )
 
 // hanging is a source of prices whose Fetch waits until its context ends.
-type hanging struct{ *nothing }
-
-func (hanging) Lookup(_ context.Context, keys []string, _ []market.Result[market.Read[*market.Price]], missing []int) []int {
-	for i := range keys {
-		missing = append(missing, i)
-	}
-	return missing
+type hanging struct {
+	missing[string, market.Price]
 }
 
 func (hanging) Fetch(ctx context.Context, keys []string) []market.Result[market.Read[*market.Price]] {
@@ -34,7 +29,7 @@ func (hanging) Fetch(ctx context.Context, keys []string) []market.Result[market.
 // subscriptions. Further queries must be refused. The admitted queries must release the memory when they end.
 func TestWaitingQueriesHaveRoom(t *testing.T) {
 	cfg := testConfig(t)
-	cfg.Operations, cfg.Queue, cfg.Sources.Prices = 1024, 1024, hanging{&nothing{}}
+	cfg.Operations, cfg.Queue, cfg.Sources.Prices = 1024, 1024, hanging{}
 	api := New(cfg)
 	defer api.Drain(context.Background())
 	var ids []string

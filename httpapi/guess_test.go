@@ -32,7 +32,7 @@ func (h *heldBalances) Fetch(ctx context.Context, keys []market.Address) []marke
 	h.asked <- struct{}{}
 	<-h.answer
 	if h.accepted {
-		return make([]market.Result[market.Read[*market.Balance]], len(keys))
+		return h.missing.Fetch(ctx, keys)
 	}
 	return h.refusing.Fetch(ctx, keys)
 }

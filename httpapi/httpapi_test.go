@@ -22,20 +22,33 @@ import (
 )
 
 // nothing is an empty source that counts the calls of Lookup.
-type nothing struct{ asked int }
+type nothing struct {
+	missing[string, market.Price]
+	asked int
+}
 
 func (n *nothing) Lookup(_ context.Context, _ []string, _ []market.Result[market.Read[*market.Price]], missing []int) []int {
 	n.asked++
 	return missing
 }
 
+// missing is a source that has no key in memory, and for which the venue has no values.
+type missing[K comparable, T any] struct{}
+
+func (missing[K, T]) Lookup(_ context.Context, keys []K, _ []market.Result[market.Read[*T]], missing []int) []int {
+	for i := range keys {
+		missing = append(missing, i)
+	}
+	return missing
+}
+
 // Refresh implements loaders.Source.
-func (*nothing) Refresh(context.Context, []string) {}
+func (missing[K, T]) Refresh(context.Context, []K) {}
 
-func (*nothing) Calls(keys []string) int { return len(keys) }
+func (missing[K, T]) Calls(keys []K) int { return len(keys) }
 
-func (n *nothing) Fetch(_ context.Context, keys []string) []market.Result[market.Read[*market.Price]] {
-	return make([]market.Result[market.Read[*market.Price]], len(keys))
+func (missing[K, T]) Fetch(_ context.Context, keys []K) []market.Result[market.Read[*T]] {
+	return make([]market.Result[market.Read[*T]], len(keys))
 }
 
 // noRefusals rejects nothing.

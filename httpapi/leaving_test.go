@@ -28,10 +28,7 @@ func (s *heldPrices) Lookup(ctx context.Context, keys []string, into []market.Re
 	if s.fetches.Load() > 0 {
 		return s.standing.Lookup(ctx, keys, into, missing)
 	}
-	for i := range keys {
-		missing = append(missing, i)
-	}
-	return missing
+	return s.standing.missing.Lookup(ctx, keys, into, missing)
 }
 
 func (s *heldPrices) Fetch(ctx context.Context, keys []string) []market.Result[market.Read[*market.Price]] {

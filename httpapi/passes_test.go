@@ -56,11 +56,6 @@ func (s *shelf) Lookup(_ context.Context, keys []string, into []market.Result[ma
 	return missing
 }
 
-// Refresh implements loaders.Source.
-func (*shelf) Refresh(context.Context, []string) {}
-
-func (*shelf) Calls(keys []string) int { return len(keys) }
-
 func (s *shelf) Fetch(_ context.Context, keys []string) []market.Result[market.Read[*market.Price]] {
 	s.fetched = append(s.fetched, keys...)
 	out := make([]market.Result[market.Read[*market.Price]], len(keys))

@@ -34,18 +34,7 @@ func (r *refusedBy) Refused(client netip.Addr, _ auth.Key) {
 
 // refusing is a source whose Fetch rejects the client's credentials.
 type refusing struct {
-	loaders.Source[market.Address, market.Balance]
-}
-
-func (refusing) Refresh(context.Context, []market.Address) {}
-
-func (refusing) Calls(keys []market.Address) int { return len(keys) }
-
-func (refusing) Lookup(_ context.Context, keys []market.Address, _ []market.Result[market.Read[*market.Balance]], missing []int) []int {
-	for i := range keys {
-		missing = append(missing, i)
-	}
-	return missing
+	missing[market.Address, market.Balance]
 }
 
 func (refusing) Fetch(_ context.Context, keys []market.Address) []market.Result[market.Read[*market.Balance]] {
