@@ -45,7 +45,7 @@ func TestWaitingQueriesHaveRoom(t *testing.T) {
 	tapes := make([]*tape, n)
 	for i := range n {
 		tapes[i] = &tape{ResponseRecorder: httptest.NewRecorder()}
-		waiting.Go(func() { api.ServeHTTP(tapes[i], streamRequest(ctx, "", body)) })
+		waiting.Go(func() { api.ServeHTTP(tapes[i], postRequest(ctx, body, "Accept", typeEvents)) })
 	}
 	refused := func() (n int) {
 		for _, w := range tapes {

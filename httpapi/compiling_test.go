@@ -73,12 +73,8 @@ func TestWaitingDocumentsTakeNoPlace(t *testing.T) {
 	for i := range 24 {
 		body := fmt.Sprintf(`{"query":"{ a%d: __typename }"}`, i)
 		waiting.Go(func() {
-			r := httptest.NewRequestWithContext(ctx, http.MethodPost, PathGraphQL, strings.NewReader(body))
-			r.Header.Set("Content-Type", typeJSON)
-			if i%2 == 0 {
-				r.Header.Set("Accept", typeEvents)
-			}
-			api.ServeHTTP(&tape{ResponseRecorder: httptest.NewRecorder()}, r)
+			accept := []string{typeJSON, typeEvents}[i%2]
+			api.ServeHTTP(&tape{ResponseRecorder: httptest.NewRecorder()}, postRequest(ctx, body, "Accept", accept))
 		})
 	}
 	eventually(t, func() bool { return api.Stats().CompilingLater == 24 })

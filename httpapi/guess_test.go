@@ -62,20 +62,9 @@ func balanceQuery(more string) string {
 // firstEvent requests an event stream with credentials and returns the data of the first event.
 func firstEvent(t *testing.T, url, credentials, body string) string {
 	t.Helper()
-	r, err := http.NewRequestWithContext(t.Context(), http.MethodPost, url, strings.NewReader(body))
-	if err != nil {
-		t.Fatal(err)
-	}
-	r.Header.Set("Content-Type", typeJSON)
-	r.Header.Set("Accept", typeEvents)
-	r.Header.Set(CredentialsHeader, credentials)
-	resp, err := http.DefaultClient.Do(r)
-	if err != nil {
-		t.Error(err)
-		return ""
-	}
-	defer resp.Body.Close()
-	for lines := bufio.NewScanner(resp.Body); lines.Scan(); {
+	response := answerFrom(t, url, body, "Accept", typeEvents, CredentialsHeader, credentials)
+	defer response.Close()
+	for lines := bufio.NewScanner(response); lines.Scan(); {
 		if data, ok := strings.CutPrefix(lines.Text(), "data: "); ok {
 			return data
 		}

@@ -94,19 +94,30 @@ func testConfig(t testing.TB) Config {
 
 func post(t testing.TB, h http.Handler, body string, header ...string) *httptest.ResponseRecorder {
 	t.Helper()
-	return send(t, h, http.MethodPost, PathGraphQL, body, append([]string{"Content-Type", "application/json"}, header...)...)
+	w := httptest.NewRecorder()
+	h.ServeHTTP(w, postRequest(t.Context(), body, header...))
+	return w
 }
 
 // send returns the response to a request. header has a name, its value, the next name, and so on.
 func send(t testing.TB, h http.Handler, method, target, body string, header ...string) *httptest.ResponseRecorder {
 	t.Helper()
-	r := httptest.NewRequestWithContext(t.Context(), method, target, strings.NewReader(body))
+	w := httptest.NewRecorder()
+	h.ServeHTTP(w, requestFor(t.Context(), method, target, body, header...))
+	return w
+}
+
+// postRequest returns a request for an operation.
+func postRequest(ctx context.Context, body string, header ...string) *http.Request {
+	return requestFor(ctx, http.MethodPost, PathGraphQL, body, append([]string{"Content-Type", "application/json"}, header...)...)
+}
+
+func requestFor(ctx context.Context, method, target, body string, header ...string) *http.Request {
+	r := httptest.NewRequestWithContext(ctx, method, target, strings.NewReader(body))
 	for i := 0; i < len(header); i += 2 {
 		r.Header.Add(header[i], header[i+1])
 	}
-	w := httptest.NewRecorder()
-	h.ServeHTTP(w, r)
-	return w
+	return r
 }
 
 // TestRefusedRequestsReadNothing checks that an invalid request calls no source.

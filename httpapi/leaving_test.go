@@ -58,9 +58,7 @@ func TestLeavingASharedExecution(t *testing.T) {
 		var clients sync.WaitGroup
 		start := func(ctx context.Context) *httptest.ResponseRecorder {
 			w := httptest.NewRecorder()
-			r := httptest.NewRequestWithContext(ctx, http.MethodPost, PathGraphQL, strings.NewReader(manyPrices))
-			r.Header.Set("Content-Type", typeJSON)
-			clients.Go(func() { h.ServeHTTP(w, r) })
+			clients.Go(func() { h.ServeHTTP(w, postRequest(ctx, manyPrices)) })
 			synctest.Wait() // until the client waits for the response
 			return w
 		}

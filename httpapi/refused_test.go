@@ -28,10 +28,7 @@ func TestRefusalsAreShort(t *testing.T) {
 	h := New(testConfig(t))
 	for _, accept := range []string{typeResponse, typeJSON, typeEvents} {
 		w := &tape{ResponseRecorder: httptest.NewRecorder()}
-		r := httptest.NewRequestWithContext(t.Context(), http.MethodPost, PathGraphQL, strings.NewReader(wrongArguments))
-		r.Header.Set("Content-Type", typeJSON)
-		r.Header.Set("Accept", accept)
-		h.ServeHTTP(w, r)
+		h.ServeHTTP(w, postRequest(t.Context(), wrongArguments, "Accept", accept))
 		whole := strings.Join(w.heard, "")
 		body, _, _ := strings.Cut(strings.TrimPrefix(whole, ":\n\nevent: next\ndata: "), "\n")
 		if len(whole) > quota.FreeBytes {
@@ -80,11 +77,8 @@ func TestACompressedResponseKeepsNothingElse(t *testing.T) {
 			defer close(read)
 			ask := func(i int, w http.ResponseWriter) {
 				ids := strings.Replace(manyIDs, `"0"`, fmt.Sprintf(`"x%d"`, i), 1)
-				r := httptest.NewRequestWithContext(t.Context(), http.MethodPost, PathGraphQL,
-					strings.NewReader(fmt.Sprintf(`{"query":"query ($ids: [String!]!) { tokenPrices(tokenIds: $ids) { %s } }","variables":{"ids":%s}}`, selected, ids)))
-				r.Header.Set("Content-Type", typeJSON)
-				r.Header.Set("Accept-Encoding", "gzip")
-				h.ServeHTTP(w, r)
+				body := fmt.Sprintf(`{"query":"query ($ids: [String!]!) { tokenPrices(tokenIds: $ids) { %s } }","variables":{"ids":%s}}`, selected, ids)
+				h.ServeHTTP(w, postRequest(t.Context(), body, "Accept-Encoding", "gzip"))
 			}
 			plain := &httptest.ResponseRecorder{}
 			ask(0, plain)

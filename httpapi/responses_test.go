@@ -5,7 +5,6 @@ import (
 	"context"
 	"crypto/sha256"
 	"fmt"
-	"io"
 	"net/http"
 	"net/http/httptest"
 	"os"
@@ -16,13 +15,11 @@ import (
 	"testing"
 	"time"
 
-	"oddsgraph/graph"
 	"oddsgraph/graph/model"
 	"oddsgraph/httpapi/persisted"
 	"oddsgraph/internal/market"
 	"oddsgraph/internal/market/reqctx"
 	"oddsgraph/loaders"
-	"oddsgraph/resolvers"
 )
 
 // standing is a source whose prices stay valid until the test calls change.
@@ -149,13 +146,10 @@ func TestKeptResponsesAreSentLikeOthers(t *testing.T) {
 func TestNotKept(t *testing.T) {
 	cfg, source := keeping(t)
 	states := 0
-	cfg.Compiler = graph.NewCompiler(graph.Config{Resolvers: &resolvers.Resolver{
-		Clock: market.SystemClock{}, Status: func(context.Context) model.ServiceStatus {
-			states++
-			return model.ServiceStatus{Version: fmt.Sprint(states)}
-		},
-	}})
-	h := New(cfg)
+	h := New(broken(t, cfg, func(context.Context) model.ServiceStatus {
+		states++
+		return model.ServiceStatus{Version: fmt.Sprint(states)}
+	}))
 	for _, query := range []string{
 		`{ serviceStatus { version } }`, `{ ... on Query { serviceStatus { version } } }`, `query { ...f } fragment f on Query { a: serviceStatus { version } }`,
 		`{ tokenPrices(tokenIds: [\"1\"]) { price } spreads(tokenIds: [\"1\"]) { spread } }`, // the source of spreads fails
@@ -269,26 +263,12 @@ func hashOf(text string) [32]byte { return sha256.Sum256([]byte(text)) }
 // TestSocketsShareWhatIsKept checks that the second of two equal queries over event streams gets the cached response.
 func TestSocketsShareWhatIsKept(t *testing.T) {
 	cfg, source := keeping(t)
-	srv := httptest.NewServer(New(cfg))
-	defer srv.Close()
+	api := New(cfg)
+	defer api.Drain(t.Context())
 	ask := func() string {
-		t.Helper()
-		r, err := http.NewRequestWithContext(t.Context(), http.MethodPost, srv.URL+PathGraphQL, strings.NewReader(priceBody))
-		if err != nil {
-			t.Fatal(err)
-		}
-		r.Header.Set("Content-Type", typeJSON)
-		r.Header.Set("Accept", typeEvents)
-		resp, err := srv.Client().Do(r)
-		if err != nil {
-			t.Fatal(err)
-		}
-		defer resp.Body.Close()
-		all, err := io.ReadAll(resp.Body)
-		if err != nil {
-			t.Fatal(err)
-		}
-		return string(all)
+		w := &tape{ResponseRecorder: httptest.NewRecorder()}
+		api.ServeHTTP(w, postRequest(t.Context(), priceBody, "Accept", typeEvents))
+		return strings.Join(w.heard, "")
 	}
 	first, second := ask(), ask()
 	if first != second || !strings.Contains(first, `data: {"data":{"tokenPrices":[{"price":"0.5"}]}}`) || source.asked.Load() != 1 {

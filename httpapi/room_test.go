@@ -86,10 +86,7 @@ func TestUnreadResponses(t *testing.T) {
 			left := 0
 			for ; left < 100; left++ {
 				w := &stuck{httptest.NewRecorder(), make(chan struct{}), read}
-				r := httptest.NewRequestWithContext(t.Context(), http.MethodPost, PathGraphQL, strings.NewReader(body))
-				r.Header.Set("Content-Type", typeJSON)
-				r.Header.Set("Client", "192.0.2.1")
-				reading.Go(func() { h.ServeHTTP(w, r) })
+				reading.Go(func() { h.ServeHTTP(w, postRequest(t.Context(), body, "Client", "192.0.2.1")) })
 				<-w.writing
 				if w.Code == http.StatusServiceUnavailable {
 					break

@@ -1,9 +1,7 @@
 package httpapi
 
 import (
-	"net/http"
 	"net/http/httptest"
-	"strings"
 	"sync"
 	"testing"
 	"testing/synctest"
@@ -39,9 +37,7 @@ func TestKeepAlive(t *testing.T) {
 		api := New(cfg)
 		defer api.Drain(t.Context())
 		w := &tape{ResponseRecorder: httptest.NewRecorder(), began: time.Now()}
-		r := httptest.NewRequestWithContext(t.Context(), http.MethodPost, PathGraphQL, strings.NewReader(`{"query":"subscription { streamStatusChanged { state } }"}`))
-		r.Header.Set("Content-Type", typeJSON)
-		r.Header.Set("Accept", typeEvents)
+		r := postRequest(t.Context(), `{"query":"subscription { streamStatusChanged { state } }"}`, "Accept", typeEvents)
 		var stream sync.WaitGroup
 		stream.Go(func() { api.ServeHTTP(w, r) })
 		time.Sleep(40 * time.Second)

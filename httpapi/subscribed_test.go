@@ -22,7 +22,7 @@ type readers struct {
 
 func newReaders(t *testing.T) *readers {
 	cfg := testConfig(t)
-	cfg.Client = func(r *http.Request) netip.Addr { return netip.MustParseAddr(r.URL.Query().Get("from")) }
+	cfg.Client = func(r *http.Request) netip.Addr { return netip.MustParseAddr(r.Header.Get("From")) }
 	cfg.Compiler = streaming(t, make(chan int), func(int) string { return "1" })
 	cfg.Operations, cfg.Queue = 1024, 1024
 	r := &readers{api: New(cfg)}
@@ -35,22 +35,11 @@ func newReaders(t *testing.T) *readers {
 	return r
 }
 
-// streamRequest returns a request that accepts only an event stream.
-func streamRequest(ctx context.Context, query, body string) *http.Request {
-	r := httptest.NewRequestWithContext(ctx, http.MethodPost, PathGraphQL+query, strings.NewReader(body))
-	r.Header.Set("Content-Type", typeJSON)
-	r.Header.Set("Accept", typeEvents)
-	return r
-}
-
 // subscribe starts a subscription for the client with the address from. The headers are alternating names and values.
 func (r *readers) subscribe(from, document string, header ...string) *tape {
 	w := &tape{ResponseRecorder: httptest.NewRecorder()}
 	r.began = append(r.began, w)
-	request := streamRequest(r.ctx, "?from="+from, `{"query":"`+document+`"}`)
-	for i := 0; i < len(header); i += 2 {
-		request.Header.Set(header[i], header[i+1])
-	}
+	request := postRequest(r.ctx, `{"query":"`+document+`"}`, append(header, "Accept", typeEvents, "From", from)...)
 	r.all.Go(func() { r.api.ServeHTTP(w, request) })
 	return w
 }
