@@ -1,16 +1,12 @@
 package httpapi
 
 import (
-	"context"
 	"net/url"
 	"slices"
 	"strings"
 	"testing"
 
 	"github.com/vektah/gqlparser/v2/ast"
-
-	"oddsgraph/graph/model"
-	"oddsgraph/loaders"
 )
 
 // cacheControl returns the Cache-Control header for an anonymous client that sends a valid document.
@@ -95,62 +91,36 @@ func TestEveryTypeHasAHint(t *testing.T) {
 	}
 }
 
+// TestConditionalRequests checks which values of If-None-Match match the ETag of a response.
 func TestConditionalRequests(t *testing.T) {
-	version := strings.Repeat("long ", 1000)
-	cfg := broken(t, testConfig(t), func(context.Context) model.ServiceStatus { return model.ServiceStatus{Version: version} })
-	cfg.Sources = loaders.Sources{Prices: &nothing{}}
-	h := New(cfg)
-	get := func(query string, header ...string) (tag, control string, status, bytes int) {
-		w := send(t, h, "GET", PathGraphQL+"?query="+url.QueryEscape(query), "", header...)
-		return w.Header().Get("ETag"), w.Header().Get("Cache-Control"), w.Code, w.Body.Len()
+	h := New(testConfig(t))
+	get := func(header ...string) (tag string, status, bytes int) {
+		w := send(t, h, "GET", PathGraphQL+"?query="+url.QueryEscape(`{ __schema { types { name description } } }`), "", header...)
+		return w.Header().Get("ETag"), w.Code, w.Body.Len()
 	}
-	const prices = `{ tokenPrices(tokenIds: ["1"]) { price } }`
-	many := `{ __schema { types { name description } } }`
-	tag, control, status, _ := get(prices)
-	if len(tag) != 24 || tag[0] != '"' || control != "public, max-age=1" || status != 200 {
-		t.Fatalf("%s %s %d", tag, control, status)
+	tag, _, _ := get()
+	if len(tag) != 24 || tag[0] != '"' {
+		t.Fatal(tag)
 	}
 	for _, known := range []string{tag, "W/" + tag, `"x", ` + tag, "*", ` "x" ,W/` + tag + " "} {
-		if again, control, status, n := get(prices, "If-None-Match", known); again != tag || control != "public, max-age=1" || status != 304 || n != 0 {
-			t.Errorf("If-None-Match: %s: %s %s %d, %d bytes", known, again, control, status, n)
+		if again, status, n := get("If-None-Match", known); again != tag || status != 304 || n != 0 {
+			t.Errorf("If-None-Match: %s: %s %d, %d bytes", known, again, status, n)
 		}
 	}
 	for _, unknown := range []string{`"x"`, "x", strings.Trim(tag, `"`), `"` + tag + `"`} {
-		if _, _, status, n := get(prices, "If-None-Match", unknown); status != 200 || n == 0 {
-			t.Errorf("If-None-Match: %s: %d, %d bytes", unknown, status, n)
+		if again, status, n := get("If-None-Match", unknown); again != tag || status != 200 || n == 0 {
+			t.Errorf("If-None-Match: %s: %s %d, %d bytes", unknown, again, status, n)
 		}
 	}
-	if other, _, _, _ := get(prices, "Accept", typeResponse); other == tag {
+	if other, _, _ := get("Accept", typeResponse); other == tag {
 		t.Error("another media type has the same tag")
 	}
-	if again, _, _, _ := get(prices); again != tag {
-		t.Error("the same response has another tag")
-	}
 	// A compressed response has other bytes than the uncompressed response, so its ETag must be weak.
-	plain, _, _, _ := get(many)
-	coded, _, _, _ := get(many, "Accept-Encoding", "gzip")
-	if coded != "W/"+plain {
-		t.Errorf("%s is %s when it is compressed", plain, coded)
+	coded, _, _ := get("Accept-Encoding", "gzip")
+	if coded != "W/"+tag {
+		t.Errorf("%s is %s when it is compressed", tag, coded)
 	}
-	if _, _, status, _ := get(many, "Accept-Encoding", "br", "If-None-Match", coded); status != 304 {
+	if _, status, _ := get("Accept-Encoding", "br", "If-None-Match", coded); status != 304 {
 		t.Errorf("%d", status)
-	}
-	// Only a private cache may store the response to a request with credentials. No cache may store an error.
-	credentials := []string{CredentialsHeader, "eyJhcGlLZXkiOiJrIn0"}
-	if _, control, _, _ := get(prices, credentials...); control != "private, max-age=1" {
-		t.Errorf("with credentials: %s", control)
-	}
-	for query, want := range map[string]int{`{ market { id } }`: 200, `{ nope }`: 200, `{`: 200, `{ serviceStatus { version } }`: 200} {
-		if tag, control, status, _ := get(query, "If-None-Match", "*"); tag != "" || control != noStore || status != want {
-			t.Errorf("%s: %s %s %d", query, tag, control, status)
-		}
-	}
-	w := post(t, h, `{"query":"{ tokenPrices(tokenIds: [\"1\"]) { price } }"}`, "If-None-Match", "*")
-	if w.Code != 200 || w.Header().Get("ETag") != "" || w.Header().Get("Cache-Control") != noStore {
-		t.Errorf("by POST: %d %v", w.Code, w.Header())
-	}
-	w = send(t, h, "HEAD", PathGraphQL+"?query="+url.QueryEscape(prices), "")
-	if w.Header().Get("ETag") != tag || w.Header().Get("Cache-Control") != "public, max-age=1" {
-		t.Errorf("by HEAD: %v", w.Header())
 	}
 }
