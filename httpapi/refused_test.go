@@ -34,7 +34,7 @@ func TestRefusalsAreShort(t *testing.T) {
 		if len(whole) > quota.FreeBytes {
 			t.Errorf("%s: a refusal of %d bytes", accept, len(whole))
 		}
-		var a struct{ Errors []graphError }
+		var a answer
 		if err := json.Unmarshal([]byte(body), &a); err != nil || len(a.Errors) < 5 {
 			t.Fatalf("%s: %v %.300s", accept, err, whole)
 		}
@@ -47,11 +47,6 @@ func TestRefusalsAreShort(t *testing.T) {
 			}
 		}
 	}
-}
-
-type graphError struct {
-	Message    string
-	Extensions struct{ Code string }
 }
 
 // TestACompressedResponseKeepsNothingElse checks that a response needs at most 200 KiB in addition to its compressed bytes until
