@@ -4,13 +4,10 @@ import (
 	"io"
 	"net/http"
 	"runtime"
-	"sync"
 )
 
 // chunk is the number of bytes of a file that are copied at a time. A client that does not read uses the memory of one chunk.
 const chunk = 16 << 10
-
-var chunks = sync.Pool{New: func() any { return new([chunk]byte) }}
 
 // chunked writes a response in chunks and yields the processor after each chunk. Otherwise each goroutine that serves a file would
 // fill the kernel buffer of its connection, often megabytes, without a pause. Queries would then wait for hundreds of such
@@ -26,7 +23,5 @@ func (c chunked) Write(p []byte) (n int, err error) {
 
 // ReadFrom implements io.ReaderFrom.
 func (c chunked) ReadFrom(r io.Reader) (n int64, err error) {
-	buffer := chunks.Get().(*[chunk]byte)
-	defer chunks.Put(buffer)
-	return io.CopyBuffer(struct{ io.Writer }{c}, r, buffer[:])
+	return io.CopyBuffer(struct{ io.Writer }{c}, r, make([]byte, chunk))
 }
