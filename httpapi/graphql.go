@@ -241,18 +241,16 @@ func (g *graphQL) readBody(w http.ResponseWriter, r *request) (*quota.Body, erro
 		_ = r.Body.Close() // after this the server does not try to read more
 		return text, nil
 	}
-	var tooLarge *http.MaxBytesError
+	if _, ok := errors.AsType[*http.MaxBytesError](err); ok {
+		return nil, httpErrorf(http.StatusRequestEntityTooLarge, "the body is larger than %d bytes", g.engine.cfg.MaxBody)
+	}
+	w.Header().Set("Connection", "close")
 	switch {
 	case errors.Is(err, quota.ErrNoRoom):
-		w.Header().Set("Connection", "close")
 		return nil, busy()
-	case errors.As(err, &tooLarge):
-		return nil, httpErrorf(http.StatusRequestEntityTooLarge, "the body is larger than %d bytes", g.engine.cfg.MaxBody)
 	case errors.Is(err, os.ErrDeadlineExceeded):
-		w.Header().Set("Connection", "close")
 		return nil, httpErrorf(http.StatusRequestTimeout, "the body took longer than %s", g.engine.cfg.BodyTimeout)
 	default:
-		w.Header().Set("Connection", "close")
 		return nil, httpErrorf(http.StatusBadRequest, "the body could not be read")
 	}
 }
