@@ -195,10 +195,7 @@ func (e *engine) execute(ctx context.Context, op *operation) *graphql.Response {
 	if resp := e.executeInTime(ctx, op); resp != nil {
 		return resp
 	}
-	if cause := context.Cause(ctx); cause != nil {
-		return e.errorResponse(ctx, cause)
-	}
-	return e.errorResponse(ctx, context.DeadlineExceeded)
+	return e.errorResponse(ctx, cmp.Or(context.Cause(ctx), context.DeadlineExceeded))
 }
 
 // executeInTime returns the response of a query or mutation. It returns nil if ctx ended or op.deadline passed before the first
