@@ -22,54 +22,66 @@ func sizeOf(doc *document) int {
 		return size
 	}
 	nodes := 0
+	count := func(any) { nodes++ }
 	for _, op := range doc.ast.Operations {
-		nodes += 1 + directiveNodes(op.Directives) + selectionNodes(op.SelectionSet)
+		count(op)
+		walkDirectives(op.Directives, count)
+		walkSelections(op.SelectionSet, count)
 		for _, v := range op.VariableDefinitions {
-			nodes += 1 + valueNodes(v.DefaultValue) + directiveNodes(v.Directives)
+			count(v)
+			walkValue(v.DefaultValue, count)
+			walkDirectives(v.Directives, count)
 		}
 	}
 	for _, f := range doc.ast.Fragments {
-		nodes += 1 + directiveNodes(f.Directives) + selectionNodes(f.SelectionSet)
+		count(f)
+		walkDirectives(f.Directives, count)
+		walkSelections(f.SelectionSet, count)
 	}
 	return size + bytesPerNode*nodes
 }
 
-func selectionNodes(set ast.SelectionSet) (nodes int) {
+// walkSelections calls visit for all nodes of a selection set: selections, directives, arguments and values. It does not follow
+// fragment spreads.
+func walkSelections(set ast.SelectionSet, visit func(node any)) {
 	for _, selection := range set {
+		visit(selection)
 		switch s := selection.(type) {
 		case *ast.Field:
-			nodes += 1 + argumentNodes(s.Arguments) + directiveNodes(s.Directives) + selectionNodes(s.SelectionSet)
+			walkArguments(s.Arguments, visit)
+			walkDirectives(s.Directives, visit)
+			walkSelections(s.SelectionSet, visit)
 		case *ast.InlineFragment:
-			nodes += 1 + directiveNodes(s.Directives) + selectionNodes(s.SelectionSet)
+			walkDirectives(s.Directives, visit)
+			walkSelections(s.SelectionSet, visit)
 		case *ast.FragmentSpread:
-			nodes += 1 + directiveNodes(s.Directives)
+			walkDirectives(s.Directives, visit)
 		}
 	}
-	return nodes
 }
 
-func directiveNodes(list ast.DirectiveList) (nodes int) {
+func walkDirectives(list ast.DirectiveList, visit func(node any)) {
 	for _, d := range list {
-		nodes += 1 + argumentNodes(d.Arguments)
+		visit(d)
+		walkArguments(d.Arguments, visit)
 	}
-	return nodes
 }
 
-func argumentNodes(list ast.ArgumentList) (nodes int) {
+func walkArguments(list ast.ArgumentList, visit func(node any)) {
 	for _, a := range list {
-		nodes += 1 + valueNodes(a.Value)
+		visit(a)
+		walkValue(a.Value, visit)
 	}
-	return nodes
 }
 
-func valueNodes(v *ast.Value) (nodes int) {
+func walkValue(v *ast.Value, visit func(node any)) {
 	if v == nil {
-		return 0
+		return
 	}
+	visit(v)
 	for _, c := range v.Children {
-		nodes += valueNodes(c.Value)
+		walkValue(c.Value, visit)
 	}
-	return nodes + 1
 }
 
 // bytesPerValue is the size of a value without its text.

@@ -32,53 +32,20 @@ func listVariable(doc *ast.QueryDocument, op *ast.OperationDefinition) string {
 	if list == nil || list.Value.Kind != ast.Variable {
 		return ""
 	}
-	uses := usesIn(list.Value.Raw, op.SelectionSet)
+	uses := 0
+	count := func(node any) {
+		if v, ok := node.(*ast.Value); ok && v.Kind == ast.Variable && v.Raw == list.Value.Raw {
+			uses++
+		}
+	}
+	walkSelections(op.SelectionSet, count)
 	for _, f := range doc.Fragments {
-		uses += usesIn(list.Value.Raw, f.SelectionSet)
+		walkSelections(f.SelectionSet, count)
 	}
 	if uses != 1 {
 		return ""
 	}
 	return list.Value.Raw
-}
-
-// usesIn counts the uses of a variable in a selection. It does not follow fragment spreads.
-func usesIn(variable string, selection ast.SelectionSet) (n int) {
-	arguments := func(list ast.ArgumentList) {
-		for _, a := range list {
-			n += usesOf(variable, a.Value)
-		}
-	}
-	directives := func(list ast.DirectiveList) {
-		for _, d := range list {
-			arguments(d.Arguments)
-		}
-	}
-	for _, s := range selection {
-		switch s := s.(type) {
-		case *ast.Field:
-			arguments(s.Arguments)
-			directives(s.Directives)
-			n += usesIn(variable, s.SelectionSet)
-		case *ast.InlineFragment:
-			directives(s.Directives)
-			n += usesIn(variable, s.SelectionSet)
-		case *ast.FragmentSpread:
-			directives(s.Directives)
-		}
-	}
-	return n
-}
-
-// usesOf counts the uses of a variable in a value.
-func usesOf(variable string, v *ast.Value) (n int) {
-	if v.Kind == ast.Variable && v.Raw == variable {
-		return 1
-	}
-	for _, child := range v.Children {
-		n += usesOf(variable, child.Value)
-	}
-	return n
 }
 
 // parts splits a subscription to a list of ids into one part for each id. Subscriptions whose lists contain the same id share the
