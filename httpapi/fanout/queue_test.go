@@ -194,35 +194,6 @@ func deltas(from, to int) (all []step) {
 	return all
 }
 
-// TestSlowMember checks that all other members get all events in order if one member reads nothing.
-func TestSlowMember(t *testing.T) {
-	for name, e := range map[string]follow.Envelope{"replaced": replaced, "appended": appended, "deltas": delta} {
-		t.Run(name, func(t *testing.T) {
-			open, opened := open(t)
-			h := newHub(t, fanout.Limits{Events: 10, Deltas: 10})
-			slow, others := newReader(), []*reader{newReader(), newReader(), newReader()}
-			h.Join(context.Background(), key("k"), others[0].Member, open)
-			h.Join(context.Background(), key("k"), slow.Member, open)
-			h.Join(context.Background(), key("k"), others[1].Member, open)
-			h.Join(context.Background(), key("k"), others[2].Member, open)
-			s := opened()
-			got := make([][]string, len(others))
-			for i := range 100 {
-				s.post(fmt.Sprint(i), e)
-				for j, o := range others {
-					payloads, _, _ := o.take()
-					got[j] = append(got[j], payloads...)
-				}
-			}
-			for j := range others {
-				if want := n("%d", 0, 99); !slices.Equal(got[j], want) {
-					t.Errorf("reader %d got %q", j, got[j])
-				}
-			}
-		})
-	}
-}
-
 // TestAlone checks that a member without a group gets its responses and then its End.
 func TestAlone(t *testing.T) {
 	r := newReader()
