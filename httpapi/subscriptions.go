@@ -185,7 +185,7 @@ func (s *subscriptions) join(ctx context.Context, op *operation, own int, m *fan
 			return err
 		}
 	}
-	return s.hub.JoinCharged(ctx, key, m, network, charge, s.opener(op))
+	return s.hub.Join(ctx, key, m, network, charge, s.opener(op))
 }
 
 // opener returns the function that starts the shared execution of an operation.

@@ -8,6 +8,7 @@ import (
 	"io"
 	"net/http"
 	"net/http/httptest"
+	"net/netip"
 	"testing"
 	"time"
 
@@ -198,7 +199,8 @@ func BenchmarkFanOut(b *testing.B) {
 			all := make([]*fanout.Member, members)
 			for i := range all {
 				all[i] = fanout.NewMember(func(*fanout.Member) {})
-				hub.Join(b.Context(), fanout.Key{}, all[i], func(ctx context.Context, g *fanout.Group) fanout.Source {
+				free := func() (func(), error) { return func() {}, nil }
+				_ = hub.Join(b.Context(), fanout.Key{}, all[i], netip.Prefix{}, free, func(ctx context.Context, g *fanout.Group) fanout.Source {
 					s := &events{ctx: ctx, group: g, next: make(chan []byte), laid: make(chan struct{}, 1)}
 					opened <- s
 					return s

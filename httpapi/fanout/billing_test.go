@@ -45,15 +45,14 @@ func (c *till) want(t *testing.T, when string, want map[string]int) {
 
 // TestEachClientIsChargedOnce checks that a client is charged once for all its members in a group, until the last of them leaves.
 func TestEachClientIsChargedOnce(t *testing.T) {
-	open, opened := open(t)
 	h, of := newHub(t, fanout.Limits{}), &till{charged: map[string]int{}}
 	join := func(client string) (*reader, error) {
 		r := newReader()
-		return r, h.JoinCharged(context.Background(), key("k"), r.Member, netip.MustParsePrefix(client+"/32"), of.charge(client), open)
+		return r, h.Join(context.Background(), key("k"), r.Member, netip.MustParsePrefix(client+"/32"), of.charge(client), h.open)
 	}
 	const a, b = "192.0.2.1", "192.0.2.2"
 	first, _ := join(a)
-	s := opened()
+	s := h.script()
 	second, _ := join(a)
 	other, _ := join(b)
 	of.want(t, "two clients", map[string]int{a: 1, b: 1})
@@ -77,7 +76,7 @@ func TestEachClientIsChargedOnce(t *testing.T) {
 	of.closed = false
 	gone := newReader()
 	gone.Leave()
-	_ = h.JoinCharged(context.Background(), key("k"), gone.Member, netip.MustParsePrefix(a+"/32"), of.charge(a), open)
+	_ = h.Join(context.Background(), key("k"), gone.Member, netip.MustParsePrefix(a+"/32"), of.charge(a), h.open)
 	of.want(t, "a member that had left", map[string]int{a: 0, b: 1})
 
 	// The last client is charged until the execution has ended. Otherwise a client could leave behind many executions that are
@@ -91,15 +90,14 @@ func TestEachClientIsChargedOnce(t *testing.T) {
 
 // TestNobodyIsChargedForWhatHasEnded checks that no client is charged for an execution that has ended.
 func TestNobodyIsChargedForWhatHasEnded(t *testing.T) {
-	open, opened := open(t)
 	h, of := newHub(t, fanout.Limits{}), &till{charged: map[string]int{}}
 	var readers []*reader
 	for _, client := range []string{"192.0.2.1", "192.0.2.2"} {
 		r := newReader()
-		_ = h.JoinCharged(context.Background(), key("k"), r.Member, netip.MustParsePrefix(client+"/32"), of.charge(client), open)
+		_ = h.Join(context.Background(), key("k"), r.Member, netip.MustParsePrefix(client+"/32"), of.charge(client), h.open)
 		readers = append(readers, r)
 	}
-	close(opened().events)
+	close(h.script().events)
 	h.Close()
 	of.want(t, "when it has ended", map[string]int{"192.0.2.1": 0, "192.0.2.2": 0})
 	for _, r := range readers {

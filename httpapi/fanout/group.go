@@ -129,7 +129,7 @@ func (g *Group) await(ctx context.Context) {
 			}
 			continue
 		}
-		debt := g.hub.debt(g)
+		debt := g.Debt()
 		if debt == 0 {
 			return
 		}
@@ -144,11 +144,42 @@ func (g *Group) await(ctx context.Context) {
 }
 
 // Debt returns the time to wait before the next event is executed. It is positive only if all clients of the group are in debt.
-func (g *Group) Debt() time.Duration { return g.hub.debt(g) }
+func (g *Group) Debt() (least time.Duration) {
+	pace := g.hub.limits.Pace
+	if pace == nil {
+		return 0
+	}
+	g.hub.mu.Lock()
+	defer g.hub.mu.Unlock()
+	for _, p := range g.billing {
+		debt := pace.Debt(p.client)
+		if debt == 0 {
+			return 0
+		}
+		if least == 0 || debt < least {
+			least = debt
+		}
+	}
+	return least
+}
 
-// Spend charges the clients of the group for bytes that the execution produced but that are not part of any event. The bytes cost
-// as much as an event of the same size.
-func (g *Group) Spend(bytes int) { g.hub.spend(g, bytes) }
+// Spend charges the clients of the group for an event of the given size in bytes and for its deliveries. The bytes may also be those
+// that the execution produced but that are not part of any event.
+func (g *Group) Spend(bytes int) {
+	pace := g.hub.limits.Pace
+	if pace == nil {
+		return
+	}
+	g.hub.mu.Lock()
+	defer g.hub.mu.Unlock()
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	cost := bytes + perEvent
+	for _, p := range g.billing {
+		pace.Spend(p.client, cost+cost*p.delivered/deliveryShare)
+		p.delivered = 0
+	}
+}
 
 // Waiting returns a channel that is signalled when members wait for the present state. TakeWaiting takes these members.
 func (g *Group) Waiting() <-chan struct{} { return g.waiting }
@@ -230,7 +261,7 @@ func (g *Group) run(ctx context.Context, open Open) {
 			break
 		}
 		g.deliver(payload)
-		g.hub.spend(g, len(payload))
+		g.Spend(len(payload))
 	}
 	abandoned := ctx.Err() != nil // no member is left, or the hub is closing
 	errors, event := source.Last()
@@ -263,7 +294,9 @@ func (g *Group) deliver(payload []byte) {
 		if addressed && s.index >= 0 || !addressed && s.since <= number {
 			delivered++
 			s.payer.delivered++
-			s.member.enqueue(s, e)
+			if s.member.add(s, e) {
+				s.member.wake(s.member)
+			}
 		}
 	}
 	g.dropDelivered()

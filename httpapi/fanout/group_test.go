@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"math/rand/v2"
+	"net/netip"
 	"runtime"
 	"slices"
 	"strconv"
@@ -19,12 +20,11 @@ import (
 
 // TestJoiner checks that a member that joins between events gets the present state and then exactly the events after that state.
 func TestJoiner(t *testing.T) {
-	open, opened := open(t)
 	h, first, second := newHub(t, fanout.Limits{}), newReader(), newReader()
-	h.Join(context.Background(), key("k"), first.Member, open)
-	s := opened()
+	h.join(first)
+	s := h.script()
 	s.post("I1", state(delta))
-	h.Join(context.Background(), key("k"), second.Member, open)
+	h.join(second)
 	if !s.waiting() {
 		t.Fatal("Waiting was not signalled for the joiner")
 	}
@@ -50,11 +50,10 @@ func TestJoiner(t *testing.T) {
 
 // TestEarlyJoiner checks that a member that joins before the first event gets no separate state.
 func TestEarlyJoiner(t *testing.T) {
-	open, opened := open(t)
 	h, first, second := newHub(t, fanout.Limits{}), newReader(), newReader()
-	h.Join(context.Background(), key("k"), first.Member, open)
-	s := opened()
-	h.Join(context.Background(), key("k"), second.Member, open)
+	h.join(first)
+	s := h.script()
+	h.join(second)
 	if _, _, ok := s.group.TakeWaiting(); ok {
 		t.Error("a member waits for the present state before the first event")
 	}
@@ -66,16 +65,15 @@ func TestEarlyJoiner(t *testing.T) {
 
 // TestTurns checks that new members and members that missed events get the present state in turn.
 func TestTurns(t *testing.T) {
-	open, opened := open(t)
 	h, slow := newHub(t, fanout.Limits{Deltas: 1}), newReader()
-	h.Join(context.Background(), key("k"), slow.Member, open)
-	s := opened()
+	h.join(slow)
+	s := h.script()
 	for _, e := range deltas(0, 2) {
 		s.post(e.payload, e.Envelope)
 	}
 	slow.expect(t)
 	for i, want := range []bool{true, false} {
-		h.Join(context.Background(), key("k"), newReader().Member, open)
+		h.join(newReader())
 		s.waiting()
 		if resync, ok := s.show("state", delta); !ok || resync != want {
 			t.Errorf("turn %d: shown %v, as a resync: %v", i, ok, resync)
@@ -89,20 +87,19 @@ func TestTurns(t *testing.T) {
 
 // TestMany checks that a thousand members that join together get the present state in one event.
 func TestMany(t *testing.T) {
-	open, opened := open(t)
 	h, first := newHub(t, fanout.Limits{}), newReader()
-	h.Join(context.Background(), key("k"), first.Member, open)
-	s := opened()
+	h.join(first)
+	s := h.script()
 	s.post("I", state(replaced))
 	readers := make([]*reader, 1000)
 	var wg sync.WaitGroup
 	for i := range readers {
 		readers[i] = newReader()
-		wg.Go(func() { h.Join(context.Background(), key("k"), readers[i].Member, open) })
+		wg.Go(func() { h.join(readers[i]) })
 	}
 	wg.Wait()
 	gone := newReader()
-	h.Join(context.Background(), key("k"), gone.Member, open)
+	h.join(gone)
 	gone.Leave()
 	events := h.Stats().Events
 	s.show("present", replaced)
@@ -118,7 +115,7 @@ func TestMany(t *testing.T) {
 		t.Errorf("%+v", stats)
 	}
 	late := newReader()
-	h.Join(context.Background(), key("k"), late.Member, open)
+	h.join(late)
 	late.Leave()
 	if _, _, ok := s.group.TakeWaiting(); ok {
 		t.Error("the present state is requested for a member that has left")
@@ -127,13 +124,12 @@ func TestMany(t *testing.T) {
 
 // TestLast checks that an execution ends when its last member leaves, and that the next join opens a new execution.
 func TestLast(t *testing.T) {
-	open, opened := open(t)
 	h, a, b := newHub(t, fanout.Limits{}), newReader(), newReader()
 	type ctxKey struct{}
 	ctx, cancel := context.WithCancel(context.WithValue(context.Background(), ctxKey{}, "value"))
-	h.Join(ctx, key("k"), a.Member, open)
-	h.Join(ctx, key("k"), b.Member, open)
-	s := opened()
+	_ = h.Join(ctx, key("k"), a.Member, netip.Prefix{}, free, h.open)
+	h.join(b)
+	s := h.script()
 	cancel() // this is the context of the first member, not of the group
 	a.Leave()
 	a.Leave()
@@ -148,8 +144,8 @@ func TestLast(t *testing.T) {
 		t.Errorf("%+v are left", stats)
 	}
 	c := newReader()
-	h.Join(context.Background(), key("k"), c.Member, open)
-	opened().post("anew", replaced)
+	h.join(c)
+	h.script().post("anew", replaced)
 	c.expect(t, "anew")
 	if got, over, _ := b.take(); len(got) > 0 || !over {
 		t.Errorf("a member that has left got %q", got)
@@ -158,16 +154,15 @@ func TestLast(t *testing.T) {
 
 // TestLeftBeforeJoining checks that a member that has left does not join.
 func TestLeftBeforeJoining(t *testing.T) {
-	open, opened := open(t)
 	h, gone, there := newHub(t, fanout.Limits{}), newReader(), newReader()
 	gone.Leave()
-	h.Join(context.Background(), key("k"), gone.Member, open)
+	h.join(gone)
 	if stats := h.Stats(); stats != (fanout.Stats{}) {
 		t.Errorf("%+v", stats)
 	}
-	h.Join(context.Background(), key("k"), there.Member, open)
-	opened()
-	h.Join(context.Background(), key("k"), gone.Member, open)
+	h.join(there)
+	h.script()
+	h.join(gone)
 	if stats := h.Stats(); stats.Members != 1 {
 		t.Errorf("%+v", stats)
 	}
@@ -175,12 +170,11 @@ func TestLeftBeforeJoining(t *testing.T) {
 
 // TestKeys checks that subscriptions with different keys have different executions.
 func TestKeys(t *testing.T) {
-	open, opened := open(t)
 	h, a, b := newHub(t, fanout.Limits{}), newReader(), newReader()
-	h.Join(context.Background(), key("a"), a.Member, open)
-	forA := opened()
-	h.Join(context.Background(), key("b"), b.Member, open)
-	forB := opened()
+	_ = h.Join(context.Background(), key("a"), a.Member, netip.Prefix{}, free, h.open)
+	forA := h.script()
+	_ = h.Join(context.Background(), key("b"), b.Member, netip.Prefix{}, free, h.open)
+	forB := h.script()
 	forA.post("a", replaced)
 	forB.post("b", replaced)
 	a.expect(t, "a")
@@ -190,11 +184,9 @@ func TestKeys(t *testing.T) {
 // TestEnd checks that members get the End of an execution after all queued events.
 func TestEnd(t *testing.T) {
 	for _, errors := range []string{"", `[{"message":"no"}]`} {
-		open, opened := open(t)
 		h, a, b := newHub(t, fanout.Limits{}), newReader(), newReader()
-		h.Join(context.Background(), key("k"), a.Member, open)
-		h.Join(context.Background(), key("k"), b.Member, open)
-		s := opened()
+		h.join(a, b)
+		s := h.script()
 		s.post("last", appended)
 		receive(t, a.woken)
 		receive(t, b.woken)
@@ -213,8 +205,8 @@ func TestEnd(t *testing.T) {
 			t.Errorf("%+v are left", stats)
 		}
 		again := newReader()
-		h.Join(context.Background(), key("k"), again.Member, open)
-		opened().post("anew", replaced)
+		h.join(again)
+		h.script().post("anew", replaced)
 		again.expect(t, "anew")
 		a.Leave()
 		b.Leave()
@@ -228,17 +220,16 @@ func TestEnd(t *testing.T) {
 
 // TestClose checks that Close ends the executions but not the members, and that a closed hub refuses new members.
 func TestClose(t *testing.T) {
-	open, opened := open(t)
 	h, a := newHub(t, fanout.Limits{}), newReader()
-	h.Join(context.Background(), key("k"), a.Member, open)
-	s := opened()
+	h.join(a)
+	s := h.script()
 	h.Close()
 	receive(t, s.closed)
 	if got, over, _ := a.take(); over || len(got) > 0 {
 		t.Errorf("got %q, over %v", got, over)
 	}
 	late := newReader()
-	h.Join(context.Background(), key("k"), late.Member, open)
+	h.join(late)
 	receive(t, late.woken)
 	if _, over, end := late.take(); !over || market.CodeOf(end.Err) != market.CodeUpstreamUnavailable {
 		t.Errorf("over %v, %v", over, end.Err)
@@ -373,7 +364,7 @@ func TestReplay(t *testing.T) {
 	join := func(pause int, leaves bool, joined *sync.WaitGroup) {
 		defer wg.Done()
 		r := newReader()
-		h.Join(context.Background(), key("k"), r.Member, nil)
+		_ = h.Join(context.Background(), key("k"), r.Member, netip.Prefix{}, free, nil)
 		joined.Done()
 		if !leaves {
 			if err := r.replay(to, pause); err != nil {
@@ -399,7 +390,7 @@ func TestReplay(t *testing.T) {
 		return c
 	}
 	anchor := newReader() // keeps the group open
-	h.Join(context.Background(), key("k"), anchor.Member, open)
+	_ = h.Join(context.Background(), key("k"), anchor.Member, netip.Prefix{}, free, open)
 	if err := anchor.replay(to, 0); err != nil {
 		t.Errorf("the first reader: %v", err)
 	}

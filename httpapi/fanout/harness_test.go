@@ -2,7 +2,7 @@ package fanout_test
 
 import (
 	"context"
-	"fmt"
+	"net/netip"
 	"slices"
 	"testing"
 	"time"
@@ -32,18 +32,45 @@ type script struct {
 	closed chan struct{}
 }
 
-// open returns an Open that starts a script, and a function that waits for this script.
-func open(t *testing.T) (fanout.Open, func() *script) {
-	opened := make(chan *script, 1)
-	return func(ctx context.Context, g *fanout.Group) fanout.Source {
-			s := &script{t: t, ctx: ctx, group: g, events: make(chan []byte), laid: make(chan struct{}), closed: make(chan struct{})}
-			opened <- s
-			return s
-		}, func() *script {
-			t.Helper()
-			return receive(t, opened)
-		}
+func newScript(t *testing.T, ctx context.Context, g *fanout.Group) *script {
+	return &script{t: t, ctx: ctx, group: g, events: make(chan []byte), laid: make(chan struct{}), closed: make(chan struct{})}
 }
+
+// hub is a hub with the key of one group, whose executions are scripts.
+type hub struct {
+	*fanout.Hub
+	t      *testing.T
+	opened chan *script
+}
+
+func newHub(t *testing.T, l fanout.Limits) *hub {
+	h := &hub{fanout.New(l), t, make(chan *script, 1)}
+	t.Cleanup(h.Close)
+	return h
+}
+
+// open is a fanout.Open.
+func (h *hub) open(ctx context.Context, g *fanout.Group) fanout.Source {
+	s := newScript(h.t, ctx, g)
+	h.opened <- s
+	return s
+}
+
+// join makes readers members of the group.
+func (h *hub) join(readers ...*reader) {
+	for _, r := range readers {
+		_ = h.Join(context.Background(), key("k"), r.Member, netip.Prefix{}, free, h.open)
+	}
+}
+
+// script waits for the next execution.
+func (h *hub) script() *script {
+	h.t.Helper()
+	return receive(h.t, h.opened)
+}
+
+// free charges nothing.
+func free() (func(), error) { return func() {}, nil }
 
 func (s *script) Next() ([]byte, bool) {
 	if s.asked {
@@ -156,12 +183,6 @@ func send[T any](t *testing.T, c chan<- T, v T) {
 	}
 }
 
-func newHub(t *testing.T, l fanout.Limits) *fanout.Hub {
-	h := fanout.New(l)
-	t.Cleanup(h.Close)
-	return h
-}
-
 func key(s string) (k fanout.Key) {
 	copy(k[:], s)
 	return k
@@ -181,11 +202,4 @@ func about(topic string, e follow.Envelope) follow.Envelope {
 func state(e follow.Envelope) follow.Envelope {
 	e.State = true
 	return e
-}
-
-func n(format string, from, to int) (all []string) {
-	for i := from; i <= to; i++ {
-		all = append(all, fmt.Sprintf(format, i))
-	}
-	return all
 }

@@ -105,15 +105,12 @@ func New(l Limits) *Hub {
 // Join adds m to the group of a key, and opens the group if it does not exist. The context of the group has the values of ctx
 // and ends when the last member leaves. A member may join only once. If m has left already, Join does nothing. If the hub is
 // closed, Join ends m with an error.
-func (h *Hub) Join(ctx context.Context, key Key, m *Member, open Open) {
-	_ = h.JoinCharged(ctx, key, m, netip.Prefix{}, func() (func(), error) { return func() {}, nil }, open)
-}
-
-// JoinCharged is like Join, but charges the client for the group. A client is charged once for all its members in the group.
-// JoinCharged calls charge before the first of these members joins. If charge fails, m does not join, and JoinCharged returns the
-// error. The hub calls release when the client's last member leaves or the execution ends. But for the last client of the group,
-// the hub calls release only when the execution has ended. charge and release must not use the hub.
-func (h *Hub) JoinCharged(ctx context.Context, key Key, m *Member, client netip.Prefix, charge func() (release func(), err error), open Open) error {
+//
+// A client is charged once for all its members in the group. Join calls charge before the first of these members joins. If charge
+// fails, m does not join, and Join returns the error. The hub calls release when the client's last member leaves or the execution
+// ends. But for the last client of the group, the hub calls release only when the execution has ended. charge and release must not
+// use the hub.
+func (h *Hub) Join(ctx context.Context, key Key, m *Member, client netip.Prefix, charge func() (release func(), err error), open Open) error {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	if h.refuses(m) {
@@ -136,7 +133,7 @@ func (h *Hub) JoinCharged(ctx context.Context, key Key, m *Member, client netip.
 // refuses reports whether the hub is closed. If so, it also ends m. The calling function holds the lock.
 func (h *Hub) refuses(m *Member) bool {
 	if h.closed {
-		m.finish(nil, market.Errorf(market.CodeUpstreamUnavailable, "the service is shutting down"))
+		m.Finish(End{Err: market.Errorf(market.CodeUpstreamUnavailable, "the service is shutting down")})
 	}
 	return h.closed
 }
@@ -180,42 +177,6 @@ func (h *Hub) leave(seats []seat, paid listPayment) {
 		}
 	}
 	h.unpay(paid)
-}
-
-// spend charges the clients of a group for an event of the given size in bytes and for the deliveries of the event.
-func (h *Hub) spend(g *Group, bytes int) {
-	if h.limits.Pace == nil {
-		return
-	}
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	cost := bytes + perEvent
-	for _, p := range g.billing {
-		h.limits.Pace.Spend(p.client, cost+cost*p.delivered/deliveryShare)
-		p.delivered = 0
-	}
-}
-
-// debt returns the time until at least one client of a group is out of debt.
-func (h *Hub) debt(g *Group) (least time.Duration) {
-	if h.limits.Pace == nil {
-		return 0
-	}
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	first := true
-	for _, p := range g.billing {
-		debt := h.limits.Pace.Debt(p.client)
-		if debt == 0 {
-			return 0
-		}
-		if first || debt < least {
-			first, least = false, debt
-		}
-	}
-	return least
 }
 
 // release ends the charges of all clients that are still charged for a group.

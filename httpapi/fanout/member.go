@@ -222,10 +222,6 @@ func signalWanted(seats []seat) {
 	}
 }
 
-// Finish ends the operation of a member without a group. Take returns the queued responses before it returns e. If there is not
-// enough memory for the errors, Take returns an End with Unread instead of e.
-func (m *Member) Finish(e End) { m.finish(e.Errors, e.Err) }
-
 // Take returns the next response, which must not be changed. The response counts as unread until the next call of Written or
 // Take. If payload is nil and over is true, no response will follow, and end is the reason. If payload is nil and over is false,
 // the queue is empty.
@@ -291,39 +287,33 @@ func (m *Member) caughtUp(s *seat) (missed bool) {
 // event that reports these errors to the client, or nil. The whole member ends if all its other groups have ended, or if there are
 // errors but no payload.
 func (m *Member) finishPart(s *seat, errors, payload []byte) {
-	if m.continues(s, errors, payload) {
-		return
-	}
-	m.finish(errors, nil)
-}
-
-// continues reports whether a member of an ended group still gets events of other groups. If so, and if payload is not nil,
-// continues queues the payload.
-func (m *Member) continues(s *seat, errors, payload []byte) bool {
 	m.mu.Lock()
 	m.open--
 	s.over, s.behind = true, false
-	goes := m.open > 0 && (errors == nil || payload != nil)
-	wakes := goes && payload != nil && !m.over && m.append(&event{payload, follow.Envelope{Mode: follow.Append}})
+	continues := m.open > 0 && (errors == nil || payload != nil)
+	wakes := continues && payload != nil && !m.over && m.append(&event{payload, follow.Envelope{Mode: follow.Append}})
 	m.mu.Unlock()
 	if wakes {
 		m.wake(m)
 	}
-	return goes
+	if !continues {
+		m.Finish(End{Errors: errors})
+	}
 }
 
 // tooMuchUnread is the End of a member whose client has no memory left.
 var tooMuchUnread = End{Unread: true, Err: market.Errorf(market.CodeRateLimited, "the subscription was read too slowly: its client leaves too much unread")}
 
-// finish ends the member. Take still returns the queued payloads.
-func (m *Member) finish(errors []byte, err error) {
+// Finish ends the member. Take returns the queued responses before it returns e. If there is not enough memory for the errors, Take
+// returns an End with Unread instead of e.
+func (m *Member) Finish(e End) {
 	m.mu.Lock()
 	if m.over {
 		m.mu.Unlock()
 		return
 	}
-	m.over, m.end = true, End{Errors: errors, Err: err}
-	if m.promised = len(errors); !m.settle() { // the errors are counted until the member leaves
+	m.over, m.end = true, e
+	if m.promised = len(e.Errors); !m.settle() { // the errors are counted until the member leaves
 		m.promised, m.end = 0, tooMuchUnread
 	}
 	m.mu.Unlock()

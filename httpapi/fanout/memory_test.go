@@ -50,11 +50,10 @@ func TestMemory(t *testing.T) {
 	h := newHub(t, fanout.Limits{})
 	r := &memory{free: 10 << 10}
 	begin := func(name string) (*reader, *script) {
-		opens, opened := open(t)
 		m := newReader()
 		m.SetMemory(r, netip.Prefix{})
-		h.Join(t.Context(), key(name), m.Member, opens)
-		return m, opened()
+		_ = h.Join(t.Context(), key(name), m.Member, netip.Prefix{}, free, h.open)
+		return m, h.script()
 	}
 	m, s := begin("a")
 	s.post(text("I", 2), state(delta))
@@ -141,10 +140,9 @@ func (s *script) askedAgain() bool {
 func TestPause(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		h := newHub(t, fanout.Limits{Ahead: 10})
-		opens, opened := open(t)
 		one, other := newReader(), newReader()
-		h.Join(t.Context(), key("k"), one.Member, opens)
-		s := opened()
+		h.join(one)
+		s := h.script()
 		event := func() {
 			t.Helper()
 			s.group.Announce(replaced)
@@ -165,7 +163,7 @@ func TestPause(t *testing.T) {
 		if s.askedAgain() {
 			t.Fatal("the execution continues, want a pause")
 		}
-		if h.Join(t.Context(), key("k"), other.Member, opens); !s.askedAgain() {
+		if h.join(other); !s.askedAgain() {
 			t.Fatal("it pauses though another member wants the state")
 		}
 		event()
@@ -204,18 +202,15 @@ func TestPaceOfClients(t *testing.T) {
 		one, other := netip.MustParsePrefix("192.0.2.1/32"), netip.MustParsePrefix("192.0.2.2/32")
 		pace := &debts{spent: map[netip.Prefix]int{}, until: map[netip.Prefix]time.Time{}}
 		h := newHub(t, fanout.Limits{Pace: pace})
-		opens, opened := open(t)
 		join := func(client netip.Prefix) {
 			t.Helper()
-			if err := h.JoinCharged(t.Context(), key("k"), newReader().Member, client, func() (func(), error) { return func() {}, nil }, opens); err != nil {
-				t.Fatal(err)
-			}
+			_ = h.Join(t.Context(), key("k"), newReader().Member, client, free, h.open)
 		}
 		for range 16 {
 			join(one)
 		}
 		join(other)
-		s := opened()
+		s := h.script()
 		pace.mu.Lock()
 		pace.until[one], pace.until[other] = time.Now().Add(5*time.Second), time.Now().Add(3*time.Second)
 		pace.mu.Unlock()

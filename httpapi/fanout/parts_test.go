@@ -28,7 +28,7 @@ func newScripts(t *testing.T) *scripts {
 func (s *scripts) parts(names ...string) (parts []fanout.Part) {
 	for _, name := range names {
 		parts = append(parts, fanout.Part{Key: key(name), Open: func(ctx context.Context, g *fanout.Group) fanout.Source {
-			one := &script{t: s.t, ctx: ctx, group: g, events: make(chan []byte), laid: make(chan struct{}), closed: make(chan struct{})}
+			one := newScript(s.t, ctx, g)
 			s.mu.Lock()
 			s.byPart[name] = one
 			s.mu.Unlock()
@@ -45,10 +45,8 @@ func (s *scripts) of(name string) *script {
 	return s.byPart[name]
 }
 
-func free() (func(), error) { return func() {}, nil }
-
 // join makes a new reader a member of the groups of a list. opens is the number of new executions that join waits for.
-func (s *scripts) join(h *fanout.Hub, opens int, names ...string) *reader {
+func (s *scripts) join(h *hub, opens int, names ...string) *reader {
 	s.t.Helper()
 	r := newReader()
 	if joined, err := h.JoinParts(s.t.Context(), key("list "+strings.Join(names, ",")), r.Member, netip.Prefix{}, free, s.parts(names...)); !joined || err != nil {
@@ -227,7 +225,10 @@ func TestPartsAreCharged(t *testing.T) {
 // TestPartsAtOnce checks that members can join, read and leave on many goroutines while events come.
 func TestPartsAtOnce(t *testing.T) {
 	h := newHub(t, fanout.Limits{Ahead: 1})
-	names := n("t%d", 0, 19)
+	var names []string
+	for i := range 20 {
+		names = append(names, fmt.Sprintf("t%d", i))
+	}
 	parts := func(names []string) (parts []fanout.Part) {
 		for _, name := range names {
 			parts = append(parts, fanout.Part{Key: key(name), Open: func(ctx context.Context, g *fanout.Group) fanout.Source {

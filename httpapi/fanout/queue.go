@@ -7,15 +7,9 @@ import (
 	"oddsgraph/internal/market"
 )
 
-// enqueue adds an event to the queue, and calls wake if add requires that. The calling function holds the group's lock.
-func (m *Member) enqueue(s *seat, e *event) {
-	if m.add(s, e) {
-		m.wake(m)
-	}
-}
-
 // add adds an event of a group to the queue. It ignores the event if the member has ended or waits for the present state of the
-// group, or if the event repeats the member's last problem. add reports whether the member must call wake.
+// group, or if the event repeats the member's last problem. add reports whether the calling function must call wake. The calling
+// function holds the group's lock.
 func (m *Member) add(s *seat, e *event) bool {
 	m.mu.Lock()
 	defer m.mu.Unlock()

@@ -1,7 +1,6 @@
 package fanout_test
 
 import (
-	"context"
 	"fmt"
 	"slices"
 	"strings"
@@ -60,10 +59,9 @@ func TestQueue(t *testing.T) {
 		},
 	} {
 		t.Run(test.name, func(t *testing.T) {
-			open, opened := open(t)
 			h, r := newHub(t, test.limits), newReader()
-			h.Join(context.Background(), key("k"), r.Member, open)
-			s := opened()
+			h.join(r)
+			s := h.script()
 			for _, e := range test.events {
 				s.post(e.payload, e.Envelope)
 			}
@@ -82,11 +80,9 @@ func TestQueue(t *testing.T) {
 func TestLargeEvents(t *testing.T) {
 	for name, e := range map[string]follow.Envelope{"appended": appended, "replaced": about("a", replaced), "delta": delta, "state": state(about("a", replaced))} {
 		t.Run(name, func(t *testing.T) {
-			open, opened := open(t)
 			h, slow, quick := newHub(t, fanout.Limits{Bytes: 8}), newReader(), newReader()
-			h.Join(context.Background(), key("k"), slow.Member, open)
-			h.Join(context.Background(), key("k"), quick.Member, open)
-			s := opened()
+			h.join(slow, quick)
+			s := h.script()
 			for _, payload := range []string{"1234567890", "2345678901"} {
 				s.post(payload, e)
 				quick.expect(t, payload)
@@ -116,11 +112,9 @@ func TestTooMuch(t *testing.T) {
 		{"bytes of deltas", fanout.Limits{Bytes: 8}, []step{{"1234", delta}, {"56789", delta}}},
 	} {
 		t.Run(test.name, func(t *testing.T) {
-			open, opened := open(t)
 			h, slow, quick := newHub(t, test.limits), newReader(), newReader()
-			h.Join(context.Background(), key("k"), slow.Member, open)
-			h.Join(context.Background(), key("k"), quick.Member, open)
-			s := opened()
+			h.join(slow, quick)
+			s := h.script()
 			for i, e := range test.events {
 				if dropped := h.Stats().Dropped; dropped != 0 {
 					t.Fatalf("it was ended after %d of %d events", i, len(test.events))
@@ -146,11 +140,9 @@ func TestTooMuch(t *testing.T) {
 
 // TestLostDelta checks that a member that missed deltas gets the present state and then the deltas after that state.
 func TestLostDelta(t *testing.T) {
-	open, opened := open(t)
 	h, slow, quick := newHub(t, fanout.Limits{Deltas: 3}), newReader(), newReader()
-	h.Join(context.Background(), key("k"), slow.Member, open)
-	h.Join(context.Background(), key("k"), quick.Member, open)
-	s := opened()
+	h.join(slow, quick)
+	s := h.script()
 	for _, e := range append([]step{{"I0", state(delta)}}, deltas(1, 8)...) { // the fourth delta exceeds Limits.Deltas, which is three
 		s.post(e.payload, e.Envelope)
 		quick.expect(t, e.payload)

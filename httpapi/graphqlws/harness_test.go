@@ -70,7 +70,8 @@ func (o *operator) Operate(ctx context.Context, payload json.RawMessage, m *fano
 	case "subscription":
 		var key fanout.Key
 		copy(key[:], p.Query)
-		o.hub.Join(ctx, key, m, func(ctx context.Context, g *fanout.Group) fanout.Source {
+		free := func() (func(), error) { return func() {}, nil }
+		_ = o.hub.Join(ctx, key, m, netip.Prefix{}, free, func(ctx context.Context, g *fanout.Group) fanout.Source {
 			topic := o.topic(p.Query)
 			topic.mu.Lock()
 			topic.group = g
