@@ -248,36 +248,6 @@ func TestEndlessFrame(t *testing.T) {
 	s.awaitSockets(0)
 }
 
-// TestSlowMessage checks that the server disconnects a client whose message does not end, but not a client that is silent after
-// connection_init.
-func TestSlowMessage(t *testing.T) {
-	s := serve(t, graphqlws.Config{WriteTimeout: 500 * time.Millisecond}, newOperator())
-	slow, idle := s.raw(), s.raw()
-	slow.say(initialise)
-	idle.say(initialise)
-	idle.hear()
-	slow.send(frame(opText&^0x80, `{"type":`)) // begins a message of several frames
-	var sender sync.WaitGroup
-	defer sender.Wait()
-	closed := make(chan struct{})
-	defer close(closed)
-	sender.Go(func() {
-		for tick := time.NewTicker(50 * time.Millisecond); ; {
-			select {
-			case <-closed:
-				return
-			case <-tick.C:
-				_, _ = slow.Write(frame(opPing, ""))
-			}
-		}
-	})
-	slow.expectClose(websocket.StatusPolicyViolation)
-	idle.say(pinging)
-	if _, payload, err := idle.hear(); err != nil || string(payload) != `{"type":"pong"}` {
-		t.Errorf("the silent client got %q, %v", payload, err)
-	}
-}
-
 // endless sends an endless frame until the connection breaks.
 func (r *raw) endless() {
 	head := binary.BigEndian.AppendUint64([]byte{opText, 0xff}, 1<<40)
