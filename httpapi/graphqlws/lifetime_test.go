@@ -18,7 +18,6 @@ import (
 	"github.com/coder/websocket"
 
 	"oddsgraph/httpapi/graphqlws"
-	"oddsgraph/httpapi/quota"
 	"oddsgraph/internal/feed/follow"
 )
 
@@ -180,28 +179,6 @@ func TestFlood(t *testing.T) {
 				t.Errorf("%d MB were read from a client that does not read", wrote>>20)
 			}
 		})
-	}
-}
-
-func TestManySubscriptions(t *testing.T) {
-	o := newOperator()
-	s := serve(t, graphqlws.Config{Operations: 1000, Quota: quota.New(quota.Limits{Operations: 1000})}, o)
-	c := s.initialised()
-	for i := range 1000 {
-		c.subscribe(fmt.Sprint(i), "subscription a")
-	}
-	c.settled()
-	s.publish(t, "subscription a", []byte(`{"data":1}`), follow.Append)
-	seen := make(map[string]bool)
-	for range 1000 {
-		m, err := c.hear()
-		if err != nil {
-			t.Fatal(err)
-		}
-		seen[m] = true
-	}
-	if len(seen) != 1000 {
-		t.Errorf("%d different frames", len(seen))
 	}
 }
 
