@@ -1,6 +1,7 @@
 package telemetry
 
 import (
+	"cmp"
 	"strings"
 	"sync"
 	"unicode/utf8"
@@ -32,10 +33,7 @@ func (b *bounded) label(s string) string {
 	if label, ok := b.words[s]; ok {
 		return label
 	}
-	most, shape := b.most, b.shape
-	if most == 0 {
-		most = maxLabels
-	}
+	most, shape := cmp.Or(b.most, maxLabels), b.shape
 	if shape == nil {
 		shape = word
 	}

@@ -6,6 +6,7 @@ import (
 	"log/slog"
 	"net/url"
 	"regexp"
+	"slices"
 	"strings"
 )
 
@@ -22,29 +23,14 @@ var secretNames = map[string]bool{
 	"idtoken": true, "privatekey": true,
 }
 
+// separators removes the characters between the words of a name.
+var separators = strings.NewReplacer("-", "", "_", "", ".", "")
+
 // secretName reports whether a key is the name of a secret. tokenId and similar names are not secret, because they name ids of the
 // venue.
 func secretName(key string) bool {
-	var buffer [64]byte
-	folded := buffer[:0]
-	for i := range len(key) {
-		switch c := key[i]; {
-		case c == '-' || c == '_' || c == '.':
-		case c >= 'A' && c <= 'Z':
-			folded = append(folded, c|0x20)
-		default:
-			folded = append(folded, c)
-		}
-	}
-	if secretNames[string(folded)] {
-		return true
-	}
-	for _, ending := range secretEndings {
-		if n := len(folded) - len(ending); n >= 0 && string(folded[n:]) == ending {
-			return true
-		}
-	}
-	return false
+	folded := separators.Replace(strings.ToLower(key))
+	return secretNames[folded] || slices.ContainsFunc(secretEndings, func(ending string) bool { return strings.HasSuffix(folded, ending) })
 }
 
 const names = `credentials|authorization|api[-_]?key|secret|passphrase|password|cookie|signature|token`
@@ -111,12 +97,7 @@ func redactURL(s string) string {
 
 // redact is a ReplaceAttr function for slog. The parameter groups contains the names of the groups around the attribute.
 func redact(groups []string, a slog.Attr) slog.Attr {
-	for _, g := range groups {
-		if secretName(g) {
-			return slog.String(a.Key, redacted)
-		}
-	}
-	if secretName(a.Key) {
+	if secretName(a.Key) || slices.ContainsFunc(groups, secretName) {
 		return slog.String(a.Key, redacted)
 	}
 	switch a.Value.Kind() {

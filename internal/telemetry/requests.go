@@ -3,6 +3,7 @@ package telemetry
 import (
 	"log/slog"
 	"net/http"
+	"strings"
 	"time"
 )
 
@@ -23,10 +24,7 @@ const RequestIDHeader = "X-Request-Id"
 func Requests(log *slog.Logger, limit int, next http.Handler) http.Handler {
 	some := sampling{lines: linesOf(log), limit: int64(limit)}
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		id := ""
-		if given := r.Header[RequestIDHeader]; len(given) > 0 {
-			id = given[0]
-		}
+		id := r.Header.Get(RequestIDHeader)
 		if !goodID(id) {
 			id = NewRequestID()
 		}
@@ -66,17 +64,10 @@ func method(r *http.Request) string {
 }
 
 func goodID(id string) bool {
-	if id == "" || len(id) > 64 {
-		return false
+	allowed := func(r rune) bool {
+		return r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' || r == '-' || r == '_' || r == '.'
 	}
-	for i := 0; i < len(id); i++ {
-		switch c := id[i]; {
-		case c >= 'a' && c <= 'z', c >= 'A' && c <= 'Z', c >= '0' && c <= '9', c == '-', c == '_', c == '.':
-		default:
-			return false
-		}
-	}
-	return true
+	return id != "" && len(id) <= 64 && !strings.ContainsFunc(id, func(r rune) bool { return !allowed(r) })
 }
 
 // response records the status and size of a response.
