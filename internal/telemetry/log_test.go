@@ -121,16 +121,6 @@ func TestOtherTextsAreLogged(t *testing.T) {
 	}
 }
 
-func TestLevelAndFormat(t *testing.T) {
-	var out bytes.Buffer
-	log := telemetry.NewLogger(&out, slog.LevelWarn, "text")
-	log.Info("not this")
-	log.Warn("this", "a", 1)
-	if got := out.String(); !strings.Contains(got, "level=WARN msg=this a=1\n") || strings.Contains(got, "not this") {
-		t.Errorf("logged %q", got)
-	}
-}
-
 func TestRequestID(t *testing.T) {
 	ctx := telemetry.WithRequestID(context.Background(), "r1")
 	for name, test := range map[string]struct {
@@ -167,16 +157,5 @@ func TestRequestID(t *testing.T) {
 			t.Fatalf("id %q has not 26 characters or came twice", id)
 		}
 		seen[id] = true
-	}
-}
-
-func BenchmarkLog(b *testing.B) {
-	var out bytes.Buffer
-	log := telemetry.NewLogger(&out, slog.LevelInfo, "json")
-	ctx := telemetry.WithRequestID(context.Background(), telemetry.NewRequestID())
-	b.ReportAllocs()
-	for b.Loop() {
-		out.Reset()
-		log.LogAttrs(ctx, slog.LevelInfo, "operation", slog.String("type", "query"), slog.String("name", "Portfolio"), slog.Int("fields", 40), slog.String("outcome", "ok"))
 	}
 }

@@ -162,15 +162,15 @@ func TestLinesStayWhole(t *testing.T) {
 	}
 }
 
-// TestTheLevelChanges checks that the level of a logger in use can be changed.
+// TestTheLevelChanges checks the text format, and that the level of a logger in use can be changed.
 func TestTheLevelChanges(t *testing.T) {
 	var to bytes.Buffer
 	var level slog.LevelVar
 	log := NewLogger(&to, &level, "text")
 	log.Debug("one")
 	level.Set(slog.LevelDebug)
-	log.Debug("two")
-	if got := to.String(); strings.Contains(got, "one") || !strings.Contains(got, "two") {
+	log.Debug("two", "a", 1)
+	if got := to.String(); strings.Contains(got, "one") || !strings.Contains(got, "level=DEBUG msg=two a=1\n") {
 		t.Errorf("%q", got)
 	}
 }
