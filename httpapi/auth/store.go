@@ -5,7 +5,6 @@ import (
 	"crypto/sha256"
 	"crypto/subtle"
 	"log/slog"
-	"sync"
 	"sync/atomic"
 
 	"oddsgraph/httpapi/filewatch"
@@ -15,16 +14,17 @@ import (
 // bucket is the first eight bytes of a digest. Accounts are looked up by bucket.
 type bucket [8]byte
 
-type assignment struct {
-	holder
+// tokenAccount is the account of a token.
+type tokenAccount struct {
+	digest  digest
 	account *Account
 }
 
-// table contains all accounts of one version of the file, by token and by subject.
+// table contains all accounts of one version of the file, by holder, by token and by subject.
 type table struct {
-	all      []assignment
-	tokens   map[bucket][]assignment
-	subjects map[string]assignment
+	holders  map[holder]*Account
+	tokens   map[bucket][]tokenAccount
+	subjects map[string]*Account
 }
 
 // find returns the account of a digest. It returns nil if there is none.
@@ -41,29 +41,11 @@ func (t *table) find(d digest) *Account {
 	return nil
 }
 
-// same returns the account whose token and subject are those of the given holder. It returns nil if there is none.
-func (t *table) same(who holder) *Account {
-	if who.token {
-		for _, h := range t.tokens[bucket(who.digest[:])] {
-			if h.holder == who {
-				return h.account
-			}
-		}
-		return nil
-	}
-	if h := t.subjects[who.subject]; h.holder == who {
-		return h.account
-	}
-	return nil
-}
-
 // Store contains the accounts of a file, or the accounts given to Fixed. It is safe for concurrent use.
 type Store struct {
-	file  *filewatch.File // nil for the accounts of Fixed
-	table atomic.Pointer[table]
-
-	mu        sync.Mutex
-	listeners []func(*Account)
+	file     *filewatch.File // nil for the accounts of Fixed
+	table    atomic.Pointer[table]
+	onRevoke func(*Account) // nil before OnRevoke
 }
 
 // Status is the state of a Store.
@@ -134,7 +116,7 @@ func (s *Store) Reload() error {
 
 // Status returns the state of the file and its accounts.
 func (s *Store) Status() Status {
-	status := Status{Accounts: len(s.table.Load().all)}
+	status := Status{Accounts: len(s.table.Load().holders)}
 	if s.file != nil {
 		status.Status = s.file.Status()
 	}
@@ -149,26 +131,23 @@ func (s *Store) Lookup(token string) (*Account, bool) {
 
 // Subject returns the account for a subject of JWTs.
 func (s *Store) Subject(subject string) (*Account, bool) {
-	h, ok := s.table.Load().subjects[subject]
-	return h.account, ok
+	a, ok := s.table.Load().subjects[subject]
+	return a, ok
 }
 
-// OnRevoke registers f. Run and Reload call f for every account that is revoked, and wait for f. Before they call f, the account's
+// OnRevoke sets f. Run and Reload call f for every account that is revoked, and wait for f. Before they call f, the account's
 // sessions have ended, and Lookup no longer finds the account. Another valid account may have the same credentials, so f must
-// tolerate that the credentials are still in use.
-func (s *Store) OnRevoke(f func(*Account)) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.listeners = append(s.listeners, f)
-}
+// tolerate that the credentials are still in use. Call OnRevoke before Run and Reload.
+func (s *Store) OnRevoke(f func(*Account)) { s.onRevoke = f }
 
 // replace replaces all accounts. An account whose token, subject, address and credentials are unchanged stays valid. Calls of
 // replace never overlap.
 func (s *Store) replace(entries []entry) {
-	before, next := s.table.Load(), &table{tokens: make(map[bucket][]assignment, len(entries)), subjects: map[string]assignment{}}
+	before := s.table.Load()
+	next := &table{make(map[holder]*Account, len(entries)), make(map[bucket][]tokenAccount, len(entries)), map[string]*Account{}}
 	unchanged := make(map[holder]bool, len(entries))
 	for _, e := range entries {
-		a := before.same(e.holder)
+		a := before.holders[e.holder]
 		switch {
 		case a == nil || a.Address != e.address || a.Credentials.Wire() != e.credentials.Wire():
 			a = newAccount(e)
@@ -177,31 +156,27 @@ func (s *Store) replace(entries []entry) {
 		default:
 			unchanged[e.holder] = true
 		}
-		h := assignment{e.holder, a}
-		next.all = append(next.all, h)
+		next.holders[e.holder] = a
 		if e.token {
 			b := bucket(e.digest[:])
-			next.tokens[b] = append(next.tokens[b], h)
+			next.tokens[b] = append(next.tokens[b], tokenAccount{e.digest, a})
 		}
 		if e.subject != "" {
-			next.subjects[e.subject] = h
+			next.subjects[e.subject] = a
 		}
 	}
 	s.table.Store(next)
 
 	var revoked []*Account
-	for _, h := range before.all {
-		if !unchanged[h.holder] {
-			h.account.revoke(errRevoked)
-			revoked = append(revoked, h.account)
+	for h, a := range before.holders {
+		if !unchanged[h] {
+			a.revoke(errRevoked)
+			revoked = append(revoked, a)
 		}
 	}
-	s.mu.Lock()
-	listeners := s.listeners
-	s.mu.Unlock()
-	for _, a := range revoked {
-		for _, l := range listeners {
-			l(a)
+	if s.onRevoke != nil {
+		for _, a := range revoked {
+			s.onRevoke(a)
 		}
 	}
 }
