@@ -131,13 +131,11 @@ func unprintable(r rune) bool { return !unicode.IsPrint(r) }
 
 func parseDigest(value json.RawMessage) (d digest, err error) {
 	text, _ := filewatch.Text(value)
-	if len(text) != hex.EncodedLen(len(d)) {
+	sum, err := hex.DecodeString(text)
+	if err != nil || len(sum) != len(d) {
 		return d, errors.New("tokenSha256 must be the SHA-256 of the token in 64 hex digits")
 	}
-	if _, err := hex.Decode(d[:], []byte(text)); err != nil {
-		return d, errors.New("tokenSha256 must be the SHA-256 of the token in 64 hex digits")
-	}
-	if d == sha256.Sum256(nil) || d == sha256.Sum256([]byte("\n")) {
+	if d = digest(sum); d == sha256.Sum256(nil) || d == sha256.Sum256([]byte("\n")) {
 		return d, errors.New("tokenSha256 is the hash of an empty text; the token was empty when the hash was computed")
 	}
 	return d, nil

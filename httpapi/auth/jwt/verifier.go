@@ -86,11 +86,9 @@ func (v *Verifier) Run(ctx context.Context) {
 			wait = retryEvery
 		}
 		v.keys.mu.Unlock()
-		again := time.NewTimer(wait)
 		select {
-		case <-again.C:
+		case <-time.After(wait):
 		case <-ctx.Done():
-			again.Stop()
 			return
 		}
 	}
