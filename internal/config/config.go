@@ -238,8 +238,7 @@ const Off = "off"
 // form of os.Environ. For --help, Parse writes the help to out and returns ErrHelp. Any other error describes all problems, one on
 // each line. An empty variable counts as unset. CommandSchema, CommandVersion and CommandLicenses ignore environ and the file.
 func Parse(args, environ []string, out io.Writer) (*Config, error) {
-	p := newParser(environ, out)
-	return p.parse(args)
+	return newParser(environ, out).parse(args)
 }
 
 // HealthcheckURL returns the URL at which CommandHealthcheck checks a server with this Config on the same host.

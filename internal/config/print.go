@@ -20,28 +20,14 @@ type setting struct {
 	text  string
 }
 
-// All calls of settings reuse printed, because building the flags takes long. A call stores its Config in grammar, and reads the
-// values through flags.
-var printed struct {
-	sync.Mutex
-	grammar grammar
-	flags   []*kong.Flag // one for each setting in grammar, and one for --help
-}
-
 // settings returns the settings of c in the order of their declaration. The texts of URLs are redacted.
 func settings(c Config) []setting {
-	printed.Lock()
-	defer printed.Unlock()
-	if printed.flags == nil {
-		k, err := newParser(nil, io.Discard).kong(&printed.grammar)
-		if err != nil {
-			panic("config: the struct tags are wrong: " + err.Error()) // Parse fails earlier
-		}
-		printed.flags = k.Model.Flags
+	k, err := newParser(nil, io.Discard).kong(&grammar{Config: c})
+	if err != nil {
+		panic("config: the struct tags are wrong: " + err.Error()) // Parse fails earlier
 	}
-	printed.grammar.Config = c
 	var list []setting
-	for _, f := range printed.flags {
+	for _, f := range k.Model.Flags {
 		if f.Name == "help" {
 			continue
 		}
