@@ -76,7 +76,7 @@ type check struct {
 // kind checks a text, or each element of a list. want and takes describe valid values. The functions check.want and check.takes
 // return these descriptions.
 type kind struct {
-	check       func(s string) error // nil if every text is valid
+	check       func(s string) error
 	want, takes string
 }
 
@@ -89,8 +89,8 @@ var kinds = map[string]kind{
 	"redis":      {checkRedis, "a redis://, rediss:// or unix:// URL, or nothing", "redis://, rediss:// or unix:// URL"},
 	"stream":     {checkStream, "a ws:// or wss:// URL with a host and without fragment, or nothing", "ws:// or wss:// URL"},
 	"currency":   {checkCurrency, "2 to 12 upper-case letters and digits, such as USD or USDC, or nothing", "upper-case letters and digits"},
-	"text":       {nil, "a text", "text"},
-	"file":       {nil, "the path of a file, or nothing", "path"},
+	"text":       {checkNothing, "a text", "text"},
+	"file":       {checkNothing, "the path of a file, or nothing", "path"},
 	"origins":    {checkOrigin, "http:// or https:// URLs of hosts and nothing more, such as https://app.example.com, or *", "http:// or https:// URLs of hosts, or *"},
 	"hosts":      {checkHost, "names of hosts without a port, such as odds.example.com, or *", "names of hosts, or *"},
 	"networks":   {checkNetwork, "addresses and networks, such as 10.0.0.0/8, fd00::1", "addresses and networks"},
@@ -110,13 +110,6 @@ func kindOf(tag *kong.Tag, choice string) kind {
 		}
 		return errors.New("is not among the choices")
 	}}
-}
-
-func (k kind) verify(s string) error {
-	if k.check == nil {
-		return nil
-	}
-	return k.check(s)
 }
 
 // ranged returns a check for values from the struct tag min to the struct tag max. The check parses values with read. noun is the
@@ -186,7 +179,7 @@ func readText(tag *kong.Tag, s string) (any, error) {
 	if s == "" && tag.Get("check") == "admin" {
 		return Off, nil
 	}
-	return s, kindOf(tag, "").verify(s)
+	return s, kindOf(tag, "").check(s)
 }
 
 // readList parses a list and checks its elements by the struct tag check or oneof of the field. It skips empty elements.
@@ -196,13 +189,15 @@ func readList(tag *kong.Tag, s string) (any, error) {
 		if element = strings.TrimSpace(element); element == "" {
 			continue
 		}
-		if err := kindOf(tag, "").verify(element); err != nil {
+		if err := kindOf(tag, "").check(element); err != nil {
 			return nil, err
 		}
 		list = append(list, element)
 	}
 	return list, nil
 }
+
+func checkNothing(string) error { return nil }
 
 func checkListen(s string) error {
 	_, port, err := net.SplitHostPort(s)
