@@ -192,27 +192,22 @@ func TestStateDirectory(t *testing.T) {
 }
 
 func TestPrecedence(t *testing.T) {
-	if got := parse(t, "", "ODDSGRAPH_VENUE_BATCH=20").Venue.Batch; got != 20 {
-		t.Errorf("the variable gave %d, want 20", got)
-	}
-	if got := parse(t, "--venue-batch 30", "ODDSGRAPH_VENUE_BATCH=20").Venue.Batch; got != 30 {
-		t.Errorf("flag over variable gave %d, want 30", got)
-	}
-	if got := parse(t, "--venue-batch=30", "ODDSGRAPH_VENUE_BATCH=nonsense").Venue.Batch; got != 30 {
-		t.Errorf("flag over broken variable gave %d, want 30", got)
-	}
-	if got := parse(t, "", "ODDSGRAPH_VENUE_BATCH=").Venue.Batch; got != 100 {
-		t.Errorf("an empty variable gave %d, want the default", got)
-	}
-	if got := parse(t, "", "ODDSGRAPH_VENUE_BATCH=20", "ODDSGRAPH_VENUE_BATCH=21").Venue.Batch; got != 20 {
-		t.Errorf("a repeated variable gave %d, want its first value", got)
-	}
-}
-
-func TestProcessEnvironmentIsNotRead(t *testing.T) {
-	t.Setenv("ODDSGRAPH_VENUE_BATCH", "20")
-	if got := parse(t, "").Venue.Batch; got != 100 {
-		t.Errorf("batch is %d: it came from the environment of the process", got)
+	t.Setenv("ODDSGRAPH_VENUE_BATCH", "40") // Parse does not read the environment of the process
+	for _, test := range []struct {
+		args    string
+		environ []string
+		want    int
+	}{
+		{"", []string{"ODDSGRAPH_VENUE_BATCH=20"}, 20},
+		{"--venue-batch 30", []string{"ODDSGRAPH_VENUE_BATCH=20"}, 30},
+		{"--venue-batch=30", []string{"ODDSGRAPH_VENUE_BATCH=nonsense"}, 30},
+		{"", []string{"ODDSGRAPH_VENUE_BATCH="}, 100},
+		{"", []string{"ODDSGRAPH_VENUE_BATCH=20", "ODDSGRAPH_VENUE_BATCH=21"}, 20},
+		{"", nil, 100},
+	} {
+		if got := parse(t, test.args, test.environ...).Venue.Batch; got != test.want {
+			t.Errorf("%q, %q: %d, want %d", test.args, test.environ, got, test.want)
+		}
 	}
 }
 
@@ -282,6 +277,7 @@ func TestBadValues(t *testing.T) {
 		{"venue-max-body", "-1", "read"},
 		{"venue-max-body", "9223372036854775807GiB", "read"},
 		{"venue-max-body", "1", "small"},
+		{"venue-max-body", "1GiB", "large"},
 		{"cache-user-fresh", "25h", "large"},
 		{"cache-price-stale", "-1ns", "small"},
 		{"cache-price-size", "0", "small"},
@@ -318,16 +314,9 @@ func TestGoodValues(t *testing.T) {
 	} {
 		parse(t, args)
 	}
-	for text, want := range map[string]config.Bytes{"1024": 1024, "64KiB": 1 << 16, "1MB": 1e6, "2MiB": 2 << 20, "2048B": 2048, "50kB": 50_000, "1GiB": 1 << 30} {
-		c, err := config.Parse([]string{"--venue-max-body=" + text}, nil, io.Discard)
-		if want > 256<<20 {
-			if err == nil {
-				t.Errorf("%s was accepted", text)
-			}
-			continue
-		}
-		if err != nil || c.Venue.MaxBody != want {
-			t.Errorf("%s: %v, %v; want %d", text, c, err, want)
+	for text, want := range map[string]config.Bytes{"1024": 1024, "64KiB": 1 << 16, "1MB": 1e6, "2MiB": 2 << 20, "2048B": 2048, "50kB": 50_000} {
+		if got := parse(t, "--venue-max-body="+text).Venue.MaxBody; got != want {
+			t.Errorf("%s: %d, want %d", text, got, want)
 		}
 	}
 	for b, want := range map[config.Bytes]string{0: "0", 1: "1", 1536: "1536", 1 << 10: "1KiB", 3 << 20: "3MiB", 1 << 30: "1GiB"} {
@@ -477,11 +466,5 @@ func TestReference(t *testing.T) {
 	}
 	if !bytes.Equal(got, want.Bytes()) {
 		t.Errorf("%s is stale: run make generate", path)
-	}
-	for line := range strings.SplitSeq(strings.TrimSpace(config.Default().String()), "\n") {
-		name, _, _ := strings.Cut(line, "=")
-		if !strings.Contains(want.String(), "`"+name+"`") {
-			t.Errorf("the reference lacks %s", name)
-		}
 	}
 }
