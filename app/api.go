@@ -167,7 +167,7 @@ func (s *App) newAPI(cfg *config.Config, proxies auth.Proxies, root *resolvers.R
 	if s.Files, err = openFiles(cfg, front, s.log); err != nil {
 		return nil, err
 	}
-	if s.Files.Accounts == nil && s.hasDemoTokens(cfg) {
+	if s.Files.Accounts == nil && s.hasPrivateDemo(cfg) {
 		if s.Files.Accounts, err = demoTokens(); err != nil {
 			return nil, err
 		}

@@ -98,9 +98,9 @@ func (d *demoVenue) onLoopback() bool {
 	return ok && address.IP.IsLoopback()
 }
 
-// hasDemoTokens reports whether a service without an accounts file accepts the bearer tokens of the demo accounts. It returns true
-// only with the embedded venue of the generic driver, and only if no other machine can reach the venue or the service.
-func (s *App) hasDemoTokens(cfg *config.Config) bool {
+// hasPrivateDemo reports whether the service uses the embedded venue of the generic driver, and no other machine can reach the venue or
+// the service. Such a service accepts the bearer tokens of the demo accounts if it has no accounts file.
+func (s *App) hasPrivateDemo(cfg *config.Config) bool {
 	host, _, _ := net.SplitHostPort(cfg.Listen)
 	return s.Demo != nil && s.Demo.onLoopback() && cfg.Demo.Driver == "generic" && loopback(host)
 }

@@ -3,7 +3,6 @@ package app
 import (
 	"fmt"
 	"mime"
-	"net"
 	"net/http"
 	"net/url"
 	"slices"
@@ -18,21 +17,14 @@ const demoControlPath = "/demo/control"
 // demoActions are the names of the control endpoints that the service serves under demoControlPath.
 var demoActions = []string{"faults", "market", "reset", "restart"}
 
-// hasDemoControl reports whether the service serves the control endpoints. This requires --demo-control, the embedded venue of the
-// generic driver and no trusted proxy. It also requires that no other machine can reach the venue or the service.
-func (s *App) hasDemoControl(cfg *config.Config) bool {
-	host, _, _ := net.SplitHostPort(cfg.Listen)
-	return cfg.Demo.Control && s.Demo != nil && s.Demo.onLoopback() && cfg.Demo.Driver == "generic" && loopback(host) && len(cfg.TrustedProxies) == 0
-}
-
-// withDemoControl returns a handler that answers GET requests to demoControlPath and passes other requests to next. If
-// hasDemoControl returns true, the handler also has the control endpoints. If there is no embedded venue, withDemoControl returns
-// next.
+// withDemoControl returns a handler that answers GET requests to demoControlPath and passes other requests to next. The handler also
+// has the control endpoints with --demo-control, if hasPrivateDemo returns true and there is no trusted proxy. If there is no embedded
+// venue, withDemoControl returns next.
 func (s *App) withDemoControl(cfg *config.Config, next http.Handler) http.Handler {
 	if s.Demo == nil {
 		return next
 	}
-	allowed := s.hasDemoControl(cfg)
+	allowed := cfg.Demo.Control && s.hasPrivateDemo(cfg) && len(cfg.TrustedProxies) == 0
 	mux := http.NewServeMux()
 	mux.Handle("/", next)
 	mux.HandleFunc("GET "+demoControlPath, func(w http.ResponseWriter, _ *http.Request) {
