@@ -163,7 +163,6 @@ func (s *App) openCache(w Wiring) {
 // bind binds the public and the private address.
 func (s *App) bind(cfg *config.Config, proxies auth.Proxies) (err error) {
 	s.undo = append(s.undo, func() { s.drain(0) })
-	s.registerMetrics(s.clock)
 	handler := telemetry.Requests(s.log, cfg.Log.SampleAbove, ofHosts(cfg, s.withDemoControl(cfg, s.API)))
 	s.Server, err = listen("--listen (ODDSGRAPH_LISTEN)", cfg.Listen, connectionLimits(cfg, proxies), handler, s.log, cfg.ShutdownTimeout)
 	if err != nil {
@@ -172,7 +171,7 @@ func (s *App) bind(cfg *config.Config, proxies auth.Proxies) (err error) {
 	s.undo = append(s.undo, func() { _ = s.Close() })
 	s.Server.executing = func() int { return s.API.Stats().Executing }
 	s.HTTP.MaxHeaderBytes, s.HTTP.ReadTimeout = int(cfg.MaxHeaders), cfg.BodyTimeout
-	s.registerConnections()
+	s.registerMetrics(s.clock)
 	s.Admin, err = s.openAdmin(cfg.AdminListen)
 	return err
 }

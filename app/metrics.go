@@ -26,12 +26,13 @@ func (s *App) openMetrics(cfg *config.Config) {
 	}
 }
 
-// registerMetrics adds the metrics of the API, cache, venue, rate limit, replicas, feed and stream. It omits the metrics of the
-// rate limit, the replicas or the stream if the service does not use that part. All other parts must be open.
+// registerMetrics adds the metrics of the connections, API, cache, venue, rate limit, replicas, feed and stream. It omits the metrics
+// of the rate limit, the replicas or the stream if the service does not use that part. All other parts must be open.
 func (s *App) registerMetrics(clock market.Clock) {
 	if s.Metrics == nil {
 		return
 	}
+	telemetry.Register(s.Metrics, s.bounded.Stats, connectionFamilies...)
 	telemetry.Register(s.Metrics, s.API.Stats, apiFamilies...)
 	telemetry.Register(s.Metrics, s.Cache.Stats, cacheFamilies...)
 	telemetry.Register(s.Metrics, func() venueState { return venueState{s.reach.ok(), s.Client.Circuits()} }, venueFamilies...)
@@ -44,13 +45,6 @@ func (s *App) registerMetrics(clock market.Clock) {
 	telemetry.Register(s.Metrics, s.Live.Feed.Stats, feedFamilies...)
 	if s.Live.Client != nil {
 		telemetry.Register(s.Metrics, func() streamState { return streamState{s.Live.Status().State, s.Live.Client.Stats()} }, streamFamilies...)
-	}
-}
-
-// registerConnections adds the metrics of the connections to the public port.
-func (s *App) registerConnections() {
-	if s.Metrics != nil {
-		telemetry.Register(s.Metrics, s.bounded.Stats, connectionFamilies...)
 	}
 }
 
