@@ -158,7 +158,6 @@ func ofHosts(cfg *config.Config, next http.Handler) http.Handler {
 	return hosts.Guard(cfg.Hosts, "this name is not served here; allow it with --hosts (ODDSGRAPH_HOSTS)", hosts.Always, next)
 }
 
-// newAPI returns the HTTP API over the resolvers.
 func (s *App) newAPI(cfg *config.Config, proxies auth.Proxies, root *resolvers.Resolver) (*httpapi.API, error) {
 	front, err := NewFront(cfg, proxies, graph.Config{Resolvers: root}, s.log)
 	if err != nil {
@@ -203,7 +202,6 @@ func (s *App) forget(a *auth.Account) {
 	})
 }
 
-// guardLimits converts the configured limits of operations.
 func guardLimits(c config.Limit) limits.Limits {
 	l := limits.Default()
 	l.DocumentBytes, l.VariableBytes, l.Cost = int(c.Document), int(c.Variables), c.Cost

@@ -182,7 +182,6 @@ func (q *inquiry) read(kind string, fetch func() (string, error)) {
 	q.print(kind, text)
 }
 
-// print prints one line.
 func (q *inquiry) print(kind, text string) {
 	if _, err := fmt.Fprintf(q.out, "%s: %s\n", kind, strings.ReplaceAll(text, "\n", "; ")); q.printing == nil {
 		q.printing = err

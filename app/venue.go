@@ -143,7 +143,6 @@ func credentialsMode(cfg *config.Config) string {
 	return rest.CredentialsQuery
 }
 
-// venueConfig returns the configuration of the REST client.
 func (s *App) venueConfig(cfg *config.Config, url string, clock market.Clock) venue.Config {
 	names := cfg.Venue.Parameters.Names()
 	return venue.Config{

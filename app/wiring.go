@@ -63,7 +63,6 @@ func spread(topics int) (connections, perConnection int) {
 	return connections, (topics + connections - 1) / connections
 }
 
-// cacheConfig returns the configuration of the cache.
 func (s *App) cacheConfig(cfg *config.Config, clock market.Clock) cache.Config {
 	kind := func(e config.Expiry) cache.Kind {
 		return cache.Kind{TTL: cache.TTL{Fresh: e.Fresh, Stale: e.Stale}, Size: e.Size}
