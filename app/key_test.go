@@ -5,7 +5,6 @@ import (
 	"crypto/rsa"
 	"crypto/x509"
 	"encoding/pem"
-	"os"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -20,15 +19,9 @@ func TestStreamKeys(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	write := func(name, text string) string {
-		path := filepath.Join(t.TempDir(), name)
-		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
-			t.Fatal(err)
-		}
-		return path
-	}
-	good := write("good.pem", string(pem.EncodeToMemory(&pem.Block{Type: "RSA PRIVATE KEY", Bytes: x509.MarshalPKCS1PrivateKey(private)})))
-	bad, long := write("bad.pem", "TOPSECRET"), write("long.pem", strings.Repeat("TOPSECRET", maxKeyFile))
+	dir := t.TempDir()
+	good := write(t, dir, "good.pem", string(pem.EncodeToMemory(&pem.Block{Type: "RSA PRIVATE KEY", Bytes: x509.MarshalPKCS1PrivateKey(private)})))
+	bad, long := write(t, dir, "bad.pem", "TOPSECRET"), write(t, dir, "long.pem", strings.Repeat("TOPSECRET", maxKeyFile))
 	for name, test := range map[string]struct {
 		driver, id, file string
 		signs            bool
@@ -38,7 +31,7 @@ func TestStreamKeys(t *testing.T) {
 		"a key":     {"kalshi", "id", good, true, ""},
 		"no id":     {"kalshi", "", good, false, "belong together"},
 		"no file":   {"kalshi", "id", "", false, "belong together"},
-		"absent":    {"kalshi", "id", filepath.Join(t.TempDir(), "absent"), false, "cannot be read"},
+		"absent":    {"kalshi", "id", filepath.Join(dir, "absent"), false, "cannot be read"},
 		"no PEM":    {"kalshi", "id", bad, false, "contains no PEM block"},
 		"too long":  {"kalshi", "id", long, false, "no key"},
 		"no signer": {"generic", "id", good, false, "uses no API key"},
