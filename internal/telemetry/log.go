@@ -7,7 +7,6 @@ import (
 	"io"
 	"log/slog"
 	"math/rand/v2"
-	"sync"
 	"sync/atomic"
 )
 
@@ -62,11 +61,9 @@ var ids = base32.StdEncoding.WithPadding(base32.NoPadding)
 
 // NewLogger returns a logger that writes lines of JSON if format is "json", and lines of key=value otherwise. It redacts the values
 // of attributes and groups with a secret name, such as credentials, authorization, apiKey, password or token. It also redacts texts
-// that look like secrets, even in messages and errors. It adds request_id from the context.
+// that look like secrets, even in messages and errors. It adds request_id from the context. w must be safe for concurrent use if the
+// logger is used concurrently.
 func NewLogger(w io.Writer, level slog.Leveler, format string) *slog.Logger {
-	if _, ok := w.(*Writer); !ok {
-		w = &lockedWriter{to: w}
-	}
 	handler := func(options *slog.HandlerOptions) slog.Handler {
 		if format == "json" {
 			return slog.NewJSONHandler(w, options)
@@ -75,19 +72,6 @@ func NewLogger(w io.Writer, level slog.Leveler, format string) *slog.Logger {
 	}
 	h := handler(&slog.HandlerOptions{Level: level, ReplaceAttr: redact})
 	return slog.New(&idHandler{h: h, root: h, to: w, plain: handler(nil)})
-}
-
-// lockedWriter serializes writes, like a Writer.
-type lockedWriter struct {
-	mu sync.Mutex
-	to io.Writer
-}
-
-// Write implements io.Writer.
-func (w *lockedWriter) Write(line []byte) (int, error) {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	return w.to.Write(line)
 }
 
 // idHandler adds the request id outside of all groups. It stores the calls of WithAttrs and WithGroup. If a line has an id and a
