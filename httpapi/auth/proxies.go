@@ -111,12 +111,7 @@ func (p Proxies) TrustsPeer(r *http.Request) bool {
 
 // Trusts reports whether an address belongs to a trusted proxy.
 func (p Proxies) Trusts(addr netip.Addr) bool {
-	for _, network := range p {
-		if network.Contains(addr) {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(p, func(network netip.Prefix) bool { return network.Contains(addr) })
 }
 
 // parseHop parses an address with or without a port and brackets. It returns the zero netip.Addr if s is not an address.

@@ -62,15 +62,13 @@ func (p *parser) open(ctx *kong.Context) {
 		return
 	}
 	known := keys(ctx.Kong)
-	number := 0
-	for entry := range strings.Lines(text) {
-		number++
+	for i, entry := range strings.Split(text, "\n") {
 		entry = strings.TrimSpace(entry)
 		if entry == "" || entry[0] == '#' {
 			continue
 		}
 		name, value, ok := strings.Cut(entry, "=")
-		l := line{number, strings.TrimSpace(name), strings.TrimSpace(value)}
+		l := line{i + 1, strings.TrimSpace(name), strings.TrimSpace(value)}
 		if err := p.file.check(l, ok, known); err != nil {
 			p.problems = append(p.problems, fmt.Errorf("%s: %w", p.file.place(l), err))
 			continue

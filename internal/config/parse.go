@@ -166,10 +166,7 @@ func (p *parser) kong(g *grammar) (*kong.Kong, error) {
 // resolve looks up a flag in the environment, then in the configuration file. It returns nil if neither sets the flag, if the flag
 // is --help, or if the command ignores the environment and the file.
 func (p *parser) resolve(ctx *kong.Context, _ *kong.Path, flag *kong.Flag) (any, error) {
-	if !Command(ctx.Command()).configured() {
-		return nil, nil
-	}
-	if flag.Name == "help" {
+	if flag.Name == "help" || !Command(ctx.Command()).configured() {
 		return nil, nil
 	}
 	p.open(ctx)
