@@ -4,12 +4,12 @@ package main
 
 import (
 	"bytes"
-	"cmp"
 	"encoding/json"
 	"errors"
 	"flag"
 	"fmt"
 	"io"
+	"maps"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -35,11 +35,11 @@ func run(out string) error {
 	if err != nil {
 		return err
 	}
-	var text bytes.Buffer
-	if err := write(&text, components); err != nil {
+	text, err := join(components)
+	if err != nil {
 		return err
 	}
-	return os.WriteFile(out, text.Bytes(), 0o644)
+	return os.WriteFile(out, text, 0o644)
 }
 
 // component is a module, or Go itself. folders are the directories of the packages that the program contains, with their parents
@@ -70,10 +70,9 @@ func list() ([]*component, error) {
 		}
 	}
 	components := []*component{{name: "Go standard library and runtime", root: strings.TrimSpace(string(goroot))}}
-	for _, m := range modules {
-		components = append(components, m)
+	for _, path := range slices.Sorted(maps.Keys(modules)) {
+		components = append(components, modules[path])
 	}
-	slices.SortFunc(components[1:], func(a, b *component) int { return cmp.Compare(a.name, b.name) })
 	return components, nil
 }
 
@@ -149,14 +148,14 @@ func normalize(text string) string {
 	return strings.Trim(strings.Join(lines, "\n"), "\n") + "\n"
 }
 
-// write writes each licence text once, after the names of all components that have this text.
-func write(w io.Writer, components []*component) error {
+// join returns each licence text once, after the names of all components that have this text.
+func join(components []*component) ([]byte, error) {
 	var order []string
 	names := map[string][]string{}
 	for _, c := range components {
 		texts, err := c.texts()
 		if err != nil {
-			return err
+			return nil, err
 		}
 		for _, text := range texts {
 			if names[text] == nil {
@@ -165,10 +164,9 @@ func write(w io.Writer, components []*component) error {
 			names[text] = append(names[text], c.name)
 		}
 	}
+	var out []byte
 	for _, text := range order {
-		if _, err := fmt.Fprintf(w, "%s\n%s\n\n%s\n", strings.Repeat("=", 80), strings.Join(names[text], "\n"), text); err != nil {
-			return err
-		}
+		out = fmt.Appendf(out, "%s\n%s\n\n%s\n", strings.Repeat("=", 80), strings.Join(names[text], "\n"), text)
 	}
-	return nil
+	return out, nil
 }
