@@ -355,18 +355,13 @@ type raw struct {
 
 func (s *service) raw() *raw {
 	s.t.Helper()
-	return dialRaw(s.t, s.http.Listener.Addr().String())
-}
-
-func dialRaw(t testing.TB, address string) *raw {
-	t.Helper()
-	conn, in, err := handshake(address)
+	conn, in, err := handshake(s.http.Listener.Addr().String())
 	if err != nil {
-		t.Fatal(err)
+		s.t.Fatal(err)
 	}
 	_ = conn.SetDeadline(time.Now().Add(2 * patience))
-	t.Cleanup(func() { _ = conn.Close() })
-	return &raw{t, conn, in}
+	s.t.Cleanup(func() { _ = conn.Close() })
+	return &raw{s.t, conn, in}
 }
 
 // handshake opens a WebSocket without package websocket.
