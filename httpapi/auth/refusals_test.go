@@ -25,11 +25,25 @@ func mustParse(text string) *market.Credentials {
 	return c
 }
 
+var addr = netip.MustParseAddr("192.0.2.1")
+
+// credentials returns the key of the nth credentials.
+func credentials(n int) Key { return CredentialsKey(mustParse(fmt.Sprintf(`{"apiKey":"%d"}`, n))) }
+
+func guess(t *testing.T, r *Refusals, key Key) (end func(accepted bool)) {
+	t.Helper()
+	end, err := r.Guess(addr, key)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return end
+}
+
 func TestRefusals(t *testing.T) {
 	for _, key := range []Key{bad, worse} {
 		c := newClock()
 		r := NewRefusals(c)
-		addr, other := netip.MustParseAddr("192.0.2.1"), netip.MustParseAddr("192.0.2.2")
+		other := netip.MustParseAddr("192.0.2.2")
 		for range refusalLimit {
 			if err := r.Check(addr, key); err != nil {
 				t.Fatal(err)
@@ -93,51 +107,41 @@ func TestRefusalsByNetwork(t *testing.T) {
 func TestGuesses(t *testing.T) {
 	c := newClock()
 	r := NewRefusals(c)
-	addr := netip.MustParseAddr("192.0.2.1")
-	key := func(n int) Key { return CredentialsKey(mustParse(fmt.Sprintf(`{"apiKey":"%d"}`, n))) }
-	guess := func(n int) func(bool) {
-		t.Helper()
-		end, err := r.Guess(addr, key(n))
-		if err != nil {
-			t.Fatal(err)
-		}
-		return end
-	}
 	for n := range 10 {
 		r.Refused(addr, bad)
-		guess(n)(false)
-		r.Refused(addr, key(n))
+		guess(t, r, credentials(n))(false)
+		r.Refused(addr, credentials(n))
 	}
-	guess(100)(true)
+	guess(t, r, credentials(100))(true)
 	var ends []func(bool)
 	for n := range guessLimit - 10 {
-		ends = append(ends, guess(200+n))
+		ends = append(ends, guess(t, r, credentials(200+n)))
 	}
-	if _, err := r.Guess(addr, key(300)); market.CodeOf(err) != market.CodeRateLimited {
+	if _, err := r.Guess(addr, credentials(300)); market.CodeOf(err) != market.CodeRateLimited {
 		t.Errorf("one more: %v", err)
 	}
-	guess(100)(true) // these credentials were accepted above
-	if _, err := r.Guess(netip.MustParseAddr("192.0.2.2"), key(300)); err != nil {
+	guess(t, r, credentials(100))(true) // these credentials were accepted above
+	if _, err := r.Guess(netip.MustParseAddr("192.0.2.2"), credentials(300)); err != nil {
 		t.Errorf("of another address: %v", err)
 	}
 	ends[0](false)
-	guess(300)(false)
+	guess(t, r, credentials(300))(false)
 	for _, end := range ends[1:] {
 		end(false)
 	}
 	for n := range 10 {
-		r.Refused(addr, key(400+n))
+		r.Refused(addr, credentials(400+n))
 	}
 	var limited *market.Error
-	if _, err := r.Guess(addr, key(500)); !errors.As(err, &limited) || limited.RetryAfter <= 0 || limited.RetryAfter > refusalWindow {
+	if _, err := r.Guess(addr, credentials(500)); !errors.As(err, &limited) || limited.RetryAfter <= 0 || limited.RetryAfter > refusalWindow {
 		t.Errorf("after as many refusals: %v", err)
 	}
-	r.Refused(addr, key(100)) // now the venue refuses these credentials
-	if _, err := r.Guess(addr, key(100)); err == nil {
+	r.Refused(addr, credentials(100)) // now the venue refuses these credentials
+	if _, err := r.Guess(addr, credentials(100)); err == nil {
 		t.Error("credentials that were accepted once, and refused since, are not counted")
 	}
 	c.Advance(refusalWindow)
-	guess(500)(false)
+	guess(t, r, credentials(500))(false)
 }
 
 // TestRetryOfGuesses checks that RetryAfter is the time until the oldest refusal no longer counts. After that time, another guess
@@ -145,9 +149,8 @@ func TestGuesses(t *testing.T) {
 func TestRetryOfGuesses(t *testing.T) {
 	c := newClock()
 	r := NewRefusals(c)
-	addr := netip.MustParseAddr("192.0.2.1")
 	for n := range guessLimit {
-		r.Refused(addr, CredentialsKey(mustParse(fmt.Sprintf(`{"apiKey":"%d"}`, n))))
+		r.Refused(addr, credentials(n))
 		c.Advance(time.Second)
 	}
 	var limited *market.Error
@@ -162,30 +165,19 @@ func TestRetryOfGuesses(t *testing.T) {
 
 // TestOneGuessOfManyReads checks that many reads with equal credentials count as one guess.
 func TestOneGuessOfManyReads(t *testing.T) {
-	c := newClock()
-	r := NewRefusals(c)
-	addr := netip.MustParseAddr("192.0.2.1")
-	guess := func(key Key) (end func(bool)) {
-		t.Helper()
-		end, err := r.Guess(addr, key)
-		if err != nil {
-			t.Fatal(err)
-		}
-		return end
-	}
+	r := NewRefusals(newClock())
 	var ends []func(bool)
 	for range 2 * guessLimit {
-		ends = append(ends, guess(worse))
+		ends = append(ends, guess(t, r, worse))
 	}
 	for _, end := range ends {
 		r.Refused(addr, worse)
 		end(false)
 	}
-	other := func(n int) Key { return CredentialsKey(mustParse(fmt.Sprintf(`{"apiKey":"%d"}`, n))) }
 	for n := range guessLimit - 1 {
-		guess(other(n))
+		guess(t, r, credentials(n))
 	}
-	guess(other(0)) // a guess with these credentials is already running
+	guess(t, r, credentials(0)) // a guess with these credentials is already running
 	if _, err := r.Guess(addr, CredentialsKey(mustParse(`{"apiKey":"another"}`))); market.CodeOf(err) != market.CodeRateLimited {
 		t.Errorf("one more: %v", err)
 	}
@@ -214,7 +206,6 @@ func TestRefusalsAreBounded(t *testing.T) {
 
 func TestRefusalsAtOnce(t *testing.T) {
 	r := NewRefusals(newClock())
-	addr := netip.MustParseAddr("192.0.2.1")
 	var wg sync.WaitGroup
 	for range refusalLimit {
 		wg.Go(func() {
