@@ -89,7 +89,7 @@ func (e *events) serve(ctx context.Context, w http.ResponseWriter, log *reqctx.L
 // run streams the events of an operation until the operation or ctx ends. The stream of a subscription also ends when e is closed.
 func (e *events) run(ctx context.Context, w http.ResponseWriter, log *reqctx.Log, p *params, release func()) {
 	woken := make(chan struct{}, 1)
-	m := fanout.NewMember(func(*fanout.Member) {
+	m := fanout.NewMember(func() {
 		select {
 		case woken <- struct{}{}:
 		default:

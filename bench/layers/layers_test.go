@@ -198,7 +198,7 @@ func BenchmarkFanOut(b *testing.B) {
 			opened := make(chan *events, 1)
 			all := make([]*fanout.Member, members)
 			for i := range all {
-				all[i] = fanout.NewMember(func(*fanout.Member) {})
+				all[i] = fanout.NewMember(func() {})
 				free := func() (func(), error) { return func() {}, nil }
 				_ = hub.Join(b.Context(), fanout.Key{}, all[i], netip.Prefix{}, free, func(ctx context.Context, g *fanout.Group) fanout.Source {
 					s := &events{ctx: ctx, group: g, next: make(chan []byte), laid: make(chan struct{}, 1)}

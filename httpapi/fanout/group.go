@@ -295,7 +295,7 @@ func (g *Group) deliver(payload []byte) {
 			delivered++
 			s.payer.delivered++
 			if s.member.add(s, e) {
-				s.member.wake(s.member)
+				s.member.wake()
 			}
 		}
 	}

@@ -137,7 +137,7 @@ type reader struct {
 
 func newReader() *reader {
 	r := &reader{woken: make(chan struct{}, 1)}
-	r.Member = fanout.NewMember(func(*fanout.Member) {
+	r.Member = fanout.NewMember(func() {
 		select {
 		case r.woken <- struct{}{}:
 		default:

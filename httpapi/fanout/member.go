@@ -23,7 +23,7 @@ type Memory interface {
 // Member is the subscription of one client. The owner of a Member calls Take whenever the member has called the function given
 // to NewMember, and Leave at the end. A Member is safe for concurrent use.
 type Member struct {
-	wake func(*Member)
+	wake func()
 
 	// mu protects all fields below.
 	mu sync.Mutex
@@ -86,7 +86,7 @@ type End struct {
 
 // NewMember returns a member without a group. The member calls wake when Take has something to return. wake must not wait and
 // must not call methods of the member, because it may run under a group's lock.
-func NewMember(wake func(*Member)) *Member { return &Member{wake: wake} }
+func NewMember(wake func()) *Member { return &Member{wake: wake} }
 
 // join sets the member's groups. It returns false if the member has ended already. The calling function holds the hub's lock.
 func (m *Member) join(h *Hub, seats []seat, paid listPayment) bool {
@@ -146,7 +146,7 @@ func (m *Member) Send(payload []byte) {
 	m.settle()
 	m.queue = append(m.queue, &event{payload, follow.Envelope{Mode: follow.Append}})
 	m.mu.Unlock()
-	m.wake(m)
+	m.wake()
 }
 
 // SetMemory sets the memory from which the member takes bytes for a client. Call SetMemory before any other method.
@@ -294,7 +294,7 @@ func (m *Member) finishPart(s *seat, errors, payload []byte) {
 	wakes := continues && payload != nil && !m.over && m.append(&event{payload, follow.Envelope{Mode: follow.Append}})
 	m.mu.Unlock()
 	if wakes {
-		m.wake(m)
+		m.wake()
 	}
 	if !continues {
 		m.Finish(End{Errors: errors})
@@ -317,5 +317,5 @@ func (m *Member) Finish(e End) {
 		m.promised, m.end = 0, tooMuchUnread
 	}
 	m.mu.Unlock()
-	m.wake(m)
+	m.wake()
 }

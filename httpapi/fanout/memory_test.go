@@ -231,7 +231,7 @@ func TestPaceOfClients(t *testing.T) {
 func TestErrorsTakeMemory(t *testing.T) {
 	r := &memory{free: 10 << 10}
 	finish := func() *fanout.Member {
-		m := fanout.NewMember(func(*fanout.Member) {})
+		m := fanout.NewMember(func() {})
 		m.SetMemory(r, netip.Prefix{})
 		m.Finish(fanout.End{Errors: []byte(text("[", 8))})
 		return m

@@ -4,8 +4,6 @@ import (
 	"context"
 
 	"github.com/coder/websocket"
-
-	"oddsgraph/httpapi/fanout"
 )
 
 // maxReplies is the number of bytes of waiting replies above which the socket stops reading. A single reply may be larger.
@@ -26,7 +24,7 @@ func (k *socket) reply(frame []byte) bool {
 }
 
 // wake queues the operation for the writer, except if the operation is queued already or has ended.
-func (op *operation) wake(*fanout.Member) {
+func (op *operation) wake() {
 	k := op.socket
 	k.mu.Lock()
 	defer k.mu.Unlock()
@@ -107,7 +105,7 @@ func (k *socket) send(op *operation) bool {
 		ok := k.put(buf.Bytes())
 		putBuffer(buf)
 		op.member.Written()
-		op.wake(nil) // the operation may have more frames
+		op.wake() // the operation may have more frames
 		return ok
 	case !over:
 		return true
