@@ -98,7 +98,7 @@ func Open(cfg *config.Config, log *slog.Logger, clock market.Clock, options ...f
 	if err = a.bind(cfg, proxies); err != nil {
 		return nil, err
 	}
-	a.startBudget(w.Cold, clock)
+	a.startBudget(w.Cold)
 	return a, nil
 }
 
@@ -146,7 +146,7 @@ func (s *App) openVenue(cfg *config.Config) (err error) {
 	if err != nil {
 		return err
 	}
-	s.record = s.newRecord(cfg, s.clock)
+	s.record = s.newRecord(cfg)
 	s.budget = newBudget(limits, s.clock, s.record, sharing)
 	return nil
 }
@@ -171,7 +171,7 @@ func (s *App) bind(cfg *config.Config, proxies auth.Proxies) (err error) {
 	s.undo = append(s.undo, func() { _ = s.Close() })
 	s.Server.executing = func() int { return s.API.Stats().Executing }
 	s.HTTP.MaxHeaderBytes, s.HTTP.ReadTimeout = int(cfg.MaxHeaders), cfg.BodyTimeout
-	s.registerMetrics(s.clock)
+	s.registerMetrics()
 	s.Admin, err = s.openAdmin(cfg.AdminListen)
 	return err
 }

@@ -30,7 +30,7 @@ func ask(ctx context.Context, cfg *config.Config, log *slog.Logger, stdout io.Wr
 		return errors.New("--ask (ODDSGRAPH_ASK) requests data from a real venue; set --venue-url (ODDSGRAPH_VENUE_URL)")
 	}
 	var unread unreadParts
-	settings := (&App{log: log}).venueConfig(cfg, cfg.Venue.URL, market.SystemClock{})
+	settings := (&App{log: log, clock: market.SystemClock{}}).venueConfig(cfg, cfg.Venue.URL)
 	settings.Observer = restParts{&unread}
 	client, err := venue.Open(settings)
 	if err != nil {

@@ -11,7 +11,6 @@ import (
 	"oddsgraph/internal/cache"
 	"oddsgraph/internal/config"
 	"oddsgraph/internal/feed"
-	"oddsgraph/internal/market"
 	"oddsgraph/internal/market/reqctx"
 	"oddsgraph/internal/ratelimit"
 	"oddsgraph/internal/telemetry"
@@ -28,7 +27,7 @@ func (s *App) openMetrics(cfg *config.Config) {
 
 // registerMetrics adds the metrics of the connections, API, cache, venue, rate limit, replicas, feed and stream. It omits the metrics
 // of the rate limit, the replicas or the stream if the service does not use that part. All other parts must be open.
-func (s *App) registerMetrics(clock market.Clock) {
+func (s *App) registerMetrics() {
 	if s.Metrics == nil {
 		return
 	}
@@ -37,10 +36,10 @@ func (s *App) registerMetrics(clock market.Clock) {
 	telemetry.Register(s.Metrics, s.Cache.Stats, cacheFamilies...)
 	telemetry.Register(s.Metrics, func() venueState { return venueState{s.reach.ok(), s.Client.Circuits()} }, venueFamilies...)
 	if s.budget != nil {
-		telemetry.Register(s.Metrics, func() budgetState { return budgetState{s.budget.Status(), clock.Now()} }, budgetFamilies...)
+		telemetry.Register(s.Metrics, func() budgetState { return budgetState{s.budget.Status(), s.clock.Now()} }, budgetFamilies...)
 	}
 	if s.fleet != nil {
-		s.registerShared(clock)
+		s.registerShared()
 	}
 	telemetry.Register(s.Metrics, s.Live.Feed.Stats, feedFamilies...)
 	if s.Live.Client != nil {

@@ -6,7 +6,6 @@ import (
 	"oddsgraph/internal/cache"
 	"oddsgraph/internal/fleet"
 	"oddsgraph/internal/fleet/relay"
-	"oddsgraph/internal/market"
 	"oddsgraph/internal/ratelimit"
 	"oddsgraph/internal/telemetry"
 )
@@ -21,8 +20,8 @@ type sharedState struct {
 }
 
 // sharedState returns the present state. s.fleet must not be nil.
-func (s *App) sharedState(clock market.Clock) sharedState {
-	state := sharedState{Stats: s.fleet.Stats(), now: clock.Now(), replicas: s.replicas}
+func (s *App) sharedState() sharedState {
+	state := sharedState{Stats: s.fleet.Stats(), now: s.clock.Now(), replicas: s.replicas}
 	if s.budget != nil {
 		state.limit = s.budget.Status().Shared
 	}
@@ -31,8 +30,8 @@ func (s *App) sharedState(clock market.Clock) sharedState {
 
 // registerShared adds the metrics of Redis and of the shared cache. If the replicas share the stream, it also adds the metrics of
 // the relay.
-func (s *App) registerShared(clock market.Clock) {
-	telemetry.Register(s.Metrics, func() sharedState { return s.sharedState(clock) }, sharedFamilies...)
+func (s *App) registerShared() {
+	telemetry.Register(s.Metrics, s.sharedState, sharedFamilies...)
 	telemetry.Register(s.Metrics, s.Cache.Stats, sharedCacheFamilies...)
 	if s.Live.Relay != nil {
 		telemetry.Register(s.Metrics, s.Live.Relay.Stats, relayFamilies...)

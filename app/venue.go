@@ -27,23 +27,23 @@ func (s *App) coldStart(cfg *config.Config) time.Duration {
 }
 
 // newRecord returns the record of calls, or nil if calls are not recorded.
-func (s *App) newRecord(cfg *config.Config, clock market.Clock) *spent.Record {
+func (s *App) newRecord(cfg *config.Config) *spent.Record {
 	if s.Demo != nil || s.fleet != nil || cfg.Venue.PublicPerMinute == 0 || cfg.StateDir == "" || cfg.StateDir == config.Off {
 		return nil
 	}
 	return spent.New(spent.Config{
-		Dir: cfg.StateDir, Venue: venueName(cfg), Limit: cfg.Venue.PublicPerMinute, Cold: s.coldStart(cfg), Clock: clock, Log: s.log,
+		Dir: cfg.StateDir, Venue: venueName(cfg), Limit: cfg.Venue.PublicPerMinute, Cold: s.coldStart(cfg), Clock: s.clock, Log: s.log,
 	})
 }
 
 // startBudget tells s.budget that until coldStart has passed, the venue's rate limit may include calls of an earlier process. If
 // calls are recorded, startBudget opens the record, which passes the calls of earlier processes to s.budget. startBudget does
 // nothing if there is no budget, if the replicas share the budget, or if coldStart is 0.
-func (s *App) startBudget(coldStart time.Duration, clock market.Clock) {
+func (s *App) startBudget(coldStart time.Duration) {
 	if s.budget == nil || s.fleet != nil || coldStart == 0 {
 		return
 	}
-	until := clock.Now().Add(coldStart)
+	until := s.clock.Now().Add(coldStart)
 	s.budget.Inherit(ratelimit.Unsure, nil, until)
 	if s.record != nil {
 		s.record.Open(s.budget.Inherit)
@@ -143,12 +143,12 @@ func credentialsMode(cfg *config.Config) string {
 	return rest.CredentialsQuery
 }
 
-func (s *App) venueConfig(cfg *config.Config, url string, clock market.Clock) venue.Config {
+func (s *App) venueConfig(cfg *config.Config, url string) venue.Config {
 	names := cfg.Venue.Parameters.Names()
 	return venue.Config{
 		Config: rest.Config{
 			BaseURL: url, CredentialsMode: sentCredentials(cfg), Timeout: cfg.Venue.Timeout, MaxBody: int64(cfg.Venue.MaxBody),
-			Retries: retries(cfg.Venue.Retries), UserAgent: "oddsgraph/" + BuildVersion(), Clock: clock, Observer: s, Log: s.log,
+			Retries: retries(cfg.Venue.Retries), UserAgent: "oddsgraph/" + BuildVersion(), Clock: s.clock, Observer: s, Log: s.log,
 		},
 		Driver: cfg.Venue.Driver, MaxIDs: cfg.Venue.Batch, MaxURL: int(cfg.Venue.MaxURL),
 		Names: venue.DetailNames{ID: names["id"], IDs: names["ids"], Slug: names["slug"], TokenID: names["tokenId"], TokenIDs: names["tokenIds"]},

@@ -8,7 +8,6 @@ import (
 	"oddsgraph/graph/model"
 	"oddsgraph/internal/cache"
 	"oddsgraph/internal/config"
-	"oddsgraph/internal/market"
 	"oddsgraph/internal/market/queries"
 	"oddsgraph/internal/market/reqctx"
 	"oddsgraph/internal/venue"
@@ -35,8 +34,8 @@ func (s *App) wiring(cfg *config.Config, options []func(*Wiring)) Wiring {
 		rest = s.Demo.URL() + s.Demo.path
 	}
 	w := Wiring{
-		Client: s.venueConfig(cfg, rest, s.clock),
-		Reads:  s.cacheConfig(cfg, s.clock),
+		Client: s.venueConfig(cfg, rest),
+		Reads:  s.cacheConfig(cfg),
 		Stream: s.stream,
 		Cold:   s.coldStart(cfg),
 	}
@@ -63,7 +62,7 @@ func spread(topics int) (connections, perConnection int) {
 	return connections, (topics + connections - 1) / connections
 }
 
-func (s *App) cacheConfig(cfg *config.Config, clock market.Clock) cache.Config {
+func (s *App) cacheConfig(cfg *config.Config) cache.Config {
 	kind := func(e config.Expiry) cache.Kind {
 		return cache.Kind{TTL: cache.TTL{Fresh: e.Fresh, Stale: e.Stale}, Size: e.Size}
 	}
@@ -72,7 +71,7 @@ func (s *App) cacheConfig(cfg *config.Config, clock market.Clock) cache.Config {
 		Price: kind(c.Price), Book: kind(c.Book), Spread: kind(c.Spread), Market: kind(c.Market), Search: kind(c.Search), History: kind(c.History),
 		User:     cache.Kind{TTL: cache.TTL{Fresh: c.User.Fresh}, Size: c.User.Size},
 		NotFound: c.NotFound.Fresh, NotFoundSize: c.NotFound.Size, Changes: cfg.StreamTopics, Memory: int(c.Memory),
-		InFlight: cfg.Venue.InFlight, Stretch: c.Stretch, Clock: clock,
+		InFlight: cfg.Venue.InFlight, Stretch: c.Stretch, Clock: s.clock,
 		PublicAccounts: accountsArePublic(cfg),
 	}
 	if s.budget != nil {

@@ -4,7 +4,6 @@ import (
 	"testing"
 
 	"oddsgraph/internal/config"
-	"oddsgraph/internal/market"
 )
 
 // TestSpread checks that no connection gets more than 200 topics.
@@ -20,7 +19,7 @@ func TestSpread(t *testing.T) {
 func TestCacheRemembersChanges(t *testing.T) {
 	cfg := config.Default()
 	cfg.StreamTopics = 3000
-	if got := new(App).cacheConfig(&cfg, market.SystemClock{}).Changes; got != cfg.StreamTopics {
+	if got := new(App).cacheConfig(&cfg).Changes; got != cfg.StreamTopics {
 		t.Errorf("the cache remembers %d changes for %d topics", got, cfg.StreamTopics)
 	}
 }
