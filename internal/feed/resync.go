@@ -9,14 +9,7 @@ import (
 // awaitConfirmation starts a timer that sends the subscription of a market again. The timer is stopped when the venue confirms the
 // subscription. Until the confirmation, the market is not live, and its subscribers poll. t.mu must be locked.
 func (t *topic) awaitConfirmation() {
-	t.stopWaiting()
-	wait := t.waitID
-	t.waitTimer = time.AfterFunc(min(ackTimeout<<min(t.unconfirmed, 10), maxAckTimeout), func() {
-		t.mu.Lock()
-		defer t.mu.Unlock()
-		if t.waitID != wait {
-			return
-		}
+	t.await(min(ackTimeout<<min(t.unconfirmed, 10), maxAckTimeout), func() {
 		t.unconfirmed++
 		t.feed.counts.unacknowledged.Add(1)
 		t.feed.cfg.Log.Info("the venue has not confirmed a subscription: sending it again", "topic", t.key.ID, "times", t.unconfirmed)
@@ -78,15 +71,25 @@ func (t *topic) handleGap() {
 }
 
 // awaitSnapshot starts a timer that calls snapshotOverdue after snapshotTimeout. t.mu must be locked.
-func (t *topic) awaitSnapshot() {
+func (t *topic) awaitSnapshot() { t.await(snapshotTimeout, t.snapshotOverdue) }
+
+// await calls overdue after d, unless stopWaiting or await is called before. t.mu must be locked, and is locked when overdue is
+// called.
+func (t *topic) await(d time.Duration, overdue func()) {
 	t.stopWaiting()
-	wait := t.waitID
-	t.waitTimer = time.AfterFunc(snapshotTimeout, func() { t.snapshotOverdue(wait) })
+	var timer *time.Timer
+	timer = time.AfterFunc(d, func() {
+		t.mu.Lock()
+		defer t.mu.Unlock()
+		if t.waitTimer == timer {
+			overdue()
+		}
+	})
+	t.waitTimer = timer
 }
 
 // stopWaiting ends the wait for a snapshot or confirmation. t.mu must be locked.
 func (t *topic) stopWaiting() {
-	t.waitID++
 	if t.waitTimer != nil {
 		t.waitTimer.Stop()
 		t.waitTimer = nil
@@ -94,13 +97,8 @@ func (t *topic) stopWaiting() {
 }
 
 // snapshotOverdue tries another way to a complete state: buffered trades, a REST read, another request for a snapshot, or a new
-// connection. It does nothing if the topic no longer waits for this snapshot.
-func (t *topic) snapshotOverdue(wait int) {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	if t.waitID != wait {
-		return
-	}
+// connection. t.mu must be locked.
+func (t *topic) snapshotOverdue() {
 	t.lateSnapshots++
 	quiet := t.key.Channel == messages.ChannelPrices && t.phase == opening && t.failedResyncs+1 >= maxFailedResyncs
 	switch {

@@ -62,10 +62,8 @@ type topic struct {
 	// failedResyncs is the number of failed resyncs in a row on the present connection. reconnects is the number of connections that
 	// the topic has dropped since it was last live.
 	failedResyncs, reconnects int
-	// waitTimer is the timeout of the wait for a snapshot or confirmation.
+	// waitTimer is the timeout of the wait for a snapshot or confirmation. A timer that is not waitTimer any more does nothing.
 	waitTimer *time.Timer
-	// waitID identifies the wait. The timer of an earlier wait has another waitID and does nothing.
-	waitID int
 	// lateSnapshots is the number of timeouts of the wait for a snapshot since the topic was last live.
 	lateSnapshots int
 	reading       *originRead // the current REST read, or nil
