@@ -6,7 +6,7 @@ import (
 )
 
 // crossed reports whether a book's best bid is at or above its best ask. The venue would have matched these orders, so a crossed
-// book means that a message was lost.
+// book means that a message was lost. b is nil for a topic without a book.
 func crossed(b *market.Book) bool {
 	if b == nil {
 		return false

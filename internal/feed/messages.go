@@ -56,7 +56,7 @@ func (t *topic) applyPrice(m *messages.Message, lost bool) {
 		t.incomplete = true
 	}
 	next := t.state
-	t.replace(&next, m)
+	replace(&next, m)
 	t.commit(next, Items{})
 }
 
@@ -67,8 +67,8 @@ func (t *topic) applySnapshot(m *messages.Message, lost bool) {
 		return
 	}
 	next := t.state
-	items := t.replace(&next, m)
-	if t.crossed(&next) {
+	items := replace(&next, m)
+	if crossed(next.Book) {
 		t.snapshotFailed(nil)
 		return
 	}
@@ -81,13 +81,13 @@ func (t *topic) applySnapshot(m *messages.Message, lost bool) {
 		if seen(&next, later) || later.Seq == 0 && contains(m, later) {
 			continue
 		}
-		if !t.follows(&next, later) || m.Merged && later.Seq == 0 && later.Internal.Seq != last.Seq+1 {
+		if !follows(&next, later) || m.Merged && later.Seq == 0 && later.Internal.Seq != last.Seq+1 {
 			t.snapshotFailed(t.buffered[i:])
 			return
 		}
 		last = later.Internal
 		items.add(apply(&next, later))
-		if t.crossed(&next) {
+		if crossed(next.Book) {
 			t.snapshotFailed(nil)
 			return
 		}
@@ -130,7 +130,7 @@ func (t *topic) applyChange(m *messages.Message, lost bool) {
 	if seen(&t.state, m) || late && (m.Seq == 0 || t.base.seq != 0) {
 		return
 	}
-	if lost || !t.follows(&t.state, m) {
+	if lost || !follows(&t.state, m) {
 		t.handleGap()
 		if t.key.Channel != messages.ChannelMarket {
 			t.buffered = append(t.buffered, m)
@@ -144,7 +144,7 @@ func (t *topic) applyChange(m *messages.Message, lost bool) {
 		return
 	}
 	items := apply(&next, m)
-	if t.crossed(&next) {
+	if crossed(next.Book) {
 		t.handleGap()
 		return
 	}
@@ -163,14 +163,8 @@ func skips(s *State, m *messages.Message) bool {
 
 // follows reports whether a change is the direct successor of a state. It also returns true if the change or the state has no
 // sequence number.
-func (t *topic) follows(s *State, m *messages.Message) bool {
-	if m.Seq == 0 {
-		return true
-	}
-	if s.Seq == 0 {
-		return true
-	}
-	return m.Epoch == s.Epoch && m.Seq == s.Seq+1 && (m.PrevSeq == 0 || m.PrevSeq == s.Seq)
+func follows(s *State, m *messages.Message) bool {
+	return m.Seq == 0 || s.Seq == 0 || m.Epoch == s.Epoch && m.Seq == s.Seq+1 && (m.PrevSeq == 0 || m.PrevSeq == s.Seq)
 }
 
 // isOld reports whether a snapshot or price must be ignored because its sequence number is too small. If the message and the state
@@ -190,11 +184,6 @@ func (t *topic) isOld(m *messages.Message) bool {
 	default:
 		return m.Seq < t.state.Seq
 	}
-}
-
-// crossed reports whether a state has a crossed book.
-func (t *topic) crossed(s *State) bool {
-	return t.key.Channel == messages.ChannelOrderbook && crossed(s.Book)
 }
 
 // heartbeat compares the venue's sequence number of the topic with the number of the state. If the venue's number is greater or has
@@ -220,7 +209,7 @@ func (t *topic) heartbeat(epoch string, seq uint64) {
 
 // replace replaces a state with the complete state in a message. It returns the new trades. The calling function must queue them
 // for the watches.
-func (t *topic) replace(s *State, m *messages.Message) (items Items) {
+func replace(s *State, m *messages.Message) (items Items) {
 	known := s.Known
 	setPosition(s, m)
 	switch m.Kind {

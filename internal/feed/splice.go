@@ -186,7 +186,7 @@ func (t *topic) startFromTrades() bool {
 		if seen(&next, m) {
 			continue
 		}
-		items.Gap = items.Gap || !t.follows(&next, m)
+		items.Gap = items.Gap || !follows(&next, m)
 		items.add(apply(&next, m))
 	}
 	t.commit(next, items)
@@ -229,9 +229,9 @@ func (t *topic) splice(m *messages.Message, began time.Time) bool {
 		return false
 	}
 	next := t.state
-	t.replace(&next, m)
+	replace(&next, m)
 	next.Meta.Source = market.SourceREST
-	if t.crossed(&next) {
+	if crossed(next.Book) {
 		return false
 	}
 	for _, later := range t.buffered {
@@ -239,11 +239,11 @@ func (t *topic) splice(m *messages.Message, began time.Time) bool {
 			b.renumber(&next, later)
 			continue
 		}
-		if !t.follows(&next, later) {
+		if !follows(&next, later) {
 			return false
 		}
 		apply(&next, later)
-		if t.crossed(&next) {
+		if crossed(next.Book) {
 			return false
 		}
 	}
