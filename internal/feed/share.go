@@ -29,18 +29,6 @@ func (s *shares) move(from, to *Reader) {
 	}
 }
 
-// exceeded reports whether any caller has more than limit topics.
-func (s *shares) exceeded(limit int) bool {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	for _, n := range s.counts {
-		if n > limit {
-			return true
-		}
-	}
-	return false
-}
-
 func (s *shares) count(caller string) int {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -73,9 +61,6 @@ func reclaimable(key messages.Topic) bool {
 func (f *Feed) reclaim() bool {
 	var last *topic
 	most := f.share()
-	if !f.shares.exceeded(most) {
-		return false
-	}
 	for key, t := range f.topics {
 		if !reclaimable(key) {
 			continue
