@@ -248,11 +248,13 @@ func (f *Feed) lingerOver(t *topic) {
 	f.closeIdle(t)
 }
 
-// closeIdle closes a topic if it has no watches. f.mu must be locked.
-func (f *Feed) closeIdle(t *topic) {
-	if f.topics[t.key] == t && t.stopIfIdle() {
-		f.remove(t.key)
+// closeIdle closes a topic if it has no watches, and reports whether it has closed the topic. f.mu must be locked.
+func (f *Feed) closeIdle(t *topic) bool {
+	if f.topics[t.key] != t || !t.stopIfIdle() {
+		return false
 	}
+	f.remove(t.key)
+	return true
 }
 
 // fail ends the watches of a topic with an error and closes the topic. f.mu must be locked.

@@ -133,10 +133,8 @@ func (f *Feed) makeRoom(user bool) bool {
 		return true
 	}
 	for key, t := range f.topics {
-		if (key.Channel == messages.ChannelUser) != user {
-			continue
-		}
-		if readers, _ := t.watchers(); readers == 0 && (reclaimable(key) || !t.remote()) {
+		keeps := func(w *Watch) bool { return w.reader != nil || w.remote && !reclaimable(key) }
+		if (key.Channel == messages.ChannelUser) == user && !t.hasWatch(keeps) {
 			if !f.auto.giveWay() {
 				f.fail(t, market.Errorf(market.CodeRateLimited, "subscriptions need the space on the stream"))
 			}
@@ -149,11 +147,7 @@ func (f *Feed) makeRoom(user bool) bool {
 // closeLingering closes one topic without watches and reports whether there was such a topic. f.mu must be locked.
 func (f *Feed) closeLingering(user bool) bool {
 	for key, t := range f.topics {
-		if (key.Channel == messages.ChannelUser) != user {
-			continue
-		}
-		if readers, keepers := t.watchers(); readers == 0 && keepers == 0 {
-			f.closeIdle(t)
+		if (key.Channel == messages.ChannelUser) == user && f.closeIdle(t) {
 			return true
 		}
 	}

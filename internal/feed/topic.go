@@ -145,26 +145,11 @@ func (t *topic) skipLinger() {
 	}
 }
 
-// watchers returns the number of watches with a reader and the number of watches without a reader. Watches without a reader keep
-// the topic live for queries or for other processes.
-func (t *topic) watchers() (readers, keepers int) {
+// hasWatch reports whether match returns true for any watch of the topic.
+func (t *topic) hasWatch(match func(*Watch) bool) bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	for _, w := range t.watches {
-		if w.reader != nil {
-			readers++
-		} else {
-			keepers++
-		}
-	}
-	return readers, keepers
-}
-
-// remote reports whether the topic has a watch for another process. Feed.mu must be locked.
-func (t *topic) remote() bool {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	return slices.ContainsFunc(t.watches, func(w *Watch) bool { return w.remote })
+	return slices.ContainsFunc(t.watches, match)
 }
 
 // stopIfIdle stops the topic if the topic has no watches. It returns true if it has stopped the topic.

@@ -200,8 +200,7 @@ func (w *Watch) Ended() bool {
 
 // IsOnlyWatch reports whether the topic has no other watch.
 func (w *Watch) IsOnlyWatch() bool {
-	readers, keepers := w.topic.watchers()
-	return readers+keepers == 1
+	return !w.topic.hasWatch(func(other *Watch) bool { return other != w })
 }
 
 // notify signals the reader. topic.mu must be locked.
