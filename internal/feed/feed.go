@@ -3,6 +3,8 @@ package feed
 import (
 	"cmp"
 	"log/slog"
+	"maps"
+	"slices"
 	"sync"
 	"time"
 
@@ -91,12 +93,8 @@ type Feed struct {
 
 // New returns a feed without an upstream. Every watch fails until Connect is called.
 func New(cfg Config) *Feed {
-	if cfg.Clock == nil {
-		cfg.Clock = market.SystemClock{}
-	}
-	if cfg.Log == nil {
-		cfg.Log = slog.New(slog.DiscardHandler)
-	}
+	cfg.Clock = cmp.Or[market.Clock](cfg.Clock, market.SystemClock{})
+	cfg.Log = cmp.Or(cfg.Log, slog.New(slog.DiscardHandler))
 	cfg.Topics = cmp.Or(cfg.Topics, 2000)
 	cfg.Linger = cmp.Or(cfg.Linger, 5*time.Second)
 	f := &Feed{cfg: cfg, topics: make(map[messages.Topic]*topic), reads: newReadQueue(), shares: shares{counts: make(map[string]int)}}
@@ -111,10 +109,7 @@ func (f *Feed) Connect(u Upstream) { f.upstream = u }
 func (f *Feed) Close() {
 	f.mu.Lock()
 	f.closed = true
-	topics := make([]*topic, 0, len(f.topics))
-	for _, t := range f.topics {
-		topics = append(topics, t)
-	}
+	topics := slices.Collect(maps.Values(f.topics))
 	f.mu.Unlock()
 	f.auto.close()
 	for _, t := range topics {
@@ -164,7 +159,7 @@ func (f *Feed) open(key messages.Topic, c *market.Credentials, makeRoom func() b
 	if err != nil {
 		return nil, err
 	}
-	t := newTopic(f, key)
+	t := &topic{feed: f, key: key}
 	f.topics[key] = t
 	if key.Channel != messages.ChannelUser {
 		f.public++

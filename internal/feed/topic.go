@@ -89,10 +89,6 @@ type topic struct {
 	flushTimer *time.Timer // starts the next flush
 }
 
-func newTopic(f *Feed, key messages.Topic) *topic {
-	return &topic{feed: f, key: key}
-}
-
 // join adds a watch that owner opens. Changes of the topic signal r. If the topic counts for no caller yet and owner is limited,
 // the topic now counts for owner.caller. r and owner may be nil.
 func (t *topic) join(r, owner *Reader) *Watch {

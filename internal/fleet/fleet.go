@@ -108,17 +108,13 @@ func Open(cfg Config) (*Fleet, error) {
 	if err != nil {
 		return nil, err
 	}
+	cfg.Clock = cmp.Or[market.Clock](cfg.Clock, market.SystemClock{})
+	cfg.Log = cmp.Or(cfg.Log, slog.Default())
 	cfg.Timeout, cfg.Span, cfg.Use = cmp.Or(cfg.Timeout, DefaultTimeout), cmp.Or(cfg.Span, DefaultSpan), cmp.Or(cfg.Use, DefaultUse)
 	hash := sha256.Sum256([]byte(strings.TrimRight(cfg.Venue, "/")))
 	f := &Fleet{
 		cfg: cfg, option: option, prefix: "og:" + hex.EncodeToString(hash[:8]) + ":", replica: rand.Text()[:12],
 		clock: cfg.Clock, log: cfg.Log, slots: make(chan struct{}, maxCalls),
-	}
-	if f.clock == nil {
-		f.clock = market.SystemClock{}
-	}
-	if f.log == nil {
-		f.log = slog.Default()
 	}
 	f.circuit.open, f.circuit.since = true, time.Now()
 	f.ends.wake = make(chan struct{}, 1)

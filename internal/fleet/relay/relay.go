@@ -1,6 +1,7 @@
 package relay
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"log/slog"
@@ -183,9 +184,7 @@ type outgoing struct {
 
 // New returns a Relay over a bus.
 func New(cfg Config, bus Bus) *Relay {
-	if cfg.Log == nil {
-		cfg.Log = slog.New(slog.DiscardHandler)
-	}
+	cfg.Log = cmp.Or(cfg.Log, slog.New(slog.DiscardHandler))
 	r := &Relay{
 		own: `{"f":"` + cfg.Replica + `"`, cfg: cfg, bus: bus, log: cfg.Log, out: make(chan outgoing, maxOut), wake: make(chan struct{}, 1), started: time.Now(),
 		watched: make(map[messages.Topic]struct{}), remote: make(map[messages.Topic]time.Time), live: make(map[string]time.Time),
