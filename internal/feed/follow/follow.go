@@ -91,11 +91,14 @@ func (o *publisher[T]) problem(err error) error {
 // reportUnknown publishes a problem for an id that the venue does not know, once for each id. If all ids of the stream are now
 // unknown, reportUnknown returns the problem as an error instead, which ends the stream.
 func (o *publisher[T]) reportUnknown(u *unknowns, id string) error {
-	problem, last := u.add(id)
-	if problem == nil || last {
-		return problem
+	if u.reported[id] {
+		return nil
 	}
-	return o.problem(problem)
+	u.reported[id] = true
+	if len(u.reported) == u.ids {
+		return u.problem(id)
+	}
+	return o.problem(u.problem(id))
 }
 
 // repeatUnknown publishes the problems of the unknown ids again, for readers that join.
@@ -145,24 +148,13 @@ func stream[T any](ctx context.Context, s Source, interval time.Duration, open f
 
 // unknowns contains the ids of a stream that the venue does not know.
 type unknowns struct {
-	kind      string // the noun for an id in error messages, such as "token"
-	remaining int    // the number of ids that are not in reported
-	reported  map[string]bool
+	kind     string // the noun for an id in error messages, such as "token"
+	ids      int    // the number of ids of the stream
+	reported map[string]bool
 }
 
 func newUnknowns(kind string, ids int) *unknowns {
-	return &unknowns{kind: kind, remaining: ids, reported: make(map[string]bool)}
-}
-
-// add adds an id. problem is the error to report, or nil if the id was added before. last reports whether all ids of the stream are
-// now unknown.
-func (u *unknowns) add(id string) (problem error, last bool) {
-	if u.reported[id] {
-		return nil, false
-	}
-	u.reported[id] = true
-	u.remaining--
-	return u.problem(id), u.remaining == 0
+	return &unknowns{kind: kind, ids: ids, reported: make(map[string]bool)}
 }
 
 func (u *unknowns) problem(id string) error {
