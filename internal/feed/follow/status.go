@@ -2,7 +2,6 @@ package follow
 
 import (
 	"context"
-	"errors"
 	"time"
 )
 
@@ -14,37 +13,25 @@ const statusInterval = 250 * time.Millisecond
 func StreamStatus[T any](ctx context.Context, s Source, read func() T, equal func(a, b *T) bool) Stream[T] {
 	return func(yield func(Event[T], error) bool) {
 		out := &publisher[T]{group: s.Group, yield: yield}
-		if err := followStatus(ctx, out, read, equal); err != nil && !errors.Is(err, errStopped) && ctx.Err() == nil {
-			yield(Event[T]{}, err)
+		tick := time.NewTicker(statusInterval)
+		defer tick.Stop()
+		var waiting <-chan struct{}
+		if s.Group != nil {
+			waiting = s.Group.Waiting()
 		}
-	}
-}
-
-func followStatus[T any](ctx context.Context, out *publisher[T], read func() T, equal func(a, b *T) bool) error {
-	tick := time.NewTicker(statusInterval)
-	defer tick.Stop()
-	var waiting <-chan struct{}
-	if out.group != nil {
-		waiting = out.group.Waiting()
-	}
-	last := read()
-	if err := out.send(Changed, "", Replace, last); err != nil {
-		return err
-	}
-	for {
-		select {
-		case <-ctx.Done():
-			return nil
-		case <-tick.C:
-		case <-waiting:
-			if err := serveJoiners(out.group, out, func(reason Reason) error { return out.send(reason, "", Replace, last) }); err != nil {
-				return err
+		last := read()
+		err := out.send(Changed, "", Replace, last)
+		for err == nil { // the only error is errStopped
+			select {
+			case <-ctx.Done():
+				return
+			case <-tick.C:
+			case <-waiting:
+				err = serveJoiners(s.Group, out, func(reason Reason) error { return out.send(reason, "", Replace, last) })
 			}
-		}
-		if now := read(); !equal(&last, &now) {
-			last = now
-			if err := out.send(Changed, "", Replace, last); err != nil {
-				return err
+			if now := read(); err == nil && !equal(&last, &now) {
+				last = now
+				err = out.send(Changed, "", Replace, last)
 			}
 		}
 	}
