@@ -81,12 +81,20 @@ func (p *pending[C]) settle() (reason Reason, changes []C) {
 	return reason, changes
 }
 
-// readFailed delays the next read after a failure. Everything stays pending.
-func (p *pending[C]) readFailed(now time.Time, err error) { p.delay(now, retryHint(err)) }
+// readFailed delays the next read after a failure, at least by the RetryAfter of the error, but not by more than 2*maxRetryAfter for
+// this reason. Everything stays pending.
+func (p *pending[C]) readFailed(now time.Time, err error) {
+	minimum := time.Duration(0)
+	if e, ok := errors.AsType[*market.Error](err); ok {
+		minimum = min(e.RetryAfter, 2*maxRetryAfter)
+	}
+	p.delay(now, minimum)
+}
 
 // awaitRenewal delays the next read after a stale result until the venue may have a newer value. Everything stays pending.
 func (p *pending[C]) awaitRenewal(now time.Time, stale market.Meta) {
-	p.delay(now, renewal(now, stale))
+	renewed := stale.Handle.Age().Renewed // 0 if the time of a newer value is unknown
+	p.delay(now, min(max(renewed-now.Sub(stale.ReceivedAt), 0), renewed))
 }
 
 // delay delays the next read by a random backoff, but at least by the parameter minimum. Everything stays pending.
@@ -118,19 +126,4 @@ func sooner(a, b time.Time) time.Time {
 		return b
 	}
 	return a
-}
-
-// renewal returns how long the venue will still return the same value, or 0 if this is unknown.
-func renewal(now time.Time, m market.Meta) time.Duration {
-	wait := m.Handle.Age().Renewed
-	return min(max(wait-now.Sub(m.ReceivedAt), 0), wait)
-}
-
-// retryHint returns the RetryAfter of an error, at most 2*maxRetryAfter. It returns 0 if the error has no RetryAfter.
-func retryHint(err error) time.Duration {
-	var e *market.Error
-	if errors.As(err, &e) {
-		return min(e.RetryAfter, 2*maxRetryAfter)
-	}
-	return 0
 }

@@ -203,7 +203,12 @@ func (b *states[T]) apply(it *state[T], r market.Result[market.Read[T]]) error {
 	case b.personal && isRefused(r.Err):
 		return r.Err
 	case r.Err != nil:
-		return b.readFailed(it, r.Err)
+		it.pending.readFailed(time.Now(), r.Err)
+		if it.sent {
+			return b.markStale(it, market.CauseOf(r.Err))
+		}
+		it.problem = r.Err
+		return nil
 	case it.pending.invalidated():
 		it.pending.retryNow()
 		return nil
@@ -236,15 +241,6 @@ func (b *states[T]) apply(it *state[T], r market.Result[market.Read[T]]) error {
 func (b *states[T]) sendPolled(it *state[T], reason Reason, value T, meta market.Meta) error {
 	it.live, it.streamed = false, false
 	return b.send(it, reason, value, meta)
-}
-
-func (b *states[T]) readFailed(it *state[T], err error) error {
-	it.pending.readFailed(time.Now(), err)
-	if it.sent {
-		return b.markStale(it, market.CauseOf(err))
-	}
-	it.problem = err
-	return nil
 }
 
 func (b *states[T]) isCurrent() bool {

@@ -52,7 +52,12 @@ func prices(read ReadPrices) stateSpec[PriceUpdate] {
 		},
 		equal: func(a, b PriceUpdate) bool { return a.Price.Price.Cmp(b.Price.Price) == 0 },
 		read: func(ctx context.Context, ids []string) []market.Result[market.Read[PriceUpdate]] {
-			return mapResults(read(ctx, ids), func(p *market.Price) PriceUpdate { return PriceUpdate{Price: p} })
+			prices := read(ctx, ids)
+			out := make([]market.Result[market.Read[PriceUpdate]], len(prices))
+			for i, p := range prices {
+				out[i].Err, out[i].Value.Value.Price, out[i].Value.Meta = p.Err, p.Value.Value, p.Value.Meta
+			}
+			return out
 		},
 		absent: func(p PriceUpdate) bool { return p.Price == nil }, unknown: "token", mode: Replace,
 	}
@@ -210,16 +215,6 @@ func readOne[T any](read func(ctx context.Context) (market.Read[T], error)) func
 		value, err := read(ctx)
 		return []market.Result[market.Read[T]]{{Value: value, Err: err}}
 	}
-}
-
-// mapResults converts the values of results.
-func mapResults[T, U any](results []market.Result[market.Read[T]], value func(T) U) []market.Result[market.Read[U]] {
-	out := make([]market.Result[market.Read[U]], len(results))
-	for i, r := range results {
-		out[i].Err = r.Err
-		out[i].Value = market.Read[U]{Value: value(r.Value.Value), Meta: r.Value.Meta}
-	}
-	return out
 }
 
 // mapStream converts the values of a stream.
