@@ -159,27 +159,21 @@ func (b *markets) apply(m *marketItem, r market.Result[market.Read[*market.Marke
 		return b.send(m, Initial, "")
 	}
 	pendingReason, changes := m.pending.settle()
-	before, stale := m.market, m.meta.Stale
-	m.meta = now.Meta
-	switch {
-	case !m.sent, pendingReason == Resync:
-		m.market = now.Value
-		if !m.sent {
-			pendingReason = Initial
-		}
-		return b.send(m, pendingReason, "")
-	case before == nil:
-		return nil
+	if m.sent && pendingReason != Resync {
+		return b.sendChanges(m, now, changes)
 	}
-	return b.sendChanges(m, now.Value, changes, before, stale)
+	if !m.sent {
+		pendingReason = Initial
+	}
+	m.market, m.meta = now.Value, now.Meta
+	return b.send(m, pendingReason, "")
 }
 
-// sendChanges sends an event for each change that was not sent yet. The parameter before is the market in the last event, and the
-// parameter stale reports whether that market was stale. If all changes were sent earlier, but the market differs or is no longer
-// stale, sendChanges sends one event.
-func (b *markets) sendChanges(m *marketItem, now *market.Market, changes []*pendingChange, before *market.Market, stale bool) error {
-	sent := false
-	m.market = now
+// sendChanges sends an event for each change that was not sent yet. If all changes were sent earlier, but the market differs from
+// the market in the last event or is no longer stale, sendChanges sends one event.
+func (b *markets) sendChanges(m *marketItem, now market.Read[*market.Market], changes []*pendingChange) error {
+	before, stale, sent := m.market, m.meta.Stale, false
+	m.market, m.meta = now.Value, now.Meta
 	for _, change := range changes {
 		if change.sent {
 			continue
@@ -192,8 +186,8 @@ func (b *markets) sendChanges(m *marketItem, now *market.Market, changes []*pend
 	switch {
 	case sent:
 		return nil
-	case !reflect.DeepEqual(before, now):
-		return b.send(m, Changed, changeKind(before, now))
+	case !reflect.DeepEqual(before, now.Value):
+		return b.send(m, Changed, changeKind(before, now.Value))
 	case stale && !m.meta.Stale:
 		return b.send(m, Freshness, "")
 	}
@@ -203,7 +197,7 @@ func (b *markets) sendChanges(m *marketItem, now *market.Market, changes []*pend
 // sendStale sends the market of a stale read if this market differs from the market in the last event. If not, sendStale calls
 // sendAnnounced. The changes stay pending, because the market may be older than some of them.
 func (b *markets) sendStale(m *marketItem, now market.Read[*market.Market]) error {
-	if m.market == nil || reflect.DeepEqual(m.market, now.Value) {
+	if reflect.DeepEqual(m.market, now.Value) {
 		return b.sendAnnounced(m, now.Cause)
 	}
 	kind := changeKind(m.market, now.Value)
