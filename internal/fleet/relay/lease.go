@@ -21,10 +21,8 @@ func (p *periodic) renew(ctx context.Context, now time.Time) {
 	replicas := p.replicas(now)
 	var release []int
 	shards := make(map[int]uint64)
-	for i := range p.shards {
-		s := &p.shards[i]
+	p.lockEach(func(i int, s *shard) {
 		rank := p.rank(i, replicas)
-		s.mu.Lock()
 		switch {
 		case len(s.topics) == 0:
 		case p.held[i] && p.handsOver(i, rank, now):
@@ -34,8 +32,7 @@ func (p *periodic) renew(ctx context.Context, now time.Time) {
 		case p.held[i], now.After(p.rest[i]) && now.Sub(s.heard) >= takeAfter+time.Duration(rank)*waitForRank:
 			shards[i] = s.fence
 		}
-		s.mu.Unlock()
-	}
+	})
 	if len(release) > 0 {
 		_ = p.bus.Release(ctx, p.cfg.Replica, release) // without Release, the leases expire
 	}
@@ -65,12 +62,7 @@ func (p *periodic) renew(ctx context.Context, now time.Time) {
 
 // resetSilence acts as if the owner of each shard had just sent a frame.
 func (p *periodic) resetSilence(now time.Time) {
-	for i := range p.shards {
-		s := &p.shards[i]
-		s.mu.Lock()
-		s.heard = now
-		s.mu.Unlock()
-	}
+	p.lockEach(func(_ int, s *shard) { s.heard = now })
 }
 
 // handsOver reports whether this replica must hand over a shard, because another replica has ranked before this replica for longer

@@ -58,7 +58,7 @@ func (p *periodic) run(ctx context.Context) {
 			p.renew(ctx, now)
 			p.dropLost()
 			p.checkSilence(now)
-			p.beats()
+			p.lockEach(p.beat)
 			p.demand(ctx, now)
 			p.syncHolds(now)
 		}
@@ -72,15 +72,12 @@ func (p *periodic) end() {
 		delete(p.holds, t)
 	}
 	var shards []int
-	for i := range p.held {
-		s := &p.shards[i]
-		s.mu.Lock()
+	p.lockEach(func(i int, s *shard) {
 		s.until = time.Time{}
-		s.mu.Unlock()
 		if p.held[i] {
 			shards = append(shards, i)
 		}
-	}
+	})
 	if len(shards) > 0 {
 		ctx, cancel := context.WithTimeout(context.Background(), LeaseFor)
 		defer cancel()
@@ -129,9 +126,7 @@ func (p *periodic) beAlone() {
 	p.log.Warn("the other replicas cannot be reached; this replica has its own stream")
 	p.alone.Store(true)
 	p.backAt, p.failing, p.held = time.Time{}, time.Time{}, [shardCount]bool{}
-	for i := range p.shards {
-		s := &p.shards[i]
-		s.mu.Lock()
+	p.lockEach(func(_ int, s *shard) {
 		if !s.local {
 			p.endAll(s, errSilent)
 		}
@@ -141,8 +136,7 @@ func (p *periodic) beAlone() {
 				c.subscribed = p.client.Watch(t, nil) == nil // if the client has no room, the topic stays down
 			}
 		}
-		s.mu.Unlock()
-	}
+	})
 }
 
 // share makes this replica share the stream again after it was alone. This replica's client stays subscribed to the topics of each
@@ -264,9 +258,7 @@ func (p *periodic) add(t messages.Topic) {
 // dropLost unsubscribes from topics that now come from another replica. While this replica is not alone, dropLost also gives up
 // shards without topics.
 func (p *periodic) dropLost() {
-	for i := range p.shards {
-		s := &p.shards[i]
-		s.mu.Lock()
+	p.lockEach(func(i int, s *shard) {
 		if s.local && len(s.topics) == 0 && !p.alone.Load() {
 			s.local, s.until, p.held[i] = false, time.Time{}, false
 		}
@@ -279,28 +271,14 @@ func (p *periodic) dropLost() {
 				}
 			}
 		}
-		s.mu.Unlock()
-	}
+	})
 }
 
 // checkSilence reports topics as down if the owner of their shard has sent no frame for staleAfter.
 func (p *periodic) checkSilence(now time.Time) {
-	for i := range p.shards {
-		s := &p.shards[i]
-		s.mu.Lock()
+	p.lockEach(func(_ int, s *shard) {
 		if !s.local && now.Sub(s.heard) > staleAfter {
 			p.endAll(s, errSilent)
 		}
-		s.mu.Unlock()
-	}
-}
-
-// beats sends a beat for each shard that this replica owns.
-func (p *periodic) beats() {
-	for i := range p.shards {
-		s := &p.shards[i]
-		s.mu.Lock()
-		p.beat(i, s)
-		s.mu.Unlock()
-	}
+	})
 }

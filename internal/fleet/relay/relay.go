@@ -360,9 +360,7 @@ func (r *Relay) Stats() Stats {
 		Alone: r.alone.Load(), Takeovers: r.takeovers.Load(), Fenced: r.fenced.Load(), Lost: r.lost.Load(), Reopened: r.reopened.Load(),
 	}
 	now := time.Now()
-	for i := range r.shards {
-		sh := &r.shards[i]
-		sh.mu.Lock()
+	r.lockEach(func(_ int, sh *shard) {
 		if now.Before(sh.until) {
 			s.Owned++
 		}
@@ -371,8 +369,7 @@ func (r *Relay) Stats() Stats {
 				s.Topics++
 			}
 		}
-		sh.mu.Unlock()
-	}
+	})
 	return s
 }
 

@@ -45,6 +45,16 @@ type carried struct {
 // leased reports whether this replica may send frames of the shard. s.mu must be locked.
 func (s *shard) leased(now time.Time) bool { return s.local && now.Before(s.until) }
 
+// lockEach calls fn with each shard, while it holds the lock of the shard.
+func (r *Relay) lockEach(fn func(i int, s *shard)) {
+	for i := range r.shards {
+		s := &r.shards[i]
+		s.mu.Lock()
+		fn(i, s)
+		s.mu.Unlock()
+	}
+}
+
 // byShard groups public topics by their shard.
 func byShard(topics []messages.Topic) map[int][]messages.Topic {
 	groups := make(map[int][]messages.Topic)
