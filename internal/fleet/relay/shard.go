@@ -1,6 +1,8 @@
 package relay
 
 import (
+	"maps"
+	"slices"
 	"sync"
 	"time"
 
@@ -168,29 +170,14 @@ func (r *Relay) Message(m *messages.Message) {
 // Heartbeat passes the venue's sequence numbers to the feed. It skips the public topics of shards that are not local. Heartbeat
 // sends nothing to the other replicas, because beats tell them the last number of each topic.
 func (r *Relay) Heartbeat(epoch string, seqs map[messages.Topic]uint64) {
-	groups := make(map[int]map[messages.Topic]uint64)
-	for t, seq := range seqs {
-		i := shardOf(t)
-		if t.Channel == messages.ChannelUser {
-			i = shardCount
+	pass := func(topics []messages.Topic) {
+		group := make(map[messages.Topic]uint64, len(topics))
+		for _, t := range topics {
+			group[t] = seqs[t]
 		}
-		if groups[i] == nil {
-			groups[i] = make(map[messages.Topic]uint64)
-		}
-		groups[i][t] = seq
+		r.feed.Heartbeat(epoch, group)
 	}
-	for i, group := range groups {
-		if i == shardCount {
-			r.feed.Heartbeat(epoch, group)
-			continue
-		}
-		s := &r.shards[i]
-		s.mu.Lock()
-		if s.local {
-			r.feed.Heartbeat(epoch, group)
-		}
-		s.mu.Unlock()
-	}
+	r.split(slices.Collect(maps.Keys(seqs)), pass, func(_ int, _ *shard, topics []messages.Topic) { pass(topics) })
 }
 
 // Refused tells the feed that the venue has rejected a topic. If this replica owns the shard of a public topic, Refused also tells
