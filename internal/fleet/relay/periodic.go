@@ -147,75 +147,54 @@ func (p *periodic) share(now time.Time) {
 	p.resetSilence(now)
 }
 
-// calls contains the topics of the feed's calls since the last takeCalls.
-type calls struct {
-	watched, unwatched, resyncs, reconnected []messages.Topic
-}
-
-func (p *periodic) takeCalls() (c calls) {
+// takeCalls returns the topics of the feed's calls since the last takeCalls.
+func (p *periodic) takeCalls() (watched, unwatched, resyncs, reconnected []messages.Topic) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	for _, t := range take(p.changed) {
-		if _, watched := p.watched[t]; watched {
-			c.watched = append(c.watched, t)
+		if _, known := p.watched[t]; known {
+			watched = append(watched, t)
 		} else {
-			c.unwatched = append(c.unwatched, t)
+			unwatched = append(unwatched, t)
 		}
 	}
-	c.resyncs, c.reconnected = take(p.resyncs), take(p.reconnected)
-	return c
+	return watched, unwatched, take(p.resyncs), take(p.reconnected)
 }
 
 // applyCalls applies the feed's calls that takeCalls returns.
 func (p *periodic) applyCalls(ctx context.Context) {
-	c := p.takeCalls()
-	for _, t := range c.unwatched {
+	watched, unwatched, resyncs, reconnected := p.takeCalls()
+	for _, t := range unwatched {
 		p.remove(t)
 	}
-	for _, t := range c.watched {
+	for _, t := range watched {
 		p.add(t)
 	}
-	if wanted := p.wantedHere(c.watched); len(wanted) > 0 {
+	if wanted := p.wantedHere(watched); len(wanted) > 0 {
 		p.ask(frameWant, wanted)
 		p.want(ctx, wanted)
 	}
-	var ask []messages.Topic
-	for _, t := range c.reconnected {
-		if p.carries(t) {
-			p.client.Reconnect(t)
-		} else {
-			ask = append(ask, t)
-		}
-	}
-	for _, t := range c.resyncs {
-		if p.carries(t) {
-			p.client.Resync(t)
-		} else {
-			ask = append(ask, t)
-		}
-	}
-	p.noteAsked(ask)
-	p.ask(frameResync, ask)
+	p.ask(frameResync, append(p.requestOwn(reconnected, p.client.Reconnect), p.requestOwn(resyncs, p.client.Resync)...))
 }
 
-// noteAsked records that this replica requests snapshots of topics from the owners of their shards.
-func (p *periodic) noteAsked(topics []messages.Topic) {
+// requestOwn calls request for those of the topics that come from this replica's own client. It returns the other topics, and records
+// that this replica requests their snapshots from the owners of their shards.
+func (p *periodic) requestOwn(topics []messages.Topic, request func(messages.Topic)) (others []messages.Topic) {
 	for _, t := range topics {
 		s := &p.shards[shardOf(t)]
 		s.mu.Lock()
-		if c := s.topics[t]; c != nil {
+		local := s.local
+		if c := s.topics[t]; c != nil && !local {
 			c.asked, c.asks = time.Now(), 0
 		}
 		s.mu.Unlock()
+		if local {
+			request(t)
+		} else {
+			others = append(others, t)
+		}
 	}
-}
-
-// carries reports whether a topic comes from this replica's own client.
-func (p *periodic) carries(t messages.Topic) bool {
-	s := &p.shards[shardOf(t)]
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.local
+	return others
 }
 
 func (p *periodic) remove(t messages.Topic) {
