@@ -90,15 +90,6 @@ func header(text string) (kind frameKind, shard int, err error) {
 	return frameKind(text[0]), int(text[1] - ' '), nil
 }
 
-// decode returns the frame of a text. The kind and the shard are the results of header.
-func decode(text string, kind frameKind, shard int) (*frame, error) {
-	f := &frame{kind: kind, shard: shard}
-	if err := json.Unmarshal([]byte(text[2:]), f); err != nil {
-		return nil, err
-	}
-	return f, nil
-}
-
 // topicText returns the text that represents a topic in Bus.Want and Bus.Wanted. topicOf returns the topic of such a text; ok is
 // false if the text does not name a public topic.
 func topicText(t messages.Topic) string { return string(t.Channel) + "|" + t.ID }

@@ -1,6 +1,7 @@
 package relay
 
 import (
+	"encoding/json"
 	"errors"
 	"strings"
 	"time"
@@ -15,8 +16,7 @@ var errMoved = errors.New("another replica carries the topic now")
 // err for clients.
 func refusal(shard int, fence uint64, t messages.Topic, err error) *frame {
 	f := &frame{kind: frameRefused, shard: shard, Fence: fence, Topics: []messages.Topic{t}, Code: market.CodeOf(err)}
-	var e *market.Error
-	if errors.As(err, &e) {
+	if e, ok := errors.AsType[*market.Error](err); ok {
 		f.Text = e.Message
 	}
 	return f
@@ -41,8 +41,8 @@ func (r *Relay) handle(text string) {
 			return
 		}
 	}
-	f, err := decode(text, kind, i)
-	if err != nil {
+	f := &frame{kind: kind, shard: i}
+	if err := json.Unmarshal([]byte(text[2:]), f); err != nil {
 		r.log.Debug("a frame of another replica cannot be read", "error", err)
 		return
 	}
