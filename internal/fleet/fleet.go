@@ -114,7 +114,7 @@ func Open(cfg Config) (*Fleet, error) {
 	hash := sha256.Sum256([]byte(strings.TrimRight(cfg.Venue, "/")))
 	f := &Fleet{
 		cfg: cfg, option: option, prefix: "og:" + hex.EncodeToString(hash[:8]) + ":", replica: rand.Text()[:12],
-		clock: cfg.Clock, log: cfg.Log, slots: make(chan struct{}, maxCalls),
+		clock: cfg.Clock, log: cfg.Log, slots: make(chan struct{}, maxCalls), flushes: map[string]flush{},
 	}
 	f.circuit.open, f.circuit.since = true, time.Now()
 	f.ends.wake = make(chan struct{}, 1)

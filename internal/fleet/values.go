@@ -4,7 +4,6 @@ import (
 	"context"
 	_ "embed"
 	"fmt"
-	"maps"
 	"strconv"
 	"strings"
 	"time"
@@ -171,7 +170,7 @@ type flush struct {
 func (f *Fleet) Flush(kind, key string) {
 	f.mu.Lock()
 	last := f.flushes[kind]
-	f.setFlush(kind, flush{max(f.time.server(f.clock.Now()), last.at+1), last.at, key})
+	f.flushes[kind] = flush{max(f.time.server(f.clock.Now()), last.at+1), last.at, key}
 	f.mu.Unlock()
 	f.start(func() {
 		_, err := call(f, f.ctx, commandFlush, func(ctx context.Context, client rueidis.Client) (struct{}, error) {
@@ -185,15 +184,6 @@ func (f *Fleet) Flush(kind, key string) {
 			f.log.Warn("the other replicas do not know of a flush of the cache", "kind", kind, "error", err)
 		}
 	})
-}
-
-// setFlush stores the last flush of a kind. f.mu must be locked.
-func (f *Fleet) setFlush(kind string, last flush) {
-	f.flushes = maps.Clone(f.flushes)
-	if f.flushes == nil {
-		f.flushes = map[string]flush{}
-	}
-	f.flushes[kind] = last
 }
 
 // heard stores the flushes from Redis and passes new flushes of other replicas to onFlush. At the first tick it passes none,
@@ -215,7 +205,7 @@ func (f *Fleet) heard(texts map[string]string) {
 		if next.key = key; next.before != last.at {
 			next.key = "" // this replica has missed a flush in between
 		}
-		f.setFlush(kind, next)
+		f.flushes[kind] = next
 		if f.ticked {
 			orders = append(orders, order{kind, next.key})
 		}
