@@ -283,10 +283,8 @@ func (f *Fleet) setClient(client rueidis.Client) {
 
 // sleep waits for d. It returns false if the fleet is closed.
 func (f *Fleet) sleep(d time.Duration) bool {
-	timer := time.NewTimer(d)
-	defer timer.Stop()
 	select {
-	case <-timer.C:
+	case <-time.After(d):
 		return f.ctx.Err() == nil
 	case <-f.ctx.Done():
 		return false

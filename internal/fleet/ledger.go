@@ -55,7 +55,7 @@ func (f *Fleet) keepGranted() time.Duration {
 // If Redis does not answer, reply gets no calls, and left is 0.
 func (f *Fleet) Ask(scope string, limit, n int, reply func(calls []string, left int, again, hold time.Duration)) {
 	prefix := f.replica + "." + strconv.FormatUint(f.asks.Add(1), 36) + "."
-	asked := func() {
+	f.start(func() {
 		answer, err := call(f, f.ctx, commandAsk, func(ctx context.Context, client rueidis.Client) ([]int64, error) {
 			return askScript.Exec(ctx, client, []string{f.windowKey(scope), f.windowKey("")}, []string{
 				strconv.Itoa(limit), strconv.Itoa(n), strconv.FormatInt(f.keepGranted().Milliseconds(), 10), prefix,
@@ -79,8 +79,7 @@ func (f *Fleet) Ask(scope string, limit, n int, reply func(calls []string, left 
 			f.setHold(scope, f.clock.Now().Add(hold))
 		}
 		reply(names(prefix, granted), int(answer[1]), time.Duration(answer[2])*time.Millisecond, hold)
-	}
-	f.start(asked)
+	})
 }
 
 // names returns the names of n granted calls.

@@ -345,12 +345,10 @@ func (r *Relay) receive(ctx context.Context, reopen <-chan struct{}) {
 		closeIt()
 		watching.Wait()
 		r.reopened.Add(1)
-		timer := time.NewTimer(reopenAfter/2 + rand.N(reopenAfter))
 		select {
-		case <-timer.C:
+		case <-time.After(reopenAfter/2 + rand.N(reopenAfter)):
 		case <-ctx.Done():
 		}
-		timer.Stop()
 	}
 }
 
