@@ -58,9 +58,7 @@ func TestPolledTokensAreWatched(t *testing.T) {
 					return
 				}
 				if c.opens <= c.polls[len(c.polls)-1] && c.closes > c.polls[len(c.polls)-1] {
-					if open := r.up.open(); !slices.Equal(open, []string{"orderbook T", "prices T"}) {
-						t.Errorf("%q are watched", open)
-					}
+					r.wantOpen(t, "orderbook T", "prices T")
 					at(c.closes + 4.9)
 					if !watched() {
 						t.Error("the watch was closed early")
@@ -84,21 +82,24 @@ func TestAutoWatchOpensAtOnce(t *testing.T) {
 		r.AutoWatch([]string{"a", "b"})
 		r.AutoWatch([]string{"c"})
 		r.AutoWatch([]string{"a"})
-		if open := r.up.open(); !slices.Equal(open, []string{"orderbook a", "orderbook b", "prices a", "prices b"}) {
-			t.Errorf("%q are watched", open)
-		}
+		r.wantOpen(t, "orderbook a", "orderbook b", "prices a", "prices b")
 		time.Sleep(29 * time.Second)
 		r.RecordPoll(0, []string{"b"})
 		time.Sleep(7 * time.Second)
-		if open := r.up.open(); !slices.Equal(open, []string{"orderbook b", "prices b"}) {
-			t.Errorf("after 36 s %q are watched", open)
-		}
+		r.wantOpen(t, "orderbook b", "prices b")
 	})
 }
 
 func pollThrice(r *testFeed, ids ...string) {
 	for _, id := range ids {
 		r.RecordPoll(0, []string{id, id, id})
+	}
+}
+
+// pollPrices polls the prices of n tokens three times each.
+func (r *testFeed) pollPrices(caller, prefix string, n int) {
+	for i := range n {
+		r.Feed.RecordPoll(0, caller, messages.ChannelPrices, slices.Repeat([]string{fmt.Sprint(prefix, i)}, 3))
 	}
 }
 
@@ -114,29 +115,15 @@ func TestAutoWatchesAreBounded(t *testing.T) {
 		if n := r.auto.polls.Len(); n > 60 {
 			t.Errorf("%d tokens are remembered", n)
 		}
+		// Readers may use the other half of Config.Topics. The auto-watches stay open.
+		reader := r.NewReader()
+		if n := watchBooks(t, reader, "a", 6); n != 6 || len(r.up.open()) != 12 || len(r.auto.watches) != 6 {
+			t.Errorf("a reader watches %d topics, %q are open, %d by auto-watches", n, r.up.open(), len(r.auto.watches))
+		}
+		reader.Close()
 		time.Sleep(time.Minute)
 		pollThrice(r, "late")
-		if open := r.up.open(); !slices.Equal(open, []string{"orderbook late", "prices late"}) {
-			t.Errorf("%q are watched", open)
-		}
-	})
-}
-
-func TestAutoWatchesTakeAtMostHalfOfTheRoom(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		r := newTestFeed(t, func(c *Config) { c.Topics = 8 })
-		pollThrice(r, "1", "2", "3")
-		if open := r.up.open(); len(open) != 4 {
-			t.Errorf("%q are watched", open)
-		}
-		// Readers may use the other half of Config.Topics. The auto-watches stay open.
-		for _, id := range []string{"a", "b", "c", "d"} {
-			reader, _ := r.watch(t, bookOf(id))
-			defer reader.Close()
-		}
-		if open := r.up.open(); len(open) != 8 || len(r.auto.watches) != 4 {
-			t.Errorf("%q are watched, %d by auto-watches", open, len(r.auto.watches))
-		}
+		r.wantOpen(t, "orderbook late", "prices late")
 	})
 }
 
@@ -155,9 +142,7 @@ func TestSubscribersComeFirst(t *testing.T) {
 		reader := r.NewReader()
 		defer reader.Close()
 		for _, key := range []messages.Topic{bookOf("w1"), priceOf("w1")} {
-			if _, err := reader.Watch(key, nil); err != nil {
-				t.Fatal(err)
-			}
+			watchTopic(t, reader, key, "")
 		}
 		reader.KeepLive(tradesOf("beside"))
 		if open := r.up.open(); len(open) != 8 {
@@ -181,17 +166,13 @@ func TestSubscribersComeFirst(t *testing.T) {
 			{"n6", "orderbook w1,prices w1"},
 		}
 		for _, x := range want {
-			if _, err := reader.Watch(bookOf(x.id), nil); err != nil {
-				t.Fatalf("%s: %v", x.id, err)
-			}
+			watchTopic(t, reader, bookOf(x.id), "")
 			open := slices.DeleteFunc(r.up.open(), func(s string) bool { return strings.HasPrefix(s, "orderbook n") })
 			if got := strings.Join(open, ","); got != x.stays && x.stays != "" {
 				t.Fatalf("with %s, of the others %s are open; want %s", x.id, got, x.stays)
 			}
 		}
-		if _, err := reader.Watch(bookOf("n7"), nil); market.CodeOf(err) != market.CodeRateLimited {
-			t.Errorf("a watch without room ends with %v", err)
-		}
+		watchTopic(t, reader, bookOf("n7"), market.CodeRateLimited)
 		if n := r.Stats().Topics; n != 8 || r.auto.watches[bookOf("w1")] == nil {
 			t.Errorf("%d topics; an auto-watch was closed without need: %t", n, r.auto.watches[bookOf("w1")] == nil)
 		}
@@ -220,14 +201,9 @@ func TestHeldTopicsStay(t *testing.T) {
 		}
 		reader := r.NewReader()
 		defer reader.Close()
-		for _, test := range []struct {
-			id   string
-			want market.Code
-		}{{"n1", ""}, {"n2", ""}, {"n3", market.CodeRateLimited}} {
-			if _, err := reader.Watch(bookOf(test.id), nil); market.CodeOf(err) != test.want {
-				t.Errorf("watching %s ends with %v, want %q", test.id, err, test.want)
-			}
-		}
+		watchTopic(t, reader, bookOf("n1"), "")
+		watchTopic(t, reader, bookOf("n2"), "")
+		watchTopic(t, reader, bookOf("n3"), market.CodeRateLimited)
 		if _, err := held.State(); err != nil {
 			t.Errorf("the held topic ended with %v", err)
 		}
@@ -235,9 +211,7 @@ func TestHeldTopicsStay(t *testing.T) {
 			t.Errorf("the held price ended with %v", err)
 		}
 		held.Close()
-		if _, err := reader.Watch(bookOf("n3"), nil); err != nil {
-			t.Errorf("after the other process has left: %v", err)
-		}
+		watchTopic(t, reader, bookOf("n3"), "")
 	})
 }
 
@@ -246,21 +220,14 @@ func TestAccountsHaveRoomOfTheirOwn(t *testing.T) {
 		r := newTestFeed(t)
 		r.up.accounts = 1
 		pollThrice(r, "w")
-		one := messages.Topic{Channel: messages.ChannelUser, ID: "0x1", Scope: "s"}
-		two := messages.Topic{Channel: messages.ChannelUser, ID: "0x2", Scope: "s"}
-		first, _ := r.watch(t, one)
+		two := userOf("0x2")
+		first, _ := r.watch(t, userOf("0x1"))
 		second := r.NewReader()
-		if _, err := second.Watch(two, nil); market.CodeOf(err) != market.CodeRateLimited {
-			t.Errorf("a second account: %v", err)
-		}
+		watchTopic(t, second, two, market.CodeRateLimited)
 		first.Close()
-		if _, err := second.Watch(two, nil); err != nil {
-			t.Errorf("a second account after the first: %v", err)
-		}
+		watchTopic(t, second, two, "")
 		second.Close()
-		if open := r.up.open(); !slices.Equal(open, []string{"orderbook w", "prices w", "user 0x2"}) {
-			t.Errorf("%q are open", open)
-		}
+		r.wantOpen(t, "orderbook w", "prices w", "user 0x2")
 	})
 }
 
@@ -276,9 +243,7 @@ func TestRefusedAutoWatchIsRetried(t *testing.T) {
 			opened += r.up.count("watch")
 			r.up.take()
 		}
-		if open := r.up.open(); !slices.Equal(open, []string{"orderbook T", "prices T"}) {
-			t.Errorf("%q are open", open)
-		}
+		r.wantOpen(t, "orderbook T", "prices T")
 		if opened > 4 { // the price once, and the book up to three times because of the refusal
 			t.Errorf("topics were opened %d times", opened)
 		}
@@ -333,11 +298,7 @@ func TestPricesAndBooksAreWatchedSeparately(t *testing.T) {
 func TestAutoWatchesAreShared(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newTestFeed(t, func(c *Config) { c.Topics = 200 })
-		poll := func(caller, prefix string, n int) {
-			for i := range n {
-				r.Feed.RecordPoll(0, caller, messages.ChannelPrices, slices.Repeat([]string{fmt.Sprint(prefix, i)}, 3))
-			}
-		}
+		poll := r.pollPrices
 		poll("hog", "h", 300)
 		if n := r.auto.count("hog"); n != 100 {
 			t.Fatalf("a lone caller has %d", n)
@@ -414,11 +375,7 @@ func TestSearchFailureEqualsASearch(t *testing.T) {
 func TestAutoWatchesStay(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newTestFeed(t, func(c *Config) { c.Topics = 10 })
-		poll := func(caller, prefix string, n int) {
-			for i := range n {
-				r.Feed.RecordPoll(0, caller, messages.ChannelPrices, slices.Repeat([]string{fmt.Sprint(prefix, i)}, 3))
-			}
-		}
+		poll := r.pollPrices
 		want := func(one, other int) {
 			t.Helper()
 			if a, b := r.auto.count("one"), r.auto.count("other"); a != one || b != other {
@@ -446,30 +403,22 @@ func TestAutoWatchesWaitForRoom(t *testing.T) {
 		r.up.room = 3
 		reader := r.NewReader()
 		for _, id := range []string{"1", "2"} {
-			if _, err := reader.Watch(bookOf(id), nil); err != nil {
-				t.Fatal(err)
-			}
+			watchTopic(t, reader, bookOf(id), "")
 		}
 		pollThrice(r, "a")
-		if open := r.up.open(); !slices.Equal(open, []string{"orderbook 1", "orderbook 2", "prices a"}) {
-			t.Fatalf("%q are watched", open)
-		}
+		r.wantOpen(t, "orderbook 1", "orderbook 2", "prices a")
 		reader.Close()
 		time.Sleep(2 * time.Second) // longer than retryEvery, so the feed closes a lingering topic for the auto-watch
 		if open := r.up.open(); !slices.Contains(open, "orderbook a") || !slices.Contains(open, "prices a") {
 			t.Errorf("%q are watched", open)
 		}
 		time.Sleep(5 * time.Second)
-		if open := r.up.open(); !slices.Equal(open, []string{"orderbook a", "prices a"}) {
-			t.Errorf("%q are watched", open)
-		}
+		r.wantOpen(t, "orderbook a", "prices a")
 		// For a new auto-watch, the feed closes a topic without watches at once.
 		again, _ := r.watch(t, tradesOf("gone"))
 		again.Close()
 		pollThrice(r, "b")
-		if open := r.up.open(); !slices.Equal(open, []string{"orderbook a", "prices a", "prices b"}) {
-			t.Errorf("%q are watched", open)
-		}
+		r.wantOpen(t, "orderbook a", "prices a", "prices b")
 	})
 }
 
@@ -497,14 +446,4 @@ func TestPolledIDsAreCopied(t *testing.T) {
 			t.Error("there is no auto-watch")
 		}
 	})
-}
-
-func TestPollsAreNotCountedWithoutAStream(t *testing.T) {
-	f := New(Config{})
-	defer f.Close()
-	tokens := []string{"A", "B"}
-	n := testing.AllocsPerRun(100, func() { f.RecordPoll(0, "caller", messages.ChannelPrices, tokens) })
-	if n != 0 || f.auto.polls.Len() > 0 || len(f.auto.watches) > 0 {
-		t.Errorf("%v allocations, %d counted tokens and %d auto-watches", n, f.auto.polls.Len(), len(f.auto.watches))
-	}
 }

@@ -20,9 +20,7 @@ func TestReadersShareATopic(t *testing.T) {
 		for i := range readers {
 			readers[i], _ = r.watch(t, bookOf("T"))
 		}
-		if calls := r.up.take(); !slices.Equal(calls, []string{"watch orderbook T"}) {
-			t.Fatalf("the upstream got %q", calls)
-		}
+		r.wantCalls(t, "watch orderbook T")
 		r.upNow(bookOf("T"))
 		r.Message(bookMessage("T", "A", 1, ".50x1 | .60x1"))
 		for i, reader := range readers {
@@ -34,9 +32,7 @@ func TestReadersShareATopic(t *testing.T) {
 			reader.Close()
 		}
 		time.Sleep(time.Hour)
-		if calls := r.up.take(); len(calls) > 0 {
-			t.Fatalf("with a reader left the upstream got %q", calls)
-		}
+		r.wantCalls(t)
 		readers[0].Close()
 		readers[0].Close()
 		time.Sleep(5*time.Second - 1)
@@ -65,16 +61,12 @@ func TestSkipLingerClosesTopicsAtOnce(t *testing.T) {
 		r.up.take()
 		r.SkipLinger(func(key messages.Topic) bool { return key.ID != "other" })
 		synctest.Wait()
-		if calls := r.up.take(); !slices.Equal(calls, []string{"unwatch orderbook lingering"}) {
-			t.Errorf("at once the upstream got %q", calls)
-		}
+		r.wantCalls(t, "unwatch orderbook lingering")
 		read.Close()
 		other.Close()
 		time.Sleep(time.Nanosecond)
 		synctest.Wait()
-		if calls := r.up.take(); !slices.Equal(calls, []string{"unwatch orderbook read"}) {
-			t.Errorf("when the last ones had left, the upstream got %q", calls)
-		}
+		r.wantCalls(t, "unwatch orderbook read")
 	})
 }
 
@@ -100,9 +92,7 @@ func TestJoiningDuringTheLinger(t *testing.T) {
 			time.Sleep(time.Minute)
 			first = second
 		}
-		if calls := r.up.take(); len(calls) > 0 {
-			t.Errorf("the upstream got %q", calls)
-		}
+		r.wantCalls(t)
 		first.Close()
 	})
 }
@@ -115,11 +105,7 @@ func TestTakeConflates(t *testing.T) {
 		var watches []*Watch
 		topics := []messages.Topic{priceOf("0"), priceOf("1"), priceOf("2"), priceOf("3")}
 		for _, key := range topics {
-			w, err := reader.Watch(key, nil)
-			if err != nil {
-				t.Fatal(err)
-			}
-			watches = append(watches, w)
+			watches = append(watches, watchTopic(t, reader, key, ""))
 		}
 		r.upNow(topics...)
 		reader.Take()
@@ -167,9 +153,7 @@ func TestDownEndsASessionWithOneWrite(t *testing.T) {
 		var topics []messages.Topic
 		for i := range 100 {
 			topics = append(topics, bookOf(fmt.Sprint(i)))
-			if _, err := reader.Watch(topics[i], nil); err != nil {
-				t.Fatal(err)
-			}
+			watchTopic(t, reader, topics[i], "")
 		}
 		live := func(of []messages.Topic) (n int) {
 			for _, key := range of {
@@ -270,9 +254,7 @@ func TestRefused(t *testing.T) {
 		if r.sink.of(bookOf("T")).fresh() || !r.sink.of(bookOf("U")).fresh() {
 			t.Error("want a stale book of the refused topic and a fresh one of the other")
 		}
-		if open := r.up.open(); !slices.Equal(open, []string{"orderbook U"}) {
-			t.Errorf("upstream, %q are open", open)
-		}
+		r.wantOpen(t, "orderbook U")
 		// A new watch opens a new topic. Neither the end of the old watch nor the old linger timer affects the new topic.
 		_, again := r.watch(t, bookOf("T"))
 		reader.Close()
@@ -298,9 +280,7 @@ func TestClose(t *testing.T) {
 		if _, err := w.State(); market.CodeOf(err) != market.CodeUpstreamUnavailable {
 			t.Errorf("the watch ended with %v", err)
 		}
-		if _, err := reader.Watch(bookOf("U"), nil); market.CodeOf(err) != market.CodeUpstreamUnavailable {
-			t.Errorf("watching ends with %v", err)
-		}
+		watchTopic(t, reader, bookOf("U"), market.CodeUpstreamUnavailable)
 		reader.KeepLive(bookOf("U"))
 		r.up.take()
 		r.Message(bookMessage("T", "A", 2, ".50x1 | .60x1"))
@@ -341,11 +321,13 @@ func TestWithoutUpstream(t *testing.T) {
 	defer f.Close()
 	r := f.NewReader()
 	defer r.Close()
-	if _, err := r.Watch(bookOf("T"), nil); market.CodeOf(err) != market.CodeUnsupported {
-		t.Errorf("watching ends with %v", err)
-	}
+	watchTopic(t, r, bookOf("T"), market.CodeUnsupported)
 	r.KeepLive(bookOf("T"))
-	f.RecordPoll(0, "", messages.ChannelPrices, []string{"T", "T", "T"})
+	tokens := []string{"T", "T", "T"}
+	n := testing.AllocsPerRun(100, func() { f.RecordPoll(0, "", messages.ChannelPrices, tokens) })
+	if n != 0 || f.auto.polls.Len() > 0 || len(f.auto.watches) > 0 {
+		t.Errorf("polls: %v allocations, %d counted tokens and %d auto-watches", n, f.auto.polls.Len(), len(f.auto.watches))
+	}
 }
 
 // TestRaces checks that concurrent operations leave no topic open.

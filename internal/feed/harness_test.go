@@ -259,11 +259,33 @@ func newTestFeed(t testing.TB, change ...func(*Config)) *testFeed {
 func (r *testFeed) watch(t testing.TB, key messages.Topic) (*Reader, *Watch) {
 	t.Helper()
 	reader := r.NewReader()
-	w, err := reader.Watch(key, nil)
-	if err != nil {
-		t.Fatalf("watching %v: %v", key, err)
+	return reader, watchTopic(t, reader, key, "")
+}
+
+// watchTopic watches a topic. It fails the test if the error does not have the code want, which is empty for no error.
+func watchTopic(t testing.TB, r *Reader, key messages.Topic, want market.Code) *Watch {
+	t.Helper()
+	w, err := r.Watch(key, nil)
+	if market.CodeOf(err) != want {
+		t.Fatalf("watching %v ends with %v, want the code %q", key, err, want)
 	}
-	return reader, w
+	return w
+}
+
+// wantOpen checks which topics are open at the upstream. Each topic is a channel and an id.
+func (r *testFeed) wantOpen(t *testing.T, want ...string) {
+	t.Helper()
+	if open := r.up.open(); !slices.Equal(open, want) {
+		t.Errorf("%q are open, want %q", open, want)
+	}
+}
+
+// wantCalls checks the calls that the upstream has got since the last check.
+func (r *testFeed) wantCalls(t *testing.T, want ...string) {
+	t.Helper()
+	if calls := r.up.take(); !slices.Equal(calls, want) {
+		t.Errorf("the upstream got %q, want %q", calls, want)
+	}
 }
 
 func (r *testFeed) upNow(topics ...messages.Topic)   { r.Up("A", topics) }

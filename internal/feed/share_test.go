@@ -72,14 +72,10 @@ func TestAttackerCannotTakeTheStream(t *testing.T) {
 		if n := watchBooks(t, honest, "h", 500); n != 500 {
 			t.Errorf("another caller watches %d topics", n)
 		}
-		if _, err := honest.Watch(tradesOf("T"), nil); market.CodeOf(err) != market.CodeRateLimited {
-			t.Errorf("past its share the other caller's watch fails with %v", err)
-		}
+		watchTopic(t, honest, tradesOf("T"), market.CodeRateLimited)
 		third := r.NewReaderFor("third")
 		defer third.Close()
-		if _, err := third.Watch(tradesOf("T"), nil); err != nil {
-			t.Errorf("a third caller: %v", err)
-		}
+		watchTopic(t, third, tradesOf("T"), "")
 		if got := holdings(t, r); got["attacker"] != opened-501 || got["honest"] != 500 || got["third"] != 1 {
 			t.Errorf("held are %v", got)
 		}
@@ -121,9 +117,7 @@ func TestLoneCallerYields(t *testing.T) {
 		}
 		watch("alone", 41, 40)
 		alone := readers["alone"]
-		if _, err := alone.Watch(tradesOf("T"), nil); market.CodeOf(err) != market.CodeRateLimited {
-			t.Errorf("trades are watched past the share: %v", err)
-		}
+		watchTopic(t, alone, tradesOf("T"), market.CodeRateLimited)
 		watch("second", 12, 10)
 		hold(map[string]int{"alone": 30, "second": 10})
 		pollThrice(r, "w") // opens two auto-watches: the price and the book of w
@@ -155,9 +149,7 @@ func TestLoneCallerYields(t *testing.T) {
 		synctest.Wait()
 		watch("alone", 10, 10)
 		for w := range alone.watches {
-			if _, err := readers["third"].Watch(w.Topic(), nil); err != nil {
-				t.Fatal(err)
-			}
+			watchTopic(t, readers["third"], w.Topic(), "")
 		}
 		watch("fifth", 1, 0)
 		hold(map[string]int{"alone": 20, "third": 10, "fourth": 10})
@@ -176,9 +168,7 @@ func TestShares(t *testing.T) {
 		if n := watchBooks(t, second, "b", 10); n != 10 {
 			t.Errorf("the second watches %d topics", n)
 		}
-		if _, err := second.Watch(tradesOf("T"), nil); market.CodeOf(err) != market.CodeRateLimited {
-			t.Errorf("past its share the second's watch of trades fails with %v", err)
-		}
+		watchTopic(t, second, tradesOf("T"), market.CodeRateLimited)
 		// A topic that another caller already watches does not count for the second caller. When the first caller leaves, the topic
 		// counts for the second caller.
 		if n := watchBooks(t, second, "a", 20); n != 20 {
@@ -237,17 +227,11 @@ func TestAccountsDoNotCountAgainstTheShare(t *testing.T) {
 		reader := r.NewReaderFor("caller")
 		defer reader.Close()
 		for i := range 5 {
-			key := messages.Topic{Channel: messages.ChannelUser, ID: fmt.Sprint("0x", i), Scope: "s"}
-			if _, err := reader.Watch(key, nil); err != nil {
-				t.Fatal(err)
-			}
+			watchTopic(t, reader, userOf(fmt.Sprint("0x", i)), "")
 		}
 		if n := watchBooks(t, reader, "a", 9); n != 8 || holdings(t, r)["caller"] != 8 {
 			t.Errorf("beside accounts the caller watches %d topics, held are %v", n, holdings(t, r))
 		}
-		last := messages.Topic{Channel: messages.ChannelUser, ID: "0xf", Scope: "s"}
-		if _, err := reader.Watch(last, nil); err != nil {
-			t.Errorf("an account beside the greatest number of public topics: %v", err)
-		}
+		watchTopic(t, reader, userOf("0xf"), "") // beside the greatest number of public topics
 	})
 }
