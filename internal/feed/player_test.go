@@ -65,18 +65,24 @@ type player struct {
 	origin  *origin
 }
 
+// newPlayer returns a player that watches a topic. The feed has the origin o if o is not nil. Call newPlayer in a synctest bubble.
+func newPlayer(t *testing.T, key messages.Topic, o *origin) *player {
+	p := &player{t: t, key: key, origin: o}
+	p.testFeed = newTestFeed(t, func(c *Config) {
+		if o != nil {
+			c.Origin = o
+		}
+	})
+	p.reader, p.w = p.watch(t, p.key)
+	p.up.take()
+	return p
+}
+
 // run runs a script. The feed has the origin o if o is not nil.
 func (s *script) run(t *testing.T, o *origin) {
 	synctest.Test(t, func(t *testing.T) {
-		p := &player{t: t, key: messages.Topic{Channel: messages.Channel(s.channel), ID: "T"}, origin: o}
-		p.testFeed = newTestFeed(t, func(c *Config) {
-			if o != nil {
-				c.Origin = o
-			}
-		})
-		p.reader, p.w = p.watch(t, p.key)
+		p := newPlayer(t, messages.Topic{Channel: messages.Channel(s.channel), ID: "T"}, o)
 		defer p.reader.Close()
-		p.up.take()
 		for n, line := range strings.Split(strings.TrimSpace(s.lines), "\n") {
 			if line = strings.TrimSpace(line); line != "" {
 				p.at = fmt.Sprintf("line %d, %q", n+1, line)

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -44,12 +45,7 @@ func (o *origin) wait(ctx context.Context, id string) (messages.Message, error) 
 	defer func() {
 		o.mu.Lock()
 		defer o.mu.Unlock()
-		for i, x := range o.waiting {
-			if x == r {
-				o.waiting = append(o.waiting[:i:i], o.waiting[i+1:]...)
-				return
-			}
-		}
+		o.waiting = slices.DeleteFunc(o.waiting, func(x *pendingRead) bool { return x == r })
 	}()
 	if o.ignoresContext {
 		ctx = context.WithoutCancel(ctx)
@@ -134,37 +130,33 @@ func TestSpliceOfABufferThatOverflowed(t *testing.T) {
 	for _, numbered := range []bool{false, true} {
 		t.Run(fmt.Sprintf("numbered %t", numbered), func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				o := &origin{}
-				r := newTestFeed(t, func(c *Config) { c.Origin = o })
-				reader, w := r.watch(t, bookOf("T"))
-				defer reader.Close()
-				r.upNow(bookOf("T"))
+				p := newPlayer(t, bookOf("T"), &origin{})
+				p.upNow(bookOf("T"))
 				const n = 2*maxBuffered + 7
 				for i := range n {
 					m := deltaMessage("T", "", 0, fmt.Sprintf("b.50x%d", i+1))
 					if m.Time = time.Unix(int64(i+1), 0); numbered {
 						m.Epoch, m.Seq = "A", uint64(i+1)
 					}
-					r.Message(m)
+					p.Message(m)
 				}
-				p := &player{t: t, key: bookOf("T"), origin: o}
 				time.Sleep(4 * time.Second)
 				p.answerRead("-@900", ".50x900 | .60x1")
-				if s, _ := w.State(); s.Live {
+				if s, _ := p.w.State(); s.Live {
 					t.Fatalf("got the live book %s, want none before the lost changes are known", showBook(s.Book))
 				}
 				if numbered {
 					time.Sleep(4 * time.Second)
 					p.answerRead(fmt.Sprintf("-@%d", n-2), ".50x1 | .60x1")
-					if s, _ := w.State(); !s.Live || showBook(s.Book) != fmt.Sprintf(".50x%d | .60x1", n) {
+					if s, _ := p.w.State(); !s.Live || showBook(s.Book) != fmt.Sprintf(".50x%d | .60x1", n) {
 						t.Fatalf("live %t, %s", s.Live, showBook(s.Book))
 					}
 					return
 				}
 				late := bookMessage("T", "", 0, ".50x900 | .60x1")
 				late.Time = time.Unix(900, 0)
-				r.Message(late)
-				if s, _ := w.State(); s.Live {
+				p.Message(late)
+				if s, _ := p.w.State(); s.Live {
 					t.Fatalf("got the live book %s, want none before the lost changes are known", showBook(s.Book))
 				}
 			})
@@ -177,24 +169,21 @@ func TestSpliceOfABufferThatOverflowed(t *testing.T) {
 func TestOldReadIsNotUsed(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		o := &origin{age: market.Age{Known: true, Least: 20 * time.Second, Most: 21 * time.Second, Renewed: 30 * time.Second}}
-		r := newTestFeed(t, func(c *Config) { c.Origin = o })
-		reader, w := r.watch(t, bookOf("T"))
-		defer reader.Close()
-		p := &player{t: t, key: bookOf("T"), origin: o}
-		r.upNow(bookOf("T"))
+		p := newPlayer(t, bookOf("T"), o)
+		p.upNow(bookOf("T"))
 		time.Sleep(4 * time.Second)
 		p.answerRead("41", ".50x41 | .60x1")
-		if s, _ := w.State(); s.Live || s.Known {
+		if s, _ := p.w.State(); s.Live || s.Known {
 			t.Errorf("live %t with a book from before it was followed", s.Live)
 		}
 		time.Sleep(29 * time.Second)
-		if synctest.Wait(); o.started != 1 || r.Stats().Reconnects != 0 {
-			t.Errorf("%d reads, %d reconnects", o.started, r.Stats().Reconnects)
+		if synctest.Wait(); o.started != 1 || p.Stats().Reconnects != 0 {
+			t.Errorf("%d reads, %d reconnects", o.started, p.Stats().Reconnects)
 		}
 		time.Sleep(5 * time.Second)
 		// This response is as old as the first response, but it was made after the topic was up.
 		p.answerRead("41", ".50x42 | .60x1")
-		if s, _ := w.State(); !s.Live || showBook(s.Book) != ".50x42 | .60x1" {
+		if s, _ := p.w.State(); !s.Live || showBook(s.Book) != ".50x42 | .60x1" {
 			t.Errorf("live %t, %s", s.Live, showBook(s.Book))
 		}
 	})
@@ -204,25 +193,21 @@ func TestOldReadIsNotUsed(t *testing.T) {
 // during the read.
 func TestUnwantedReadsAreDropped(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		o := &origin{ignoresContext: true}
-		r := newTestFeed(t, func(c *Config) { c.Origin = o })
-		reader, w := r.watch(t, bookOf("T"))
-		defer reader.Close()
-		p := &player{t: t, key: bookOf("T"), origin: o}
-		r.upNow(bookOf("T"))
+		p := newPlayer(t, bookOf("T"), &origin{ignoresContext: true})
+		p.upNow(bookOf("T"))
 		time.Sleep(4 * time.Second)
 		synctest.Wait()
-		r.Message(bookMessage("T", "A", 41, ".50x41 | .60x1"))
+		p.Message(bookMessage("T", "A", 41, ".50x41 | .60x1"))
 		p.answerRead("A99", ".50x99 | .60x1")
-		if s, _ := w.State(); !s.Live || s.Seq != 41 {
+		if s, _ := p.w.State(); !s.Live || s.Seq != 41 {
 			t.Errorf("live %t at %d", s.Live, s.Seq)
 		}
-		r.upNow(bookOf("T"))
+		p.upNow(bookOf("T"))
 		time.Sleep(4 * time.Second)
 		synctest.Wait()
-		r.downNow(bookOf("T"))
+		p.downNow(bookOf("T"))
 		p.answerRead("A99", ".50x99 | .60x1")
-		if s, _ := w.State(); s.Live || s.Seq != 41 {
+		if s, _ := p.w.State(); s.Live || s.Seq != 41 {
 			t.Errorf("live %t at %d", s.Live, s.Seq)
 		}
 	})
@@ -230,18 +215,14 @@ func TestUnwantedReadsAreDropped(t *testing.T) {
 
 func TestSplicedBookIsCutToTheDepthOfItsChanges(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		o := &origin{}
-		r := newTestFeed(t, func(c *Config) { c.Origin = o })
-		reader, w := r.watch(t, bookOf("T"))
-		defer reader.Close()
-		r.upNow(bookOf("T"))
+		p := newPlayer(t, bookOf("T"), &origin{})
+		p.upNow(bookOf("T"))
 		time.Sleep(4 * time.Second)
-		p := &player{t: t, key: bookOf("T"), origin: o}
 		p.answerRead("A41", ".50x1 .49x1 .48x1 | .60x1")
 		m := deltaMessage("T", "A", 42, "b.50x2")
 		m.Depth = 2
-		r.Message(m)
-		s, _ := w.State()
+		p.Message(m)
+		s, _ := p.w.State()
 		if showBook(s.Book) != ".50x2 .49x1 | .60x1" || s.Book.Depth != 2 || s.Book.Covers(3) {
 			t.Errorf("the book is %s, of depth %d", showBook(s.Book), s.Book.Depth)
 		}
@@ -257,9 +238,7 @@ func TestReadsAreBounded(t *testing.T) {
 		var topics []messages.Topic
 		for i := range 100 {
 			topics = append(topics, bookOf(fmt.Sprint(i)))
-			if _, err := reader.Watch(topics[i], nil); err != nil {
-				t.Fatal(err)
-			}
+			watchTopic(t, reader, topics[i], "")
 		}
 		r.Up("A", topics)
 		time.Sleep(5 * time.Second)
@@ -281,10 +260,7 @@ func TestReadsAreBackedOff(t *testing.T) {
 		t.Run(string(key.Channel), func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				o := &origin{}
-				r := newTestFeed(t, func(c *Config) { c.Origin = o })
-				reader, _ := r.watch(t, key)
-				defer reader.Close()
-				r.upNow(key)
+				newPlayer(t, key, o).upNow(key)
 				end := time.Now().Add(time.Hour)
 				for time.Now().Before(end) {
 					if synctest.Wait(); o.first() != nil {
