@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"time"
@@ -101,10 +102,7 @@ func (c *chaos) listen() {
 	c.mu.Unlock()
 	// Sort the requests, because timers with equal times fire in random order.
 	slices.SortStableFunc(asks, func(a, b request) int {
-		if d := a.due.Compare(b.due); d != 0 {
-			return d
-		}
-		return strings.Compare(a.name(), b.name())
+		return cmp.Or(a.due.Compare(b.due), strings.Compare(a.name(), b.name()))
 	})
 	now := time.Now()
 	for _, a := range asks {
@@ -161,10 +159,7 @@ func sortTopics(topics []messages.Topic) {
 }
 
 func (l *link) sorted() []messages.Topic {
-	topics := make([]messages.Topic, 0, len(l.topics))
-	for t := range l.topics {
-		topics = append(topics, t)
-	}
+	topics := slices.Collect(maps.Keys(l.topics))
 	sortTopics(topics)
 	return topics
 }
@@ -396,12 +391,7 @@ func (c *chaos) deliver(l *link) {
 	if now.Before(l.stalled) {
 		return
 	}
-	slices.SortStableFunc(l.wire, func(a, b delayedFrame) int {
-		if d := a.at.Compare(b.at); d != 0 {
-			return d
-		}
-		return a.order - b.order
-	})
+	slices.SortFunc(l.wire, func(a, b delayedFrame) int { return cmp.Or(a.at.Compare(b.at), a.order-b.order) })
 	for l.up && len(l.wire) > 0 && !l.wire[0].at.After(now) {
 		first := l.wire[0]
 		l.wire = l.wire[1:]

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"strconv"
 	"strings"
@@ -288,12 +289,7 @@ func changes(from, to venueBook) []market.LevelChange {
 				delete(sizes, r.tick)
 			}
 		}
-		order := make([]int32, 0, len(sizes))
-		for tick := range sizes {
-			order = append(order, tick)
-		}
-		slices.Sort(order)
-		for _, tick := range order {
+		for _, tick := range slices.Sorted(maps.Keys(sizes)) {
 			out = append(out, market.LevelChange{Side: side.side, Level: tickLevel{tick, sizes[tick]}.level()})
 		}
 	}
