@@ -3,12 +3,15 @@ package feed
 import (
 	"fmt"
 	"maps"
+	"slices"
+	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
 
 	"oddsgraph/internal/market"
 	"oddsgraph/internal/market/messages"
+	"oddsgraph/tests/tool"
 )
 
 func userOf(id string) messages.Topic {
@@ -72,9 +75,17 @@ func TestQueriesSeeAccountBursts(t *testing.T) {
 
 // TestPositionUpdatesCopyNothing checks that a change of one of many positions does not allocate.
 func TestPositionUpdatesCopyNothing(t *testing.T) {
-	f, w, key := wallet(t, 2000)
-	m := &messages.Message{Topic: key, Kind: messages.KindPosition, Epoch: "A", Seq: 1, Positions: []market.Position{holdingOf(7, 2)}}
-	m.ReceivedAt = time.Now()
+	f := New(Config{Sink: tool.Discard{}})
+	f.Connect(newUpstream())
+	defer f.Close()
+	w := watchTopic(t, f.NewReader(), userOf("0xa"), "")
+	f.Up("A", []messages.Topic{userOf("0xa")})
+	var all strings.Builder
+	for i := range 2000 {
+		fmt.Fprintf(&all, "p%dx1 ", i)
+	}
+	f.Message(accountMessage(messages.KindUserSnapshot, 1, "acct", "|"+all.String()+"| 100"))
+	m := accountMessage(messages.KindPosition, 1, "pos", "p7x2")
 	update := func() {
 		m.Seq++
 		f.Message(m)
@@ -111,16 +122,12 @@ func TestLists(t *testing.T) {
 // TestLots checks that streamed lots have the same keys as lots from REST. A change that matches no lot must make the positions
 // unknown.
 func TestLots(t *testing.T) {
-	avg := func(text string) *market.Decimal {
-		d := market.MustDecimal(text)
-		return &d
-	}
 	lot := func(size, price, current string) market.Position {
-		return market.Position{MarketID: "M", Outcome: "YES", Size: market.MustDecimal(size), AvgPrice: avg(price), CurrentPrice: avg(current)}
+		return market.Position{MarketID: "M", Outcome: "YES", Size: dec(size), AvgPrice: decp(price), CurrentPrice: decp(current)}
 	}
 	snapshot := &messages.Message{Kind: messages.KindUserSnapshot, Positions: []market.Position{lot("0", "0.1", "0.5"), lot("5", "0.4", "0.5"), lot("7", "0.6", "0.5")}}
 	l := newMutableAccount(snapshot, nil)
-	rest := append([]market.Position(nil), snapshot.Positions[1:]...)
+	rest := slices.Clone(snapshot.Positions[1:])
 	market.NumberPositions(rest)
 	first := l.snapshot().Positions
 	if len(first) != 2 || first[0].Key() != rest[0].Key() || first[1].Key() != rest[1].Key() || first[0].Key() == first[1].Key() {
