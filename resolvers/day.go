@@ -1,7 +1,6 @@
 package resolvers
 
 import (
-	"cmp"
 	"context"
 	"time"
 
@@ -53,7 +52,10 @@ func (r *tokenResolver) Change24h(ctx context.Context, t *model.Token) (*market.
 	now := r.Clock.Now()
 	h, failed := r.lastDay(ctx, t, now)
 	price, err := r.Price(ctx, t) // even if the history is pending, so that history and price are fetched together
-	if err = cmp.Or(err, failed); err != nil || h == nil || price == nil {
+	if err == nil {
+		err = failed
+	}
+	if err != nil || h == nil || price == nil {
 		return nil, err
 	}
 	start := now.Add(-day)

@@ -1,6 +1,7 @@
 package writev_test
 
 import (
+	"context"
 	"io"
 	"net"
 	"net/http"
@@ -42,7 +43,7 @@ func TestOneWriteForAResponse(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer c.Close()
-	client := &http.Client{Transport: &http.Transport{DisableCompression: true, Dial: func(string, string) (net.Conn, error) { return c, nil }}}
+	client := &http.Client{Transport: &http.Transport{DisableCompression: true, DialContext: func(context.Context, string, string) (net.Conn, error) { return c, nil }}}
 	defer client.CloseIdleConnections()
 	for _, size := range []int{100, 5000, 12_000} {
 		before := segments(t, c)
