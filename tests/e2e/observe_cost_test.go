@@ -18,10 +18,18 @@ import (
 	"oddsgraph/httpapi"
 	"oddsgraph/httpapi/auth"
 	"oddsgraph/internal/config"
+	"oddsgraph/internal/market/reqctx"
 	"oddsgraph/internal/telemetry"
 	"oddsgraph/resolvers"
 	"oddsgraph/tests/tool"
 )
+
+// blind is an httpapi.Observer that does nothing.
+type blind struct{}
+
+func (blind) Began(*reqctx.Log, httpapi.Hints, bool) {}
+func (blind) EventFailed([]string)                   {}
+func (blind) Ended(context.Context, *reqctx.Log)     {}
 
 // observed returns an HTTP handler that shares the service's cache. If metrics is true, the handler counts metrics and logs at most
 // maxLines lines a second.
@@ -44,6 +52,7 @@ func (s *service) observed(t testing.TB, maxLines int, metrics bool, args ...str
 	}
 	front.Documents, front.Sources, front.Clock = s.Files.Documents, app.Sources(s.Cache, 0), s.clock
 	front.Refusals, front.Ready = auth.NewRefusals(s.clock), s.Ready
+	front.Observer = blind{}
 	if metrics {
 		front.Observer = &app.Observer{Metrics: telemetry.NewMetrics("test"), Log: telemetry.NewOperations(log, maxLines)}
 	}
