@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"oddsgraph/app"
@@ -28,7 +29,7 @@ var branches = []struct{ field, endpoint string }{
 
 func TestAFailedBranchLeavesTheOthersIntact(t *testing.T) {
 	t.Parallel()
-	s := start(t, "--venue-timeout=2s", "--venue-max-body=1MiB")
+	s := start(t, "--venue-max-body=1MiB")
 	intact, _ := s.query(t, branchesQuery, nil, keyOf50)
 	for _, test := range []struct {
 		name  string
@@ -80,18 +81,20 @@ func TestAFailedBranchLeavesTheOthersIntact(t *testing.T) {
 }
 
 func TestABranchThatHangsTimesOut(t *testing.T) {
-	s := start(t, "--venue-timeout=300ms")
-	s.setFaults(t, demo.Fault{Path: "/api/user/orders", Kind: demo.FaultHang})
-	data, errors := s.query(t, branchesQuery, nil, keyOf50)
-	wantErrors(t, errors, "user.orders UPSTREAM_TIMEOUT")
-	wantJSON(t, "positions", at(data, "user.positions"), `{"totalCount":50}`)
-
-	// The timeout of the request also ends the wait for the venue. The response has all values that have arrived by then.
-	s = start(t, "--venue-timeout=1m", "--request-timeout=300ms")
-	s.setFaults(t, demo.Fault{Path: "/api/user/orders", Kind: demo.FaultHang})
-	data, errors = s.query(t, branchesQuery, nil, keyOf50)
-	wantErrors(t, errors, "user.orders UPSTREAM_TIMEOUT")
-	wantJSON(t, "positions", at(data, "user.positions"), `{"totalCount":50}`)
+	for name, flags := range map[string][]string{
+		"of the call":    {"--venue-timeout=10s", "--request-timeout=30s"},
+		"of the request": {"--venue-timeout=1m", "--request-timeout=30s"}, // the response has all values that have arrived by then
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				s := startPiped(t, time.Date(2026, 3, 14, 15, 9, 26, 0, time.UTC), withUnusedLimit, flags...)
+				s.setFaults(t, demo.Fault{Path: "/api/user/orders", Kind: demo.FaultHang})
+				data, errors := s.query(t, branchesQuery, nil, keyOf50)
+				wantErrors(t, errors, "user.orders UPSTREAM_TIMEOUT")
+				wantJSON(t, "positions", at(data, "user.positions"), `{"totalCount":50}`)
+			})
+		})
+	}
 }
 
 func TestErrorsAreSorted(t *testing.T) {

@@ -23,7 +23,7 @@ func TestSemanticNonNull(t *testing.T) {
 		t.Fatal(err)
 	}
 	schema := gqlparser.MustLoadSchema(&ast.Source{Input: text})
-	s := start(t, "--venue-timeout=2s")
+	s := start(t)
 	token := s.openTokens(1)[0]
 	eventID := ""
 	for _, market := range list(s.ask(t, `{ searchMarkets(first: 100) { nodes { event { eventId } } } }`, nil, anonymous), "searchMarkets.nodes") {
