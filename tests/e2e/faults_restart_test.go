@@ -23,7 +23,7 @@ func (c *checkedLoad) wantStale(t testing.TB, tokens []string) {
 }
 
 // TestTheVenueIsKilledUnderLoad checks that the service sends stale prices and books while the venue is down. After the venue has
-// restarted, the first fresh response must come within the service's longest backoff plus five seconds. The subscribers must catch
+// restarted, the first fresh response must come within the service's longest backoff plus 20 seconds. The subscribers must catch
 // up with the venue.
 func TestTheVenueIsKilledUnderLoad(t *testing.T) {
 	t.Parallel()
@@ -93,7 +93,7 @@ func TestTheVenueIsKilledUnderLoad(t *testing.T) {
 		w.open(t)
 		back := time.Now()
 		for ; !search(n); n++ {
-			if took := time.Since(back); took > wait+5*time.Second { // five seconds of margin for a busy machine
+			if took := time.Since(back); took > wait+20*time.Second { // the margin is for a busy machine
 				t.Fatalf("%v after the venue's return it still gets no calls; the wait was %v: %+v", took, wait, failures)
 			}
 			<-tick.C
