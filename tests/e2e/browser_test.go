@@ -17,13 +17,17 @@ import (
 // TestBrowser runs the tests of web/tests in a browser, except those of TestGuide. If the kernel permits network namespaces, the
 // tests have no access to the network. The environment variable SCREENSHOTS names a directory for the screenshots.
 func TestBrowser(t *testing.T) {
-	t.Parallel()
 	requireNode(t)
 	if _, err := fs.Stat(web.Built(), "index.html"); err != nil {
 		t.Fatal("the pages are not built: run make web first, as make test does, or make pages for these checks alone")
 	}
 	chromium := tool.Require(t, "chromium")
-	if runOffline(t, "CHROMIUM="+chromium) {
+	wait := startOffline(t, "CHROMIUM="+chromium)
+	t.Parallel() // the child runs beside the tests that are not parallel
+	if wait != nil {
+		if err := wait(); err != nil {
+			t.Errorf("with the network cut off: %v", err)
+		}
 		return
 	}
 	screenshots := os.Getenv("SCREENSHOTS")

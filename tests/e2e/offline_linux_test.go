@@ -13,7 +13,7 @@ import (
 	"unsafe"
 )
 
-// offline is the name of an environment variable. runOffline sets it in the child process, which has only a loopback interface.
+// offline is the name of an environment variable. startOffline sets it in the child process, which has only a loopback interface.
 const offline = "RUN_OFFLINE"
 
 func init() {
@@ -46,14 +46,14 @@ func raiseLoopback() error {
 	return nil
 }
 
-// runOffline runs the calling test in a child process that has only a loopback interface. The child also has the environment
-// variables in env. runOffline returns false in the child. It also returns false if the kernel permits no network namespace. If
-// runOffline returns false, the calling test must run its checks itself.
-func runOffline(t *testing.T, env ...string) bool {
+// startOffline starts the calling test in a child process that has only a loopback interface. The child also has the environment
+// variables in env. wait waits for the child's end. wait is nil in the child, and if the kernel permits no network namespace. Then
+// the calling test must run its checks itself.
+func startOffline(t *testing.T, env ...string) (wait func() error) {
 	t.Helper()
 	if os.Getenv(offline) != "" {
 		wantOffline(t)
-		return false
+		return nil
 	}
 	exe, err := os.Executable()
 	if err != nil {
@@ -77,14 +77,11 @@ func runOffline(t *testing.T, env ...string) bool {
 	}
 	if err := cmd.Start(); errors.Is(err, syscall.EPERM) || errors.Is(err, syscall.ENOSPC) || errors.Is(err, syscall.EINVAL) {
 		t.Logf("the network is not cut off, since there is no namespace for it here (%v): other hosts are blocked by the browser alone", err)
-		return false
+		return nil
 	} else if err != nil {
 		t.Fatal(err)
 	}
-	if err := cmd.Wait(); err != nil {
-		t.Errorf("with the network cut off: %v", err)
-	}
-	return true
+	return cmd.Wait
 }
 
 // wantOffline fails the test if a network interface other than the loopback interface is up.
