@@ -228,12 +228,20 @@ func TestTerminationUnderLoad(t *testing.T) {
 	busy := make(chan struct{}, 1000)
 	for client := range 8 {
 		k := p.dialUnread(t, anonymous)
+		// A socket may run 100 operations at once. running has an element for each that runs.
+		running, ended := make(chan struct{}, 50), make(chan struct{})
 		g.Go(func() { // sends queries
 			for i := 0; k.write(frame{ID: fmt.Sprint(i), Type: "subscribe", Payload: json.RawMessage(`{"query":"{ searchMarkets(first: 5) { nodes { question } } }"}`)}) == nil; i++ {
+				select {
+				case running <- struct{}{}:
+				case <-ended:
+					return
+				}
 				time.Sleep(2 * time.Millisecond) // stay below the rate limit of a socket
 			}
 		})
 		g.Go(func() { // reads answers
+			defer close(ended)
 			open, n := map[string]bool{}, 0
 			for {
 				f, err := k.read(context.Background())
@@ -251,8 +259,10 @@ func TestTerminationUnderLoad(t *testing.T) {
 					}
 				case "complete":
 					delete(open, f.ID)
+					<-running
 				case "error":
 					t.Errorf("client %d: %s", client, f.Payload)
+					<-running
 				}
 			}
 			k.close()

@@ -112,9 +112,9 @@ func openCountingLane(t testing.TB, rig func(*app.Wiring)) *lane {
 	return l
 }
 
-// waitInFlight waits up to five seconds until n calls for books are in flight.
+// waitInFlight waits up to ten seconds until n calls for books are in flight.
 func (l *lane) waitInFlight(n int64) error {
-	if !until(5*time.Second, func() bool { return l.inFlight.Load() == n }) {
+	if !until(10*time.Second, func() bool { return l.inFlight.Load() == n }) {
 		return fmt.Errorf("%d calls are under way, want %d", l.inFlight.Load(), n)
 	}
 	return nil
@@ -311,7 +311,7 @@ func TestMissingDefencesAreFound(t *testing.T) {
 	}
 	deaf := func(base *http.Transport) roundTripper {
 		return func(r *http.Request) (*http.Response, error) {
-			ctx, cancel := context.WithTimeout(context.WithoutCancel(r.Context()), 6*time.Second)
+			ctx, cancel := context.WithTimeout(context.WithoutCancel(r.Context()), 20*time.Second)
 			resp, err := base.RoundTrip(r.WithContext(ctx))
 			if err != nil {
 				cancel()
