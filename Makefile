@@ -15,6 +15,7 @@ CC_NAME  = $(firstword $(shell $(GO) env CC))
 RACE     = $(if $(shell CC=$(CC_NAME) scripts/tools find cc 2>/dev/null),-race)
 # check and lint use the race detector. All other targets build without it, as the program is shipped.
 RACED    = $(if $(RACE),CGO_ENABLED=1)
+GOTEST   = $(if $(DETECTOR),$(RACED)) $(GO) test $(DETECTOR) $(if $(VET),-vet=$(VET)) -parallel 6 -timeout $(TIMEOUT)
 export CGO_ENABLED ?= 0
 # Tests build the program as it is shipped. With the same flag for everything, each package is compiled once.
 export GOFLAGS := $(strip $(shell $(GO) env GOFLAGS 2>/dev/null) -trimpath)
@@ -60,8 +61,9 @@ certificates:
 # The prerequisite tools may install npm, so the recipe builds the pages only then.
 test: tools ## run every test; tests of a missing tool are skipped
 	@$(if $(NPM),$(MAKE) --no-print-directory web clients/node_modules/.installed.json $(EXAMPLES),:)
-	@# The slowest package is first, so that the others run at the same time.
-	$(if $(DETECTOR),$(RACED)) $(GO) test $(DETECTOR) $(if $(VET),-vet=$(VET)) -parallel 6 -timeout $(TIMEOUT) ./tests/e2e ./...
+	@# tests/e2e runs alone, because its browsers and programs use all processors. tests/mutations is first, because it is the slowest of the others.
+	$(GOTEST) ./tests/mutations $$($(GO) list ./... | grep -v /tests/e2e$$)
+	$(GOTEST) ./tests/e2e
 	@scripts/tools -n # what was not tested
 
 clients: web clients/node_modules/.installed.json ## run the checks with real GraphQL clients alone, showing each; the first time installs them with npm
