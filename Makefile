@@ -62,7 +62,7 @@ certificates:
 test: tools ## run every test; tests of a missing tool are skipped
 	@$(if $(NPM),$(MAKE) --no-print-directory web clients/node_modules/.installed.json $(EXAMPLES),:)
 	@# tests/e2e runs alone, because its browsers and programs use all processors. tests/mutations is first, because it is the slowest of the others.
-	$(GOTEST) ./tests/mutations $$($(GO) list ./... | grep -v /tests/e2e$$)
+	packages="$$($(GO) list ./... | grep -v /tests/e2e$$)" && $(GOTEST) ./tests/mutations $$packages
 	$(GOTEST) ./tests/e2e
 	@scripts/tools -n # what was not tested
 
