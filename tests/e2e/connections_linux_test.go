@@ -32,7 +32,7 @@ func TestIdleConnectionsOfOneAddress(t *testing.T) {
 			_ = c.Close()
 		}
 	}()
-	replaced := 0
+	accepted := 0
 	for range attempts {
 		c, err := from.DialContext(t.Context(), "tcp", p.Addr().String())
 		if err != nil {
@@ -40,6 +40,7 @@ func TestIdleConnectionsOfOneAddress(t *testing.T) {
 		}
 		if len(open) < most {
 			open = append(open, c)
+			accepted++
 			continue
 		}
 		if !staysOpen(c, 5*time.Second) {
@@ -52,11 +53,13 @@ func TestIdleConnectionsOfOneAddress(t *testing.T) {
 		if open = append(open, c); len(open) > most {
 			t.Fatalf("%d connections are open, want at most %d", len(open), most)
 		}
-		replaced++
+		accepted++
 	}
 	m := p.scrape(t)
-	if kept, refused := m.sum("oddsgraph_connections"), m.sum("oddsgraph_connections_refused_total"); kept > most+10 || int(refused) != attempts-most-replaced {
-		t.Errorf("%.0f connections are open, %.0f were refused, %d took the place of others", kept, refused, replaced)
+	// The program may refuse a connection of accepted if it has not yet counted the end of an earlier connection.
+	kept, refused := m.sum("oddsgraph_connections"), int(m.sum("oddsgraph_connections_refused_total"))
+	if kept > most+10 || refused < attempts-accepted || refused > attempts-most {
+		t.Errorf("%.0f connections are open, %d were refused, %d of %d were accepted", kept, refused, accepted, attempts)
 	}
 	for range 10 { // each request uses a new connection, as a health check does
 		w := p.connect(t)
