@@ -61,7 +61,7 @@ certificates:
 # The prerequisite tools may install npm, so the recipe builds the pages only then.
 test: tools ## run every test; tests of a missing tool are skipped
 	@$(if $(NPM),$(MAKE) --no-print-directory web clients/node_modules/.installed.json $(EXAMPLES),:)
-	@# tests/e2e runs alone, because its browsers and programs use all processors. tests/mutations is first, because it is the slowest of the others.
+	@# tests/e2e runs alone, because its browsers and programs use all processors. tests/mutations is first, because it takes long.
 	packages="$$($(GO) list ./... | grep -v /tests/e2e$$)" && $(GOTEST) ./tests/mutations $$packages
 	$(GOTEST) ./tests/e2e
 	@scripts/tools -n # what was not tested

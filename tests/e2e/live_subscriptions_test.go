@@ -35,8 +35,8 @@ const (
 	subStatus = `subscription { streamStatusChanged { state since connections watchedTokens reconnects } }`
 )
 
-// within is the time limit for the first event of a subscription. It is thirty times the documented time, because the machine may be
-// busy.
+// within is the time limit for the first event of a subscription. It is thirty times the documented time, because the machine may
+// be busy.
 const within = 30 * time.Second
 
 // move changes a token's price to one of two fixed values and returns the new price. The change is at least one tick, whatever the
