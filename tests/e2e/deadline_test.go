@@ -58,7 +58,7 @@ func (c *timedConn) Write(b []byte) (int, error) {
 // TestEveryRouteHasAWriteDeadline checks that every response has a write deadline, even the responses of net/http itself. Without a
 // deadline, a client that does not read would keep its connection forever.
 func TestEveryRouteHasAWriteDeadline(t *testing.T) {
-	s := openRigged(t, time.Date(2026, 3, 14, 15, 9, 26, 0, time.UTC), nil, "--demo-stream")
+	s := openRigged(t, startTime, nil, "--demo-stream")
 	front, admin, venue := &timedListener{Listener: s.Server.Listener}, &timedListener{Listener: s.Admin.Listener}, &timedListener{Listener: s.Demo.Listener}
 	s.Server.Listener, s.Admin.Listener, s.Demo.Listener = front, admin, venue
 	s.serveUntilEnd(t)

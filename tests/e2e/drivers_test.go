@@ -7,7 +7,6 @@ import (
 	"strconv"
 	"testing"
 	"testing/synctest"
-	"time"
 )
 
 func TestExamplesByDriver(t *testing.T) {
@@ -29,7 +28,7 @@ func checkExample(t *testing.T, driver string, c exampleResult) {
 	var data any
 	var failed []graphError
 	synctest.Test(t, func(t *testing.T) {
-		s := startInBubble(t, time.Date(2026, 3, 14, 15, 9, 26, 0, time.UTC), "--demo-driver="+driver, "--venue-driver="+driver)
+		s := startInBubble(t, startTime, "--demo-driver="+driver, "--venue-driver="+driver)
 		sent := translated(map[string]any(variables), s.simulatedID).(map[string]any)
 		maps.Copy(sent, c.change)
 		data, failed = s.query(t, read(t, "examples/"+c.example+".graphql"), sent, keyOf50)

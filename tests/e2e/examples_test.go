@@ -49,7 +49,7 @@ func TestExamples(t *testing.T) {
 				var data any
 				calls := int64(0)
 				synctest.Test(t, func(t *testing.T) {
-					s := startInBubble(t, time.Date(2026, 3, 14, 15, 9, 26, 0, time.UTC).Add(later))
+					s := startInBubble(t, startTime.Add(later))
 					for _, n := range s.callsDuring(func() { data = s.ask(t, query, variables, keyOf50) }) {
 						calls += n[0]
 					}

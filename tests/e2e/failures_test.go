@@ -87,7 +87,7 @@ func TestABranchThatHangsTimesOut(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				s := startPiped(t, time.Date(2026, 3, 14, 15, 9, 26, 0, time.UTC), withUnusedLimit, flags...)
+				s := startPiped(t, startTime, withUnusedLimit, flags...)
 				s.setFaults(t, demo.Fault{Path: "/api/user/orders", Kind: demo.FaultHang})
 				data, errors := s.query(t, branchesQuery, nil, keyOf50)
 				wantErrors(t, errors, "user.orders UPSTREAM_TIMEOUT")

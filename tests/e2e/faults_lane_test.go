@@ -137,7 +137,7 @@ func (e *completedReads) since(endpoint string, at time.Time) bool {
 // newLane starts a service with a small venue. If rig is not nil, newLane calls it to change the service's wiring.
 func newLane(t testing.TB, rig func(*app.Wiring), args ...string) *lane {
 	t.Helper()
-	return newLaneAt(t, time.Date(2026, 3, 14, 15, 9, 26, 0, time.UTC), rig, args...)
+	return newLaneAt(t, startTime, rig, args...)
 }
 
 // newLaneAt is like newLane, but the lane's clock starts at the given time.
@@ -153,7 +153,7 @@ func newLaneAt(t testing.TB, now time.Time, rig func(*app.Wiring), args ...strin
 // newPipedLane is like newLane, but for a test in a synctest bubble. The lane has no otherURL.
 func newPipedLane(t testing.TB, args ...string) *lane {
 	t.Helper()
-	return openLane(t, startPiped, time.Date(2026, 3, 14, 15, 9, 26, 0, time.UTC), nil, args...)
+	return openLane(t, startPiped, startTime, nil, args...)
 }
 
 func openLane(t testing.TB, start func(testing.TB, time.Time, func(*app.Wiring), ...string) *service, now time.Time, rig func(*app.Wiring), args ...string) *lane {

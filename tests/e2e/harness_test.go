@@ -107,11 +107,14 @@ type service struct {
 	log    *logBuffer
 }
 
+// startTime is the time at which the clocks of most tests start.
+var startTime = time.Date(2026, 3, 14, 15, 9, 26, 0, time.UTC)
+
 // start runs the program with these flags until the test ends. The program listens on free ports. The clock and the market move
 // only when the test moves them.
 func start(t testing.TB, args ...string) *service {
 	t.Helper()
-	return startAt(t, time.Date(2026, 3, 14, 15, 9, 26, 0, time.UTC), args...)
+	return startAt(t, startTime, args...)
 }
 
 // startAt is like start, but the clock starts at the given time.

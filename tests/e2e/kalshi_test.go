@@ -16,7 +16,7 @@ import (
 func startKalshi(t *testing.T, args ...string) *service {
 	t.Helper()
 	unlimited := func(w *app.Wiring) { w.Reads.Admission = nil } // with a clock that stands still, the rate limiter would block
-	return startRigged(t, time.Date(2026, 3, 14, 15, 9, 26, 0, time.UTC), unlimited,
+	return startRigged(t, startTime, unlimited,
 		append([]string{"--venue-driver=kalshi", "--demo-driver=kalshi", "--demo-control=false", "--demo-markets=120"}, args...)...)
 }
 

@@ -26,7 +26,7 @@ type simulated struct {
 
 func openSimulated(t *testing.T) *simulated {
 	t.Helper()
-	s := &simulated{t: t, clock: tool.NewClock(time.Date(2026, 3, 14, 15, 9, 26, 0, time.UTC))}
+	s := &simulated{t: t, clock: tool.NewClock(startTime)}
 	s.sim = simulator.New(demo.Config{Markets: 400, Seed: 1, Clock: s.clock})
 	s.engine = s.sim.Engine()
 	var err error

@@ -19,7 +19,7 @@ import (
 func startOverSimulator(t testing.TB, args ...string) *service {
 	t.Helper()
 	// The bubble's clock starts in the year 2000. The service would read Unix times of that year in milliseconds as seconds.
-	time.Sleep(time.Until(time.Date(2026, 3, 14, 15, 9, 26, 0, time.UTC)))
+	time.Sleep(time.Until(startTime))
 	dialer := &pipeDialer{}
 	args = append([]string{
 		"--listen=127.0.0.1:0", "--admin-listen=127.0.0.1:0", "--demo-listen=127.0.0.1:0", "--demo-control", "--demo-still", "--log-level=debug",

@@ -51,7 +51,7 @@ func TestStaleValuesAreRefreshedTogether(t *testing.T) {
 		for _, later := range []time.Duration{3500 * time.Millisecond, 20 * time.Second, 90 * time.Second} {
 			t.Run(fmt.Sprintf("%s after %v", name, later), func(t *testing.T) {
 				synctest.Test(t, func(t *testing.T) {
-					s := startInBubble(t, time.Date(2026, 3, 14, 15, 9, 26, 0, time.UTC))
+					s := startInBubble(t, startTime)
 					p := make(s)
 					ask := func() calls {
 						return s.callsDuring(func() {

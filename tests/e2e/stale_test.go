@@ -11,7 +11,7 @@ import (
 // TestStaleReason checks that each response says whether a price is stale, and why, while the venue fails and recovers.
 func TestStaleReason(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s := startInBubble(t, time.Date(2026, 3, 14, 15, 9, 26, 0, time.UTC))
+		s := startInBubble(t, startTime)
 		const query = `query ($ids: [String!]!) { tokenPrices(tokenIds: $ids) { price freshness { stale reason } } }`
 		variables := vars{"ids": s.openTokens(1)}
 		pass := func(d time.Duration) {

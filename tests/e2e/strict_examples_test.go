@@ -5,7 +5,6 @@ import (
 	"slices"
 	"testing"
 	"testing/synctest"
-	"time"
 )
 
 // TestExamplesOnStrictVenue runs the queries in examples/ against a strict venue, and checks the calls and the missing values. The
@@ -39,7 +38,7 @@ func TestExamplesOnStrictVenue(t *testing.T) {
 			var data any
 			calls := map[string]int64{}
 			synctest.Test(t, func(t *testing.T) {
-				s := startInBubble(t, time.Date(2026, 3, 14, 15, 9, 26, 0, time.UTC), "--demo-strict")
+				s := startInBubble(t, startTime, "--demo-strict")
 				got := s.callsDuring(func() { data = s.ask(t, read(t, "examples/"+name+".graphql"), variables, keyOf50) })
 				for endpoint, n := range got {
 					calls[endpoint] = n[0]

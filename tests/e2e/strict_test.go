@@ -5,7 +5,6 @@ import (
 	"strings"
 	"sync"
 	"testing"
-	"time"
 
 	"oddsgraph/app"
 	"oddsgraph/internal/demo"
@@ -42,7 +41,7 @@ func TestCredentialsReachTheDemoVenue(t *testing.T) {
 		t.Run(args, func(t *testing.T) {
 			seen := &credentialCounter{RoundTripper: http.DefaultTransport.(*http.Transport).Clone()}
 			t.Cleanup(func() { seen.RoundTripper.(*http.Transport).CloseIdleConnections() })
-			s := startRigged(t, time.Date(2026, 3, 14, 15, 9, 26, 0, time.UTC), func(w *app.Wiring) { w.Client.Transport = seen }, strings.Fields(args)...)
+			s := startRigged(t, startTime, func(w *app.Wiring) { w.Client.Transport = seen }, strings.Fields(args)...)
 			s.query(t, `query ($a: Address!) { user(address: $a) { balance { totalValue } } }`, vars{"a": addressOf3}, keyOf3)
 			if got := [2]int{seen.query, seen.header}; got != want {
 				t.Errorf("in the query %d times, in the header %d times", got[0], got[1])

@@ -149,7 +149,7 @@ func (g *gatedPrices) heard() []string {
 func startGated(t *testing.T, args ...string) (*service, *gatedPrices) {
 	t.Helper()
 	g := &gatedPrices{RoundTripper: &http.Transport{}, pass: make(chan struct{})}
-	s := startRigged(t, time.Date(2026, 3, 14, 15, 9, 26, 0, time.UTC), func(w *app.Wiring) { w.Client.Transport = g }, args...)
+	s := startRigged(t, startTime, func(w *app.Wiring) { w.Client.Transport = g }, args...)
 	t.Cleanup(g.RoundTripper.(*http.Transport).CloseIdleConnections)
 	return s, g
 }
