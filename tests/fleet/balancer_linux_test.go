@@ -47,7 +47,7 @@ func startBalanced(t *testing.T, args ...string) *balanced {
 	b := &balanced{venue: openVenue(t, demo.Config{Markets: 50, Seed: 1}), log: &logs{ready: make(chan [2]string, 1)}}
 	args = append(startValkey(t, compose, b.venue), args...)
 	args = append(args, "--stream-url=ws"+strings.TrimPrefix(b.venue.URL, "http")+demo.StreamPath,
-		"--trusted-proxies=127.0.0.1", "--shared-replicas=4", "--shared-timeout=250ms", "--drain-delay=5m")
+		"--trusted-proxies=127.0.0.1", "--shared-replicas=4", "--shared-timeout=1s", "--drain-delay=5m")
 	text, err := os.ReadFile(filepath.Join(compose, "haproxy.cfg"))
 	if err != nil {
 		t.Fatal(err)

@@ -76,7 +76,7 @@ func TestSentinel(t *testing.T) {
 	g := startGroup(t)
 	v := openVenue(t, demo.Config{Markets: 50, Seed: 1, PublicPerMinute: limit})
 	g.servers[g.primary()].OpenLedger(t, v.URL)
-	args := []string{"--shared-url=redis://127.0.0.1:" + g.sentinel + "?master_set=odds", "--shared-timeout=250ms", "--cache-market-fresh=10m"}
+	args := []string{"--shared-url=redis://127.0.0.1:" + g.sentinel + "?master_set=odds", "--shared-timeout=1s", "--cache-market-fresh=10m"}
 	a, b := start(t, v, args...).connected(t), start(t, v, args...).connected(t)
 	ids := v.markets(2)
 	read := func(r *replica, id string) (string, error) {

@@ -305,8 +305,8 @@ func TestStream(t *testing.T) {
 		var topics int64
 		for _, r := range replicas {
 			s := r.status(t).Stream
-			if s == nil || s.Alone {
-				t.Fatalf("the status of a shared stream is %+v", s)
+			if s == nil || s.Alone { // on a busy machine, a replica may have lost the others for a while
+				return false
 			}
 			topics += int64(s.Topics)
 		}

@@ -102,7 +102,7 @@ func TestFlights(t *testing.T) {
 func TestFlightOfDeadReplica(t *testing.T) {
 	t.Parallel()
 	v := openVenue(t, demo.Config{Markets: 50, Seed: 1})
-	server, replicas := three(t, v, "--shared-timeout=1s") // after a timeout of Redis, a replica would call the venue
+	server, replicas := three(t, v) // after a timeout of Redis, a replica would call the venue
 	if err := v.demo.SetFaults([]demo.Fault{{Path: "/api/exchange/market-details", Kind: demo.FaultHang, Count: 1}}); err != nil {
 		t.Fatal(err)
 	}
@@ -156,11 +156,11 @@ func TestFreshness(t *testing.T) {
 		return body.Data.Markets[0].Freshness.ReceivedAt, string(body.Extensions.Explain)
 	}
 	first, fetched := received(replicas[0])
-	time.Sleep(time.Second) // if a replica counts the age from its own read, the check below fails
+	time.Sleep(3 * time.Second) // if a replica counts the age from its own read, the check below fails
 	second, explained := received(replicas[1])
 	// Each replica reads the clock of Redis by a call that takes at most --shared-timeout. So the clock of a replica is wrong by at
 	// most half of this timeout, and the times of two replicas differ by at most the timeout.
-	if d := second.Sub(first).Abs(); d > 250*time.Millisecond {
+	if d := second.Sub(first).Abs(); d > time.Second {
 		t.Errorf("the replicas show times %v apart; want the same", d)
 	}
 	if n := v.calls("market-details"); n != 1 {
@@ -318,7 +318,7 @@ func TestChangeDuringCall(t *testing.T) {
 		t.Fatal(err)
 	}
 	eventually(t, "the replica that follows the market hears of the change", func() bool { return events() > before })
-	time.Sleep(300 * time.Millisecond) // enough for the call to Redis, which times out after 250 ms
+	time.Sleep(1100 * time.Millisecond) // enough for the call to Redis, which times out after 1 s
 	release()
 	g.Wait()
 	if err := v.demo.SetFaults(nil); err != nil {
