@@ -140,6 +140,8 @@ func TestEveryFlagAndVariable(t *testing.T) {
 			}
 		}
 	}
+	var flags, variables []string
+	defaults := config.Default()
 	for _, line := range lines {
 		name, _, _ := strings.Cut(line, "=")
 		value := values[name]
@@ -148,20 +150,20 @@ func TestEveryFlagAndVariable(t *testing.T) {
 			continue
 		}
 		flag := "--" + strings.ToLower(strings.ReplaceAll(strings.TrimPrefix(name, "ODDSGRAPH_"), "_", "-"))
-		byVariable := parse(t, "", name+"="+value)
+		flags, variables = append(flags, flag+"="+value), append(variables, name+"="+value)
 		byFlag := parse(t, flag+"="+value)
-		if !strings.Contains(byVariable.String(), name+"="+value+"\n") {
-			t.Errorf("%s=%s did not arrive", name, value)
+		if !strings.Contains(byFlag.String(), name+"="+value+"\n") {
+			t.Errorf("%s=%s did not arrive", flag, value)
 		}
-		if differ := byFlag.Differences(*byVariable); len(differ) > 0 {
-			t.Errorf("%s and %s differ in %v", flag, name, differ)
-		}
-		if differ := byFlag.Differences(config.Default()); len(differ) != 1 || "--"+differ[0] != flag {
+		if differ := byFlag.Differences(defaults); len(differ) != 1 || "--"+differ[0] != flag {
 			t.Errorf("%s makes a difference in %v", flag, differ)
 		}
 		if changed := strings.Count(byFlag.LogValue().String(), "="); changed != 1 {
 			t.Errorf("%s=%s changed %d values: %v", flag, value, changed, byFlag.LogValue())
 		}
+	}
+	if differ := parse(t, strings.Join(flags, " ")).Differences(*parse(t, "", variables...)); len(differ) > 0 {
+		t.Errorf("the flags and the variables differ in %v", differ)
 	}
 }
 
