@@ -23,7 +23,7 @@ import (
 // depth is the number of levels that the tests of the stream compare.
 const depth = 5
 
-// moving is a venue that changes a hundred times a second. It remembers every version of the books of its tokens.
+// moving is a venue that changes twenty times a second. It remembers every version of the books of its tokens.
 type moving struct {
 	*venue
 	tokens  []string
@@ -47,7 +47,7 @@ func openMoving(t *testing.T, tokens int) *moving {
 	stop, stopped := make(chan struct{}), make(chan struct{})
 	go func() {
 		defer close(stopped)
-		tick := time.NewTicker(10 * time.Millisecond)
+		tick := time.NewTicker(50 * time.Millisecond)
 		defer tick.Stop()
 		for {
 			select {
