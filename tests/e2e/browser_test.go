@@ -15,7 +15,7 @@ import (
 )
 
 // TestBrowser runs the tests of web/tests in a browser, except those of TestGuide. If the kernel permits network namespaces, the
-// tests have no access to the network. The environment variable SCREENSHOTS names a directory for the screenshots.
+// tests have no access to the network. The environment variable SCREENSHOTS names a directory for screenshots.
 func TestBrowser(t *testing.T) {
 	requireNode(t)
 	if _, err := fs.Stat(web.Built(), "index.html"); err != nil {
@@ -23,16 +23,12 @@ func TestBrowser(t *testing.T) {
 	}
 	chromium := tool.Require(t, "chromium")
 	wait := startOffline(t, "CHROMIUM="+chromium)
-	t.Parallel() // the child runs beside the tests that are not parallel
+	t.Parallel()                                     // the child runs beside the tests that are not parallel
 	if wait != nil {
 		if err := wait(); err != nil {
 			t.Errorf("with the network cut off: %v", err)
 		}
 		return
-	}
-	screenshots := os.Getenv("SCREENSHOTS")
-	if screenshots == "" {
-		screenshots = t.TempDir()
 	}
 	files, err := filepath.Glob("web/tests/*.test.ts")
 	if err != nil || len(files) == 0 {
@@ -45,7 +41,7 @@ func TestBrowser(t *testing.T) {
 				t.Skip("TestGuide runs these checks")
 			}
 			t.Parallel() // the checks mostly wait
-			checks, env := "tests/dist/"+name+".test.js", []string{"CHROMIUM=" + chromium, "SCREENSHOTS=" + screenshots}
+			checks, env := "tests/dist/"+name+".test.js", []string{"CHROMIUM=" + chromium}
 			switch name {
 			case "explore", "live-design", "live-wallet":
 				runNodeTest(t, "web", checks, env, "--demo-markets=1200") // the examples and the account with 2,000 positions need 1,200 markets

@@ -64,7 +64,7 @@ func TestGuide(t *testing.T) {
 	if g.url == "" {
 		t.Fatal("no command has started a dev server")
 	}
-	c := startChecks(t, "web", "tests/dist/"+guideChecks+".test.js", "CHROMIUM="+chromium, "SCREENSHOTS="+t.TempDir(), "GUIDE_URL="+g.url,
+	c := startChecks(t, "web", "tests/dist/"+guideChecks+".test.js", "CHROMIUM="+chromium, "GUIDE_URL="+g.url,
 		"ODDSGRAPH_URL=http://"+s.Addr().String()+"/graphql", "ODDSGRAPH_VENUE="+s.Demo.URL())
 	wantPassed(t, <-c.ended, &c.stdout, c.stderr.String())
 	t.Logf("the chapter took %v", time.Since(begun).Round(time.Second))
