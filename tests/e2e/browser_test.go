@@ -22,7 +22,7 @@ func TestBrowser(t *testing.T) {
 		t.Fatal("the pages are not built: run make web first, as make test does, or make pages for these checks alone")
 	}
 	chromium := tool.Require(t, "chromium")
-	wait := startOffline(t, "CHROMIUM="+chromium)
+	wait := startOffline(t, 4, "CHROMIUM="+chromium) // the checks mostly wait
 	t.Parallel()                                     // the child runs beside the tests that are not parallel
 	if wait != nil {
 		if err := wait(); err != nil {

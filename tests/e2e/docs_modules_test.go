@@ -21,6 +21,7 @@ import (
 // clients/. It omits the blocks for TestGuide. The result maps the first block of each module to the compiled file.
 func compileModules(t *testing.T, d *docs, blocks []block) map[string]string {
 	t.Helper()
+	requireNode(t)
 	prepareClients(t)
 	frontend := filepath.Join(d.dir, "frontend")
 	if err := os.MkdirAll(filepath.Join(frontend, "__generated__"), 0o755); err != nil {

@@ -3,6 +3,7 @@ package e2e
 import (
 	"errors"
 	"flag"
+	"fmt"
 	"net"
 	"os"
 	"os/exec"
@@ -46,10 +47,11 @@ func raiseLoopback() error {
 	return nil
 }
 
-// startOffline starts the calling test in a child process that has only a loopback interface. The child also has the environment
-// variables in env. wait waits for the child's end. wait is nil in the child, and if the kernel permits no network namespace. Then
-// the calling test must run its checks itself.
-func startOffline(t *testing.T, env ...string) (wait func() error) {
+// startOffline starts the calling test in a child process that has only a loopback interface. The child runs at most parallel
+// subtests at a time, and has the environment variables in env, too. Its priority is low, because it runs beside tests that measure
+// durations. wait waits for the child's end. wait is nil in the child, and if the kernel permits no network namespace. Then the
+// calling test must run its checks itself.
+func startOffline(t *testing.T, parallel int, env ...string) (wait func() error) {
 	t.Helper()
 	if os.Getenv(offline) != "" {
 		wantOffline(t)
@@ -59,14 +61,15 @@ func startOffline(t *testing.T, env ...string) (wait func() error) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	args := []string{"-test.v", "-test.run=^" + t.Name() + "$", "-test.parallel=4"} // the checks mostly wait
+	run := "-test.run=^" + t.Name() + "$"
 	if _, sub, ok := strings.Cut(flag.Lookup("test.run").Value.String(), "/"); ok {
-		args[1] += "/" + sub
+		run += "/" + sub
 	}
+	args := []string{"-n", "5", exe, "-test.v", run, fmt.Sprint("-test.parallel=", parallel)}
 	if deadline, ok := t.Deadline(); ok {
 		args = append(args, "-test.timeout="+time.Until(deadline).String())
 	}
-	cmd := exec.CommandContext(t.Context(), exe, args...)
+	cmd := exec.CommandContext(t.Context(), "nice", args...)
 	cmd.Env = append(append(os.Environ(), env...), offline+"=1")
 	cmd.Stdout, cmd.Stderr = t.Output(), t.Output()
 	cmd.WaitDelay = 10 * time.Second
