@@ -39,10 +39,10 @@ func TestTolerancesAreTested(t *testing.T) {
 		"`statusRaw`, `sideRaw` and `kindRaw`":                                {"tests/e2e TestPositionsWithoutTokens sideRaw", "tests/e2e TestPositionsWithoutTokens statusRaw", "tests/e2e TestTradesByOffset kindRaw"},
 		"of the stream that name a market instead of a token":                 {"tests/e2e TestFramesThatNameAMarket"},
 		"if the market has YES and NO and was read before":                    {"tests/e2e TestFramesThatNameAMarket", "internal/venue/stream TestBadFrames M9"},
-		"in the status":                                                       {"internal/venue/generic TestStatuses", "tests/e2e TestAFailedBranchLeavesTheOthersIntact FaultStatus"},
+		"in the status":                                                       {"internal/venue/generic TestStatuses", "internal/venue/generic TestDemoFaults FaultStatus"},
 		"in a body with status 200 (`success: false` or `error`)":             {"internal/venue/generic TestErrorForms error-alone", "internal/venue/generic TestErrorForms message"},
-		"as HTML":          {"tests/e2e TestAFailedBranchLeavesTheOthersIntact FaultHTML"},
-		"as an empty body": {"tests/e2e TestAFailedBranchLeavesTheOthersIntact FaultEmpty"},
+		"as HTML":          {"internal/venue/generic TestDemoFaults FaultHTML"},
+		"as an empty body": {"internal/venue/generic TestDemoFaults FaultEmpty"},
 		"that are missing: the client reads the first levels of the order books instead, one call per token": {"internal/venue/generic TestSpreadsWithoutTheEndpoint"},
 		"marks them `basis: ORDER_BOOK`": {"internal/venue/generic TestSpreadsFailOverToBooks SpreadOfBook", "tests/e2e TestBarestVenue ORDER_BOOK"},
 		"The client also reads the books if the endpoint does not respond, responds with an error, or responds with unreadable data": {

@@ -1,13 +1,10 @@
 package e2e
 
 import (
-	"fmt"
 	"net/http"
 	"slices"
 	"strings"
 	"testing"
-	"testing/synctest"
-	"time"
 
 	"oddsgraph/app"
 	"oddsgraph/internal/demo"
@@ -20,136 +17,6 @@ const branchesQuery = `{ user(address: "` + addressOf50 + `") {
   trades(first: 1) { nodes { side } }
   positions { totalCount }
 } }`
-
-// branches are the fields of branchesQuery in sorted order. The data of each field come from its endpoint.
-var branches = []struct{ field, endpoint string }{
-	{"balance", "/api/user/balance"}, {"history", "/api/user/history"}, {"orders", "/api/user/orders"},
-	{"positions", "/api/user/positions"}, {"trades", "/api/user/trades"},
-}
-
-func TestAFailedBranchLeavesTheOthersIntact(t *testing.T) {
-	t.Parallel()
-	s := start(t, "--venue-max-body=1MiB")
-	intact, _ := s.query(t, branchesQuery, nil, keyOf50)
-	for _, test := range []struct {
-		name  string
-		fault demo.Fault
-		code  string
-	}{
-		{"500", demo.Fault{Kind: demo.FaultStatus}, "UPSTREAM_UNAVAILABLE"},
-		{"503 in HTML", demo.Fault{Kind: demo.FaultStatus, Status: 503, Body: "html"}, "UPSTREAM_UNAVAILABLE"},
-		{"429", demo.Fault{Kind: demo.FaultStatus, Status: 429, RetryAfter: "7"}, "RATE_LIMITED"},
-		{"400", demo.Fault{Kind: demo.FaultStatus, Status: 400}, "UPSTREAM_BAD_RESPONSE"},
-		{"401", demo.Fault{Kind: demo.FaultStatus, Status: 401}, "UNAUTHENTICATED"},
-		{"403", demo.Fault{Kind: demo.FaultStatus, Status: 403}, "FORBIDDEN"},
-		{"404", demo.Fault{Kind: demo.FaultStatus, Status: 404}, "UPSTREAM_BAD_RESPONSE"},
-		{"HTML", demo.Fault{Kind: demo.FaultHTML}, "UPSTREAM_BAD_RESPONSE"},
-		{"nothing", demo.Fault{Kind: demo.FaultEmpty}, "UPSTREAM_BAD_RESPONSE"},
-		{"half", demo.Fault{Kind: demo.FaultTruncated}, "UPSTREAM_BAD_RESPONSE"},
-		{"wrong types", demo.Fault{Kind: demo.FaultWrongTypes}, "UPSTREAM_BAD_RESPONSE"},
-		{"200 with an error", demo.Fault{Kind: demo.FaultSuccessFalse}, "UPSTREAM_UNAVAILABLE"},
-		{"reset", demo.Fault{Kind: demo.FaultReset}, "UPSTREAM_UNAVAILABLE"},
-		{"too large", demo.Fault{Kind: demo.FaultLarge, Bytes: 2 << 20}, "UPSTREAM_BAD_RESPONSE"},
-		{"redirect", demo.Fault{Kind: demo.FaultRedirect}, "UPSTREAM_BAD_RESPONSE"},
-	} {
-		t.Run(test.name, func(t *testing.T) {
-			for _, branch := range branches {
-				s.expireCaches()
-				test.fault.Path = branch.endpoint
-				s.setFaults(t, test.fault)
-				data, errors := s.query(t, branchesQuery, nil, keyOf50)
-				if test.name == "404" && branch.field == "balance" {
-					wantErrors(t, errors) // a 404 means that the account has no balance
-				} else {
-					wantErrors(t, errors, "user."+branch.field+" "+test.code)
-				}
-				for _, other := range branches {
-					want := asJSON(at(intact, "user."+other.field))
-					if other == branch {
-						want = "null"
-					}
-					if got := asJSON(at(data, "user."+other.field)); got != want {
-						t.Errorf("%s is %s while %s fails, want %s", other.field, got, branch.field, want)
-					}
-				}
-				if len(errors) == 1 && test.code == "RATE_LIMITED" && errors[0].Extensions.RetryAfterMs != 7000 {
-					t.Errorf("retryAfterMs is %d", errors[0].Extensions.RetryAfterMs)
-				}
-			}
-		})
-	}
-}
-
-func TestABranchThatHangsTimesOut(t *testing.T) {
-	for name, flags := range map[string][]string{
-		"of the call":    {"--venue-timeout=10s", "--request-timeout=30s"},
-		"of the request": {"--venue-timeout=1m", "--request-timeout=30s"}, // the response has all values that have arrived by then
-	} {
-		t.Run(name, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
-				s := startPiped(t, startTime, withUnusedLimit, flags...)
-				s.setFaults(t, demo.Fault{Path: "/api/user/orders", Kind: demo.FaultHang})
-				data, errors := s.query(t, branchesQuery, nil, keyOf50)
-				wantErrors(t, errors, "user.orders UPSTREAM_TIMEOUT")
-				wantJSON(t, "positions", at(data, "user.positions"), `{"totalCount":50}`)
-			})
-		})
-	}
-}
-
-func TestErrorsAreSorted(t *testing.T) {
-	s := start(t)
-	s.setFaults(t, demo.Fault{Path: "*", Kind: demo.FaultStatus})
-	ids := s.openTokens(12)
-	var want []string
-	for _, field := range []string{"a", "b"} {
-		for i := range ids {
-			want = append(want, fmt.Sprintf("%s.%d.price UPSTREAM_UNAVAILABLE", field, i), fmt.Sprintf("%s.%d.spread UPSTREAM_UNAVAILABLE", field, i))
-		}
-	}
-	want = append(want, "c.balance UPSTREAM_UNAVAILABLE", "c.portfolio UPSTREAM_UNAVAILABLE", "d UPSTREAM_UNAVAILABLE")
-	const query = `query ($ids: [String!]!) {
-	  d: searchMarkets { totalCount }
-	  c: user(address: "` + addressOf50 + `") { portfolio { positionsValue } balance { cashBalance } }
-	  b: tokens(tokenIds: $ids) { spread { spread } price { price } }
-	  a: tokens(tokenIds: $ids) { price { price } spread { spread } }
-	}`
-	for range 5 {
-		_, errors := s.query(t, query, vars{"ids": ids}, keyOf50)
-		wantErrors(t, errors, want...)
-	}
-}
-
-func TestAnErrorIsRememberedForItsBackoffOnly(t *testing.T) {
-	s := start(t)
-	ids := s.openTokens(3)
-	const query = `query ($ids: [String!]!) { tokenPrices(tokenIds: $ids) { price } user(address: "` + addressOf50 + `") { balance { cashBalance } } }`
-	s.setFaults(t, demo.Fault{Path: "*", Kind: demo.FaultStatus})
-	data, errors := s.query(t, query, vars{"ids": ids}, keyOf50)
-	wantErrors(t, errors, "tokenPrices.0 UPSTREAM_UNAVAILABLE", "tokenPrices.1 UPSTREAM_UNAVAILABLE", "tokenPrices.2 UPSTREAM_UNAVAILABLE", "user.balance UPSTREAM_UNAVAILABLE")
-	wantJSON(t, "data", data, `{"tokenPrices":[null,null,null],"user":{"balance":null}}`)
-	s.setFaults(t)
-	wantCalls(t, s.callsDuring(func() { s.query(t, query, vars{"ids": ids}, keyOf50) }), calls{})
-	s.clock.Advance(250 * time.Millisecond)
-	s.ask(t, query, vars{"ids": ids}, keyOf50)
-}
-
-// TestBadElementFailsAlone checks that an unreadable element of a venue's list causes errors only for this element.
-func TestBadElementFailsAlone(t *testing.T) {
-	s := start(t)
-	ids := s.openTokens(5)
-	s.setFaults(t, demo.Fault{Path: "*", Kind: demo.FaultWrongTypes, TokenID: ids[2]})
-	data, errors := s.query(t, `query ($ids: [String!]!) { tokens(tokenIds: $ids) { price { price } } tokenPrices(tokenIds: $ids) { price } spreads(tokenIds: $ids) { spread } }`, vars{"ids": ids}, anonymous)
-	wantErrors(t, errors, "spreads.2 UPSTREAM_BAD_RESPONSE", "tokenPrices.2 UPSTREAM_BAD_RESPONSE", "tokens.2.price UPSTREAM_BAD_RESPONSE")
-	for i := range ids {
-		missing := i == 2
-		for _, path := range []string{"tokens.%d.price", "tokenPrices.%d", "spreads.%d"} {
-			if got := at(data, fmt.Sprintf(path, i)); (got == nil) != missing {
-				t.Errorf(path+" is %s", i, asJSON(got))
-			}
-		}
-	}
-}
 
 // TestPortfolioIsNeverSummedOverAPart checks that a sum of the portfolio is null if one of the inputs of this sum fails.
 func TestPortfolioIsNeverSummedOverAPart(t *testing.T) {
@@ -194,21 +61,6 @@ func TestPortfolioIsNeverSummedOverAPart(t *testing.T) {
 			}
 		})
 	}
-}
-
-func TestStaleIsServedAndMarked(t *testing.T) {
-	s := start(t)
-	const query = `query ($ids: [String!]!) { tokenPrices(tokenIds: $ids) { price freshness { stale source receivedAt } } }`
-	ids := s.openTokens(2)
-	data := s.ask(t, query, vars{"ids": ids}, anonymous)
-	wantJSON(t, "fresh", at(data, "tokenPrices.0.freshness"), `{"stale":false,"source":"REST","receivedAt":"2026-03-14T15:09:26.000Z"}`)
-	s.setFaults(t, demo.Fault{Path: "*", Kind: demo.FaultStatus})
-	s.clock.Advance(20 * time.Second)
-	data = s.ask(t, query, vars{"ids": ids}, anonymous)
-	wantJSON(t, "stale", at(data, "tokenPrices.0.freshness"), `{"stale":true,"source":"REST","receivedAt":"2026-03-14T15:09:26.000Z"}`)
-	s.clock.Advance(20 * time.Second)
-	_, errors := s.query(t, query, vars{"ids": ids}, anonymous)
-	wantErrors(t, errors, "tokenPrices.0 UPSTREAM_UNAVAILABLE", "tokenPrices.1 UPSTREAM_UNAVAILABLE")
 }
 
 func TestServiceStatusFollowsTheVenue(t *testing.T) {

@@ -326,7 +326,7 @@ func pollWithoutTheStream(t *testing.T) {
 			for _, e := range out.Errors {
 				codes[e.Extensions.Code]++
 			}
-			codes["answered"] += len(branches) - len(out.Errors)
+			codes["answered"] += len(refusedBranches) - len(out.Errors)
 			<-tick.C
 		}
 	}()

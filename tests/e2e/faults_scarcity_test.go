@@ -250,7 +250,7 @@ var keyBudgetRow = row{name: "balance, past the budget of a key", open: openBudg
 	}
 	for range 6 {
 		l.clock.Advance(3 * time.Second) // account data are fresh for two seconds
-		asked += len(branches)
+		asked += len(refusedBranches)
 		refused += len(ask(branchesQuery, nil, keyOf50))
 	}
 	if answered := asked - refused; answered < keyPerMinute/2 || answered >= keyPerMinute {
