@@ -382,6 +382,11 @@ func TestRefusedCredentials(t *testing.T) {
 				}
 			})
 			wantCalls(t, asked, calls{"positions": {5, 5}})
+			for range 6 { // refused credentials from the accounts file do not count, because the client did not send them
+				if got := post("Authorization", "Bearer token-of-nobody"); got.status != http.StatusOK || !strings.Contains(got.body, "UNAUTHENTICATED") {
+					t.Errorf("%+v", got)
+				}
+			}
 			limited := func(got response) bool {
 				return got.status == http.StatusTooManyRequests && got.header.Get("Retry-After") == "60" && strings.Contains(got.body, "RATE_LIMITED")
 			}
