@@ -93,7 +93,7 @@ func TestEveryRouteHasAWriteDeadline(t *testing.T) {
 		{at: admin, method: "GET", path: "/missing", status: 404},
 		{at: admin, method: "GET", path: "/metrics", header: foreign, status: 403},
 		{at: venue, method: "GET", path: "/missing", status: 404},
-		{at: venue, method: "GET", path: "/", header: foreign, status: 403},
+		{at: venue, method: "GET", path: "/__control/stats", header: foreign, status: 403},
 		{at: venue, method: "GET", path: "/__control", status: 404},
 	} {
 		header := test.header

@@ -45,20 +45,3 @@ func TestForeignHostNamesAreRefused(t *testing.T) {
 		})
 	}
 }
-
-// TestDemoVenueRefusesForeignHostNames checks that a control endpoint of the demo venue refuses a foreign host name.
-func TestDemoVenueRefusesForeignHostNames(t *testing.T) {
-	s := start(t)
-	for host, want := range map[string]int{"": 200, "evil.example": 403} {
-		r, err := http.NewRequestWithContext(t.Context(), http.MethodGet, s.Demo.URL()+"/__control/stats", nil)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if host != "" {
-			r.Host = host
-		}
-		if resp := s.do(t, r); resp.status != want {
-			t.Errorf("host %q: %d, want %d: %s", host, resp.status, want, resp.body)
-		}
-	}
-}
