@@ -176,42 +176,6 @@ func TestPricesBelowEventsAreFetchedTogether(t *testing.T) {
 	}
 }
 
-func TestPricesBelowEventsAreFewCalls(t *testing.T) {
-	s := start(t)
-	var data any
-	got := s.callsDuring(func() {
-		data = s.ask(t, `{ searchMarkets(first: 10) { nodes { event { eventId markets { nodes { tokens { tokenId price { price } } } } } } } }`, nil, anonymous)
-	})
-	tokens, events := map[string]bool{}, map[string]bool{}
-	for _, m := range list(data, "searchMarkets.nodes") {
-		events[text(m, "event.eventId")] = true
-		for _, of := range list(m, "event.markets.nodes") {
-			for _, token := range list(of, "tokens") {
-				tokens[text(token, "tokenId")] = true
-			}
-		}
-	}
-	const most = 98 // the number of token ids, of 19 digits each, that fit into a URL of 2 KB
-	wantCalls(t, got, calls{
-		"market-search": {int64(1 + len(events)), int64(1 + len(events))},
-		"prices":        {int64((len(tokens) + most - 1) / most), int64(len(tokens))},
-	})
-}
-
-// TestOneBookAnswersForAllDepths checks that a query for several depths of a token's book makes one call to the venue.
-func TestOneBookAnswersForAllDepths(t *testing.T) {
-	t.Parallel()
-	for range 10 {
-		s := start(t)
-		got := s.callsDuring(func() {
-			s.ask(t, `query ($id: String!) { a: token(tokenId: $id) { orderbook(depth: 5) { spread } }
-				b: token(tokenId: $id) { orderbook(depth: 60) { spread } } c: token(tokenId: $id) { orderbook(depth: 120) { spread } } }`,
-				vars{"id": s.openTokens(1)[0]}, anonymous)
-		})
-		wantCalls(t, got, calls{"orderbook": {1, 1}})
-	}
-}
-
 // TestRefusedFieldsAreNotLookedUp checks that the loaders look up no keys for a field with invalid arguments. They must also look
 // up no positions for a query without credentials.
 func TestRefusedFieldsAreNotLookedUp(t *testing.T) {

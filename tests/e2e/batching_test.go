@@ -288,29 +288,6 @@ func heldMarkets(s *service, address string, n int) []string {
 	return ids
 }
 
-func TestTwoClientsFetchEachKeyOnce(t *testing.T) { onBothDemos(t, testTwoClientsFetchEachKeyOnce) }
-
-func testTwoClientsFetchEachKeyOnce(t *testing.T, _ bool, flags ...string) {
-	s := start(t, append(flags, "--demo-latency=50ms")...)
-	ids := s.openTokens(60)
-	const query = "query ($ids: [String!]!) { tokens(tokenIds: $ids) { tokenId price { price } } }"
-	got := s.callsDuring(func() {
-		var wg sync.WaitGroup
-		for _, part := range [][]string{ids[:40], ids[20:]} {
-			wg.Go(func() {
-				data := s.ask(t, query, vars{"ids": part}, anonymous)
-				if shown := pluck(data, "tokens", "tokenId"); !slices.Equal(shown, part) {
-					t.Errorf("asked for %v, got %v", part, shown)
-				}
-			})
-		}
-		wg.Wait()
-	})
-	if got["prices"][1] != 60 || got["prices"][0] > 2 {
-		t.Errorf("60 keys took the calls %v", got)
-	}
-}
-
 // TestManyClientsShareCalls checks that 1,000 queries of 200 clients for overlapping sets of tokens fetch each price once, in fewer
 // than 40 calls.
 func TestManyClientsShareCalls(t *testing.T) { onBothDemos(t, testCrowd) }
