@@ -1,10 +1,13 @@
 package e2e
 
 import (
-	"math/big"
+	"fmt"
 	"slices"
 	"testing"
 	"time"
+
+	"oddsgraph/internal/market"
+	"oddsgraph/internal/market/candles"
 )
 
 func TestHistoryAndCandles(t *testing.T) {
@@ -60,66 +63,33 @@ func TestHistoryAndCandles(t *testing.T) {
 			if len(points) != len(venue) || (len(venue) == 0) != (test.name == "before it began") {
 				t.Fatalf("%d points, want %d", len(points), len(venue))
 			}
+			var known []market.PricePoint
 			for i, p := range venue {
 				if text(points[i], "timestamp") != text(p, "timestamp") {
 					t.Errorf("point %d is of %s, want %s", i, text(points[i], "timestamp"), text(p, "timestamp"))
 				}
 				wantNumber(t, "price", at(points[i], "price"), number(t, at(p, "price")))
 				wantNumber(t, "volume", at(points[i], "volume"), number(t, at(p, "volume")))
+				when, err := time.Parse(time.RFC3339, text(p, "timestamp"))
+				if err != nil {
+					t.Fatal(err)
+				}
+				volume := market.MustDecimal(fmt.Sprint(at(p, "volume")))
+				known = append(known, market.PricePoint{Timestamp: when, Price: market.MustDecimal(fmt.Sprint(at(p, "price"))), Volume: &volume})
 			}
 			newest := pluck(data, "token.newest.points", "timestamp")
 			slices.Reverse(newest)
 			if !slices.Equal(newest, pluck(h, "points", "timestamp")) {
 				t.Error("DESC is not the reverse of ASC")
 			}
-			for field, length := range map[string]time.Duration{"five": 5 * time.Minute, "hours": time.Hour, "days": 24 * time.Hour, "weeks": 7 * 24 * time.Hour} {
-				wantCandles(t, field, list(data, "token."+field), venue, length)
+			for field, interval := range map[string]candles.Interval{"five": candles.FiveMinutes, "hours": candles.Hour, "days": candles.Day, "weeks": candles.Week} {
+				want := []any{}
+				for _, c := range candles.Of(known, interval) {
+					want = append(want, object{"start": c.Start.Format("2006-01-02T15:04:05.000Z"), "open": c.Open.String(), "high": c.High.String(), "low": c.Low.String(),
+						"close": c.Close.String(), "volume": c.Volume.String()})
+				}
+				wantJSON(t, field, at(data, "token."+field), asJSON(want))
 			}
 		})
-	}
-}
-
-// wantCandles compares candles of the service with candles computed from the points. Weeks begin on Monday.
-func wantCandles(t *testing.T, what string, got, points []any, length time.Duration) {
-	t.Helper()
-	monday := time.Date(2020, 1, 6, 0, 0, 0, 0, time.UTC)
-	type candle struct {
-		start                          time.Time
-		open, high, low, close, volume *big.Rat
-	}
-	var want []candle
-	for _, p := range points {
-		at1, err := time.Parse(time.RFC3339, text(p, "timestamp"))
-		if err != nil {
-			t.Fatal(err)
-		}
-		since := at1.Sub(monday)
-		n := since / length
-		if since < 0 && since%length != 0 {
-			n--
-		}
-		start, price := monday.Add(n*length), number(t, at(p, "price"))
-		if len(want) == 0 || !want[len(want)-1].start.Equal(start) {
-			want = append(want, candle{start, price, price, price, price, new(big.Rat)})
-		}
-		c := &want[len(want)-1]
-		if price.Cmp(c.high) > 0 {
-			c.high = price
-		}
-		if price.Cmp(c.low) < 0 {
-			c.low = price
-		}
-		c.close, c.volume = price, add(c.volume, number(t, at(p, "volume")))
-	}
-	if len(got) != len(want) {
-		t.Fatalf("%s: %d candles, want %d", what, len(got), len(want))
-	}
-	for i, c := range want {
-		if g := text(got[i], "start"); g != c.start.Format("2006-01-02T15:04:05.000Z") {
-			t.Errorf("%s %d starts at %s, want %s", what, i, g, c.start)
-		}
-		for field, n := range map[string]*big.Rat{"open": c.open, "high": c.high, "low": c.low, "close": c.close, "volume": c.volume} {
-			wantNumber(t, what+" "+field, at(got[i], field), n)
-		}
 	}
 }
