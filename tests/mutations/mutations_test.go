@@ -126,7 +126,7 @@ func TestDefencesAreInTheSource(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, m := range slices.Concat(mutations, bounds, replicas, kalshi, polymarket) {
+	for _, m := range slices.Concat(mutations, bounds, calls, replicas, kalshi, polymarket) {
 		t.Run(m.name, func(t *testing.T) {
 			m.overlay(t, root)
 			for _, name := range strings.Split(strings.Trim(strings.SplitN(m.run, "/", 2)[0], "^$()"), "|") {
@@ -163,7 +163,7 @@ func TestMutations(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, m := range slices.Concat(mutations, bounds, replicas, kalshi, polymarket) {
+	for _, m := range slices.Concat(mutations, bounds, calls, replicas, kalshi, polymarket) {
 		t.Run(m.name, func(t *testing.T) {
 			t.Parallel()
 			m.mustFail(t, root)
