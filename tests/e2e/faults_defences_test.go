@@ -1,15 +1,10 @@
 package e2e
 
 import (
-	"bytes"
-	"compress/gzip"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"net/http"
-	"slices"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -17,8 +12,6 @@ import (
 
 	"oddsgraph/app"
 	"oddsgraph/internal/demo"
-	"oddsgraph/internal/market/reqctx"
-	"oddsgraph/internal/ratelimit"
 )
 
 // circuitRow reads the books of many tokens while all calls for books fail. After five failures, the service must stop these calls,
@@ -88,18 +81,12 @@ var callersRow = row{name: "balance, two callers", run: func(l *lane) error {
 }}
 
 // openCountingLane starts a lane that counts the calls for books in flight.
-func openCountingLane(t testing.TB, rig func(*app.Wiring)) *lane {
+func openCountingLane(t testing.TB) *lane {
 	t.Helper()
-	var calls *atomic.Int64
+	var calls atomic.Int64
+	base := &http.Transport{DisableCompression: true}
+	t.Cleanup(base.CloseIdleConnections)
 	l := newLane(t, func(w *app.Wiring) {
-		if rig != nil {
-			rig(w)
-		}
-		base := w.Client.Transport
-		if base == nil {
-			base = plainTransport(t)
-		}
-		calls = &atomic.Int64{}
 		w.Client.Transport = roundTripper(func(r *http.Request) (*http.Response, error) {
 			if strings.HasSuffix(r.URL.Path, "/orderbook") {
 				calls.Add(1)
@@ -108,7 +95,7 @@ func openCountingLane(t testing.TB, rig func(*app.Wiring)) *lane {
 			return base.RoundTrip(r)
 		})
 	}, longCallTimeout)
-	l.inFlight = calls
+	l.inFlight = &calls
 	return l
 }
 
@@ -193,25 +180,15 @@ var sharedRow = row{name: "orderbook, one of two waits", open: openCountingLane,
 	return r.err()
 }}
 
-// severalQueryRows returns the test cases that send more than one query.
-func severalQueryRows() []row {
-	return append([]row{circuitRow, callersRow, abandonedRow, sharedRow}, budgetRows...)
-}
-
-// opened starts a lane for one test case. If the test case has no function open, the lane uses longCallTimeout.
-func (r *row) opened(t testing.TB, rig func(*app.Wiring), args ...string) *lane {
-	t.Helper()
-	if r.open != nil {
-		return r.open(t, rig)
-	}
-	return newLane(t, rig, append([]string{longCallTimeout}, args...)...)
-}
-
 func TestFaultsOverSeveralQueries(t *testing.T) {
-	for _, r := range severalQueryRows() {
+	for _, r := range append([]row{circuitRow, callersRow, abandonedRow, sharedRow}, budgetRows...) {
 		t.Run(r.name, func(t *testing.T) {
 			t.Parallel()
-			if err := r.run(r.opened(t, nil)); err != nil {
+			open := r.open
+			if open == nil {
+				open = func(t testing.TB) *lane { return newLane(t, nil, longCallTimeout) }
+			}
+			if err := r.run(open(t)); err != nil {
 				t.Error(err)
 			}
 		})
@@ -223,226 +200,3 @@ type roundTripper func(*http.Request) (*http.Response, error)
 
 // RoundTrip implements http.RoundTripper.
 func (e roundTripper) RoundTrip(r *http.Request) (*http.Response, error) { return e(r) }
-
-// withTransport returns a function for the parameter rig of newLane. This function replaces the transport for the service's calls
-// to the venue by the result of change.
-func withTransport(t *testing.T, change func(base *http.Transport) roundTripper) func(*app.Wiring) {
-	base := plainTransport(t)
-	return func(w *app.Wiring) { w.Client.Transport = change(base) }
-}
-
-// plainTransport returns a transport that does not have the limits of the service's own transport.
-func plainTransport(t testing.TB) *http.Transport {
-	base := &http.Transport{DisableCompression: true}
-	t.Cleanup(base.CloseIdleConnections)
-	return base
-}
-
-// changingBodies returns a function for withTransport. This function returns a transport that changes each response body before the
-// service reads it.
-func changingBodies(change func(resp *http.Response, body []byte) []byte) func(*http.Transport) roundTripper {
-	return func(base *http.Transport) roundTripper {
-		return func(r *http.Request) (*http.Response, error) {
-			resp, err := base.RoundTrip(r)
-			if err != nil {
-				return nil, err
-			}
-			defer resp.Body.Close()
-			body, err := io.ReadAll(resp.Body)
-			if err != nil && len(body) == 0 {
-				return nil, err
-			}
-			body = change(resp, body)
-			resp.Body, resp.ContentLength = io.NopCloser(bytes.NewReader(body)), int64(len(body))
-			return resp, nil
-		}
-	}
-}
-
-// TestMissingDefencesAreFound removes defences of the service by flags or by other wiring. Without a defence, its test cases must
-// fail. tests/mutations removes the other defences.
-func TestMissingDefencesAreFound(t *testing.T) {
-	inflated := changingBodies(func(resp *http.Response, body []byte) []byte {
-		if resp.Header.Get("Content-Encoding") == "gzip" {
-			z, err := gzip.NewReader(bytes.NewReader(body))
-			if err == nil {
-				body, _ = io.ReadAll(z)
-			}
-			resp.Header.Del("Content-Encoding")
-		}
-		return body
-	})
-	following := func(base *http.Transport) roundTripper {
-		client := &http.Client{Transport: base}
-		return func(r *http.Request) (*http.Response, error) {
-			r.Body = nil
-			return client.Do(r)
-		}
-	}
-	unlimited := func(base *http.Transport) roundTripper {
-		return func(r *http.Request) (*http.Response, error) {
-			resp, err := base.RoundTrip(r)
-			if err == nil {
-				resp.Header.Del("Retry-After")
-			}
-			return resp, err
-		}
-	}
-	rows := severalQueryRows()
-	for i := range wholeBranches {
-		rows = append(append(rows, drifts(&wholeBranches[i])...), late(&wholeBranches[i]))
-		for _, f := range faults {
-			if f.large {
-				f.Bytes = 8 << 20 // this body is still too large for the service, but arrives sooner than 64 MiB
-			}
-			rows = append(rows, f.rows(&wholeBranches[i])...)
-		}
-	}
-	hedging := func(base *http.Transport) roundTripper {
-		return func(r *http.Request) (*http.Response, error) {
-			second := time.AfterFunc(5*time.Second, func() { // even a busy machine answers sooner
-				if resp, err := base.RoundTrip(r.Clone(r.Context())); err == nil {
-					resp.Body.Close()
-				}
-			})
-			defer second.Stop()
-			return base.RoundTrip(r)
-		}
-	}
-	deaf := func(base *http.Transport) roundTripper {
-		return func(r *http.Request) (*http.Response, error) {
-			ctx, cancel := context.WithTimeout(context.WithoutCancel(r.Context()), 20*time.Second)
-			resp, err := base.RoundTrip(r.WithContext(ctx))
-			if err != nil {
-				cancel()
-				return nil, err
-			}
-			context.AfterFunc(r.Context(), cancel) // cancel once the body has been read
-			return resp, nil
-		}
-	}
-	for _, x := range []struct {
-		name string
-		rig  func(*app.Wiring)
-		args []string
-		// rows are the names of the test cases to run.
-		rows []string
-		// within is the time limit for an operation. If it is 0, the limit of newLane applies.
-		within time.Duration
-	}{
-		{name: "size cap", args: []string{"--venue-max-body=256MiB"}, rows: []string{"balance, 64 MiB body, cold"}},
-		{name: "decompression cap", rig: withTransport(t, inflated), args: []string{"--venue-max-body=256MiB"}, rows: []string{"balance, gzip bomb, cold"}},
-		{name: "header cap", rig: withTransport(t, func(base *http.Transport) roundTripper {
-			base.MaxResponseHeaderBytes = 8 << 20
-			return base.RoundTrip
-		}), rows: []string{"balance, large header, cold"}},
-		{name: "redirect rule", rig: withTransport(t, following), rows: []string{"orders, redirect to another host, cold"}},
-		{name: "retry", args: []string{"--venue-retries=0"}, rows: []string{"prices, 503, cold"}},
-		{name: "admission of retries", rig: withTransport(t, func(base *http.Transport) roundTripper {
-			return func(r *http.Request) (*http.Response, error) {
-				r.Body = nil
-				return base.RoundTrip(r)
-			}
-		}), rows: []string{"prices, refused, cold"}},
-		{name: "Retry-After", rig: withTransport(t, unlimited), rows: []string{"trades, 429 with seconds, cold", "trades, 429 with a date, cold"}},
-		{name: "truncated-body check", rig: withTransport(t, changingBodies(func(_ *http.Response, body []byte) []byte { return completeJSON(body) })), rows: []string{"positions, truncated JSON, cold", "positions, reset in the body, cold"}},
-		{name: "200-with-error check", rig: withTransport(t, changingBodies(func(resp *http.Response, body []byte) []byte { return withoutError(resp, body) })), rows: []string{"prices, 200 with success:false, cold", "prices, 200 with error, cold"}},
-		{name: "deadline of a call", args: []string{"--venue-timeout=5m", "--request-timeout=10m"}, rows: []string{"orders, hang, cold"}, within: 2 * callTimeout},
-		{name: "deadline of an operation", args: []string{"--request-timeout=10m"}, rows: []string{"orders, hang past the operation's time"}, within: shortTimeout + callTimeout},
-		{name: "stale on error", args: []string{"--cache-price-stale=0s", "--cache-book-stale=0s"}, rows: []string{"prices, 500, warm", "orderbook, 500, warm"}},
-		{name: "admission", rig: func(w *app.Wiring) { w.Reads.Admission = nil }, rows: []string{overBudgetRow.name}},
-		{name: "fair share", rig: withAdmission(func(w *reqctx.CallRequest) { w.Caller = "" }), rows: []string{greedyClientRow.name}},
-		{name: "priorities", rig: withAdmission(func(w *reqctx.CallRequest) { w.Priority = reqctx.PriorityPrices }), rows: []string{priorityRow.name}},
-		{name: "budget of a key", rig: withAdmission(func(w *reqctx.CallRequest) { w.Scope = "" }), rows: []string{keyBudgetRow.name}},
-		{name: "bound of the queue", rig: func(w *app.Wiring) {
-			b := ratelimit.New(ratelimit.Config{Public: budgetPerMinute, Clock: w.Reads.Clock})
-			t.Cleanup(b.Close)
-			w.Reads.Admission = b
-		}, rows: []string{fullQueueRow.name}},
-		{name: "stretched stale time", rig: func(w *app.Wiring) { w.Reads.Stretch = 0 }, rows: []string{throttledRow.name}},
-		{name: "end of calls that nobody waits for", rig: withTransport(t, deaf), rows: []string{abandonedRow.name}},
-		{name: "no hedging", rig: withTransport(t, hedging), args: []string{"--venue-timeout=15s"}, rows: []string{"prices, hang, cold"}},
-	} {
-		t.Run(x.name, func(t *testing.T) {
-			t.Parallel()
-			first := slices.IndexFunc(rows, func(r row) bool { return r.name == x.rows[0] })
-			if first < 0 {
-				t.Fatalf("there is no row %q", x.rows[0])
-			}
-			l := rows[first].opened(t, x.rig, x.args...)
-			if x.within > 0 {
-				l.within = x.within
-			}
-			red := 0
-			for _, r := range rows {
-				for _, name := range x.rows {
-					if r.name != name {
-						continue
-					}
-					red++
-					if err := r.run(l); err == nil {
-						t.Errorf("%q passes without the defence", r.name)
-					} else {
-						t.Logf("%q: %v", r.name, err)
-					}
-				}
-			}
-			if red != len(x.rows) {
-				t.Errorf("only %d of the rows %q are in the matrix", red, x.rows)
-			}
-		})
-	}
-}
-
-// completeJSON completes truncated JSON as a lenient parser would. It drops everything after the last complete array or object, and
-// closes the open arrays and objects. It returns the body unchanged if the body is valid, or if nothing in it is complete.
-func completeJSON(body []byte) []byte {
-	if json.Valid(body) {
-		return body
-	}
-	for end := len(body); end > 0; end-- {
-		if c := body[end-1]; c != '}' && c != ']' {
-			continue
-		}
-		var open []byte
-		quoted := false
-		for i := 0; i < end; i++ {
-			switch c := body[i]; {
-			case c == '\\' && quoted:
-				i++
-			case c == '"':
-				quoted = !quoted
-			case quoted:
-			case c == '{':
-				open = append(open, '}')
-			case c == '[':
-				open = append(open, ']')
-			case (c == '}' || c == ']') && len(open) > 0:
-				open = open[:len(open)-1]
-			}
-		}
-		whole := bytes.Clone(body[:end])
-		for i := len(open) - 1; i >= 0; i-- {
-			whole = append(whole, open[i])
-		}
-		if json.Valid(whole) {
-			return whole
-		}
-	}
-	return body
-}
-
-// withoutError removes the signs of an error from the body of a response with status 200.
-func withoutError(resp *http.Response, body []byte) []byte {
-	var object map[string]json.RawMessage
-	if resp.StatusCode != http.StatusOK || json.Unmarshal(body, &object) != nil {
-		return body
-	}
-	delete(object, "success")
-	delete(object, "error")
-	out, err := json.Marshal(object)
-	if err != nil {
-		return body
-	}
-	return out
-}

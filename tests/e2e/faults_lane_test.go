@@ -94,8 +94,6 @@ type lane struct {
 	otherURL string
 	// otherRequests counts the requests to the host of otherURL.
 	otherRequests *atomic.Int64
-	// within is the time limit for an operation, including its response.
-	within time.Duration
 	// budget is the service's rate limiter for the venue. It is nil if the venue has no rate limit.
 	budget *ratelimit.Budget
 	// inFlight counts the calls for books in flight. openCountingLane sets it.
@@ -161,7 +159,7 @@ func openLane(t testing.TB, start func(testing.TB, time.Time, func(*app.Wiring),
 	args = append([]string{
 		"--demo-markets=60", "--log-level=error", "--venue-max-body=256KiB", fmt.Sprint("--venue-timeout=", callTimeout), fmt.Sprint("--request-timeout=", operationTimeout),
 	}, args...)
-	l := &lane{otherRequests: &atomic.Int64{}, inFlight: &atomic.Int64{}, reads: &completedReads{left: make(map[string]time.Time)}, within: operationTimeout}
+	l := &lane{otherRequests: &atomic.Int64{}, reads: &completedReads{left: make(map[string]time.Time)}}
 	l.service = start(t, now, func(w *app.Wiring) {
 		w.Client.Rand = func() float64 { return rand.Float64() / 8 } // shortens the waits before retries, which take real time
 		if rig != nil {
@@ -174,11 +172,7 @@ func openLane(t testing.TB, start func(testing.TB, time.Time, func(*app.Wiring),
 				observe(b, waited)
 			}
 		}
-		admission := w.Reads.Admission
-		if a, changed := admission.(changedAdmission); changed {
-			admission = a.Admission
-		}
-		l.budget, _ = admission.(*ratelimit.Budget)
+		l.budget, _ = w.Reads.Admission.(*ratelimit.Budget)
 	}, args...)
 	ids := l.openTokens(3)
 	l.variables = vars{"ids": ids, "id": ids[0], "market": l.openMarkets(1)[0], "a": addressOf3, "day": now.AddDate(0, 0, -13).Format(time.DateOnly)}
@@ -253,7 +247,7 @@ func (l *lane) try(query string, variables vars, credentials string) (r reply, e
 		Data   any          `json:"data"`
 		Errors []graphError `json:"errors"`
 	}
-	ctx, cancel := context.WithTimeout(context.Background(), l.within)
+	ctx, cancel := context.WithTimeout(context.Background(), operationTimeout)
 	defer cancel()
 	began := time.Now()
 	r.calls = l.callsDuring(func() { err = l.post(ctx, query, variables, credentials, &out) })
@@ -266,7 +260,7 @@ type row struct {
 	name string
 	run  func(l *lane) error
 	// open starts a lane for this test case only. It is nil if the test case uses a shared lane.
-	open func(t testing.TB, rig func(*app.Wiring)) *lane
+	open func(t testing.TB) *lane
 	// alone is true if no other test case may run at the same time, because the memory of this test case is measured.
 	alone bool
 }

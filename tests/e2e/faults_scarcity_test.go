@@ -8,7 +8,6 @@ import (
 	"time"
 
 	"oddsgraph/app"
-	"oddsgraph/internal/cache"
 	"oddsgraph/internal/demo"
 	"oddsgraph/internal/market/reqctx"
 	"oddsgraph/internal/ratelimit"
@@ -24,14 +23,12 @@ const (
 // openBudget starts the lane of a test case. The clock of the lane starts two minutes in the past and then advances to the present,
 // so that the calls during the start of the lane no longer count against the rate limit. Requests time out after 30 s. This is too
 // short to wait until the rate limit allows new calls.
-func openBudget(t testing.TB, rig func(*app.Wiring)) *lane {
-	return openBudgetOf(t, rig, 30*time.Second)
+func openBudget(t testing.TB) *lane {
+	return openBudgetOf(t, nil, 30*time.Second)
 }
 
-// openPatient is like openBudget, but requests time out after three minutes, so they can wait for the rate limit.
-func openPatient(t testing.TB, rig func(*app.Wiring)) *lane {
-	return openBudgetOf(t, rig, 3*time.Minute)
-}
+// patientTimeout is a timeout of requests that can wait for the rate limit.
+const patientTimeout = 3 * time.Minute
 
 func openBudgetOf(t testing.TB, rig func(*app.Wiring), patience time.Duration) *lane {
 	t.Helper()
@@ -136,7 +133,7 @@ var greedyClientRow = row{name: "orderbook, a greedy client", open: openBudget, 
 
 // priorityRow checks that the service makes a call for a price before a call for a chart, although the call for the chart has
 // waited longer.
-var priorityRow = row{name: "prices, after a chart at the end of the budget", open: openPatient, run: func(l *lane) error {
+var priorityRow = row{name: "prices, after a chart at the end of the budget", open: func(t testing.TB) *lane { return openBudgetOf(t, nil, patientTimeout) }, run: func(l *lane) error {
 	const chartQuery = `query ($ids: [String!]!) { tokens(tokenIds: $ids) { history { points { price } } } }`
 	var r report
 	ids := l.openTokens(60)
@@ -270,15 +267,12 @@ var keyBudgetRow = row{name: "balance, past the budget of a key", open: openBudg
 const shortQueue = 8
 
 // fullQueueRow checks that at most shortQueue calls wait when the rate limit allows no more calls.
-var fullQueueRow = row{name: "orderbook, more than may wait", open: func(t testing.TB, rig func(*app.Wiring)) *lane {
-	return openPatient(t, func(w *app.Wiring) {
+var fullQueueRow = row{name: "orderbook, more than may wait", open: func(t testing.TB) *lane {
+	return openBudgetOf(t, func(w *app.Wiring) {
 		b := ratelimit.New(ratelimit.Config{Public: budgetPerMinute, Key: keyPerMinute, Queue: shortQueue, Clock: w.Reads.Clock})
 		t.Cleanup(b.Close)
 		w.Reads.Admission = b
-		if rig != nil {
-			rig(w)
-		}
-	})
+	}, patientTimeout)
 }, run: func(l *lane) error {
 	var r report
 	ids := l.openTokens(120)
@@ -314,31 +308,3 @@ var fullQueueRow = row{name: "orderbook, more than may wait", open: func(t testi
 
 // budgetRows are the test cases in which the venue accepts few calls.
 var budgetRows = []row{overBudgetRow, greedyClientRow, priorityRow, throttledRow, keyBudgetRow, fullQueueRow}
-
-// changedAdmission is a cache.Admission without one of the defences. It calls change to modify each request, and then passes the
-// request to the embedded Admission.
-type changedAdmission struct {
-	cache.Admission
-	change func(*reqctx.CallRequest)
-}
-
-func (a changedAdmission) Reserve(w reqctx.CallRequest) reqctx.Reservation {
-	a.change(&w)
-	return changedTicket{a.Admission.Reserve(w), a.change}
-}
-
-type changedTicket struct {
-	reqctx.Reservation
-	change func(*reqctx.CallRequest)
-}
-
-func (c changedTicket) Join(w reqctx.CallRequest) {
-	c.change(&w)
-	c.Reservation.Join(w)
-}
-
-// withAdmission returns a function for the parameter rig of newLane. This function wraps the service's Admission in a
-// changedAdmission.
-func withAdmission(change func(*reqctx.CallRequest)) func(*app.Wiring) {
-	return func(w *app.Wiring) { w.Reads.Admission = changedAdmission{w.Reads.Admission, change} }
-}
