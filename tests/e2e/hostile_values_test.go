@@ -40,20 +40,12 @@ func valueAttacks() []attack {
 	for _, at := range []string{"10000-01-01T00:00:00Z", "2026-01-01T25:00:00Z", "2026-01-01", "9e99", "2026-01-01T00:00:00+99:99"} {
 		add("a DateTime "+at, `query($d:DateTime){searchMarkets(filter:{endsAfter:$d}){totalCount}}`, vars{"d": at}, http.StatusOK, badInputCode, "DateTime")
 	}
-	for _, n := range []int64{-1, 0, 101, 1<<31 - 1} {
-		add(fmt.Sprintf("first %d", n), `query($n:Int){searchMarkets(first:$n){totalCount}}`, vars{"n": n}, http.StatusOK, badInputCode, "")
-	}
-	for _, n := range []int64{-201, 0, 201, 1<<31 - 1} {
-		add(fmt.Sprintf("depth %d", n), `query($n:Int){token(tokenId:"1"){orderbook(depth:$n){spread}}}`, vars{"n": n}, http.StatusOK, badInputCode, "")
-	}
 	for _, n := range []int64{1 << 31, -1 << 53} {
 		add(fmt.Sprintf("the integer %d", n), `query($n:Int){searchMarkets(first:$n){totalCount}}`, vars{"n": n}, http.StatusBadRequest, "GRAPHQL_VALIDATION_FAILED", "32 bits")
 	}
-	add("501 ids", `query($i:[String!]!){tokens(tokenIds:$i){tokenId}}`, vars{"i": distinctIDs(501)}, http.StatusOK, badInputCode, "at most 500")
 	add("1,001 ids", `query($i:[String!]!){tokens(tokenIds:$i){tokenId}}`, vars{"i": distinctIDs(1001)}, http.StatusBadRequest, badInputCode, "1000")
 	add("variables of 200 KB", `query($i:String!){token(tokenId:$i){tokenId}}`, vars{"i": strings.Repeat("a", 200_000)}, http.StatusBadRequest, badInputCode, "131072")
 	add("variables that nobody declared", `{__typename}`, vars{"a": strings.Repeat("a", 100_000)}, http.StatusOK, "", "")
-	add("a wrong case", `query($s:OrderSide!){token(tokenId:"1"){fillEstimate(side:$s,size:1){cost}}}`, vars{"s": "buy"}, http.StatusBadRequest, invalid, "")
 	for name, text := range map[string]string{"a regular expression": `(((((a+)+)+)+)+)+$` + strings.Repeat("a", 500), "wildcards": strings.Repeat("%_*?", 200), "SQL": `'; DROP TABLE markets; --`, "spaces": strings.Repeat(" ", 999)} {
 		out = append(out, attack{name: "value: a search for " + name, run: func(t *testing.T, p *target) {
 			p.venue.take()
@@ -69,7 +61,7 @@ func valueAttacks() []attack {
 		}})
 	}
 	for name, cursor := range map[string]string{
-		"of another list": "AAAA", "of a space": " ", "of 5,000 bytes": strings.Repeat("A", 5000), "with a path": "../../etc/passwd", "with a parameter": "x&limit=100000",
+		"of a space": " ", "with a path": "../../etc/passwd", "with a parameter": "x&limit=100000",
 		"that overflows": "/////////////////////w==",
 	} {
 		out = append(out, attack{name: "value: a cursor " + name, run: func(t *testing.T, p *target) {
