@@ -49,11 +49,11 @@ func (p *program) wantExit(t testing.TB, code int) {
 	}
 }
 
-// waitRefusing waits until the program refuses new connections.
-func (p *program) waitRefusing(t testing.TB) {
+// waitRefusing waits until the service refuses new connections.
+func (s *service) waitRefusing(t testing.TB) {
 	t.Helper()
 	eventually(t, "connections are refused", func() bool {
-		conn, err := net.Dial("tcp", p.Addr().String())
+		conn, err := net.Dial("tcp", s.Addr().String())
 		if err == nil {
 			_ = conn.Close()
 		}
@@ -197,13 +197,7 @@ func TestDraining(t *testing.T) {
 	}()
 	<-venue.waiting
 	close(goOn)
-	eventually(t, "connections are refused", func() bool {
-		conn, err := net.Dial("tcp", s.Addr().String())
-		if err == nil {
-			_ = conn.Close()
-		}
-		return err != nil
-	})
+	s.waitRefusing(t)
 	draining(s.askAdmin(t, http.MethodGet, httpapi.PathReady))
 	release()
 	if kind := text(<-answered, "user.history.nodes.0.kind"); kind == "" {
@@ -325,34 +319,4 @@ func TestTerminationTimesOut(t *testing.T) {
 	if log := p.log.String(); !strings.Contains(log, "waiting for requests under way") {
 		t.Errorf("the log does not say why: %s", log)
 	}
-}
-
-// TestTerminationDoesNotWaitForReaders checks that the program exits with code 0 although a client does not read its responses.
-func TestTerminationDoesNotWaitForReaders(t *testing.T) {
-	t.Parallel()
-	p := runProgram(t, "--shutdown-timeout=200ms")
-	conn, err := net.Dial("tcp", p.Addr().String())
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer conn.Close()
-	_ = conn.(*net.TCPConn).SetReadBuffer(4 << 10)
-	const requests = 400 // the responses have 44 KB each, together more than the system's buffers hold
-	if _, err := io.WriteString(conn, strings.Repeat("GET /schema.graphql HTTP/1.1\r\nHost: localhost\r\n\r\n", requests)); err != nil {
-		t.Fatal(err)
-	}
-	answer := make([]byte, 12)
-	if _, err := io.ReadFull(conn, answer); err != nil || string(answer) != "HTTP/1.1 200" {
-		t.Fatalf("%q, %v", answer, err)
-	}
-	served, still := -1, 0
-	eventually(t, "the server waits for the client to read", func() bool {
-		now := strings.Count(p.log.String(), `"msg":"request"`)
-		if still++; now != served {
-			served, still = now, 0
-		}
-		return still == 20
-	})
-	p.terminate(t)
-	p.wantExit(t, 0)
 }
