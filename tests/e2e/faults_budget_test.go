@@ -101,10 +101,7 @@ func (a *frontendLoad) run(endTime func() time.Time, onSettled func() time.Time)
 			tick := time.NewTicker(time.Second)
 			defer tick.Stop()
 			for ctx.Err() == nil {
-				var out struct {
-					Data   any          `json:"data"`
-					Errors []graphError `json:"errors"`
-				}
+				var out graphResult
 				phase := ""
 				if onSettled != nil && !a.settled.Load() {
 					phase = "settling: "
@@ -315,10 +312,7 @@ func pollWithoutTheStream(t *testing.T) {
 		tick := time.NewTicker(500 * time.Millisecond)
 		defer tick.Stop()
 		for range 26 {
-			var out struct {
-				Data   any          `json:"data"`
-				Errors []graphError `json:"errors"`
-			}
+			var out graphResult
 			if err := a.postFrom(a.ctx, client(9999), branchesQuery, nil, keyOf50, &out); err != nil {
 				a.addError(err)
 				return
@@ -369,7 +363,7 @@ func TestAttackersBesideHonestClients(t *testing.T) {
 				r := rand.New(rand.NewPCG(uint64(n), uint64(i)))
 				for attackers.Err() == nil {
 					query, variables, credentials := request(r)
-					var out struct{ Errors []graphError }
+					var out graphResult
 					err := s.postFrom(attackers, client(n), query, variables, credentials, &out)
 					mu.Lock()
 					attempts[name]++

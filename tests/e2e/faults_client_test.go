@@ -10,6 +10,12 @@ import (
 	"oddsgraph/httpapi"
 )
 
+// graphResult is a decoded response to a query.
+type graphResult struct {
+	Data   any
+	Errors []graphError
+}
+
 // post sends a query from a new client address. It decodes the response into the value that the parameter into points to, with
 // json.Number for numbers. post returns errors instead of failing the test, so any goroutine may call it.
 func (s *service) post(ctx context.Context, query string, variables vars, credentials string, into any) error {

@@ -243,10 +243,7 @@ type reply struct {
 // try sends a query, and counts the calls that the venue receives before the response arrives. It returns errors instead of failing
 // the test, so any goroutine may call it.
 func (l *lane) try(query string, variables vars, credentials string) (r reply, err error) {
-	var out struct {
-		Data   any          `json:"data"`
-		Errors []graphError `json:"errors"`
-	}
+	var out graphResult
 	ctx, cancel := context.WithTimeout(context.Background(), operationTimeout)
 	defer cancel()
 	began := time.Now()

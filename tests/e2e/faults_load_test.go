@@ -174,10 +174,7 @@ func (c *checkedLoad) poll(every time.Duration, tokens []string) {
 
 // sample sends loadQuery once and checks the response.
 func (c *checkedLoad) sample(tokens []string) {
-	var out struct {
-		Data   any          `json:"data"`
-		Errors []graphError `json:"errors"`
-	}
+	var out graphResult
 	c.pause.RLock()
 	err := c.post(c.ctx, loadQuery, vars{"ids": tokens, "a": addressOf3}, keyOf3, &out)
 	c.pause.RUnlock()

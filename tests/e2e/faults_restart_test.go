@@ -40,10 +40,7 @@ func TestTheVenueIsKilledUnderLoad(t *testing.T) {
 	// A search never uses the stream. Each search has new arguments, so no response comes from the cache.
 	words := []string{"a", "e", "i", "o", "u", "will", "the", "by", "in", "win"}
 	search := func(i int) bool {
-		var out struct {
-			Data   any          `json:"data"`
-			Errors []graphError `json:"errors"`
-		}
+		var out graphResult
 		ctx, cancel := context.WithTimeout(context.Background(), patience)
 		defer cancel()
 		query := `query ($q: String!, $n: Int!) { searchMarkets(query: $q, first: $n) { totalCount } }`

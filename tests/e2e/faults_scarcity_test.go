@@ -46,10 +46,7 @@ const (
 
 // queryFrom sends a query for tokens from the given client address.
 func (l *lane) queryFrom(ctx context.Context, from netip.Addr, query string, ids ...string) (r reply, err error) {
-	var out struct {
-		Data   any          `json:"data"`
-		Errors []graphError `json:"errors"`
-	}
+	var out graphResult
 	began := time.Now()
 	err = l.postFrom(ctx, from, query, vars{"ids": ids}, anonymous, &out)
 	return reply{data: out.Data, errors: out.Errors, took: time.Since(began)}, err
