@@ -15,7 +15,6 @@ import (
 
 	"oddsgraph/app"
 	"oddsgraph/internal/market/reqctx"
-	"oddsgraph/internal/ratelimit"
 )
 
 // branch is a part of the response to wholeQuery. The data of a branch come from one endpoint.
@@ -94,11 +93,7 @@ type lane struct {
 	otherURL string
 	// otherRequests counts the requests to the host of otherURL.
 	otherRequests *atomic.Int64
-	// budget is the service's rate limiter for the venue. It is nil if the venue has no rate limit.
-	budget *ratelimit.Budget
-	// inFlight counts the calls for books in flight. openCountingLane sets it.
-	inFlight *atomic.Int64
-	reads    *completedReads
+	reads         *completedReads
 }
 
 // completedReads contains the latest start time of the completed reads of each endpoint. A read is complete when the service has
@@ -132,16 +127,10 @@ func (e *completedReads) since(endpoint string, at time.Time) bool {
 	return !e.left[endpoint].Before(at)
 }
 
-// newLane starts a service with a small venue. If rig is not nil, newLane calls it to change the service's wiring.
-func newLane(t testing.TB, rig func(*app.Wiring), args ...string) *lane {
+// newLane starts a service with a small venue.
+func newLane(t testing.TB, args ...string) *lane {
 	t.Helper()
-	return newLaneAt(t, startTime, rig, args...)
-}
-
-// newLaneAt is like newLane, but the lane's clock starts at the given time.
-func newLaneAt(t testing.TB, now time.Time, rig func(*app.Wiring), args ...string) *lane {
-	t.Helper()
-	l := openLane(t, startRigged, now, rig, args...)
+	l := openLane(t, startRigged, args...)
 	other := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { l.otherRequests.Add(1) }))
 	t.Cleanup(other.Close)
 	l.otherURL = other.URL + "/elsewhere"
@@ -151,20 +140,17 @@ func newLaneAt(t testing.TB, now time.Time, rig func(*app.Wiring), args ...strin
 // newPipedLane is like newLane, but for a test in a synctest bubble. The lane has no otherURL.
 func newPipedLane(t testing.TB, args ...string) *lane {
 	t.Helper()
-	return openLane(t, startPiped, startTime, nil, args...)
+	return openLane(t, startPiped, args...)
 }
 
-func openLane(t testing.TB, start func(testing.TB, time.Time, func(*app.Wiring), ...string) *service, now time.Time, rig func(*app.Wiring), args ...string) *lane {
+func openLane(t testing.TB, start func(testing.TB, time.Time, func(*app.Wiring), ...string) *service, args ...string) *lane {
 	t.Helper()
 	args = append([]string{
 		"--demo-markets=60", "--log-level=error", "--venue-max-body=256KiB", fmt.Sprint("--venue-timeout=", callTimeout), fmt.Sprint("--request-timeout=", operationTimeout),
 	}, args...)
 	l := &lane{otherRequests: &atomic.Int64{}, reads: &completedReads{left: make(map[string]time.Time)}}
-	l.service = start(t, now, func(w *app.Wiring) {
+	l.service = start(t, startTime, func(w *app.Wiring) {
 		w.Client.Rand = func() float64 { return rand.Float64() / 8 } // shortens the waits before retries, which take real time
-		if rig != nil {
-			rig(w)
-		}
 		observe := w.Reads.Observer
 		w.Reads.Observer = func(b reqctx.Batch, waited []*reqctx.Log) {
 			l.reads.note(b)
@@ -172,10 +158,9 @@ func openLane(t testing.TB, start func(testing.TB, time.Time, func(*app.Wiring),
 				observe(b, waited)
 			}
 		}
-		l.budget, _ = w.Reads.Admission.(*ratelimit.Budget)
 	}, args...)
 	ids := l.openTokens(3)
-	l.variables = vars{"ids": ids, "id": ids[0], "market": l.openMarkets(1)[0], "a": addressOf3, "day": now.AddDate(0, 0, -13).Format(time.DateOnly)}
+	l.variables = vars{"ids": ids, "id": ids[0], "market": l.openMarkets(1)[0], "a": addressOf3, "day": startTime.AddDate(0, 0, -13).Format(time.DateOnly)}
 	var data any
 	l.calls = l.callsDuring(func() { data = l.ask(t, wholeQuery, l.variables, keyOf3) })
 	l.whole = make(map[string]string)
@@ -256,8 +241,6 @@ func (l *lane) try(query string, variables vars, credentials string) (r reply, e
 type row struct {
 	name string
 	run  func(l *lane) error
-	// open starts a lane for this test case only. It is nil if the test case uses a shared lane.
-	open func(t testing.TB) *lane
 	// alone is true if no other test case may run at the same time, because the memory of this test case is measured.
 	alone bool
 }

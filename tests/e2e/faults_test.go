@@ -96,7 +96,7 @@ func TestFaultMatrix(t *testing.T) {
 					rows = append(rows, faults[f].rows(&wholeBranches[i])...)
 				}
 			}
-			all = append(all, laneOf{newLane(t, nil, longCallTimeout), rows})
+			all = append(all, laneOf{newLane(t, longCallTimeout), rows})
 		}
 		tally(t, all.run(t))
 	})
