@@ -62,12 +62,8 @@ func TestIndistinguishableRows(t *testing.T) {
 				t.Errorf("%s: ids repeat", field)
 			}
 		}
-		var ids []string
-		data := s.ask(t, `{ user(address: "`+addressOfAny+`") { positions { nodes { id size } } } }`, nil, keyOfAny)
-		for _, n := range list(data, "user.positions.nodes") {
-			ids = append(ids, text(n, "id"))
-		}
-		data = s.ask(t, `query ($ids: [ID!]!) { nodes(ids: $ids) { id ... on Position { size } } }`, vars{"ids": ids}, keyOfAny)
-		wantJSON(t, "lots by their ids", at(data, "nodes"), asJSON(list(s.ask(t, `{ user(address: "`+addressOfAny+`") { positions { nodes { id size } } } }`, nil, keyOfAny), "user.positions.nodes")))
+		held := at(s.ask(t, `{ user(address: "`+addressOfAny+`") { positions { nodes { id size } } } }`, nil, keyOfAny), "user.positions")
+		data := s.ask(t, `query ($ids: [ID!]!) { nodes(ids: $ids) { id ... on Position { size } } }`, vars{"ids": pluck(held, "nodes", "id")}, keyOfAny)
+		wantJSON(t, "lots by their ids", at(data, "nodes"), asJSON(at(held, "nodes")))
 	}
 }

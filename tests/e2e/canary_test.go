@@ -248,12 +248,7 @@ func TestCredentialsStayWhereTheyBelong(t *testing.T) {
 					// queries again.
 					until(patience, func() bool {
 						said := []string{s.do(t, s.request(t, asJSON(vars{"query": everything}), value)).print()}
-						get, err := http.NewRequestWithContext(t.Context(), http.MethodGet, s.URL()+"/graphql?"+url.Values{"query": {everything}}.Encode(), nil)
-						if err != nil {
-							t.Fatal(err)
-						}
-						get.Header.Set(httpapi.CredentialsHeader, value)
-						get.Header.Set("X-Forwarded-For", "192.0.2.1")
+						get := s.newRequest(t, http.MethodGet, "/graphql?"+url.Values{"query": {everything}}.Encode(), "", httpapi.CredentialsHeader, value)
 						said = append(said, s.do(t, get).print())
 						s.expireCaches() // ends backoffs, open circuits and cached refusals
 						for _, text := range said {
@@ -315,11 +310,7 @@ func canaryPlaces() []canaryPlace {
 	}
 	get := func(path string) func(t testing.TB, s *service, secret string) string {
 		return func(t testing.TB, s *service, secret string) string {
-			r, err := http.NewRequestWithContext(t.Context(), http.MethodGet, s.URL()+strings.ReplaceAll(path, "CANARY", secret), nil)
-			if err != nil {
-				t.Fatal(err)
-			}
-			return s.do(t, r).print()
+			return s.do(t, s.newRequest(t, http.MethodGet, strings.ReplaceAll(path, "CANARY", secret), "")).print()
 		}
 	}
 	ask := func(document string, variables ...any) string {
@@ -403,11 +394,7 @@ func canaryPlaces() []canaryPlace {
 		{name: "a request id", own: true, send: post(ask(everything), "X-Request-Id", "CANARY")},
 		{name: "a request id that is none", send: post(ask(everything), "X-Request-Id", "CANARY CANARY")},
 		{name: "a method", send: func(t testing.TB, s *service, secret string) string {
-			r, err := http.NewRequestWithContext(t.Context(), strings.ToUpper(secret), s.URL()+"/graphql", nil)
-			if err != nil {
-				t.Fatal(err)
-			}
-			return s.do(t, r).print()
+			return s.do(t, s.newRequest(t, strings.ToUpper(secret), "/graphql", "")).print()
 		}},
 
 		{name: "a path", send: get("/CANARY")},

@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"io"
 	"net"
-	"net/http"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -65,7 +64,7 @@ func TestEveryRouteHasAWriteDeadline(t *testing.T) {
 	const foreign = "Host: evil.example\r\n"
 	const upgrade = "Connection: Upgrade\r\nUpgrade: websocket\r\nSec-WebSocket-Version: 13\r\nSec-WebSocket-Key: AAAAAAAAAAAAAAAAAAAAAA==\r\n"
 	const typename = "/graphql?query=%7B__typename%7D"
-	tag := s.tag(t, typename)
+	tag := s.get(t, typename).header.Get("ETag")
 	for _, test := range []struct {
 		at           *timedListener
 		method, path string
@@ -113,20 +112,6 @@ func TestEveryRouteHasAWriteDeadline(t *testing.T) {
 			t.Errorf("%s %s: nothing was noted", test.method, test.path)
 		}
 	}
-}
-
-// tag returns the ETag of a path.
-func (s *service) tag(t *testing.T, path string) string {
-	t.Helper()
-	r, err := s.client.Get(s.URL() + path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer r.Body.Close()
-	if r.StatusCode != http.StatusOK || r.Header.Get("ETag") == "" {
-		t.Fatalf("%s: %s %v", path, r.Status, r.Header)
-	}
-	return r.Header.Get("ETag")
 }
 
 // rawStatus sends a raw request, reads until the connection closes, and returns the status code.

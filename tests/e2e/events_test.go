@@ -17,31 +17,19 @@ const searchEvents = `query($text: String! = "", $filter: MarketSearchFilter, $s
 }`
 
 // eventIDs returns the ids of the events on a page.
-func eventIDs(data any) (ids []string) {
-	for _, e := range list(data, "searchEvents.edges") {
-		ids = append(ids, text(e, "node.eventId"))
-	}
-	return ids
-}
+func eventIDs(data any) []string { return pluck(data, "searchEvents.edges", "node.eventId") }
 
 // eventPages returns the ids of the events on all pages of a search.
 func (s *service) eventPages(t *testing.T, v vars) (ids []string) {
 	t.Helper()
-	for pages := 0; ; pages++ {
-		data := s.ask(t, searchEvents, v, anonymous)
-		ids = append(ids, eventIDs(data)...)
-		if at(data, "searchEvents.pageInfo.hasNextPage") != true || pages > 100 {
-			return ids
-		}
-		v["after"] = at(data, "searchEvents.pageInfo.endCursor")
-	}
+	s.pages(t, searchEvents, "searchEvents", v, anonymous, func(page any) { ids = append(ids, pluck(page, "edges", "node.eventId")...) })
+	return ids
 }
 
 // wantOnce fails the test if an id appears more than once, or if there are no ids.
 func wantOnce(t *testing.T, ids []string) {
 	t.Helper()
-	sorted := slices.Sorted(slices.Values(ids))
-	if unique := slices.Compact(slices.Clone(sorted)); len(unique) != len(ids) || len(ids) == 0 {
+	if unique := slices.Compact(slices.Sorted(slices.Values(ids))); len(unique) != len(ids) || len(ids) == 0 {
 		t.Errorf("%d events, %d different ones", len(ids), len(unique))
 	}
 }
@@ -83,18 +71,14 @@ func TestSearchEvents(t *testing.T) {
 		t.Errorf("pages %v and %v of %v", first, eventIDs(data), all)
 	}
 	var want []string // the events of the open markets, the most traded market first
-	for after := any(nil); len(want) < len(all); {
-		page := s.ask(t, `query($after: String) { searchMarkets(filter: {status: [OPEN]}, sort: VOLUME, first: 100, after: $after) {
-			nodes { event { eventId } } pageInfo { endCursor hasNextPage } } }`, vars{"after": after}, anonymous)
-		for _, m := range list(page, "searchMarkets.nodes") {
-			if id := text(m, "event.eventId"); id != "" && !slices.Contains(want, id) {
-				want = append(want, id)
+	s.pages(t, `query($after: String) { searchMarkets(filter: {status: [OPEN]}, sort: VOLUME, first: 100, after: $after) { nodes { event { eventId } } `+pageFields+` } }`,
+		"searchMarkets", nil, anonymous, func(page any) {
+			for _, m := range list(page, "nodes") {
+				if id := text(m, "event.eventId"); id != "" && !slices.Contains(want, id) {
+					want = append(want, id)
+				}
 			}
-		}
-		if after = at(page, "searchMarkets.pageInfo.endCursor"); at(page, "searchMarkets.pageInfo.hasNextPage") != true {
-			break
-		}
-	}
+		})
 	if !slices.Equal(all, want[:min(len(all), len(want))]) {
 		t.Errorf("events %v\nwant %v", all, want)
 	}
@@ -147,15 +131,12 @@ func TestCategories(t *testing.T) {
 		t.Errorf("calls %v", first)
 	}
 	want := map[string]int{}
-	for after := any(nil); ; {
-		page := s.ask(t, `query($after: String) { searchMarkets(filter: {status: [OPEN]}, first: 100, after: $after) { nodes { category } pageInfo { endCursor hasNextPage } } }`, vars{"after": after}, anonymous)
-		for _, m := range list(page, "searchMarkets.nodes") {
-			want[text(m, "category")]++
-		}
-		if after = at(page, "searchMarkets.pageInfo.endCursor"); at(page, "searchMarkets.pageInfo.hasNextPage") != true {
-			break
-		}
-	}
+	s.pages(t, `query($after: String) { searchMarkets(filter: {status: [OPEN]}, first: 100, after: $after) { nodes { category } `+pageFields+` } }`,
+		"searchMarkets", nil, anonymous, func(page any) {
+			for _, category := range pluck(page, "nodes", "category") {
+				want[category]++
+			}
+		})
 	got, before := map[string]int{}, 1<<30
 	for _, c := range list(data, "categories") {
 		n := numberIn(t, asJSON(at(c, "openMarkets")))

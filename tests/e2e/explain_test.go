@@ -139,16 +139,7 @@ func TestExplainChangesNothing(t *testing.T) {
 	}
 
 	board := "/graphql?query={tokenPrices(tokenIds:[%22" + s.openTokens(1)[0] + "%22]){price}}"
-	get := func(header ...string) response {
-		r, err := http.NewRequestWithContext(t.Context(), http.MethodGet, s.URL()+board, nil)
-		if err != nil {
-			t.Fatal(err)
-		}
-		for i := 0; i+1 < len(header); i += 2 {
-			r.Header.Set(header[i], header[i+1])
-		}
-		return s.do(t, r)
-	}
+	get := func(header ...string) response { return s.do(t, s.newRequest(t, http.MethodGet, board, "", header...)) }
 	kept := get()
 	if kept.header.Get("Etag") == "" || !strings.Contains(kept.header.Get("Cache-Control"), "max-age") {
 		t.Fatalf("%v", kept.header)

@@ -128,14 +128,7 @@ func headerAttacks() []attack {
 	}
 	get := func(name, query string, status int, code string, header ...string) {
 		out = append(out, attack{name: "GET: " + name, run: func(t *testing.T, p *target) {
-			r, err := http.NewRequestWithContext(t.Context(), http.MethodGet, p.URL()+query, nil)
-			if err != nil {
-				t.Fatal(err)
-			}
-			for i := 0; i+1 < len(header); i += 2 {
-				r.Header.Set(header[i], header[i+1])
-			}
-			got := p.send(t, r)
+			got := p.send(t, p.newRequest(t, http.MethodGet, query, "", header...))
 			if code == "" {
 				if got.status != status {
 					t.Errorf("status %d, want %d: %.300s", got.status, status, got.body)
