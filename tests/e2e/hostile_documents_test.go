@@ -9,55 +9,34 @@ import (
 	"testing"
 )
 
-// documentAttacks returns attacks with documents that are invalid, or that are expensive to parse, to validate or to execute.
+// documentAttacks returns attacks with documents that are invalid, or that are expensive to parse, to validate or to execute. The
+// tests of package limits have more documents that exceed the limits.
 func documentAttacks() []attack {
 	var out []attack
 	for _, d := range []struct{ name, document, code, says string }{
 		{"aliases", `{` + numbered(300, "a#:__typename ") + `}`, badInputCode, "more than 200 aliases"},
-		{"root fields", `{` + numbered(150, "a#:__typename ") + `}`, badInputCode, "150 root fields"},
 		{"aliases of searches", `{` + numbered(100, "a#:searchMarkets(first:100){nodes{marketId event{markets{edges{node{tokens{price{price}}}}}}}}") + `}`, badInputCode, ""},
 		{"searches of searches", `{` + numbered(30, `a#:searchMarkets(query:"#",first:100){nodes{tokens{orderbook{bids{price}}}}}`) + `}`, badInputCode, "cost"},
 		{"26 doubling fragments", `{...F0}` + numbered(25, "fragment F# on Query{...G# ...G#} fragment G# on Query{__typename}") + doubling(26), badInputCode, ""},
 		{"26 doubling fragments alone", `{...D0} ` + doubling(26), badInputCode, "each fragment is counted wherever it is spread"},
 		{"26 doubling fragments that nobody spreads", `{__typename} ` + doubling(26), badInputCode, "each fragment is counted wherever it is spread"},
-		{"a fragment in itself", `{...A} fragment A on Query{...A}`, badInputCode, "spreads itself"},
-		{"two fragments in each other", `{...A} fragment A on Query{...B} fragment B on Query{...A}`, badInputCode, "spreads itself"},
-		{"49 fragments in a circle", `{...C0} ` + circle(49), badInputCode, "spreads itself"},
 		{"a circle that nobody enters", `{__typename} fragment A on Query{... on Query{...B}} fragment B on Query{token(tokenId:"1"){...A}}`, badInputCode, "spreads itself"},
-		{"50,000 repeated fields", `{` + strings.Repeat("a ", 50_000) + `}`, badInputCode, "65536 are accepted"},
 		{"1,400 repeated fields", `{` + strings.Repeat("__typename ", 1400) + `}`, badInputCode, "selects 1400 fields"},
-		{"1,600 repeated fields", `{` + strings.Repeat("__typename ", 1600) + `}`, badInputCode, "more than 1500 tokens"},
 		{"repeated fields in repeated fields", `{` + strings.Repeat(`token(tokenId:"1"){`+strings.Repeat("market{slug}", 20)+`}`, 15) + `}`, badInputCode, "select"},
 		{"fields 10,000 deep", around(10_000, "{a", "{a}", "}"), badInputCode, "more than 1500 tokens"},
-		{"fields 400 deep", around(400, "{a", "{a}", "}"), badInputCode, "deep"},
 		{"fields 25 deep", `{searchMarkets{nodes` + around(11, "{event{markets{nodes", "{slug}", "}}}") + `}}`, badInputCode, "deep"},
-		{"lists 10,000 deep", `{tokens(tokenIds:` + around(10_000, "[", "1", "]") + `){tokenId}}`, badInputCode, "more than 1500 tokens"},
-		{"lists 700 deep", `{tokens(tokenIds:` + around(700, "[", "1", "]") + `){tokenId}}`, badInputCode, "deep"},
-		{"objects 10,000 deep", `{searchMarkets(filter:` + around(10_000, "{a:", "1", "}") + `){totalCount}}`, badInputCode, "more than 1500 tokens"},
-		{"objects 300 deep", `{searchMarkets(filter:` + around(300, "{a:", "1", "}") + `){totalCount}}`, badInputCode, "deep"},
-		{"inline fragments 10,000 deep", around(10_000, "{...", "{a}", "}"), badInputCode, "more than 1500 tokens"},
-		{"inline fragments 400 deep", around(400, "{...", "{a}", "}"), badInputCode, "deep"},
-		{"a type 700 deep", `query($a:` + around(700, "[", "Int", "]") + `){__typename}`, badInputCode, "deep"},
 		{"braces without an end", strings.Repeat("{a", 700), unparsed, ""},
 		{"60 KB of braces", strings.Repeat("{", 60_000), "", ""},
-		{"100 directives", `{__typename` + strings.Repeat(" @skip(if:false)", 100) + `}`, badInputCode, "more than 50 directives"},
-		{"10,000 directives", `{__typename` + strings.Repeat(" @a", 10_000) + `}`, badInputCode, "more than 1500 tokens"},
 		{"400 arguments", `{token(` + numbered(400, "a#:1 ") + `){tokenId}}`, invalid, ""},
 		{"the same argument 400 times", `{token(` + strings.Repeat(`tokenId:"1" `, 400) + `){tokenId}}`, invalid, ""},
 		{"350 variables", `query(` + numbered(350, "$a#:Int ") + `){__typename}`, invalid, ""},
 		{"350 fields that are not there", `{` + numbered(350, "tokenPricez# ") + `}`, badInputCode, "root fields"},
 		{"90 fields that are not there", `{` + numbered(90, "tokenPricez# ") + `}`, invalid, "tokenPricez0"},
-		{"60 fragments", `{__typename}` + numbered(60, "fragment F# on Query{__typename}"), badInputCode, "60 fragments"},
 		{"45 unused fragments", `{__typename}` + numbered(45, "fragment F# on Query{__typename}"), invalid, "F0"},
 		{"fragments of fragments that conflict", `{...F0}` + numbered(40, "fragment F# on Query{a:searchMarkets(first:#){totalCount}b:token(tokenId:\"#\"){tokenId} ...G#}") + numbered(9, "fragment G# on Query{__typename}"), invalid, ""},
 		{"conflicts of all with all", `{` + numbered(30, `a:searchMarkets(first:1#){totalCount}`) + `}`, invalid, ""},
-		{"11 operations", numbered(11, "query Q#{__typename}"), badInputCode, "11 operations"},
-		{"a name of 10,000 bytes", `{` + strings.Repeat("a", 10_000) + `}`, badInputCode, "bytes"},
-		{"a text without an end", `{token(tokenId:"` + strings.Repeat("a", 60_000), unparsed, ""},
 		{"a block of 60 KB", `{nope(a:"""` + strings.Repeat("\n  a", 12_000) + `"""){tokenId}}`, invalid, "nope"},
-		{"quotes and nothing else", strings.Repeat(`"`, 60_000), "", ""},
 		{"backslashes in a text", `{nope(a:"` + strings.Repeat(`\u005c`, 10_000) + `"){tokenId}}`, invalid, "nope"},
-		{"2,000 comments", strings.Repeat("#\n", 2000) + `{__typename}`, badInputCode, "more than 1500 tokens"},
 		{"60 KB of commas", `{` + strings.Repeat(",", 60_000) + `__typename}`, "", ""},
 		{"a byte order mark", "\ufeff{__typename}", "", ""},
 		{"nothing but nulls", strings.Repeat("\x00", 1000), unparsed, ""},
@@ -94,14 +73,5 @@ func doubling(n int) string {
 		fmt.Fprintf(&b, "fragment D%d on Query{...D%d ...D%d} ", i, i+1, i+1)
 	}
 	fmt.Fprintf(&b, "fragment D%d on Query{__typename}", n-1)
-	return b.String()
-}
-
-// circle returns n fragments. Each fragment spreads the next one, and the last fragment spreads the first one.
-func circle(n int) string {
-	var b strings.Builder
-	for i := range n {
-		fmt.Fprintf(&b, "fragment C%d on Query{...C%d} ", i, (i+1)%n)
-	}
 	return b.String()
 }
