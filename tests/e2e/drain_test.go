@@ -4,10 +4,7 @@ package e2e
 
 import (
 	"bytes"
-	"context"
-	"encoding/json"
 	"errors"
-	"fmt"
 	"io"
 	"net"
 	"net/http"
@@ -209,87 +206,6 @@ func TestDraining(t *testing.T) {
 	if conn, err := net.Dial("tcp", s.Admin.Addr().String()); err == nil {
 		_ = conn.Close()
 		t.Error("the private address is open")
-	}
-}
-
-// TestTerminationUnderLoad stops the program while clients send queries all the time. No response may be cut off. Sockets must be
-// closed with the code that makes clients reconnect.
-func TestTerminationUnderLoad(t *testing.T) {
-	p := runProgram(t, "--demo-markets=20")
-	var g sync.WaitGroup
-	var mu sync.Mutex
-	answers := 0
-	busy := make(chan struct{}, 1000)
-	for client := range 8 {
-		k := p.dialUnread(t, anonymous)
-		// A socket may run 100 operations at once. running has an element for each that runs.
-		running, ended := make(chan struct{}, 50), make(chan struct{})
-		g.Go(func() { // sends queries
-			for i := 0; k.write(frame{ID: fmt.Sprint(i), Type: "subscribe", Payload: json.RawMessage(`{"query":"{ searchMarkets(first: 5) { nodes { question } } }"}`)}) == nil; i++ {
-				select {
-				case running <- struct{}{}:
-				case <-ended:
-					return
-				}
-				time.Sleep(2 * time.Millisecond) // stay below the rate limit of a socket
-			}
-		})
-		g.Go(func() { // reads answers
-			defer close(ended)
-			open, n := map[string]bool{}, 0
-			for {
-				f, err := k.read(context.Background())
-				if err != nil {
-					if code := websocket.CloseStatus(err); code != websocket.StatusServiceRestart {
-						t.Errorf("client %d: closed with %v", client, err)
-					}
-					break
-				}
-				switch f.Type {
-				case "next":
-					open[f.ID] = true
-					if n++; n == 20 {
-						busy <- struct{}{}
-					}
-				case "complete":
-					delete(open, f.ID)
-					<-running
-				case "error":
-					t.Errorf("client %d: %s", client, f.Payload)
-					<-running
-				}
-			}
-			k.close()
-			if len(open) > 0 {
-				t.Errorf("client %d: %d of %d answers have no complete", client, len(open), n)
-			}
-			mu.Lock()
-			defer mu.Unlock()
-			answers += n
-		})
-		g.Go(func() { // sends queries over HTTP
-			for {
-				resp, err := p.client.Post(p.URL()+"/graphql", "application/json", strings.NewReader(`{"query":"{ searchMarkets(first: 5) { nodes { question } } }"}`))
-				if err != nil {
-					return // the connection was refused, or closed while it was idle
-				}
-				b, err := io.ReadAll(resp.Body)
-				_ = resp.Body.Close()
-				if err != nil || resp.StatusCode != http.StatusOK || !json.Valid(b) || strings.Contains(string(b), "errors") {
-					t.Errorf("client %d: %d %v %.200s", client, resp.StatusCode, err, b)
-					return
-				}
-			}
-		})
-	}
-	for range 8 {
-		<-busy
-	}
-	p.terminate(t)
-	g.Wait()
-	p.wantExit(t, 0)
-	if answers < 160 {
-		t.Errorf("%d answers", answers)
 	}
 }
 
