@@ -24,11 +24,7 @@ func TestDemoTokens(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			var args []string
-			if test.flag != "" {
-				args = []string{test.flag}
-			}
-			s := start(t, args...)
+			s := start(t, strings.Fields(test.flag)...)
 			for token, address := range map[string]string{"demo-3": addressOf3, "demo-50": addressOf50} {
 				got := s.bearer(t, token, `{ viewer { address balance { cashBalance } } }`)
 				if valid := got.status == http.StatusOK && strings.HasPrefix(got.body, `{"data":{"viewer":{"address":"`+address+`","balance":{"cashBalance":"`); valid != test.valid {

@@ -5,9 +5,7 @@ package e2e
 import (
 	"bytes"
 	"compress/gzip"
-	"crypto/sha256"
 	"encoding/base64"
-	"encoding/hex"
 	"fmt"
 	"io"
 	"net/http"
@@ -28,7 +26,6 @@ func bodyAttacks() []attack {
 	z := gzip.NewWriter(&zipped)
 	_, _ = z.Write([]byte(large))
 	_ = z.Close()
-	hash := func(s string) string { h := sha256.Sum256([]byte(s)); return hex.EncodeToString(h[:]) }
 	var out []attack
 	add := func(name, body string, status int, code, says string, header ...string) {
 		out = append(out, attack{name: "body: " + name, run: func(t *testing.T, p *target) { p.post(t, body, header...).want(t, status, code, says) }})
@@ -50,8 +47,8 @@ func bodyAttacks() []attack {
 	add("an operation's name of 200 KB", `{"query":"query A { __typename }","operationName":"`+strings.Repeat("A", 200_000)+`"}`, 400, invalid, "not found")
 	add("members that nobody knows", `{"query":"{ __typename }",`+numbered(15_000, `"a#":1,`)+`"z":1}`, 200, "", "")
 	add("an id of 200 KB", `{"documentId":"`+strings.Repeat("a", 200_000)+`"}`, 400, badInputCode, "")
-	add("a wrong hash", `{"query":"{ __typename }","extensions":{"persistedQuery":{"version":1,"sha256Hash":"`+hash("x")+`"}}}`, 400, badInputCode, "provided sha does not match query")
-	add("a hash without a document", `{"extensions":{"persistedQuery":{"version":1,"sha256Hash":"`+hash("x")+`"}}}`, 400, "PERSISTED_QUERY_NOT_FOUND", "PersistedQueryNotFound")
+	add("a wrong hash", `{"query":"{ __typename }","extensions":{"persistedQuery":{"version":1,"sha256Hash":"`+hashOf("x")+`"}}}`, 400, badInputCode, "provided sha does not match query")
+	add("a hash without a document", `{"extensions":{"persistedQuery":{"version":1,"sha256Hash":"`+hashOf("x")+`"}}}`, 400, "PERSISTED_QUERY_NOT_FOUND", "PersistedQueryNotFound")
 	const sendJSON = "Content-Type: application/json"
 	add("a form", `query={__typename}`, 415, badInputCode, sendJSON, "Content-Type", "application/x-www-form-urlencoded")
 	add("parts", "--b\r\nContent-Disposition: form-data; name=\"operations\"\r\n\r\n"+typename+"\r\n--b--\r\n", 415, badInputCode, sendJSON, "Content-Type", "multipart/form-data; boundary=b")
@@ -90,7 +87,7 @@ func bodyAttacks() []attack {
 				g.Go(func() {
 					for i := range 750 {
 						query := fmt.Sprintf(`{ a%dx%d: __typename }`, worker, i)
-						got := p.post(t, `{"query":"`+query+`","extensions":{"persistedQuery":{"version":1,"sha256Hash":"`+hash(query)+`"}}}`)
+						got := p.post(t, `{"query":"`+query+`","extensions":{"persistedQuery":{"version":1,"sha256Hash":"`+hashOf(query)+`"}}}`)
 						if got.status != http.StatusOK {
 							t.Errorf("%d %s", got.status, got.body)
 							return

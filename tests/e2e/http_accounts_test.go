@@ -2,9 +2,6 @@ package e2e
 
 import (
 	"context"
-	"crypto/sha256"
-	"encoding/hex"
-	"encoding/json"
 	"os"
 	"path/filepath"
 	"strings"
@@ -27,20 +24,12 @@ func (f accountsFile) write(t testing.TB, keys map[string]string) {
 	addresses := map[string]string{"demo-3": addressOf3, "demo-50": addressOf50, "no such key": addressOf3}
 	list := []any{}
 	for token, key := range keys {
-		hash := sha256.Sum256([]byte(token))
 		list = append(list, map[string]any{
-			"tokenSha256": hex.EncodeToString(hash[:]), "address": addresses[key],
+			"tokenSha256": hashOf(token), "address": addresses[key],
 			"credentials": map[string]string{"apiKey": key, "secret": "demo", "passphrase": "demo"},
 		})
 	}
-	b, err := json.Marshal(map[string]any{"version": 1, "accounts": list})
-	if err != nil {
-		t.Fatal(err)
-	}
-	next := f.path + ".next"
-	if err := os.WriteFile(next, b, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	next := write(t, filepath.Dir(f.path), "next.json", asJSON(vars{"version": 1, "accounts": list}))
 	if err := os.Rename(next, f.path); err != nil {
 		t.Fatal(err)
 	}
@@ -49,11 +38,7 @@ func (f accountsFile) write(t testing.TB, keys map[string]string) {
 // bearer executes a query with a bearer token.
 func (s *service) bearer(t testing.TB, token, query string) response {
 	t.Helper()
-	body, err := json.Marshal(map[string]string{"query": query})
-	if err != nil {
-		t.Fatal(err)
-	}
-	r := s.request(t, string(body), anonymous)
+	r := s.request(t, asJSON(vars{"query": query}), anonymous)
 	r.Header.Set("Authorization", "Bearer "+token)
 	return s.do(t, r)
 }

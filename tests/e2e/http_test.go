@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"io"
 	"net/http"
-	"net/url"
 	"slices"
 	"strings"
 	"testing"
@@ -257,14 +256,8 @@ func TestMalformedRequests(t *testing.T) {
 func TestQueriesByGET(t *testing.T) {
 	s := start(t)
 	ids := s.openTokens(2)
-	variables, err := json.Marshal(vars{"ids": ids})
-	if err != nil {
-		t.Fatal(err)
-	}
-	got := s.get(t, httpapi.PathGraphQL+"?"+url.Values{
-		"query":     {`query A { __typename } query B($ids: [String!]!) { tokens(tokenIds: $ids) { tokenId price { price } } }`},
-		"variables": {string(variables)}, "operationName": {"B"},
-	}.Encode())
+	got := s.getQuery(t, "", "query", `query A { __typename } query B($ids: [String!]!) { tokens(tokenIds: $ids) { tokenId price { price } } }`,
+		"variables", asJSON(vars{"ids": ids}), "operationName", "B")
 	var answer struct{ Data any }
 	decode(t, got.body, &answer)
 	if shown := pluck(answer.Data, "tokens", "tokenId"); got.status != http.StatusOK || !slices.Equal(shown, ids) || text(answer.Data, "tokens.1.price.price") == "" {
