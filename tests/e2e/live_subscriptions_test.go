@@ -299,25 +299,6 @@ func TestSubscriptionsOfAnAccount(t *testing.T) {
 	}
 }
 
-func TestSubscriptionsOverSSE(t *testing.T) {
-	s := startLive(t)
-	s.streaming(t)
-	id := s.openTokens(1)[0]
-	prices := s.sse(t, subPrices, vars{"ids": []string{id}}, anonymous)
-	balance := s.sse(t, subBalance, vars{"a": addressOf3}, keyOf3)
-	prices.reason(t, "INITIAL")
-	wantText(t, balance.reason(t, "INITIAL"), "balance.freshness.source", "STREAM")
-	to := s.move(t, id)
-	wantText(t, prices.reason(t, "CHANGE"), "price.price", plain(to))
-	for _, x := range s.venue.Positions(addressOf3) {
-		if s.venue.Trade(addressOf3, x.TokenID, demo.Sell, 100) == nil {
-			break
-		}
-	}
-	balance.reason(t, "CHANGE")
-	s.sse(t, subBalance, vars{"a": addressOf3}, anonymous).wantEnd(t, "UNAUTHENTICATED")
-}
-
 func TestRefusedSubscriptions(t *testing.T) {
 	s := startLive(t)
 	s.streaming(t)
