@@ -407,27 +407,6 @@ func TestRevokedAccountGetsNoCachedResponse(t *testing.T) {
 	}
 }
 
-// TestEqualRequestsAreExecutedOnce checks that 50 equal requests at the same time share one execution.
-func TestEqualRequestsAreExecutedOnce(t *testing.T) {
-	s := start(t, "--demo-latency=200ms")
-	query := asJSON(vars{"query": twinQueries["prices"], "variables": vars{"tokens": s.openTokens(2)}})
-	bodies := make(chan string, 50)
-	var clients sync.WaitGroup
-	for range cap(bodies) {
-		clients.Go(func() { bodies <- s.do(t, s.request(t, query, anonymous)).body })
-	}
-	clients.Wait()
-	first := <-bodies
-	for range cap(bodies) - 1 {
-		if body := <-bodies; body != first || !strings.Contains(body, `"data"`) {
-			t.Errorf("%s\n%s", first, body)
-		}
-	}
-	if got := s.API.Stats().Responses; got.Misses != 1 || got.Coalesced+got.Hits != 49 {
-		t.Errorf("%+v", got)
-	}
-}
-
 // TestResponseCacheSwitchedOff checks that the service executes every request if the response cache is off. By default, the cache
 // must be on with a limit of 32 MiB.
 func TestResponseCacheSwitchedOff(t *testing.T) {
