@@ -7,7 +7,6 @@ import (
 	"testing"
 
 	"oddsgraph/app"
-	"oddsgraph/internal/demo"
 )
 
 // credentialCounter is a transport that counts the calls with credentials in the query and with credentials in a header.
@@ -47,22 +46,5 @@ func TestCredentialsReachTheDemoVenue(t *testing.T) {
 				t.Errorf("in the query %d times, in the header %d times", got[0], got[1])
 			}
 		})
-	}
-}
-
-// TestDemoWithout checks that --demo-without accepts the name of each endpoint, and turns the endpoints off.
-func TestDemoWithout(t *testing.T) {
-	for _, name := range demo.Endpoints() {
-		start(t, "--demo-without="+name)
-	}
-	s := start(t, "--demo-without="+strings.Join(demo.Endpoints(), ","))
-	for path := range map[string]bool{"/api/exchange/prices": true, "/api/user/history": true} {
-		r, err := http.NewRequestWithContext(t.Context(), http.MethodGet, s.Demo.URL()+path, nil)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if got := s.do(t, r); got.status != http.StatusNotFound {
-			t.Errorf("%s: %d %s", path, got.status, got.body)
-		}
 	}
 }
