@@ -73,27 +73,6 @@ func TestKalshi(t *testing.T) {
 	}
 }
 
-// TestKalshiSearch checks that the pages of a search together have all open markets.
-func TestKalshiSearch(t *testing.T) {
-	s := startKalshi(t)
-	seen := map[any]bool{}
-	for after := any(nil); ; {
-		data := s.ask(t, `query($after: String) { searchMarkets(filter: { status: [OPEN] }, first: 50, after: $after) {
-			nodes { marketId question } pageInfo { hasNextPage endCursor } } }`, vars{"after": after}, anonymous)
-		nodes, _ := at(data, "searchMarkets.nodes").([]any)
-		for _, n := range nodes {
-			seen[at(n, "marketId")] = true
-		}
-		if at(data, "searchMarkets.pageInfo.hasNextPage") != true {
-			break
-		}
-		after = at(data, "searchMarkets.pageInfo.endCursor")
-	}
-	if want := len(s.Demo.Kalshi.Tickers()); len(seen) != want {
-		t.Errorf("the pages have %d markets; want %d", len(seen), want)
-	}
-}
-
 // TestKalshiUnsupported checks fields whose data Kalshi does not serve. They must be null with the error code UNSUPPORTED, and the
 // service must make no call.
 func TestKalshiUnsupported(t *testing.T) {
