@@ -1,7 +1,6 @@
 package e2e
 
 import (
-	"encoding/base64"
 	"fmt"
 	"io"
 	"maps"
@@ -64,36 +63,6 @@ func (s *strictStub) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 // always returns a function that returns status 200 and the given body.
 func always(body string) func(*http.Request, url.Values) (int, string) {
 	return func(*http.Request, url.Values) (int, string) { return http.StatusOK, body }
-}
-
-// TestCredentialsOfAnyForm checks that the service does not change a byte of the credentials that it sends.
-func TestCredentialsOfAnyForm(t *testing.T) {
-	const credentials = `{ "key":"k", "nonce":12345678901234567890, "apiKey":{"id":[1.50, true]}, "address":"` + addressOf3 + `" }`
-	for mode, taken := range map[string]func(r *http.Request, q url.Values) string{
-		"query": func(_ *http.Request, q url.Values) string { return q.Get("credentials") },
-		"header": func(r *http.Request, _ url.Values) string {
-			b, _ := base64.StdEncoding.DecodeString(r.Header.Get("X-Api-Credentials"))
-			return string(b)
-		},
-	} {
-		t.Run(mode, func(t *testing.T) {
-			of := func(body string) strictEndpoint {
-				return strictEndpoint{"address credentials", func(r *http.Request, q url.Values) (int, string) {
-					if taken(r, q) != credentials {
-						return http.StatusUnauthorized, `{"success":false,"message":"unknown credentials"}`
-					}
-					return http.StatusOK, body
-				}}
-			}
-			venue := newStrictStub(t, map[string]strictEndpoint{
-				"balance": of(`{"portfolioValue":1,"cashBalance":2,"totalValue":3}`),
-				"orders":  of(`{"orders":[]}`),
-			})
-			s := start(t, "--venue-url="+venue.URL, "--venue-credentials="+mode)
-			data := s.ask(t, `{ viewer { address balance { totalValue } orders { totalCount } } }`, nil, base64.StdEncoding.EncodeToString([]byte(credentials)))
-			wantJSON(t, "answer", data, `{"viewer":{"address":"`+addressOf3+`","balance":{"totalValue":"3"},"orders":{"totalCount":0}}}`)
-		})
-	}
 }
 
 // TestReadinessWithoutSearch checks the readiness probe for venues that lack endpoints, or whose endpoints fail.
