@@ -1,11 +1,8 @@
 package e2e
 
 import (
-	"fmt"
 	"math/big"
 	"testing"
-
-	"oddsgraph/internal/demo"
 )
 
 const queryLive = `query($id: String!) { token(tokenId: $id) {
@@ -152,87 +149,4 @@ func TestQueriesThatAskAgainAreStreamed(t *testing.T) {
 	if topics := s.venue.Stats().Stream.Topics; topics["prices"] != 1 || topics["orderbook"] != 1 {
 		t.Errorf("topics are %v, want one price and one book", topics)
 	}
-}
-
-// TestManySubscribersShareATopic checks that 1,000 subscriptions to one token share one topic of the venue's stream.
-func TestManySubscribersShareATopic(t *testing.T) {
-	s := startLive(t)
-	s.streaming(t)
-	id := s.openTokens(1)[0]
-	before := goroutines(t)
-	sockets := make([]*socket, 10)
-	var subs []*events
-	for i := range sockets {
-		sockets[i] = s.dial(t, anonymous)
-		for range 100 {
-			subs = append(subs, sockets[i].subscribe(t, `subscription($ids: [String!]!) { priceChanged(tokenIds: $ids) { reason price { price } } }`, vars{"ids": []string{id}}))
-		}
-	}
-	for _, sub := range subs {
-		sub.reason(t, "INITIAL")
-	}
-	stats := s.venue.Stats().Stream
-	if stats.Topics["prices"] != 1 || stats.Subscriptions["prices"] != 1 || stats.Subscribes["prices"] != 1 {
-		t.Errorf("1,000 subscribers of a token make topics %v, subscriptions %v, subscribes %v", stats.Topics, stats.Subscriptions, stats.Subscribes)
-	}
-	for range 5 {
-		to := s.move(t, id)
-		for _, sub := range subs {
-			wantText(t, sub.reason(t, "CHANGE"), "price.price", plain(to))
-		}
-	}
-	for i, k := range sockets {
-		if i%2 == 0 { // half of the clients first end their subscriptions, the other half only disconnects
-			for n := range 100 {
-				subs[100*i+n].stop()
-			}
-		}
-		k.close()
-		<-k.done
-	}
-	eventually(t, "the topic is closed", func() bool { return len(s.venue.Stats().Stream.Topics) == 0 })
-	eventually(t, fmt.Sprintf("goroutines are down to %d", before), func() bool { return goroutines(t) <= before+2 })
-}
-
-// TestASlowSubscriberDelaysNobody checks that clients get every trade while another client reads nothing. The service must
-// disconnect the client that reads nothing.
-func TestASlowSubscriberDelaysNobody(t *testing.T) {
-	t.Parallel()
-	s := startLive(t)
-	s.streaming(t)
-	ids := s.openTokens(1)
-	query := `subscription($ids: [String!]!) { tradesAdded(tokenIds: $ids) { reason gap trades { tradeId size } } }`
-	unread := s.dialUnread(t, anonymous)
-	for n := range 50 {
-		payload := asJSON(vars{"query": subBook, "variables": vars{"id": ids[0], "depth": 200}})
-		unread.send(t, frame{ID: fmt.Sprint("b", n), Type: "subscribe", Payload: []byte(payload)})
-		unread.send(t, frame{ID: fmt.Sprint("t", n), Type: "subscribe", Payload: []byte(asJSON(vars{"query": query, "variables": vars{"ids": ids}}))})
-	}
-	readers := []*events{s.dial(t, anonymous).subscribe(t, query, vars{"ids": ids}), s.dial(t, anonymous).subscribe(t, query, vars{"ids": ids})}
-	for _, r := range readers {
-		r.reason(t, "INITIAL")
-	}
-	eventually(t, "the client that does not read is subscribed", func() bool { return s.venue.Stats().Stream.Topics["orderbook"] == 1 })
-	const trades = 2000
-	for n := range trades {
-		if err := s.venue.Trade(addressOf2000, ids[0], []demo.Side{demo.Buy, demo.Sell}[n%2], demo.Size(100+n)); err != nil {
-			t.Fatal(err)
-		}
-		if n%10 == 0 {
-			s.move(t, ids[0])
-		}
-		for _, r := range readers { // each reader gets every trade once, and in order
-			v := r.reason(t, "CHANGE")
-			if got := pluck(v, "trades", "size"); len(got) != 1 || got[0] != plain(demo.Size(100+n)) || at(v, "gap") != false {
-				t.Fatalf("trade %d: got %s", n, asJSON(v))
-			}
-		}
-	}
-	for _, r := range readers {
-		r.quiet(t)
-	}
-	if c := s.API.Stats().Groups.Conflated; c == 0 {
-		t.Error("nothing was conflated for the client that does not read: it is not held up")
-	}
-	eventually(t, "the client that does not read is cut off", func() bool { return s.venue.Stats().Stream.Topics["orderbook"] == 0 })
 }
