@@ -249,48 +249,12 @@ func TestTheAccountsFileIsReadAgain(t *testing.T) {
 	f.write(t, map[string]string{"old": "demo-50", "new": "demo-3"})
 	eventually(t, "a new token works", func() bool { return works("new") })
 
-	// An invalid file changes nothing, and is logged once.
-	complaints := func() int { return strings.Count(s.log.String(), "the accounts file is invalid") }
-	for name, content := range map[string]string{"half": `{"version":1,"accounts":[{"tokenSha256":"`, "unknown": `{"version":1,"accounts":[],"secretKey":"canary"}`} {
-		before := complaints()
-		if err := os.WriteFile(f.path+".next", []byte(content), 0o600); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.Rename(f.path+".next", f.path); err != nil {
-			t.Fatal(err)
-		}
-		eventually(t, name+" is told of", func() bool { return complaints() == before+1 })
-		looked := time.Now()
-		eventually(t, "some looks pass", func() bool { return time.Since(looked) > 1200*time.Millisecond })
-		if n := complaints(); n != before+1 {
-			t.Errorf("%s: %d complaints", name, n)
-		}
-		if !works("old") || !works("new") {
-			t.Errorf("%s: the old accounts are gone", name)
-		}
-	}
-	if log := s.log.String(); strings.Contains(log, "canary") {
-		t.Error("the content of the file is in the log")
-	}
-	select {
-	case <-open.done:
-		t.Errorf("a socket was closed: %v", open.err)
-	default:
-	}
 	f.write(t, map[string]string{"new": "demo-3"})
 	if code := open.closed(t); code != 4403 {
 		t.Errorf("close code %d", code)
 	}
 	if !works("new") || works("old") {
 		t.Error("the last file is not in force")
-	}
-	// A missing file revokes all accounts.
-	open = s.dialBearer(t, "new")
-	if err := os.Remove(f.path); err != nil {
-		t.Fatal(err)
-	}
-	if code := open.closed(t); code != 4403 || works("new") {
-		t.Errorf("close code %d", code)
 	}
 }
 
@@ -315,14 +279,6 @@ func TestManifestsAreReadAgain(t *testing.T) {
 	write(`{"two":"query Two { __typename }"}`)
 	eventually(t, "a new document is known", func() bool { return s.getQuery(t, "/two").body == found })
 	if got := s.getQuery(t, "/one"); !strings.Contains(got.body, "PERSISTED_QUERY_NOT_FOUND") {
-		t.Errorf("%+v", got)
-	}
-	if got := s.getQuery(t, "", "query", "query One { __typename }"); !strings.Contains(got.body, "FORBIDDEN") {
-		t.Errorf("%+v", got)
-	}
-	write(`{"three":"query Three { nope }"}`)
-	eventually(t, "a bad one is told of", func() bool { return strings.Contains(s.log.String(), "the manifest is invalid") })
-	if got := s.getQuery(t, "/two"); got.body != found {
 		t.Errorf("%+v", got)
 	}
 	// The manifest must also apply to WebSockets and event streams.
