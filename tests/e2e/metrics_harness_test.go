@@ -3,14 +3,10 @@ package e2e
 import (
 	"fmt"
 	"net/http"
-	"net/http/httptest"
 	"slices"
 	"strconv"
 	"strings"
-	"sync"
 	"testing"
-
-	"oddsgraph/internal/demo"
 )
 
 // scraped is a scrape of /metrics.
@@ -103,96 +99,6 @@ func (m *scraped) sum(metric string, labels ...string) (n float64) {
 		name, has, _ := strings.Cut(series, "{")
 		if name == metric && !slices.ContainsFunc(labels, func(l string) bool { return !strings.Contains(has, l) }) {
 			n += value
-		}
-	}
-	return n
-}
-
-// ledger is a proxy that counts the REST calls to the demo venue.
-type ledger struct {
-	*httptest.Server
-	venue *demo.Venue
-
-	mu sync.Mutex
-	// calls counts calls by endpoint and status, separated by a space. keys counts the requested keys by endpoint.
-	calls, keys map[string]float64
-	held        map[string]chan struct{} // maps an endpoint to a channel; calls to the endpoint wait until it is closed
-	waiting     chan string              // receives the endpoint of each call that starts to wait
-}
-
-func newLedger(t testing.TB) *ledger {
-	l := &ledger{
-		venue: demo.New(demo.Config{Markets: 60, Control: true}), calls: map[string]float64{}, keys: map[string]float64{},
-		held: map[string]chan struct{}{}, waiting: make(chan string, 64),
-	}
-	l.Server = httptest.NewServer(l)
-	t.Cleanup(func() {
-		l.venue.Close()
-		l.Close()
-	})
-	return l
-}
-
-// statusRecorder records the status of a response.
-type statusRecorder struct {
-	http.ResponseWriter
-	status int
-}
-
-func (n *statusRecorder) WriteHeader(status int) {
-	n.status = status
-	n.ResponseWriter.WriteHeader(status)
-}
-
-// ServeHTTP implements http.Handler.
-func (l *ledger) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	if r.URL.Path == demo.StreamPath {
-		l.venue.ServeHTTP(w, r)
-		return
-	}
-	endpoint := r.URL.Path[strings.LastIndexByte(r.URL.Path, '/')+1:]
-	l.mu.Lock()
-	gate := l.held[endpoint]
-	l.mu.Unlock()
-	if gate != nil {
-		l.waiting <- endpoint
-		<-gate
-	}
-	n := &statusRecorder{w, http.StatusOK}
-	l.venue.ServeHTTP(n, r)
-	keys := 1
-	for _, name := range []string{"tokenIds", "ids"} {
-		if list := r.URL.Query().Get(name); list != "" {
-			keys = strings.Count(list, ",") + 1
-		}
-	}
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	l.calls[endpoint+" "+strconv.Itoa(n.status)]++
-	l.keys[endpoint] += float64(keys)
-}
-
-// hold keeps calls to an endpoint waiting until release is called.
-func (l *ledger) hold(endpoint string) (release func()) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	gate := make(chan struct{})
-	l.held[endpoint] = gate
-	return sync.OnceFunc(func() {
-		l.mu.Lock()
-		defer l.mu.Unlock()
-		delete(l.held, endpoint)
-		close(gate)
-	})
-}
-
-// total returns the number of calls to an endpoint, or of all calls if endpoint is empty.
-func (l *ledger) total(endpoint string) (n float64) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	for call, count := range l.calls {
-		if endpoint == "" || strings.HasPrefix(call, endpoint+" ") {
-			n += count
 		}
 	}
 	return n

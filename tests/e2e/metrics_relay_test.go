@@ -11,11 +11,11 @@ import (
 func relayMetrics(t *testing.T, m *scraped) {
 	t.Helper()
 	server := tool.StartRedis(t)
-	venue := newLedger(t)
+	venue := newSlowVenue(t)
 	replica := func() *service {
 		s, _ := startStoppable(t, "--venue-url="+venue.URL, "--venue-public-per-minute=0", "--cache-price-fresh=1ms", "--shared-url="+server.URL(),
 			"--stream-url=ws"+venue.URL[len("http"):]+demo.StreamPath, "--shared-timeout=250ms", "--shared-replicas=2", "--shared-stream")
-		s.venue = venue.venue
+		s.venue = venue.demo
 		return s
 	}
 	a, b := replica(), replica()

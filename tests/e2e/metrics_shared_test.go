@@ -19,13 +19,13 @@ import (
 func sharedMetrics(t *testing.T, m *scraped) {
 	t.Helper()
 	server := tool.StartRedis(t)
-	books := newLedger(t)
+	books := newSlowVenue(t)
 	server.OpenLedger(t, books.URL)
 	commands := server.Monitor(t)
 	replica := func() *service {
 		s, _ := startStoppable(t, "--venue-url="+books.URL, "--venue-retries=0", "--venue-public-per-minute=100", "--cache-price-fresh=1h",
 			"--shared-url="+server.URL(), "--shared-timeout=1s", "--shared-replicas=2")
-		s.venue = books.venue
+		s.venue = books.demo
 		eventually(t, "the replica is connected", func() bool { return s.scrape(t).samples["oddsgraph_shared_connected"] == 1 })
 		return s
 	}
@@ -39,7 +39,7 @@ func sharedMetrics(t *testing.T, m *scraped) {
 	ask(a, ids[:3]...)
 	eventually(t, "the prices are shared", func() bool { return len(server.Records(t, "*:price:*")) == 3 })
 	ask(b, ids[:4]...)
-	release := books.hold("prices")
+	release := books.hold("/api/exchange/prices")
 	var both sync.WaitGroup
 	both.Go(func() { ask(a, ids[4]) })
 	<-books.waiting

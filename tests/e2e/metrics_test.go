@@ -22,7 +22,7 @@ import (
 // from a proxy in front of the venue.
 func TestMetricsAreTrue(t *testing.T) {
 	t.Parallel() // the test mostly waits
-	books := newLedger(t)
+	books := newSlowVenue(t)
 	manifest := filepath.Join(t.TempDir(), "manifest.json")
 	const trusted = `query Prices($t: [String!]!) { tokenPrices(tokenIds: $t) { price timestamp } }`
 	if err := os.WriteFile(manifest, []byte(asJSON(map[string]string{"prices-1": trusted})), 0o600); err != nil {
@@ -33,7 +33,7 @@ func TestMetricsAreTrue(t *testing.T) {
 		"--venue-public-per-minute=1000", "--venue-key-per-minute=1000", "--documents-trusted=allow", "--documents-manifest="+manifest,
 		"--cache-price-fresh=1h", "--cache-book-fresh=1ms", "--cache-book-stale=1h", "--cache-spread-fresh=1h", "--cache-spread-size=2", "--cache-not-found-fresh=1h",
 		"--client-connections=2", "--limit-depth=5", "--limit-root-fields=3", "--limit-document=1KiB", "--demo-still")
-	s.venue = books.venue
+	s.venue = books.demo
 	lines := telemetry.NewWriter(io.Discard, 10)
 	s.MeasureLog(lines)
 	for range 3 {
@@ -91,7 +91,7 @@ func TestMetricsAreTrue(t *testing.T) {
 	eventually(t, "it is refreshed", func() bool { return books.total("orderbook") == 2 })
 
 	// Two different queries for one price share a call. Six equal queries share an execution.
-	release := books.hold("prices")
+	release := books.hold("/api/exchange/prices")
 	var all sync.WaitGroup
 	meanwhile := func(query string, token int) {
 		all.Go(func() { s.query(t, query, vars{"t": ids[token : token+1]}, anonymous) })

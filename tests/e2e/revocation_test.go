@@ -5,6 +5,7 @@ import (
 	"net/http/httptest"
 	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"sync"
 	"testing"
@@ -44,7 +45,7 @@ func (k *socket) closed(t testing.TB) websocket.StatusCode {
 	}
 }
 
-// slowVenue is a proxy in front of the demo venue. It can hold the requests to a path.
+// slowVenue is a proxy in front of the demo venue. It can hold the requests to a path, and counts the REST calls.
 type slowVenue struct {
 	*httptest.Server
 	demo *demo.Venue
@@ -52,30 +53,75 @@ type slowVenue struct {
 	held map[string]chan struct{}
 	// waiting receives the path of each held request.
 	waiting chan string
+	// calls counts calls by endpoint and status, separated by a space. keys counts the requested keys by endpoint.
+	calls, keys map[string]float64
 }
 
 func newSlowVenue(t testing.TB) *slowVenue {
-	v := demo.New(demo.Config{Markets: 300})
-	d := &slowVenue{demo: v, held: map[string]chan struct{}{}, waiting: make(chan string, 64)}
-	d.Server = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		d.mu.Lock()
-		gate := d.held[r.URL.Path]
-		d.mu.Unlock()
-		if gate != nil {
-			d.waiting <- r.URL.Path
-			select {
-			case <-gate:
-			case <-r.Context().Done():
-				return
-			}
-		}
-		v.ServeHTTP(w, r)
-	}))
+	d := &slowVenue{
+		demo: demo.New(demo.Config{Markets: 300}), held: map[string]chan struct{}{}, waiting: make(chan string, 64),
+		calls: map[string]float64{}, keys: map[string]float64{},
+	}
+	d.Server = httptest.NewServer(d)
 	t.Cleanup(func() {
-		v.Close()
+		d.demo.Close()
 		d.Close()
 	})
 	return d
+}
+
+// statusRecorder records the status of a response.
+type statusRecorder struct {
+	http.ResponseWriter
+	status int
+}
+
+func (n *statusRecorder) WriteHeader(status int) {
+	n.status = status
+	n.ResponseWriter.WriteHeader(status)
+}
+
+// ServeHTTP implements http.Handler.
+func (d *slowVenue) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	if r.URL.Path == demo.StreamPath {
+		d.demo.ServeHTTP(w, r)
+		return
+	}
+	d.mu.Lock()
+	gate := d.held[r.URL.Path]
+	d.mu.Unlock()
+	if gate != nil {
+		d.waiting <- r.URL.Path
+		select {
+		case <-gate:
+		case <-r.Context().Done():
+			return
+		}
+	}
+	n := &statusRecorder{w, http.StatusOK}
+	d.demo.ServeHTTP(n, r)
+	endpoint, keys := r.URL.Path[strings.LastIndexByte(r.URL.Path, '/')+1:], 1
+	for _, name := range []string{"tokenIds", "ids"} {
+		if list := r.URL.Query().Get(name); list != "" {
+			keys = strings.Count(list, ",") + 1
+		}
+	}
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.calls[endpoint+" "+strconv.Itoa(n.status)]++
+	d.keys[endpoint] += float64(keys)
+}
+
+// total returns the number of calls to an endpoint, or of all calls if endpoint is empty.
+func (d *slowVenue) total(endpoint string) (n float64) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	for call, count := range d.calls {
+		if endpoint == "" || strings.HasPrefix(call, endpoint+" ") {
+			n += count
+		}
+	}
+	return n
 }
 
 // hold keeps requests to a path waiting until release is called.
