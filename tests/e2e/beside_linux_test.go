@@ -93,7 +93,7 @@ func (b *bystander) end(t *testing.T) []time.Duration {
 	b.done.Wait()
 	slices.Sort(b.before)
 	slices.Sort(b.during)
-	n, most := len(b.during), peak(t, b.p.process)
+	n, most := len(b.during), memory(t, b.p.process, "VmHWM")
 	before, during := float64(len(b.before))/b.beforeTotal.Seconds(), float64(n)/b.duringTotal.Seconds()
 	t.Logf("another client's p50 %v, p90 %v, p99 %v, max %v of %d, %.0f in a second; without the attack p50 %v, p90 %v, max %v, %.0f in a second; the program had %d MiB at most",
 		b.during[n/2], b.during[n*9/10], b.during[n*99/100], b.during[n-1], n, during,

@@ -228,16 +228,7 @@ func TestSubscriptionsOfAnAccount(t *testing.T) {
 	wantText(t, b, "balance.freshness.source", "STREAM")
 
 	// A trade changes the position, the cash and the list of trades.
-	var token string
-	for _, x := range s.venue.Positions(addressOf50) {
-		if err := s.venue.Trade(addressOf50, x.TokenID, demo.Sell, 100); err == nil {
-			token = x.TokenID
-			break
-		}
-	}
-	if token == "" {
-		t.Fatal("nothing that is held can be sold")
-	}
+	token := s.sell(t, 100)
 	v := trades.reason(t, "CHANGE")
 	wantText(t, v, "trades.0.tokenId", token)
 	wantText(t, v, "trades.0.size", "1")

@@ -2,7 +2,6 @@ package e2e
 
 import (
 	"bufio"
-	"context"
 	"fmt"
 	"io"
 	"net"
@@ -13,19 +12,18 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
-	"time"
 
 	"oddsgraph/internal/demo"
 )
 
-// resident returns the resident memory of a process in bytes.
-func resident(t testing.TB, process *os.Process) int {
+// memory returns a value of a process in /proc in bytes, such as VmRSS for the resident memory and VmHWM for its peak.
+func memory(t testing.TB, process *os.Process, name string) int {
 	t.Helper()
 	status, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", process.Pid))
 	if err != nil {
 		t.Fatal(err)
 	}
-	_, after, _ := strings.Cut(string(status), "VmRSS:")
+	_, after, _ := strings.Cut(string(status), name+":")
 	kb, err := strconv.Atoi(strings.Fields(after)[0])
 	if err != nil {
 		t.Fatal(err)
@@ -65,13 +63,13 @@ func TestMemoryOfSubscriptions(t *testing.T) {
 			l.join(1)
 			l.warm()
 			each := func(bytes int) float64 { return float64(bytes) / float64(test.sockets*test.each) / 1024 }
-			before, liveBefore := resident(t, p.process), liveBytes(t, p)
+			before, liveBefore := memory(t, p.process, "VmRSS"), liveBytes(t, p)
 			l.join(test.sockets)
 			l.burst(10)
 			l.warm()
-			burst := each(resident(t, p.process) - before)
+			burst := each(memory(t, p.process, "VmRSS") - before)
 			l.awaitPings()
-			idle, takes := each(resident(t, p.process)-before), each(liveBytes(t, p)-liveBefore)
+			idle, takes := each(memory(t, p.process, "VmRSS")-before), each(liveBytes(t, p)-liveBefore)
 			t.Logf("KiB for each of %d subscriptions: it takes %.1f; resident are %.1f after a burst, %.1f idle", test.sockets*test.each, takes, burst, idle)
 			if takes > test.takes || max(burst, idle) > test.resident {
 				t.Errorf("a subscription takes %.1f KiB; resident are %.1f after a burst and %.1f idle; want at most %.0f and %.0f",
@@ -170,7 +168,7 @@ func (l *listeners) warm() {
 				l.t.Fatal(got)
 			}
 		}
-		if now := resident(l.t, l.p.process); now > least+1<<20 {
+		if now := memory(l.t, l.p.process, "VmRSS"); now > least+1<<20 {
 			least, i = now, 0
 		}
 	}
@@ -195,13 +193,7 @@ func (l *listeners) awaitPings() { l.await("pings", &l.pings, int64(l.size*9/10)
 
 func (l *listeners) await(what string, count *atomic.Int64, want int64) {
 	l.t.Helper()
-	ctx, cancel := context.WithTimeout(l.t.Context(), 3*patience)
-	defer cancel()
-	for count.Load() < want {
-		select {
-		case <-ctx.Done():
-			l.t.Fatalf("%d %s of %d", count.Load(), what, want)
-		case <-time.After(20 * time.Millisecond):
-		}
+	if !until(3*patience, func() bool { return count.Load() >= want }) {
+		l.t.Fatalf("%d %s of %d", count.Load(), what, want)
 	}
 }

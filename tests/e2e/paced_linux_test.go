@@ -76,11 +76,7 @@ func TestNoEventsForClientsThatDoNotRead(t *testing.T) {
 		before := p.scrape(t)
 		silent := p.connectUnread(t)
 		p.subscribeBooks(t, silent, careless, tokens, 200/2)
-		for late := time.Now().Add(patience); p.scrape(t).sum("oddsgraph_subscription_groups") < 21; time.Sleep(10 * time.Millisecond) {
-			if time.Now().After(late) {
-				t.Fatal("the subscriptions do not begin")
-			}
-		}
+		eventually(t, "the subscriptions have begun", func() bool { return p.scrape(t).sum("oddsgraph_subscription_groups") >= 21 })
 		// At first, the operating system buffers the events of the client that reads nothing, so the service executes them. When
 		// the buffers are full, move returns 0.
 		filling, more := 0, 0

@@ -6,8 +6,6 @@ import (
 	"io"
 	"net"
 	"net/http"
-	"os"
-	"strconv"
 	"strings"
 	"sync"
 	"testing"
@@ -25,21 +23,6 @@ const (
 	// limit.
 	shippedOutput = shippedBytes / 6
 )
-
-// peak returns the peak resident memory of a process in bytes.
-func peak(t testing.TB, process *os.Process) int {
-	t.Helper()
-	status, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", process.Pid))
-	if err != nil {
-		t.Fatal(err)
-	}
-	_, after, _ := strings.Cut(string(status), "VmHWM:")
-	kb, err := strconv.Atoi(strings.Fields(after)[0])
-	if err != nil {
-		t.Fatal(err)
-	}
-	return kb << 10
-}
 
 // TestClientsThatDoNotRead checks that the shipped program withstands a client that sends as much as it can and reads little or
 // nothing. The program must stay within its memory limit and respond to another client.
@@ -89,13 +72,7 @@ func (p *target) withstand(t *testing.T, a unread) {
 	for _, c := range open {
 		_ = c.Close()
 	}
-	deadline := time.Now().Add(patience)
-	for p.scrape(t).sum("oddsgraph_output_unread_bytes") != 0 {
-		if time.Now().After(deadline) {
-			t.Fatal("unread output is still counted after the connections were closed")
-		}
-		time.Sleep(50 * time.Millisecond)
-	}
+	eventually(t, "no output is unread after the connections were closed", func() bool { return p.scrape(t).sum("oddsgraph_output_unread_bytes") == 0 })
 }
 
 // echoed returns a query with ids of 240 bytes. The response has about 71 KB for each id, because it repeats the id 198 times.
@@ -273,13 +250,11 @@ func longSubscriptions(t *testing.T, p *target) ([]io.Closer, string) {
 		}
 	})
 	p.settle(t)
-	m := p.scrape(t)
-	for late := time.Now().Add(patience); time.Now().Before(late); time.Sleep(50 * time.Millisecond) {
+	var m *scraped
+	until(patience, func() bool {
 		m = p.scrape(t)
-		if m.sum("oddsgraph_subscription_groups")+m.sum("oddsgraph_client_refusals_total")-before >= 1000 {
-			break
-		}
-	}
+		return m.sum("oddsgraph_subscription_groups")+m.sum("oddsgraph_client_refusals_total")-before >= 1000
+	})
 	// One client may use three quarters of httpapi.MaxSubscribedBytes, which is enough for about 40 of these documents.
 	if n := m.sum("oddsgraph_subscription_groups"); n < 20 || n > 80 {
 		t.Errorf("%.0f of 1,000 subscriptions are executed", n)
