@@ -152,12 +152,8 @@ func (b *balanced) start(t *testing.T, haproxy string, text []byte) {
 
 // query executes a query on a new connection.
 func (b *balanced) query(query string) error {
-	body, err := json.Marshal(map[string]string{"query": query})
-	if err != nil {
-		return err
-	}
 	alone := &http.Client{Transport: &http.Transport{DisableKeepAlives: true}, Timeout: 30 * time.Second}
-	resp, err := alone.Post(b.url+"/graphql", "application/json", bytes.NewReader(body))
+	resp, err := alone.Do(post(context.Background(), b.url, query))
 	if err != nil {
 		return err
 	}
@@ -241,20 +237,8 @@ func (b *balanced) socket(t *testing.T, token string) *follower {
 // stream subscribes over an event stream, from an address of this machine.
 func (b *balanced) stream(t *testing.T, token, from string, header ...string) *follower {
 	t.Helper()
-	body, err := json.Marshal(map[string]string{"query": subscription(token)})
-	if err != nil {
-		t.Fatal(err)
-	}
 	ctx, cancel := context.WithCancel(context.Background())
-	r, err := http.NewRequestWithContext(ctx, http.MethodPost, b.url+"/graphql", bytes.NewReader(body))
-	if err != nil {
-		t.Fatal(err)
-	}
-	r.Header.Set("Content-Type", "application/json")
-	r.Header.Set("Accept", "text/event-stream")
-	for i := 0; i+1 < len(header); i += 2 {
-		r.Header.Set(header[i], header[i+1])
-	}
+	r := post(ctx, b.url, subscription(token), append(header, "Accept", "text/event-stream")...)
 	dialer := net.Dialer{LocalAddr: &net.TCPAddr{IP: net.ParseIP(from)}}
 	transport := &http.Transport{DialContext: dialer.DialContext}
 	resp, err := (&http.Client{Transport: transport}).Do(r)

@@ -5,6 +5,7 @@ package fleet
 
 import (
 	"bytes"
+	"context"
 	"encoding/json"
 	"flag"
 	"fmt"
@@ -250,21 +251,26 @@ func signal(t *testing.T, p *os.Process, s os.Signal) {
 
 var client = &http.Client{Transport: &http.Transport{MaxIdleConnsPerHost: 100}, Timeout: time.Minute}
 
-// ask executes a query and returns the body of the response.
-func (r *replica) ask(query string, header ...string) (string, error) {
+// post returns a request with a query. The arguments in header are names and values of headers, in turn.
+func post(ctx context.Context, url, query string, header ...string) *http.Request {
 	body, err := json.Marshal(map[string]string{"query": query})
 	if err != nil {
-		return "", err
+		panic(err)
 	}
-	req, err := http.NewRequest(http.MethodPost, r.url+"/graphql", bytes.NewReader(body))
+	r, err := http.NewRequestWithContext(ctx, http.MethodPost, url+"/graphql", bytes.NewReader(body))
 	if err != nil {
-		return "", err
+		panic(err)
 	}
-	req.Header.Set("Content-Type", "application/json")
+	r.Header.Set("Content-Type", "application/json")
 	for i := 0; i+1 < len(header); i += 2 {
-		req.Header.Set(header[i], header[i+1])
+		r.Header.Set(header[i], header[i+1])
 	}
-	resp, err := client.Do(req)
+	return r
+}
+
+// ask executes a query and returns the body of the response.
+func (r *replica) ask(query string, header ...string) (string, error) {
+	resp, err := client.Do(post(context.Background(), r.url, query, header...))
 	if err != nil {
 		return "", err
 	}

@@ -4,7 +4,6 @@ package fleet
 
 import (
 	"bufio"
-	"bytes"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -120,18 +119,8 @@ func (r *replica) readBook(t *testing.T, g *sync.WaitGroup, ctx context.Context,
 	t.Helper()
 	f := &bookReader{token: token}
 	query := fmt.Sprintf(`subscription { orderbookChanged(tokenId: %q, depth: %d) { sequence book { freshness { stale } bids { price size } asks { price size } } } }`, token, depth)
-	body, err := json.Marshal(map[string]string{"query": query})
-	if err != nil {
-		t.Fatal(err)
-	}
-	req, err := http.NewRequestWithContext(ctx, http.MethodPost, r.url+"/graphql", bytes.NewReader(body))
-	if err != nil {
-		t.Fatal(err)
-	}
-	req.Header.Set("Content-Type", "application/json")
-	req.Header.Set("Accept", "text/event-stream")
 	g.Go(func() {
-		resp, err := streaming.Do(req)
+		resp, err := streaming.Do(post(ctx, r.url, query, "Accept", "text/event-stream"))
 		if err != nil {
 			return
 		}

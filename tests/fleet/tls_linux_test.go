@@ -129,14 +129,7 @@ func TestTLSAndUser(t *testing.T) {
 	for _, n := range events {
 		eventually(t, "both replicas receive the stream", func() bool { return n() > 1 })
 	}
-	resp, err := client.Post(a.admin+"/cache/flush?kind=market", "", nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	_ = resp.Body.Close()
-	if resp.StatusCode != http.StatusOK {
-		t.Errorf("the flush was answered %s", resp.Status)
-	}
+	a.flush(t)
 	if err := v.demo.SetFaults([]demo.Fault{{Path: "/api/exchange/market-search", Kind: demo.FaultStatus, Status: http.StatusTooManyRequests, RetryAfter: "60", Count: 1}}); err != nil {
 		t.Fatal(err)
 	}

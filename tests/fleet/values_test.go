@@ -4,7 +4,6 @@ package fleet
 
 import (
 	"bufio"
-	"bytes"
 	"context"
 	"encoding/base64"
 	"encoding/json"
@@ -181,6 +180,19 @@ func TestFreshness(t *testing.T) {
 	}
 }
 
+// flush flushes the markets of a replica.
+func (r *replica) flush(t *testing.T) {
+	t.Helper()
+	resp, err := client.Post(r.admin+"/cache/flush?kind=market", "", nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	_ = resp.Body.Close()
+	if resp.StatusCode != http.StatusOK {
+		t.Fatalf("the flush was answered %s", resp.Status)
+	}
+}
+
 // TestFlushReachesReplicas checks that all replicas fetch a kind of data again after one replica has flushed it.
 func TestFlushReachesReplicas(t *testing.T) {
 	t.Parallel()
@@ -194,14 +206,7 @@ func TestFlushReachesReplicas(t *testing.T) {
 	if err := v.demo.Reword(id[0], "another description"); err != nil {
 		t.Fatal(err)
 	}
-	resp, err := client.Post(replicas[0].admin+"/cache/flush?kind=market", "", nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	_ = resp.Body.Close()
-	if resp.StatusCode != http.StatusOK {
-		t.Fatalf("the flush was answered %s", resp.Status)
-	}
+	replicas[0].flush(t)
 	for i, r := range replicas {
 		eventually(t, fmt.Sprintf("replica %d shows the new description", i), func() bool {
 			return strings.Contains(r.must(t, query), "another description")
@@ -220,20 +225,7 @@ func (r *replica) follow(t *testing.T, id string) (events func() int64) {
 func (r *replica) subscribe(t *testing.T, query string, header ...string) (events func() int64) {
 	t.Helper()
 	ctx, cancel := context.WithCancel(context.Background())
-	body, err := json.Marshal(map[string]string{"query": query})
-	if err != nil {
-		t.Fatal(err)
-	}
-	req, err := http.NewRequestWithContext(ctx, http.MethodPost, r.url+"/graphql", bytes.NewReader(body))
-	if err != nil {
-		t.Fatal(err)
-	}
-	for i := 0; i < len(header); i += 2 {
-		req.Header.Set(header[i], header[i+1])
-	}
-	req.Header.Set("Content-Type", "application/json")
-	req.Header.Set("Accept", "text/event-stream")
-	resp, err := client.Do(req)
+	resp, err := client.Do(post(ctx, r.url, query, append(header, "Accept", "text/event-stream")...))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -293,11 +285,7 @@ func TestChangeDuringCall(t *testing.T) {
 	flag, id := v.streamed()
 	_, replicas := three(t, v, flag)
 	events := replicas[0].follow(t, id)
-	resp, err := client.Post(replicas[0].admin+"/cache/flush?kind=market", "", nil) // the subscription put the market into Redis
-	if err != nil {
-		t.Fatal(err)
-	}
-	_ = resp.Body.Close()
+	replicas[0].flush(t)        // the subscription put the market into Redis
 	time.Sleep(2 * time.Second) // the flush reaches the other replicas within one second
 
 	query := fmt.Sprintf(`{ markets(marketIds: [%q]) { id status } }`, id)
