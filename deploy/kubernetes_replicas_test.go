@@ -14,66 +14,12 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// shared has the fields of the kubernetes-replicas manifests that the tests compare.
-type shared struct {
-	Kind     string
-	Metadata struct{ Name string }
-	Spec     struct {
-		Replicas        int
-		MinReadySeconds int `yaml:"minReadySeconds"`
-		Strategy        struct{ Type string }
-		Selector        any
-		PodSelector     struct {
-			MatchLabels labels `yaml:"matchLabels"`
-		} `yaml:"podSelector"`
-		PolicyTypes []string `yaml:"policyTypes"`
-		Template    struct {
-			Metadata struct{ Labels labels }
-			Spec     struct {
-				Containers []struct {
-					Image   string
-					Args    []string
-					EnvFrom []struct {
-						ConfigMapRef struct{ Name string } `yaml:"configMapRef"`
-					} `yaml:"envFrom"`
-					Ports []struct {
-						ContainerPort int `yaml:"containerPort"`
-					}
-					Resources    struct{ Limits labels }
-					VolumeMounts []struct {
-						Name      string
-						MountPath string `yaml:"mountPath"`
-					} `yaml:"volumeMounts"`
-				}
-				Volumes []struct {
-					Name   string
-					Secret struct {
-						SecretName string `yaml:"secretName"`
-					}
-					ConfigMap struct{ Name string } `yaml:"configMap"`
-				}
-			}
-		}
-		Ports []struct {
-			Port       int
-			TargetPort string `yaml:"targetPort"`
-		}
-		Ingress []struct {
-			From []struct {
-				PodSelector struct {
-					MatchLabels labels `yaml:"matchLabels"`
-				} `yaml:"podSelector"`
-			}
-		}
-	}
-}
-
 // documents returns the documents of a YAML text by kind and name.
-func documents(t testing.TB, text string) map[string]shared {
+func documents(t testing.TB, text string) map[string]manifest {
 	t.Helper()
-	all, d := map[string]shared{}, yaml.NewDecoder(strings.NewReader(text))
+	all, d := map[string]manifest{}, yaml.NewDecoder(strings.NewReader(text))
 	for {
-		var m shared
+		var m manifest
 		err := d.Decode(&m)
 		if err == io.EOF {
 			return all
@@ -162,7 +108,7 @@ func TestKubernetesReplicas(t *testing.T) {
 }
 
 // wantValkeyPod requires one Valkey server with the settings of the compose file. Only the replicas may connect to the server.
-func wantValkeyPod(t testing.TB, server map[string]shared) {
+func wantValkeyPod(t testing.TB, server map[string]manifest) {
 	t.Helper()
 	compose := readCompose(t, "compose/replicas.yaml").Services["valkey"]
 	d, policy := server["Deployment valkey"].Spec, server["NetworkPolicy valkey"].Spec

@@ -20,14 +20,18 @@ type manifest struct {
 	Kind     string
 	Metadata struct{ Name string }
 	Spec     struct {
-		Replicas int
-		Strategy struct {
+		Replicas        int
+		MinReadySeconds int `yaml:"minReadySeconds"`
+		Strategy        struct {
+			Type          string
 			RollingUpdate struct {
 				MaxUnavailable *int `yaml:"maxUnavailable"`
 				MaxSurge       int  `yaml:"maxSurge"`
 			} `yaml:"rollingUpdate"`
 		}
-		MaxUnavailable int `yaml:"maxUnavailable"`
+		MaxUnavailable int         `yaml:"maxUnavailable"`
+		PodSelector    podSelector `yaml:"podSelector"`
+		PolicyTypes    []string    `yaml:"policyTypes"`
 		Template       struct {
 			Metadata struct {
 				Labels, Annotations labels
@@ -35,13 +39,20 @@ type manifest struct {
 			Spec pod
 		}
 		Ports []struct {
+			Port       int
 			TargetPort string `yaml:"targetPort"`
 		}
 		Ingress []struct {
 			Ports []struct{ Port string }
-			From  []any
+			From  []struct {
+				PodSelector podSelector `yaml:"podSelector"`
+			}
 		}
 	}
+}
+
+type podSelector struct {
+	MatchLabels labels `yaml:"matchLabels"`
 }
 
 type pod struct {
@@ -51,6 +62,7 @@ type pod struct {
 	} `yaml:"securityContext"`
 	Containers []struct {
 		Image   string
+		Args    []string
 		EnvFrom []struct {
 			ConfigMapRef struct{ Name string } `yaml:"configMapRef"`
 		} `yaml:"envFrom"`
@@ -71,6 +83,10 @@ type pod struct {
 	Volumes []struct {
 		Name     string
 		EmptyDir map[string]string `yaml:"emptyDir"`
+		Secret   struct {
+			SecretName string `yaml:"secretName"`
+		}
+		ConfigMap struct{ Name string } `yaml:"configMap"`
 	}
 }
 
