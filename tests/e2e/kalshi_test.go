@@ -122,10 +122,10 @@ func TestKalshiStream(t *testing.T) {
 		for id, want := range map[string]ladder{
 			ticker + ":yes": {levelsOf(b.Bids, 20), levelsOf(b.Asks, 20)}, ticker + ":no": {levelsOf(opposite.Bids, 20), levelsOf(opposite.Asks, 20)},
 		} {
-			for f := followers[id]; !same(reduced(f.last.book), want); {
+			for f := followers[id]; !same(reduced(f.book), want); {
 				v, ok := subs[id].try(t)
 				if !ok {
-					t.Fatalf("%s stays at %v; want %v", id, f.last.book, want)
+					t.Fatalf("%s stays at %v; want %v", id, f.book, want)
 				}
 				f.take(t, v)
 			}

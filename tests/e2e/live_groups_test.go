@@ -20,8 +20,8 @@ func TestAJoinerReplaysFromTheMiddle(t *testing.T) {
 	before := s.executions()
 
 	k := s.dial(t, anonymous)
-	first := k.subscribe(t, subBook, vars{"id": token, "depth": 50, "deltas": true})
-	replayed := &replay{depth: 50}
+	first := k.subscribe(t, subBook, vars{"id": token, "depth": 3, "deltas": true})
+	replayed := &replay{depth: 3}
 	replayed.take(t, first.reason(t, "INITIAL"))
 
 	ctx, stop := context.WithCancel(t.Context())
@@ -48,7 +48,7 @@ func TestAJoinerReplaysFromTheMiddle(t *testing.T) {
 		if i%3 == 0 {
 			k = s.dial(t, anonymous) // every third client opens a socket, and the next two clients share it
 		}
-		j := joiner{k.subscribe(t, subBook, vars{"id": token, "depth": 50, "deltas": true}), &replay{depth: 50}}
+		j := joiner{k.subscribe(t, subBook, vars{"id": token, "depth": 3, "deltas": true}), &replay{depth: 3}}
 		v := j.sub.reason(t, "INITIAL")
 		if text(v, "kind") != "SNAPSHOT" {
 			t.Errorf("joiner %d begins with %s", i, asJSON(v))

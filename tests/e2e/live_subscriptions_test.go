@@ -409,7 +409,7 @@ func TestThePaceOfASubscription(t *testing.T) {
 	if most := int(time.Since(begin)/(500*time.Millisecond)) + 1; events > most {
 		t.Errorf("%d events in %v, want at most %d", events, time.Since(begin), most)
 	}
-	for want := s.bookOf(t, id, 20); !same(client.last.book, want); {
+	for want := s.bookOf(t, id, 20); !same(client.book, want); {
 		client.take(t, books.value(t))
 	}
 	if most := int(time.Since(begin)/(500*time.Millisecond)) + 1; client.deltas > most {
