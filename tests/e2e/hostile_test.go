@@ -122,7 +122,7 @@ func (p *target) runAttack(t *testing.T, a attack) {
 	if took := after.CPU - before.CPU; took > maxAttackCost*p.thousand {
 		t.Errorf("it took %v of processor time; a thousand normal requests took %v", took, p.thousand)
 	}
-	if grown := after.Peak - before.Peak; after.Peak > before.Peak && grown > 96<<20*uint64(slowness) {
+	if grown := after.Peak - before.Peak; after.Peak > before.Peak && grown > 96<<20*slowness {
 		t.Errorf("it took %d MiB", grown>>20)
 	}
 	if testing.Verbose() {

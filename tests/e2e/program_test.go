@@ -25,6 +25,7 @@ import (
 
 	"oddsgraph/app"
 	"oddsgraph/internal/demo"
+	"oddsgraph/tests/tool"
 )
 
 // asProgram is the name of an environment variable that makes the test binary run as the program.
@@ -249,14 +250,8 @@ func (p *program) figures(t testing.TB, rest bool) (f figures) {
 	return f
 }
 
-// slowness is the factor for time and memory limits of the test binary. With the race detector, the binary needs more time and
-// memory.
-var slowness = func() time.Duration {
-	if info, ok := debug.ReadBuildInfo(); ok && slices.Contains(info.Settings, debug.BuildSetting{Key: "-race", Value: "true"}) {
-		return 10
-	}
-	return 1
-}()
+// slowness is the factor for memory limits of the test binary. With the race detector, the binary needs more memory.
+var slowness = map[bool]uint64{false: 1, true: 10}[tool.Raced]
 
 // witness is a demo venue that records the requests that it receives.
 type witness struct {
