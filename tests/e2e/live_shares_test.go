@@ -2,7 +2,6 @@ package e2e
 
 import (
 	"fmt"
-	"net/netip"
 	"testing"
 
 	"oddsgraph/app"
@@ -43,33 +42,6 @@ func TestExecutionsPerClient(t *testing.T) {
 	open.subscribe(t, subPrices, vars{"ids": ids[1:2]}).value(t)
 	open.subscribe(t, subPrices, vars{"ids": ids[2:3]}).wantEnd(t, "RATE_LIMITED") // this would be a fourth execution
 	four.stop()
-}
-
-// TestExecutionIsNotCountedForAnOpenerThatLeft checks that an execution counts only for clients that still subscribe to it. The
-// client that started it may have disconnected.
-func TestExecutionIsNotCountedForAnOpenerThatLeft(t *testing.T) {
-	s := startLive(t, "--client-executions=1", "--trusted-proxies=127.0.0.1")
-	s.streaming(t)
-	ids := s.openTokens(3)
-	follow := func(client int, id string) *events {
-		r := s.request(t, asJSON(vars{"query": subPrices, "variables": vars{"ids": []string{id}}}), anonymous)
-		r.Header.Set("X-Forwarded-For", netip.AddrFrom4([4]byte{192, 0, 2, byte(client)}).String())
-		return s.stream(t, "a subscription", r)
-	}
-	opener := follow(1, ids[0])
-	opener.reason(t, "INITIAL")
-	joiner := follow(2, ids[0])
-	joiner.reason(t, "INITIAL")
-	opener.stop()
-	eventually(t, "who opened it may follow something else", func() bool {
-		ev := follow(1, ids[1]).next(t)
-		return !ev.ended && len(ev.errors) == 0
-	})
-	follow(2, ids[2]).wantEnd(t, "RATE_LIMITED")
-	if err := s.venue.SetPrice(ids[0], 4200); err != nil {
-		t.Fatal(err)
-	}
-	joiner.reason(t, "CHANGE")
 }
 
 // TestALoneCallerHasAllOfTheStream checks that one client may use all topics of the stream. When other clients subscribe, the
