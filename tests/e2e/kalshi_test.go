@@ -54,25 +54,6 @@ func TestKalshiBillsMarkets(t *testing.T) {
 	})
 }
 
-func TestKalshi(t *testing.T) {
-	s := startKalshi(t)
-	ticker := s.Demo.Kalshi.Tickers()[0]
-	data := s.ask(t, `query($yes: String!, $no: String!, $market: String!) {
-		yes: token(tokenId: $yes) { outcome price { price basis } orderbook(depth: 5) { bids { price size } asks { price size } } history(from: "2026-03-12", to: "2026-03-14") { points { price } } }
-		no: token(tokenId: $no) { outcome price { price } orderbook(depth: 5) { bids { price size } asks { price size } } }
-		market(marketId: $market) { slug status tokens { tokenId } event { eventId title exclusive markets { edges { node { marketId } } } } }
-	}`, vars{"yes": ticker + ":yes", "no": ticker + ":no", "market": ticker}, anonymous)
-	if at(data, "yes.outcome") != "Yes" || at(data, "no.outcome") != "No" || at(data, "yes.price.basis") != "MIDPOINT" || at(data, "market.status") != "OPEN" {
-		t.Errorf("data %v", data)
-	}
-	if at(data, "yes.orderbook.bids.0.size") != at(data, "no.orderbook.asks.0.size") || at(data, "yes.orderbook.bids.0.size") == nil {
-		t.Errorf("the bids of YES are not the asks of NO: %v", data)
-	}
-	if at(data, "market.slug") != strings.ToLower(ticker) || at(data, "market.event.markets.edges.0.node.marketId") == nil || at(data, "yes.history.points.0.price") == nil {
-		t.Errorf("data %v", data)
-	}
-}
-
 // TestKalshiUnsupported checks fields whose data Kalshi does not serve. They must be null with the error code UNSUPPORTED, and the
 // service must make no call.
 func TestKalshiUnsupported(t *testing.T) {
