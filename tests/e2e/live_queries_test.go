@@ -125,28 +125,3 @@ func (s *service) isLive(t testing.TB, id string) bool {
 	}
 	return true
 }
-
-func TestQueriesThatAskAgainAreStreamed(t *testing.T) {
-	t.Parallel()
-	s := startLive(t)
-	s.streaming(t)
-	ids := s.openTokens(2)
-	for range 2 {
-		s.ask(t, `query($id: String!) { token(tokenId: $id) { price { price } } }`, vars{"id": ids[1]}, anonymous)
-	}
-	if n := s.venue.Stats().Stream.Subscribes["prices"]; n != 0 {
-		t.Errorf("%d tokens are streamed after two queries", n)
-	}
-	asked := 0
-	eventually(t, "the token is streamed", func() bool { asked++; return s.isLive(t, ids[0]) })
-	t.Logf("streamed after %d queries", asked)
-	got := s.callsDuring(func() {
-		for range 1000 {
-			s.wantLive(t, ids[0], s.ask(t, queryLive, vars{"id": ids[0]}, anonymous))
-		}
-	})
-	wantCalls(t, got, calls{})
-	if topics := s.venue.Stats().Stream.Topics; topics["prices"] != 1 || topics["orderbook"] != 1 {
-		t.Errorf("topics are %v, want one price and one book", topics)
-	}
-}
