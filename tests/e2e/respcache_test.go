@@ -314,34 +314,6 @@ func (w *twins) compare(t testing.TB, names []string) (stale int) {
 	return stale
 }
 
-// TestStaleResponsesAreNotCached checks that the service does not cache a response with stale values, even if it has no errors.
-func TestStaleResponsesAreNotCached(t *testing.T) {
-	s := start(t)
-	w := newTwins(s, 1)
-	a := twinRequest{"prices", http.MethodPost, asJSON(vars{"query": twinQueries["prices"], "variables": vars{"tokens": w.tokens[:1]}}), anonymous}
-	w.sendAsClient(t, a)
-	if body, hit := w.sendAsClient(t, a); !hit || !strings.Contains(body, `"stale":false`) {
-		t.Errorf("from the cache: %v, %s", hit, body)
-	}
-	s.setFaults(t, demo.Fault{Path: "*", Kind: demo.FaultStatus, Status: http.StatusServiceUnavailable})
-	s.clock.Advance(2 * time.Second)
-	for range 3 {
-		if body, hit := w.sendAsClient(t, a); hit || !strings.Contains(body, `"stale":true`) || strings.Contains(body, "errors") {
-			t.Errorf("from the cache: %v, %s", hit, body)
-		}
-	}
-	s.setFaults(t)
-	to := s.move(t, w.tokens[0])
-	s.clock.Advance(2 * time.Second) // the service repeats a failed refresh only after a delay
-	eventually(t, "the refresh", func() bool {
-		body, _ := w.sendAsClient(t, a)
-		return strings.Contains(body, `"price":"`+plain(to)+`"`) && !strings.Contains(body, `"stale":true`)
-	})
-	if body, hit := w.sendAsClient(t, a); !hit || body != w.send(t, a, true) {
-		t.Errorf("from the cache: %v, %s", hit, body)
-	}
-}
-
 // TestCachedRelativeRangeEndsAtMidnight checks that the service does not cache the prices of the last days beyond midnight,
 // although their values are fresh.
 func TestCachedRelativeRangeEndsAtMidnight(t *testing.T) {
