@@ -39,14 +39,13 @@ func (s polymarketService) requestsDuring(f func()) map[string]int64 {
 // no request.
 func TestPortfolioOfPolymarket(t *testing.T) {
 	s := startPolymarket(t)
-	const address = "0x2222222222222222222222222222222222222222"
 	const query = `query($address: Address!) { user(address: $address) {
 			balance { positionsValue totalValue }
 			positions(first: 50) { nodes { size outcome market { marketId status tokens { outcome winner } } token { tokenId price { price basis } } valuation { value basis } } }
 			portfolio { positionsValue unpricedPositions }
 		} }`
 	var data any
-	read := func() { data = s.ask(t, query, vars{"address": address}, anonymous) }
+	read := func() { data = s.ask(t, query, vars{"address": addressOf50}, anonymous) }
 	made := s.requestsDuring(read)
 	nodes := list(data, "user.positions.nodes")
 	if len(nodes) != 50 {

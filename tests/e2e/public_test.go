@@ -11,8 +11,7 @@ import (
 // the cached data.
 func TestPublicAccounts(t *testing.T) {
 	s := start(t, "--demo-driver=polymarket", "--venue-driver=polymarket")
-	const address = "0x2222222222222222222222222222222222222222"
-	query := fmt.Sprintf(`{ user(address: %q) { positions(first: 1) { totalCount } balance { positionsValue } } }`, address)
+	const query = `{ user(address: "` + addressOf50 + `") { positions(first: 1) { totalCount } balance { positionsValue } } }`
 	first := s.ask(t, query, nil, anonymous)
 	if fmt.Sprint(at(first, "user.positions.totalCount")) != "50" || text(first, "user.balance.positionsValue") == "" {
 		t.Fatalf("got %s", asJSON(first))
@@ -28,29 +27,21 @@ func TestPublicAccounts(t *testing.T) {
 			t.Errorf("%s: %d calls for cached accounts", now.Kind, now.Calls-before[i].Calls)
 		}
 	}
-	subscription := fmt.Sprintf(`subscription { portfolioChanged(address: %q) { reason summary { positionsValue } } }`, address)
-	r := s.request(t, asJSON(vars{"query": subscription}), anonymous)
-	r.Header.Set("Accept", "text/event-stream")
-	if got := s.firstAnswer(t, r); !strings.Contains(got, `"INITIAL"`) || strings.Contains(got, "errors") {
-		t.Errorf("got %s", got)
-	}
+	s.sse(t, subPortfolio, vars{"a": addressOf50}, anonymous).reason(t, "INITIAL")
 }
 
 // TestUnsupportedOrders checks that queries and subscriptions of orders get UNSUPPORTED, without a call, if the venue has no
 // orders.
 func TestUnsupportedOrders(t *testing.T) {
 	s := start(t, "--demo-driver=polymarket", "--venue-driver=polymarket")
-	const address = "0x2222222222222222222222222222222222222222"
 	for range 2 {
-		data, errs := s.query(t, fmt.Sprintf(`{ user(address: %q) { orders { totalCount } } }`, address), nil, anonymous)
+		data, errs := s.query(t, `{ user(address: "`+addressOf50+`") { orders { totalCount } } }`, nil, anonymous)
 		if len(errs) != 1 || errs[0].Extensions.Code != "UNSUPPORTED" || !strings.Contains(errs[0].Message, "Polymarket") {
 			t.Errorf("got %s, %+v", asJSON(data), errs)
 		}
 	}
-	r := s.request(t, asJSON(vars{"query": fmt.Sprintf(`subscription { ordersChanged(address: %q) { reason } }`, address)}), anonymous)
-	r.Header.Set("Accept", "text/event-stream")
-	if got := s.firstAnswer(t, r); !strings.Contains(got, `"UNSUPPORTED"`) {
-		t.Errorf("got %s", got)
+	if ev := s.sse(t, subOrders, vars{"a": addressOf50}, anonymous).next(t); len(ev.errors) != 1 || ev.errors[0].Extensions.Code != "UNSUPPORTED" {
+		t.Errorf("got %+v", ev)
 	}
 	for _, kind := range s.Cache.Stats() {
 		if kind.Calls != 0 {
@@ -63,7 +54,7 @@ func TestUnsupportedOrders(t *testing.T) {
 // the balance must have values. For sums that include cash, the service must read neither the balance nor the orders.
 func TestUnsupportedCash(t *testing.T) {
 	s := start(t, "--demo-driver=polymarket", "--venue-driver=polymarket")
-	const user = `user(address: "0x2222222222222222222222222222222222222222")`
+	const user = `user(address: "` + addressOf50 + `")`
 	data, errs := s.query(t, `{ `+user+` { portfolio { positionsValue totalValue availableCash } } }`, nil, anonymous)
 	if len(errs) != 2 || errs[0].Extensions.Code != "UNSUPPORTED" || !strings.Contains(errs[1].Message, "blockchain") || text(data, "user.portfolio.positionsValue") == "" {
 		t.Errorf("got %s, %+v", asJSON(data), errs)
@@ -77,10 +68,10 @@ func TestUnsupportedCash(t *testing.T) {
 	if len(errs) != 1 || errs[0].Extensions.Code != "UNSUPPORTED" || text(data, "user.balance.positionsValue") == "" {
 		t.Errorf("got %s, %+v", asJSON(data), errs)
 	}
-	r := s.request(t, asJSON(vars{"query": `subscription { balanceChanged(address: "0x2222222222222222222222222222222222222222") { balance { cashBalance positionsValue } } }`}), anonymous)
-	r.Header.Set("Accept", "text/event-stream")
-	if got := s.firstAnswer(t, r); !strings.Contains(got, `"UNSUPPORTED"`) || !strings.Contains(got, `"positionsValue":"`) {
-		t.Errorf("got %s", got)
+	const subscription = `subscription($a: Address!) { balanceChanged(address: $a) { balance { cashBalance positionsValue } } }`
+	ev := s.sse(t, subscription, vars{"a": addressOf50}, anonymous).next(t)
+	if len(ev.errors) != 1 || ev.errors[0].Extensions.Code != "UNSUPPORTED" || text(ev.data, "balanceChanged.balance.positionsValue") == "" {
+		t.Errorf("got %+v", ev)
 	}
 }
 
