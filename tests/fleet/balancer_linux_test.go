@@ -12,7 +12,6 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"slices"
 	"strings"
 	"syscall"
 	"testing"
@@ -255,19 +254,9 @@ func (b *balanced) stream(t *testing.T, token, from string, header ...string) *f
 }
 
 // followers returns how many WebSockets and event streams a replica has.
-func (r *replica) followers(t *testing.T) (n int) {
+func (r *replica) followers(t *testing.T) int {
 	t.Helper()
-	for line := range strings.Lines(r.get(t, "/metrics")) {
-		name, value, _ := strings.Cut(strings.TrimSpace(line), " ")
-		if slices.Contains([]string{"oddsgraph_websockets", "oddsgraph_event_streams"}, name) {
-			var count int
-			if _, err := fmt.Sscan(value, &count); err != nil {
-				t.Fatal(err)
-			}
-			n += count
-		}
-	}
-	return n
+	return int(r.metric(t, "oddsgraph_websockets", "") + r.metric(t, "oddsgraph_event_streams", ""))
 }
 
 // setPrice changes a price and waits until each subscription has the price or has ended. It returns the subscriptions that have the
