@@ -59,7 +59,8 @@ func TestMemoryOfSubscriptions(t *testing.T) {
 			t.Parallel()
 			venue := newWitness(t)
 			p := runBinary(t, exe, append(venue.args(), "--client-connections=20000", "--client-operations=20000", "--client-total=40000")...)
-			l := newListeners(t, p, venue, test.each)
+			p.venue = venue.venue
+			l := &listeners{t: t, p: p, tokens: p.openTokens(test.each)}
 			l.join(1)
 			l.warm()
 			each := func(bytes int) float64 { return float64(bytes) / float64(test.sockets*test.each) / 1024 }
@@ -68,7 +69,7 @@ func TestMemoryOfSubscriptions(t *testing.T) {
 			l.burst(10)
 			l.warm()
 			burst := each(memory(t, p.process, "VmRSS") - before)
-			l.awaitPings()
+			l.await("pings", &l.pings, int64(l.size*9/10)) // 9 pings for every 10 clients
 			idle, takes := each(memory(t, p.process, "VmRSS")-before), each(liveBytes(t, p)-liveBefore)
 			t.Logf("KiB for each of %d subscriptions: it takes %.1f; resident are %.1f after a burst, %.1f idle", test.sockets*test.each, takes, burst, idle)
 			if takes > test.takes || max(burst, idle) > test.resident {
@@ -83,27 +84,10 @@ func TestMemoryOfSubscriptions(t *testing.T) {
 type listeners struct {
 	t      *testing.T
 	p      *program
-	venue  *witness
 	tokens []string
 
 	size, moves         int
 	begun, heard, pings atomic.Int64
-}
-
-func newListeners(t *testing.T, p *program, venue *witness, each int) *listeners {
-	l := &listeners{t: t, p: p, venue: venue}
-	l.tokens = venue.open(each)
-	return l
-}
-
-// open returns n tokens of different open markets.
-func (w *witness) open(n int) (tokens []string) {
-	for _, tk := range w.venue.Tokens() {
-		if tk.Status == "OPEN" && tk.Outcome == "YES" && len(tokens) < n {
-			tokens = append(tokens, tk.TokenID)
-		}
-	}
-	return tokens
 }
 
 // join connects n more clients. Each client subscribes to every token.
@@ -159,7 +143,7 @@ func (l *listeners) listen(conn net.Conn) {
 
 // warm sends queries until the resident memory stops growing. After that, further growth is due to the clients that connect.
 func (l *listeners) warm() {
-	query := asJSON(vars{"query": `query ($ids: [String!]!) { tokens(tokenIds: $ids) { id price { price } orderbook(depth: 50) { bids { price size } asks { price size } } } }`, "variables": vars{"ids": l.venue.open(20)}})
+	query := asJSON(vars{"query": `query ($ids: [String!]!) { tokens(tokenIds: $ids) { id price { price } orderbook(depth: 50) { bids { price size } asks { price size } } } }`, "variables": vars{"ids": l.p.openTokens(20)}})
 	for i, least := 0, 0; i < 5; i++ {
 		for range 50 {
 			r := l.p.request(l.t, query, anonymous)
@@ -180,16 +164,13 @@ func (l *listeners) burst(n int) {
 		l.moves++
 		want := l.heard.Load() + int64(l.size*len(l.tokens))
 		for _, token := range l.tokens {
-			if err := l.venue.venue.SetPrice(token, demo.Price(3000+500*(l.moves%2))); err != nil {
+			if err := l.p.venue.SetPrice(token, demo.Price(3000+500*(l.moves%2))); err != nil {
 				l.t.Fatal(err)
 			}
 		}
 		l.await("events", &l.heard, want)
 	}
 }
-
-// awaitPings waits until the clients together have received 9 pings for every 10 clients.
-func (l *listeners) awaitPings() { l.await("pings", &l.pings, int64(l.size*9/10)) }
 
 func (l *listeners) await(what string, count *atomic.Int64, want int64) {
 	l.t.Helper()
