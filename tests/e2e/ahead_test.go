@@ -95,7 +95,9 @@ func TestPricesAreFetchedTogether(t *testing.T) {
 			of := app.Sources(s.Cache, 0)
 			w := &recordingSource[string, market.Price]{Source: of.Prices}
 			of.Prices = w
-			record(t, s, reqctx.WithCredentials(t.Context(), c), of, test.query, nil)
+			if errs := execute(t, s, reqctx.WithCredentials(t.Context(), c), of, test.query).Errors; len(errs) > 0 {
+				t.Fatal(errs)
+			}
 			if got := slices.Sorted(slices.Values(w.lists[0])); !slices.Equal(slices.Compact(got), test.want) || len(w.lists) > 1 {
 				t.Errorf("prices were fetched as %v, want %v at once", w.lists, test.want)
 			}
@@ -161,7 +163,7 @@ func TestPricesBelowEventsAreFetchedTogether(t *testing.T) {
 				ctx, cancel = context.WithTimeout(ctx, 3*time.Second)
 				defer cancel()
 			}
-			resp := execute(t, s, ctx, of, test.query, nil)
+			resp := execute(t, s, ctx, of, test.query)
 			if (len(resp.Errors) > 0) != test.hangs || strings.Count(string(resp.Data), `"0.5"`) != test.prices {
 				t.Errorf("got %s, %v", resp.Data, resp.Errors)
 			}
@@ -191,7 +193,7 @@ func TestRefusedFieldsAreNotLookedUp(t *testing.T) {
 		`{ token(tokenId: "a") { fillEstimate(side: BUY, size: "x") { cost } } }`, `{ token(tokenId: "a") { fillEstimate(side: UNKNOWN, amount: "1") { cost } } }`,
 		`{ user(address: "` + addressOfAny + `") { positions(after: "x") { totalCount } } }`, `{ user(address: "` + addressOfAny + `") { positions { totalCount } } }`,
 	} {
-		if errs := execute(t, s, t.Context(), of, query, nil).Errors; len(errs) != 1 {
+		if errs := execute(t, s, t.Context(), of, query).Errors; len(errs) != 1 {
 			t.Errorf("%s: %v", query, errs)
 		}
 		if n := markets.reads + books.reads + positions.reads; n > 0 {
