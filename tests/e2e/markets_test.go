@@ -10,6 +10,7 @@ import (
 
 	"oddsgraph/graph/model"
 	"oddsgraph/internal/demo"
+	"oddsgraph/internal/market"
 )
 
 // marketFields maps a field of a market to the venue's name of the field. The two fields must have the same JSON value.
@@ -386,91 +387,36 @@ func TestOrderbooks(t *testing.T) {
 	}
 }
 
-// fill computes a fill estimate from a side of a book. The estimate is for size, or for amount if size is nil.
-func fill(prices, sizes []*big.Rat, size, amount *big.Rat) (filled, cost, worst *big.Rat, complete bool) {
-	filled, cost = new(big.Rat), new(big.Rat)
-	for i := range prices {
-		take := sizes[i]
-		if size != nil {
-			if left := sub(size, filled); left.Cmp(take) < 0 {
-				take = left
-			}
-		} else if left := new(big.Rat).Quo(sub(amount, cost), prices[i]); left.Cmp(take) < 0 {
-			take = left
-		}
-		if take.Sign() <= 0 {
-			break
-		}
-		filled, cost, worst = add(filled, take), add(cost, mul(take, prices[i])), prices[i]
-	}
-	if size != nil {
-		return filled, cost, worst, filled.Cmp(size) == 0
-	}
-	return filled, cost, worst, cost.Cmp(amount) == 0
-}
-
+// TestFillEstimates checks that the estimates are those of market.FillSize and market.FillAmount for the venue's book.
 func TestFillEstimates(t *testing.T) {
 	s := start(t)
 	id := s.openTokens(1)[0]
-	venue := s.raw(t, "/api/exchange/orderbook", "depth=200&tokenId="+id, anonymous)
-	for side, taken := range map[string]string{"BUY": "asks", "SELL": "bids"} {
-		prices, sizes := levels(t, venue, taken)
-		all, allCost := new(big.Rat), new(big.Rat)
-		for i := range sizes {
-			all, allCost = add(all, sizes[i]), add(allCost, mul(sizes[i], prices[i]))
+	venue, _ := s.venue.Book(id)
+	sideOf := func(levels []demo.Level) market.Side {
+		var out []market.Level
+		for _, l := range levels[:min(200, len(levels))] {
+			out = append(out, market.Level{Price: market.MustDecimal(l.Price.String()), Size: market.MustDecimal(l.Size.String())})
 		}
-		two := add(sizes[0], sizes[1])
-		for _, test := range []struct {
-			name         string
-			size, amount *big.Rat
-		}{
-			{"part of the best level", big.NewRat(1, 2), nil},
-			{"just the best level", sizes[0], nil},
-			{"two levels", two, nil},
-			{"into the third level", add(two, big.NewRat(1, 100)), nil},
-			{"all there is", all, nil},
-			{"more than there is", add(all, big.NewRat(1, 1)), nil},
-			{"little money", nil, big.NewRat(1, 100)},
-			{"money for just the best level", nil, mul(sizes[0], prices[0])},
-			{"money into the second level", nil, add(mul(sizes[0], prices[0]), big.NewRat(777, 100))},
-			{"all the money", nil, allCost},
-			{"more money", nil, add(allCost, big.NewRat(1, 1000000))},
-		} {
-			t.Run(side+" "+test.name, func(t *testing.T) {
-				v := vars{"id": id, "side": side}
-				if test.size != nil {
-					v["size"] = test.size.FloatString(6)
-				} else {
-					v["amount"] = test.amount.FloatString(8)
-				}
-				data := s.ask(t, `query ($id: String!, $side: OrderSide!, $size: Decimal, $amount: Decimal) { token(tokenId: $id) {
-				  fillEstimate(side: $side, size: $size, amount: $amount) { averagePrice worstPrice filledSize cost slippage complete freshness { source stale } } } }`, v, anonymous)
-				got := at(data, "token.fillEstimate")
-				filled, cost, worst, complete := fill(prices, sizes, test.size, test.amount)
-				average := new(big.Rat).Quo(cost, filled)
-				slippage := sub(average, prices[0])
-				slippage.Abs(slippage)
-				wantNumber(t, "worstPrice", at(got, "worstPrice"), worst)
-				wantNumber(t, "cost", at(got, "cost"), cost)
-				wantNear(t, "filledSize", at(got, "filledSize"), filled)
-				wantNear(t, "averagePrice", at(got, "averagePrice"), average)
-				wantNear(t, "slippage", at(got, "slippage"), slippage)
-				if at(got, "complete") != complete {
-					t.Errorf("complete is %v, want %v", at(got, "complete"), complete)
-				}
-				wantJSON(t, "freshness", at(got, "freshness"), `{"source":"COMPUTED","stale":false}`)
-			})
-		}
+		return market.NewSide(out)
 	}
-}
-
-// wantNear compares a number in a response of the service with want. It allows small differences, because the service rounds a
-// quotient to 34 digits.
-func wantNear(t *testing.T, what string, got any, want *big.Rat) {
-	t.Helper()
-	g := number(t, got)
-	off := sub(g, want)
-	if limit := new(big.Rat).Quo(add(want, big.NewRat(1, 1)), new(big.Rat).SetInt(new(big.Int).Exp(big.NewInt(10), big.NewInt(32), nil))); off.Abs(off).Cmp(limit) > 0 {
-		t.Errorf("%s is %v, want %s", what, got, want.FloatString(36))
+	book := &market.Book{Bids: sideOf(venue.Bids), Asks: sideOf(venue.Asks)}
+	const fields = ` { averagePrice worstPrice filledSize cost slippage complete freshness { source stale } } `
+	for _, side := range []market.OrderSide{market.SideBuy, market.SideSell} {
+		for _, n := range []string{"0.5", "700", "1000000000"} {
+			data := s.ask(t, `query ($id: String!, $side: OrderSide!, $n: Decimal) { token(tokenId: $id) {
+			  size: fillEstimate(side: $side, size: $n)`+fields+`amount: fillEstimate(side: $side, amount: $n)`+fields+`} }`, vars{"id": id, "side": side, "n": n}, anonymous)
+			for form, want := range map[string]market.Fill{"size": market.FillSize(book, side, market.MustDecimal(n)), "amount": market.FillAmount(book, side, market.MustDecimal(n))} {
+				got, what := at(data, "token."+form), fmt.Sprintf("%s %s of %s: ", side, form, n)
+				wantNumber(t, what+"averagePrice", at(got, "averagePrice"), rat(want.AveragePrice.String()))
+				wantNumber(t, what+"worstPrice", at(got, "worstPrice"), rat(want.WorstPrice.String()))
+				wantNumber(t, what+"filledSize", at(got, "filledSize"), rat(want.FilledSize.String()))
+				wantNumber(t, what+"cost", at(got, "cost"), rat(want.Cost.String()))
+				wantNumber(t, what+"slippage", at(got, "slippage"), rat(want.Slippage.String()))
+				if at(got, "complete") != want.Complete {
+					t.Errorf("%scomplete is %v, want %v", what, at(got, "complete"), want.Complete)
+				}
+				wantJSON(t, what+"freshness", at(got, "freshness"), `{"source":"COMPUTED","stale":false}`)
+			}
+		}
 	}
 }
