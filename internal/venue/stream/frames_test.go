@@ -25,9 +25,7 @@ func TestFrameBytes(t *testing.T) {
 		b.settle()
 		b.venue.set(func() { b.venue.refuse = nil })
 		b.pass(5 * time.Second)
-		if err := b.Watch(user("s1"), credentials(t, canary)); err != nil {
-			t.Fatal(err)
-		}
+		b.watchUser("s1")
 		b.pass(30 * time.Second)
 		b.Resync(book("T1"))
 		b.pass(time.Second)

@@ -124,10 +124,13 @@ func (c *fakeConn) Read(context.Context) ([]byte, error) {
 }
 
 func (c *fakeConn) Write(_ context.Context, raw []byte) error {
-	if c.v.isStalled() {
+	c.v.mu.Lock()
+	stalled, broken := c.v.stalled, c.v.broken
+	c.v.mu.Unlock()
+	if stalled {
 		<-c.closed
 	}
-	if c.v.isBroken() {
+	if broken {
 		return errors.New("broken pipe")
 	}
 	select {
@@ -194,6 +197,16 @@ func (c *fakeConn) answer(f sentFrame) {
 	}
 }
 
+// to returns a function for venue.respond. The function calls respond for each frame of the type kind.
+func to(kind string, respond func(c *fakeConn, f sentFrame)) func(*fakeConn, sentFrame) bool {
+	return func(c *fakeConn, f sentFrame) bool {
+		if f.Type == kind {
+			respond(c, f)
+		}
+		return f.Type == kind
+	}
+}
+
 // snapshot sends a snapshot of a topic.
 func (c *fakeConn) snapshot(channel, id string, seq int) {
 	switch channel {
@@ -206,18 +219,6 @@ func (c *fakeConn) snapshot(channel, id string, seq int) {
 	case "user":
 		c.send(`{"type":"user_snapshot","seq":%d,"orders":[],"positions":[]}`, seq)
 	}
-}
-
-func (v *venue) isStalled() bool {
-	v.mu.Lock()
-	defer v.mu.Unlock()
-	return v.stalled
-}
-
-func (v *venue) isBroken() bool {
-	v.mu.Lock()
-	defer v.mu.Unlock()
-	return v.broken
 }
 
 // set calls a function while v.mu is locked.
@@ -450,6 +451,14 @@ func (b *bench) watch(topics ...messages.Topic) {
 		if err := b.Watch(t, nil); err != nil {
 			b.Fatalf("Watch(%v): %v", t, err)
 		}
+	}
+}
+
+// watchUser watches a user topic with the credentials in canary.
+func (b *bench) watchUser(scope string) {
+	b.Helper()
+	if err := b.Watch(user(scope), credentials(b, canary)); err != nil {
+		b.Fatal(err)
 	}
 }
 

@@ -36,12 +36,9 @@ func TestInternalNumbers(t *testing.T) {
 	handler := &numberRecord{}
 	inBubble(t, func(_ *Config, v *venue) {
 		v.handler = handler
-		v.respond = func(c *fakeConn, f sentFrame) bool {
-			if f.Type == "subscribe" {
-				c.send(`{"type":"orderbook_snapshot","tokenId":"T1","bids":[],"asks":[]}`)
-			}
-			return f.Type == "subscribe"
-		}
+		v.respond = to("subscribe", func(c *fakeConn, _ sentFrame) {
+			c.send(`{"type":"orderbook_snapshot","tokenId":"T1","bids":[],"asks":[]}`)
+		})
 	}, func(b *bench) {
 		update := `{"type":"orderbook_update","tokenId":"T1","changes":[{"side":"BUY","price":"0.5","size":"1"}]}`
 		b.watch(book("T1"))

@@ -16,60 +16,51 @@ import (
 func TestUnknownToken(t *testing.T) {
 	// most is the maximum number of subscribe frames that the client may need to find the two unknown topics among 62 topics.
 	most := map[string]int{"named": 3, "named, the rest taken": 1, "not named": 22, "named, without request": 3}
-	for name, script := range map[string]func(v *venue) func(c *fakeConn, f sentFrame) bool{
-		"named": func(*venue) func(c *fakeConn, f sentFrame) bool {
-			return func(c *fakeConn, f sentFrame) bool {
-				i := slices.IndexFunc(f.TokenIDs, func(id string) bool { return strings.HasPrefix(id, "bad") })
-				if i < 0 {
-					return false
-				}
-				c.send(`{"type":"error","rid":%q,"code":"UNKNOWN_TOKEN","tokenId":%q}`, f.Rid, f.TokenIDs[i])
-				return true
+	for name, respond := range map[string]func(c *fakeConn, f sentFrame) bool{
+		"named": func(c *fakeConn, f sentFrame) bool {
+			i := slices.IndexFunc(f.TokenIDs, func(id string) bool { return strings.HasPrefix(id, "bad") })
+			if i < 0 {
+				return false
 			}
+			c.send(`{"type":"error","rid":%q,"code":"UNKNOWN_TOKEN","tokenId":%q}`, f.Rid, f.TokenIDs[i])
+			return true
 		},
-		"named, the rest taken": func(*venue) func(c *fakeConn, f sentFrame) bool {
-			return func(c *fakeConn, f sentFrame) bool {
-				if f.Type != "subscribe" {
-					return false
-				}
-				var good, bad []string
-				for _, id := range f.TokenIDs {
-					if strings.HasPrefix(id, "bad") {
-						bad = append(bad, fmt.Sprintf("%q", id))
-					} else {
-						good = append(good, id)
-					}
-				}
-				if len(bad) > 0 {
-					c.send(`{"type":"error","rid":%q,"code":"UNKNOWN_TOKEN","tokenIds":[%s]}`, f.Rid, strings.Join(bad, ","))
-				}
-				f.TokenIDs = good
-				c.answer(f)
-				return true
+		"named, the rest taken": func(c *fakeConn, f sentFrame) bool {
+			if f.Type != "subscribe" {
+				return false
 			}
+			var good, bad []string
+			for _, id := range f.TokenIDs {
+				if strings.HasPrefix(id, "bad") {
+					bad = append(bad, fmt.Sprintf("%q", id))
+				} else {
+					good = append(good, id)
+				}
+			}
+			if len(bad) > 0 {
+				c.send(`{"type":"error","rid":%q,"code":"UNKNOWN_TOKEN","tokenIds":[%s]}`, f.Rid, strings.Join(bad, ","))
+			}
+			f.TokenIDs = good
+			c.answer(f)
+			return true
 		},
-		"not named": func(*venue) func(c *fakeConn, f sentFrame) bool {
-			return func(c *fakeConn, f sentFrame) bool {
-				if f.Type != "subscribe" || !slices.ContainsFunc(f.TokenIDs, func(id string) bool { return strings.HasPrefix(id, "bad") }) {
-					return false
-				}
-				c.send(`{"type":"error","rid":%q,"code":"UNKNOWN_TOKEN","error":"unknown token"}`, f.Rid)
-				return true
+		"not named": func(c *fakeConn, f sentFrame) bool {
+			if f.Type != "subscribe" || !slices.ContainsFunc(f.TokenIDs, func(id string) bool { return strings.HasPrefix(id, "bad") }) {
+				return false
 			}
+			c.send(`{"type":"error","rid":%q,"code":"UNKNOWN_TOKEN","error":"unknown token"}`, f.Rid)
+			return true
 		},
-		"named, without request": func(*venue) func(c *fakeConn, f sentFrame) bool {
-			return func(c *fakeConn, f sentFrame) bool {
-				i := slices.IndexFunc(f.TokenIDs, func(id string) bool { return strings.HasPrefix(id, "bad") })
-				if i >= 0 {
-					c.send(`{"type":"error","code":"UNKNOWN_TOKEN","tokenId":%q}`, f.TokenIDs[i])
-				}
-				return i >= 0
+		"named, without request": func(c *fakeConn, f sentFrame) bool {
+			i := slices.IndexFunc(f.TokenIDs, func(id string) bool { return strings.HasPrefix(id, "bad") })
+			if i >= 0 {
+				c.send(`{"type":"error","code":"UNKNOWN_TOKEN","tokenId":%q}`, f.TokenIDs[i])
 			}
+			return i >= 0
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			inBubble(t, func(_ *Config, v *venue) { v.refuse = errors.New("later") }, func(b *bench) {
-				respond := script(b.venue)
 				b.watch(books(40)...)
 				b.watch(book("bad1"))
 				b.watch(books(60)[40:]...)
@@ -196,12 +187,7 @@ func TestRateLimited(t *testing.T) {
 // inBubble, each wait is three quarters of its maximum.
 func TestRateLimitedAgain(t *testing.T) {
 	inBubble(t, func(_ *Config, v *venue) {
-		v.respond = func(c *fakeConn, f sentFrame) bool {
-			if f.Type == "subscribe" {
-				c.send(`{"type":"error","rid":%q,"code":"TOO_MANY_REQUESTS"}`, f.Rid)
-			}
-			return f.Type == "subscribe"
-		}
+		v.respond = to("subscribe", func(c *fakeConn, f sentFrame) { c.send(`{"type":"error","rid":%q,"code":"TOO_MANY_REQUESTS"}`, f.Rid) })
 	}, func(b *bench) {
 		b.watch(book("T1"))
 		b.pass(80 * time.Second)

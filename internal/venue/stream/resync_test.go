@@ -8,12 +8,7 @@ import (
 // TestNoResync checks that the client subscribes again if the venue rejects a resync.
 func TestNoResync(t *testing.T) {
 	inBubble(t, func(_ *Config, v *venue) {
-		v.respond = func(c *fakeConn, f sentFrame) bool {
-			if f.Type == "resync" {
-				c.send(`{"type":"error","rid":%q,"code":"UNSUPPORTED"}`, f.Rid)
-			}
-			return f.Type == "resync"
-		}
+		v.respond = to("resync", func(c *fakeConn, f sentFrame) { c.send(`{"type":"error","rid":%q,"code":"UNSUPPORTED"}`, f.Rid) })
 	}, func(b *bench) {
 		b.watch(book("T1"))
 		b.settle()
@@ -143,12 +138,9 @@ func TestBadFrame(t *testing.T) {
 		b.equal("resyncs", len(b.venue.sent("resync")), 1)
 
 		b.venue.set(func() {
-			b.venue.respond = func(c *fakeConn, f sentFrame) bool {
-				if f.Type == "resync" {
-					c.send(`{"type":"orderbook_snapshot","tokenId":"T1","seq":3,"bids":[7],"asks":[]}`)
-				}
-				return f.Type == "resync"
-			}
+			b.venue.respond = to("resync", func(c *fakeConn, _ sentFrame) {
+				c.send(`{"type":"orderbook_snapshot","tokenId":"T1","seq":3,"bids":[7],"asks":[]}`)
+			})
 		})
 		b.conn(0).send(`{"type":"orderbook_snapshot","tokenId":"T1","seq":3,"bids":[7],"asks":[]}`)
 		b.pass(10 * time.Minute)

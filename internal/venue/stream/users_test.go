@@ -69,9 +69,7 @@ func TestUsers(t *testing.T) {
 func TestUserLeavesEarly(t *testing.T) {
 	inBubble(t, func(_ *Config, v *venue) { v.hello = "" }, func(b *bench) {
 		b.settle()
-		if err := b.Watch(user("s1"), credentials(t, canary)); err != nil {
-			t.Fatal(err)
-		}
+		b.watchUser("s1")
 		b.settle()
 		b.Unwatch(user("s1"))
 		b.settle()
@@ -103,9 +101,7 @@ func TestAuthUnanswered(t *testing.T) {
 	inBubble(t, func(_ *Config, v *venue) {
 		v.respond = func(_ *fakeConn, f sentFrame) bool { return f.Type == "auth" }
 	}, func(b *bench) {
-		if err := b.Watch(user("s1"), credentials(t, canary)); err != nil {
-			t.Fatal(err)
-		}
+		b.watchUser("s1")
 		b.pass(authWithin - 1)
 		b.calls.expect(t)
 		b.pass(1)
@@ -116,54 +112,33 @@ func TestAuthUnanswered(t *testing.T) {
 // TestAuthRefused checks that the client refuses a user topic without a retry, in whatever form the venue rejects the credentials.
 func TestAuthRefused(t *testing.T) {
 	for name, test := range map[string]struct {
-		respond func(c *fakeConn, f sentFrame) bool
+		to      string
+		respond func(c *fakeConn, f sentFrame)
 		code    market.Code
 	}{
-		"close": {func(c *fakeConn, f sentFrame) bool {
-			if f.Type == "auth" {
-				c.drop(closeCredentials)
-			}
-			return f.Type == "auth"
+		"close": {"auth", func(c *fakeConn, _ sentFrame) { c.drop(closeCredentials) }, market.CodeUnauthenticated},
+		"error": {"auth", func(c *fakeConn, f sentFrame) {
+			c.send(`{"type":"error","rid":%q,"code":"UNAUTHENTICATED","error":"no such key canary-key-7f3a"}`, f.Rid)
 		}, market.CodeUnauthenticated},
-		"error": {func(c *fakeConn, f sentFrame) bool {
-			if f.Type == "auth" {
-				c.send(`{"type":"error","rid":%q,"code":"UNAUTHENTICATED","error":"no such key canary-key-7f3a"}`, f.Rid)
-			}
-			return f.Type == "auth"
+		"error without request": {"auth", func(c *fakeConn, _ sentFrame) {
+			c.send(`{"type":"error","code":"UNAUTHORIZED","error":"no such key canary-key-7f3a"}`)
 		}, market.CodeUnauthenticated},
-		"error without request": {func(c *fakeConn, f sentFrame) bool {
-			if f.Type == "auth" {
-				c.send(`{"type":"error","code":"UNAUTHORIZED","error":"no such key canary-key-7f3a"}`)
-			}
-			return f.Type == "auth"
-		}, market.CodeUnauthenticated},
-		"foreign address": {func(c *fakeConn, f sentFrame) bool {
-			if f.Type == "auth" {
-				c.send(`{"type":"error","rid":%q,"code":"FORBIDDEN"}`, f.Rid)
-			}
-			return f.Type == "auth"
+		"foreign address": {"auth", func(c *fakeConn, f sentFrame) {
+			c.send(`{"type":"error","rid":%q,"code":"FORBIDDEN"}`, f.Rid)
 		}, market.CodeForbidden},
-		"at the subscription": {func(c *fakeConn, f sentFrame) bool {
-			if f.Type == "subscribe" {
-				c.send(`{"type":"error","rid":%q,"code":"FORBIDDEN"}`, f.Rid)
-			}
-			return f.Type == "subscribe"
+		"at the subscription": {"subscribe", func(c *fakeConn, f sentFrame) {
+			c.send(`{"type":"error","rid":%q,"code":"FORBIDDEN"}`, f.Rid)
 		}, market.CodeForbidden},
-		"late": {func(c *fakeConn, f sentFrame) bool {
-			if f.Type == "subscribe" {
-				c.answer(f)
-				c.send(`{"type":"error","code":"UNAUTHENTICATED"}`)
-			}
-			return f.Type == "subscribe"
+		"late": {"subscribe", func(c *fakeConn, f sentFrame) {
+			c.answer(f)
+			c.send(`{"type":"error","code":"UNAUTHENTICATED"}`)
 		}, market.CodeUnauthenticated},
 	} {
 		t.Run(name, func(t *testing.T) {
 			inBubble(t, nil, func(b *bench) {
 				b.settle()
-				b.venue.set(func() { b.venue.respond = test.respond })
-				if err := b.Watch(user("s1"), credentials(t, canary)); err != nil {
-					t.Fatal(err)
-				}
+				b.venue.set(func() { b.venue.respond = to(test.to, test.respond) })
+				b.watchUser("s1")
 				b.pass(10 * time.Minute)
 				calls := b.calls.take()
 				if len(calls) == 0 || calls[len(calls)-1] != "refused user:"+address+"@s1 "+string(test.code) {
@@ -190,9 +165,7 @@ func TestAuthPutOff(t *testing.T) {
 			return false
 		}
 	}, func(b *bench) {
-		if err := b.Watch(user("s1"), credentials(t, canary)); err != nil {
-			t.Fatal(err)
-		}
+		b.watchUser("s1")
 		b.pass(time.Second)
 		b.calls.expect(t, "up e1 user:"+address+"@s1", "message user:"+address+"@s1 e1/1")
 	})
@@ -203,13 +176,10 @@ func TestAuthPutOff(t *testing.T) {
 func TestSecrets(t *testing.T) {
 	inBubble(t, nil, func(b *bench) {
 		b.settle()
-		creds := credentials(t, canary)
-		if err := b.Watch(user("s1"), creds); err != nil {
-			t.Fatal(err)
-		}
+		b.watchUser("s1")
 		b.settle()
 		b.mu.Lock()
-		if s := fmt.Sprintf("%+v %v", *b.pool.topics[user("s1")], creds); strings.Contains(s, "canary") {
+		if s := fmt.Sprintf("%+v %v", *b.pool.topics[user("s1")], credentials(t, canary)); strings.Contains(s, "canary") {
 			t.Errorf("a secret prints: %s", s)
 		}
 		b.mu.Unlock()
