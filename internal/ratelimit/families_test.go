@@ -87,10 +87,7 @@ func TestThrottledFamily(t *testing.T) {
 			{Endpoints: booksAndSpreads, Limit: 100, Span: 10 * time.Second},
 			{Endpoints: []reqctx.Endpoint{reqctx.EndpointSearch}, Limit: 40, Span: time.Second},
 		}})
-		r := b.Reserve(to(reqctx.EndpointBook, time.Second))
-		if err := r.AdmitCall(t.Context()); err != nil {
-			t.Fatal(err)
-		}
+		r := begin(t, b, to(reqctx.EndpointBook, time.Second))
 		r.Throttled(time.Now().Add(time.Minute))
 		r.Release(true)
 		if spendTo(b, reqctx.EndpointSpreads) != 0 || spendTo(b, reqctx.EndpointSearch) != 38 {

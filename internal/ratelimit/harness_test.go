@@ -38,6 +38,16 @@ func call(b *Budget, want reqctx.CallRequest) bool {
 	return admitted(t) && t.AdmitCall(context.Background()) == nil
 }
 
+// begin makes a reservation and its first call, which must be admitted. It does not release the reservation.
+func begin(t *testing.T, b *Budget, want reqctx.CallRequest) reqctx.Reservation {
+	t.Helper()
+	k := b.Reserve(want)
+	if err := k.AdmitCall(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	return k
+}
+
 func admitted(t reqctx.Reservation) bool {
 	select {
 	case <-t.Decided():

@@ -97,10 +97,7 @@ func TestRemainingEndsColdStart(t *testing.T) {
 	for _, test := range []struct{ remaining, more int }{{99, 94}, {50, 45}, {12, 7}, {9, 4}, {6, 4}, {0, 4}} {
 		synctest.Test(t, func(t *testing.T) {
 			b := openCold(t, Config{})
-			k := b.Reserve(prices("", time.Second))
-			if err := k.AdmitCall(t.Context()); err != nil {
-				t.Fatal(err)
-			}
+			k := begin(t, b, prices("", time.Second))
 			k.Observe(100, test.remaining, time.Time{})
 			k.Release(true)
 			if n := countAdmitted(b, ""); n != test.more {
@@ -116,11 +113,7 @@ func TestColdStartWithRunningCalls(t *testing.T) {
 		b := openCold(t, Config{})
 		var under []reqctx.Reservation
 		for i := range 5 {
-			k := b.Reserve(prices(string(rune('a'+i)), time.Second))
-			if err := k.AdmitCall(t.Context()); err != nil {
-				t.Fatal(err)
-			}
-			under = append(under, k)
+			under = append(under, begin(t, b, prices(string(rune('a'+i)), time.Second)))
 		}
 		under[0].Observe(100, 29, time.Time{}) // the venue has counted 71 calls, and this process made 1 to 5 of them
 		if s := b.Status(); s.Left != 29-5-4 {
@@ -141,14 +134,7 @@ func TestColdStartWithRunningCalls(t *testing.T) {
 func TestColdStartWithReorderedResponses(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := openCold(t, Config{})
-		b.Inherit(Unsure, nil, within(time.Minute))
-		enter := func() reqctx.Reservation {
-			k := b.Reserve(prices(fmt.Sprint(b.Status().Admitted), time.Second))
-			if err := k.AdmitCall(t.Context()); err != nil {
-				t.Fatal(err)
-			}
-			return k
-		}
+		enter := func() reqctx.Reservation { return begin(t, b, prices(fmt.Sprint(b.Status().Admitted), time.Second)) }
 		answer := func(k reqctx.Reservation, remaining int) {
 			k.Observe(100, remaining, time.Time{})
 			k.Release(true)
@@ -177,10 +163,7 @@ func TestColdStartProbesAfterReset(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := openCold(t, Config{})
 		for i := range 5 {
-			k := b.Reserve(prices(string(rune('a'+i)), time.Second))
-			if err := k.AdmitCall(t.Context()); err != nil {
-				t.Fatal(err)
-			}
+			k := begin(t, b, prices(string(rune('a'+i)), time.Second))
 			k.Observe(100, 4-i, within(3*time.Second))
 			k.Release(true)
 		}
@@ -281,10 +264,7 @@ func TestInheritSecondAndThird(t *testing.T) {
 			t.Errorf("got %d calls beside two processes, want 0", n)
 		}
 		b.Inherit(Second, []Spent{{Calls: 2, At: time.Now()}}, within(time.Minute))
-		k := b.Reserve(prices("", time.Second))
-		if err := k.AdmitCall(t.Context()); err != nil {
-			t.Fatal(err)
-		}
+		k := begin(t, b, prices("", time.Second))
 		k.Observe(100, 60, time.Time{})
 		k.Release(true)
 		if n := countAdmitted(b, ""); n != 2 {
@@ -373,10 +353,7 @@ func TestColdStartProbe(t *testing.T) {
 			b, start := openCold(t, Config{}), time.Now()
 			var last reqctx.Reservation
 			for i := range 5 {
-				last = b.Reserve(prices(string(rune('a'+i)), time.Second))
-				if err := last.AdmitCall(t.Context()); err != nil {
-					t.Fatal(err)
-				}
+				last = begin(t, b, prices(string(rune('a'+i)), time.Second))
 				if i < 4 {
 					last.Release(true)
 				}

@@ -15,8 +15,7 @@ import (
 func TestThrottled(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := open(t, Config{})
-		k := b.Reserve(prices("", time.Second))
-		_ = k.AdmitCall(t.Context())
+		k := begin(t, b, prices("", time.Second))
 		k.Throttled(within(20 * time.Second))
 		k.Release(false)
 		until := within(20 * time.Second)
@@ -202,8 +201,7 @@ func TestKeyResponsesDoNotLimitPublic(t *testing.T) {
 		before := b.Status()
 
 		// Other processes have made 250 calls with the same credentials.
-		k := b.Reserve(key("busy"))
-		_ = k.AdmitCall(t.Context())
+		k := begin(t, b, key("busy"))
 		k.Observe(300, 49, within(time.Minute))
 		k.Observe(10, -1, time.Time{})
 		k.Release(true)
@@ -211,8 +209,7 @@ func TestKeyResponsesDoNotLimitPublic(t *testing.T) {
 			t.Errorf("after the first call with a busy key: got %+v, want only one call less", s)
 		}
 		// The credentials now have a window, and the next response applies to this window.
-		k = b.Reserve(key("busy"))
-		_ = k.AdmitCall(t.Context())
+		k = begin(t, b, key("busy"))
 		k.Observe(300, 3, within(time.Minute))
 		if w := b.keys["busy"]; w.foreign != 300-3-w.used() {
 			t.Errorf("got %d foreign calls in the key's window, want the rest of 297", w.foreign)
@@ -321,8 +318,7 @@ func TestThrottledUntil(t *testing.T) {
 		holds("used up")
 
 		time.Sleep(2 * span)
-		k := b.Reserve(prices("x", time.Second))
-		_ = k.AdmitCall(t.Context())
+		k := begin(t, b, prices("x", time.Second))
 		k.Observe(11, 0, within(20*time.Second))
 		until("used up by others", 20*time.Second)
 		k.Release(true)

@@ -14,10 +14,7 @@ import (
 func TestConcurrentFurtherCallsEnd(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := open(t, Config{Public: 10}) // the margin is 1 call, so 9 calls are usable
-		k := b.Reserve(prices("", 5*time.Minute))
-		if err := k.AdmitCall(t.Context()); err != nil {
-			t.Fatal(err)
-		}
+		k := begin(t, b, prices("", 5*time.Minute))
 		spend(t, b, "", 8)
 		var both sync.WaitGroup
 		for range 2 {
@@ -94,11 +91,7 @@ func TestRaisedLimitAdmitsWaiting(t *testing.T) {
 		b := open(t, Config{Public: 10}) // the margin is 1 call, so 9 calls are usable
 		var under []reqctx.Reservation
 		for range 8 {
-			k := b.Reserve(prices("", time.Second))
-			if err := k.AdmitCall(t.Context()); err != nil {
-				t.Fatal(err)
-			}
-			under = append(under, k)
+			under = append(under, begin(t, b, prices("", time.Second)))
 		}
 		under[0].Throttled(time.Now()) // lowers the limit to 8 calls for two minutes
 		k := b.Reserve(reqctx.CallRequest{Priority: reqctx.PriorityPrices})
