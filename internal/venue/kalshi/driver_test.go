@@ -47,6 +47,14 @@ func (s *stub) RoundTrip(r *http.Request) (*http.Response, error) {
 	}, nil
 }
 
+// want compares the recorded calls with want.
+func (s *stub) want(t *testing.T, want ...string) {
+	t.Helper()
+	if !slices.Equal(s.calls, want) {
+		t.Errorf("calls %q; want %q", s.calls, want)
+	}
+}
+
 // file returns a function for stub.answers. The function returns a file of testdata as the body.
 func file(t *testing.T, name string) func(url.Values) (int, string) {
 	t.Helper()
@@ -88,9 +96,7 @@ func TestOneCallFillsBothTokens(t *testing.T) {
 	if want := []string{"A-1:yes 0.4×3 | 0.45×4 | ", "B-1:no | 0.9×1 | ", "A-1:no 0.55×4 | 0.6×3 | "}; !slices.Equal(books, want) {
 		t.Errorf("books %q; want %q", books, want)
 	}
-	if want := []string{"/markets/orderbooks?tickers=A-1&tickers=B-1"}; !slices.Equal(s.calls, want) {
-		t.Errorf("calls %q; want %q", s.calls, want)
-	}
+	s.want(t, "/markets/orderbooks?tickers=A-1&tickers=B-1")
 }
 
 // TestEmptyBooks checks that the book of a market without orders is empty, and that the book of an unknown market is nil.
@@ -108,9 +114,7 @@ func TestEmptyBooks(t *testing.T) {
 	if got[0].Value == nil || got[0].Value.Bids.Len()+got[0].Value.Asks.Len() != 0 || got[1].Value != nil || got[1].Err != nil {
 		t.Errorf("the market without orders has %+v, the unknown market %+v", got[0], got[1])
 	}
-	if want := []string{"/markets/orderbooks?tickers=A-1&tickers=B-1", "/markets?tickers=A-1,B-1&limit=2", "/historical/markets?tickers=B-1&limit=1"}; !slices.Equal(s.calls, want) {
-		t.Errorf("calls %q; want %q", s.calls, want)
-	}
+	s.want(t, "/markets/orderbooks?tickers=A-1&tickers=B-1", "/markets?tickers=A-1,B-1&limit=2", "/historical/markets?tickers=B-1&limit=1")
 }
 
 // TestBooksFitTheBucket checks that the driver splits a read of 45 books into calls of at most maxBilled books.
@@ -196,9 +200,7 @@ func TestArchivedMarkets(t *testing.T) {
 	if w := got[0].Value.Winner(); w == nil || w.TokenID != "A-0:yes" || got[1].Value.MarketID != "A-1" || got[2].Value.MarketID != "A-0" || got[3].Value != nil {
 		t.Errorf("markets %+v", got)
 	}
-	if want := []string{"/markets?tickers=A-0,A-1,A-9&limit=3", "/historical/markets?tickers=A-0,A-9&limit=2"}; !slices.Equal(s.calls, want) {
-		t.Errorf("calls %q; want %q", s.calls, want)
-	}
+	s.want(t, "/markets?tickers=A-0,A-1,A-9&limit=3", "/historical/markets?tickers=A-0,A-9&limit=2")
 }
 
 func TestPriceHistories(t *testing.T) {
@@ -231,13 +233,8 @@ func TestPriceHistories(t *testing.T) {
 		t.Errorf("a history of no days: %v; of an unknown market: %+v", got[3].Err, got[4])
 	}
 	span := "start_ts=1795651201&end_ts=1795824000&period_interval=60"
-	want := []string{
-		"/markets/candlesticks?market_tickers=KXRAINLIS-26NOV30-T2.5,KXRAINLIS-25NOV30-T2.5,A-9&" + span,
-		"/historical/markets/KXRAINLIS-25NOV30-T2.5/candlesticks?" + span, "/historical/markets/A-9/candlesticks?" + span,
-	}
-	if !slices.Equal(s.calls, want) {
-		t.Errorf("calls %q; want %q", s.calls, want)
-	}
+	s.want(t, "/markets/candlesticks?market_tickers=KXRAINLIS-26NOV30-T2.5,KXRAINLIS-25NOV30-T2.5,A-9&"+span,
+		"/historical/markets/KXRAINLIS-25NOV30-T2.5/candlesticks?"+span, "/historical/markets/A-9/candlesticks?"+span)
 }
 
 func TestEvent(t *testing.T) {
@@ -345,9 +342,7 @@ func TestUnsupported(t *testing.T) {
 			t.Errorf("Can(%s) is %v", e, d.Can(e))
 		}
 	}
-	if len(s.calls) > 0 {
-		t.Errorf("calls %q", s.calls)
-	}
+	s.want(t)
 }
 
 // TestDriverOnSimulator reads all markets, and the books and spreads of 60 tokens, from the simulator. The books and the spreads

@@ -3,7 +3,6 @@ package kalshi
 import (
 	"fmt"
 	"net/url"
-	"slices"
 	"testing"
 
 	"oddsgraph/internal/market"
@@ -61,7 +60,5 @@ func TestTradesWithoutACall(t *testing.T) {
 			t.Errorf("%+v: %v", q, err)
 		}
 	}
-	if !slices.Equal(s.calls, nil) {
-		t.Errorf("calls %q", s.calls)
-	}
+	s.want(t)
 }
