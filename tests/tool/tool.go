@@ -3,6 +3,7 @@
 package tool
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"os"
@@ -58,6 +59,21 @@ func Missing(t testing.TB, format string, args ...any) {
 		t.Fatalf(format, args...)
 	}
 	t.Skipf(format, args...)
+}
+
+// PolymarketSamples returns the folder of recorded responses of Polymarket. If the folder does not exist, PolymarketSamples skips the
+// test. The licences of the recorded responses do not allow a copy in this repository.
+func PolymarketSamples(t testing.TB) string {
+	t.Helper()
+	root, err := ModuleRoot()
+	if err != nil {
+		t.Fatal(err)
+	}
+	dir := cmp.Or(os.Getenv("ODDSGRAPH_POLYMARKET_SAMPLES"), filepath.Join(root, "..", "shared", "samples", "polymarket"))
+	if _, err := os.Stat(dir); err != nil {
+		t.Skip("recorded answers are missing: ODDSGRAPH_POLYMARKET_SAMPLES names no folder")
+	}
+	return dir
 }
 
 // ModuleRoot returns the directory of go.mod. It searches the working directory and the directories above it.

@@ -12,23 +12,6 @@ import (
 	"oddsgraph/tests/tool"
 )
 
-// samples returns the folder of recorded responses. It skips the test if there is no such folder.
-func samples(t *testing.T) string {
-	t.Helper()
-	root, err := tool.ModuleRoot()
-	if err != nil {
-		t.Fatal(err)
-	}
-	dir := os.Getenv("ODDSGRAPH_POLYMARKET_SAMPLES")
-	if dir == "" {
-		dir = filepath.Join(root, "..", "shared", "samples", "polymarket")
-	}
-	if _, err := os.Stat(dir); err != nil {
-		t.Skip("no recorded answers of Polymarket: ODDSGRAPH_POLYMARKET_SAMPLES names no folder")
-	}
-	return dir
-}
-
 // shape adds the JSON types of a value and of its parts, except null, to the map into. The keys of into are paths such as
 // ".events[].id".
 func shape(value any, at string, into map[string][]string) {
@@ -65,7 +48,7 @@ func shapeOf(values ...any) map[string][]string {
 // TestFormsAreThoseOfRecordedAnswers checks that the members of the simulator's responses have the same names and types as in
 // recorded responses. Each form lists its exceptions.
 func TestFormsAreThoseOfRecordedAnswers(t *testing.T) {
-	dir := samples(t)
+	dir := tool.PolymarketSamples(t)
 	r := newRig(t)
 	ids := r.TokenIDs()[:120]
 	s := r.dial()

@@ -1,10 +1,7 @@
 package polymarket
 
 import (
-	"cmp"
 	"fmt"
-	"os"
-	"path/filepath"
 	"strings"
 	"testing"
 
@@ -12,21 +9,6 @@ import (
 	"oddsgraph/internal/venue/wire"
 	"oddsgraph/tests/tool"
 )
-
-// samples returns the folder of recorded responses. If the folder does not exist, samples skips the test. The licences of the
-// recorded responses do not allow a copy in this repository.
-func samples(t *testing.T) string {
-	t.Helper()
-	root, err := tool.ModuleRoot()
-	if err != nil {
-		t.Fatal(err)
-	}
-	dir := cmp.Or(os.Getenv("ODDSGRAPH_POLYMARKET_SAMPLES"), filepath.Join(root, "..", "shared", "samples", "polymarket"))
-	if _, err := os.Stat(dir); err != nil {
-		t.Skip("recorded answers are missing: ODDSGRAPH_POLYMARKET_SAMPLES names no folder")
-	}
-	return dir
-}
 
 // short shortens the long ids in a text.
 func short(s string) string {
@@ -42,7 +24,7 @@ func short(s string) string {
 }
 
 func TestRecordedMarkets(t *testing.T) {
-	dir := samples(t)
+	dir := tool.PolymarketSamples(t)
 	read := func(name string) string {
 		m, undecided := readMarket(wire.NewRow(parse(t, dir, "gamma", name), ignore), nil)
 		return short(fmt.Sprintf("%s event=%s volume=%s tick=%s undecided=%t", showMarket(m), m.EventID, number(m.Volume), number(m.TickSize), undecided))
@@ -72,7 +54,7 @@ func TestRecordedMarkets(t *testing.T) {
 }
 
 func TestRecordedEvents(t *testing.T) {
-	dir := samples(t)
+	dir := tool.PolymarketSamples(t)
 	list := append(parse(t, dir, "gamma", "gamma_event.json").Elements(), parse(t, dir, "gamma", "public_search.json").Member("events").Elements()...)
 	var got []string
 	for _, v := range list {
@@ -94,7 +76,7 @@ func TestRecordedEvents(t *testing.T) {
 }
 
 func TestRecordedBooks(t *testing.T) {
-	dir := samples(t)
+	dir := tool.PolymarketSamples(t)
 	var got []string
 	for _, name := range []string{"book.json", "book_empty_ask.json"} {
 		r := wire.NewRow(parse(t, dir, "clob", name), ignore)
@@ -110,7 +92,7 @@ func TestRecordedBooks(t *testing.T) {
 }
 
 func TestRecordedAccount(t *testing.T) {
-	dir := samples(t)
+	dir := tool.PolymarketSamples(t)
 	rows := func(name string) []wire.Value { return parse(t, dir, "data_v2", name).Elements() }
 	shorten := func(lines []string) []string {
 		for i, l := range lines {

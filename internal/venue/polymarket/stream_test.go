@@ -18,6 +18,7 @@ import (
 	"oddsgraph/internal/market/messages"
 	"oddsgraph/internal/venue/stream"
 	"oddsgraph/internal/venue/wire"
+	"oddsgraph/tests/tool"
 )
 
 // quiet is an observer that ignores everything.
@@ -548,7 +549,7 @@ func reportedTop(t *testing.T, frame json.RawMessage, id string) (out top) {
 
 func recorded(t *testing.T, name string) (frames []json.RawMessage) {
 	t.Helper()
-	raw, err := os.ReadFile(filepath.Join(samples(t), "ws", name))
+	raw, err := os.ReadFile(filepath.Join(tool.PolymarketSamples(t), "ws", name))
 	if err != nil {
 		t.Fatal(err)
 	}
