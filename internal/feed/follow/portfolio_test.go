@@ -77,10 +77,7 @@ func TestPortfolio(t *testing.T) {
 		if s.up.has(pricesOf("U")) {
 			t.Error("a token that is not held is followed")
 		}
-		p.edit(func() {
-			p.value = priceOf("T", "0.7")
-			p.value.Basis = market.BasisVenue
-		})
+		p.set(newPriced("0.7").value)
 		s.live(pricesOf("T"))
 		s.price("T", "0.7")
 		time.Sleep(time.Second)
@@ -138,10 +135,7 @@ func TestChangesWhileAPortfolioIsRead(t *testing.T) {
 		p.edit(func() { p.takes = time.Second })
 		s.price("T", "0.5")
 		time.Sleep(time.Second)
-		p.edit(func() {
-			p.value = priceOf("T", "0.7")
-			p.value.Basis = market.BasisVenue
-		})
+		p.set(newPriced("0.7").value)
 		s.price("T", "0.7") // the current read does not include this price
 		time.Sleep(4 * time.Second)
 		f.want(showPortfolio, "CHANGE 1-0 1.4")
