@@ -95,19 +95,6 @@ func (u *upstream) take() []string {
 	return asked
 }
 
-// count returns the number of recorded calls with a verb.
-func (u *upstream) count(verb string) int {
-	u.mu.Lock()
-	defer u.mu.Unlock()
-	n := 0
-	for _, a := range u.requests {
-		if strings.HasPrefix(a, verb+" ") {
-			n++
-		}
-	}
-	return n
-}
-
 func (u *upstream) open() []string {
 	u.mu.Lock()
 	defer u.mu.Unlock()
