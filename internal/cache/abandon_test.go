@@ -85,10 +85,15 @@ func TestDeadlineWithKeysInEveryState(t *testing.T) {
 // and ReadyAt of the reservation returns the zero time.
 func TestDeadlineWithoutATurn(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		c := open(t, &venue{}, withAdmission(newAdmission()))
+		a := newAdmission()
+		c := open(t, &venue{}, withAdmission(a))
 		waiting := fetch(callerContext(t, "a", time.Second), c, "k")
 		time.Sleep(time.Second)
 		wantErrors(t, receive(t, waiting), market.CodeUpstreamTimeout)
+		if n, _, _ := a.state(); n != 0 {
+			t.Errorf("got %d waiting for admission without waiters, want 0", n)
+		}
+		wantIdle(t, c.prices.routes[0])
 	})
 }
 

@@ -90,28 +90,6 @@ func TestOnlyLateCallerIsRefused(t *testing.T) {
 	})
 }
 
-// TestDeadlineBeforeTurn checks that the error is RATE_LIMITED, not a timeout, if the rate limit has postponed the admission beyond
-// the deadline.
-func TestDeadlineBeforeTurn(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		v, a := &venue{}, newAdmission()
-		c := open(t, v, withAdmission(a))
-		waiting := fetch(callerContext(t, "a", time.Second), c, "k")
-		a.state()
-		a.mu.Lock()
-		a.entered[0].turn = time.Now().Add(20 * time.Second)
-		a.mu.Unlock()
-		time.Sleep(time.Second)
-		if wait := retryAfter(t, receive(t, waiting)[0].Err); wait != 19*time.Second {
-			t.Errorf("got retry after %s, want 19s", wait)
-		}
-		if n, _, _ := a.state(); n != 0 {
-			t.Errorf("got %d waiting for admission without waiters, want 0", n)
-		}
-		wantIdle(t, c.prices.routes[0])
-	})
-}
-
 // TestTooLateResultIsRefused checks that a read is refused at once if its call would start before the deadline and probably end
 // after it.
 func TestTooLateResultIsRefused(t *testing.T) {

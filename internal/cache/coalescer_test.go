@@ -222,19 +222,6 @@ func TestKeysWaitForCallsInFlight(t *testing.T) {
 	})
 }
 
-// TestFetchFindsNewEntries checks that Fetch does not call the venue for a key that is already cached.
-func TestFetchFindsNewEntries(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		v := &venue{}
-		c := open(t, v)
-		mustRead(t, c.Prices(), "a")
-		wantPrices(t, c.Prices().Fetch(t.Context(), []string{"a", "b"}), "a", "b")
-		if n := v.counts(); n["a"] != 1 || n["b"] != 1 {
-			t.Errorf("got reads %v, want one of each key", n)
-		}
-	})
-}
-
 func TestVenuePanics(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		v := &venue{fail: func(ask) error { panic("boom") }}
