@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"reflect"
 	"slices"
 	"strings"
 	"sync"
@@ -31,10 +32,6 @@ type sharedRecord struct {
 	value       []byte
 	asked, came time.Time
 	until       time.Time
-}
-
-func newSharedMemory() *sharedMemory {
-	return &sharedMemory{records: map[string]sharedRecord{}, claims: map[string]time.Time{}, dropped: map[string]time.Time{}}
 }
 
 func (m *sharedMemory) Get(_ context.Context, kind string, keys []string, found Found) {
@@ -94,7 +91,7 @@ func (m *sharedMemory) Flush(kind, key string) {
 
 // pair returns two caches that share one venue and one second cache.
 func pair(t *testing.T, v *venue) (a, b *Cache, m *sharedMemory) {
-	m = newSharedMemory()
+	m = &sharedMemory{records: map[string]sharedRecord{}, claims: map[string]time.Time{}, dropped: map[string]time.Time{}}
 	with := func(cfg *Config) { cfg.Second = m }
 	return open(t, v, with), open(t, v, with), m
 }
@@ -171,7 +168,7 @@ func TestSecondRound(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		again := emptyLike(value)
+		again := reflect.New(reflect.TypeOf(value).Elem()).Interface()
 		if err := json.Unmarshal(text, again); err != nil {
 			t.Fatalf("%T: %v", value, err)
 		}
@@ -179,27 +176,6 @@ func TestSecondRound(t *testing.T) {
 			t.Errorf("%T: got\n%s, want\n%s", value, got, text)
 		}
 	}
-}
-
-// emptyLike returns an empty value of the same type as the given value.
-func emptyLike(value any) any {
-	switch value.(type) {
-	case *market.Market:
-		return &market.Market{}
-	case *market.Price:
-		return &market.Price{}
-	case *market.Spread:
-		return &market.Spread{}
-	case *market.Book:
-		return &market.Book{}
-	case *market.PriceHistory:
-		return &market.PriceHistory{}
-	case *market.Event:
-		return &market.Event{}
-	case *queries.TradePage:
-		return &queries.TradePage{}
-	}
-	return &queries.SearchPage{}
 }
 
 // TestSecondFlight checks that the venue gets each key once if two processes read overlapping lists at the same time. The second
@@ -279,13 +255,7 @@ func TestSecondWinnerIsGone(t *testing.T) {
 // TestSecondFailure checks that a failed call ends its claims and that other processes do not get its error.
 func TestSecondFailure(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		fails := true
-		v := &venue{fail: func(ask) error {
-			if fails {
-				return market.Errorf(market.CodeUpstreamUnavailable, "down")
-			}
-			return nil
-		}}
+		v := &venue{fail: func(ask) error { return market.Errorf(market.CodeUpstreamUnavailable, "down") }}
 		a, b, m := pair(t, v)
 		if _, err := readOne(t.Context(), a.Prices(), "t"); err == nil {
 			t.Fatal("no error")
@@ -293,7 +263,7 @@ func TestSecondFailure(t *testing.T) {
 		if len(m.claims)+len(m.records) > 0 {
 			t.Errorf("after a failure: got %d claims and %d records, want none", len(m.claims), len(m.records))
 		}
-		fails = false
+		v.fail = nil
 		mustRead(t, b.Prices(), "t")
 	})
 }
@@ -400,17 +370,11 @@ func TestSecondJoins(t *testing.T) {
 // TestSecondOutage checks that, while the venue fails, a process serves a stale record that another process has stored.
 func TestSecondOutage(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		fails := false
-		v := &venue{fail: func(ask) error {
-			if fails {
-				return market.Errorf(market.CodeUpstreamUnavailable, "down")
-			}
-			return nil
-		}}
+		v := &venue{}
 		a, b, _ := pair(t, v)
 		mustRead(t, a.Prices(), "t")
 		time.Sleep(5 * time.Second)
-		fails = true
+		v.fail = func(ask) error { return market.Errorf(market.CodeUpstreamUnavailable, "down") }
 		if r := mustRead(t, b.Prices(), "t"); !r.Stale {
 			t.Errorf("got %+v, want a stale price", r.Meta)
 		}
