@@ -219,8 +219,7 @@ func (v *uncancellable) Prices(ctx context.Context, tokens []string) ([]market.R
 func TestReadAfterCancelledCall(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		v := &uncancellable{answer: make(chan string)}
-		c := New(v, DefaultConfig())
-		t.Cleanup(c.Close)
+		c := open(t, v)
 		ctx, cancel := context.WithCancel(t.Context())
 		first := fetch(ctx, c, "a")
 		cancel()
@@ -246,8 +245,7 @@ func TestLateResultOfCancelledCall(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		late := make(chan string)
 		v := &uncancellable{answer: late}
-		c := New(v, DefaultConfig())
-		t.Cleanup(c.Close)
+		c := open(t, v)
 		ctx, cancel := context.WithCancel(t.Context())
 		first := fetch(ctx, c, "a")
 		cancel()

@@ -20,14 +20,7 @@ func openLimited(t *testing.T, v Venue, cfg ratelimit.Config, change ...func(*Co
 	t.Helper()
 	b := ratelimit.New(cfg)
 	t.Cleanup(b.Close)
-	c := DefaultConfig()
-	c.Admission = b
-	for _, f := range change {
-		f(&c)
-	}
-	cache := New(v, c)
-	t.Cleanup(cache.Close)
-	return cache, b
+	return open(t, v, append(change, withAdmission(b))...), b
 }
 
 // callerContext returns a context with a caller and a timeout.

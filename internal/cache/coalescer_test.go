@@ -262,7 +262,7 @@ func TestWrongNumberOfResults(t *testing.T) {
 func TestClose(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		v, a := &venue{gate: make(chan struct{})}, newAdmission()
-		c := New(v, func() Config { cfg := DefaultConfig(); cfg.Admission = a; return cfg }())
+		c := open(t, v, withAdmission(a))
 		go func() {
 			for range 2 { // admit the calls for "cached" and "flying"
 				a.verdict <- nil

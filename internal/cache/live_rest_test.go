@@ -40,9 +40,7 @@ func (q *quoting) Books(ctx context.Context, books []queries.Book) ([]market.Res
 func openQuoting(t *testing.T, q *quoting) *Cache {
 	t.Helper()
 	q.venue = &venue{}
-	c := New(q, DefaultConfig())
-	t.Cleanup(c.Close)
-	return c
+	return open(t, q)
 }
 
 func at(second int) time.Time {

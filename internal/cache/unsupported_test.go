@@ -56,8 +56,7 @@ func TestUnsupported(t *testing.T) {
 func TestBatchedBooks(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		v := &bookLists{venue: &venue{}}
-		c := New(v, DefaultConfig())
-		t.Cleanup(c.Close)
+		c := open(t, v)
 		keys := []queries.Book{{TokenID: "a", Depth: 20}, {TokenID: "b", Depth: 50}, {TokenID: "unknown", Depth: 20}, {TokenID: "c", Depth: 20}}
 		for i, r := range readAll(t.Context(), c.Books(), keys...) {
 			if got, want := r.Value.Value, keys[i]; r.Err != nil || (got == nil) != (want.TokenID == "unknown") || got != nil && (got.TokenID != want.TokenID || got.Depth != want.Depth) {

@@ -334,7 +334,7 @@ func (v *venue) History(ctx context.Context, a market.Address, q queries.History
 }
 
 // open returns a cache in front of v. The cache is closed at the end of the test. Call open in a synctest bubble.
-func open(t *testing.T, v *venue, change ...func(*Config)) *Cache {
+func open(t *testing.T, v Venue, change ...func(*Config)) *Cache {
 	t.Helper()
 	cfg := DefaultConfig()
 	for _, f := range change {
