@@ -198,15 +198,11 @@ func TestMarketHasOneEntry(t *testing.T) {
 // market's id.
 func TestNamesAreLearnedFromLists(t *testing.T) {
 	for name, learn := range map[string]func(t *testing.T, c *Cache){
-		"search": func(t *testing.T, c *Cache) {
-			if _, err := readOne(t.Context(), c.Searches(), queries.Search{Text: "x"}.Key()); err != nil {
-				t.Fatal(err)
-			}
-		},
-		"event": func(t *testing.T, c *Cache) { mustRead(t, c.Events(), market.EventRef{EventID: "e1"}) },
+		"search": func(t *testing.T, c *Cache) { mustRead(t, c.Searches(), queries.Search{Text: "x"}.Key()) },
+		"event":  func(t *testing.T, c *Cache) { mustRead(t, c.Events(), market.EventRef{EventID: "e1"}) },
 		"event search": func(t *testing.T, c *Cache) {
-			if r, err := readOne(t.Context(), c.EventSearches(), queries.Search{Text: "x"}.Key()); err != nil || len(r.Value.Events) != 1 {
-				t.Fatal(r, err)
+			if r := mustRead(t, c.EventSearches(), queries.Search{Text: "x"}.Key()); len(r.Value.Events) != 1 {
+				t.Fatal(r)
 			}
 		},
 	} {
@@ -309,9 +305,7 @@ func TestSearchKeys(t *testing.T) {
 			q := base()
 			f(&q)
 			for range 2 {
-				if _, err := readOne(t.Context(), c.Searches(), q.Key()); err != nil {
-					t.Fatal(err)
-				}
+				mustRead(t, c.Searches(), q.Key())
 				if len(v.calls()) != i+1 {
 					t.Fatalf("change %d: got %d calls", i, len(v.calls()))
 				}
