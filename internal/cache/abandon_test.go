@@ -215,51 +215,36 @@ func (v *uncancellable) Prices(ctx context.Context, tokens []string) ([]market.R
 	return out, nil
 }
 
-// TestReadAfterCancelledCall checks that a read makes a new call instead of waiting for a cancelled call that is still running.
+// TestReadAfterCancelledCall checks that a read makes a new call instead of waiting for a cancelled call that is still running. The
+// result of the cancelled call is not cached, even if it arrives after the result of the new call.
 func TestReadAfterCancelledCall(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		v := &uncancellable{answer: make(chan string)}
-		c := open(t, v)
-		ctx, cancel := context.WithCancel(t.Context())
-		first := fetch(ctx, c, "a")
-		cancel()
-		receive(t, first)
-		second := fetch(t.Context(), c, "a")
-		if n := len(v.calls()); n != 2 {
-			t.Fatalf("got %d calls, want 2", n)
-		}
-		// The first call receives the price 0.1, and the second call receives the price 0.2.
-		v.answer <- "0.1"
-		synctest.Wait()
-		wantPending(t, second)
-		v.answer <- "0.2"
-		wantPrices(t, receive(t, second), "a")
-		if r := mustRead(t, c.Prices(), "a"); r.Value.Price.String() != "0.2" || len(v.calls()) != 2 {
-			t.Errorf("got %+v, want the price of the second call", r.Value)
-		}
-		wantIdle(t, c.prices.routes[0])
-	})
-}
-
-func TestLateResultOfCancelledCall(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		late := make(chan string)
-		v := &uncancellable{answer: late}
-		c := open(t, v)
-		ctx, cancel := context.WithCancel(t.Context())
-		first := fetch(ctx, c, "a")
-		cancel()
-		receive(t, first)
-		v.answer = make(chan string)
-		second := fetch(t.Context(), c, "a")
-		v.answer <- "0.2"
-		wantPrices(t, receive(t, second), "a")
-		late <- "0.1"
-		synctest.Wait()
-		if r := mustRead(t, c.Prices(), "a"); r.Value.Price.String() != "0.2" || r.Handle.Version() != 0 {
-			t.Errorf("got price %s, want 0.2", r.Value.Price)
-		}
-	})
+	for _, late := range []bool{false, true} {
+		synctest.Test(t, func(t *testing.T) {
+			cancelled := make(chan string)
+			v := &uncancellable{answer: cancelled}
+			c := open(t, v)
+			ctx, cancel := context.WithCancel(t.Context())
+			first := fetch(ctx, c, "a")
+			cancel()
+			receive(t, first)
+			v.answer = make(chan string)
+			second := fetch(t.Context(), c, "a")
+			if !late {
+				cancelled <- "0.1"
+				wantPending(t, second)
+			}
+			v.answer <- "0.2"
+			wantPrices(t, receive(t, second), "a")
+			if late {
+				cancelled <- "0.1"
+				synctest.Wait()
+			}
+			if r := mustRead(t, c.Prices(), "a"); r.Value.Price.String() != "0.2" || r.Handle.Version() != 0 || len(v.calls()) != 2 {
+				t.Errorf("late %v: got %+v after %d calls, want the price of the second call", late, r.Value, len(v.calls()))
+			}
+			wantIdle(t, c.prices.routes[0])
+		})
+	}
 }
 
 func TestCancelledContextMakesNoCall(t *testing.T) {
