@@ -192,39 +192,6 @@ func TestRefused(t *testing.T) {
 	}
 }
 
-// TestHang checks that a request that hangs ends when the client cancels it. TestMain checks that the venue leaves no goroutine.
-func TestHang(t *testing.T) {
-	v := New(Config{Markets: 40, Clock: newClock()})
-	url, client := serve(t, v)
-	if err := v.SetFaults([]Fault{{Path: "*", Kind: FaultHang}}); err != nil {
-		t.Fatal(err)
-	}
-	ctx, cancel := context.WithCancel(t.Context())
-	r, err := http.NewRequestWithContext(ctx, http.MethodGet, url+"/api/exchange/market-search", nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	done := make(chan error)
-	go func() {
-		response, err := client.Do(r)
-		if err == nil {
-			response.Body.Close()
-		}
-		done <- err
-	}()
-	for v.Stats().Requests["/api/exchange/market-search"] == 0 {
-		select {
-		case err := <-done:
-			t.Fatalf("got a response before the end: %v", err)
-		default:
-		}
-	}
-	cancel()
-	if err := <-done; !errors.Is(err, context.Canceled) {
-		t.Errorf("got %v, want Canceled", err)
-	}
-}
-
 func TestFaultDelays(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		v := New(Config{Markets: 40, Latency: time.Millisecond})

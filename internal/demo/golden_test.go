@@ -7,7 +7,6 @@ import (
 	"maps"
 	"net/http"
 	"net/http/httptest"
-	"net/url"
 	"os"
 	"path/filepath"
 	"strings"
@@ -156,22 +155,5 @@ func write(t *testing.T, path string, g golden) {
 	}
 	if err := os.WriteFile(path, out.Bytes(), 0o644); err != nil {
 		t.Fatal(err)
-	}
-}
-
-// TestGoldenHeader checks the golden request that has its credentials in a header. Its query must contain no credentials, and the
-// request must fail without the header.
-func TestGoldenHeader(t *testing.T) {
-	v := New(Config{Markets: 40, Clock: newClock()})
-	raw, err := os.ReadFile(filepath.Join(goldenDir, "balance-header.json"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	g := decode[golden](t, string(raw))
-	if u, err := url.Parse(g.Request); err != nil || u.Query().Has("credentials") {
-		t.Fatalf("request %s: %v", g.Request, err)
-	}
-	if w := send(v, g.Request); w.Code != 401 {
-		t.Errorf("without the header: got %d, want 401", w.Code)
 	}
 }

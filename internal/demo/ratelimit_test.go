@@ -97,15 +97,6 @@ func TestLimitHeaders(t *testing.T) {
 	}
 }
 
-func TestLimitIsOffByDefault(t *testing.T) {
-	v := New(Config{Markets: 1, Clock: newClock()})
-	for range 1000 {
-		if w := send(v, "/api/exchange/market-search?limit=1"); w.Code != 200 || w.Header().Get("X-RateLimit-Limit") != "" {
-			t.Fatalf("got %d %v, want 200 without limits", w.Code, w.Header())
-		}
-	}
-}
-
 func TestLimiterIsBounded(t *testing.T) {
 	l := limiter{perMinute: 5}
 	now := millis(1_000_000)
