@@ -10,9 +10,7 @@ import (
 )
 
 func post(v *Venue, name, body string) *httptest.ResponseRecorder {
-	w := httptest.NewRecorder()
-	v.ServeHTTP(w, httptest.NewRequest(http.MethodPost, "/__control/"+name, strings.NewReader(body)))
-	return w
+	return handle(v, httptest.NewRequest(http.MethodPost, "/__control/"+name, strings.NewReader(body)))
 }
 
 func TestStats(t *testing.T) {
@@ -83,8 +81,7 @@ func TestControl(t *testing.T) {
 		{"POST", "trade", `{"address":"` + small + `","tokenId":"` + p.token.id + `","side":"BUY","size":0.001}`, 400}, {"POST", "trade", `{}`, 400}, {"POST", "trade", `x`, 400},
 		{"POST", "step", `{"steps":0}`, 400}, {"POST", "step", `{"steps":10001}`, 400}, {"POST", "step", ``, 400}, {"POST", "step", `{}`, 200},
 	} {
-		w := httptest.NewRecorder()
-		v.ServeHTTP(w, httptest.NewRequest(c.method, "/__control/"+c.name, strings.NewReader(c.body)))
+		w := handle(v, httptest.NewRequest(c.method, "/__control/"+c.name, strings.NewReader(c.body)))
 		if w.Code != c.status {
 			t.Errorf("%s %s %.80s: got %d %s", c.method, c.name, c.body, w.Code, w.Body)
 		}
@@ -112,8 +109,7 @@ func TestControlRefusesOtherOrigins(t *testing.T) {
 		r := httptest.NewRequest(http.MethodPost, "/__control/reset", nil)
 		r.Header.Set("Content-Type", "text/plain")
 		r.Header.Set(c.name, c.value)
-		w := httptest.NewRecorder()
-		v.ServeHTTP(w, r)
+		w := handle(v, r)
 		if w.Code != c.status {
 			t.Errorf("%s %s: got %d, want %d", c.name, c.value, w.Code, c.status)
 		}

@@ -32,11 +32,16 @@ func credentials(key string) string {
 	return "&credentials=" + url.QueryEscape(`{"apiKey":"`+key+`","secret":"demo","passphrase":"demo"}`)
 }
 
+// handle returns the venue's response to a request.
+func handle(v http.Handler, r *http.Request) *httptest.ResponseRecorder {
+	recorder := httptest.NewRecorder()
+	v.ServeHTTP(recorder, r)
+	return recorder
+}
+
 // send sends a GET request to the venue and returns the recorded response.
 func send(v http.Handler, target string) *httptest.ResponseRecorder {
-	w := httptest.NewRecorder()
-	v.ServeHTTP(w, httptest.NewRequest(http.MethodGet, target, nil))
-	return w
+	return handle(v, httptest.NewRequest(http.MethodGet, target, nil))
 }
 
 // get sends a GET request that must succeed, and decodes the response.

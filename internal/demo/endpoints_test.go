@@ -113,9 +113,7 @@ func TestGzip(t *testing.T) {
 	ask := func(target, accept string) *httptest.ResponseRecorder {
 		r := httptest.NewRequest(http.MethodGet, target, nil)
 		r.Header.Set("Accept-Encoding", accept)
-		w := httptest.NewRecorder()
-		v.ServeHTTP(w, r)
-		return w
+		return handle(v, r)
 	}
 	long, short := "/api/exchange/market-search", "/api/exchange/prices?tokenId="+v.listing.tokens[0].id
 	plain := ask(long, "br").Body.String()
@@ -155,8 +153,7 @@ func TestMethods(t *testing.T) {
 	v := New(Config{Markets: 40, Clock: newClock()})
 	target := "/api/exchange/prices?tokenId=" + v.listing.tokens[0].id
 	for method, status := range map[string]int{"GET": 200, "HEAD": 200, "POST": 405, "DELETE": 405, "OPTIONS": 405} {
-		w := httptest.NewRecorder()
-		v.ServeHTTP(w, httptest.NewRequest(method, target, nil))
+		w := handle(v, httptest.NewRequest(method, target, nil))
 		if allow := w.Header().Get("Allow"); w.Code != status || (status == 405) != (allow == "GET, HEAD") {
 			t.Errorf("%s: %d, Allow %q", method, w.Code, allow)
 		}
@@ -431,8 +428,7 @@ func TestCredentials(t *testing.T) {
 			if c.json != "" {
 				r.Header.Set("X-Api-Credentials", base64.StdEncoding.EncodeToString([]byte(c.json)))
 			}
-			w := httptest.NewRecorder()
-			v.ServeHTTP(w, r)
+			w := handle(v, r)
 			if w.Code != c.status {
 				t.Errorf("%s, %s in the header: got %d %s", e.path, c.name, w.Code, w.Body)
 			}
@@ -442,8 +438,7 @@ func TestCredentials(t *testing.T) {
 		}
 		r := httptest.NewRequest(http.MethodGet, e.path+"?address="+small, nil)
 		r.Header.Set("X-Api-Credentials", in("demo", "demo", "demo")) // invalid base64
-		w := httptest.NewRecorder()
-		if v.ServeHTTP(w, r); w.Code != 401 {
+		if w := handle(v, r); w.Code != 401 {
 			t.Errorf("%s, invalid base64: got %d, want 401", e.path, w.Code)
 		}
 	}
@@ -507,8 +502,7 @@ func TestLatency(t *testing.T) {
 		ctx, cancel := context.WithTimeout(t.Context(), 5*time.Millisecond)
 		defer cancel()
 		began = time.Now()
-		w := httptest.NewRecorder()
-		v.ServeHTTP(w, httptest.NewRequestWithContext(ctx, http.MethodGet, "/api/exchange/market-search", nil))
+		w := handle(v, httptest.NewRequestWithContext(ctx, http.MethodGet, "/api/exchange/market-search", nil))
 		if time.Since(began) != 5*time.Millisecond || w.Body.Len() > 0 {
 			t.Errorf("got a response after %v with %d bytes, want none after 5ms", time.Since(began), w.Body.Len())
 		}

@@ -221,8 +221,7 @@ func TestFaultDelays(t *testing.T) {
 			}
 			ctx, cancel := context.WithTimeout(t.Context(), time.Hour)
 			began := time.Now()
-			w := httptest.NewRecorder()
-			v.ServeHTTP(w, httptest.NewRequestWithContext(ctx, http.MethodGet, target, nil))
+			w := handle(v, httptest.NewRequestWithContext(ctx, http.MethodGet, target, nil))
 			cancel()
 			if hung := time.Since(began).Round(time.Second); hung != time.Hour || w.Body.Len() != sent {
 				t.Errorf("%s: got %v and %q", kind, hung, w.Body)

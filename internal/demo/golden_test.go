@@ -97,8 +97,7 @@ func TestGolden(t *testing.T) {
 		for field, value := range g.Header {
 			r.Header.Set(field, value)
 		}
-		w := httptest.NewRecorder()
-		handler.ServeHTTP(w, r)
+		w := handle(handler, r)
 		g.Status, g.Body = w.Code, w.Body.Bytes()
 		for _, field := range []string{"Retry-After", "X-Ratelimit-Limit", "X-Ratelimit-Remaining", "X-Ratelimit-Reset"} {
 			if value := w.Header().Get(field); value != "" {

@@ -13,9 +13,7 @@ import (
 func from(v *Venue, address, target string) *httptest.ResponseRecorder {
 	r := httptest.NewRequest(http.MethodGet, target, nil)
 	r.RemoteAddr = address + ":1234"
-	w := httptest.NewRecorder()
-	v.ServeHTTP(w, r)
-	return w
+	return handle(v, r)
 }
 
 // TestLimitHoldsInEveryWindow checks that at most 100 requests succeed within any 60 seconds.

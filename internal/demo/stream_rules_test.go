@@ -53,8 +53,7 @@ func TestHello(t *testing.T) {
 		t.Errorf("got %v, want %s", hello, want)
 	}
 	for _, method := range []string{http.MethodGet, http.MethodPost} {
-		w := httptest.NewRecorder()
-		s.ServeHTTP(w, httptest.NewRequest(method, StreamPath, nil))
+		w := handle(s, httptest.NewRequest(method, StreamPath, nil))
 		if w.Code < 400 || w.Code > 499 {
 			t.Errorf("%s without an upgrade: got %d, want a client error", method, w.Code)
 		}

@@ -135,8 +135,7 @@ func TestStrictVenueComparesTheTextOfCredentials(t *testing.T) {
 			if c.header != "" {
 				r.Header.Set("X-Api-Credentials", base64.StdEncoding.EncodeToString([]byte(c.header)))
 			}
-			w := httptest.NewRecorder()
-			v.ServeHTTP(w, r)
+			w := handle(v, r)
 			if w.Code != want {
 				t.Errorf("query %s, header %s: got %d, want %d (strict %v)", c.query, c.header, w.Code, want, v.config.Strict)
 			}
