@@ -61,8 +61,7 @@ func TestFramesHaveTheGoldenShapes(t *testing.T) {
 	note(empty.take("orderbook_snapshot"))
 
 	u := s.dial(t)
-	u.send("auth", `"address":"`+small+`","credentials":{"apiKey":"demo-3","secret":"demo","passphrase":"demo"}`)
-	u.send("subscribe", `"channel":"user","address":"`+small+`"`)
+	u.subscribeLate(t)
 	for f := range u.all("user_snapshot") {
 		note(f)
 	}

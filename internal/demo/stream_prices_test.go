@@ -169,8 +169,7 @@ func TestHeartbeat(t *testing.T) {
 	l.send("subscribe", `"channel":"orderbook","tokenIds":["`+strings.Join(idsOf(tokens), `","`)+`"]`)
 	l.send("subscribe", `"channel":"trades","tokenIds":["`+tokens[4].id+`"]`)
 	l.send("subscribe", `"channel":"market","marketIds":["`+tokens[4].market.id+`"]`)
-	l.send("auth", `"address":"`+small+`","credentials":{"apiKey":"demo-3","secret":"demo","passphrase":"demo"}`)
-	l.send("subscribe", `"channel":"user","address":"`+small+`"`)
+	l.subscribeLate(t)
 	user := number(t, l.until("user_snapshot"), "seq")
 	found := map[string]json.Number{}
 	for beats := 0; len(found) < len(tokens); beats++ {

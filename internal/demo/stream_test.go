@@ -118,13 +118,7 @@ func (l *listener) next() object {
 	if err != nil {
 		l.t.Fatal(err)
 	}
-	var f object
-	d := json.NewDecoder(strings.NewReader(string(data)))
-	d.UseNumber()
-	if err := d.Decode(&f); err != nil {
-		l.t.Fatalf("%v in %s", err, data)
-	}
-	return f
+	return decode[object](l.t, string(data))
 }
 
 // take returns the next frame, which must have the given type. It skips heartbeats before that frame.
