@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"net/http"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -13,68 +14,107 @@ import (
 	"oddsgraph/internal/venue/rest"
 )
 
-// read describes a read of one endpoint. call makes the read. If the venue does not have the requested value, absent is true and
-// err is nil.
+// read describes a read of one endpoint. text makes the read. It returns the values as text, the errors of the rows that the client
+// left out, and the error of the read. The text of a value that the venue does not have is "absent".
 type read struct {
 	name string
 	user bool
-	call func(ctx context.Context, c *Client) (absent bool, err error)
+	text func(ctx context.Context, c *Client) (string, market.LeftOut, error)
 }
 
-func absentResult[T any](results []market.Result[*T], err error) (bool, error) {
-	if err != nil {
-		return false, err
+// call makes the read. If the venue does not have the requested value, absent is true and err is nil.
+func (r read) call(ctx context.Context, c *Client) (absent bool, err error) {
+	text, _, err := r.text(ctx, c)
+	return err == nil && text == "absent", err
+}
+
+func (r read) path() string {
+	return paths[slices.IndexFunc(paths[:], func(path string) bool { return strings.HasSuffix(path, "/"+r.name) })]
+}
+
+// readsFor returns a read of every endpoint. The error of the only element of a list is the error of the read.
+func readsFor(tokens []string, marketID, slug string, from, to market.Date) []read {
+	return []read{
+		{"prices", false, func(ctx context.Context, c *Client) (string, market.LeftOut, error) {
+			return elementsText(showPrice)(c.Prices(ctx, tokens))
+		}},
+		{"spreads", false, func(ctx context.Context, c *Client) (string, market.LeftOut, error) {
+			return elementsText(showSpread)(c.Spreads(ctx, tokens))
+		}},
+		{"orderbook", false, func(ctx context.Context, c *Client) (string, market.LeftOut, error) {
+			return valueText(showBook)(c.Book(ctx, tokens[0], 20))
+		}},
+		{"price-history", false, func(ctx context.Context, c *Client) (string, market.LeftOut, error) {
+			return valueText(showHistory)(c.PriceHistory(ctx, tokens[0], from, to))
+		}},
+		{"market-search", false, func(ctx context.Context, c *Client) (string, market.LeftOut, error) {
+			return valueText(showSearch)(c.Search(ctx, queries.Search{Limit: 6}))
+		}},
+		{"market-details", false, func(ctx context.Context, c *Client) (string, market.LeftOut, error) {
+			return elementsText(showMarket)(c.MarketsByID(ctx, []string{marketID}))
+		}},
+		{"market-details", false, func(ctx context.Context, c *Client) (string, market.LeftOut, error) {
+			return elementsText(showMarket)(c.MarketsByToken(ctx, tokens[:1]))
+		}},
+		{"market-details", false, func(ctx context.Context, c *Client) (string, market.LeftOut, error) {
+			return valueText(showMarket)(c.MarketBySlug(ctx, slug))
+		}},
+		{"balance", true, func(ctx context.Context, c *Client) (string, market.LeftOut, error) {
+			return valueText(showBalance)(c.Balance(ctx, wallet))
+		}},
+		{"positions", true, func(ctx context.Context, c *Client) (string, market.LeftOut, error) {
+			list, err := c.Positions(ctx, wallet)
+			return showPositions(list), nil, err
+		}},
+		{"orders", true, func(ctx context.Context, c *Client) (string, market.LeftOut, error) {
+			list, err := c.Orders(ctx, wallet)
+			return showOrders(list), nil, err
+		}},
+		{"trades", true, func(ctx context.Context, c *Client) (string, market.LeftOut, error) {
+			return valueText(showTrades)(c.Trades(ctx, wallet, queries.Trades{}))
+		}},
+		{"history", true, func(ctx context.Context, c *Client) (string, market.LeftOut, error) {
+			return valueText(showRecords)(c.History(ctx, wallet, queries.History{}))
+		}},
 	}
-	return results[0].Value == nil && results[0].Err == nil, results[0].Err
 }
 
-// reads contains a read of every endpoint. Each read is for one id, one search or one account.
-var reads = []read{
-	{"prices", false, func(ctx context.Context, c *Client) (bool, error) {
-		return absentResult(c.Prices(ctx, []string{"101"}))
-	}},
-	{"spreads", false, func(ctx context.Context, c *Client) (bool, error) {
-		return absentResult(c.Spreads(ctx, []string{"101"}))
-	}},
-	{"orderbook", false, func(ctx context.Context, c *Client) (bool, error) {
-		b, err := c.Book(ctx, "101", 20)
-		return b == nil && err == nil, err
-	}},
-	{"price-history", false, func(ctx context.Context, c *Client) (bool, error) {
-		h, err := c.PriceHistory(ctx, "101", 20000, 20001)
-		return h == nil && err == nil, err
-	}},
-	{"market-search", false, func(ctx context.Context, c *Client) (bool, error) {
-		p, err := c.Search(ctx, queries.Search{})
-		return p == nil && err == nil, err
-	}},
-	{"market-details", false, func(ctx context.Context, c *Client) (bool, error) {
-		return absentResult(c.MarketsByID(ctx, []string{"M1"}))
-	}},
-	{"market-details", false, func(ctx context.Context, c *Client) (bool, error) {
-		return absentResult(c.MarketsByToken(ctx, []string{"101"}))
-	}},
-	{"market-details", false, func(ctx context.Context, c *Client) (bool, error) {
-		m, err := c.MarketBySlug(ctx, "will-it-rain")
-		return m == nil && err == nil, err
-	}},
-	{"balance", true, func(ctx context.Context, c *Client) (bool, error) {
-		b, err := c.Balance(ctx, wallet)
-		return b == nil && err == nil, err
-	}},
-	{"positions", true, func(ctx context.Context, c *Client) (bool, error) {
-		_, err := c.Positions(ctx, wallet)
-		return false, err
-	}},
-	{"orders", true, func(ctx context.Context, c *Client) (bool, error) { _, err := c.Orders(ctx, wallet); return false, err }},
-	{"trades", true, func(ctx context.Context, c *Client) (bool, error) {
-		_, err := c.Trades(ctx, wallet, queries.Trades{})
-		return false, err
-	}},
-	{"history", true, func(ctx context.Context, c *Client) (bool, error) {
-		_, err := c.History(ctx, wallet, queries.History{})
-		return false, err
-	}},
+// readOf returns the first read of an endpoint.
+func readOf(reads []read, endpoint string) read {
+	return reads[slices.IndexFunc(reads, func(r read) bool { return r.name == endpoint })]
+}
+
+var reads = readsFor([]string{"101"}, "M1", "will-it-rain", 20000, 20001)
+
+func elementsText[T any](show func(*T) string) func([]market.Result[*T], error) (string, market.LeftOut, error) {
+	return func(results []market.Result[*T], err error) (string, market.LeftOut, error) {
+		if err == nil && len(results) == 1 {
+			err = results[0].Err
+		}
+		return showResults(results, show), nil, err
+	}
+}
+
+func valueText[T any](show func(*T) string) func(*T, error) (string, market.LeftOut, error) {
+	return func(v *T, err error) (string, market.LeftOut, error) {
+		if err != nil {
+			return "", nil, err
+		}
+		if v == nil {
+			return "absent", nil, nil
+		}
+		switch page := any(v).(type) {
+		case *market.PriceHistory:
+			return show(v), page.LeftOut, nil
+		case *queries.SearchPage:
+			return show(v), page.LeftOut, nil
+		case *queries.TradePage:
+			return show(v), page.LeftOut, nil
+		case *queries.HistoryPage:
+			return show(v), page.LeftOut, nil
+		}
+		return show(v), nil, nil
+	}
 }
 
 func TestNewRefuses(t *testing.T) {

@@ -13,7 +13,6 @@ import (
 
 	"oddsgraph/internal/market"
 	"oddsgraph/internal/market/queries"
-	"oddsgraph/internal/market/reqctx"
 )
 
 // wireFile is a golden file that the tests of the demo venue wrote. It contains a request and its response.
@@ -115,31 +114,18 @@ func demoError(t *testing.T, c *Client, path string, w wireFile) {
 	if !known {
 		t.Fatalf("no expectation for status %d", w.Status)
 	}
-	for i, at := range paths {
-		e := reqctx.Endpoint(i)
-		if at != path || e == reqctx.EndpointMarketsByToken || e == reqctx.EndpointMarketBySlug {
+	for _, r := range reads {
+		if r.path() != path {
 			continue
 		}
-		for _, r := range reads {
-			if r.name != e.String() {
-				continue
-			}
-			_, err := r.call(asUser(t), c)
-			if got := market.CodeOf(err); got != code {
-				t.Errorf("%s: got %v, want %s", r.name, err, code)
-			}
-			var failure *market.Error
-			if w.ResponseHeader["Retry-After"] == "60" && (!asError(err, &failure) || failure.RetryAfter != time.Minute) {
-				t.Errorf("%s: %v has no Retry-After", r.name, err)
-			}
+		_, err := r.call(asUser(t), c)
+		if got := market.CodeOf(err); got != code {
+			t.Errorf("%s: got %v, want %s", r.name, err, code)
+		}
+		if w.ResponseHeader["Retry-After"] == "60" && retryAfterOf(err) != string(code)+" 1m0s" {
+			t.Errorf("%s: %v has no Retry-After", r.name, err)
 		}
 	}
-}
-
-func asError(err error, to **market.Error) bool {
-	e, ok := err.(*market.Error)
-	*to = e
-	return ok
 }
 
 // demoRead makes the read of a recorded request and compares the client's values with the recorded response.

@@ -10,100 +10,19 @@ import (
 
 	"oddsgraph/internal/demo"
 	"oddsgraph/internal/market"
-	"oddsgraph/internal/market/queries"
 	"oddsgraph/internal/market/reqctx"
 	"oddsgraph/internal/venue/wire"
 	"oddsgraph/tests/tool"
 )
 
-// demoCall is a read of the demo venue. read returns the values as text, the errors of the rows that the client left out, and the
-// error of the whole read.
-type demoCall struct {
-	path string
-	read func(ctx context.Context, c *Client) (string, market.LeftOut, error)
-}
-
-// startDemo starts a demo venue with a clock that does not advance. It returns the venue, the venue's URL, and the calls to test.
-func startDemo(t *testing.T) (*demo.Venue, string, []demoCall) {
+// startDemo starts a demo venue with a clock that does not advance. It returns the venue, the venue's URL, and the reads to test.
+func startDemo(t *testing.T) (*demo.Venue, string, []read) {
 	t.Helper()
 	v := demo.New(demo.Config{Markets: 40, Clock: tool.NewClock(time.Date(2026, 3, 14, 15, 0, 0, 0, time.UTC))})
 	s := httptest.NewServer(v)
 	t.Cleanup(s.Close)
-	tokens := v.Tokens()
-	ids := []string{tokens[0].TokenID, tokens[1].TokenID, tokens[2].TokenID}
-	marketID := tokens[0].MarketID
-	byID := func(results []market.Result[*market.Market], err error) (string, market.LeftOut, error) {
-		if err == nil {
-			err = results[0].Err
-		}
-		return showResults(results, showMarket), nil, err
-	}
-	return v, s.URL, []demoCall{
-		{"/api/exchange/prices", func(ctx context.Context, c *Client) (string, market.LeftOut, error) {
-			r, err := c.Prices(ctx, ids)
-			return showResults(r, showPrice), nil, err
-		}},
-		{"/api/exchange/spreads", func(ctx context.Context, c *Client) (string, market.LeftOut, error) {
-			r, err := c.Spreads(ctx, ids)
-			return showResults(r, showSpread), nil, err
-		}},
-		{"/api/exchange/orderbook", func(ctx context.Context, c *Client) (string, market.LeftOut, error) {
-			b, err := c.Book(ctx, ids[0], 20)
-			if err != nil {
-				return "", nil, err
-			}
-			return showBook(b), nil, nil
-		}},
-		{"/api/exchange/price-history", func(ctx context.Context, c *Client) (string, market.LeftOut, error) {
-			h, err := c.PriceHistory(ctx, ids[0], date(t, "2026-03-14"), date(t, "2026-03-14"))
-			if err != nil {
-				return "", nil, err
-			}
-			return showHistory(h), h.LeftOut, nil
-		}},
-		{"/api/exchange/market-search", func(ctx context.Context, c *Client) (string, market.LeftOut, error) {
-			p, err := c.Search(ctx, queries.Search{Limit: 6})
-			if err != nil {
-				return "", nil, err
-			}
-			return showSearch(p), p.LeftOut, nil
-		}},
-		{"/api/exchange/market-details", func(ctx context.Context, c *Client) (string, market.LeftOut, error) {
-			return byID(c.MarketsByID(ctx, []string{marketID}))
-		}},
-		{"/api/exchange/market-details", func(ctx context.Context, c *Client) (string, market.LeftOut, error) {
-			return byID(c.MarketsByToken(ctx, ids[:1]))
-		}},
-		{"/api/user/balance", func(ctx context.Context, c *Client) (string, market.LeftOut, error) {
-			b, err := c.Balance(ctx, wallet)
-			if err != nil {
-				return "", nil, err
-			}
-			return showBalance(b), nil, nil
-		}},
-		{"/api/user/positions", func(ctx context.Context, c *Client) (string, market.LeftOut, error) {
-			p, err := c.Positions(ctx, wallet)
-			return showPositions(p), nil, err
-		}},
-		{"/api/user/orders", func(ctx context.Context, c *Client) (string, market.LeftOut, error) {
-			o, err := c.Orders(ctx, wallet)
-			return showOrders(o), nil, err
-		}},
-		{"/api/user/trades", func(ctx context.Context, c *Client) (string, market.LeftOut, error) {
-			p, err := c.Trades(ctx, wallet, queries.Trades{})
-			if err != nil {
-				return "", nil, err
-			}
-			return showTrades(p), p.LeftOut, nil
-		}},
-		{"/api/user/history", func(ctx context.Context, c *Client) (string, market.LeftOut, error) {
-			p, err := c.History(ctx, wallet, queries.History{})
-			if err != nil {
-				return "", nil, err
-			}
-			return showRecords(p), p.LeftOut, nil
-		}},
-	}
+	tokens, day := v.Tokens(), date(t, "2026-03-14")
+	return v, s.URL, readsFor([]string{tokens[0].TokenID, tokens[1].TokenID, tokens[2].TokenID}, tokens[0].MarketID, tokens[0].Slug, day, day)
 }
 
 // withDemoCredentials returns a context with credentials that the demo venue accepts.
@@ -119,9 +38,9 @@ func TestDemoFaults(t *testing.T) {
 	ctx := withDemoCredentials(t)
 	truth := make([]string, len(all))
 	for i, r := range all {
-		text, left, err := r.read(ctx, newClient(t, url))
+		text, left, err := r.text(ctx, newClient(t, url))
 		if err != nil || left != nil || text == "" || strings.Contains(text, "absent") {
-			t.Fatalf("%s: %q, %v, %v", r.path, text, left, err)
+			t.Fatalf("%s: %q, %v, %v", r.name, text, left, err)
 		}
 		truth[i] = text
 	}
@@ -160,7 +79,7 @@ func TestDemoFaults(t *testing.T) {
 		{demo.Fault{Kind: demo.FaultUnknownList}, ""},
 	} {
 		for i, r := range all {
-			t.Run(fmt.Sprintf("%s %d%s%s", tt.fault.Kind, tt.fault.Status, tt.fault.Body, r.path), func(t *testing.T) {
+			t.Run(fmt.Sprintf("%s %d%s%s", tt.fault.Kind, tt.fault.Status, tt.fault.Body, r.path()), func(t *testing.T) {
 				clock := tool.NewClock(time.Now())
 				c := newClient(t, url, func(cfg *Config) {
 					cfg.Clock, cfg.MaxBody = clock, 1<<20
@@ -168,18 +87,18 @@ func TestDemoFaults(t *testing.T) {
 						cfg.Timeout = 100 * time.Millisecond
 					}
 				})
-				tt.fault.Path = r.path
+				tt.fault.Path = r.path()
 				must(t, v.SetFaults([]demo.Fault{tt.fault}))
-				text, left, err := r.read(ctx, c)
+				text, left, err := r.text(ctx, c)
 				switch want := tt.code; want {
 				case "":
 					if assertEqual(t, text, truth[i]); err != nil || left != nil {
 						t.Errorf("%v, %v", err, left)
 					}
 				case "half":
-					checkHalfBroken(t, r.path, text, truth[i], left, err)
+					checkHalfBroken(t, r.name, text, truth[i], left, err)
 				default:
-					if r.path == paths[reqctx.EndpointSpreads] && want != market.CodeRateLimited { // the client takes the spreads from books
+					if r.name == "spreads" && want != market.CodeRateLimited { // the client takes the spreads from books
 						assertEqual(t, text, strings.ReplaceAll(truth[i], "\n", fromBook+"\n")+fromBook)
 						must(t, err)
 						break
@@ -195,7 +114,7 @@ func TestDemoFaults(t *testing.T) {
 				}
 				must(t, v.SetFaults(nil))
 				clock.Advance(wire.MaxWait)
-				if text, left, err := r.read(ctx, c); text != truth[i] || left != nil || err != nil {
+				if text, left, err := r.text(ctx, c); text != truth[i] || left != nil || err != nil {
 					t.Errorf("when it has passed: %s, %v, %v", text, left, err)
 				}
 			})
@@ -205,18 +124,18 @@ func TestDemoFaults(t *testing.T) {
 
 // checkHalfBroken checks the result of a read if every second row of the response is broken. The client must return the values of
 // the good rows and report the bad rows. For some endpoints, one bad row must make the whole read fail.
-func checkHalfBroken(t *testing.T, path, text, truth string, left market.LeftOut, err error) {
+func checkHalfBroken(t *testing.T, endpoint, text, truth string, left market.LeftOut, err error) {
 	t.Helper()
-	switch path {
-	case "/api/user/balance": // the response has no list, so no row is broken
+	switch endpoint {
+	case "balance": // the response has no list, so no row is broken
 		assertEqual(t, text, truth)
 		return
-	case "/api/exchange/spreads":
+	case "spreads":
 		if must(t, err); strings.ReplaceAll(text, fromBook, "") != truth || !strings.Contains(text, fromBook) {
 			t.Errorf("it says %s", text)
 		}
 		return
-	case "/api/exchange/orderbook", "/api/exchange/market-details", "/api/user/positions", "/api/user/orders": // one bad row makes the read fail
+	case "orderbook", "market-details", "positions", "orders": // one bad row makes the read fail
 		if market.CodeOf(err) != market.CodeUpstreamBadResponse && text != truth { // a list of one row has no broken row
 			t.Errorf("%s, %v", text, err)
 		}

@@ -52,58 +52,38 @@ func TestPositionForms(t *testing.T) {
 func TestLeftOutRowsAreReported(t *testing.T) {
 	const which = "UPSTREAM_BAD_RESPONSE: %s of the venue's answer could not be read and is left out (%s): %s"
 	many := `{"trades":[` + strings.Repeat(`{"tradeId":"T"},`, 12) + `{"marketId":"M1","price":0.5,"size":1,"timestamp":1795168800}]}`
-	for name, tt := range map[string]struct {
-		body string
-		want [][3]string
+	reads := readsFor([]string{"101"}, "M1", "", date(t, "2025-11-01"), date(t, "2026-11-03"))
+	for _, tt := range []struct {
+		endpoint, body string
+		want           [][2]string
 	}{
-		"price-history": {goldenFile(t, "price-history/half-bad"), [][3]string{{"row 2", "price-history", "timestamp is not a time"},
-			{"row 3", "price-history", "timestamp is not a time"}, {"row 4", "price-history", "price is not a number"}}},
-		"market-search": {goldenFile(t, "market-search/half-bad"), [][3]string{{"row 2", "market-search", "outcomes are missing or do not match their tokens"},
-			{"row 3", "market-search", "the element is not an object"}, {"row 4", "market-search", "marketId is not an id"}}},
-		"events": {goldenFile(t, "market-search/events-half-bad"), [][3]string{{"market 2 of row 1", "market-search", "outcomes are missing or do not match their tokens"},
-			{"row 2", "market-search", "outcomes are missing or do not match their tokens"}}},
-		"trades":  {goldenFile(t, "trades/half-bad"), [][3]string{{"row 2", "trades", "timestamp is not a time"}, {"row 3", "trades", "the element is not an object"}}},
-		"history": {goldenFile(t, "history/half-bad"), [][3]string{{"row 2", "history", "timestamp is not a time"}}},
-		"many":    {many, nil},
+		{"price-history", goldenFile(t, "price-history/half-bad"), [][2]string{{"row 2", "timestamp is not a time"},
+			{"row 3", "timestamp is not a time"}, {"row 4", "price is not a number"}}},
+		{"market-search", goldenFile(t, "market-search/half-bad"), [][2]string{{"row 2", "outcomes are missing or do not match their tokens"},
+			{"row 3", "the element is not an object"}, {"row 4", "marketId is not an id"}}},
+		{"market-search", goldenFile(t, "market-search/events-half-bad"), [][2]string{{"market 2 of row 1", "outcomes are missing or do not match their tokens"},
+			{"row 2", "outcomes are missing or do not match their tokens"}}},
+		{"trades", goldenFile(t, "trades/half-bad"), [][2]string{{"row 2", "timestamp is not a time"}, {"row 3", "the element is not an object"}}},
+		{"history", goldenFile(t, "history/half-bad"), [][2]string{{"row 2", "timestamp is not a time"}}},
+		{"trades", many, nil},
+		{"trades", goldenFile(t, "trades/object"), nil},
 	} {
-		c := newVenue(t, everywhere(answer(tt.body))).client(t)
-		var left market.LeftOut
-		switch name {
-		case "price-history":
-			h, err := c.PriceHistory(t.Context(), "101", date(t, "2025-11-01"), date(t, "2026-11-03"))
-			must(t, err)
-			left = h.LeftOut
-		case "market-search", "events":
-			page, err := c.Search(t.Context(), queries.Search{})
-			must(t, err)
-			left = page.LeftOut
-		case "history":
-			page, err := c.History(asUser(t), wallet, queries.History{})
-			must(t, err)
-			left = page.LeftOut
-		default:
-			page, err := c.Trades(asUser(t), wallet, queries.Trades{})
-			must(t, err)
-			left = page.LeftOut
-		}
+		_, left, err := readOf(reads, tt.endpoint).text(asUser(t), newVenue(t, everywhere(answer(tt.body))).client(t))
+		must(t, err)
 		var got, want []string
 		for _, err := range left {
 			got = append(got, err.Error())
 		}
 		for _, w := range tt.want {
-			want = append(want, fmt.Sprintf(which, w[0], w[1], w[2]))
+			want = append(want, fmt.Sprintf(which, w[0], tt.endpoint, w[1]))
 		}
-		if name == "many" {
+		if tt.body == many {
 			if len(got) != rest.MaxLeftOut+1 || got[rest.MaxLeftOut] != "UPSTREAM_BAD_RESPONSE: 2 more rows of the venue's answer could not be read and are left out (trades)" {
 				t.Errorf("%d errors, the last is %s", len(got), got[len(got)-1])
 			}
 			continue
 		}
 		assertEqual(t, strings.Join(got, "\n"), strings.Join(want, "\n"))
-	}
-	c := newVenue(t, everywhere(answer(goldenFile(t, "trades/object")))).client(t)
-	if page, err := c.Trades(asUser(t), wallet, queries.Trades{}); err != nil || page.LeftOut != nil {
-		t.Errorf("a whole page: %v, %v", page.LeftOut, err)
 	}
 }
 

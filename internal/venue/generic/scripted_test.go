@@ -2,6 +2,7 @@ package generic
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"net/http"
@@ -142,7 +143,7 @@ func (p *permit) Throttled(until time.Time) {
 // retryAfterOf returns the code and RetryAfter of an error as text.
 func retryAfterOf(err error) string {
 	var e *market.Error
-	if !asError(err, &e) {
+	if !errors.As(err, &e) {
 		return fmt.Sprint(err)
 	}
 	return fmt.Sprint(e.Code, " ", e.RetryAfter)
