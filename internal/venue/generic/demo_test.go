@@ -238,37 +238,26 @@ func demoNext(body object) string {
 	return "-"
 }
 
-// demoMarket formats a recorded market as gotMarket formats a market from the client.
-func demoMarket(t *testing.T, o object) string {
-	s := []string{o.at("marketId"), o.at("slug"), o.at("question"), o.at("groupItemTitle"), o.at("description"), o.at("image"), o.at("category"), o.at("status"),
-		o.at("acceptingOrders"), o.when("startDate"), o.when("endDate"), o.when("updatedAt"), o.at("volume"), o.at("volume24h"), o.at("liquidity"),
-		o.at("tickSize"), o.at("minOrderSize"), o.at("eventId"), o.at("eventSlug"), o.at("eventTitle")}
+// demoMarket formats a recorded market as showMarket formats a market from the client.
+func demoMarket(t *testing.T, o object, summary bool) string {
+	var b marketText
+	var tags []string
+	must(t, json.Unmarshal(o["tags"], &tags))
+	b.line("market", o.at("marketId"), o.at("slug"), o.at("question"), o.at("groupItemTitle"))
+	b.line("about", o.at("description"), o.at("image"), o.at("category"), showText(strings.Join(tags, ",")))
+	b.line("status", o.at("status"), o.at("status"), o.at("acceptingOrders"))
+	b.line("times", o.when("startDate"), o.when("endDate"), o.when("updatedAt"))
+	b.line("figures", o.at("volume"), o.at("volume24h"), o.at("liquidity"), o.at("tickSize"), o.at("minOrderSize"))
+	b.line("event", o.at("eventId"), o.at("eventSlug"), o.at("eventTitle"))
 	for _, outcome := range o.rows(t, "outcomes") {
-		s = append(s, outcome.at("tokenId"), outcome.at("outcome"), outcome.at("price"), outcome.at("winner"))
+		b.line("outcome", outcome.at("tokenId"), outcome.at("outcome"), outcome.at("price"), outcome.at("winner"))
 	}
 	if o.at("resolution") != "-" {
 		var r object
 		must(t, json.Unmarshal(o["resolution"], &r))
-		s = append(s, r.at("outcome"), r.when("resolvedAt"), r.at("source"))
+		b.line("resolution", r.at("outcome"), r.when("resolvedAt"), r.at("source"))
 	}
-	return strings.Join(s, "|")
-}
-
-func gotMarket(m *market.Market) string {
-	s := []string{m.MarketID, showText(m.Slug), showText(m.Question), showText(m.GroupItemTitle), showText(m.Description), showText(m.Image), showText(m.Category),
-		m.StatusRaw, showBool(m.AcceptingOrders), showTime(m.StartsAt), showTime(m.EndsAt), showTime(m.UpdatedAt), showDecimal(m.Volume),
-		showDecimal(m.Volume24h), showDecimal(m.Liquidity), showDecimal(m.TickSize), showDecimal(m.MinOrderSize), showText(m.EventID), showText(m.EventSlug),
-		showText(m.EventTitle)}
-	for _, o := range m.Outcomes {
-		s = append(s, o.TokenID, o.Label, showDecimal(o.Price), showBool(o.Winner))
-	}
-	if r := m.Resolution; r != nil {
-		s = append(s, showText(r.Outcome), showTime(r.ResolvedAt), showText(r.Source))
-	}
-	if string(m.Status) != m.StatusRaw {
-		s = append(s, "read as "+string(m.Status))
-	}
-	return strings.Join(s, "|")
+	return b.end(summary)
 }
 
 func demoDetails(t *testing.T, c *Client, q url.Values, ids func(list, single string) []string, body object) {
@@ -282,7 +271,7 @@ func demoDetails(t *testing.T, c *Client, q url.Values, ids func(list, single st
 			line := "absent"
 			for _, o := range rows {
 				if has(o, key) {
-					line = demoMarket(t, o)
+					line = demoMarket(t, o, false)
 				}
 			}
 			want = append(want, line)
@@ -303,12 +292,7 @@ func demoDetails(t *testing.T, c *Client, q url.Values, ids func(list, single st
 		find(ids("ids", "id"), func(o object, id string) bool { return o.at("marketId") == id })
 	}
 	must(t, err)
-	assertEqual(t, showResults(results, gotMarket), strings.Join(want, "\n"))
-	for _, r := range results {
-		if r.Value != nil && r.Value.Summary {
-			t.Errorf("%s is a summary", r.Value.MarketID)
-		}
-	}
+	assertEqual(t, showResults(results, showMarket), strings.Join(want, "\n"))
 }
 
 func demoSearch(t *testing.T, v *fakeVenue, c *Client, name string, q url.Values, body object) {
@@ -317,13 +301,10 @@ func demoSearch(t *testing.T, v *fakeVenue, c *Client, name string, q url.Values
 	assertEqual(t, showNext(page.Next)+" "+showTotal(page.Total), demoNext(body)+" "+body.at("totalCount"))
 	var got, want []string
 	for _, o := range body.rows(t, "markets") {
-		want = append(want, demoMarket(t, o))
+		want = append(want, demoMarket(t, o, true))
 	}
 	for _, m := range page.Markets {
-		got = append(got, gotMarket(m))
-		if !m.Summary {
-			t.Errorf("%s is no summary", m.MarketID)
-		}
+		got = append(got, showMarket(m))
 	}
 	assertEqual(t, strings.Join(got, "\n"), strings.Join(want, "\n"))
 	if v.count() != 1 {

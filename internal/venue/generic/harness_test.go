@@ -267,29 +267,38 @@ func showHistory(h *market.PriceHistory) string {
 	return strings.Join(s, "\n")
 }
 
-func showMarket(m *market.Market) string {
-	var b strings.Builder
-	line := func(name string, values ...string) {
-		if strings.Trim(strings.Join(values, ""), "-") != "" {
-			fmt.Fprintf(&b, "%s: %s\n", name, strings.Join(values, " | "))
-		}
+// marketText is the text of a market.
+type marketText struct{ strings.Builder }
+
+// line adds a line. If all values are missing, line adds nothing.
+func (b *marketText) line(name string, values ...string) {
+	if strings.Trim(strings.Join(values, ""), "-") != "" {
+		fmt.Fprintf(b, "%s: %s\n", name, strings.Join(values, " | "))
 	}
-	line("market", m.MarketID, showText(m.Slug), showText(m.Question), showText(m.GroupItemTitle))
-	line("about", showText(m.Description), showText(m.Image), showText(m.Category), showText(strings.Join(m.Tags, ",")))
-	line("status", string(m.Status), showText(m.StatusRaw), showBool(m.AcceptingOrders))
-	line("times", showTime(m.StartsAt), showTime(m.EndsAt), showTime(m.UpdatedAt))
-	line("figures", showDecimal(m.Volume), showDecimal(m.Volume24h), showDecimal(m.Liquidity), showDecimal(m.TickSize), showDecimal(m.MinOrderSize))
-	line("event", showText(m.EventID), showText(m.EventSlug), showText(m.EventTitle))
-	for _, o := range m.Outcomes {
-		line("outcome", o.TokenID, o.Label, showDecimal(o.Price), showBool(o.Winner))
-	}
-	if r := m.Resolution; r != nil {
-		line("resolution", showText(r.Outcome), showTime(r.ResolvedAt), showText(r.Source))
-	}
-	if m.Summary {
+}
+
+func (b *marketText) end(summary bool) string {
+	if summary {
 		b.WriteString("summary\n")
 	}
 	return strings.TrimSuffix(b.String(), "\n")
+}
+
+func showMarket(m *market.Market) string {
+	var b marketText
+	b.line("market", m.MarketID, showText(m.Slug), showText(m.Question), showText(m.GroupItemTitle))
+	b.line("about", showText(m.Description), showText(m.Image), showText(m.Category), showText(strings.Join(m.Tags, ",")))
+	b.line("status", string(m.Status), showText(m.StatusRaw), showBool(m.AcceptingOrders))
+	b.line("times", showTime(m.StartsAt), showTime(m.EndsAt), showTime(m.UpdatedAt))
+	b.line("figures", showDecimal(m.Volume), showDecimal(m.Volume24h), showDecimal(m.Liquidity), showDecimal(m.TickSize), showDecimal(m.MinOrderSize))
+	b.line("event", showText(m.EventID), showText(m.EventSlug), showText(m.EventTitle))
+	for _, o := range m.Outcomes {
+		b.line("outcome", o.TokenID, o.Label, showDecimal(o.Price), showBool(o.Winner))
+	}
+	if r := m.Resolution; r != nil {
+		b.line("resolution", showText(r.Outcome), showTime(r.ResolvedAt), showText(r.Source))
+	}
+	return b.end(m.Summary)
 }
 
 func showBalance(b *market.Balance) string {
