@@ -7,7 +7,6 @@ import (
 	"slices"
 	"strings"
 	"testing"
-	"time"
 
 	"oddsgraph/internal/market"
 	"oddsgraph/internal/market/queries"
@@ -147,39 +146,6 @@ func TestObserverSeesEveryCall(t *testing.T) {
 	v.Close()
 	_, _ = c.Prices(t.Context(), []string{"102"})
 	assertEqual(t, strings.Join(seen.calls, "; "), "prices 2 200 ok; prices 1 429 RATE_LIMITED; prices 1 0 UPSTREAM_UNAVAILABLE")
-}
-
-func TestRequestURLs(t *testing.T) {
-	v := newVenue(t, everywhere(answer(`{}`)))
-	c := v.client(t)
-	_, _ = c.Prices(t.Context(), []string{"a&b=c d", "é%", "x?#"})
-	got := v.last()
-	assertEqual(t, got.URL.RawQuery, "tokenIds=a%26b%3Dc+d,%C3%A9%25,x%3F%23")
-	assertEqual(t, got.URL.Path, prefix+"/api/exchange/prices")
-	assertEqual(t, got.Header.Get("Accept"), "application/json")
-	assertEqual(t, got.Header.Get("Accept-Encoding"), "gzip")
-	assertEqual(t, got.Header.Get("User-Agent"), rest.DefaultUserAgent)
-
-	_, _ = c.PriceHistory(t.Context(), "101", date(t, "2026-02-27"), date(t, "2026-03-01"))
-	assertEqual(t, v.last().URL.RawQuery, "tokenId=101&startDate=2026-02-27&endDate=2026-03-01")
-	_, _ = c.Book(t.Context(), "101", 50)
-	assertEqual(t, v.last().URL.RawQuery, "tokenId=101&depth=50")
-	_, _ = c.MarketBySlug(t.Context(), "a-slug")
-	assertEqual(t, v.last().URL.RawQuery, "slug=a-slug")
-
-	at := time.Date(2026, 11, 20, 12, 0, 0, 0, time.FixedZone("", 7200))
-	_, _ = c.Search(t.Context(), queries.Search{
-		Text: "who, wins/", Status: []market.Status{market.StatusOpen, market.StatusClosed}, Category: "A&B", Tag: "t", EndsAfter: at, EndsBefore: at,
-		EventID: "E", EventSlug: "e", Sort: queries.SortVolume24h, Direction: queries.Descending, Limit: 7, Page: "c:abc",
-	})
-	assertEqual(t, v.last().URL.RawQuery, "q=who%2C+wins%2F&status=OPEN,CLOSED&category=A%26B&tag=t&endsAfter=2026-11-20T10%3A00%3A00Z"+
-		"&endsBefore=2026-11-20T10%3A00%3A00Z&eventId=E&eventSlug=e&sort=volume24h&order=desc&limit=7&cursor=abc")
-
-	none := v.client(t, func(cfg *Config) { cfg.CredentialsMode = rest.CredentialsNone })
-	_, _ = none.Trades(t.Context(), wallet, queries.Trades{MarketID: "M", From: at, To: at, Limit: 5, Page: "o:40"})
-	assertEqual(t, v.last().URL.RawQuery, "address="+string(wallet)+"&marketId=M&from=2026-11-20T10%3A00%3A00Z&to=2026-11-20T10%3A00%3A00Z&offset=40")
-	_, _ = none.History(t.Context(), wallet, queries.History{Kinds: []market.HistoryKind{market.HistoryTrade, market.HistoryFee}})
-	assertEqual(t, v.last().URL.RawQuery, "address="+string(wallet)+"&type=TRADE,FEE")
 }
 
 var badIDs = []string{"", "a,b", "a/b", "a\nb", "a\x00", "\x7f", "\u0085", "\xff", strings.Repeat("x", market.MaxIDLength+1)}

@@ -37,7 +37,7 @@ var readRequests = []struct {
 		return err
 	}},
 	{"prices of several tokens", []string{`{}`}, func(ctx context.Context, _ *testing.T, c *Client) error {
-		_, err := c.Prices(ctx, []string{"101", "a b", "ä&=+"})
+		_, err := c.Prices(ctx, []string{"101", "a b", "ä&=+", "x?#%"})
 		return err
 	}},
 	{"spreads", []string{`[{"tokenId":"101","spread":0.1},{"tokenId":"102","spread":0.1}]`}, func(ctx context.Context, _ *testing.T, c *Client) error {
@@ -57,7 +57,9 @@ var readRequests = []struct {
 		return err
 	}},
 	{"search with every filter", []string{`{"markets":[],"nextCursor":"c1"}`}, func(ctx context.Context, _ *testing.T, c *Client) error {
-		_, err := c.Search(ctx, everySearchFilter())
+		q := everySearchFilter()
+		q.Page = "c:abc"
+		_, err := c.Search(ctx, q)
 		return err
 	}},
 	{"search without filters", []string{`{"markets":[]}`}, func(ctx context.Context, _ *testing.T, c *Client) error {
@@ -104,7 +106,7 @@ var readRequests = []struct {
 		return err
 	}},
 	{"trades with every filter", []string{`{"trades":[]}`}, func(ctx context.Context, _ *testing.T, c *Client) error {
-		_, err := c.Trades(ctx, wallet, queries.Trades{MarketID: "M1", From: instant(1), To: instant(2), Limit: 20})
+		_, err := c.Trades(ctx, wallet, queries.Trades{MarketID: "M1", From: instant(1), To: instant(2), Limit: 20, Page: "o:40"})
 		return err
 	}},
 	{"trades, filters refused", []string{"400", `{"trades":[]}`}, func(ctx context.Context, _ *testing.T, c *Client) error {
@@ -112,16 +114,19 @@ var readRequests = []struct {
 		return err
 	}},
 	{"history with every filter", []string{`{"history":[]}`}, func(ctx context.Context, _ *testing.T, c *Client) error {
-		_, err := c.History(ctx, wallet, queries.History{Kinds: []market.HistoryKind{market.HistoryTrade}, From: instant(1), To: instant(2), Limit: 20})
+		_, err := c.History(ctx, wallet, queries.History{Kinds: []market.HistoryKind{market.HistoryTrade, market.HistoryFee}, From: instant(1), To: instant(2), Limit: 20})
 		return err
 	}},
 }
 
-func instant(hour int) time.Time { return time.Date(2026, 3, 14, hour, 9, 26, 535_000_000, time.UTC) }
+// instant returns a time in a zone other than UTC.
+func instant(hour int) time.Time {
+	return time.Date(2026, 3, 14, hour+2, 9, 26, 535_000_000, time.FixedZone("", 7200))
+}
 
 func everySearchFilter() queries.Search {
 	return queries.Search{
-		Text: "rain & snow", Status: []market.Status{market.StatusOpen}, Category: "weather", Tag: "uk", EndsAfter: instant(1), EndsBefore: instant(2),
+		Text: "rain & snow, sun/", Status: []market.Status{market.StatusOpen, market.StatusClosed}, Category: "A&B", Tag: "uk", EndsAfter: instant(1), EndsBefore: instant(2),
 		EventID: "E1", EventSlug: "rain-in-march", Sort: queries.SortVolume24h, Direction: queries.Descending, Limit: 50,
 	}
 }
