@@ -134,10 +134,7 @@ func TestAccountPagesLearnParameters(t *testing.T) {
 					if rows != read.rows || (token != "") != read.more {
 						t.Errorf("read %d: %d rows, next %q, want %d, more %v", i, rows, token, read.rows, read.more)
 					}
-					var calls []string
-					for _, query := range v.queries()[asked:] {
-						calls = append(calls, parametersOf(query))
-					}
+					calls := v.parameters(asked)
 					asked += len(calls)
 					assertEqual(t, fmt.Sprint("read ", i, ": ", sortedWords(calls)), fmt.Sprint("read ", i, ": ", sortedWords(strings.Split(read.parameters, " | "))))
 				}
@@ -190,11 +187,7 @@ func TestSearchWithoutOptions(t *testing.T) {
 		if market.CodeOf(err) != read.code || err == nil && len(page.Markets) != read.rows {
 			t.Errorf("read %d: %+v, %v", i, page, err)
 		}
-		var calls []string
-		for _, query := range v.queries()[before:] {
-			calls = append(calls, parametersOf(query))
-		}
-		assertEqual(t, sortedWords(calls), read.calls)
+		assertEqual(t, sortedWords(v.parameters(before)), read.calls)
 	}
 	clock.Advance(relearnAfter)
 	before := v.count()

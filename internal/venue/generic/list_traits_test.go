@@ -1,7 +1,7 @@
 package generic
 
 import (
-	"context"
+	"cmp"
 	"fmt"
 	"net/http"
 	"strconv"
@@ -111,18 +111,8 @@ var listCases = []listCase{
 // TestWholeListsLearnParameters checks which parameters the client sends, and that it returns all rows. The venues accept different
 // parameters.
 func TestWholeListsLearnParameters(t *testing.T) {
-	reads := map[string]func(ctx context.Context, c *Client) (int, error){
-		"positions": func(ctx context.Context, c *Client) (int, error) {
-			list, err := c.Positions(ctx, wallet)
-			return len(list), err
-		},
-		"orders": func(ctx context.Context, c *Client) (int, error) {
-			list, err := c.Orders(ctx, wallet)
-			return len(list), err
-		},
-	}
 	for _, test := range listCases {
-		for name, read := range reads {
+		for name, read := range wholeLists {
 			t.Run(test.name+"/"+name, func(t *testing.T) {
 				rows := 0
 				v := newVenue(t, everywhere(func(w http.ResponseWriter, r *http.Request) { test.serve(w, r, rows) }))
@@ -136,10 +126,7 @@ func TestWholeListsLearnParameters(t *testing.T) {
 					if err != nil || got != rows {
 						t.Fatalf("read %d: %d rows of %d, %v", i, got, rows, err)
 					}
-					var calls []string
-					for _, query := range v.queries()[asked:] {
-						calls = append(calls, parametersOf(query))
-					}
+					calls := v.parameters(asked)
 					asked += len(calls)
 					assertEqual(t, fmt.Sprint("read ", i, ": ", strings.Join(calls, " | ")), fmt.Sprint("read ", i, ": ", one.want))
 				}
@@ -148,16 +135,17 @@ func TestWholeListsLearnParameters(t *testing.T) {
 	}
 }
 
-// parametersOf returns the parameter names in a query, or "-" if the query is empty.
-func parametersOf(query string) string {
-	if query == "" {
-		return "-"
+// parameters returns the parameter names in the query of each request, except the first n requests. The text of an empty query is
+// "-".
+func (v *fakeVenue) parameters(n int) (calls []string) {
+	for _, query := range v.queries()[n:] {
+		names := strings.Split(cmp.Or(query, "-"), "&")
+		for i, parameter := range names {
+			names[i], _, _ = strings.Cut(parameter, "=")
+		}
+		calls = append(calls, strings.Join(names, " "))
 	}
-	names := strings.Split(query, "&")
-	for i, parameter := range names {
-		names[i], _, _ = strings.Cut(parameter, "=")
-	}
-	return strings.Join(names, " ")
+	return calls
 }
 
 // TestListsThatMayBeCut reads a list of 50 rows whose response does not say whether more rows follow. If the call for further rows

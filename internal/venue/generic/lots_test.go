@@ -8,7 +8,6 @@ import (
 	"testing"
 
 	"oddsgraph/internal/market"
-	"oddsgraph/internal/market/queries"
 )
 
 // TestWholeListsWhoseRowsMove checks that the client returns a row once, even if the row moves to a later page between two calls.
@@ -143,27 +142,7 @@ func TestPagesOfAlikeRows(t *testing.T) {
 						answer(`{"trades":[`+strings.Join(rows, ",")+`]`+count+`}`)(w, r)
 					})).client(t)
 					trades, records := map[string]bool{}, map[string]bool{}
-					token := ""
-					for range total + 2 {
-						page, err := c.Trades(asUser(t), wallet, queries.Trades{Limit: limit, Page: token})
-						must(t, err)
-						for i := range page.Trades {
-							trades[page.Trades[i].Key()] = true
-						}
-						if token = page.Next; token == "" {
-							break
-						}
-					}
-					for range total + 2 {
-						page, err := c.History(asUser(t), wallet, queries.History{Limit: limit, Page: token})
-						must(t, err)
-						for i := range page.Records {
-							records[page.Records[i].Key()] = true
-						}
-						if token = page.Next; token == "" {
-							break
-						}
-					}
+					readPages(t, c, limit, func(trade *market.Trade) { trades[trade.Key()] = true }, func(record *market.HistoryRecord) { records[record.Key()] = true })
 					if len(trades) != total || len(records) != total {
 						t.Errorf("%d trades and %d records of different keys, want %d of each", len(trades), len(records), total)
 					}

@@ -1,6 +1,7 @@
 package generic
 
 import (
+	"context"
 	"encoding/json"
 	"fmt"
 	"net/http"
@@ -23,20 +24,26 @@ func rowsJSON(from, to int) string {
 	return "[" + strings.Join(rows, ",") + "]"
 }
 
-// readBoth reads the positions and then the orders of an account from a venue with the handler h. After each read, it calls check
+// wholeLists contains the reads of lists without pages. Each read returns the number of rows.
+var wholeLists = map[string]func(ctx context.Context, c *Client) (int, error){
+	"positions": func(ctx context.Context, c *Client) (int, error) {
+		list, err := c.Positions(ctx, wallet)
+		return len(list), err
+	},
+	"orders": func(ctx context.Context, c *Client) (int, error) {
+		list, err := c.Orders(ctx, wallet)
+		return len(list), err
+	},
+}
+
+// readBoth reads the positions and the orders of an account from a venue with the handler h. After each read, it calls check
 // with the number of rows and the error.
 func readBoth(t *testing.T, h http.HandlerFunc, check func(t *testing.T, v *fakeVenue, rows int, err error)) {
-	for _, name := range []string{"positions", "orders"} {
+	for name, read := range wholeLists {
 		t.Run(name, func(t *testing.T) {
-			v := newVenue(t, everywhere(func(w http.ResponseWriter, r *http.Request) { h(w, r) }))
-			c := v.client(t)
-			if name == "positions" {
-				list, err := c.Positions(asUser(t), wallet)
-				check(t, v, len(list), err)
-				return
-			}
-			list, err := c.Orders(asUser(t), wallet)
-			check(t, v, len(list), err)
+			v := newVenue(t, everywhere(h))
+			rows, err := read(asUser(t), v.client(t))
+			check(t, v, rows, err)
 		})
 	}
 }
@@ -200,8 +207,7 @@ func TestWholeListsReportTheBadRow(t *testing.T) {
 	})
 }
 
-// TestPagesOfTrades reads all pages of the trades, and then all pages of the history. Each read uses the page token from the
-// previous page.
+// TestPagesOfTrades checks that the client returns all trades and all history records of venues that page in different ways.
 func TestPagesOfTrades(t *testing.T) {
 	const total = 7
 	row := func(i int) string {
@@ -242,36 +248,42 @@ func TestPagesOfTrades(t *testing.T) {
 			if strings.HasPrefix(name, "one page") {
 				want = "T0 T1 T2"
 			}
-			c := newVenue(t, everywhere(h)).client(t)
 			var trades, records []string
-			token := ""
-			for range 5 {
-				page, err := c.Trades(asUser(t), wallet, queries.Trades{Limit: 3, Page: token})
-				if err != nil {
-					t.Fatal(err)
-				}
-				for _, trade := range page.Trades {
-					trades = append(trades, trade.TradeID)
-				}
-				if token = page.Next; token == "" {
-					break
-				}
-			}
+			readPages(t, newVenue(t, everywhere(h)).client(t), 3, func(trade *market.Trade) {
+				trades = append(trades, trade.TradeID)
+			}, func(record *market.HistoryRecord) {
+				records = append(records, record.ID)
+			})
 			assertEqual(t, strings.Join(trades, " "), want)
-			for range 5 {
-				page, err := c.History(asUser(t), wallet, queries.History{Limit: 3, Page: token})
-				if err != nil {
-					t.Fatal(err)
-				}
-				for _, record := range page.Records {
-					records = append(records, record.ID)
-				}
-				if token = page.Next; token == "" {
-					break
-				}
-			}
 			assertEqual(t, strings.Join(records, " "), want)
 		})
+	}
+}
+
+// readPages reads all pages of the trades, and then all pages of the history. Each read uses the page token from the previous page.
+// readPages calls a function for each row.
+func readPages(t *testing.T, c *Client, limit int, trade func(*market.Trade), record func(*market.HistoryRecord)) {
+	t.Helper()
+	token := ""
+	for range 6 {
+		page, err := c.Trades(asUser(t), wallet, queries.Trades{Limit: limit, Page: token})
+		must(t, err)
+		for i := range page.Trades {
+			trade(&page.Trades[i])
+		}
+		if token = page.Next; token == "" {
+			break
+		}
+	}
+	for range 6 {
+		page, err := c.History(asUser(t), wallet, queries.History{Limit: limit, Page: token})
+		must(t, err)
+		for i := range page.Records {
+			record(&page.Records[i])
+		}
+		if token = page.Next; token == "" {
+			break
+		}
 	}
 }
 
