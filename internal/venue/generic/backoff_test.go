@@ -142,9 +142,7 @@ func TestBackoffIsPerCredentials(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		v := &scripted{answer: respond(429, "", "Retry-After", "60")}
 		c := v.client(t, 0.5)
-		stranger, err := market.ParseCredentials([]byte(`{"apiKey":"junk"}`))
-		must(t, err)
-		theirs := reqctx.WithCredentials(t.Context(), stranger)
+		theirs := withCredentials(t, `{"apiKey":"junk"}`)
 		for range 3 {
 			if _, err := c.Balance(theirs, wallet); market.CodeOf(err) != market.CodeRateLimited {
 				t.Fatal(err)

@@ -181,9 +181,7 @@ func TestResponsesThatOpenNoCircuit(t *testing.T) {
 				synctest.Test(t, func(t *testing.T) {
 					c := (&scripted{answer: answer}).client(t, 1)
 					for i := range 20 {
-						own, err := market.ParseCredentials([]byte(`{"apiKey":"` + strconv.Itoa(i) + `"}`))
-						must(t, err)
-						_, _ = r.call(reqctx.WithCredentials(t.Context(), own), c)
+						_, _ = r.call(withCredentials(t, fmt.Sprintf(`{"apiKey":"%d"}`, i)), c)
 						time.Sleep(2 * time.Second)
 					}
 					assertEqual(t, circuitText(c, r.name), "closed")
@@ -199,9 +197,7 @@ func TestOneFailingAccountOpensNoCircuit(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := (&scripted{answer: respond(500, "")}).client(t, 0)
 		ask := func(who string) {
-			own, err := market.ParseCredentials([]byte(`{"apiKey":"` + who + `"}`))
-			must(t, err)
-			_, _ = c.Positions(reqctx.WithCredentials(t.Context(), own), wallet)
+			_, _ = c.Positions(withCredentials(t, `{"apiKey":"`+who+`"}`), wallet)
 			time.Sleep(time.Second)
 		}
 		for range 10 {

@@ -1,7 +1,6 @@
 package generic
 
 import (
-	"context"
 	"fmt"
 	"net/http/httptest"
 	"strings"
@@ -10,7 +9,6 @@ import (
 
 	"oddsgraph/internal/demo"
 	"oddsgraph/internal/market"
-	"oddsgraph/internal/market/reqctx"
 	"oddsgraph/internal/venue/wire"
 	"oddsgraph/tests/tool"
 )
@@ -25,17 +23,10 @@ func startDemo(t *testing.T) (*demo.Venue, string, []read) {
 	return v, s.URL, readsFor([]string{tokens[0].TokenID, tokens[1].TokenID, tokens[2].TokenID}, tokens[0].MarketID, tokens[0].Slug, day, day)
 }
 
-// withDemoCredentials returns a context with credentials that the demo venue accepts.
-func withDemoCredentials(t *testing.T) context.Context {
-	c, err := market.ParseCredentials([]byte(`{"apiKey":"demo-50","secret":"demo","passphrase":"demo"}`))
-	must(t, err)
-	return reqctx.WithCredentials(t.Context(), c)
-}
-
 // TestDemoFaults checks what each read returns during a fault of the demo venue, and that the next read succeeds.
 func TestDemoFaults(t *testing.T) {
 	v, url, all := startDemo(t)
-	ctx := withDemoCredentials(t)
+	ctx := withCredentials(t, `{"apiKey":"demo-50","secret":"demo","passphrase":"demo"}`)
 	truth := make([]string, len(all))
 	for i, r := range all {
 		text, left, err := r.text(ctx, newClient(t, url))

@@ -120,10 +120,13 @@ func everywhere(h http.HandlerFunc) map[string]http.HandlerFunc {
 	return all
 }
 
-// asUser returns a context with credentials.
-func asUser(t testing.TB) context.Context {
+// asUser returns a context with the credentials in canary.
+func asUser(t testing.TB) context.Context { return withCredentials(t, canary) }
+
+// withCredentials returns a context with credentials in JSON.
+func withCredentials(t testing.TB, credentials string) context.Context {
 	t.Helper()
-	c, err := market.ParseCredentials([]byte(canary))
+	c, err := market.ParseCredentials([]byte(credentials))
 	if err != nil {
 		t.Fatal(err)
 	}
