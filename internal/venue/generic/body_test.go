@@ -103,16 +103,6 @@ func TestBodies(t *testing.T) {
 	}
 }
 
-func TestLargeHeaderIsRefused(t *testing.T) {
-	v := newVenue(t, everywhere(func(w http.ResponseWriter, _ *http.Request) {
-		w.Header().Set("X-Large", strings.Repeat("x", 128<<10))
-		_, _ = io.WriteString(w, goldenFile(t, "prices/object"))
-	}))
-	if results, err := v.client(t).Prices(t.Context(), []string{"101"}); err == nil {
-		t.Errorf("got %v, want an error", results)
-	}
-}
-
 // TestAnnouncedSizeIsRefused checks that the client refuses a response whose Content-Length exceeds the limit before it reads the
 // body.
 func TestAnnouncedSizeIsRefused(t *testing.T) {

@@ -65,7 +65,7 @@ func TestDemoFaults(t *testing.T) {
 		{demo.Fault{Kind: demo.FaultRefused}, market.CodeUpstreamUnavailable},
 		{demo.Fault{Kind: demo.FaultLarge}, market.CodeUpstreamBadResponse},
 		{demo.Fault{Kind: demo.FaultGzipBomb}, market.CodeUpstreamBadResponse},
-		{demo.Fault{Kind: demo.FaultLargeHeader}, market.CodeUpstreamUnavailable},
+		{demo.Fault{Kind: demo.FaultLargeHeader, Bytes: 128 << 10}, market.CodeUpstreamUnavailable},
 		{demo.Fault{Kind: demo.FaultRedirect}, market.CodeUpstreamBadResponse},
 		{demo.Fault{Kind: demo.FaultUnknownList}, ""},
 	} {

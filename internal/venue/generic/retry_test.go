@@ -253,11 +253,3 @@ func TestTransportRepeatsNoCall(t *testing.T) {
 		t.Errorf("%d calls were admitted and %d came, %d on a connection that was idle", p.admitted, came.Load(), reused.Load())
 	}
 }
-
-func TestNegativeRetries(t *testing.T) {
-	v := &scripted{answer: respond(503, "")}
-	_, _ = v.client(t, 0, func(cfg *Config) { cfg.Retries = -1 }).Book(t.Context(), "101", 20)
-	if v.calls() != 1 {
-		t.Errorf("%d calls", v.calls())
-	}
-}
