@@ -122,9 +122,7 @@ func TestBackoffIsPerKey(t *testing.T) {
 		}
 		v.answer = validResponse
 		results, err := c.Prices(t.Context(), []string{"101", "103", "102", "103"})
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		assertEqual(t, showResults(results, func(p *market.Price) string { return p.TokenID }), "RATE_LIMITED\n103\nRATE_LIMITED\n103")
 		assertEqual(t, strings.Join(v.asked, " "), "prices?tokenIds=101,102 prices?tokenId=103")
 		if results, err = c.Prices(t.Context(), []string{"101", "102"}); err != nil || results[0].Err == nil || results[1].Err == nil {

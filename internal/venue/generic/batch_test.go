@@ -79,9 +79,7 @@ func TestURLLimitIsLearned(t *testing.T) {
 			ids := longIDs(80, 19)
 			for i, calls := range []int{3, 2, 2} {
 				results, err := c.Prices(t.Context(), ids)
-				if err != nil {
-					t.Fatal(err)
-				}
+				must(t, err)
 				for i, r := range results {
 					if r.Value == nil || r.Value.TokenID != ids[i] {
 						t.Errorf("%s: %+v", ids[i], r)

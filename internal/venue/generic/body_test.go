@@ -35,9 +35,7 @@ func zipped(t testing.TB, body []byte) string {
 	if _, err := z.Write(body); err != nil {
 		t.Fatal(err)
 	}
-	if err := z.Close(); err != nil {
-		t.Fatal(err)
-	}
+	must(t, z.Close())
 	return b.String()
 }
 

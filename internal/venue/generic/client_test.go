@@ -218,9 +218,7 @@ func elementError(element, whole error) error {
 func TestBadIDFailsOnlyItself(t *testing.T) {
 	v := newVenue(t, everywhere(answer(goldenFile(t, "prices/list"))))
 	results, err := v.client(t).Prices(t.Context(), []string{"103", "a,b", "101", "103", "", "102"})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	assertEqual(t, showResults(results, func(p *market.Price) string { return p.TokenID + " " + p.Price.String() }),
 		"103 0.02\nBAD_USER_INPUT\n101 0.65\n103 0.02\nBAD_USER_INPUT\nabsent")
 	assertEqual(t, strings.Join(v.queries(), "; "), "tokenIds=103,101,102")

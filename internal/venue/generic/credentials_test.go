@@ -164,9 +164,7 @@ func TestErrorsHaveNoCredentials(t *testing.T) {
 // secretSpellings returns parts of the credentials in canary, in each encoding in which the client sends credentials.
 func secretSpellings(t *testing.T) []string {
 	c, err := market.ParseCredentials([]byte(canary))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return []string{
 		"canary", "7f3a", "9c=", "secret+9c", "7300419265", "eep", url.QueryEscape("canary/secret+9c="), `\"phrase`,
 		base64.StdEncoding.EncodeToString([]byte(c.Wire()))[:24],

@@ -68,17 +68,11 @@ func TestDemoVenue(t *testing.T) {
 		name := strings.TrimSuffix(filepath.Base(file), ".json")
 		t.Run(name, func(t *testing.T) {
 			b, err := os.ReadFile(file)
-			if err != nil {
-				t.Fatal(err)
-			}
+			must(t, err)
 			var w wireFile
-			if err := json.Unmarshal(b, &w); err != nil {
-				t.Fatal(err)
-			}
+			must(t, json.Unmarshal(b, &w))
 			asked, err := url.Parse(w.Request)
-			if err != nil {
-				t.Fatal(err)
-			}
+			must(t, err)
 			if w.Request == "/api/exchange/nothing" {
 				t.Skip("not an endpoint of the client's")
 			}
@@ -97,9 +91,7 @@ func TestDemoVenue(t *testing.T) {
 				return
 			}
 			var body object
-			if err := json.Unmarshal(w.Body, &body); err != nil {
-				t.Fatal(err)
-			}
+			must(t, json.Unmarshal(w.Body, &body))
 			demoRead(t, v, c, name, asked, body)
 			assertEqual(t, seen.driftText(), "")
 		})
@@ -223,7 +215,7 @@ func demoRead(t *testing.T, v *fakeVenue, c *Client, name string, asked *url.URL
 	}
 }
 
-func must(t *testing.T, err error) {
+func must(t testing.TB, err error) {
 	t.Helper()
 	if err != nil {
 		t.Fatal(err)

@@ -98,9 +98,7 @@ absent`, drift: strings.TrimSuffix(strings.Repeat("prices: bad element, ", 5), "
 			drift: "prices: element without a readable id, prices: element without a readable id"},
 	}, func(t *testing.T, c *Client, g golden) string {
 		results, err := c.Prices(t.Context(), g.ids)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		return showResults(results, showPrice)
 	})
 }
@@ -122,9 +120,7 @@ UPSTREAM_BAD_RESPONSE
 104 - - 0.04 -`, drift: "spreads: bad element, spreads: bad element, spreads: bad element"},
 	}, func(t *testing.T, c *Client, g golden) string {
 		results, err := c.Spreads(t.Context(), g.ids)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		return showResults(results, showSpread)
 	})
 }
@@ -258,9 +254,7 @@ outcome: 201 | YES | - | -`, drift: "market-details: bad element"},
 	}
 	runGolden(t, "market-details", table, func(t *testing.T, c *Client, g golden) string {
 		results, err := c.MarketsByID(t.Context(), g.ids)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		return showResults(results, showMarket)
 	})
 }
@@ -280,9 +274,7 @@ UPSTREAM_BAD_RESPONSE`},
 		t.Run(g.form, func(t *testing.T) {
 			c := newVenue(t, everywhere(answer(goldenFile(t, "market-details/"+g.form)))).client(t)
 			results, err := c.MarketsByToken(t.Context(), g.ids)
-			if err != nil {
-				t.Fatal(err)
-			}
+			must(t, err)
 			assertEqual(t, showResults(results, showMarket), g.want)
 		})
 	}
@@ -394,9 +386,7 @@ summary`, drift: "market-search: bad row, market-search: bad row"},
 		{form: "half-bad", want: "next - total -" + one1, drift: "market-search: bad row, market-search: bad row, market-search: bad row"},
 	}, func(t *testing.T, c *Client, _ golden) string {
 		page, err := c.Search(t.Context(), queries.Search{})
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		return showSearch(page)
 	})
 }

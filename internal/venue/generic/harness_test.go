@@ -93,9 +93,7 @@ func newClient(t testing.TB, base string, edit ...func(*Config)) *Client {
 		f(&cfg)
 	}
 	c, err := New(cfg)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	t.Cleanup(c.Close)
 	return c
 }
@@ -127,9 +125,7 @@ func asUser(t testing.TB) context.Context { return withCredentials(t, canary) }
 func withCredentials(t testing.TB, credentials string) context.Context {
 	t.Helper()
 	c, err := market.ParseCredentials([]byte(credentials))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return reqctx.WithCredentials(t.Context(), c)
 }
 
@@ -137,9 +133,7 @@ func withCredentials(t testing.TB, credentials string) context.Context {
 func goldenFile(t testing.TB, name string) string {
 	t.Helper()
 	b, err := os.ReadFile(filepath.Join("..", "..", "..", "tests", "testdata", "venue", "forms", filepath.FromSlash(name)+".json"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return string(b)
 }
 
@@ -184,9 +178,7 @@ func (d *recordingObserver) driftText() string {
 func date(t testing.TB, s string) market.Date {
 	t.Helper()
 	d, err := market.ParseDate(s)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return d
 }
 

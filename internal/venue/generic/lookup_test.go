@@ -114,9 +114,7 @@ func TestUnsupportedListIsLearned(t *testing.T) {
 				}
 				before := v.count()
 				results, err := c.MarketsByID(t.Context(), []string{"M1", "none", "M2", "M3"})
-				if err != nil {
-					t.Fatal(err)
-				}
+				must(t, err)
 				assertEqual(t, marketIDs(results), want)
 				if got := v.count() - before; got != calls {
 					t.Errorf("%d calls, want %d: %v", got, calls, v.queries()[before:])
@@ -145,15 +143,11 @@ func TestTokenListIsLearnedSeparately(t *testing.T) {
 	c := v.client(t)
 	for range 2 {
 		results, err := c.MarketsByToken(t.Context(), []string{"T1"})
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		assertEqual(t, marketIDs(results), "M1")
 	}
 	results, err := c.MarketsByToken(t.Context(), []string{"T1", "T2", "Tx"})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	assertEqual(t, marketIDs(results), "M1 M2 absent")
 	if _, err := c.MarketsByID(t.Context(), []string{"M1", "M2"}); err != nil {
 		t.Fatal(err)
@@ -183,9 +177,7 @@ func TestBadIDsDoNotDisableLists(t *testing.T) {
 	c := v.client(t)
 	for range 2 {
 		results, err := c.MarketsByID(t.Context(), []string{"M1", "M13", "M2"})
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		assertEqual(t, marketIDs(results), "M1 UPSTREAM_BAD_RESPONSE M2")
 		if got := c.Cost(reqctx.EndpointMarketsByID, 3, 7); got != 1 {
 			t.Fatalf("the cost is %d: a bad id was taken for a list that is not known", got)
@@ -206,9 +198,7 @@ func TestOneBadIDAmongMany(t *testing.T) {
 		}
 		odd.badID = ids[at]
 		results, err := c.MarketsByID(t.Context(), ids)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		for i, r := range results {
 			if i == at {
 				if market.CodeOf(r.Err) != market.CodeUpstreamBadResponse {
@@ -443,15 +433,11 @@ func TestEmptyListWithoutSingleParameter(t *testing.T) {
 	c := v.client(t)
 	for range 2 {
 		results, err := c.MarketsByToken(t.Context(), []string{"Tx", "Ty"})
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		assertEqual(t, marketIDs(results), "absent absent")
 	}
 	results, err := c.MarketsByToken(t.Context(), []string{"T1", "Ty"})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	assertEqual(t, marketIDs(results), "M1 absent")
 }
 

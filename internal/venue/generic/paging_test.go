@@ -305,9 +305,7 @@ func TestTradesAndHistoryAreFiltered(t *testing.T) {
 		{queries.Trades{From: at(11), To: at(11)}, "T2"},
 	} {
 		page, err := c.Trades(asUser(t), wallet, tt.q)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		var got []string
 		for _, trade := range page.Trades {
 			got = append(got, trade.TradeID)

@@ -180,17 +180,11 @@ func recordRequests(t *testing.T, mode string, responses []string, call func(con
 func compareGolden(t *testing.T, file, text string) {
 	t.Helper()
 	if *update {
-		if err := os.MkdirAll(filepath.Dir(file), 0o755); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.WriteFile(file, []byte(text), 0o644); err != nil {
-			t.Fatal(err)
-		}
+		must(t, os.MkdirAll(filepath.Dir(file), 0o755))
+		must(t, os.WriteFile(file, []byte(text), 0o644))
 	}
 	want, err := os.ReadFile(file)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	got, expected := strings.Split(text, "\n"), strings.Split(string(want), "\n")
 	for i := range max(len(got), len(expected)) {
 		if i >= len(got) || i >= len(expected) || got[i] != expected[i] {
@@ -202,9 +196,7 @@ func compareGolden(t *testing.T, file, text string) {
 // TestEveryEndpointHasRequests checks that testdata/requests.txt has a request to every endpoint.
 func TestEveryEndpointHasRequests(t *testing.T) {
 	golden, err := os.ReadFile(filepath.Join("testdata", "requests.txt"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	for e, path := range paths {
 		if path != "" && !strings.Contains(string(golden), "\nGET "+prefix+path+"?") {
 			t.Errorf("no request of %s", reqctx.Endpoint(e))

@@ -36,9 +36,7 @@ func TestSpreadsWithoutTheEndpoint(t *testing.T) {
 			for i, calls := range []int{test.first, test.later} {
 				before := v.count()
 				results, err := c.Spreads(t.Context(), []string{"101", "102"})
-				if err != nil {
-					t.Fatal(err)
-				}
+				must(t, err)
 				for _, r := range results {
 					if r.Err != nil || r.Value == nil || !r.Value.FromBook || r.Value.BestBid.String() != "0.4" || r.Value.BestAsk.String() != "0.43" || r.Value.Spread.String() != "0.03" {
 						t.Errorf("read %d: %+v", i, r)
