@@ -28,15 +28,6 @@ func pricesUpTo(maxBytes, maxIDs, status int) http.HandlerFunc {
 	}
 }
 
-// longIDs returns n ids with the given number of digits.
-func longIDs(n, digits int) []string {
-	ids := make([]string, n)
-	for i := range ids {
-		ids[i] = fmt.Sprintf("%0*d", digits, i+1)
-	}
-	return ids
-}
-
 // TestListsFitURLs checks how many calls the client makes for lists of short and long ids, and that no URL is too long.
 func TestListsFitURLs(t *testing.T) {
 	for _, tt := range []struct{ ids, digits, maxURL, calls int }{
@@ -45,7 +36,7 @@ func TestListsFitURLs(t *testing.T) {
 		length := max(tt.maxURL, DefaultMaxURL)
 		v := newVenue(t, everywhere(pricesUpTo(length, 1000, 414)))
 		c := v.client(t, func(cfg *Config) { cfg.MaxURL = tt.maxURL })
-		ids := longIDs(tt.ids, tt.digits)
+		ids := idsOf(fmt.Sprintf("%%0%dd", tt.digits), tt.ids)
 		if got := c.Cost(reqctx.EndpointPrices, tt.ids, tt.ids*tt.digits); got != tt.calls {
 			t.Errorf("%d ids of %d digits: the cost is %d, want %d", tt.ids, tt.digits, got, tt.calls)
 		}
@@ -76,7 +67,7 @@ func TestURLLimitIsLearned(t *testing.T) {
 			v := newVenue(t, everywhere(h))
 			clock := tool.NewClock(time.Unix(1_700_000_000, 0))
 			c := v.client(t, func(cfg *Config) { cfg.Clock = clock })
-			ids := longIDs(80, 19)
+			ids := idsOf("%019d", 80)
 			for i, calls := range []int{3, 2, 2} {
 				results, err := c.Prices(t.Context(), ids)
 				must(t, err)

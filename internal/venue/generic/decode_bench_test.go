@@ -34,7 +34,7 @@ func answerOf(key, row string, n int) []byte {
 	return []byte(`{"` + key + `":[` + strings.Join(rows, ",") + `]}`)
 }
 
-// idsOf returns the ids of the first n rows of answerOf, in the given format.
+// idsOf returns n ids in the given format. The ids have the numbers from 0 to n-1.
 func idsOf(format string, n int) []string {
 	ids := make([]string, n)
 	for i := range ids {
@@ -45,53 +45,41 @@ func idsOf(format string, n int) []string {
 
 // BenchmarkDecode measures the decoding of the responses for a portfolio of 50 positions.
 func BenchmarkDecode(b *testing.B) {
-	b.Run("positions", func(b *testing.B) {
-		body := answerOf("positions", positionRow, 50)
-		c := decoding(b, body)
-		b.SetBytes(int64(len(body)))
-		b.ReportAllocs()
-		for b.Loop() {
-			payload, err := c.Get(b.Context(), &rest.Request{Endpoint: reqctx.EndpointPositions})
-			if err != nil {
-				b.Fatal(err)
-			}
-			var n rest.Drift
+	markets, tokens := idsOf("0x094e3a7da7d7800a578c8d5a4b8d%04d", 25), idsOf("676472491478485%04d", 50)
+	for _, list := range []struct {
+		name, row string
+		rows      int
+		endpoint  reqctx.Endpoint
+		// decode returns the number of values in the list.
+		decode func(payload wire.Value, n *rest.Drift) (int, error)
+	}{
+		{"positions", positionRow, 50, reqctx.EndpointPositions, func(payload wire.Value, n *rest.Drift) (int, error) {
 			list, _ := rest.RowsOf(payload, "positions")
-			if good, bad := rest.ReadRows(list.Rows, n.Add, (*wire.Row).Position); len(good) != 50 || len(bad) > 0 {
-				b.Fatal(len(good), bad)
+			good, _ := rest.ReadRows(list.Rows, n.Add, (*wire.Row).Position)
+			return len(good), nil
+		}},
+		{"markets", marketRow, 25, reqctx.EndpointMarketsByID, func(payload wire.Value, n *rest.Drift) (int, error) {
+			got, err := decodeMarketsByID(payload, markets, n)
+			return len(got.byID), err
+		}},
+		{"prices", priceRow, 50, reqctx.EndpointPrices, func(payload wire.Value, n *rest.Drift) (int, error) {
+			got, err := priceDecoder.decode(payload, tokens, n)
+			return len(got.byID), err
+		}},
+	} {
+		b.Run(list.name, func(b *testing.B) {
+			body := answerOf(list.name, list.row, list.rows)
+			c := decoding(b, body)
+			b.SetBytes(int64(len(body)))
+			b.ReportAllocs()
+			for b.Loop() {
+				payload, err := c.Get(b.Context(), &rest.Request{Endpoint: list.endpoint})
+				must(b, err)
+				var n rest.Drift
+				if got, err := list.decode(payload, &n); got != list.rows || err != nil || len(n) > 0 {
+					b.Fatal(got, err, n)
+				}
 			}
-		}
-	})
-	b.Run("markets", func(b *testing.B) {
-		body, ids := answerOf("markets", marketRow, 25), idsOf("0x094e3a7da7d7800a578c8d5a4b8d%04d", 25)
-		c := decoding(b, body)
-		b.SetBytes(int64(len(body)))
-		b.ReportAllocs()
-		for b.Loop() {
-			payload, err := c.Get(b.Context(), &rest.Request{Endpoint: reqctx.EndpointMarketsByID})
-			if err != nil {
-				b.Fatal(err)
-			}
-			var n rest.Drift
-			if got, err := decodeMarketsByID(payload, ids, &n); err != nil || len(got.byID) != 25 || len(n) > 0 {
-				b.Fatal(len(got.byID), err, n)
-			}
-		}
-	})
-	b.Run("prices", func(b *testing.B) {
-		body, ids := answerOf("prices", priceRow, 50), idsOf("676472491478485%04d", 50)
-		c := decoding(b, body)
-		b.SetBytes(int64(len(body)))
-		b.ReportAllocs()
-		for b.Loop() {
-			payload, err := c.Get(b.Context(), &rest.Request{Endpoint: reqctx.EndpointPrices})
-			if err != nil {
-				b.Fatal(err)
-			}
-			var n rest.Drift
-			if got, err := priceDecoder.decode(payload, ids, &n); err != nil || len(got.byID) != 50 || len(n) > 0 {
-				b.Fatal(len(got.byID), err, n)
-			}
-		}
-	})
+		})
+	}
 }

@@ -74,14 +74,6 @@ func (o *partialVenue) details(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-func numbered(letter string, from, to int) []string {
-	var ids []string
-	for i := from; i < to; i++ {
-		ids = append(ids, fmt.Sprint(letter, i))
-	}
-	return ids
-}
-
 func marketIDs(results []market.Result[*market.Market]) string {
 	return strings.ReplaceAll(showResults(results, func(m *market.Market) string { return m.MarketID }), "\n", " ")
 }
@@ -192,7 +184,7 @@ func TestOneBadIDAmongMany(t *testing.T) {
 		odd := &partialVenue{}
 		v := newVenue(t, map[string]http.HandlerFunc{detailsPath: odd.details})
 		c := v.client(t)
-		ids := numbered("M", 0, 40)
+		ids := idsOf("M%d", 40)
 		if _, err := c.MarketsByID(t.Context(), ids); err != nil || v.count() != 1 {
 			t.Fatalf("%v after %d calls", err, v.count())
 		}
@@ -216,7 +208,7 @@ func TestOneBadIDAmongMany(t *testing.T) {
 
 // TestFailingVenueGetsFewCalls checks that the client does not make a call for each id after the call for the list has failed.
 func TestFailingVenueGetsFewCalls(t *testing.T) {
-	ids := numbered("T", 0, 40)
+	ids := idsOf("T%d", 40)
 	for name, h := range map[string]http.HandlerFunc{
 		"429": answerWith(429, "application/json", `{}`), "500": answerWith(500, "application/json", `{}`),
 		"503": answerWith(503, "application/json", `{}`), "HTML": answerWith(200, "text/html", "<p>"), "empty": answer(""),
@@ -279,7 +271,7 @@ func TestNoFurtherCallsAfterTheRateLimit(t *testing.T) {
 	}
 	limit.Store(true)
 	before := v.count()
-	results, err := c.MarketsByID(t.Context(), numbered("M", 0, 40))
+	results, err := c.MarketsByID(t.Context(), idsOf("M%d", 40))
 	if market.CodeOf(err) != market.CodeRateLimited {
 		t.Errorf("got %v", err)
 	}
@@ -310,7 +302,7 @@ func TestLongListsAreSplit(t *testing.T) {
 	if got := c.Cost(reqctx.EndpointPrices, 100, 290); got != 3 {
 		t.Errorf("the cost is %d, want 3", got)
 	}
-	ids := numbered("T", 0, 100)
+	ids := idsOf("T%d", 100)
 	results, err := c.Prices(t.Context(), ids)
 	if err != nil || v.count() != 3 {
 		t.Fatalf("%v after %d calls", err, v.count())
@@ -368,7 +360,7 @@ func TestSingleCallsAreBounded(t *testing.T) {
 		odd.details(w, r)
 	}})
 	c := v.client(t)
-	results, err := c.MarketsByID(t.Context(), numbered("M", 0, 40))
+	results, err := c.MarketsByID(t.Context(), idsOf("M%d", 40))
 	if err != nil || results[39].Value == nil {
 		t.Fatal(err)
 	}
@@ -378,7 +370,7 @@ func TestSingleCallsAreBounded(t *testing.T) {
 	gated.Store(true)
 	ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
 	defer cancel()
-	if _, err := c.MarketsByID(ctx, numbered("M", 0, 40)); market.CodeOf(err) != market.CodeUpstreamTimeout {
+	if _, err := c.MarketsByID(ctx, idsOf("M%d", 40)); market.CodeOf(err) != market.CodeUpstreamTimeout {
 		t.Errorf("got %v, want %s", err, market.CodeUpstreamTimeout)
 	}
 	close(gate)
@@ -401,7 +393,7 @@ func TestResponseForOtherIDs(t *testing.T) {
 // TestBisectionIsBounded checks that the client makes a bounded number of calls if the venue refuses every list.
 func TestBisectionIsBounded(t *testing.T) {
 	v := newVenue(t, everywhere(answerWith(400, "application/json", `{"success":false,"error":"no"}`)))
-	results, err := v.client(t).Prices(t.Context(), numbered("T", 0, 40))
+	results, err := v.client(t).Prices(t.Context(), idsOf("T%d", 40))
 	if market.CodeOf(err) != market.CodeUpstreamBadResponse || v.count() > maxBisectCalls+1 {
 		t.Errorf("%v after %d calls", err, v.count())
 	}

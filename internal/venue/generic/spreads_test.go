@@ -174,7 +174,7 @@ func TestBooksForSpreadsAreBounded(t *testing.T) {
 				paths[reqctx.EndpointSpreads]: answerWith(500, "application/json", `{}`),
 				paths[reqctx.EndpointBook]:    func(w http.ResponseWriter, r *http.Request) { test.book(books.Add(1))(w, r) },
 			})
-			results, err := v.client(t).Spreads(t.Context(), numbered("T", 0, 40))
+			results, err := v.client(t).Spreads(t.Context(), idsOf("T%d", 40))
 			if (err == nil) != test.found || books.Load() > test.most {
 				t.Errorf("%v after %d calls for books, want at most %d", err, books.Load(), test.most)
 			}
