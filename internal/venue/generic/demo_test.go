@@ -6,13 +6,14 @@ import (
 	"net/http"
 	"net/url"
 	"os"
+	"path"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
 
 	"oddsgraph/internal/market"
-	"oddsgraph/internal/market/queries"
 )
 
 // wireFile is a golden file that the tests of the demo venue wrote. It contains a request and its response.
@@ -59,6 +60,22 @@ func (o object) rows(t *testing.T, name string) []object {
 	return list
 }
 
+// byToken formats the row of each token. If the member is missing, the object itself is the only row.
+func (o object) byToken(t *testing.T, name string, tokens []string, text func(o object) string) (lines []string) {
+	rows := []object{o}
+	if o[name] != nil {
+		rows = o.rows(t, name)
+	}
+	for _, id := range tokens {
+		if i := slices.IndexFunc(rows, func(o object) bool { return o.at("tokenId") == id }); i >= 0 {
+			lines = append(lines, text(rows[i]))
+		} else {
+			lines = append(lines, "absent")
+		}
+	}
+	return lines
+}
+
 func TestDemoVenue(t *testing.T) {
 	files, err := filepath.Glob(filepath.Join("..", "..", "..", "tests", "testdata", "venue", "demo", "*.json"))
 	if err != nil || len(files) == 0 {
@@ -92,7 +109,7 @@ func TestDemoVenue(t *testing.T) {
 			}
 			var body object
 			must(t, json.Unmarshal(w.Body, &body))
-			demoRead(t, v, c, name, asked, body)
+			demoRead(t, v, c, asked, body)
 			assertEqual(t, seen.driftText(), "")
 		})
 	}
@@ -121,98 +138,93 @@ func demoError(t *testing.T, c *Client, path string, w wireFile) {
 }
 
 // demoRead makes the read of a recorded request and compares the client's values with the recorded response.
-func demoRead(t *testing.T, v *fakeVenue, c *Client, name string, asked *url.URL, body object) {
-	ctx, q := asUser(t), asked.Query()
+func demoRead(t *testing.T, v *fakeVenue, c *Client, asked *url.URL, body object) {
+	q, endpoint := asked.Query(), path.Base(asked.Path)
 	ids := func(list, single string) []string {
 		if q.Get(list) != "" {
 			return strings.Split(q.Get(list), ",")
 		}
 		return []string{q.Get(single)}
 	}
-	byToken := func(key string, want func(o object) string) string {
-		rows := []object{body}
-		if body[key] != nil {
-			rows = body.rows(t, key)
-		}
-		var lines []string
-		for _, id := range ids("tokenIds", "tokenId") {
-			line := "absent"
-			for _, o := range rows {
-				if o.at("tokenId") == id {
-					line = want(o)
-				}
-			}
-			lines = append(lines, line)
-		}
-		return strings.Join(lines, "\n")
-	}
-	switch e := strings.TrimPrefix(asked.Path, "/api/"); e {
-	case "exchange/prices":
-		results, err := c.Prices(ctx, ids("tokenIds", "tokenId"))
-		must(t, err)
-		assertEqual(t, showResults(results, showPrice), byToken("prices", func(o object) string {
-			return strings.Join([]string{o.at("tokenId"), o.at("price"), "VENUE", o.when("timestamp")}, " ")
-		}))
-	case "exchange/spreads":
-		results, err := c.Spreads(ctx, ids("tokenIds", "tokenId"))
-		must(t, err)
-		assertEqual(t, showResults(results, showSpread), byToken("spreads", func(o object) string {
-			return strings.Join([]string{o.at("tokenId"), o.at("bestBid"), o.at("bestAsk"), o.at("spread"), o.when("timestamp")}, " ")
-		}))
-	case "exchange/orderbook":
-		b, err := c.Book(ctx, q.Get("tokenId"), 200)
-		must(t, err)
-		side := func(key string) string {
-			var s []string
-			for _, l := range body.rows(t, key) {
-				s = append(s, l.at("size")+"@"+l.at("price"))
-			}
-			return "[" + strings.Join(s, " ") + "]"
-		}
-		assertEqual(t, showBook(b), fmt.Sprintf("%s %s %s spread %s at %s epoch %s seq %s hash - depth 200", q.Get("tokenId"), side("bids"), side("asks"),
-			body.at("spread"), body.when("timestamp"), body.at("epoch"), body.at("seq")))
-	case "exchange/price-history":
-		h, err := c.PriceHistory(ctx, q.Get("tokenId"), date(t, "2020-01-01"), date(t, "2030-01-01"))
-		must(t, err)
-		var want []string
-		for _, o := range body.rows(t, "history") {
-			want = append([]string{o.when("timestamp") + " " + o.at("price") + " " + o.at("volume")}, want...)
-		}
-		assertEqual(t, showHistory(h), strings.Join(want, "\n"))
-	case "exchange/market-details":
+	if endpoint == "market-details" {
 		demoDetails(t, c, q, ids, body)
-	case "exchange/market-search":
-		demoSearch(t, v, c, name, q, body)
-	case "user/balance":
-		b, err := c.Balance(ctx, wallet)
-		must(t, err)
-		assertEqual(t, showBalance(b), fmt.Sprintf("portfolio %s cash %s positions - total %s at %s", body.at("portfolioValue"), body.at("cashBalance"),
-			body.at("totalValue"), body.when("lastUpdated")))
-	case "user/positions", "user/orders":
-		demoWhole(t, v, c, strings.TrimPrefix(e, "user/"), body)
-	case "user/trades":
-		page, err := c.Trades(ctx, wallet, queries.Trades{})
-		must(t, err)
-		want := []string{"next " + demoNext(body) + " total -"}
-		for _, o := range body.rows(t, "trades") {
-			want = append(want, strings.Join([]string{o.at("tradeId"), o.at("marketId"), o.at("tokenId"), o.at("outcome"), o.at("side") + "(" + o.at("side") + ")",
-				o.at("price"), o.at("size"), o.at("fee"), o.when("timestamp"), o.at("transactionHash")}, " "))
-		}
-		page.Total = nil
-		assertEqual(t, showTrades(page), strings.Join(want, "\n"))
-	case "user/history":
-		page, err := c.History(ctx, wallet, queries.History{})
-		must(t, err)
-		want := []string{"next " + demoNext(body) + " total -"}
-		for _, o := range body.rows(t, "history") {
-			want = append(want, strings.Join([]string{o.at("id"), o.at("type") + "(" + o.at("type") + ")", o.when("timestamp"), o.at("amount"), o.at("marketId"),
-				o.at("tokenId"), o.at("outcome"), o.at("side"), o.at("price"), o.at("size"), o.at("transactionHash")}, " "))
-		}
-		page.Total = nil
-		assertEqual(t, showRecords(page), strings.Join(want, "\n"))
-	default:
-		t.Fatalf("no test reads %s", asked.Path)
+		return
 	}
+	tokens := ids("tokenIds", "tokenId")
+	text, _, err := readOf(readsFor(tokens, "", "", date(t, "2020-01-01"), date(t, "2030-01-01")), endpoint).text(asUser(t), c)
+	if body.at("nextCursor") != "-" && (endpoint == "positions" || endpoint == "orders") {
+		// The venue sends the recorded page for every request, so the read of all pages must fail.
+		if market.CodeOf(err) != market.CodeUpstreamBadResponse {
+			t.Errorf("got %v of a venue that repeats its page", err)
+		}
+		return
+	}
+	must(t, err)
+	assertEqual(t, text, demoText(t, endpoint, tokens, body))
+	if v.count() != 1 {
+		t.Errorf("%d calls", v.count())
+	}
+}
+
+// demoText formats a recorded response as a read formats the client's values.
+func demoText(t *testing.T, endpoint string, tokens []string, body object) string {
+	join := func(values ...string) string { return strings.Join(values, " ") }
+	raw := func(value string) string { return value + "(" + value + ")" }
+	var lines []string
+	rows := func(key string, text func(o object) string) {
+		for _, o := range body.rows(t, key) {
+			lines = append(lines, text(o))
+		}
+	}
+	page := func(total string) { lines = append(lines, "next "+demoNext(body)+" total "+body.at(total)) }
+	switch endpoint {
+	case "prices":
+		lines = body.byToken(t, "prices", tokens, func(o object) string {
+			return join(o.at("tokenId"), o.at("price"), "VENUE", o.when("timestamp"))
+		})
+	case "spreads":
+		lines = body.byToken(t, "spreads", tokens, func(o object) string {
+			return join(o.at("tokenId"), o.at("bestBid"), o.at("bestAsk"), o.at("spread"), o.when("timestamp"))
+		})
+	case "orderbook":
+		rows("bids", func(l object) string { return l.at("size") + "@" + l.at("price") })
+		bids := join(lines...)
+		lines = nil
+		rows("asks", func(l object) string { return l.at("size") + "@" + l.at("price") })
+		return fmt.Sprintf("%s [%s] [%s] spread %s at %s epoch %s seq %s hash - depth 20", tokens[0], bids, join(lines...),
+			body.at("spread"), body.when("timestamp"), body.at("epoch"), body.at("seq"))
+	case "price-history":
+		rows("history", func(o object) string { return join(o.when("timestamp"), o.at("price"), o.at("volume")) })
+		slices.Reverse(lines)
+	case "market-search":
+		page("totalCount")
+		rows("markets", func(o object) string { return demoMarket(t, o, true) })
+	case "balance":
+		return fmt.Sprintf("portfolio %s cash %s positions - total %s at %s", body.at("portfolioValue"), body.at("cashBalance"),
+			body.at("totalValue"), body.when("lastUpdated"))
+	case "positions":
+		rows("positions", func(o object) string {
+			return join(o.at("marketId"), o.at("tokenId"), o.at("outcome"), o.at("size"), o.at("avgPrice"), o.at("currentPrice"), o.at("unrealizedPnl"))
+		})
+	case "orders":
+		rows("orders", func(o object) string {
+			return join(o.at("orderId"), o.at("marketId"), "-", raw(o.at("side")), o.at("outcome"), o.at("price"), o.at("size"),
+				o.at("filledSize"), raw(o.at("status")), o.when("createdAt"))
+		})
+	case "trades":
+		page("count")
+		rows("trades", func(o object) string {
+			return join(o.at("tradeId"), o.at("marketId"), o.at("tokenId"), o.at("outcome"), raw(o.at("side")), o.at("price"), o.at("size"),
+				o.at("fee"), o.when("timestamp"), o.at("transactionHash"))
+		})
+	case "history":
+		page("count")
+		rows("history", func(o object) string {
+			return join(o.at("id"), raw(o.at("type")), o.when("timestamp"), o.at("amount"), o.at("marketId"), o.at("tokenId"), o.at("outcome"),
+				o.at("side"), o.at("price"), o.at("size"), o.at("transactionHash"))
+		})
+	}
+	return strings.Join(lines, "\n")
 }
 
 func must(t testing.TB, err error) {
@@ -285,53 +297,4 @@ func demoDetails(t *testing.T, c *Client, q url.Values, ids func(list, single st
 	}
 	must(t, err)
 	assertEqual(t, showResults(results, showMarket), strings.Join(want, "\n"))
-}
-
-func demoSearch(t *testing.T, v *fakeVenue, c *Client, name string, q url.Values, body object) {
-	page, err := c.Search(t.Context(), queries.Search{EventID: q.Get("eventId"), Category: q.Get("category"), Tag: q.Get("tag")})
-	must(t, err)
-	assertEqual(t, showNext(page.Next)+" "+showTotal(page.Total), demoNext(body)+" "+body.at("totalCount"))
-	var got, want []string
-	for _, o := range body.rows(t, "markets") {
-		want = append(want, demoMarket(t, o, true))
-	}
-	for _, m := range page.Markets {
-		got = append(got, showMarket(m))
-	}
-	assertEqual(t, strings.Join(got, "\n"), strings.Join(want, "\n"))
-	if v.count() != 1 {
-		t.Errorf("%d calls", v.count())
-	}
-}
-
-// demoWhole reads all pages of a recorded list. The venue sends the recorded page for every request, so the read must fail if the
-// recorded page has a cursor.
-func demoWhole(t *testing.T, _ *fakeVenue, c *Client, name string, body object) {
-	var got, want []string
-	for _, o := range body.rows(t, name) {
-		if name == "positions" {
-			want = append(want, strings.Join([]string{o.at("marketId"), o.at("tokenId"), o.at("outcome"), o.at("size"), o.at("avgPrice"), o.at("currentPrice"), o.at("unrealizedPnl")}, " "))
-			continue
-		}
-		want = append(want, strings.Join([]string{o.at("orderId"), o.at("marketId"), "-", o.at("side") + "(" + o.at("side") + ")", o.at("outcome"), o.at("price"), o.at("size"),
-			o.at("filledSize"), o.at("status") + "(" + o.at("status") + ")", o.when("createdAt")}, " "))
-	}
-	var err error
-	if name == "positions" {
-		var list []market.Position
-		list, err = c.Positions(asUser(t), wallet)
-		got = append(got, showPositions(list))
-	} else {
-		var list []market.Order
-		list, err = c.Orders(asUser(t), wallet)
-		got = append(got, showOrders(list))
-	}
-	if body.at("nextCursor") != "-" {
-		if market.CodeOf(err) != market.CodeUpstreamBadResponse {
-			t.Errorf("got %v of a venue that repeats its page", err)
-		}
-		return
-	}
-	must(t, err)
-	assertEqual(t, strings.Join(got, "\n"), strings.Join(want, "\n"))
 }
