@@ -1,13 +1,11 @@
 package limits
 
 import (
-	"crypto/sha256"
 	"errors"
 	"fmt"
 	"strings"
 	"unicode/utf8"
 
-	lru "github.com/hashicorp/golang-lru/v2"
 	"github.com/vektah/gqlparser/v2/ast"
 	"github.com/vektah/gqlparser/v2/gqlerror"
 	"github.com/vektah/gqlparser/v2/parser"
@@ -15,18 +13,11 @@ import (
 	"oddsgraph/internal/market"
 )
 
-const (
-	// maxRefused is the number of refused documents that a Guard remembers. Each needs about 500 bytes.
-	maxRefused = 1000
-	// maxSyntaxError is the size in bytes to which the text of a syntax error is cut. The text may quote a long string of the client.
-	maxSyntaxError = 300
-)
+// maxSyntaxError is the size in bytes to which the text of a syntax error is cut. The text may quote a long string of the client.
+const maxSyntaxError = 300
 
 // Guard refuses expensive requests. It is safe for concurrent use.
-type Guard struct {
-	limits  Limits
-	refused *lru.Cache[[sha256.Size]byte, error]
-}
+type Guard struct{ limits Limits }
 
 // New returns a guard for operations on a schema. It returns an error if a limit is less than 1, or if the table of weights does
 // not fit the schema.
@@ -37,34 +28,23 @@ func New(limits Limits, schema *ast.Schema) (*Guard, error) {
 	if err := fits(schema); err != nil {
 		return nil, fmt.Errorf("limits: %w", err)
 	}
-	refused, err := lru.New[[sha256.Size]byte, error](maxRefused)
-	if err != nil {
-		return nil, fmt.Errorf("limits: %w", err)
-	}
-	return &Guard{limits: limits, refused: refused}, nil
+	return &Guard{limits}, nil
 }
 
 // Document parses and measures a document, but does not validate it. The returned document has at least one operation, and its
 // validation takes a limited time. No fragment spreads itself. If several fragments have the same name, the name means the first
-// one, as in validation. The calling function may change the returned document. Document remembers the SHA-256 of the last
-// maxRefused refused texts, and does not parse these texts again. It does not remember accepted documents, or texts longer than
-// Limits.DocumentBytes.
+// one, as in validation. The calling function may change the returned document.
 //
 // A syntax error is a gqlerror.Error that wraps a market.Error with CodeParseFailed. It has a location if the parser gave one.
 func (g *Guard) Document(text string) (*ast.QueryDocument, error) {
 	if n := len(text); n > g.limits.DocumentBytes {
 		return nil, refuse(RuleDocumentBytes, "the document has %d bytes; at most %d are accepted: move values into variables", n, g.limits.DocumentBytes)
 	}
-	hash := sha256.Sum256([]byte(text))
-	if err, known := g.refused.Get(hash); known {
-		return nil, err
-	}
 	doc, err := g.parse(text)
 	if err == nil {
 		err = measure(doc, &g.limits)
 	}
 	if err != nil {
-		g.refused.Add(hash, err)
 		return nil, err
 	}
 	return doc, nil

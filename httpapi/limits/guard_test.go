@@ -352,36 +352,6 @@ func TestSyntaxErrors(t *testing.T) {
 	}
 }
 
-// TestRefusalsAreRemembered checks that the guard returns the same error when a refused document is sent again, with at most one
-// allocation. The guard must remember at most maxRefused refusals.
-func TestRefusalsAreRemembered(t *testing.T) {
-	g := guarding(t)
-	text := "{" + strings.Repeat("a ", 900) + "}"
-	_, first := g.Document(text)
-	_, second := g.Document(text)
-	if first == nil || first != second {
-		t.Errorf("%v, then %v", first, second)
-	}
-	if n := testing.AllocsPerRun(100, func() { _, _ = g.Document(text) }); n > 1 {
-		t.Errorf("got %v allocations for a known document", n)
-	}
-	for i := range 3 * maxRefused {
-		_, _ = g.Document(fmt.Sprint("}", i))
-	}
-	if n := g.refused.Len(); n != maxRefused {
-		t.Errorf("%d refusals are remembered", n)
-	}
-	if _, again := g.Document(text); again == first || Rule(again) != RuleRepeats {
-		t.Errorf("%v", again)
-	}
-	g.refused.Purge()
-	accepted(t, g, "{__typename}")
-	_, _ = g.Document(strings.Repeat(" ", Default().DocumentBytes+1))
-	if n := g.refused.Len(); n != 0 {
-		t.Errorf("%d refusals are remembered after an accepted document and one that is too large to hash", n)
-	}
-}
-
 // documentsOfUse returns the introspection queries of tools and the examples, by file name.
 func documentsOfUse(t testing.TB) map[string]string {
 	t.Helper()
