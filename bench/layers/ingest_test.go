@@ -114,7 +114,7 @@ func BenchmarkIngest(b *testing.B) {
 			cancel()
 			<-ended
 		}()
-		reader := f.NewReader()
+		reader := f.NewReader("reader")
 		defer reader.Close()
 		topic := messages.Topic{Channel: messages.ChannelOrderbook, ID: bookToken}
 		if _, err := reader.Watch(topic, nil); err != nil {

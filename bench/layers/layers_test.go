@@ -246,7 +246,7 @@ func BenchmarkWatched(b *testing.B) {
 			f := feed.New(feed.Config{Sink: c, Topics: tokens})
 			defer f.Close()
 			f.Connect(ample{})
-			reader := f.NewReader()
+			reader := f.NewReader("reader")
 			defer reader.Close()
 			topics := make([]messages.Topic, tokens)
 			prices := make([]*market.Price, tokens)

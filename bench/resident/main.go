@@ -111,7 +111,7 @@ func topic(c messages.Channel, i int) messages.Topic {
 
 // watch watches the price and book of each token, and sends an initial price and book for each token.
 func watch(f *feed.Feed, tokens int) (*feed.Reader, error) {
-	reader := f.NewReader()
+	reader := f.NewReader("reader")
 	all := make([]messages.Topic, 0, 2*tokens)
 	for i := range tokens {
 		for _, c := range []messages.Channel{messages.ChannelPrices, messages.ChannelOrderbook} {

@@ -78,7 +78,7 @@ func TestPositionUpdatesCopyNothing(t *testing.T) {
 	f := New(Config{Sink: tool.Discard{}})
 	f.Connect(newUpstream())
 	defer f.Close()
-	w := watchTopic(t, f.NewReader(), userOf("0xa"), "")
+	w := watchTopic(t, f.NewReader("reader"), userOf("0xa"), "")
 	f.Up("A", []messages.Topic{userOf("0xa")})
 	var all strings.Builder
 	for i := range 2000 {

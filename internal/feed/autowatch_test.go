@@ -116,7 +116,7 @@ func TestAutoWatchesAreBounded(t *testing.T) {
 			t.Errorf("%d tokens are remembered", n)
 		}
 		// Readers may use the other half of Config.Topics. The auto-watches stay open.
-		reader := r.NewReader()
+		reader := r.NewReader("reader")
 		if n := watchBooks(t, reader, "a", 6); n != 6 || len(r.up.open()) != 12 || len(r.auto.watches) != 6 {
 			t.Errorf("a reader watches %d topics, %q are open, %d by auto-watches", n, r.up.open(), len(r.auto.watches))
 		}
@@ -139,7 +139,7 @@ func TestSubscribersComeFirst(t *testing.T) {
 			pollThrice(r, id)
 			time.Sleep(time.Second)
 		}
-		reader := r.NewReader()
+		reader := r.NewReader("reader")
 		defer reader.Close()
 		for _, key := range []messages.Topic{bookOf("w1"), priceOf("w1")} {
 			watchTopic(t, reader, key, "")
@@ -199,7 +199,7 @@ func TestHeldTopicsStay(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		reader := r.NewReader()
+		reader := r.NewReader("reader")
 		defer reader.Close()
 		watchTopic(t, reader, bookOf("n1"), "")
 		watchTopic(t, reader, bookOf("n2"), "")
@@ -222,7 +222,7 @@ func TestAccountsHaveRoomOfTheirOwn(t *testing.T) {
 		pollThrice(r, "w")
 		two := userOf("0x2")
 		first, _ := r.watch(t, userOf("0x1"))
-		second := r.NewReader()
+		second := r.NewReader("reader")
 		watchTopic(t, second, two, market.CodeRateLimited)
 		first.Close()
 		watchTopic(t, second, two, "")
@@ -404,7 +404,7 @@ func TestAutoWatchesWaitForRoom(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newTestFeed(t)
 		r.up.room = 3
-		reader := r.NewReader()
+		reader := r.NewReader("reader")
 		for _, id := range []string{"1", "2"} {
 			watchTopic(t, reader, bookOf(id), "")
 		}

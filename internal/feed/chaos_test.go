@@ -101,7 +101,7 @@ func (c *chaos) epochName() string { return fmt.Sprintf("e%d", c.epoch) }
 // a topic that does not recover.
 func (c *chaos) run(ctx context.Context) error {
 	watches := make(map[*token][2]*Watch)
-	keeper := c.feed.NewReader()
+	keeper := c.feed.NewReader("reader")
 	defer keeper.Close()
 	for i, k := range c.tokens {
 		price, err := keeper.Watch(priceOf(k.id), nil)
@@ -114,7 +114,7 @@ func (c *chaos) run(ctx context.Context) error {
 		}
 		watches[k] = [2]*Watch{price, book}
 		for j, depth := range chaosDepths {
-			r := &replayer{chaos: c, token: k, depth: depth, every: []int{1, 3, 17, 60}[(i+j)%4], settled: make(map[string]int), reader: c.feed.NewReader()}
+			r := &replayer{chaos: c, token: k, depth: depth, every: []int{1, 3, 17, 60}[(i+j)%4], settled: make(map[string]int), reader: c.feed.NewReader("reader")}
 			defer r.reader.Close()
 			if r.watch, err = r.reader.Watch(bookOf(k.id), nil); err != nil {
 				return err

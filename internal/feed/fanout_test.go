@@ -100,7 +100,7 @@ func TestJoiningDuringTheLinger(t *testing.T) {
 func TestTakeConflates(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newTestFeed(t)
-		reader := r.NewReader()
+		reader := r.NewReader("reader")
 		defer reader.Close()
 		var watches []*Watch
 		topics := []messages.Topic{priceOf("0"), priceOf("1"), priceOf("2"), priceOf("3")}
@@ -148,7 +148,7 @@ func TestTakeConflates(t *testing.T) {
 func TestDownEndsASessionWithOneWrite(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newTestFeed(t)
-		reader := r.NewReader()
+		reader := r.NewReader("reader")
 		defer reader.Close()
 		var topics []messages.Topic
 		for i := range 100 {
@@ -297,7 +297,7 @@ func TestClose(t *testing.T) {
 func TestWatchesWithoutReaderQueueNothing(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newTestFeed(t)
-		reader := r.NewReader()
+		reader := r.NewReader("reader")
 		defer reader.Close()
 		reader.KeepLive(tradesOf("T"))
 		r.upNow(tradesOf("T"))
@@ -319,7 +319,7 @@ func TestWatchesWithoutReaderQueueNothing(t *testing.T) {
 func TestWithoutUpstream(t *testing.T) {
 	f := New(Config{Sink: newSink()})
 	defer f.Close()
-	r := f.NewReader()
+	r := f.NewReader("reader")
 	defer r.Close()
 	watchTopic(t, r, bookOf("T"), market.CodeUnsupported)
 	r.KeepLive(bookOf("T"))
@@ -389,7 +389,7 @@ func TestRaces(t *testing.T) {
 			wg.Go(func() {
 				random := rand.New(rand.NewPCG(2, uint64(n)))
 				for range turns / 10 {
-					reader := r.NewReader()
+					reader := r.NewReader("reader")
 					for range 10 {
 						key := topics(random.IntN(connections))[random.IntN(8)]
 						switch random.IntN(4) {
@@ -426,7 +426,7 @@ func TestRaces(t *testing.T) {
 		for range 4 {
 			wg.Go(func() {
 				for range 200 {
-					reader := r.NewReader()
+					reader := r.NewReader("reader")
 					for _, key := range topics(0) {
 						_, _ = reader.Watch(key, nil)
 					}
@@ -442,7 +442,7 @@ func TestRaces(t *testing.T) {
 		})
 		wg.Go(r.Close)
 		wg.Wait()
-		if _, err := r.NewReader().Watch(bookOf("0"), nil); err == nil {
+		if _, err := r.NewReader("reader").Watch(bookOf("0"), nil); err == nil {
 			t.Error("Watch succeeded after Close")
 		}
 	})

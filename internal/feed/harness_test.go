@@ -245,7 +245,7 @@ func newTestFeed(t testing.TB, change ...func(*Config)) *testFeed {
 // watch returns a new reader with one watch.
 func (r *testFeed) watch(t testing.TB, key messages.Topic) (*Reader, *Watch) {
 	t.Helper()
-	reader := r.NewReader()
+	reader := r.NewReader("reader")
 	return reader, watchTopic(t, reader, key, "")
 }
 

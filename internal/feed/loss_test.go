@@ -83,7 +83,7 @@ func TestLossBetweenParts(t *testing.T) {
 			cancel()
 			running.Wait()
 		}()
-		reader := f.NewReader()
+		reader := f.NewReader("reader")
 		defer reader.Close()
 		w, err := reader.Watch(bookOf("T"), nil)
 		if err != nil {

@@ -37,9 +37,9 @@ func (s *shares) count(caller string) int {
 
 // withinShare reports whether the caller of reader r has at most f.share() topics if r also watches the topic t. t is nil if the
 // topic is not open. If t already counts for a caller, another watch of t adds nothing, so withinShare returns true. It also
-// returns true if r is nil or not limited, or if user is true, which means that the topic is an account. f.mu must be locked.
+// returns true if user is true, which means that the topic is an account. f.mu must be locked.
 func (f *Feed) withinShare(r *Reader, t *topic, user bool) bool {
-	return r == nil || !r.limited || user || t != nil && t.counted() || f.shares.count(r.caller) < f.share()
+	return user || t != nil && t.counted() || f.shares.count(r.caller) < f.share()
 }
 
 // halfFree reports whether the number of open public topics is less than half of Config.Topics. f.mu must be locked.
@@ -89,7 +89,7 @@ func (t *topic) soleCaller() (caller string, sole bool) {
 		return "", false
 	}
 	for _, w := range t.watches {
-		if w.owner == nil || !w.owner.limited || w.owner.caller != t.holder.caller {
+		if w.owner == nil || w.owner.caller != t.holder.caller {
 			return "", false
 		}
 	}
@@ -104,12 +104,12 @@ func (t *topic) counted() bool {
 }
 
 // recount makes the topic count for the caller of one of the topic's readers, or for no caller if the topic has ended or has no
-// limited reader. It does nothing for an account. t.mu must be locked.
+// reader. It does nothing for an account. t.mu must be locked.
 func (t *topic) recount() {
 	var next *Reader
 	if !t.ended {
 		for _, w := range t.watches {
-			if w.owner != nil && w.owner.limited {
+			if w.owner != nil {
 				next = w.owner
 				break
 			}

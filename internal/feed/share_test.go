@@ -58,11 +58,11 @@ func TestAttackerCannotTakeTheStream(t *testing.T) {
 			pollThrice(r, fmt.Sprint("warm", i))
 		}
 		warm := len(r.up.open())
-		honest := r.NewReaderFor("honest")
+		honest := r.NewReader("honest")
 		defer honest.Close()
 		opened := 0
 		for i := range 10 {
-			attacker := r.NewReaderFor("attacker")
+			attacker := r.NewReader("attacker")
 			defer attacker.Close()
 			opened += watchBooks(t, attacker, fmt.Sprintf("a%d-", i), 200)
 		}
@@ -73,7 +73,7 @@ func TestAttackerCannotTakeTheStream(t *testing.T) {
 			t.Errorf("another caller watches %d topics", n)
 		}
 		watchTopic(t, honest, tradesOf("T"), market.CodeRateLimited)
-		third := r.NewReaderFor("third")
+		third := r.NewReader("third")
 		defer third.Close()
 		watchTopic(t, third, tradesOf("T"), "")
 		if got := holdings(t, r); got["attacker"] != opened-501 || got["honest"] != 500 || got["third"] != 1 {
@@ -101,7 +101,7 @@ func TestLoneCallerYields(t *testing.T) {
 		watch := func(caller string, n, want int) {
 			t.Helper()
 			if readers[caller] == nil {
-				readers[caller] = r.NewReaderFor(caller)
+				readers[caller] = r.NewReader(caller)
 				t.Cleanup(readers[caller].Close)
 			}
 			batch++
@@ -160,11 +160,11 @@ func TestShares(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newTestFeed(t, func(c *Config) { c.Topics, c.Linger = 40, time.Second })
 		r.up.room = 40
-		alone := r.NewReaderFor("alone")
+		alone := r.NewReader("alone")
 		if n := watchBooks(t, alone, "a", 20); n != 20 {
 			t.Errorf("a lone caller watches %d topics", n)
 		}
-		second := r.NewReaderFor("second")
+		second := r.NewReader("second")
 		if n := watchBooks(t, second, "b", 10); n != 10 {
 			t.Errorf("the second watches %d topics", n)
 		}
@@ -181,13 +181,16 @@ func TestShares(t *testing.T) {
 		if got := holdings(t, r); got["alone"] != 0 || got["second"] != 30 {
 			t.Errorf("after the first has left, held are %v", got)
 		}
-		// A topic of a reader without a caller does not count for any caller. If a caller then also watches the topic, the topic counts
-		// for that caller.
-		own := r.NewReader()
-		if n := watchBooks(t, own, "o", 10); n != 10 {
-			t.Errorf("the reader without a caller watches %d topics", n)
+		// A topic that the feed holds for another process does not count for any caller. If a caller then also watches the topic, the
+		// topic counts for that caller.
+		var held [10]*Watch
+		for i := range held {
+			var err error
+			if held[i], err = r.Hold(bookOf(fmt.Sprint("o", i))); err != nil {
+				t.Fatal(err)
+			}
 		}
-		third := r.NewReaderFor("third")
+		third := r.NewReader("third")
 		if n := watchBooks(t, third, "o", 10); n != 10 || holdings(t, r)["third"] != 10 {
 			t.Errorf("the third watches %d topics, held are %v", n, holdings(t, r))
 		}
@@ -196,15 +199,18 @@ func TestShares(t *testing.T) {
 		if got := holdings(t, r); got["third"] != 9 {
 			t.Errorf("after one has ended, held are %v", got)
 		}
-		for _, reader := range []*Reader{own, second, third} {
+		for _, reader := range []*Reader{second, third} {
 			reader.Close()
 			reader.Close()
+		}
+		for _, w := range held {
+			w.Close()
 		}
 		if got := holdings(t, r); len(got) != 0 || len(r.up.open()) == 0 {
 			t.Errorf("held are %v, %d topics linger", got, len(r.up.open()))
 		}
 		// KeepLive topics also count for the caller.
-		beside := r.NewReaderFor("beside")
+		beside := r.NewReader("beside")
 		defer beside.Close()
 		time.Sleep(2 * time.Second)
 		for i := range 40 {
@@ -224,7 +230,7 @@ func TestAccountsDoNotCountAgainstTheShare(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newTestFeed(t, func(c *Config) { c.Topics = 8 })
 		r.up.room = 8
-		reader := r.NewReaderFor("caller")
+		reader := r.NewReader("caller")
 		defer reader.Close()
 		for i := range 5 {
 			watchTopic(t, reader, userOf(fmt.Sprint("0x", i)), "")

@@ -233,7 +233,7 @@ func TestReadsAreBounded(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		o := &origin{}
 		r := newTestFeed(t, func(c *Config) { c.Origin = o })
-		reader := r.NewReader()
+		reader := r.NewReader("reader")
 		defer reader.Close()
 		var topics []messages.Topic
 		for i := range 100 {

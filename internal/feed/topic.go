@@ -89,8 +89,8 @@ type topic struct {
 	flushTimer *time.Timer // starts the next flush
 }
 
-// join adds a watch that owner opens. Changes of the topic signal r. If the topic counts for no caller yet and owner is limited,
-// the topic now counts for owner.caller. r and owner may be nil.
+// join adds a watch that owner opens. Changes of the topic signal r. If the topic counts for no caller yet, the topic now counts for
+// owner.caller. r and owner may be nil.
 func (t *topic) join(r, owner *Reader) *Watch {
 	t.mu.Lock()
 	defer t.mu.Unlock()

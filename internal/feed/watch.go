@@ -70,9 +70,8 @@ func (i *Items) add(items Items) {
 type Reader struct {
 	feed   *Feed
 	signal chan struct{}
-	// caller is the name of the reader's caller. If limited is true, the topics of the reader count for this caller. See shares.
-	caller  string
-	limited bool
+	// caller is the name of the reader's caller. The topics of the reader count for this caller; see shares.
+	caller string
 
 	// watches contains the open watches. taken is the last result of Take.
 	watches map[*Watch]struct{}
@@ -82,17 +81,10 @@ type Reader struct {
 	changed []*Watch
 }
 
-// NewReaderFor returns a reader without watches. The number of public topics that all readers of one caller watch together is
-// limited. See the package comment. Close the reader after use.
-func (f *Feed) NewReaderFor(caller string) *Reader {
-	r := f.NewReader()
-	r.caller, r.limited = caller, true
-	return r
-}
-
-// NewReader returns a reader without watches. Its topics count for no caller. Close the reader after use.
-func (f *Feed) NewReader() *Reader {
-	return &Reader{feed: f, signal: make(chan struct{}, 1), watches: make(map[*Watch]struct{})}
+// NewReader returns a reader without watches. The number of public topics that all readers of one caller watch together is limited.
+// See the package comment. Close the reader after use.
+func (f *Feed) NewReader(caller string) *Reader {
+	return &Reader{feed: f, caller: caller, signal: make(chan struct{}, 1), watches: make(map[*Watch]struct{})}
 }
 
 // Watch watches a topic until the watch or the reader is closed. c contains the credentials of a user topic. If the topic's state

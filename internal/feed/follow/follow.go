@@ -133,7 +133,7 @@ func (o *publisher[T]) setAudience(to Cohort) { o.audience = to }
 func stream[T any](ctx context.Context, s Source, interval time.Duration, open func(out *publisher[T], reader *feed.Reader) (body, error)) Stream[T] {
 	return func(yield func(Event[T], error) bool) {
 		out := &publisher[T]{group: s.Group, yield: yield}
-		reader := s.Feed.NewReaderFor(reqctx.CallerFrom(ctx))
+		reader := s.Feed.NewReader(reqctx.CallerFrom(ctx))
 		defer reader.Close()
 		b, err := open(out, reader)
 		if err == nil {

@@ -263,7 +263,7 @@ func (f *fleet) join(name string, tokens int) *replica {
 			}
 		}
 	})
-	r.reader = r.feed.NewReader()
+	r.reader = r.feed.NewReader("reader")
 	for i := range tokens {
 		w, err := r.reader.Watch(bookOf(i), nil)
 		if err != nil {
