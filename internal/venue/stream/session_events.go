@@ -10,7 +10,7 @@ func (s *session) handle(events []Event) error {
 	for i := range events {
 		e := &events[i]
 		if e.maintained {
-			s.handleMaintained(e)
+			s.handleState(e)
 			continue
 		}
 		s.lastFrame = e.At
@@ -49,20 +49,13 @@ func (s *session) handle(events []Event) error {
 }
 
 // handleState passes a message to the Handler, or queues a resync if the message is unusable. It drops messages of topics that are
-// not subscribed.
+// not subscribed. It ignores all kinds except EventMessage and EventBad.
 func (s *session) handleState(e *Event) {
 	switch {
 	case e.Kind == EventBad:
 		s.queue.badFrame(e.Topic, e.At)
-	case s.queue.accept(e.Message):
+	case e.Kind == EventMessage && s.queue.accept(e.Message):
 		s.client.handler.Message(e.Message)
-	}
-}
-
-// handleMaintained handles an event from Maintainer.Maintain. It ignores all kinds except EventMessage and EventBad.
-func (s *session) handleMaintained(e *Event) {
-	if e.Kind == EventMessage || e.Kind == EventBad {
-		s.handleState(e)
 	}
 }
 
