@@ -90,7 +90,7 @@ func (h *firstMessages) result(t messages.Topic) (string, error) {
 }
 
 // Up implements stream.Handler.
-func (h *firstMessages) Up(string, []messages.Topic) {}
+func (h *firstMessages) Up([]messages.Topic) {}
 
 // Acknowledged implements stream.Handler. For a market topic the confirmation of the subscription counts as the answer, because the
 // venue sends a message only when the market changes.

@@ -258,7 +258,7 @@ func BenchmarkWatched(b *testing.B) {
 					b.Fatal(err)
 				}
 			}
-			f.Up("", topics)
+			f.Up(topics)
 			seq := uint64(0)
 			b.ReportAllocs()
 			for b.Loop() {

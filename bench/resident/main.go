@@ -121,7 +121,7 @@ func watch(f *feed.Feed, tokens int) (*feed.Reader, error) {
 			all = append(all, topic(c, i))
 		}
 	}
-	f.Up("", all)
+	f.Up(all)
 	now := time.Now()
 	for i := range tokens {
 		price := &market.Price{TokenID: tokenOf(i), Price: market.NewDecimal(5, -1), Basis: market.BasisVenue, Timestamp: now}

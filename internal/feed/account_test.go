@@ -79,7 +79,7 @@ func TestPositionUpdatesCopyNothing(t *testing.T) {
 	f.Connect(newUpstream())
 	defer f.Close()
 	w := watchTopic(t, f.NewReader("reader"), userOf("0xa"), "")
-	f.Up("A", []messages.Topic{userOf("0xa")})
+	f.Up([]messages.Topic{userOf("0xa")})
 	var all strings.Builder
 	for i := range 2000 {
 		fmt.Fprintf(&all, "p%dx1 ", i)

@@ -236,7 +236,7 @@ func (c *chaos) subscribe(l *link) {
 	if len(ready) == 0 {
 		return
 	}
-	c.feed.Up(c.epochName(), ready)
+	c.feed.Up(ready)
 	for _, t := range ready {
 		c.snapshot(t)
 	}

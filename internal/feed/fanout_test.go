@@ -353,7 +353,7 @@ func TestRaces(t *testing.T) {
 					seq++
 					switch random.IntN(12) {
 					case 0:
-						r.Up("A", mine)
+						r.Up(mine)
 					case 1:
 						r.Down(mine[:random.IntN(len(mine)+1)], nil)
 					case 2:
@@ -436,7 +436,7 @@ func TestRaces(t *testing.T) {
 		}
 		wg.Go(func() {
 			for n := range 400 {
-				r.Up("A", topics(0))
+				r.Up(topics(0))
 				r.Message(bookMessage("0", "A", uint64(n+1), ".50x1 | .60x1"))
 			}
 		})

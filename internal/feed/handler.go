@@ -3,7 +3,7 @@ package feed
 import "oddsgraph/internal/market/messages"
 
 // Up starts a session for topics whose subscriptions were sent on one connection.
-func (f *Feed) Up(_ string, topics []messages.Topic) {
+func (f *Feed) Up(topics []messages.Topic) {
 	s := &session{}
 	for _, key := range topics {
 		if t := f.find(key); t != nil {

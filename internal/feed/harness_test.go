@@ -275,7 +275,7 @@ func (r *testFeed) wantCalls(t *testing.T, want ...string) {
 	}
 }
 
-func (r *testFeed) upNow(topics ...messages.Topic)   { r.Up("A", topics) }
+func (r *testFeed) upNow(topics ...messages.Topic)   { r.Up(topics) }
 func (r *testFeed) downNow(topics ...messages.Topic) { r.Down(topics, nil) }
 
 func dec(s string) market.Decimal { return market.MustDecimal(s) }

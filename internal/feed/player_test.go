@@ -151,7 +151,7 @@ func (p *player) play(line string) {
 	verb, merged := strings.CutPrefix(verb, "merged-")
 	switch verb {
 	case "up":
-		p.Up(rest, []messages.Topic{p.key})
+		p.Up([]messages.Topic{p.key})
 	case "ack":
 		p.Acknowledged([]messages.Topic{p.key})
 	case "down":

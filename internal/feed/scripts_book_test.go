@@ -89,10 +89,10 @@ var bookScripts = []script{
 		snap B2 .50x30 | .60x10
 		live B2 r1 .50x30 | .60x10`},
 	{"a restart with a close restarts the numbers", "orderbook", `
-		up A
+		up
 		snap A410 .50x10 | .60x10
 		down
-		up B
+		up
 		stale A410 r0 .50x10 | .60x10
 		delta B4 b.40x7
 		snap B3 .40x1 | .60x10

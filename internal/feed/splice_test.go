@@ -240,7 +240,7 @@ func TestReadsAreBounded(t *testing.T) {
 			topics = append(topics, bookOf(fmt.Sprint(i)))
 			watchTopic(t, reader, topics[i], "")
 		}
-		r.Up("A", topics)
+		r.Up(topics)
 		time.Sleep(5 * time.Second)
 		answered := 0
 		for synctest.Wait(); o.first() != nil; synctest.Wait() {

@@ -82,7 +82,7 @@ func (s *testVenue) source() follow.Source { return follow.Source{Feed: s.Feed, 
 // live reports to the feed that topics are up and confirmed.
 func (s *testVenue) live(topics ...messages.Topic) {
 	synctest.Wait() // wait until the streams have opened their watches
-	s.Up("e", topics)
+	s.Up(topics)
 	s.Acknowledged(topics)
 }
 

@@ -132,7 +132,7 @@ func TestMarketOutage(t *testing.T) {
 	bubble(t, func(t *testing.T, s *testVenue) {
 		r := &restSource[*market.Market]{value: marketNow("a", market.StatusOpen)}
 		f := run(t, follow.Markets(s.ctx, s.source(), []string{"M"}, r.list))
-		s.Up("e", []messages.Topic{marketsOf("M")}) // the topic is not confirmed yet
+		s.Up([]messages.Topic{marketsOf("M")}) // the topic is not confirmed yet
 		f.want(showMarket)
 		time.Sleep(time.Second)
 		f.want(showMarket, "INITIAL a/OPEN")

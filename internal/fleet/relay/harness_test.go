@@ -149,7 +149,7 @@ func (c *client) Watch(t messages.Topic, _ *market.Credentials) error {
 	}
 	c.calls <- func() {
 		time.Sleep(20 * time.Millisecond)
-		c.handler.Up("A", []messages.Topic{t})
+		c.handler.Up([]messages.Topic{t})
 		c.send(t)
 		c.mu.Lock()
 		if _, wanted := c.topics[t]; wanted {

@@ -209,7 +209,7 @@ func (r *Relay) follow(f *frame, s *shard) {
 		r.feed.Down(down, errMoved)
 	}
 	if len(up) > 0 {
-		r.feed.Up("", up)
+		r.feed.Up(up)
 		r.mu.Lock()
 		for _, t := range up {
 			r.resyncs[t] = struct{}{}

@@ -95,7 +95,7 @@ type Client interface {
 
 // Feed keeps the state of this replica's topics.
 type Feed interface {
-	Up(epoch string, topics []messages.Topic)
+	Up(topics []messages.Topic)
 	Acknowledged(topics []messages.Topic)
 	Down(topics []messages.Topic, err error)
 	Message(m *messages.Message)

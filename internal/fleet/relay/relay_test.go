@@ -264,10 +264,10 @@ func TestUserTopicsPass(t *testing.T) {
 		if err != nil {
 			f.Fatal(err)
 		}
-		r.Up("A", []messages.Topic{user})
+		r.Up([]messages.Topic{user})
 		r.Message(&messages.Message{Topic: user, Kind: messages.KindUserSnapshot, Seq: 1, Epoch: "A", ReceivedAt: time.Now()})
 		r.Down([]messages.Topic{user}, nil)
-		r.Up("A", []messages.Topic{user})
+		r.Up([]messages.Topic{user})
 		r.Message(&messages.Message{Topic: user, Kind: messages.KindUserSnapshot, Seq: 2, Epoch: "A", ReceivedAt: time.Now()})
 		r.Refused(messages.Topic{Channel: messages.ChannelUser, ID: "0xabcd"}, market.Errorf(market.CodeForbidden, "no"))
 		f.run(time.Second)

@@ -102,8 +102,8 @@ func (s *shard) known(topics []messages.Topic) []messages.Topic {
 }
 
 // Up passes the start of subscriptions to the feed. The stream client calls Up.
-func (r *Relay) Up(epoch string, topics []messages.Topic) {
-	r.split(topics, func(users []messages.Topic) { r.feed.Up(epoch, users) }, func(i int, s *shard, topics []messages.Topic) {
+func (r *Relay) Up(topics []messages.Topic) {
+	r.split(topics, r.feed.Up, func(i int, s *shard, topics []messages.Topic) {
 		topics = s.known(topics)
 		for _, t := range topics {
 			c := s.topics[t]
@@ -113,7 +113,7 @@ func (r *Relay) Up(epoch string, topics []messages.Topic) {
 			s.count = c.n
 			c.up, c.acknowledged, c.fence = true, false, s.fence
 		}
-		r.feed.Up(epoch, topics)
+		r.feed.Up(topics)
 		r.beat(i, s)
 	})
 }

@@ -19,9 +19,8 @@ import (
 // connections that are read too slowly.
 type Handler interface {
 	// Up reports that the client has subscribed to the topics. The venue then sends a snapshot of each topic, which replaces the
-	// topic's state. epoch is the epoch in the venue's hello, or empty. Each messages.Message contains its own epoch. Up may be
-	// called again for a topic that is already up.
-	Up(epoch string, topics []messages.Topic)
+	// topic's state. Up may be called again for a topic that is already up.
+	Up(topics []messages.Topic)
 	// Acknowledged reports that the venue has confirmed the subscriptions of the topics. From then on, the venue sends all changes of
 	// these topics. If Protocol.Acknowledges is false, Acknowledged follows Up at once. If Protocol.Acknowledges is true, Acknowledged
 	// is called only after a confirmation.

@@ -38,9 +38,7 @@ func serve(t *testing.T, handle func(ctx context.Context, ws *websocket.Conn)) s
 // forward is a Handler that sends a text to calls for each call of its methods, except Acknowledged and Heartbeat.
 type forward struct{ calls chan string }
 
-func (f *forward) Up(epoch string, topics []messages.Topic) {
-	f.calls <- "up " + epoch + " " + label(topics)
-}
+func (f *forward) Up(topics []messages.Topic)              { f.calls <- "up " + label(topics) }
 func (f *forward) Acknowledged([]messages.Topic)           {}
 func (f *forward) Down(topics []messages.Topic, err error) { f.calls <- "down " + label(topics) }
 func (f *forward) Message(m *messages.Message) {
@@ -100,7 +98,7 @@ func TestRealSocket(t *testing.T) {
 	if err := c.Watch(book("T1"), nil); err != nil {
 		t.Fatal(err)
 	}
-	h.expect(t, "up e1 orderbook:T1", "message orderbook:T1", "down orderbook:T1", "up e1 orderbook:T1", "message orderbook:T1")
+	h.expect(t, "up orderbook:T1", "message orderbook:T1", "down orderbook:T1", "up orderbook:T1", "message orderbook:T1")
 	cancel()
 	h.expect(t, "down orderbook:T1")
 	if err := <-done; err != nil {

@@ -289,7 +289,7 @@ func label(topics []messages.Topic) string {
 	return strings.Join(ids, " ")
 }
 
-func (r *record) Up(epoch string, topics []messages.Topic) { r.add("up %s %s", epoch, label(topics)) }
+func (r *record) Up(topics []messages.Topic) { r.add("up %s", label(topics)) }
 
 // Acknowledged adds its topics to acks and not to calls, because most tests compare calls and ignore acknowledgements.
 func (r *record) Acknowledged(topics []messages.Topic) {

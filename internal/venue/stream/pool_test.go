@@ -33,7 +33,7 @@ func TestUnwatch(t *testing.T) {
 		b.Unwatch(book("T2"))
 		b.watch(book("T2"))
 		b.settle()
-		b.calls.expect(t, "up e1 orderbook:T2", "message orderbook:T2 e1/1")
+		b.calls.expect(t, "up orderbook:T2", "message orderbook:T2 e1/1")
 		frames := b.venue.sent("")
 		last := frames[len(frames)-2:]
 		b.equal("frames", []any{last[0].Type, last[0].conn, last[1].Type, last[1].conn}, "[unsubscribe 0 subscribe 0]")
@@ -41,7 +41,7 @@ func TestUnwatch(t *testing.T) {
 		// A second Watch of a watched topic subscribes to the topic again.
 		b.watch(book("T2"))
 		b.settle()
-		b.calls.expect(t, "up e1 orderbook:T2", "message orderbook:T2 e1/1")
+		b.calls.expect(t, "up orderbook:T2", "message orderbook:T2 e1/1")
 		b.equal("topics", b.Stats().Topics, 2)
 		b.Unwatch(book("T2"))
 		b.settle()

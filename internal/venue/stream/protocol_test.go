@@ -72,12 +72,12 @@ func TestProtocolWithoutAnswers(t *testing.T) {
 	inBubble(t, bareProtocol(nil), func(b *bench) {
 		b.watch(book("T1"))
 		b.settle()
-		b.calls.expect(t, "up  orderbook:T1", "message orderbook:T1 socket/1")
+		b.calls.expect(t, "up orderbook:T1", "message orderbook:T1 socket/1")
 
 		// To get another snapshot, the client must unsubscribe and subscribe again.
 		b.Resync(book("T1"))
 		b.pass(2 * time.Second)
-		b.calls.expect(t, "up  orderbook:T1", "message orderbook:T1 socket/2")
+		b.calls.expect(t, "up orderbook:T1", "message orderbook:T1 socket/2")
 		frames := b.venue.sent("")
 		last := frames[len(frames)-2:]
 		b.equal("confirmations", b.calls.acks, []string{"orderbook:T1", "orderbook:T1"})
@@ -161,7 +161,7 @@ func TestMaintenance(t *testing.T) {
 		b.pass(61 * time.Second)
 		b.conn(0).send("book T1")
 		b.settle()
-		b.calls.expect(t, "up  orderbook:T1", "message orderbook:T1 socket/1", "message orderbook:T1 socket/2", "message orderbook:T1 socket/3")
+		b.calls.expect(t, "up orderbook:T1", "message orderbook:T1 socket/1", "message orderbook:T1 socket/2", "message orderbook:T1 socket/3")
 		b.pass(60 * time.Second)
 		b.equal("reasons", b.reasons(), []string{"frozen"})
 	})

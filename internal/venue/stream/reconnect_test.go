@@ -85,10 +85,10 @@ func TestCloseCodes(t *testing.T) {
 				b.pass(test.wait - 1)
 				b.calls.expect(t, "down orderbook:T1")
 				b.pass(1)
-				b.calls.expect(t, "up e1 orderbook:T1", "message orderbook:T1 e1/1")
+				b.calls.expect(t, "up orderbook:T1", "message orderbook:T1 e1/1")
 			} else {
 				b.settle()
-				b.calls.expect(t, "down orderbook:T1", "up e1 orderbook:T1", "message orderbook:T1 e1/1")
+				b.calls.expect(t, "down orderbook:T1", "up orderbook:T1", "message orderbook:T1 e1/1")
 			}
 			b.equal("reasons", b.reasons(), []string{test.reason})
 			b.equal("reconnects", b.Stats().Reconnects, 1)
@@ -133,10 +133,10 @@ func TestReconnectAsked(t *testing.T) {
 		b.Reconnect(book("T1"))
 		b.venue.mu.Unlock()
 		b.settle()
-		b.calls.expect(t, "up e1 orderbook:T1", "message orderbook:T1 e1/1")
+		b.calls.expect(t, "up orderbook:T1", "message orderbook:T1 e1/1")
 		b.Reconnect(book("T1"))
 		b.pass(500 * time.Millisecond)
-		b.calls.expect(t, "down orderbook:T1", "up e1 orderbook:T1", "message orderbook:T1 e1/1")
+		b.calls.expect(t, "down orderbook:T1", "up orderbook:T1", "message orderbook:T1 e1/1")
 		b.equal("reasons", b.reasons(), []string{"asked"})
 	})
 	inBubble(t, func(_ *Config, v *venue) { v.hello = "" }, func(b *bench) {
@@ -147,7 +147,7 @@ func TestReconnectAsked(t *testing.T) {
 		b.pass(time.Minute)
 		b.equal("reasons", b.reasons(), []string(nil))
 		b.equal("resyncs", len(b.venue.sent("resync")), 0)
-		b.calls.expect(t, "up  orderbook:T1", "message orderbook:T1 /1")
+		b.calls.expect(t, "up orderbook:T1", "message orderbook:T1 /1")
 	})
 }
 
@@ -174,7 +174,7 @@ func TestOutage(t *testing.T) {
 		calls := b.calls.take()
 		slices.Sort(calls)
 		b.equal("calls", calls, []string{"message orderbook:T2 e1/1", "message orderbook:T3 e1/1", "message prices:T1 e1/1",
-			"up e1 orderbook:T2 orderbook:T3", "up e1 prices:T1"})
+			"up orderbook:T2 orderbook:T3", "up prices:T1"})
 		b.equal("unsubscribed", len(b.venue.sent("unsubscribe")), 0)
 		b.equal("resyncs", len(b.venue.sent("resync")), 0)
 	})

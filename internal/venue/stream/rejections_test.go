@@ -71,14 +71,9 @@ func TestUnknownToken(t *testing.T) {
 				for _, call := range b.calls.take() {
 					kind, rest, _ := strings.Cut(call, " ")
 					switch kind {
-					case "up":
-						_, ids, _ := strings.Cut(rest, " ")
-						for _, id := range strings.Fields(ids) {
-							state[id] = "up"
-						}
-					case "down":
+					case "up", "down":
 						for _, id := range strings.Fields(rest) {
-							state[id] = "down"
+							state[id] = kind
 						}
 					case "message":
 						id, _, _ := strings.Cut(rest, " ")
@@ -134,11 +129,11 @@ func TestRefusals(t *testing.T) {
 		}, func(b *bench) {
 			b.watch(book("T1"))
 			b.settle()
-			b.calls.expect(t, "up e1 orderbook:T1", "refused orderbook:T1 "+string(want))
+			b.calls.expect(t, "up orderbook:T1", "refused orderbook:T1 "+string(want))
 			b.equal("topics", b.Stats().Topics, 0)
 			b.watch(book("T1")) // a caller may watch a refused topic again
 			b.settle()
-			b.calls.expect(t, "up e1 orderbook:T1", "refused orderbook:T1 "+string(want))
+			b.calls.expect(t, "up orderbook:T1", "refused orderbook:T1 "+string(want))
 		})
 	}
 }
@@ -164,13 +159,13 @@ func TestRateLimited(t *testing.T) {
 	}, func(b *bench) {
 		b.watch(book("T1"))
 		b.pass(0)
-		b.calls.expect(t, "up e1 orderbook:T1", "down orderbook:T1")
+		b.calls.expect(t, "up orderbook:T1", "down orderbook:T1")
 		b.pass(time.Second)
-		b.calls.expect(t, "up e1 orderbook:T1", "down orderbook:T1")
+		b.calls.expect(t, "up orderbook:T1", "down orderbook:T1")
 		b.pass(6 * time.Second)
 		b.calls.expect(t)
 		b.pass(time.Second)
-		b.calls.expect(t, "up e1 orderbook:T1", "message orderbook:T1 e1/1")
+		b.calls.expect(t, "up orderbook:T1", "message orderbook:T1 e1/1")
 		// A RATE_LIMITED error without a rid delays all further frames on the connection.
 		b.conn(0).send(`{"type":"error","code":"RATE_LIMITED","retryAfterMs":3000}`)
 		b.settle()
@@ -178,7 +173,7 @@ func TestRateLimited(t *testing.T) {
 		b.pass(2900 * time.Millisecond)
 		b.calls.expect(t)
 		b.pass(200 * time.Millisecond)
-		b.calls.expect(t, "up e1 orderbook:T2", "message orderbook:T2 e1/1")
+		b.calls.expect(t, "up orderbook:T2", "message orderbook:T2 e1/1")
 		b.equal("dials", len(b.venue.dialled()), 1)
 	})
 }

@@ -15,7 +15,7 @@ func TestNoResync(t *testing.T) {
 		b.calls.take()
 		b.Resync(book("T1"))
 		b.pass(time.Second)
-		b.calls.expect(t, "up e1 orderbook:T1", "message orderbook:T1 e1/1")
+		b.calls.expect(t, "up orderbook:T1", "message orderbook:T1 e1/1")
 		b.equal("unsubscribed", len(b.venue.sent("unsubscribe")), 1)
 	})
 }

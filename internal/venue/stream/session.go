@@ -57,7 +57,6 @@ type session struct {
 
 	phase  phase
 	liveAt time.Time
-	epoch  string
 	limits Hello
 	queue  sendQueue
 
@@ -367,7 +366,7 @@ func (s *session) send(now time.Time) {
 		s.authRid = r.Rid
 	case VerbSubscribe:
 		s.queue.markSent(r, now)
-		s.client.handler.Up(s.epoch, r.Topics)
+		s.client.handler.Up(r.Topics)
 		if !s.client.cfg.Protocol.Acknowledges {
 			s.client.handler.Acknowledged(s.queue.acknowledge(&Event{Rid: r.Rid}))
 		}

@@ -59,10 +59,10 @@ func (s *session) handleState(e *Event) {
 	}
 }
 
-// handleHello applies the epoch, the heartbeat interval and the limits of a hello, even if the hello arrives after helloWithin. But
-// the limit of topics has no effect if the hello arrives in phaseOpen.
+// handleHello applies the heartbeat interval and the limits of a hello, even if the hello arrives after helloWithin. But the limit
+// of topics has no effect if the hello arrives in phaseOpen.
 func (s *session) handleHello(e *Event) error {
-	s.epoch, s.limits = e.Epoch, e.Hello
+	s.limits = e.Hello
 	s.setSilence(e.Hello.Heartbeat)
 	if s.phase == phaseHello {
 		return s.afterHello(e.At)

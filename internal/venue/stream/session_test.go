@@ -33,7 +33,7 @@ func TestOpen(t *testing.T) {
 		slices.Sort(calls) // the snapshots of a channel may arrive before the next channel is up
 		wantCalls := []string{
 			"message orderbook:T1 e1/1", "message orderbook:T2 e1/1", "message prices:T1 e1/1", "message trades:T1 e1/1",
-			"up e1 market:M1", "up e1 orderbook:T1 orderbook:T2", "up e1 prices:T1", "up e1 trades:T1",
+			"up market:M1", "up orderbook:T1 orderbook:T2", "up prices:T1", "up trades:T1",
 		}
 		if !slices.Equal(calls, wantCalls) {
 			t.Errorf("calls %q", calls)
@@ -184,7 +184,7 @@ func TestNoHello(t *testing.T) {
 		b.calls.expect(t)
 		b.equal("state", b.Stats().State, StateConnecting)
 		b.pass(time.Millisecond)
-		b.calls.expect(t, "up  orderbook:T1", "message orderbook:T1 /1")
+		b.calls.expect(t, "up orderbook:T1", "message orderbook:T1 /1")
 		b.equal("depth", b.venue.sent("subscribe")[0].Depth, assumedDepth)
 		// The client still applies a late hello.
 		b.conn(0).send(helloFrame)
@@ -193,7 +193,7 @@ func TestNoHello(t *testing.T) {
 		b.calls.expect(t, "message orderbook:T1 e1/7")
 		b.watch(book("T2"))
 		b.settle()
-		b.calls.expect(t, "up e1 orderbook:T2", "message orderbook:T2 e1/1")
+		b.calls.expect(t, "up orderbook:T2", "message orderbook:T2 e1/1")
 		// The pongs keep the connection open.
 		b.pass(time.Hour)
 		b.equal("dials", len(b.venue.dialled()), 1)
@@ -210,7 +210,7 @@ func TestHelloLater(t *testing.T) {
 		b.calls.expect(t)
 		b.conn(0).send(helloFrame)
 		b.settle()
-		b.calls.expect(t, "up e1 orderbook:T1", "message orderbook:T1 e1/1")
+		b.calls.expect(t, "up orderbook:T1", "message orderbook:T1 e1/1")
 	})
 }
 
@@ -239,7 +239,7 @@ func TestPing(t *testing.T) {
 		b.equal("reasons", b.reasons(), []string{"pong"})
 		b.equal("farewell", b.conn(0).code, 0)
 		b.pass(500 * time.Millisecond)
-		b.calls.expect(t, "up e1 orderbook:T1", "message orderbook:T1 e1/1")
+		b.calls.expect(t, "up orderbook:T1", "message orderbook:T1 e1/1")
 	})
 }
 
@@ -314,7 +314,7 @@ func TestWriteBlocked(t *testing.T) {
 		b.venue.set(func() { b.venue.stalled = false })
 		b.calls.take()
 		b.pass(time.Second)
-		b.calls.expect(t, "up e1 orderbook:T1 orderbook:T2", "message orderbook:T1 e1/1", "message orderbook:T2 e1/1")
+		b.calls.expect(t, "up orderbook:T1 orderbook:T2", "message orderbook:T1 e1/1", "message orderbook:T2 e1/1")
 	})
 }
 

@@ -39,7 +39,7 @@ func (s *strict) enter(topics ...messages.Topic) func() {
 	}
 }
 
-func (s *strict) Up(_ string, topics []messages.Topic) {
+func (s *strict) Up(topics []messages.Topic) {
 	defer s.enter(topics...)()
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -22,9 +22,9 @@ func TestUsers(t *testing.T) {
 			}
 			b.settle()
 		}
-		b.calls.expect(t, "up e1 orderbook:T1", "message orderbook:T1 e1/1",
-			"up e1 user:"+address+"@s1", "message user:"+address+"@s1 e1/1",
-			"up e1 user:"+address+"@s2", "message user:"+address+"@s2 e1/1")
+		b.calls.expect(t, "up orderbook:T1", "message orderbook:T1 e1/1",
+			"up user:"+address+"@s1", "message user:"+address+"@s1 e1/1",
+			"up user:"+address+"@s2", "message user:"+address+"@s2 e1/1")
 		for i, scope := range []string{"s1", "s2"} {
 			var types []string
 			for _, f := range b.venue.sent("") {
@@ -50,7 +50,7 @@ func TestUsers(t *testing.T) {
 		// On a new connection, the client authenticates again.
 		b.conn(1).drop(1006)
 		b.pass(time.Second)
-		b.calls.expect(t, "down user:"+address+"@s1", "up e1 user:"+address+"@s1", "message user:"+address+"@s1 e1/1")
+		b.calls.expect(t, "down user:"+address+"@s1", "up user:"+address+"@s1", "message user:"+address+"@s1 e1/1")
 		b.equal("auths", len(b.venue.sent("auth")), 3)
 		// The client closes the connection of an unwatched user topic at once.
 		b.Unwatch(user("s1"))
@@ -105,7 +105,7 @@ func TestAuthUnanswered(t *testing.T) {
 		b.pass(authWithin - 1)
 		b.calls.expect(t)
 		b.pass(1)
-		b.calls.expect(t, "up e1 user:"+address+"@s1", "message user:"+address+"@s1 e1/1")
+		b.calls.expect(t, "up user:"+address+"@s1", "message user:"+address+"@s1 e1/1")
 	})
 }
 
@@ -167,7 +167,7 @@ func TestAuthPutOff(t *testing.T) {
 	}, func(b *bench) {
 		b.watchUser("s1")
 		b.pass(time.Second)
-		b.calls.expect(t, "up e1 user:"+address+"@s1", "message user:"+address+"@s1 e1/1")
+		b.calls.expect(t, "up user:"+address+"@s1", "message user:"+address+"@s1 e1/1")
 	})
 }
 
