@@ -93,8 +93,5 @@ func (r *response) Write(b []byte) (int, error) {
 	return n, err
 }
 
-// Flush implements http.Flusher.
-func (r *response) Flush() { _ = http.NewResponseController(r.ResponseWriter).Flush() }
-
 // Unwrap returns the underlying writer for http.ResponseController.
 func (r *response) Unwrap() http.ResponseWriter { return r.ResponseWriter }
