@@ -23,32 +23,14 @@ func AppendString(dst []byte, s string) []byte {
 	return append(dst, '"')
 }
 
-// plain reports whether s needs no escapes in a JSON string. It checks eight bytes at a time if s has at least eight bytes.
+// plain reports whether s needs no escapes in a JSON string.
 func plain(s string) bool {
-	if len(s) < 8 {
-		for i := range len(s) {
-			if escaped[s[i]] {
-				return false
-			}
-		}
-		return true
-	}
-	const each, high = 0x0101010101010101, 0x8080808080808080
-	for i, last := 0, len(s)-8; ; i += 8 {
-		i = min(i, last)
-		w := uint64(s[i]) | uint64(s[i+1])<<8 | uint64(s[i+2])<<16 | uint64(s[i+3])<<24 |
-			uint64(s[i+4])<<32 | uint64(s[i+5])<<40 | uint64(s[i+6])<<48 | uint64(s[i+7])<<56
-		// The subtraction of n from a byte whose highest bit is clear sets the highest bit exactly if the byte is less than n. So the
-		// subtraction of ' ' finds control characters. XOR turns quotation marks and backslashes into zero bytes, and the subtraction of
-		// 1 finds these zero bytes.
-		control, quote, backslash := w, w^each*'"', w^each*'\\'
-		if ((control-each*' ')&^control|(quote-each)&^quote|(backslash-each)&^backslash)&high != 0 {
+	for i := range len(s) {
+		if escaped[s[i]] {
 			return false
 		}
-		if i == last {
-			return true
-		}
 	}
+	return true
 }
 
 func appendEscaped(dst []byte, s string) []byte {
@@ -86,12 +68,7 @@ func AppendInt(dst []byte, i int) []byte { return strconv.AppendInt(dst, int64(i
 func AppendBoolean(dst []byte, b bool) []byte { return strconv.AppendBool(dst, b) }
 
 // ID writes a value of the GraphQL type ID: the prefix of Compiler.SetIDPrefix, followed by id.
-func (x *Execution) ID(id string) {
-	if x.before != "" {
-		id = x.before + id
-	}
-	x.Buf = AppendString(x.Buf, id)
-}
+func (x *Execution) ID(id string) { x.Buf = AppendString(x.Buf, x.before+id) }
 
 // OpenID returns Buf followed by the beginning of a value of the GraphQL type ID: a quotation mark and the prefix of
 // Compiler.SetIDPrefix.
