@@ -16,7 +16,7 @@ var calls = []mutation{
 	{
 		name: "a response header has any size", tests: "internal/venue/generic",
 		file: "internal/venue/rest/transport.go", find: "MaxResponseHeaderBytes: maxResponseHeader,", replace: "",
-		run: "^TestLargeHeaderIsRefused$",
+		run: "^TestDemoFaults$", message: "header",
 	},
 	{
 		name: "redirects are followed", tests: "internal/venue/generic",
