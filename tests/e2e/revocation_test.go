@@ -88,12 +88,12 @@ func (d *slowVenue) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	d.mu.Lock()
-	gate := d.held[r.URL.Path]
+	held := d.held[r.URL.Path]
 	d.mu.Unlock()
-	if gate != nil {
+	if held != nil {
 		d.waiting <- r.URL.Path
 		select {
-		case <-gate:
+		case <-held:
 		case <-r.Context().Done():
 			return
 		}
@@ -128,12 +128,12 @@ func (d *slowVenue) total(endpoint string) (n float64) {
 func (d *slowVenue) hold(path string) (release func()) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	gate := make(chan struct{})
-	d.held[path] = gate
+	released := make(chan struct{})
+	d.held[path] = released
 	return sync.OnceFunc(func() {
 		d.mu.Lock()
 		defer d.mu.Unlock()
-		close(gate)
+		close(released)
 		delete(d.held, path)
 	})
 }
