@@ -33,6 +33,8 @@ type autoWatcher struct {
 	// polls contains the recent polls of topics without an auto-watch.
 	polls   *lru.Cache[messages.Topic, *pollTimes]
 	watches map[messages.Topic]*autoWatch
+	// byToken contains the same auto-watches as watches, by channel and token id.
+	byToken map[messages.Channel]map[string]*autoWatch
 	callers map[string]*autoCaller
 	// changes counts the additions and removals of auto-watches.
 	changes uint64
@@ -81,7 +83,8 @@ func newAutoWatcher(f *Feed) *autoWatcher {
 		panic("feed: " + err.Error()) // lru.New fails only for a size below 1
 	}
 	return &autoWatcher{
-		feed: f, size: size, polls: recent, watches: make(map[messages.Topic]*autoWatch), callers: make(map[string]*autoCaller),
+		feed: f, size: size, polls: recent, watches: make(map[messages.Topic]*autoWatch),
+		byToken: make(map[messages.Channel]map[string]*autoWatch), callers: make(map[string]*autoCaller),
 	}
 }
 
@@ -96,15 +99,16 @@ func (aw *autoWatcher) recordPolls(poll uint64, caller string, c messages.Channe
 	aw.mu.Lock()
 	// If the caller cannot open an auto-watch, recordPolls does not count polls of tokens without an auto-watch.
 	full := aw.isFull(aw.count(caller), now)
+	tokens := aw.byToken[c]
 	for _, id := range tokenIDs {
-		key := messages.Topic{Channel: c, ID: id}
-		if w := aw.watches[key]; w != nil {
+		if w := tokens[id]; w != nil {
 			w.polled = now
 			continue
 		}
 		if full {
 			continue
 		}
+		key := messages.Topic{Channel: c, ID: id}
 		polls, known := aw.polls.Get(key)
 		if !known {
 			polls = new(pollTimes)
@@ -119,6 +123,7 @@ func (aw *autoWatcher) recordPolls(poll uint64, caller string, c messages.Channe
 			if aw.makeRoom(caller, now) {
 				aw.polls.Remove(key)
 				opening = append(opening, aw.add(key, caller, now))
+				tokens = aw.byToken[c]
 				continue
 			}
 			full = true
@@ -211,12 +216,17 @@ func (aw *autoWatcher) add(key messages.Topic, caller string, now time.Time) *au
 	aw.changes++
 	w := &autoWatch{key: key, caller: c, polled: now, opening: true}
 	aw.watches[key] = w
+	if aw.byToken[key.Channel] == nil {
+		aw.byToken[key.Channel] = make(map[string]*autoWatch)
+	}
+	aw.byToken[key.Channel][key.ID] = w
 	return w
 }
 
 // remove removes an auto-watch and closes its watch. aw.mu must be locked.
 func (aw *autoWatcher) remove(w *autoWatch) {
 	delete(aw.watches, w.key)
+	delete(aw.byToken[w.key.Channel], w.key.ID)
 	aw.changes++
 	if w.caller.count--; w.caller.count == 0 {
 		delete(aw.callers, w.caller.name)

@@ -389,9 +389,9 @@ func TestAutoWatchesStay(t *testing.T) {
 		poll("other", "b", 5)
 		want(3, 2)
 		time.Sleep(11 * time.Second)
-		for key := range r.auto.watches {
-			if strings.HasPrefix(key.ID, "a") {
-				r.Feed.RecordPoll(0, "one", messages.ChannelPrices, []string{key.ID})
+		for id := range r.auto.byToken[messages.ChannelPrices] {
+			if strings.HasPrefix(id, "a") {
+				r.Feed.RecordPoll(0, "one", messages.ChannelPrices, []string{id})
 			}
 		}
 		poll("one", "more", 5)
