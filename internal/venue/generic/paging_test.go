@@ -264,25 +264,31 @@ func TestPagesOfTrades(t *testing.T) {
 // readPages calls a function for each row.
 func readPages(t *testing.T, c *Client, limit int, trade func(*market.Trade), record func(*market.HistoryRecord)) {
 	t.Helper()
-	token := ""
-	for range 6 {
+	followPages(func(token string) string {
 		page, err := c.Trades(asUser(t), wallet, queries.Trades{Limit: limit, Page: token})
 		must(t, err)
 		for i := range page.Trades {
 			trade(&page.Trades[i])
 		}
-		if token = page.Next; token == "" {
-			break
-		}
-	}
-	for range 6 {
+		return page.Next
+	})
+	followPages(func(token string) string {
 		page, err := c.History(asUser(t), wallet, queries.History{Limit: limit, Page: token})
 		must(t, err)
 		for i := range page.Records {
 			record(&page.Records[i])
 		}
-		if token = page.Next; token == "" {
-			break
+		return page.Next
+	})
+}
+
+// followPages calls read with the token of each page, until read returns "" as the token of the next page. It reads at most six
+// pages.
+func followPages(read func(token string) (next string)) {
+	token := ""
+	for range 6 {
+		if token = read(token); token == "" {
+			return
 		}
 	}
 }
