@@ -294,8 +294,8 @@ func (r *replica) get(t *testing.T, path string) string {
 	return string(text)
 }
 
-// shared returns the flags of a replica that uses the given Redis server. The timeout is the longest that is allowed,
-// because the machine may be busy.
+// shared returns the flags of a replica that uses the given Redis server. The timeout is the longest that is allowed, because
+// the machine may be busy.
 func shared(server *tool.Redis, args ...string) []string {
 	return append([]string{"--shared-url=" + server.URL(), "--shared-timeout=1s"}, args...)
 }

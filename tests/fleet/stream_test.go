@@ -294,7 +294,10 @@ func TestStream(t *testing.T) {
 		var topics int64
 		for _, r := range replicas {
 			s := r.status(t).Stream
-			if s == nil || s.Alone { // on a busy machine, a replica may have lost the others for a while
+			if s == nil {
+				t.Fatal("a replica does not share the stream")
+			}
+			if s.Alone { // on a busy machine, a replica may have lost the others for a while
 				return false
 			}
 			topics += int64(s.Topics)
