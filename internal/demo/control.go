@@ -15,7 +15,7 @@ import (
 //	POST /__control/reset   zero the stats and clear the faults
 //	POST /__control/faults  {"faults":[…]}, a list of [Fault] that replaces the previous one
 //	POST /__control/price   {"tokenId":"…","price":0.65}, see [Venue.SetPrice]
-//	POST /__control/trade   {"address":"0x…","tokenId":"…","side":"SELL","size":10}, see [Venue.Trade]
+//	POST /__control/trade   {"address":"0x…","tokenId":"…","side":"SELL","size":10}, see [Venue.Trade]; a sale without size sells all
 //	POST /__control/market  {"marketId":"…","status":"CLOSED"}, see [Venue.SetStatus]
 //	                        {"marketId":"…","winningTokenId":"…"}, see [Venue.Resolve]
 //	                        {"marketId":"…","description":"…"}, see [Venue.Reword]
@@ -185,8 +185,11 @@ func (v *Venue) controlTrade(r *http.Request) error {
 	if err := readObject(r.Body, &in); err != nil {
 		return err
 	}
+	if in.Size == "" && in.Side == Sell {
+		return v.Trade(in.Address, in.TokenID, Sell, WholePosition)
+	}
 	size, ok := parseFixed(in.Size.String(), 2)
-	if !ok {
+	if !ok || size < 0 {
 		return ErrSize
 	}
 	return v.Trade(in.Address, in.TokenID, in.Side, Size(size))

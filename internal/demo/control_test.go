@@ -62,6 +62,15 @@ func TestControl(t *testing.T) {
 	if w := post(v, "trade", `{"address":"`+small+`","tokenId":"`+p.token.id+`","side":"BUY","size":10.5}`); w.Code != 200 || p.size != size+1050 {
 		t.Errorf("trade: got %d %s and position %v", w.Code, w.Body, p.size)
 	}
+	if w := post(v, "trade", `{"address":"`+small+`","tokenId":"`+p.token.id+`","side":"SELL","size":-0.01}`); w.Code != 400 {
+		t.Errorf("a negative size: got %d %s, want 400", w.Code, w.Body)
+	}
+	if w := post(v, "trade", `{"address":"`+small+`","tokenId":"`+p.token.id+`","side":"SELL"}`); w.Code != 200 || v.accounts[small].held(p.token) != nil {
+		t.Errorf("a sale without a size: got %d %s, want 200 and no position", w.Code, w.Body)
+	}
+	if w := post(v, "trade", `{"address":"`+small+`","tokenId":"`+p.token.id+`","side":"SELL"}`); w.Code != 400 {
+		t.Errorf("a sale without a position: got %d %s, want 400", w.Code, w.Body)
+	}
 	if w := post(v, "faults", `{"faults":[{"path":"*","kind":"status","status":503,"retryAfter":"2","count":1}]}`); w.Code != 200 {
 		t.Errorf("faults: got %d %s, want 200", w.Code, w.Body)
 	}

@@ -165,8 +165,11 @@ func (v *Venue) SetPrice(tokenID string, price Price) error {
 	})
 }
 
+// WholePosition is the size for [Venue.Trade] that sells all shares that the account holds.
+const WholePosition Size = -1
+
 // Trade buys or sells for a demo account in one fill at the best price, even if the level at this price has fewer shares. Selling
-// all shares closes the position.
+// all shares closes the position. The accounts also trade by themselves, so use [WholePosition] to close a position for sure.
 func (v *Venue) Trade(address, tokenID string, side Side, size Size) error {
 	t := v.listing.tokenByID[tokenID]
 	if t == nil {
@@ -184,7 +187,11 @@ func (v *Venue) Trade(address, tokenID string, side Side, size Size) error {
 		if t.market.status != statusOpen {
 			return ErrNotTrading
 		}
-		if p := w.held(t); size <= 0 || side == Sell && (p == nil || p.size < size) {
+		p := w.held(t)
+		if size == WholePosition && side == Sell && p != nil {
+			size = p.size
+		}
+		if size <= 0 || side == Sell && (p == nil || p.size < size) {
 			return ErrSize
 		}
 		price := t.taker(side)

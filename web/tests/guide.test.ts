@@ -4,13 +4,13 @@ import { test } from 'node:test'
 import type { Page } from 'playwright-core'
 import { addErrors, ask, control, endpoint, eventually, visit } from './browser'
 
-interface Position { size: string; outcome: string; token: { tokenId: string }; market: { question: string } }
+interface Position { outcome: string; token: { tokenId: string }; market: { question: string } }
 
 interface Account { address: string; positions: { nodes: Position[] } }
 
 /** Reads the positions that the page must show, directly from the service. */
 async function positions(): Promise<Account> {
-  const query = '{ viewer { id address positions(first: 10, sort: VALUE) { nodes { id size outcome token { id tokenId } market { id question } } } } }'
+  const query = '{ viewer { id address positions(first: 10, sort: VALUE) { nodes { id outcome token { id tokenId } market { id question } } } } }'
   return (await ask<{ viewer: Account }>(query, {}, { Authorization: 'Bearer demo-50' })).viewer
 }
 
@@ -41,7 +41,7 @@ test('the portfolio is live', async t => {
   await page.getByRole('button', { name: 'More', exact: true }).click()
   await eventually('another page', () => rows(page), all => all.length === 20)
 
-  await control('trade', { address, tokenId: first.token.tokenId, side: 'SELL', size: Number(first.size) })
+  await control('trade', { address, tokenId: first.token.tokenId, side: 'SELL' })
   await eventually('no row of the closed position', () => rows(page), all => valueOf(all) === undefined && all.length >= 19)
   await eventually('49 positions', () => page.locator('h1').innerText(), text => text.endsWith(' in 49 positions'))
 })
