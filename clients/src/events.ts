@@ -37,10 +37,11 @@ export async function take<T>(events: AsyncIterator<T>): Promise<T> {
   return next.value
 }
 
-/** Takes events until one fits, and returns that event. */
+/** Takes events until one fits, and returns that event. It fails if none of the first 300 events fits. */
 export async function until<T>(events: AsyncIterator<T>, fits: (event: T) => boolean): Promise<T> {
-  for (;;) {
+  for (let n = 1; ; n++) {
     const event = await take(events)
     if (fits(event)) return event
+    if (n === 300) throw new Error(`no event of ${n} fits; the last is ${JSON.stringify(event)}`)
   }
 }
