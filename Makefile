@@ -61,8 +61,8 @@ certificates:
 # The prerequisite tools may install npm, so the recipe builds the pages only then.
 test: tools ## run every test; tests of a missing tool are skipped
 	@$(if $(NPM),$(MAKE) --no-print-directory web clients/node_modules/.installed.json $(EXAMPLES),:)
-	@# tests/e2e runs alone, because its browsers and programs use all processors. tests/mutations is first, because it takes long.
-	packages="$$($(GO) list ./... | grep -v /tests/e2e$$)" && $(GOTEST) ./tests/mutations $$packages
+	@# tests/fleet is first, because it waits most of its time. tests/e2e is alone, because its browsers use all processors.
+	packages="$$($(GO) list ./... | grep -v -e /tests/e2e$$ -e /tests/mutations$$)" && $(GOTEST) ./tests/fleet $$packages ./tests/mutations
 	$(GOTEST) ./tests/e2e
 	@scripts/tools -n # what was not tested
 
