@@ -4,8 +4,8 @@ import "strconv"
 
 const hex = "0123456789ABCDEF"
 
-// escaped marks the bytes that JSON strings must escape.
-var escaped = func() (t [256]bool) {
+// mustEscape marks the bytes that JSON strings must escape.
+var mustEscape = func() (t [256]bool) {
 	for c := range byte(' ') {
 		t[c] = true
 	}
@@ -15,7 +15,7 @@ var escaped = func() (t [256]bool) {
 
 // AppendString appends s as a JSON string, with the same bytes as graphql.MarshalString. It copies invalid UTF-8 unchanged.
 func AppendString(dst []byte, s string) []byte {
-	if !plain(s) {
+	if !needsNoEscape(s) {
 		return appendEscaped(dst, s)
 	}
 	dst = append(dst, '"')
@@ -23,10 +23,10 @@ func AppendString(dst []byte, s string) []byte {
 	return append(dst, '"')
 }
 
-// plain reports whether s needs no escapes in a JSON string.
-func plain(s string) bool {
+// needsNoEscape reports whether s needs no escapes in a JSON string.
+func needsNoEscape(s string) bool {
 	for i := range len(s) {
-		if escaped[s[i]] {
+		if mustEscape[s[i]] {
 			return false
 		}
 	}
@@ -38,7 +38,7 @@ func appendEscaped(dst []byte, s string) []byte {
 	start := 0
 	for i := range len(s) {
 		c := s[i]
-		if !escaped[c] {
+		if !mustEscape[c] {
 			continue
 		}
 		dst = append(dst, s[start:i]...)
@@ -68,8 +68,8 @@ func AppendInt(dst []byte, i int) []byte { return strconv.AppendInt(dst, int64(i
 func AppendBoolean(dst []byte, b bool) []byte { return strconv.AppendBool(dst, b) }
 
 // ID writes a value of the GraphQL type ID: the prefix of Compiler.SetIDPrefix, followed by id.
-func (x *Execution) ID(id string) { x.Buf = AppendString(x.Buf, x.before+id) }
+func (x *Execution) ID(id string) { x.Buf = AppendString(x.Buf, x.idPrefix+id) }
 
 // OpenID returns Buf followed by the beginning of a value of the GraphQL type ID: a quotation mark and the prefix of
 // Compiler.SetIDPrefix.
-func (x *Execution) OpenID() []byte { return append(append(x.Buf, '"'), x.before...) }
+func (x *Execution) OpenID() []byte { return append(append(x.Buf, '"'), x.idPrefix...) }

@@ -8,10 +8,10 @@ import (
 
 // decode decodes the field's arguments with the variables of an execution. It returns a refusal if the arguments are invalid.
 func (f *Field) decode(x *Execution) any {
-	if f.refused != nil {
-		return refusal{f.refused}
+	if f.argumentsErr != nil {
+		return refusal{f.argumentsErr}
 	}
-	if decoded := f.given(x); decoded != nil {
+	if decoded := f.decodeEach(x); decoded != nil {
 		return decoded
 	}
 	decoded, err := f.decodeAll(x.Context, x.variables)
@@ -29,35 +29,35 @@ func (f *Field) decodeAll(ctx context.Context, variables map[string]any) (decode
 			err = Recovered(p)
 		}
 	}()
-	return f.known.Arguments(ctx, f.field.ArgumentMap(variables))
+	return f.definition.Arguments(ctx, f.field.ArgumentMap(variables))
 }
 
-// given decodes the arguments one by one with FieldOf.Set. It returns nil if decodeAll must decode the arguments. This is the case
-// if New and Set are nil, if an argument is null, if Set cannot decode an argument, or if an omitted argument has a default.
-func (f *Field) given(x *Execution) any {
-	if f.known.New == nil {
+// decodeEach decodes the arguments one by one with FieldOf.Set. It returns nil if decodeAll must decode the arguments. This is the
+// case if New and Set are nil, if an argument is null, if Set cannot decode an argument, or if an omitted argument has a default.
+func (f *Field) decodeEach(x *Execution) any {
+	if f.definition.New == nil {
 		return nil
 	}
 	for _, def := range f.field.Definition.Arguments {
-		if def.DefaultValue != nil && !f.gives(x, def.Name) {
+		if def.DefaultValue != nil && !f.isGiven(x, def.Name) {
 			return nil
 		}
 	}
-	arguments := f.known.New(x)
+	arguments := f.definition.New(x)
 	for _, a := range f.field.Arguments {
-		if !f.gives(x, a.Name) {
+		if !f.isGiven(x, a.Name) {
 			continue
 		}
 		value, err := a.Value.Value(x.variables)
-		if err != nil || value == nil || !f.known.Set(arguments, a.Name, value) {
+		if err != nil || value == nil || !f.definition.Set(arguments, a.Name, value) {
 			return nil
 		}
 	}
 	return arguments
 }
 
-// gives reports whether the client gave an argument. An argument whose value is a variable is given only if x has this variable.
-func (f *Field) gives(x *Execution, name string) bool {
+// isGiven reports whether the client gave an argument. An argument whose value is a variable is given only if x has this variable.
+func (f *Field) isGiven(x *Execution, name string) bool {
 	a := f.field.Arguments.ForName(name)
 	if a == nil || a.Value.Kind != ast.Variable {
 		return a != nil

@@ -52,13 +52,13 @@ type Compiler struct {
 	// satisfies maps the name of each object type to the type conditions that the type satisfies: its own name, and the names of its
 	// interfaces and unions. A fragment applies to an object if the object's type satisfies the fragment's type condition.
 	satisfies map[string][]string
-	// before is the prefix of every value of type ID.
-	before string
+	// idPrefix is the prefix of every value of type ID.
+	idPrefix string
 }
 
 // SetIDPrefix sets the prefix of every value of type ID. The prefix must contain no characters that JSON escapes. Call SetIDPrefix
 // before the first operation.
-func (c *Compiler) SetIDPrefix(prefix string) { c.before = prefix }
+func (c *Compiler) SetIDPrefix(prefix string) { c.idPrefix = prefix }
 
 // NewCompiler returns a compiler for a schema. types describes the types of the generated code. query writes the root object of a
 // query and returns false if the object is null. subscribe starts the stream of a subscription's root field.

@@ -30,8 +30,8 @@ import (
 	"oddsgraph/tests/tool"
 )
 
-// both executes documents over a universe with gqlgen's executor and with package exec.
-type both struct {
+// executorPair executes documents over a universe with gqlgen's executor and with package exec.
+type executorPair struct {
 	t        testing.TB
 	universe *universe
 	sources  loaders.Sources
@@ -44,14 +44,14 @@ type both struct {
 	panics bool
 }
 
-func newBoth(t testing.TB, u *universe) *both {
+func newExecutorPair(t testing.TB, u *universe) *executorPair {
 	t.Helper()
-	b := &both{t: t, universe: u, sources: u.sources()}
+	b := &executorPair{t: t, universe: u, sources: u.sources()}
 	cfg := graph.Config{Resolvers: panicky{&resolvers.Resolver{Status: b.status, Clock: tool.NewClock(now), Feed: feed.New(feed.Config{}), Sources: b.sources}, u}}
 	es := graph.NewExecutableSchema(cfg)
 	b.schema, b.compiler, b.exec = es.Schema(), graph.NewCompiler(cfg), executor.New(es)
 	b.present = resolvers.Presenter(slog.New(slog.DiscardHandler), func(context.Context) string { return "" })
-	b.exec.SetErrorPresenter(func(ctx context.Context, err error) *gqlerror.Error { return b.present(ctx, placed(ctx, err)) })
+	b.exec.SetErrorPresenter(func(ctx context.Context, err error) *gqlerror.Error { return b.present(ctx, locate(ctx, err)) })
 	b.exec.SetRecoverFunc(resolvers.Recover)
 	c, err := market.ParseCredentials([]byte(`{"apiKey":"k","secret":"s","passphrase":"p","address":"` + string(wallets[0]) + `"}`))
 	if err != nil {
@@ -61,7 +61,7 @@ func newBoth(t testing.TB, u *universe) *both {
 	return b
 }
 
-func (b *both) status(ctx context.Context) model.ServiceStatus {
+func (b *executorPair) status(ctx context.Context) model.ServiceStatus {
 	if b.panics {
 		panic("boom")
 	}
@@ -70,14 +70,14 @@ func (b *both) status(ctx context.Context) model.ServiceStatus {
 
 // operation is a valid operation with its variables.
 type operation struct {
-	*both
+	*executorPair
 	doc        *ast.QueryDocument
 	variables  map[string]any
 	executable *exec.Operation
 }
 
 // parse returns the operation of a document, or an error if the document or a variable is invalid.
-func (b *both) parse(document string, variables map[string]any) (*operation, error) {
+func (b *executorPair) parse(document string, variables map[string]any) (*operation, error) {
 	doc, errs := gqlparser.LoadQueryWithRules(b.schema, document, nil)
 	if errs != nil {
 		return nil, errs
@@ -92,18 +92,18 @@ func (b *both) parse(document string, variables map[string]any) (*operation, err
 	if err := d.Decode(&given); err != nil {
 		return nil, err
 	}
-	o := &operation{both: b, doc: doc, executable: b.compiler.Operation(doc, doc.Operations[0], func(int) {})}
+	o := &operation{executorPair: b, doc: doc, executable: b.compiler.Operation(doc, doc.Operations[0], func(int) {})}
 	if o.variables, err = validator.VariableValues(b.schema, doc.Operations[0], given); err != nil {
 		return nil, err
 	}
 	return o, nil
 }
 
-func (b *both) mustParse(document string, variables map[string]any) *operation {
+func (b *executorPair) mustParse(document string, variables map[string]any) *operation {
 	b.t.Helper()
 	o, err := b.parse(document, variables)
 	if err != nil {
-		b.t.Fatalf("%v in %s", err, document)
+		b.t.Fatalf("the error %v in the document %s", err, document)
 	}
 	return o
 }
@@ -111,25 +111,25 @@ func (b *both) mustParse(document string, variables map[string]any) *operation {
 // fromMemoryKey marks the contexts in which no value may be fetched.
 type fromMemoryKey struct{}
 
-// fromMemory executes the operation in one pass. ok is false if a value must be fetched.
-func (o *operation) fromMemory() (data []byte, errs gqlerror.List, ok bool) {
+// executeInOnePass executes the operation in one pass. ok is false if a value must be fetched.
+func (o *operation) executeInOnePass() (data []byte, errs gqlerror.List, ok bool) {
 	ctx, set, _ := loaders.With(context.WithValue(o.ctx, fromMemoryKey{}, true), o.sources)
 	defer set.Done()
 	data, failed := o.executable.Execute(ctx, o.variables, nil, nil)
-	return data, o.presented(failed), !set.Pending()
+	return data, o.presentAll(failed), !set.Pending()
 }
 
-// byPasses executes the operation in passes and fetches the missing values after each pass.
-func (o *operation) byPasses() (data []byte, errs gqlerror.List) {
+// executeInPasses executes the operation in passes and fetches the missing values after each pass.
+func (o *operation) executeInPasses() (data []byte, errs gqlerror.List) {
 	_ = o.inPasses(func(ctx context.Context) {
 		var failed []exec.Error
 		data, failed = o.executable.Execute(ctx, o.variables, nil, nil)
-		errs = o.presented(failed)
+		errs = o.presentAll(failed)
 	})
 	return data, errs
 }
 
-func (o *operation) presented(errs []exec.Error) (list gqlerror.List) {
+func (o *operation) presentAll(errs []exec.Error) (list gqlerror.List) {
 	for i := range errs {
 		list = append(list, o.present(o.ctx, &errs[i]))
 	}
@@ -137,8 +137,8 @@ func (o *operation) presented(errs []exec.Error) (list gqlerror.List) {
 	return list
 }
 
-// described returns a sorted list with one text for each error. The text contains the parts of the error that clients see.
-func described(errs gqlerror.List) (texts []string) {
+// describeErrors returns a sorted list with one text for each error. The text contains the parts of the error that clients see.
+func describeErrors(errs gqlerror.List) (texts []string) {
 	for _, err := range errs {
 		texts = append(texts, fmt.Sprint(err.Path, err.Locations, " ", err.Message, " ", err.Extensions))
 	}
@@ -152,24 +152,24 @@ func described(errs gqlerror.List) (texts []string) {
 func (o *operation) compare(document string) (fromMemory bool, resp *graphql.Response) {
 	o.t.Helper()
 	before := o.universe.fetched.Load()
-	data, errs, ok := o.fromMemory()
+	data, errs, ok := o.executeInOnePass()
 	if o.universe.fetched.Load() != before {
 		o.t.Errorf("a missing value was fetched for %s", document)
 	}
-	resp = o.library()
-	same := func(way string, data []byte, errs gqlerror.List) {
+	resp = o.executeWithGqlgen()
+	checkSame := func(way string, data []byte, errs gqlerror.List) {
 		o.t.Helper()
 		if !bytes.Equal(data, resp.Data) {
-			o.t.Errorf("%s\n%v\ngives %s\n%s\ninstead of\n%s", document, o.variables, way, data, resp.Data)
+			o.t.Errorf("the document\n%s\nwith the variables %v gives, %s,\n%s\nwant\n%s", document, o.variables, way, data, resp.Data)
 		}
-		if got, want := described(errs), described(resp.Errors); !slices.Equal(got, want) {
-			o.t.Errorf("%s\n%v\nhas %s the errors\n%s\ninstead of\n%s", document, o.variables, way, strings.Join(got, "\n"), strings.Join(want, "\n"))
+		if got, want := describeErrors(errs), describeErrors(resp.Errors); !slices.Equal(got, want) {
+			o.t.Errorf("the document\n%s\nwith the variables %v has, %s, the errors\n%s\nwant\n%s", document, o.variables, way, strings.Join(got, "\n"), strings.Join(want, "\n"))
 		}
 	}
-	gathered, failed := o.byPasses()
-	same("by passes", gathered, failed)
+	gathered, failed := o.executeInPasses()
+	checkSame("in several passes", gathered, failed)
 	if ok {
-		same("from memory", data, errs)
+		checkSame("in one pass", data, errs)
 	}
 	return ok, resp
 }
@@ -177,14 +177,14 @@ func (o *operation) compare(document string) (fromMemory bool, resp *graphql.Res
 // tally counts the compared documents, those whose values were all in memory, and those with errors.
 type tally struct{ compared, fromMemory, failed int }
 
-// random executes random documents over a random universe with both executors and compares the responses.
-func random(t testing.TB, seed uint64, documents int) (n tally) {
+// compareRandom executes random documents over a random universe with both executors and compares the responses.
+func compareRandom(t testing.TB, seed uint64, documents int) (n tally) {
 	r := rand.New(rand.NewPCG(seed, 1))
 	u := &universe{seed: seed, absences: r.IntN(20)}
 	if seed%2 == 1 {
 		u.misses, u.failures, u.damaged, u.panics, u.hangs = r.IntN(10), r.IntN(24), r.IntN(10), r.IntN(4), r.IntN(6)
 	}
-	b := newBoth(t, u)
+	b := newExecutorPair(t, u)
 	w := &writer{Rand: r, schema: b.schema, values: valuesOf(u)}
 	for range documents {
 		document, variables := w.document()
@@ -205,7 +205,7 @@ func random(t testing.TB, seed uint64, documents int) (n tally) {
 			_, _ = o.compare(document)
 		}
 		if t.Failed() {
-			t.Fatalf("seed %d", seed)
+			t.Fatalf("the executors differ for the seed %d", seed)
 		}
 	}
 	return n
@@ -217,25 +217,25 @@ func TestRandomDocuments(t *testing.T) {
 	var sum tally
 	for seed := range uint64(80) {
 		synctest.Test(t, func(t *testing.T) { // a fetch that never returns is cancelled after a minute of fake time
-			n := random(t, seed, 25)
+			n := compareRandom(t, seed, 25)
 			sum.compared, sum.fromMemory, sum.failed = sum.compared+n.compared, sum.fromMemory+n.fromMemory, sum.failed+n.failed
 		})
 	}
 	t.Logf("%d documents were compared, %d of them answered from memory, %d with errors", sum.compared, sum.fromMemory, sum.failed)
 	if sum.compared < 1200 || sum.fromMemory < sum.compared/4 || sum.failed < sum.compared/4 {
-		t.Error("too few documents are valid, answered from memory or fail")
+		t.Error("too few documents were valid, were answered from memory or had errors")
 	}
 }
 
 func FuzzDocuments(f *testing.F) {
 	f.Add(uint64(1000))
 	f.Add(uint64(1001))
-	f.Fuzz(func(t *testing.T, seed uint64) { synctest.Test(t, func(t *testing.T) { random(t, seed, 5) }) })
+	f.Fuzz(func(t *testing.T, seed uint64) { synctest.Test(t, func(t *testing.T) { compareRandom(t, seed, 5) }) })
 }
 
 // TestEveryField checks that package exec can compile every field that an operation can reach.
 func TestEveryField(t *testing.T) {
-	b := newBoth(t, &universe{})
+	b := newExecutorPair(t, &universe{})
 	seen := map[string]bool{}
 	var reach func(d *ast.Definition)
 	reach = func(d *ast.Definition) {
@@ -250,7 +250,7 @@ func TestEveryField(t *testing.T) {
 		}
 		for _, f := range d.Fields {
 			if d.Kind == ast.Object && !b.compiler.Knows(d.Name, f.Name) {
-				t.Errorf("%s.%s is not known", d.Name, f.Name)
+				t.Errorf("package exec does not know the field %s.%s", d.Name, f.Name)
 			}
 			if of := b.schema.Types[f.Type.Name()]; of.IsCompositeType() {
 				reach(of)
@@ -260,6 +260,6 @@ func TestEveryField(t *testing.T) {
 	reach(b.schema.Query)
 	reach(b.schema.Subscription)
 	if len(seen) < 25 {
-		t.Errorf("only %d types were reached", len(seen))
+		t.Errorf("the test reached only %d types, want at least 25", len(seen))
 	}
 }

@@ -30,8 +30,8 @@ type writer struct {
 	variables map[string]any
 	// declared maps each variable to its type and default.
 	declared map[string]string
-	// left counts down with each field. At 0, writer writes no more fragments and, except in Query, only leaf fields.
-	left int
+	// fieldsLeft counts down with each field. At 0, writer writes no more fragments and, except in Query, only leaf fields.
+	fieldsLeft int
 }
 
 // document returns a query and its variables.
@@ -53,7 +53,7 @@ func (w *writer) subscription() (text string, variables map[string]any) {
 
 // operation returns a document with one operation. root returns the selection set of the operation.
 func (w *writer) operation(kind string, root func() string) (text string, variables map[string]any) {
-	w.fragments, w.spread, w.variables, w.declared, w.left = nil, map[string][]string{}, map[string]any{}, map[string]string{}, 60
+	w.fragments, w.spread, w.variables, w.declared, w.fieldsLeft = nil, map[string][]string{}, map[string]any{}, map[string]string{}, 60
 	selection := root()
 	var declarations string
 	for i, name := range slices.Sorted(maps.Keys(w.declared)) {
@@ -82,16 +82,16 @@ func (w *writer) selection(t *ast.Definition, depth int) string {
 
 // part returns a field or a fragment of a type.
 func (w *writer) part(t *ast.Definition, depth int) string {
-	if depth < 6 && w.left > 0 {
+	if depth < 6 && w.fieldsLeft > 0 {
 		switch w.IntN(9) {
 		case 0:
-			on, name := w.onto(t), ""
+			on, name := w.typeCondition(t), ""
 			if on != t || w.IntN(2) == 0 {
 				name = " on " + on.Name
 			}
 			return "..." + name + w.directives() + " " + w.selection(on, depth+1)
 		case 1:
-			on := w.onto(t)
+			on := w.typeCondition(t)
 			if known := w.spread[on.Name]; len(known) > 0 && w.IntN(3) > 0 {
 				return "..." + pick(w.Rand, known) + w.directives()
 			}
@@ -105,8 +105,8 @@ func (w *writer) part(t *ast.Definition, depth int) string {
 	return w.field(t, depth)
 }
 
-// onto returns a type condition for a fragment within a selection on t.
-func (w *writer) onto(t *ast.Definition) *ast.Definition {
+// typeCondition returns a type condition for a fragment within a selection on t.
+func (w *writer) typeCondition(t *ast.Definition) *ast.Definition {
 	fit := []*ast.Definition{t}
 	if t.IsAbstractType() {
 		fit = append(fit, w.schema.GetPossibleTypes(t)...)
@@ -117,14 +117,14 @@ func (w *writer) onto(t *ast.Definition) *ast.Definition {
 }
 
 func (w *writer) field(t *ast.Definition, depth int) string {
-	w.left--
+	w.fieldsLeft--
 	if w.IntN(12) == 0 {
 		return pick(w.Rand, []string{"__typename", "kind: __typename"}) + w.directives()
 	}
 	var fields []*ast.FieldDefinition
 	for _, f := range t.Fields {
 		leaf := w.schema.Types[f.Type.Name()].IsLeafType()
-		if !strings.HasPrefix(f.Name, "__") && (leaf || depth < 6 && w.left > 0 || t.Name == "Query") {
+		if !strings.HasPrefix(f.Name, "__") && (leaf || depth < 6 && w.fieldsLeft > 0 || t.Name == "Query") {
 			fields = append(fields, f)
 		}
 	}
@@ -253,42 +253,42 @@ func valuesOf(u *universe) func(w *writer, name string, t *ast.Type) any {
 			}
 			return object
 		}
-		odd := w.IntN(25) == 0
+		invalid := w.IntN(25) == 0
 		switch t.Name() {
 		case "Boolean":
 			return w.IntN(2) == 0
 		case "Int":
-			if odd {
+			if invalid {
 				return pick(w.Rand, []int{-1, 0, 501, 1 << 30})
 			}
 			return 1 + w.IntN(60)
 		case "Decimal":
-			if odd {
+			if invalid {
 				return pick(w.Rand, []any{"NaN", "", 3, -1})
 			}
 			return pick(w.Rand, []any{"0.5", "10", 2, 0.25})
 		case "Address":
-			if odd {
+			if invalid {
 				return "0x1"
 			}
 			return string(pick(w.Rand, wallets))
 		case "Date":
-			if odd {
+			if invalid {
 				return "2026-02-31"
 			}
 			return fmt.Sprintf("2026-03-%02d", 1+w.IntN(14))
 		case "DateTime":
-			if odd {
+			if invalid {
 				return "yesterday"
 			}
 			return fmt.Sprintf("2026-03-%02dT10:00:00+01:00", 1+w.IntN(14))
 		case "ID":
-			if odd {
+			if invalid {
 				return "?"
 			}
 			return pick(w.Rand, ids[4:])
 		}
-		if odd {
+		if invalid {
 			return pick(w.Rand, []string{"a,b", "", "unknown", "x\ny"})
 		}
 		switch name {

@@ -28,7 +28,7 @@ func (p panicky) Subscription() graph.SubscriptionResolver {
 	return oneEvent{p.Resolver.Subscription(), p.u}
 }
 
-func only[T any](event T) (<-chan T, error) {
+func singleEvent[T any](event T) (<-chan T, error) {
 	events := make(chan T, 1)
 	events <- event
 	close(events)
@@ -41,7 +41,7 @@ func (e oneEvent) PriceChanged(_ context.Context, ids []string, _ *int) (<-chan 
 	}
 	r := e.u.random("event " + ids[0])
 	quote := &market.Price{TokenID: ids[0], Price: price(r), Basis: market.BasisVenue, Timestamp: instant(r)}
-	return only(model.PriceUpdate{Reason: model.UpdateReasonChange, Price: model.TokenPrice{Quote: quote, Meta: e.u.meta(r)}})
+	return singleEvent(model.PriceUpdate{Reason: model.UpdateReasonChange, Price: model.TokenPrice{Quote: quote, Meta: e.u.meta(r)}})
 }
 
 func (e oneEvent) MarketChanged(_ context.Context, ids []string) (<-chan model.MarketUpdate, error) {
@@ -49,7 +49,7 @@ func (e oneEvent) MarketChanged(_ context.Context, ids []string) (<-chan model.M
 	if len(ids) == 0 {
 		panic("there are no ids")
 	}
-	return only(model.MarketUpdate{Reason: model.UpdateReasonInitial, Market: model.Market{Market: e.u.market(n, true), Meta: e.u.meta(e.u.random("event"))}})
+	return singleEvent(model.MarketUpdate{Reason: model.UpdateReasonInitial, Market: model.Market{Market: e.u.market(n, true), Meta: e.u.meta(e.u.random("event"))}})
 }
 
 func (e oneEvent) OrdersChanged(_ context.Context, a market.Address) (<-chan model.OrdersUpdate, error) {
@@ -58,15 +58,15 @@ func (e oneEvent) OrdersChanged(_ context.Context, a market.Address) (<-chan mod
 	for i := range orders {
 		update.Changed = append(update.Changed, model.Order{Order: &orders[i], Address: a})
 	}
-	return only(update)
+	return singleEvent(update)
 }
 
 func (e oneEvent) BalanceChanged(context.Context, market.Address) (<-chan model.BalanceUpdate, error) {
-	return only(model.BalanceUpdate{Reason: model.UpdateReasonResync})
+	return singleEvent(model.BalanceUpdate{Reason: model.UpdateReasonResync})
 }
 
 func (e oneEvent) StreamStatusChanged(context.Context) (<-chan model.StreamStatus, error) {
-	return only(model.StreamStatus{State: model.StreamStateLive, Since: now})
+	return singleEvent(model.StreamStatus{State: model.StreamStateLive, Since: now})
 }
 
 // eventByLibrary executes the only event of a subscription with gqlgen in passes.
@@ -86,7 +86,7 @@ func (o *operation) eventByLibrary() (data []byte, errs gqlerror.List) {
 func (o *operation) event() (data []byte, errs gqlerror.List) {
 	stream, failed := o.executable.Subscribe(o.ctx, o.variables)
 	if stream == nil {
-		return nil, o.presented(failed)
+		return nil, o.presentAll(failed)
 	}
 	if !stream.Next(o.ctx) {
 		o.t.Fatal("there is no event")
@@ -94,7 +94,7 @@ func (o *operation) event() (data []byte, errs gqlerror.List) {
 	_ = o.inPasses(func(ctx context.Context) {
 		var failed []exec.Error
 		data, failed = stream.Execute(ctx, nil, nil)
-		errs = o.presented(failed)
+		errs = o.presentAll(failed)
 	})
 	if stream.Next(o.ctx) {
 		o.t.Error("there is another event")
@@ -109,7 +109,7 @@ func TestRandomEvents(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			r := rand.New(rand.NewPCG(seed, 5))
 			u := &universe{seed: seed, absences: r.IntN(20), misses: r.IntN(20), failures: r.IntN(30), panics: r.IntN(5), hangs: r.IntN(5)}
-			b := newBoth(t, u)
+			b := newExecutorPair(t, u)
 			w := &writer{Rand: r, schema: b.schema, values: valuesOf(u)}
 			kept := b.schema.Subscription.Fields[:0:0]
 			for _, f := range b.schema.Subscription.Fields {
@@ -130,14 +130,14 @@ func TestRandomEvents(t *testing.T) {
 				if len(wantErrs) > 0 {
 					failed++
 				}
-				if !bytes.Equal(data, want) || !slices.Equal(described(errs), described(wantErrs)) {
-					t.Fatalf("seed %d: %s\n%v\ngives\n%s\n%q\ninstead of\n%s\n%q", seed, document, o.variables, data, described(errs), want, described(wantErrs))
+				if !bytes.Equal(data, want) || !slices.Equal(describeErrors(errs), describeErrors(wantErrs)) {
+					t.Fatalf("seed %d: the document\n%s\nwith the variables %v gives\n%s\nwith the errors %q, want\n%s\nwith the errors %q", seed, document, o.variables, data, describeErrors(errs), want, describeErrors(wantErrs))
 				}
 			}
 		})
 	}
 	t.Logf("%d events were compared, %d with errors", compared, failed)
 	if compared < 400 || failed < compared/10 {
-		t.Error("too few documents are valid or fail")
+		t.Error("too few documents were valid or had errors")
 	}
 }

@@ -24,7 +24,7 @@ func TestWrittenDocuments(t *testing.T) {
 	compared := 0
 	for _, u := range []*universe{{seed: 5}, {seed: 6, absences: 10, misses: 30, failures: 20, damaged: 30}} {
 		synctest.Test(t, func(t *testing.T) {
-			b := newBoth(t, u)
+			b := newExecutorPair(t, u)
 			w := &writer{Rand: rand.New(rand.NewPCG(u.seed, 2)), schema: b.schema, values: valuesOf(u)}
 			for _, document := range documents {
 				doc, errs := gqlparser.LoadQueryWithRules(b.schema, document, nil)
@@ -48,7 +48,7 @@ func TestWrittenDocuments(t *testing.T) {
 	}
 	t.Logf("%d documents were compared", compared)
 	if compared < 200 {
-		t.Error("too few documents are valid")
+		t.Error("too few documents were valid")
 	}
 }
 
@@ -68,7 +68,7 @@ func literals(t *testing.T) (texts []string) {
 	glob := func(pattern string) []string {
 		files, err := filepath.Glob(filepath.Join("..", "..", pattern))
 		if err != nil || len(files) == 0 {
-			t.Fatalf("%s: %d files, %v", pattern, len(files), err)
+			t.Fatalf("the pattern %s matches %d files (error %v)", pattern, len(files), err)
 		}
 		return files
 	}

@@ -20,13 +20,13 @@ type Execution struct {
 
 	// room limits the size of the response. The response begins at Buf[start].
 	room Room
-	// errorsInSize is the assumed size of the errors, in bytes.
-	start, errorsInSize int
+	// errorBytes is the assumed size of the errors, in bytes.
+	start, errorBytes int
 	// full reports that the response is too large. If full is set, null replaces the data, and no further errors are added.
 	full bool
 
-	// before is the prefix of every value of type ID.
-	before    string
+	// idPrefix is the prefix of every value of type ID.
+	idPrefix  string
 	variables map[string]any
 	// arguments contains decoded arguments, or a refusal, at the index Field.slot of each field.
 	arguments []any
@@ -35,9 +35,9 @@ type Execution struct {
 	// indexes contains the list indexes on the path to the current object, outermost first.
 	indexes []int
 	errs    []Error
-	// taken contains, for each error, a copy of indexes from the time when the error was added. Error.indexes of each error is a part
-	// of taken.
-	taken []int
+	// errorIndexes contains, for each error, a copy of indexes from the time when the error was added. Error.indexes of each error is
+	// a part of errorIndexes.
+	errorIndexes []int
 	// arenas contains an *arena for each type that Make or MakeList has allocated.
 	arenas []interface{ empty() }
 }
@@ -153,11 +153,11 @@ func (x *Execution) add(f *Field, err error) {
 	if x.full {
 		return
 	}
-	x.errorsInSize += errorSize
+	x.errorBytes += errorSize
 	x.Limit -= errorSize
-	from := len(x.taken)
-	x.taken = append(x.taken, x.indexes...)
-	x.errs = append(x.errs, Error{Err: err, field: f, indexes: x.taken[from:len(x.taken):len(x.taken)]})
+	from := len(x.errorIndexes)
+	x.errorIndexes = append(x.errorIndexes, x.indexes...)
+	x.errs = append(x.errs, Error{Err: err, field: f, indexes: x.errorIndexes[from:len(x.errorIndexes):len(x.errorIndexes)]})
 }
 
 // errNull is the error of a non-null field whose value is null.
@@ -170,7 +170,7 @@ func (x *Execution) Missing(f *Field) {
 		return
 	}
 	for i := range x.errs {
-		if e := &x.errs[i]; e.field.isBelow(f) && len(e.indexes) >= len(x.indexes) && slices.Equal(e.indexes[:len(x.indexes)], x.indexes) {
+		if e := &x.errs[i]; e.field.isWithin(f) && len(e.indexes) >= len(x.indexes) && slices.Equal(e.indexes[:len(x.indexes)], x.indexes) {
 			return
 		}
 	}

@@ -21,8 +21,8 @@ type Operation struct {
 	compiler   *Compiler
 	document   *ast.QueryDocument
 	definition *ast.OperationDefinition
-	// grown is called with the size in bytes of each variant that is stored.
-	grown func(bytes int)
+	// onGrow is called with the size in bytes of each variant that is stored.
+	onGrow func(bytes int)
 	// conditions contains the names of the variables in @skip and @include, sorted.
 	conditions []string
 	// size is the size in bytes of the data of the last response that was not too large.
@@ -41,11 +41,11 @@ type variant struct {
 	slots, bytes int
 }
 
-// Operation returns an operation of a document. The operation is compiled on first use. It calls grown with the approximate size in
-// bytes of each compiled variant that it stores, so that a cache of documents can count the memory of the operation. grown must not
-// execute the operation.
-func (c *Compiler) Operation(doc *ast.QueryDocument, op *ast.OperationDefinition, grown func(bytes int)) *Operation {
-	return &Operation{compiler: c, document: doc, definition: op, grown: grown, conditions: conditionsOf(doc, op)}
+// Operation returns an operation of a document. The operation is compiled on first use. It calls onGrow with the approximate size
+// in bytes of each compiled variant that it stores, so that a cache of documents can count the memory of the operation. onGrow must
+// not execute the operation.
+func (c *Compiler) Operation(doc *ast.QueryDocument, op *ast.OperationDefinition, onGrow func(bytes int)) *Operation {
+	return &Operation{compiler: c, document: doc, definition: op, onGrow: onGrow, conditions: conditionsOf(doc, op)}
 }
 
 // Execute runs one pass over a query. It returns buf with the data of the response appended. The variables must be coerced and
@@ -63,7 +63,7 @@ func (o *Operation) Execute(ctx context.Context, variables map[string]any, buf [
 // run runs one pass. It calls write to write the root object. write returns false if the object is null.
 func (o *Operation) run(ctx context.Context, variables map[string]any, buf []byte, room Room, v *variant, write func(x *Execution) bool) (data []byte, errs []Error) {
 	x := executions.Get().(*Execution)
-	x.Context, x.Buf, x.variables, x.before = ctx, buf, variables, o.compiler.before
+	x.Context, x.Buf, x.variables, x.idPrefix = ctx, buf, variables, o.compiler.idPrefix
 	if size := x.enter(room, int(o.size.Load())); cap(buf)-len(buf) < size || cap(buf) == 0 {
 		x.Buf = slices.Grow(buf, size+size/8+64) // results of an operation have similar sizes
 	}
@@ -94,12 +94,12 @@ func (o *Operation) variant(variables map[string]any) (*variant, error) {
 	var bits [16]byte
 	key := bits[:0]
 	for _, name := range o.conditions {
-		on, ok := variables[name].(bool)
+		value, ok := variables[name].(bool)
 		if !ok {
 			return nil, gqlerror.Errorf("variable $%s is null; @skip and @include need true or false", name)
 		}
 		bit := byte('0')
-		if on {
+		if value {
 			bit = '1'
 		}
 		key = append(key, bit)
@@ -134,14 +134,14 @@ func (o *Operation) compile(key string) (*variant, error) {
 	}
 	variants[key] = v
 	o.variants.Store(&variants)
-	o.grown(v.bytes)
+	o.onGrow(v.bytes)
 	return v, nil
 }
 
 // Compile compiles the operation for the given variables before Execute or Subscribe. It returns 0 if the operation stores the
 // compiled variant. An operation that already stores maxVariants variants does not store another one. In this case, Compile returns
 // the approximate size of the variant in bytes, because a Stream keeps this variant in memory.
-func (o *Operation) Compile(variables map[string]any) (own int, err error) {
+func (o *Operation) Compile(variables map[string]any) (size int, err error) {
 	v, err := o.variant(variables)
 	if err != nil {
 		return 0, err
@@ -163,8 +163,8 @@ func conditionsOf(doc *ast.QueryDocument, op *ast.OperationDefinition) []string 
 			if d.Name != "skip" && d.Name != "include" {
 				continue
 			}
-			if on := d.Arguments.ForName("if"); on != nil && on.Value.Kind == ast.Variable {
-				names = append(names, on.Value.Raw)
+			if condition := d.Arguments.ForName("if"); condition != nil && condition.Value.Kind == ast.Variable {
+				names = append(names, condition.Value.Raw)
 			}
 		}
 	}

@@ -19,10 +19,10 @@ import (
 // failure is an error of gqlgen's executor with the path, argument and locations that package exec would report.
 type failure struct {
 	error
-	at        *graphql.FieldContext
-	path      ast.Path
-	argument  string
-	locations []gqlerror.Location
+	fieldContext *graphql.FieldContext
+	path         ast.Path
+	argument     string
+	locations    []gqlerror.Location
 }
 
 func (f failure) Unwrap() error                  { return f.error }
@@ -32,22 +32,22 @@ func (f failure) Locations() []gqlerror.Location { return f.locations }
 
 // FieldPath is like Path, but contains field names instead of aliases.
 func (f failure) FieldPath() (path ast.Path) {
-	for at := f.at; at != nil; at = at.Parent {
+	for c := f.fieldContext; c != nil; c = c.Parent {
 		switch {
-		case at.Index != nil:
-			path = append(path, ast.PathIndex(*at.Index))
-		case at.Field.Field != nil:
-			path = append(path, ast.PathName(at.Field.Name))
+		case c.Index != nil:
+			path = append(path, ast.PathIndex(*c.Index))
+		case c.Field.Field != nil:
+			path = append(path, ast.PathName(c.Field.Name))
 		}
 	}
 	slices.Reverse(path)
 	return path
 }
 
-// placed adds the path, argument and locations to an error of gqlgen's executor. gqlgen appends the name of an invalid argument to
-// the path of the field. placed separates the name from the path.
-func placed(ctx context.Context, err error) failure {
-	f := failure{error: err, at: graphql.GetFieldContext(ctx), path: graphql.GetPath(ctx)}
+// locate adds the path, argument and locations to an error of gqlgen's executor. gqlgen appends the name of an invalid argument to
+// the path of the field. locate separates the name from the path.
+func locate(ctx context.Context, err error) failure {
+	f := failure{error: err, fieldContext: graphql.GetFieldContext(ctx), path: graphql.GetPath(ctx)}
 	var located *gqlerror.Error
 	if errors.As(err, &located) {
 		if located.Path != nil {
@@ -55,16 +55,16 @@ func placed(ctx context.Context, err error) failure {
 		}
 		f.locations = located.Locations
 	}
-	if f.at == nil {
+	if f.fieldContext == nil {
 		return f
 	}
-	if n := len(f.at.Path()); n > 0 && len(f.path) > n {
+	if n := len(f.fieldContext.Path()); n > 0 && len(f.path) > n {
 		if _, isName := f.path[n].(ast.PathName); isName {
 			f.path, f.argument = f.path[:n:n], f.path[n:].String()
 		}
 	}
-	if f.locations == nil && f.at.Field.Field != nil {
-		f.locations = []gqlerror.Location{{Line: f.at.Field.Position.Line, Column: f.at.Field.Position.Column}}
+	if f.locations == nil && f.fieldContext.Field.Field != nil {
+		f.locations = []gqlerror.Location{{Line: f.fieldContext.Field.Position.Line, Column: f.fieldContext.Field.Position.Column}}
 	}
 	return f
 }
@@ -75,10 +75,10 @@ type reporter struct{ ctx context.Context }
 func (r reporter) Report(err error) { graphql.AddError(r.ctx, err) }
 
 func (r reporter) ReportAt(index int, err error) {
-	at := graphql.GetFieldContext(r.ctx).Field.Position
+	position := graphql.GetFieldContext(r.ctx).Field.Position
 	graphql.AddError(r.ctx, &gqlerror.Error{
 		Err: err, Message: "element failed", Path: append(append(ast.Path{}, graphql.GetPath(r.ctx)...), ast.PathIndex(index)),
-		Locations: []gqlerror.Location{{Line: at.Line, Column: at.Column}},
+		Locations: []gqlerror.Location{{Line: position.Line, Column: position.Column}},
 	})
 }
 
@@ -96,8 +96,8 @@ func (o *operation) reference() *graphql.OperationContext {
 	}
 }
 
-// library executes the operation with gqlgen in passes.
-func (o *operation) library() (resp *graphql.Response) {
+// executeWithGqlgen executes the operation with gqlgen in passes.
+func (o *operation) executeWithGqlgen() (resp *graphql.Response) {
 	_ = o.inPasses(func(ctx context.Context) {
 		next, ctx := o.exec.DispatchOperation(context.WithoutCancel(ctx), o.reference())
 		resp = next(ctx)

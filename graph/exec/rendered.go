@@ -10,13 +10,13 @@ const (
 	// maxRendered is the greatest number of texts that one book stores. It is enough for both sides with two different selections or
 	// depths. market.RenderedBytes bounds the total size of these texts.
 	maxRendered = 4
-	// unkept is the number of texts of a book that are rendered before the first text is stored. One read of a book renders two
+	// uncachedTexts is the number of texts of a book that are rendered before the first text is stored. One read of a book renders two
 	// texts, one for each side. So a book that is read only once needs no memory for texts.
-	unkept = 2
+	uncachedTexts = 2
 )
 
-// rendered is the JSON text of one side of a book. The texts of a book form a linked list, newest first.
-type rendered struct {
+// renderedText is the JSON text of one side of a book. The texts of a book form a linked list, newest first.
+type renderedText struct {
 	// levels, depth and selection identify the text. Levels never change, so the address of the first level identifies them.
 	// Because of this pointer, the garbage collector cannot reuse the address for other levels.
 	levels    *market.Level
@@ -24,13 +24,13 @@ type rendered struct {
 	selection string
 	text      string
 
-	before *rendered
+	previous *renderedText
 	// n is the number of texts in the list from this text to the end. bytes is the total size of these texts and their selections.
 	n, bytes int
 }
 
-func lastRendered(r *market.Rendered) *rendered {
-	last, _ := r.Last.Load().(*rendered)
+func lastRendered(r *market.Rendered) *renderedText {
+	last, _ := r.Last.Load().(*renderedText)
 	return last
 }
 
@@ -45,8 +45,8 @@ func FindRendered(r *market.Rendered, levels []market.Level, selection string) s
 	return ""
 }
 
-func (s *rendered) find(levels []market.Level, selection string) *rendered {
-	for first := unsafe.SliceData(levels); s != nil; s = s.before {
+func (s *renderedText) find(levels []market.Level, selection string) *renderedText {
+	for first := unsafe.SliceData(levels); s != nil; s = s.previous {
 		if s.levels == first && s.depth == len(levels) && s.selection == selection {
 			return s
 		}
@@ -55,14 +55,14 @@ func (s *rendered) find(levels []market.Level, selection string) *rendered {
 }
 
 // KeepRendered stores a copy of the text of the levels if the limits of the book allow another text. It does not store the first
-// texts of a book. The constant unkept is the number of these texts. The text must depend only on the levels and the selection.
-// KeepRendered stores nothing if r is nil, if the selection is "", or if there are no levels.
+// texts of a book. The constant uncachedTexts is the number of these texts. The text must depend only on the levels and the
+// selection. KeepRendered stores nothing if r is nil, if the selection is "", or if there are no levels.
 func KeepRendered(r *market.Rendered, levels []market.Level, selection string, text []byte) {
-	if r == nil || len(levels) == 0 || selection == "" || r.Count.Load() < unkept && r.Count.Add(1) <= unkept {
+	if r == nil || len(levels) == 0 || selection == "" || r.Count.Load() < uncachedTexts && r.Count.Add(1) <= uncachedTexts {
 		return
 	}
 	last := lastRendered(r)
-	next := &rendered{levels: &levels[0], depth: len(levels), selection: selection, before: last, n: 1, bytes: len(selection) + len(text)}
+	next := &renderedText{levels: &levels[0], depth: len(levels), selection: selection, previous: last, n: 1, bytes: len(selection) + len(text)}
 	if last != nil {
 		next.n, next.bytes = last.n+1, last.bytes+next.bytes
 	}

@@ -19,9 +19,9 @@ func ladder(n int) *market.Book {
 	return &market.Book{Depth: n, Bids: market.NewSide(bids), Asks: market.NewSide(asks), Rendered: new(market.Rendered)}
 }
 
-// kept returns the number of the cached texts of a book, and the total size in bytes of these texts and their selections.
-func kept(r *market.Rendered) (texts, bytes int) {
-	for s := lastRendered(r); s != nil; s = s.before {
+// cachedTexts returns the number of the cached texts of a book, and the total size in bytes of these texts and their selections.
+func cachedTexts(r *market.Rendered) (texts, bytes int) {
+	for s := lastRendered(r); s != nil; s = s.previous {
 		texts, bytes = texts+1, bytes+len(s.text)+len(s.selection)
 	}
 	return texts, bytes
@@ -35,8 +35,8 @@ func TestRendered(t *testing.T) {
 	}
 	KeepRendered(w, b.Bids.Levels(), "s", []byte("bids"))
 	KeepRendered(w, b.Asks.Levels(), "s", []byte("asks"))
-	if n, _ := kept(w); n != 0 {
-		t.Errorf("%d texts are kept of a book that was read once", n)
+	if n, _ := cachedTexts(w); n != 0 {
+		t.Errorf("%d texts are cached of a book that was read once, want none", n)
 	}
 	text := []byte("bids")
 	KeepRendered(w, b.Bids.Levels(), "s", text)
@@ -53,7 +53,7 @@ func TestRendered(t *testing.T) {
 		{b.Bids.Levels(), "", ""}, {nil, "s", ""}, {append([]market.Level(nil), b.Bids.Levels()...), "s", ""},
 	} {
 		if got := FindRendered(w, test.levels, test.selection); got != test.want {
-			t.Errorf("%d levels are %q for %q, want %q", len(test.levels), got, test.selection, test.want)
+			t.Errorf("the cached text of %d levels for the selection %q is %q, want %q", len(test.levels), test.selection, got, test.want)
 		}
 	}
 	other := ladder(20).Rendered
@@ -61,13 +61,13 @@ func TestRendered(t *testing.T) {
 		KeepRendered(other, b.Bids.Levels(), "", []byte("who knows"))
 		KeepRendered(other, nil, "s", []byte("[]"))
 	}
-	if n, _ := kept(other); n != 0 {
-		t.Errorf("%d texts are kept of nothing, or for selections that do not tell", n)
+	if n, _ := cachedTexts(other); n != 0 {
+		t.Errorf("%d texts are cached without levels or for the empty selection, want none", n)
 	}
 	var none *market.Rendered
 	KeepRendered(none, b.Bids.Levels(), "s", []byte("bids"))
 	if got := FindRendered(none, b.Bids.Levels(), "s"); got != "" {
-		t.Errorf("nothing finds %q", got)
+		t.Errorf("FindRendered without a cache returned %q, want no text", got)
 	}
 }
 
@@ -88,12 +88,12 @@ func TestRenderedIsBounded(t *testing.T) {
 					}
 				}
 			}
-			texts, bytes := kept(b.Rendered)
+			texts, bytes := cachedTexts(b.Rendered)
 			if texts > 4 || bytes > 16<<10 {
-				t.Errorf("%s texts, keys of %d: %d are kept, %d bytes", name, key, texts, bytes)
+				t.Errorf("with %s texts and selections of %d bytes, %d texts of %d bytes are cached", name, key, texts, bytes)
 			}
 			if size == 10 && key == 1 && texts != 4 {
-				t.Errorf("%d small texts are kept", texts)
+				t.Errorf("%d small texts are cached, want 4", texts)
 			}
 		}
 	}
@@ -101,8 +101,8 @@ func TestRenderedIsBounded(t *testing.T) {
 	for range 10 {
 		KeepRendered(b.Rendered, b.Bids.Levels(), "s", []byte("bids"))
 	}
-	if n, _ := kept(b.Rendered); n != 1 {
-		t.Errorf("one text is kept %d times", n)
+	if n, _ := cachedTexts(b.Rendered); n != 1 {
+		t.Errorf("an equal text is cached %d times, want once", n)
 	}
 }
 
@@ -119,7 +119,7 @@ func TestRenderedConcurrently(t *testing.T) {
 					for side, levels := range [][]market.Level{cut.Bids.Levels(), cut.Asks.Levels()} {
 						want := fmt.Sprint(side, depth, selection)
 						if got := FindRendered(b.Rendered, levels, selection); got != "" && got != want {
-							t.Errorf("%q is found for %q", got, want)
+							t.Errorf("the cached text is %q, want %q", got, want)
 						}
 						KeepRendered(b.Rendered, levels, selection, []byte(want))
 					}
@@ -127,8 +127,8 @@ func TestRenderedConcurrently(t *testing.T) {
 			})
 		}
 		g.Wait()
-		if n, _ := kept(b.Rendered); n != maxRendered {
-			t.Errorf("%d texts are kept", n)
+		if n, _ := cachedTexts(b.Rendered); n != maxRendered {
+			t.Errorf("%d texts are cached, want %d", n, maxRendered)
 		}
 	}
 }

@@ -28,20 +28,21 @@ func (x *Execution) enter(room Room, expected int) int {
 	return expected
 }
 
-// Full reports whether the response is too large for another field. Generated code calls it when len(Buf) exceeds Limit. If the
-// room returns an error, Full replaces all errors of the response by this error, and f is the field of the error.
+// Full reports whether the response must not contain another field. Generated code calls Full before the field f if len(Buf)
+// exceeds Limit. Full then asks room for a greater limit. If room returns an error, this error replaces all errors of the response
+// and gets the path of f.
 func (x *Execution) Full(f *Field) bool {
 	if x.full {
 		return true
 	}
-	size := len(x.Buf) - x.start + x.errorsInSize
+	size := len(x.Buf) - x.start + x.errorBytes
 	limit, err := x.room.Grow(size)
 	if err == nil {
-		x.Limit = x.start + limit - x.errorsInSize
+		x.Limit = x.start + limit - x.errorBytes
 		return false
 	}
 	clear(x.errs)
-	x.errs, x.taken = x.errs[:0], x.taken[:0]
+	x.errs, x.errorIndexes = x.errs[:0], x.errorIndexes[:0]
 	x.add(f, err)
 	x.full, x.Limit = true, -1
 	return true

@@ -14,16 +14,16 @@ import (
 
 var errRoom = errors.New("no more room")
 
-// room is an exec.Room. most is the maximum size of a response in bytes. Grow grants up to step bytes more than requested. asked
-// counts the calls of Grow.
-type room struct{ step, most, asked int }
+// room is an exec.Room. limit is the maximum size of a response in bytes. Grow grants up to step bytes more than requested. calls
+// is the number of calls of Grow.
+type room struct{ step, limit, calls int }
 
 func (r *room) Grow(size int) (int, error) {
-	r.asked++
-	if size > r.most {
+	r.calls++
+	if size > r.limit {
 		return 0, errRoom
 	}
-	return min(size+r.step, r.most), nil
+	return min(size+r.step, r.limit), nil
 }
 
 // TestRoom checks that a limit does not change a response that is small enough. A larger response must become null with one error
@@ -48,45 +48,46 @@ func TestRoom(t *testing.T) {
 		all, errs := op.Execute(ctx, variables, nil, nil)
 		want := resultOf(all, errs)
 		total := len(all) + errorSize*len(want.troubles)
-		for most := 1; all != nil && most < 4*total; most += 1 + most/2 {
-			data, errs := op.Execute(ctx, variables, []byte("before"), &room{step: 1 + r.IntN(100), most: most})
+		for limit := 1; all != nil && limit < 4*total; limit += 1 + limit/2 {
+			data, errs := op.Execute(ctx, variables, []byte("before"), &room{step: 1 + r.IntN(100), limit: limit})
 			got := resultOf([]byte(strings.TrimPrefix(string(data), "before")), errs)
 			if len(errs) == 0 || !errors.Is(errs[0].Err, errRoom) {
-				if fitted++; !got.equal(want) || total > most {
-					t.Fatalf("seed %d: in %d bytes the response of %d is %v instead of %v", seed, most, total, got, want)
+				if fitted++; !got.equal(want) || total > limit {
+					t.Fatalf("seed %d: with a limit of %d bytes, the response of %d bytes is %v, want %v", seed, limit, total, got, want)
 				}
 				continue
 			}
 			if refused++; got.data != "null" || len(errs) != 1 || len(errs[0].Path()) == 0 || len(errs[0].Locations()) != 1 {
-				t.Fatalf("seed %d: %s, %v", seed, got.data, errs)
+				t.Fatalf("seed %d: a refused response has the data %s and the errors %v, want null and one error with a path and a location", seed, got.data, errs)
 			}
-			if total <= most && len(want.troubles) == 0 { // with errors, a null may have replaced a part that exceeded the limit
-				t.Fatalf("seed %d: %d bytes do not fit into %d", seed, total, most)
+			// A response with errors may have exceeded the limit before null replaced a part of it.
+			if total <= limit && len(want.troubles) == 0 {
+				t.Fatalf("seed %d: a response of %d bytes is refused with a limit of %d bytes", seed, total, limit)
 			}
 		}
 	}
 	if fitted < 20 || refused < 20 {
-		t.Errorf("%d responses found room, %d did not", fitted, refused)
+		t.Errorf("%d responses were within the limit and %d were refused, want at least 20 of each", fitted, refused)
 	}
 }
 
 // TestFullResponseEndsEarly checks that an execution stops when its response exceeds the limit.
 func TestFullResponseEndsEarly(t *testing.T) {
-	b := newBoth(t, &universe{})
+	b := newExecutorPair(t, &universe{})
 	aliases := make([]string, 200)
 	for i := range aliases {
 		aliases[i] = "a" + strings.Repeat("x", i) + ": __typename"
 	}
 	o := b.mustParse("{ first: __schema { description } "+strings.Join(aliases, " ")+" }", nil)
-	room := &room{step: 100, most: 1000}
+	room := &room{step: 100, limit: 1000}
 	data, errs := o.executable.Execute(b.ctx, nil, nil, room)
 	if string(data) != "null" || len(errs) != 1 || !errors.Is(errs[0].Err, errRoom) {
-		t.Fatalf("%.100s %v", data, errs)
+		t.Fatalf("got the data %.100s and the errors %v, want null and the error of room", data, errs)
 	}
-	if at := errs[0].Path().String(); !slices.ContainsFunc(aliases, func(a string) bool { return strings.HasPrefix(a, at+":") }) || len(at) > 60 {
-		t.Errorf("the response was refused at %s", at)
+	if path := errs[0].Path().String(); !slices.ContainsFunc(aliases, func(a string) bool { return strings.HasPrefix(a, path+":") }) || len(path) > 60 {
+		t.Errorf("the error has the path %s, want one of the first aliases", path)
 	}
-	if room.asked > 15 || cap(data) > 4000 {
-		t.Errorf("%d questions, and a buffer of %d bytes", room.asked, cap(data))
+	if room.calls > 15 || cap(data) > 4000 {
+		t.Errorf("Execute called Grow %d times and used a buffer of %d bytes, want at most 15 calls and 4000 bytes", room.calls, cap(data))
 	}
 }

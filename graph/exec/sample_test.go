@@ -98,8 +98,8 @@ func (w *world) thingOf(id string) interface {
 	}
 }
 
-// list returns the value of a list field. Some elements are null, with or without an error.
-func list[T any](ctx context.Context, w *world, id, field string, element func(id string) T) ([]T, error) {
+// resolveList returns the value of a list field. Some elements are null, with or without an error.
+func resolveList[T any](ctx context.Context, w *world, id, field string, element func(id string) T) ([]T, error) {
 	value, err := w.decide(ctx, id, field)
 	if !value {
 		return nil, err
@@ -116,8 +116,8 @@ func list[T any](ctx context.Context, w *world, id, field string, element func(i
 	return out, nil
 }
 
-// one returns the value of an object field.
-func one[T any](ctx context.Context, w *world, id, field string, of func(id string) T) (object T, err error) {
+// resolveObject returns the value of an object field.
+func resolveObject[T any](ctx context.Context, w *world, id, field string, of func(id string) T) (object T, err error) {
 	value, err := w.decide(ctx, id, field)
 	if !value {
 		return object, err
@@ -147,29 +147,29 @@ func (w *world) Subscription() sample.SubscriptionResolver { return worldSubscri
 type worldQuery struct{ w *world }
 
 func (q worldQuery) Branch(ctx context.Context, id string) (*sample.Branch, error) {
-	return one(ctx, q.w, id, "branch", q.w.branchOf)
+	return resolveObject(ctx, q.w, id, "branch", q.w.branchOf)
 }
 func (q worldQuery) MustBranch(ctx context.Context, id string) (*sample.Branch, error) {
-	return one(ctx, q.w, id, "mustBranch", q.w.branchOf)
+	return resolveObject(ctx, q.w, id, "mustBranch", q.w.branchOf)
 }
 func (q worldQuery) Leaf(ctx context.Context) (*sample.Leaf, error) {
-	return one(ctx, q.w, "q", "leaf", q.w.leafOf)
+	return resolveObject(ctx, q.w, "q", "leaf", q.w.leafOf)
 }
 func (q worldQuery) Thing(ctx context.Context) (sample.Thing, error) {
-	return one(ctx, q.w, "q", "thing", q.w.thing)
+	return resolveObject(ctx, q.w, "q", "thing", q.w.thing)
 }
 func (q worldQuery) Named(ctx context.Context) ([]sample.Named, error) {
-	return list(ctx, q.w, "q", "named", q.w.name)
+	return resolveList(ctx, q.w, "q", "named", q.w.name)
 }
 func (q worldQuery) Echo(_ context.Context, filter *sample.Filter, a any, money sample.Money) (string, error) {
 	var text strings.Builder
 	for f := filter; f != nil; f = f.Nested {
-		fmt.Fprint(&text, f.Colours, or(f.Min), or(f.Grade), ";")
+		fmt.Fprint(&text, f.Colours, valueOrZero(f.Min), valueOrZero(f.Grade), ";")
 	}
 	return fmt.Sprint(&text, a, money), nil
 }
 
-func or[T any](p *T) (v T) {
+func valueOrZero[T any](p *T) (v T) {
 	if p != nil {
 		v = *p
 	}
@@ -179,46 +179,46 @@ func or[T any](p *T) (v T) {
 type worldLeaf struct{ w *world }
 
 func (l worldLeaf) Branch(ctx context.Context, obj *sample.Leaf) (*sample.Branch, error) {
-	return one(ctx, l.w, obj.ID, "branch", l.w.branchOf)
+	return resolveObject(ctx, l.w, obj.ID, "branch", l.w.branchOf)
 }
 func (l worldLeaf) MustBranch(ctx context.Context, obj *sample.Leaf) (*sample.Branch, error) {
-	return one(ctx, l.w, obj.ID, "mustBranch", l.w.branchOf)
+	return resolveObject(ctx, l.w, obj.ID, "mustBranch", l.w.branchOf)
 }
 
 type worldBranch struct{ w *world }
 
 func (b worldBranch) Leaf(ctx context.Context, obj *sample.Branch) (*sample.Leaf, error) {
-	return one(ctx, b.w, obj.ID, "leaf", b.w.leafOf)
+	return resolveObject(ctx, b.w, obj.ID, "leaf", b.w.leafOf)
 }
 func (b worldBranch) MustLeaf(ctx context.Context, obj *sample.Branch) (*sample.Leaf, error) {
-	return one(ctx, b.w, obj.ID, "mustLeaf", b.w.leafOf)
+	return resolveObject(ctx, b.w, obj.ID, "mustLeaf", b.w.leafOf)
 }
 func (b worldBranch) Leaves(ctx context.Context, obj *sample.Branch) ([]*sample.Leaf, error) {
-	return list(ctx, b.w, obj.ID, "leaves", b.w.leafOf)
+	return resolveList(ctx, b.w, obj.ID, "leaves", b.w.leafOf)
 }
 func (b worldBranch) MustLeaves(ctx context.Context, obj *sample.Branch) ([]*sample.Leaf, error) {
-	return list(ctx, b.w, obj.ID, "mustLeaves", b.w.leafOf)
+	return resolveList(ctx, b.w, obj.ID, "mustLeaves", b.w.leafOf)
 }
 func (b worldBranch) Loose(ctx context.Context, obj *sample.Branch) ([]*sample.Leaf, error) {
-	return list(ctx, b.w, obj.ID, "loose", b.w.leafOf)
+	return resolveList(ctx, b.w, obj.ID, "loose", b.w.leafOf)
 }
 func (b worldBranch) MustLoose(ctx context.Context, obj *sample.Branch) ([]*sample.Leaf, error) {
-	return list(ctx, b.w, obj.ID, "mustLoose", b.w.leafOf)
+	return resolveList(ctx, b.w, obj.ID, "mustLoose", b.w.leafOf)
 }
 func (b worldBranch) Grid(ctx context.Context, obj *sample.Branch) ([][]*sample.Leaf, error) {
-	return list(ctx, b.w, obj.ID, "grid", b.w.rows)
+	return resolveList(ctx, b.w, obj.ID, "grid", b.w.rows)
 }
 func (b worldBranch) LooseGrid(ctx context.Context, obj *sample.Branch) ([][]*sample.Leaf, error) {
-	return list(ctx, b.w, obj.ID, "looseGrid", b.w.rows)
+	return resolveList(ctx, b.w, obj.ID, "looseGrid", b.w.rows)
 }
 func (b worldBranch) Thing(ctx context.Context, obj *sample.Branch) (sample.Thing, error) {
-	return one(ctx, b.w, obj.ID, "thing", b.w.thing)
+	return resolveObject(ctx, b.w, obj.ID, "thing", b.w.thing)
 }
 func (b worldBranch) MustThings(ctx context.Context, obj *sample.Branch) ([]sample.Thing, error) {
-	return list(ctx, b.w, obj.ID, "mustThings", b.w.thing)
+	return resolveList(ctx, b.w, obj.ID, "mustThings", b.w.thing)
 }
 func (b worldBranch) Named(ctx context.Context, obj *sample.Branch) ([]sample.Named, error) {
-	return list(ctx, b.w, obj.ID, "named", b.w.name)
+	return resolveList(ctx, b.w, obj.ID, "named", b.w.name)
 }
 
 type worldSubscription struct{ w *world }
@@ -252,16 +252,16 @@ func (s worldSubscription) Leaves(_ context.Context, id string) (<-chan *sample.
 }
 func (s worldSubscription) Things(_ context.Context, id string) (<-chan []sample.Thing, error) {
 	return eventsOf(s.w, id, func(id string) []sample.Thing {
-		things, _ := list(exec.WithReporter(context.Background(), nobody{}), &world{seed: s.w.seed}, id, "things", s.w.thing)
+		things, _ := resolveList(exec.WithReporter(context.Background(), droppingReporter{}), &world{seed: s.w.seed}, id, "things", s.w.thing)
 		return things
 	})
 }
 
-// nobody is an exec.Reporter that drops errors.
-type nobody struct{}
+// droppingReporter is an exec.Reporter that drops errors.
+type droppingReporter struct{}
 
-func (nobody) Report(error)        {}
-func (nobody) ReportAt(int, error) {}
+func (droppingReporter) Report(error)        {}
+func (droppingReporter) ReportAt(int, error) {}
 
 // sampleValues returns valid and invalid values for the arguments of package sample.
 func sampleValues(w *writer, name string, t *ast.Type) any {
@@ -295,7 +295,7 @@ func sampleValues(w *writer, name string, t *ast.Type) any {
 
 // trouble contains the parts of an error that the tests compare.
 type trouble struct {
-	path, text, at string
+	path, text, locations string
 }
 
 // troubleOf returns the trouble of an error. gqlgen has two messages for a null in a non-null field. troubleOf replaces one message
@@ -343,7 +343,7 @@ func newSamples(w *world) *samples {
 	s.schema = s.compiler.Schema()
 	s.exec.SetRecoverFunc(resolvers.Recover)
 	s.exec.SetErrorPresenter(func(ctx context.Context, err error) *gqlerror.Error {
-		f := placed(ctx, err)
+		f := locate(ctx, err)
 		presented := &gqlerror.Error{Err: err, Message: troubleOf(err, nil, nil, f.argument).text, Path: f.path}
 		presented.Locations = append(presented.Locations, f.locations...)
 		return presented
@@ -351,7 +351,7 @@ func newSamples(w *world) *samples {
 	return s
 }
 
-func (s *samples) described(resp *graphql.Response) result {
+func (s *samples) resultOfGqlgen(resp *graphql.Response) result {
 	out := result{data: string(resp.Data)}
 	for _, err := range resp.Errors {
 		out.troubles = append(out.troubles, trouble{err.Path.String(), err.Message, fmt.Sprint(err.Locations)})
@@ -378,7 +378,7 @@ func (ours result) equal(library result) bool {
 		library.data = "null"
 	}
 	return ours.data == library.data && slices.EqualFunc(ours.troubles, library.troubles, func(a, b trouble) bool {
-		return a.path == b.path && a.text == b.text && (a.at == b.at || b.at == "[]" && (strings.HasSuffix(b.path, "]") || b.path == "e"))
+		return a.path == b.path && a.text == b.text && (a.locations == b.locations || b.locations == "[]" && (strings.HasSuffix(b.path, "]") || b.path == "e"))
 	})
 }
 
@@ -393,17 +393,17 @@ func belowRoot(errs gqlerror.List) {
 // query, or a subscription that fails, has one result.
 func (s *samples) run(doc *ast.QueryDocument, variables map[string]any) (ours, library []result) {
 	ctx := context.Background()
-	o := (&operation{both: &both{exec: s.exec}, doc: doc, variables: variables}).reference()
+	o := (&operation{executorPair: &executorPair{exec: s.exec}, doc: doc, variables: variables}).reference()
 	next, dispatched := s.exec.DispatchOperation(ctx, o)
 	op := s.compiler.Operation(doc, doc.Operations[0], func(int) {})
 	if doc.Operations[0].Operation == ast.Query {
-		return []result{resultOf(op.Execute(ctx, variables, nil, nil))}, []result{s.described(next(dispatched))}
+		return []result{resultOf(op.Execute(ctx, variables, nil, nil))}, []result{s.resultOfGqlgen(next(dispatched))}
 	}
 	for resp := next(dispatched); resp != nil && len(library) < 4; resp = next(dispatched) {
 		if resp.Data != nil {
 			belowRoot(resp.Errors)
 		}
-		library = append(library, s.described(resp))
+		library = append(library, s.resultOfGqlgen(resp))
 	}
 	stream, errs := op.Subscribe(ctx, variables)
 	if stream == nil {
@@ -415,9 +415,9 @@ func (s *samples) run(doc *ast.QueryDocument, variables map[string]any) (ours, l
 	return ours, library
 }
 
-// sampled executes random operations of package sample with both executors and compares the results. It returns the number of
-// compared operations and the number of those with errors.
-func sampled(t *testing.T, seed uint64, documents int) (compared, failed int) {
+// compareSamples executes random operations of package sample with both executors and compares the results. It returns the number
+// of compared operations and the number of operations with errors.
+func compareSamples(t *testing.T, seed uint64, documents int) (compared, failed int) {
 	r := rand.New(rand.NewPCG(seed, 3))
 	s := newSamples(&world{seed: seed, trouble: r.IntN(40)})
 	w := &writer{Rand: r, schema: s.schema, values: sampleValues}
@@ -438,7 +438,7 @@ func sampled(t *testing.T, seed uint64, documents int) (compared, failed int) {
 		compared++
 		ours, library := s.run(doc, variables)
 		if !slices.EqualFunc(ours, library, result.equal) {
-			t.Fatalf("seed %d: %s\n%v\ngives\n%v\ninstead of\n%v", seed, text, variables, ours, library)
+			t.Fatalf("seed %d: the document\n%s\nwith the variables %v gives\n%v\nwant\n%v", seed, text, variables, ours, library)
 		}
 		if slices.ContainsFunc(library, func(r result) bool { return len(r.troubles) > 0 }) {
 			failed++
@@ -451,16 +451,16 @@ func sampled(t *testing.T, seed uint64, documents int) (compared, failed int) {
 func TestAnySchema(t *testing.T) {
 	compared, failed := 0, 0
 	for seed := range uint64(100) {
-		n, m := sampled(t, seed, 30)
+		n, m := compareSamples(t, seed, 30)
 		compared, failed = compared+n, failed+m
 	}
 	t.Logf("%d operations were compared, %d with errors", compared, failed)
 	if compared < 1000 || failed < compared/3 {
-		t.Error("too few documents are valid or fail")
+		t.Error("too few operations were valid or had errors")
 	}
 }
 
 func FuzzAnySchema(f *testing.F) {
 	f.Add(uint64(1000))
-	f.Fuzz(func(t *testing.T, seed uint64) { sampled(t, seed, 5) })
+	f.Fuzz(func(t *testing.T, seed uint64) { compareSamples(t, seed, 5) })
 }

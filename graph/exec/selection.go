@@ -49,14 +49,14 @@ type Field struct {
 	arguments any
 	// slot is an index in Execution.arguments if the arguments contain variables or are invalid. In all other cases it is -1.
 	slot int
-	// refused is the decoding error of invalid arguments that contain no variables.
-	refused error
-	known   FieldOf
-	field   *ast.Field
+	// argumentsErr is the decoding error of invalid arguments that contain no variables.
+	argumentsErr error
+	definition   FieldOf
+	field        *ast.Field
 }
 
-// isBelow reports whether f is the given field or one of its descendants.
-func (f *Field) isBelow(other *Field) bool {
+// isWithin reports whether f is the given field or one of its descendants.
+func (f *Field) isWithin(other *Field) bool {
 	for ; f != nil; f = f.parent {
 		if f == other {
 			return true
@@ -96,7 +96,7 @@ func (c *compilation) selection(set ast.SelectionSet, object string, parent *Fie
 	if !ok {
 		return nil, fmt.Errorf("type %s is not known", object)
 	}
-	collected := merged(graphql.CollectFields(c.op, set, c.satisfies[object]))
+	collected := mergeFields(graphql.CollectFields(c.op, set, c.satisfies[object]))
 	if c.fields += len(collected); c.fields > maxFields {
 		return nil, errTooLarge
 	}
@@ -106,26 +106,27 @@ func (c *compilation) selection(set ast.SelectionSet, object string, parent *Fie
 		if err := c.field(&s.Fields[i], &collected[i], typ); err != nil {
 			return nil, fmt.Errorf("%s.%s: %w", object, collected[i].Name, err)
 		}
-		before := ","
+		prefix := ","
 		if i == 0 {
-			before = "{"
+			prefix = "{"
 		}
-		s.Fields[i].Key = before + string(AppendString(nil, collected[i].Alias)) + ":"
+		s.Fields[i].Key = prefix + string(AppendString(nil, collected[i].Alias)) + ":"
 	}
 	s.Text = text(s.Fields)
 	return s, nil
 }
 
-// merged merges fields with the same response key. gqlgen does not merge two such fields if one of them is selected on a union.
-func merged(collected []graphql.CollectedField) []graphql.CollectedField {
-	at := make(map[string]int, len(collected))
+// mergeFields merges fields with the same response key. gqlgen does not merge two such fields if one of them is selected on a
+// union.
+func mergeFields(collected []graphql.CollectedField) []graphql.CollectedField {
+	indexes := make(map[string]int, len(collected))
 	out := make([]graphql.CollectedField, 0, len(collected))
 	for _, f := range collected {
-		if i, known := at[f.Alias]; known {
+		if i, known := indexes[f.Alias]; known {
 			out[i].Selections = append(slices.Clip(out[i].Selections), f.Selections...)
 			continue
 		}
-		at[f.Alias] = len(out)
+		indexes[f.Alias] = len(out)
 		out = append(out, f)
 	}
 	return out
@@ -136,7 +137,7 @@ func text(fields []Field) string {
 	var text []byte
 	for i := range fields {
 		f := &fields[i]
-		if f.known.Arguments != nil || f.Sub != nil || f.Of != nil {
+		if f.definition.Arguments != nil || f.Sub != nil || f.Of != nil {
 			return ""
 		}
 		text = append(AppendInt(text, f.Number), f.Key...)
@@ -153,9 +154,9 @@ func (c *compilation) field(f *Field, collected *graphql.CollectedField, typ Typ
 	}
 	known, ok := typ.Fields[f.name]
 	if !ok {
-		return errors.New("it is not known")
+		return errors.New("the field is not known")
 	}
-	f.Number, f.known = known.Number, known
+	f.Number, f.definition = known.Number, known
 	c.argumentsOf(f)
 	f.nonNull = collected.Definition.Type.NonNull
 	for t := collected.Definition.Type; t.Elem != nil; t = t.Elem {
@@ -179,11 +180,11 @@ func (c *compilation) field(f *Field, collected *graphql.CollectedField, typ Typ
 
 // argumentsOf decodes a field's arguments. If the arguments contain variables or are invalid, it assigns a slot instead.
 func (c *compilation) argumentsOf(f *Field) {
-	if f.known.Arguments == nil {
+	if f.definition.Arguments == nil {
 		return
 	}
 	if !slices.ContainsFunc(f.field.Arguments, func(a *ast.Argument) bool { return holdsVariable(a.Value) }) {
-		if f.arguments, f.refused = f.decodeAll(context.Background(), nil); f.refused == nil {
+		if f.arguments, f.argumentsErr = f.decodeAll(context.Background(), nil); f.argumentsErr == nil {
 			return
 		}
 	}

@@ -196,7 +196,7 @@ type source[K comparable, T any] struct {
 	entry func(key K) string
 }
 
-func (s source[K, T]) at(key K) (r *rand.Rand, inMemory, fails bool) {
+func (s source[K, T]) outcome(key K) (r *rand.Rand, inMemory, fails bool) {
 	name := fmt.Sprint(key)
 	if s.entry != nil {
 		name = s.entry(key)
@@ -219,7 +219,7 @@ func (s source[K, T]) read(key K, r *rand.Rand) (read market.Read[*T]) {
 // Lookup implements loaders.Source.
 func (s source[K, T]) Lookup(_ context.Context, keys []K, out []market.Result[market.Read[*T]], missing []int) []int {
 	for i, key := range keys {
-		r, inMemory, fails := s.at(key)
+		r, inMemory, fails := s.outcome(key)
 		if !inMemory || fails {
 			missing = append(missing, i)
 			continue
@@ -242,7 +242,7 @@ func (s source[K, T]) Fetch(ctx context.Context, keys []K) []market.Result[marke
 	}
 	out := make([]market.Result[market.Read[*T]], len(keys))
 	for i, key := range keys {
-		r, _, fails := s.at(key)
+		r, _, fails := s.outcome(key)
 		if percent(s.u.random(fmt.Sprint("hang ", s.name, key)), s.u.hangs) {
 			<-ctx.Done()
 			out[i].Err = ctx.Err()
@@ -260,9 +260,9 @@ func (s source[K, T]) Fetch(ctx context.Context, keys []K) []market.Result[marke
 }
 
 func (u *universe) sources() loaders.Sources {
-	number := func(id, of string) int {
+	number := func(id, prefix string) int {
 		var n int
-		if _, err := fmt.Sscanf(id, of+"-%d", &n); err != nil {
+		if _, err := fmt.Sscanf(id, prefix+"-%d", &n); err != nil {
 			return -1
 		}
 		return n
@@ -396,7 +396,7 @@ type panicky struct {
 	u *universe
 }
 
-func (p panicky) maybe(of ...any) {
+func (p panicky) maybePanic(of ...any) {
 	if key := fmt.Sprint("panic ", of); percent(p.u.random(key), p.u.panics) {
 		panic(key)
 	}
@@ -413,12 +413,12 @@ type panickyQuery struct {
 }
 
 func (q panickyQuery) Tokens(ctx context.Context, ids []string) ([]*model.Token, error) {
-	q.p.maybe("tokens", ids)
+	q.p.maybePanic("tokens", ids)
 	return q.QueryResolver.Tokens(ctx, ids)
 }
 
 func (q panickyQuery) Nodes(ctx context.Context, ids []string) ([]model.Node, error) {
-	q.p.maybe("nodes", ids)
+	q.p.maybePanic("nodes", ids)
 	return q.QueryResolver.Nodes(ctx, ids)
 }
 
@@ -428,12 +428,12 @@ type panickyToken struct {
 }
 
 func (t panickyToken) Price(ctx context.Context, obj *model.Token) (*model.TokenPrice, error) {
-	t.p.maybe("price", obj.TokenID)
+	t.p.maybePanic("price", obj.TokenID)
 	return t.TokenResolver.Price(ctx, obj)
 }
 
 func (t panickyToken) Market(ctx context.Context, obj *model.Token) (*model.Market, error) {
-	t.p.maybe("market", obj.TokenID)
+	t.p.maybePanic("market", obj.TokenID)
 	return t.TokenResolver.Market(ctx, obj)
 }
 
@@ -443,7 +443,7 @@ type panickyUser struct {
 }
 
 func (r panickyUser) Balance(ctx context.Context, obj *model.User) (*model.Balance, error) {
-	r.p.maybe("balance", obj.Address)
+	r.p.maybePanic("balance", obj.Address)
 	return r.UserResolver.Balance(ctx, obj)
 }
 
@@ -453,7 +453,7 @@ type panickyMarket struct {
 }
 
 func (m panickyMarket) Description(ctx context.Context, obj *model.Market) (*string, error) {
-	m.p.maybe("description", obj.MarketID)
+	m.p.maybePanic("description", obj.MarketID)
 	return m.MarketResolver.Description(ctx, obj)
 }
 

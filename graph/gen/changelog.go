@@ -47,14 +47,14 @@ func changelog(old string, released, now *ast.Schema) string {
 		if section == adds {
 			separator = ": "
 		}
-		fmt.Fprintf(&b, "- `%s`%s%s\n", c.at, separator, c.text)
+		fmt.Fprintf(&b, "- `%s`%s%s\n", c.coordinate, separator, c.text)
 	}
 	if len(changes) == 0 {
 		b.WriteString("\nNo changes.\n")
 	}
-	if _, before, ok := strings.Cut(old, unreleased); ok {
-		if at := strings.Index(before, "\n## "); at >= 0 {
-			b.WriteString(before[at:])
+	if _, releases, ok := strings.Cut(old, unreleased); ok {
+		if i := strings.Index(releases, "\n## "); i >= 0 {
+			b.WriteString(releases[i:])
 		}
 	}
 	return b.String()

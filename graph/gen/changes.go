@@ -26,9 +26,9 @@ const (
 // change is a difference between two schemas.
 type change struct {
 	effect effect
-	// at is the schema coordinate, such as Market.tokens or Query.tokens(tokenIds:).
-	at   string
-	text string
+	// coordinate is the schema coordinate, such as Market.tokens or Query.tokens(tokenIds:).
+	coordinate string
+	text       string
 }
 
 // comparison collects the changes from one schema to another.
@@ -55,7 +55,7 @@ func changesOf(released, now *ast.Schema) []change {
 		c.directive("@"+name, released.Directives[name], now.Directives[name])
 	}
 	slices.SortStableFunc(c.changes, func(a, b change) int {
-		return cmp.Or(cmp.Compare(a.effect, b.effect), cmp.Compare(a.at, b.at))
+		return cmp.Or(cmp.Compare(a.effect, b.effect), cmp.Compare(a.coordinate, b.coordinate))
 	})
 	return c.changes
 }
@@ -67,30 +67,30 @@ func names[V any](a, b map[string]V) []string {
 	return slices.Sorted(maps.Keys(all))
 }
 
-func (c *comparison) add(e effect, at, text string) {
-	c.changes = append(c.changes, change{e, at, text})
+func (c *comparison) add(e effect, coordinate, text string) {
+	c.changes = append(c.changes, change{e, coordinate, text})
 }
 
 // remove adds the removal of an item. The removal breaks clients if the item was not deprecated in the released schema.
-func (c *comparison) remove(at string, deprecated bool) {
+func (c *comparison) remove(coordinate string, deprecated bool) {
 	if deprecated {
-		c.add(removes, at, "was deprecated")
+		c.add(removes, coordinate, "was deprecated")
 		return
 	}
-	c.add(breaks, at, "is removed and was not deprecated in the last release")
+	c.add(breaks, coordinate, "is removed and was not deprecated in the last release")
 }
 
 // deprecation adds a change if exactly one of the two lists of directives contains @deprecated.
-func (c *comparison) deprecation(at string, old, new ast.DirectiveList) {
+func (c *comparison) deprecation(coordinate string, old, new ast.DirectiveList) {
 	switch before, after := isDeprecated(old), isDeprecated(new); {
 	case !before && after:
 		text := "is deprecated"
 		if reason := new.ForName("deprecated").Arguments.ForName("reason"); reason != nil {
 			text += ": " + cell(reason.Value.Raw)
 		}
-		c.add(deprecates, at, text)
+		c.add(deprecates, coordinate, text)
 	case before && !after:
-		c.add(alters, at, "is no longer deprecated")
+		c.add(alters, coordinate, "is no longer deprecated")
 	}
 }
 
@@ -100,7 +100,7 @@ func isDeprecated(list ast.DirectiveList) bool { return list.ForName("deprecated
 func (c *comparison) definition(name string, old, new *ast.Definition) {
 	switch {
 	case new == nil:
-		c.remove(name, c.unused(name, map[string]bool{}))
+		c.remove(name, c.isRemovable(name, map[string]bool{}))
 		return
 	case old == nil:
 		c.add(adds, name, sentence(new.Description))
@@ -135,10 +135,10 @@ func (c *comparison) definition(name string, old, new *ast.Definition) {
 	}
 }
 
-// unused reports whether clients still work after the removal of a type. It checks each field and argument that uses the type in
-// the released schema. Each of them must be deprecated, or belong to a removed type for which unused also returns true. If the
-// released schema does not use the type at all, unused returns false. seen prevents endless recursion.
-func (c *comparison) unused(name string, seen map[string]bool) bool {
+// isRemovable reports whether clients still work after the removal of a type. It checks each field and argument that uses the type
+// in the released schema. Each of them must be deprecated, or belong to a removed type for which isRemovable also returns true. If
+// the released schema does not use the type at all, isRemovable returns false. seen prevents endless recursion.
+func (c *comparison) isRemovable(name string, seen map[string]bool) bool {
 	if seen[name] {
 		return true
 	}
@@ -154,7 +154,7 @@ func (c *comparison) unused(name string, seen map[string]bool) bool {
 				}
 			}
 			known = known || uses
-			if used && (c.new.Types[def.Name] != nil || !c.unused(def.Name, seen)) {
+			if used && (c.new.Types[def.Name] != nil || !c.isRemovable(def.Name, seen)) {
 				return false
 			}
 		}
@@ -163,15 +163,15 @@ func (c *comparison) unused(name string, seen map[string]bool) bool {
 }
 
 // members adds the changes of the interfaces of a type or of the members of a union. lost and gained are the texts before a name.
-func (c *comparison) members(at string, old, new []string, lost, gained string) {
+func (c *comparison) members(coordinate string, old, new []string, lost, gained string) {
 	for _, name := range old {
 		if !slices.Contains(new, name) {
-			c.add(breaks, at, lost+name)
+			c.add(breaks, coordinate, lost+name)
 		}
 	}
 	for _, name := range new {
 		if !slices.Contains(old, name) {
-			c.add(alters, at, gained+name)
+			c.add(alters, coordinate, gained+name)
 		}
 	}
 }
@@ -179,11 +179,11 @@ func (c *comparison) members(at string, old, new []string, lost, gained string) 
 // values adds the changes of the values of an enum.
 func (c *comparison) values(name string, old, new *ast.Definition) {
 	for _, v := range old.EnumValues {
-		at := name + "." + v.Name
+		coordinate := name + "." + v.Name
 		if now := new.EnumValues.ForName(v.Name); now == nil {
-			c.remove(at, isDeprecated(v.Directives))
+			c.remove(coordinate, isDeprecated(v.Directives))
 		} else {
-			c.deprecation(at, v.Directives, now.Directives)
+			c.deprecation(coordinate, v.Directives, now.Directives)
 		}
 	}
 	for _, v := range new.EnumValues {
@@ -194,25 +194,25 @@ func (c *comparison) values(name string, old, new *ast.Definition) {
 }
 
 // field adds the changes of a field. kind says whether the field belongs to an object, an interface or an input type.
-func (c *comparison) field(at string, kind ast.DefinitionKind, old, new *ast.FieldDefinition) {
+func (c *comparison) field(coordinate string, kind ast.DefinitionKind, old, new *ast.FieldDefinition) {
 	switch {
 	case kind == ast.InputObject:
-		c.input(at, inputOf(old), inputOf(new))
+		c.input(coordinate, inputOf(old), inputOf(new))
 		return
 	case new == nil:
-		c.remove(at, isDeprecated(old.Directives))
+		c.remove(coordinate, isDeprecated(old.Directives))
 		return
 	case old == nil:
-		c.add(adds, at, sentence(new.Description))
+		c.add(adds, coordinate, sentence(new.Description))
 		return
 	}
-	c.deprecation(at, old.Directives, new.Directives)
-	c.retyped(at, old.Type, new.Type, narrower(new.Type, old.Type))
-	c.arguments(at, old.Arguments, new.Arguments)
+	c.deprecation(coordinate, old.Directives, new.Directives)
+	c.compareTypes(coordinate, old.Type, new.Type, isNarrower(new.Type, old.Type))
+	c.arguments(coordinate, old.Arguments, new.Arguments)
 }
 
-// retyped adds a change if two types differ. The change breaks clients if the types are not compatible.
-func (c *comparison) retyped(at string, old, new *ast.Type, compatible bool) {
+// compareTypes adds a change if two types differ. The change breaks clients if the types are not compatible.
+func (c *comparison) compareTypes(coordinate string, old, new *ast.Type, compatible bool) {
 	if old.String() == new.String() {
 		return
 	}
@@ -220,34 +220,34 @@ func (c *comparison) retyped(at string, old, new *ast.Type, compatible bool) {
 	if !compatible {
 		effect = breaks
 	}
-	c.add(effect, at, "has the type "+new.String()+" instead of "+old.String())
+	c.add(effect, coordinate, "has the type "+new.String()+" instead of "+old.String())
 }
 
-func (c *comparison) arguments(at string, old, new ast.ArgumentDefinitionList) {
+func (c *comparison) arguments(coordinate string, old, new ast.ArgumentDefinitionList) {
 	for _, a := range old {
-		c.input(at+"("+a.Name+":)", argumentOf(a), argumentOf(new.ForName(a.Name)))
+		c.input(coordinate+"("+a.Name+":)", argumentOf(a), argumentOf(new.ForName(a.Name)))
 	}
 	for _, a := range new {
 		if old.ForName(a.Name) == nil {
-			c.input(at+"("+a.Name+":)", nil, argumentOf(a))
+			c.input(coordinate+"("+a.Name+":)", nil, argumentOf(a))
 		}
 	}
 }
 
 // directive adds the changes of the definition of a directive.
-func (c *comparison) directive(at string, old, new *ast.DirectiveDefinition) {
+func (c *comparison) directive(coordinate string, old, new *ast.DirectiveDefinition) {
 	switch {
 	case new == nil:
-		c.remove(at, false)
+		c.remove(coordinate, false)
 		return
 	case old == nil:
-		c.add(adds, at, sentence(new.Description))
+		c.add(adds, coordinate, sentence(new.Description))
 		return
 	}
 	for _, l := range old.Locations {
 		if !slices.Contains(new.Locations, l) {
-			c.add(breaks, at, "is no longer accepted at "+strings.ToLower(string(l)))
+			c.add(breaks, coordinate, "is no longer accepted at "+strings.ToLower(string(l)))
 		}
 	}
-	c.arguments(at, old.Arguments, new.Arguments)
+	c.arguments(coordinate, old.Arguments, new.Arguments)
 }

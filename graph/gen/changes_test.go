@@ -23,23 +23,23 @@ func TestSchemaBreaksNoClient(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, c := range broken(changesOf(released, now)) {
+	for _, c := range breakingChanges(changesOf(released, now)) {
 		t.Errorf("%s; keep it, and deprecate it for a release before you remove it", c)
 	}
 }
 
-// broken returns a line for each change that breaks clients.
-func broken(changes []change) (lines []string) {
+// breakingChanges returns a line for each change that breaks clients.
+func breakingChanges(changes []change) (lines []string) {
 	for _, c := range changes {
 		if c.effect == breaks {
-			lines = append(lines, c.at+" "+c.text)
+			lines = append(lines, c.coordinate+" "+c.text)
 		}
 	}
 	return lines
 }
 
-// before is the schema that the tests change. It contains every kind of definition.
-const before = `
+// baseSchema is the schema that the tests change. It contains every kind of definition.
+const baseSchema = `
 type Query {
   a(x: Int = 1, y: [String!]!, old: Int @deprecated): A
   list: [A]
@@ -102,25 +102,25 @@ func TestChanges(t *testing.T) {
 		{"directive @live(every: Int) on QUERY | FIELD", "", "Breaking @live is removed and was not deprecated in the last release"},
 		{"type Query {", "schema { query: Root } type Query { x: Int } type Root {", ""},
 	} {
-		after := strings.Replace(before, test.from, test.to, 1)
-		if after == before {
-			t.Errorf("%q is not in the schema", test.from)
+		after := strings.Replace(baseSchema, test.from, test.to, 1)
+		if after == baseSchema {
+			t.Errorf("the test schema does not contain %q", test.from)
 		}
 		var got []string
-		for _, c := range changesOf(parsed(t, before), parsed(t, after)) {
+		for _, c := range changesOf(parseSchema(t, baseSchema), parseSchema(t, after)) {
 			separator := " "
 			if c.effect == adds {
 				separator = ": "
 			}
-			got = append(got, titles[c.effect]+" "+c.at+separator+c.text)
+			got = append(got, titles[c.effect]+" "+c.coordinate+separator+c.text)
 		}
 		if text := strings.Join(got, "; "); test.want != "" && text != test.want {
-			t.Errorf("%q becomes %q\n got %s\nwant %s", test.from, test.to, text, test.want)
+			t.Errorf("after the change of %q to %q, the changes are\n%s\nwant\n%s", test.from, test.to, text, test.want)
 		} else if test.want == "" && !strings.Contains(text, "Breaking Query is no longer the type of a query") {
-			t.Errorf("%q becomes %q: %s", test.from, test.to, text)
+			t.Errorf("after the change of %q to %q, the changes are %s, want a change of the query type", test.from, test.to, text)
 		}
 	}
-	if changes := changesOf(parsed(t, before), parsed(t, before)); len(changes) > 0 {
+	if changes := changesOf(parseSchema(t, baseSchema), parseSchema(t, baseSchema)); len(changes) > 0 {
 		t.Errorf("equal schemas have the changes %v", changes)
 	}
 }
@@ -128,22 +128,22 @@ func TestChanges(t *testing.T) {
 // TestUnusedTypesAreRemoved checks that a type may be removed if only deprecated fields and removed types use it. If another field
 // uses the type, the removal of the type must break clients.
 func TestUnusedTypesAreRemoved(t *testing.T) {
-	after := strings.NewReplacer(`old: Old @deprecated(reason: "use a")`, "", "type Old { older: Older }", "", "type Older { x: Int }", "").Replace(before)
+	after := strings.NewReplacer(`old: Old @deprecated(reason: "use a")`, "", "type Old { older: Older }", "", "type Older { x: Int }", "").Replace(baseSchema)
 	want := []change{{removes, "Old", "was deprecated"}, {removes, "Older", "was deprecated"}, {removes, "Query.old", "was deprecated"}}
-	if got := changesOf(parsed(t, before), parsed(t, after)); !slices.Equal(got, want) {
-		t.Errorf("%v", got)
+	if got := changesOf(parseSchema(t, baseSchema), parseSchema(t, after)); !slices.Equal(got, want) {
+		t.Errorf("the changes are %v, want %v", got, want)
 	}
-	used := strings.Replace(before, "type B {", "type B { older: Older ", 1)
-	if got := changesOf(parsed(t, used), parsed(t, after)); len(broken(got)) != 2 {
-		t.Errorf("a used type: %v", got)
+	used := strings.Replace(baseSchema, "type B {", "type B { older: Older ", 1)
+	if got := changesOf(parseSchema(t, used), parseSchema(t, after)); len(breakingChanges(got)) != 2 {
+		t.Errorf("after the removal of a used type, the changes are %v, want two that break clients", got)
 	}
 }
 
-func parsed(t *testing.T, text string) *ast.Schema {
+func parseSchema(t *testing.T, text string) *ast.Schema {
 	t.Helper()
 	schema, err := gqlparser.LoadSchema(&ast.Source{Input: text})
 	if err != nil {
-		t.Fatalf("%v in %s", err, text)
+		t.Fatalf("the schema is not valid: %v in %s", err, text)
 	}
 	return schema
 }
@@ -173,24 +173,24 @@ func TestRelease(t *testing.T) {
 	write(releasedFile, "type Query { a: Int }")
 	write(schemaFile, `type Query { a: Int "Two." b: Int }`)
 	if got, want := generated(), "## Unreleased\n\n### Added\n\n- `Query.b`: Two.\n"; got != want {
-		t.Errorf("%q, want %q", got, want)
+		t.Errorf("the changelog is %q, want %q", got, want)
 	}
 	for version, day := range map[string]int{"1.0": 1, "v1.0.0": 1} {
 		if err := release(version, time.Date(2026, 1, day, 0, 0, 0, 0, time.UTC)); err == nil {
-			t.Errorf("%s is accepted", version)
+			t.Errorf("release accepts the version %s, want an error", version)
 		}
 	}
 	if err := release("1.0.0", time.Date(2026, 1, 31, 0, 0, 0, 0, time.UTC)); err != nil {
 		t.Fatal(err)
 	}
 	if got, want := generated(), "## Unreleased\n\nNo changes.\n\n## 1.0.0 (2026-01-31)\n\n### Added\n\n- `Query.b`: Two.\n"; got != want {
-		t.Errorf("%q, want %q", got, want)
+		t.Errorf("the changelog is %q, want %q", got, want)
 	}
 	write(schemaFile, `type Query { a: Int @deprecated(reason: "no") b: Int }`)
 	want := "## Unreleased\n\n### Deprecated\n\n- `Query.a` is deprecated: no\n\n## 1.0.0 (2026-01-31)\n\n### Added\n\n- `Query.b`: Two.\n"
 	for range 2 {
 		if got := generated(); got != want {
-			t.Errorf("%q, want %q", got, want)
+			t.Errorf("the changelog is %q, want %q", got, want)
 		}
 	}
 }

@@ -68,7 +68,7 @@ func typeOf(t types.Type) string { return templates.CurrentImports.LookupType(t)
 // Source returns the generated code without the imports. The template calls it, because lookup and typeOf work only while the
 // template is rendered.
 func (f *file) Source() string {
-	objects, interfaces := f.reached()
+	objects, interfaces := f.reachableTypes()
 	f.compiler(objects, interfaces)
 	for _, o := range objects {
 		if o.Stream {
@@ -83,8 +83,8 @@ func (f *file) Source() string {
 	return f.out.String()
 }
 
-// reached returns the types that an operation can reach, sorted by name.
-func (f *file) reached() (objects []*codegen.Object, interfaces []*codegen.Interface) {
+// reachableTypes returns the types that an operation can reach, sorted by name.
+func (f *file) reachableTypes() (objects []*codegen.Object, interfaces []*codegen.Interface) {
 	seen := map[string]bool{}
 	var reach func(name string)
 	reach = func(name string) {
@@ -116,10 +116,10 @@ func (f *file) reached() (objects []*codegen.Object, interfaces []*codegen.Inter
 
 // check returns an error if the executor does not support the binding of a field.
 func (f *file) check() error {
-	objects, _ := f.reached()
+	objects, _ := f.reachableTypes()
 	for _, o := range objects {
 		for _, field := range o.Fields {
-			if !f.reads(field) || !f.writes(field.TypeReference) {
+			if !f.canRead(field) || !f.canWrite(field.TypeReference) {
 				return fmt.Errorf("the executor does not support the binding of %s.%s", o.Name, field.Name)
 			}
 		}
@@ -127,8 +127,8 @@ func (f *file) check() error {
 	return nil
 }
 
-// possible returns the names of the possible types of an interface or union, in the order of exec.Field.Of.
-func possible(i *codegen.Interface) []string {
+// possibleNames returns the names of the possible types of an interface or union, in the order of exec.Field.Of.
+func possibleNames(i *codegen.Interface) []string {
 	var names []string
 	for _, p := range i.Implementors {
 		if !slices.Contains(names, p.Name) {
@@ -139,16 +139,16 @@ func possible(i *codegen.Interface) []string {
 	return names
 }
 
-// reads reports whether the compiler can generate code that reads a field.
-func (f *file) reads(field *codegen.Field) bool {
+// canRead reports whether the compiler can generate code that reads a field.
+func (f *file) canRead(field *codegen.Field) bool {
 	return !field.IsBatch() && !field.IsMap() && !field.HasDirectives() && codegen.GetInlineArgsMetadata(field.Object.Name, field.Name) == nil
 }
 
-// writes reports whether the compiler can generate code that writes values of a type.
-func (f *file) writes(ref *config.TypeReference) bool {
+// canWrite reports whether the compiler can generate code that writes values of a type.
+func (f *file) canWrite(ref *config.TypeReference) bool {
 	switch {
 	case ref.IsPtrToSlice(), ref.IsPtrToIntf(), ref.IsSlice():
-		return f.writes(ref.Elem())
+		return f.canWrite(ref.Elem())
 	case ref.IsPtrToPtr(), ref.IsRoot:
 		return false
 	case ref.IsMarshaler, ref.Marshaler != nil, f.data.Interfaces[ref.Definition.Name] != nil:
@@ -161,8 +161,8 @@ func (f *file) writes(ref *config.TypeReference) bool {
 // isField reports whether a GraphQL field is bound to a field of a Go struct. The code that reads such a field calls no function.
 func isField(field *codegen.Field) bool { return field.IsVariable() && !field.IsResolver }
 
-// composite reports whether a type is an object, interface or union type, or a list of one.
-func composite(ref *config.TypeReference) bool {
+// isComposite reports whether a type is an object, interface or union type, or a list of such a type.
+func isComposite(ref *config.TypeReference) bool {
 	return ref.Definition.Kind == ast.Object || ref.Definition.Kind == ast.Interface || ref.Definition.Kind == ast.Union
 }
 func resolverField(o *codegen.Object) string { return templates.LcFirst(o.Name) }
@@ -190,7 +190,7 @@ func (f *file) compiler(objects []*codegen.Object, interfaces []*codegen.Interfa
 		f.line("}},")
 	}
 	for _, i := range interfaces {
-		f.line("%q: {Possible: %#v},", i.Name, possible(i))
+		f.line("%q: {Possible: %#v},", i.Name, possibleNames(i))
 	}
 	subscribe := "nil"
 	if f.data.SubscriptionRoot != nil {
@@ -240,7 +240,7 @@ func (f *file) object(o *codegen.Object) {
 	f.line("case %s.Typename:\nx.Buf = append(x.Buf, `%q`...)", exec, o.Name)
 	for i, field := range o.Fields {
 		f.line("case %d: // %s", i+1, field.Name)
-		if f.cacheable(field) {
+		if f.isCacheable(field) {
 			f.cachedList(field)
 			continue
 		}
@@ -270,10 +270,10 @@ func (f *file) stream(o *codegen.Object) {
 	f.line("}\nreturn nil\n}\n")
 }
 
-// cacheable reports whether later executions can reuse the JSON text of a list. The list must be non-null, and its objects must
+// isCacheable reports whether later executions can reuse the JSON text of a list. The list must be non-null, and its objects must
 // have only Go fields. A method without arguments must return the list. The object that contains the list must also have a method
 // Rendered, which returns a *market.Rendered.
-func (f *file) cacheable(field *codegen.Field) bool {
+func (f *file) isCacheable(field *codegen.Field) bool {
 	ref := field.TypeReference
 	if !field.IsMethod() || !field.NoErr || field.MethodHasContext || len(field.Args) > 0 || !ref.IsSlice() || !ref.GQL.NonNull {
 		return false
@@ -327,7 +327,7 @@ func (f *file) field(field *codegen.Field) {
 	case field.IsResolver, !field.NoErr:
 		f.line("v, err := %s", call)
 		f.line("if err != nil {\nx.Error(f, err)\n%s\nbreak\n}", null)
-	case appends(field):
+	case hasAppendMethod(field):
 		f.line("x.Buf = append(obj.Append%s(x.OpenID()), '\"')", field.GoFieldName)
 		return
 	default:

@@ -28,31 +28,31 @@ func inputOf(f *ast.FieldDefinition) *input {
 	return &input{f.Description, f.Type, f.DefaultValue, f.Directives}
 }
 
-// required reports whether clients must send the input.
-func (i *input) required() bool { return i.of.NonNull && i.defaultValue == nil }
+// isRequired reports whether clients must send the input.
+func (i *input) isRequired() bool { return i.of.NonNull && i.defaultValue == nil }
 
 // input adds the changes of an argument or input field. old is nil if the released schema does not have the argument or field. new
 // is nil if the present schema does not have it.
-func (c *comparison) input(at string, old, new *input) {
+func (c *comparison) input(coordinate string, old, new *input) {
 	switch {
 	case new == nil:
-		c.remove(at, isDeprecated(old.directives))
+		c.remove(coordinate, isDeprecated(old.directives))
 		return
-	case old == nil && new.required():
-		c.add(breaks, at, "is new and required")
+	case old == nil && new.isRequired():
+		c.add(breaks, coordinate, "is new and required")
 		return
 	case old == nil:
-		c.add(adds, at, sentence(new.description))
+		c.add(adds, coordinate, sentence(new.description))
 		return
 	}
-	c.deprecation(at, old.directives, new.directives)
-	c.retyped(at, old.of, new.of, narrower(old.of, new.of))
+	c.deprecation(coordinate, old.directives, new.directives)
+	c.compareTypes(coordinate, old.of, new.of, isNarrower(old.of, new.of))
 	switch was, now := valueOf(old.defaultValue), valueOf(new.defaultValue); {
 	case was == now:
-	case !old.required() && new.required():
-		c.add(breaks, at, "is required and had the default "+was)
+	case !old.isRequired() && new.isRequired():
+		c.add(breaks, coordinate, "is required and had the default "+was)
 	default:
-		c.add(alters, at, "has the default "+now+" instead of "+was)
+		c.add(alters, coordinate, "has the default "+now+" instead of "+was)
 	}
 }
 
@@ -63,14 +63,14 @@ func valueOf(v *ast.Value) string {
 	return v.String()
 }
 
-// narrower reports whether every value of the type t is a value of the type u. The result is true if the types are equal, or
+// isNarrower reports whether every value of the type t is a value of the type u. The result is true if the types are equal, or
 // differ only in places where t is non-null and u is nullable.
-func narrower(t, u *ast.Type) bool {
+func isNarrower(t, u *ast.Type) bool {
 	switch {
 	case u.NonNull && !t.NonNull, (t.Elem == nil) != (u.Elem == nil):
 		return false
 	case t.Elem != nil:
-		return narrower(t.Elem, u.Elem)
+		return isNarrower(t.Elem, u.Elem)
 	}
 	return t.NamedType == u.NamedType
 }

@@ -63,13 +63,13 @@ func reference(schema *ast.Schema) []byte {
 	r.WriteString(referenceHead)
 	var types [][]*ast.Definition
 	for _, section := range sections {
-		var of []*ast.Definition
+		var selected []*ast.Definition
 		for _, def := range all {
 			if section.has(schema, def) {
-				of = append(of, def)
+				selected = append(selected, def)
 			}
 		}
-		types = append(types, of)
+		types = append(types, selected)
 	}
 	r.WriteByte('\n')
 	for i, section := range sections {
@@ -116,7 +116,7 @@ func (r *referenceOf) definition(def *ast.Definition) {
 	if len(def.EnumValues) > 0 {
 		r.WriteString("\n| Value | |\n|---|---|\n")
 		for _, value := range def.EnumValues {
-			fmt.Fprintf(r, "| `%s` | %s%s |\n", value.Name, deprecated(value.Directives), cell(value.Description))
+			fmt.Fprintf(r, "| `%s` | %s%s |\n", value.Name, deprecationText(value.Directives), cell(value.Description))
 		}
 	}
 	fields := slices.DeleteFunc(slices.Clone(def.Fields), func(f *ast.FieldDefinition) bool { return strings.HasPrefix(f.Name, "__") })
@@ -126,9 +126,9 @@ func (r *referenceOf) definition(def *ast.Definition) {
 	r.WriteString("\n| Field | Type | |\n|---|---|---|\n")
 	for _, field := range fields {
 		fmt.Fprintf(r, "| `%s` | %s%s | %s%s |\n",
-			field.Name, r.typeOf(field.Type), byDefault(field.DefaultValue), deprecated(field.Directives), cell(field.Description))
+			field.Name, r.typeOf(field.Type), defaultText(field.DefaultValue), deprecationText(field.Directives), cell(field.Description))
 		for _, arg := range field.Arguments {
-			fmt.Fprintf(r, "| &nbsp; `%s(%s:)` | %s%s | %s |\n", field.Name, arg.Name, r.typeOf(arg.Type), byDefault(arg.DefaultValue), cell(arg.Description))
+			fmt.Fprintf(r, "| &nbsp; `%s(%s:)` | %s%s | %s |\n", field.Name, arg.Name, r.typeOf(arg.Type), defaultText(arg.DefaultValue), cell(arg.Description))
 		}
 	}
 }
@@ -151,14 +151,14 @@ func (r *referenceOf) link(name string) string {
 	return fmt.Sprintf("[%s](#%s)", name, strings.ToLower(name))
 }
 
-func byDefault(v *ast.Value) string {
+func defaultText(v *ast.Value) string {
 	if v == nil {
 		return ""
 	}
 	return " = `" + v.String() + "`"
 }
 
-func deprecated(directives ast.DirectiveList) string {
+func deprecationText(directives ast.DirectiveList) string {
 	d := directives.ForName("deprecated")
 	if d == nil {
 		return ""

@@ -21,7 +21,7 @@ func TestTexts(t *testing.T) {
 		t.Fatal(err)
 	}
 	if len(files) != 5 {
-		t.Errorf("%d files", len(files))
+		t.Errorf("texts returned %d files, want 5", len(files))
 	}
 	for name, want := range files {
 		got, err := os.ReadFile(filepath.Join(root, name))
@@ -51,7 +51,7 @@ func TestRelayScalars(t *testing.T) {
 	read("web/kit/scalars.json", &kit)
 	read("clients/relay.config.json", &relay)
 	if !maps.Equal(kit, relay.CustomScalarTypes) {
-		t.Errorf("clients/relay.config.json has %v, web/kit/scalars.json %v", relay.CustomScalarTypes, kit)
+		t.Errorf("clients/relay.config.json has the scalars %v, but web/kit/scalars.json has %v", relay.CustomScalarTypes, kit)
 	}
 }
 
@@ -108,7 +108,7 @@ type Query {
 		"schema.ts":          `embeddedTypes:string[]=["ThingConnection"]`,
 	} {
 		if got := strings.Join(strings.Fields(string(files[name])), ""); !strings.Contains(got, want) {
-			t.Errorf("%s is %s, not %s", name, files[name], want)
+			t.Errorf("%s is %s, want it to contain %s", name, files[name], want)
 		}
 	}
 	if !strings.Contains(string(files["schema.ts"]), "\"things\": [\n      \"kinds\"\n    ]") {

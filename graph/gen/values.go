@@ -11,18 +11,18 @@ import (
 	"github.com/99designs/gqlgen/codegen/templates"
 )
 
-// appends is for an ID field that is bound to a method X. It reports whether the same Go type also has a method AppendX, which
-// appends the result of X to a buffer. The result must contain no characters that JSON escapes.
-func appends(field *codegen.Field) bool {
+// hasAppendMethod reports whether an ID field is bound to a method X of a Go type that also has a method AppendX. AppendX appends
+// the result of X to a buffer. The result must contain no characters that JSON escapes.
+func hasAppendMethod(field *codegen.Field) bool {
 	m, _, _ := types.LookupFieldOrMethod(field.Object.Reference(), true, nil, "Append"+field.GoFieldName)
 	method, ok := m.(*types.Func)
 	return ok && len(field.Args) == 0 && field.TypeReference.Marshaler != nil && field.TypeReference.Marshaler.Name() == "MarshalID" &&
-		appender(method.Type().(*types.Signature), nil)
+		isAppender(method.Type().(*types.Signature), nil)
 }
 
-// appender reports whether s is the signature of a function that appends a value to a byte slice. The parameter value is the type
+// isAppender reports whether s is the signature of a function that appends a value to a byte slice. The parameter value is the type
 // of this value. It is nil for a method, which appends a value of its receiver.
-func appender(s *types.Signature, value types.Type) bool {
+func isAppender(s *types.Signature, value types.Type) bool {
 	want := []types.Type{types.NewSlice(types.Typ[types.Byte])}
 	if value != nil {
 		want = append(want, value)
@@ -88,17 +88,17 @@ func (f *file) list(ref *config.TypeReference, v string, depth int, null string)
 		f.line("%s, %s := len(x.Buf), true", from, whole)
 	}
 	f.line("x.Buf = append(x.Buf, '[')")
-	if composite(ref) {
+	if isComposite(ref) {
 		f.line("x.Enlist()")
 	}
 	f.line("for %s := range %s {", i, v)
 	f.line("if %s > 0 { x.Buf = append(x.Buf, ',') }", i)
-	if composite(ref) {
+	if isComposite(ref) {
 		f.line("x.Element(%s)", i)
 	}
 	f.out.WriteString(element)
 	f.line("}")
-	if composite(ref) {
+	if isComposite(ref) {
 		f.line("x.Unlist()")
 	}
 	f.line("x.Buf = append(x.Buf, ']')")
@@ -107,8 +107,8 @@ func (f *file) list(ref *config.TypeReference, v string, depth int, null string)
 	}
 }
 
-// known maps gqlgen's marshaling functions to functions of package exec that append the same output.
-var known = map[string]string{"MarshalString": "AppendString", "MarshalInt": "AppendInt", "MarshalBoolean": "AppendBoolean"}
+// appendFunctions maps gqlgen's marshaling functions to functions of package exec that append the same output.
+var appendFunctions = map[string]string{"MarshalString": "AppendString", "MarshalInt": "AppendInt", "MarshalBoolean": "AppendBoolean"}
 
 // scalar generates the code that writes a scalar. If the package of a marshaling function MarshalX has a function AppendX, the
 // generated code calls AppendX. Otherwise it calls MarshalX.
@@ -130,13 +130,13 @@ func (f *file) scalar(ref *config.TypeReference, v, null string) {
 		f.line("x.ID(%s)", v)
 		return
 	}
-	if name := known[m.Name()]; name != "" && pkg.Path() == graphqlPackage {
+	if name := appendFunctions[m.Name()]; name != "" && pkg.Path() == graphqlPackage {
 		f.line("x.Buf = %s.%s(x.Buf, %s)", lookup(execPackage), name, v)
 		return
 	}
 	name := "Append" + strings.TrimPrefix(m.Name(), "Marshal")
 	value := m.Type().(*types.Signature).Params().At(0).Type()
-	if a, ok := pkg.Scope().Lookup(name).(*types.Func); ok && appender(a.Type().(*types.Signature), value) {
+	if a, ok := pkg.Scope().Lookup(name).(*types.Func); ok && isAppender(a.Type().(*types.Signature), value) {
 		f.line("x.Buf = %s.%s(x.Buf, %s)", lookup(pkg.Path()), name, v)
 		return
 	}
@@ -150,7 +150,7 @@ func (f *file) scalar(ref *config.TypeReference, v, null string) {
 // abstract generates the function that writes a value of an interface or union type. The generated function returns false if the
 // value is null.
 func (f *file) abstract(i *codegen.Interface) {
-	exec, names := lookup(execPackage), possible(i)
+	exec, names := lookup(execPackage), possibleNames(i)
 	f.line("func (g *executor) write%s(x *%s.Execution, f *%s.Field, obj %s) bool {", i.Name, exec, exec, typeOf(i.Type))
 	f.line("switch obj := obj.(type) {")
 	for _, p := range i.Implementors {

@@ -26,10 +26,10 @@ func TestIDsRoundTrip(t *testing.T) {
 		id := EncodeID(test.kind, test.parts...)
 		kind, parts, ok := DecodeID(id)
 		if !ok || kind != test.kind || !slices.Equal(parts, test.parts) {
-			t.Errorf("%s %q became %s %q, %v", test.kind, test.parts, kind, parts, ok)
+			t.Errorf("the id of %s %q was decoded to %s %q, %v", test.kind, test.parts, kind, parts, ok)
 		}
 		if strings.Trim(id, "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_") != "" {
-			t.Errorf("%s does not go into a URL as it is", id)
+			t.Errorf("the id %s has characters that URLs must escape", id)
 		}
 	}
 	// These ids must never change, because the documentation promises that ids are stable.
@@ -38,7 +38,7 @@ func TestIDsRoundTrip(t *testing.T) {
 		"UG9zaXRpb24KMHgxCm0KWUVT": PositionID(market.Address("0x1"), &market.Position{MarketID: "m", TokenID: "t", Outcome: "YES"}),
 	} {
 		if id != want {
-			t.Errorf("%s has become %s", id, want)
+			t.Errorf("an id is now %s, want %s", want, id)
 		}
 	}
 }
@@ -55,7 +55,7 @@ func TestAppendedIDs(t *testing.T) {
 		Order{Order: &market.Order{OrderID: odd}, Address: "0x1"}, Position{Position: &market.Position{MarketID: "m", Outcome: long}, Address: "0x1"},
 	} {
 		if id := string(object.AppendID([]byte("before "))); id != "before "+object.ID() || object.ID() == "" {
-			t.Errorf("%T: %s instead of %s", object, id, object.ID())
+			t.Errorf("AppendID of %T appended %s, want %s", object, id, object.ID())
 		}
 	}
 }
@@ -67,7 +67,7 @@ func TestBadIDs(t *testing.T) {
 		"too few parts": encode("Order\n0x1"), "no type": encode("\nx"), "too long": strings.Repeat("A", 2049),
 	} {
 		if kind, parts, ok := DecodeID(id); ok {
-			t.Errorf("%s: %s %q", name, kind, parts)
+			t.Errorf("DecodeID accepts the id %q as %s %q", name, kind, parts)
 		}
 	}
 }
@@ -79,11 +79,11 @@ func TestVenueInIDs(t *testing.T) {
 		if IDPrefix(venue)+local != id {
 			t.Errorf("the prefix of %q is %q", venue, IDPrefix(venue))
 		}
-		if of, rest := SplitVenue(id); of != venue || rest != local {
-			t.Errorf("%s was split into %q and %q", id, of, rest)
+		if got, rest := SplitVenue(id); got != venue || rest != local {
+			t.Errorf("SplitVenue(%q) = %q, %q, want %q, %q", id, got, rest, venue, local)
 		}
 		if kind, ok := TypeOf(id); !ok || kind != KindToken {
-			t.Errorf("%s has the type %q, %v", id, kind, ok)
+			t.Errorf("TypeOf(%q) = %q, %v, want %q", id, kind, ok, KindToken)
 		}
 	}
 }
@@ -98,7 +98,7 @@ func FuzzDecodeID(f *testing.F) {
 		}
 		again, same, ok := DecodeID(EncodeID(kind, parts...))
 		if !ok || again != kind || !slices.Equal(same, parts) {
-			t.Errorf("%q: %s %q became %s %q", id, kind, parts, again, same)
+			t.Errorf("%q was decoded to %s %q, but the new id of these parts to %s %q", id, kind, parts, again, same)
 		}
 	})
 }

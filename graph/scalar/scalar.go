@@ -15,8 +15,8 @@ import (
 
 // The executor calls the Append functions. gqlgen requires the Marshal functions, which write the same texts.
 
-// written returns a marshaler that writes a JSON text.
-func written(text []byte) graphql.Marshaler {
+// jsonMarshaler returns a marshaler that writes a JSON text.
+func jsonMarshaler(text []byte) graphql.Marshaler {
 	return graphql.WriterFunc(func(w io.Writer) { _, _ = w.Write(text) })
 }
 
@@ -26,7 +26,7 @@ func AppendDecimal(dst []byte, d market.Decimal) []byte {
 }
 
 // MarshalDecimal writes an exact number as a JSON string without an exponent.
-func MarshalDecimal(d market.Decimal) graphql.Marshaler { return written(AppendDecimal(nil, d)) }
+func MarshalDecimal(d market.Decimal) graphql.Marshaler { return jsonMarshaler(AppendDecimal(nil, d)) }
 
 // UnmarshalDecimal parses a string, or the literal of an Int or Float.
 func UnmarshalDecimal(v any) (market.Decimal, error) {
@@ -62,7 +62,7 @@ func AppendDateTime(dst []byte, t time.Time) []byte {
 }
 
 // MarshalDateTime writes a time in UTC with milliseconds.
-func MarshalDateTime(t time.Time) graphql.Marshaler { return written(AppendDateTime(nil, t)) }
+func MarshalDateTime(t time.Time) graphql.Marshaler { return jsonMarshaler(AppendDateTime(nil, t)) }
 
 // UnmarshalDateTime parses an RFC 3339 time with any offset. It rejects the year 0.
 func UnmarshalDateTime(v any) (time.Time, error) {
@@ -80,7 +80,7 @@ func AppendDate(dst []byte, d market.Date) []byte {
 }
 
 // MarshalDate writes a day in the form YYYY-MM-DD.
-func MarshalDate(d market.Date) graphql.Marshaler { return written(AppendDate(nil, d)) }
+func MarshalDate(d market.Date) graphql.Marshaler { return jsonMarshaler(AppendDate(nil, d)) }
 
 // UnmarshalDate parses a day in the form YYYY-MM-DD.
 func UnmarshalDate(v any) (market.Date, error) {

@@ -38,7 +38,7 @@ directive @listSize(assumedSize: Int, slicingArguments: [String!], sizedFields: 
 `
 
 // costs adds @cost and @listSize to the fields of all object types, and @cost to the scalars and enums that such fields return.
-func (a *annotation) costs(of func(field string) Cost) {
+func (a *annotation) costs(costOf func(field string) Cost) {
 	for _, def := range a.doc.Definitions {
 		switch def.Kind {
 		case ast.Scalar, ast.Enum:
@@ -47,7 +47,7 @@ func (a *annotation) costs(of func(field string) Cost) {
 			}
 		case ast.Object:
 			for _, f := range def.Fields {
-				a.cost(f, of(def.Name+"."+f.Name))
+				a.cost(f, costOf(def.Name+"."+f.Name))
 			}
 		}
 	}
@@ -83,13 +83,13 @@ func (a *annotation) cost(f *ast.FieldDefinition, c Cost) {
 	case list && c.Items.known():
 		f.Directives = append(f.Directives, c.Items.directive(f, nil))
 	case c.Page.known():
-		f.Directives = append(f.Directives, c.Page.directive(f, a.sized(to)))
+		f.Directives = append(f.Directives, c.Page.directive(f, a.listFields(to)))
 	}
 }
 
-// sized returns the names of a type's fields whose values are lists of objects.
-func (a *annotation) sized(of *ast.Definition) (fields []string) {
-	for _, f := range of.Fields {
+// listFields returns the names of a type's fields whose values are lists of objects.
+func (a *annotation) listFields(def *ast.Definition) (fields []string) {
+	for _, f := range def.Fields {
 		if f.Type.Elem != nil && a.schema.Types[f.Type.Name()].Kind == ast.Object {
 			fields = append(fields, f.Name)
 		}

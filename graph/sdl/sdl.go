@@ -44,7 +44,7 @@ func Print(text string, o Options) (string, error) {
 	}
 	if o.Semantic {
 		head += semanticHead
-		if err := a.semantic(); err != nil {
+		if err := a.addSemanticNonNull(); err != nil {
 			return "", err
 		}
 	}

@@ -12,8 +12,8 @@ import (
 	"oddsgraph/graph/sdl"
 )
 
-// printed adds directives to the text of a schema and parses the result.
-func printed(t *testing.T, text string, o sdl.Options) *ast.Schema {
+// printAndParse adds directives to the text of a schema and parses the result.
+func printAndParse(t *testing.T, text string, o sdl.Options) *ast.Schema {
 	t.Helper()
 	out, err := sdl.Print(text, o)
 	if err != nil {
@@ -21,7 +21,7 @@ func printed(t *testing.T, text string, o sdl.Options) *ast.Schema {
 	}
 	schema, err := gqlparser.LoadSchema(&ast.Source{Input: out})
 	if err != nil {
-		t.Fatalf("%v in\n%s", err, out)
+		t.Fatalf("the printed schema is not valid: %v in\n%s", err, out)
 	}
 	return schema
 }
@@ -29,7 +29,7 @@ func printed(t *testing.T, text string, o sdl.Options) *ast.Schema {
 // TestPlainSchemaIsUnchanged checks that Print without options returns the text of schema.graphqls unchanged.
 func TestPlainSchemaIsUnchanged(t *testing.T) {
 	if got, err := sdl.Print(graph.SDL(), sdl.Options{}); err != nil || got != graph.SDL() {
-		t.Errorf("%v, %d bytes instead of %d", err, len(got), len(graph.SDL()))
+		t.Errorf("Print returned %d bytes and the error %v, want the %d bytes of the schema", len(got), err, len(graph.SDL()))
 	}
 }
 
@@ -37,7 +37,7 @@ func TestPlainSchemaIsUnchanged(t *testing.T) {
 // its list is nullable. Level 0 is the field, and level 1 its elements. A level that @semanticNonNull lists needs no such
 // description.
 func TestNullableFieldsSayWhenTheyAreNull(t *testing.T) {
-	schema := printed(t, graph.SDL(), sdl.Options{Semantic: true})
+	schema := printAndParse(t, graph.SDL(), sdl.Options{Semantic: true})
 	marked := 0
 	for name, def := range schema.Types {
 		if def.Kind != ast.Object || def.BuiltIn {
@@ -54,14 +54,14 @@ func TestNullableFieldsSayWhenTheyAreNull(t *testing.T) {
 			level := 0
 			for at := f.Type; at != nil; at = at.Elem {
 				if !at.NonNull && !slices.Contains(levels, level) && !strings.Contains(strings.ToLower(f.Description), "null") {
-					t.Errorf("%s.%s can be null at level %d: its description has to say when, or it has to be in the list of package sdl", name, f.Name, level)
+					t.Errorf("%s.%s can be null at level %d, but its description does not say when, and the map nonNull of package sdl lacks the level", name, f.Name, level)
 				}
 				level++
 			}
 		}
 	}
 	if marked < 15 {
-		t.Errorf("only %d fields are marked", marked)
+		t.Errorf("%d fields have @semanticNonNull, want at least 15", marked)
 	}
 }
 
@@ -90,10 +90,10 @@ func TestSemanticListFitsTheSchema(t *testing.T) {
 	} {
 		changed := strings.Replace(graph.SDL(), test.old, test.changed, 1)
 		if changed == graph.SDL() {
-			t.Fatalf("the schema has no %q", test.old)
+			t.Fatalf("schema.graphqls does not contain %q", test.old)
 		}
 		if _, err := sdl.Print(changed, sdl.Options{Semantic: true}); err == nil || !strings.Contains(err.Error(), test.says) {
-			t.Errorf("%v; it should say %q", err, test.says)
+			t.Errorf("Print returned the error %v, want an error with the text %q", err, test.says)
 		}
 	}
 }
@@ -139,8 +139,8 @@ input Filter { unused: Unused }`
 		"enum Kind @cost(weight: \"1\") {\n", "enum Unused {\n", "scalar Time @cost(weight: \"1\")\n",
 	} {
 		if !strings.Contains(out, want) {
-			t.Errorf("there is no %q in\n%s", want, out)
+			t.Errorf("the printed schema lacks %q:\n%s", want, out)
 		}
 	}
-	printed(t, text, sdl.Options{Cost: func(string) sdl.Cost { return sdl.Cost{Each: 1} }})
+	printAndParse(t, text, sdl.Options{Cost: func(string) sdl.Cost { return sdl.Cost{Each: 1} }})
 }

@@ -7,13 +7,13 @@ import (
 	"strings"
 )
 
-const semanticHead = `"Null only together with an entry in ` + "`errors`" + `, at these levels: 0 is the field, 1 the items of its list."
+const semanticHead = `"At these levels, null always comes with an entry in ` + "`errors`" + `. Level 0 is the field, and level 1 is the items of its list."
 directive @semanticNonNull(levels: [Int] = [0]) on FIELD_DEFINITION
 
 `
 
 var (
-	field         = []int{0}
+	onlyField     = []int{0}
 	fieldAndItems = []int{0, 1}
 )
 
@@ -21,32 +21,32 @@ var (
 // @semanticNonNull. Level 0 is the field itself, and level 1 is the items of its list. The description of any other nullable field
 // says when the field is null.
 var nonNull = map[string][]int{
-	"Query.user":          field,
-	"Query.markets":       field,
-	"Query.searchMarkets": field,
-	"Query.searchEvents":  field,
-	"Query.categories":    field,
-	"Query.token":         field,
+	"Query.user":          onlyField,
+	"Query.markets":       onlyField,
+	"Query.searchMarkets": onlyField,
+	"Query.searchEvents":  onlyField,
+	"Query.categories":    onlyField,
+	"Query.token":         onlyField,
 	"Query.tokens":        fieldAndItems,
-	"Query.tokenPrices":   field,
-	"Query.spreads":       field,
-	"User.positions":      field,
-	"User.orders":         field,
-	"User.trades":         field,
-	"User.history":        field,
-	"User.portfolio":      field,
-	"Event.markets":       field,
-	"Market.trades":       field,
-	"TokenPrice.token":    field,
-	"Spread.token":        field,
-	"Orderbook.token":     field,
-	"ServiceStatus.venue": field,
+	"Query.tokenPrices":   onlyField,
+	"Query.spreads":       onlyField,
+	"User.positions":      onlyField,
+	"User.orders":         onlyField,
+	"User.trades":         onlyField,
+	"User.history":        onlyField,
+	"User.portfolio":      onlyField,
+	"Event.markets":       onlyField,
+	"Market.trades":       onlyField,
+	"TokenPrice.token":    onlyField,
+	"Spread.token":        onlyField,
+	"Orderbook.token":     onlyField,
+	"ServiceStatus.venue": onlyField,
 }
 
-// semantic adds @semanticNonNull to the fields in nonNull. It returns an error if the schema lacks such a field. It also returns an
-// error if a level does not exist in the field's type, or is already non-null.
-func (a *annotation) semantic() error {
-	known := maps.Clone(nonNull)
+// addSemanticNonNull adds @semanticNonNull to the fields in nonNull. It returns an error if the schema lacks such a field. It also
+// returns an error if a level does not exist in the field's type, or is already non-null.
+func (a *annotation) addSemanticNonNull() error {
+	missing := maps.Clone(nonNull)
 	for _, def := range a.doc.Definitions {
 		for _, f := range def.Fields {
 			name := def.Name + "." + f.Name
@@ -54,7 +54,7 @@ func (a *annotation) semantic() error {
 			if !ok {
 				continue
 			}
-			delete(known, name)
+			delete(missing, name)
 			t := f.Type
 			for level := range slices.Max(levels) + 1 {
 				if t == nil || t.NonNull && slices.Contains(levels, level) {
@@ -63,14 +63,14 @@ func (a *annotation) semantic() error {
 				t = t.Elem
 			}
 			d := directive("semanticNonNull")
-			if !slices.Equal(levels, field) {
+			if !slices.Equal(levels, onlyField) {
 				d = directive("semanticNonNull", "levels", levels)
 			}
 			f.Directives = append(f.Directives, d)
 		}
 	}
-	if len(known) > 0 {
-		return fmt.Errorf("the schema has no %s", strings.Join(slices.Sorted(maps.Keys(known)), ", "))
+	if len(missing) > 0 {
+		return fmt.Errorf("the schema has no %s", strings.Join(slices.Sorted(maps.Keys(missing)), ", "))
 	}
 	return nil
 }
