@@ -35,8 +35,8 @@ func pageSize(first *int, fallback, limit int) (int, error) {
 	return *first, nil
 }
 
-// checkNumber returns an error if an argument has more than maxIDs ids.
-func checkNumber(argument string, ids []string) error {
+// checkIDCount returns an error if an argument has more than maxIDs ids.
+func checkIDCount(argument string, ids []string) error {
 	if len(ids) > maxIDs {
 		return badInput("%s holds %d ids; at most %d are accepted", argument, len(ids), maxIDs)
 	}

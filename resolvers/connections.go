@@ -48,10 +48,10 @@ func cutPage[T any](ctx context.Context, items []T, key func(*T) string, c pageA
 	return p
 }
 
-// setEndCursors sets StartCursor and EndCursor. If the page has no items, setEndCursors sets EndCursor to the given cursor, which
-// is nil if there is no next page.
-func (p *page[T]) setEndCursors(empty *string) {
-	p.info.EndCursor = empty
+// setEndCursors sets StartCursor and EndCursor. If the page has no items, setEndCursors sets EndCursor to fallback, which is nil if
+// there is no next page.
+func (p *page[T]) setEndCursors(fallback *string) {
+	p.info.EndCursor = fallback
 	if n := len(p.items); n > 0 {
 		p.info.StartCursor, p.info.EndCursor = new(p.cursor(0)), new(p.cursor(n-1))
 	}
@@ -72,14 +72,14 @@ type venuePage[T any] struct {
 // requested, so readPages reads up to maxPages pages of the venue. If these pages contain fewer rows than the client has requested
 // and the venue has more pages, readPages returns a short page with HasNextPage set.
 func readPages[T any](ctx context.Context, read func(page string, limit int) (venuePage[T], error), key func(*T) string, list uint64, first int, after *string) (page[T], error) {
-	at, err := parsePageCursor(list, after, first, maxUpstreamPage)
+	position, err := parsePageCursor(list, after, first, maxUpstreamPage)
 	if err != nil {
 		return page[T]{}, err
 	}
 	out := page[T]{info: model.PageInfo{HasPreviousPage: after != nil && *after != ""}}
 	var rows []T
 	var cursors []pageCursor
-	current, limit, seeking, next := at.Page, at.Limit, at.Element, ""
+	current, limit, seeking, next := position.Page, position.Limit, position.Element, ""
 	for range maxPages {
 		p, err := read(current, limit)
 		if err != nil {
@@ -111,7 +111,7 @@ func readPages[T any](ctx context.Context, read func(page string, limit int) (ve
 		}
 	}
 	if seeking != 0 { // the element that the cursor names was removed, so the page begins at its old index
-		skip := min(at.Index, len(rows))
+		skip := min(position.Index, len(rows))
 		rows, cursors = rows[skip:], cursors[skip:]
 	}
 	out.info.HasNextPage = len(rows) > first || next != ""
@@ -125,7 +125,7 @@ func readPages[T any](ctx context.Context, read func(page string, limit int) (ve
 	return out, nil
 }
 
-// edgesOf returns the edges of a page, or nil if the client does not select them.
+// edgesOf returns the edges of a page, or nil if the client does not select edges.
 func edgesOf[N, E, T any](ctx context.Context, p page[T], nodes []N, edge func(cursor string, node N) E) []E {
 	if !selects(ctx, "edges") {
 		return nil

@@ -16,12 +16,12 @@ func listHash(kind, owner string) uint64 { return keyHash(kind + "\n" + owner) }
 // for example when positions close.
 
 const (
-	// near is the number of adjacent elements whose hashes a cursor contains: the cursor's element and the elements directly before
-	// it. If one of these elements is still in the list, the next page repeats no element. The cursor also contains hashes of earlier
-	// elements, at distances that double each time. So the cursor works even after many removals.
-	near = 8
-	// maxNamed is the greatest number of hashes in a cursor. No list is long enough to need more.
-	maxNamed = 32
+	// adjacentHashes is the number of adjacent elements whose hashes a cursor contains: the cursor's element and the elements directly
+	// before it. If one of these elements is still in the list, the next page repeats no element. The cursor also contains hashes of
+	// earlier elements, at distances that double each time. So the cursor works even after many removals.
+	adjacentHashes = 8
+	// maxHashes is the greatest number of hashes in a cursor. No list is long enough to need more.
+	maxHashes = 32
 )
 
 // keyHash returns the FNV-1a hash of a string. Package hash/fnv would require a copy of the string as bytes.
@@ -35,8 +35,8 @@ func keyHash(key string) uint64 {
 
 // keyHashes contains the hashes of the keys of a list's elements. Each hash is computed on first use.
 type keyHashes struct {
-	key  func(i int) string
-	made []uint64
+	key      func(i int) string
+	computed []uint64
 }
 
 func newKeyHashes(n int, key func(i int) string) *keyHashes {
@@ -44,15 +44,15 @@ func newKeyHashes(n int, key func(i int) string) *keyHashes {
 }
 
 func (h *keyHashes) at(i int) uint64 {
-	if h.made[i] == 0 {
-		h.made[i] = keyHash(h.key(i))
+	if h.computed[i] == 0 {
+		h.computed[i] = keyHash(h.key(i))
 	}
-	return h.made[i]
+	return h.computed[i]
 }
 
 // index returns the index of the first element with a hash, or -1.
 func (h *keyHashes) index(hash uint64) int {
-	for i := range h.made {
+	for i := range h.computed {
 		if h.at(i) == hash {
 			return i
 		}
@@ -62,15 +62,15 @@ func (h *keyHashes) index(hash uint64) int {
 
 // listCursor returns the cursor of element i of a list.
 func listCursor(list uint64, hashes *keyHashes, i int) string {
-	var buf [8 + 8*maxNamed]byte
+	var buf [8 + 8*maxHashes]byte
 	b := binary.BigEndian.AppendUint64(buf[:0], list)
 	for back := 0; back <= i; {
 		b = binary.BigEndian.AppendUint64(b, hashes.at(i-back))
-		if back++; back >= near {
+		if back++; back >= adjacentHashes {
 			back *= 2
 		}
 	}
-	var text [(8 + 8*maxNamed) * 8 / 6]byte
+	var text [(8 + 8*maxHashes) * 8 / 6]byte
 	return string(base64.RawURLEncoding.AppendEncode(text[:0], b))
 }
 
@@ -87,7 +87,7 @@ func parseListCursor(list uint64, after *string) (listPosition, error) {
 	if err != nil {
 		return nil, err
 	}
-	if len(b) < 16 || len(b)%8 != 0 || len(b) > 8+8*maxNamed || binary.BigEndian.Uint64(b) != list {
+	if len(b) < 16 || len(b)%8 != 0 || len(b) > 8+8*maxHashes || binary.BigEndian.Uint64(b) != list {
 		return nil, badCursor()
 	}
 	b = b[8:]
@@ -98,8 +98,8 @@ func parseListCursor(list uint64, after *string) (listPosition, error) {
 	return p, nil
 }
 
-// start returns the index of the first element after the position. It returns 0 if the position is empty, or if all its elements
-// were removed.
+// start returns the index of the first element after the position. It returns 0 if the position is empty, or if all elements that
+// it contains were removed.
 func (p listPosition) start(hashes *keyHashes) int {
 	for _, named := range p {
 		if i := hashes.index(named); i >= 0 {

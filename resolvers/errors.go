@@ -110,14 +110,14 @@ const maxMessage = 1 << 10
 // Bounded truncates a message to maxMessage bytes of JSON and appends … to a truncated message. It counts every character that JSON
 // escapes as six bytes.
 func Bounded(message string) string {
-	if len(message) <= maxMessage/escaped {
+	if len(message) <= maxMessage/maxEscaped {
 		return message
 	}
 	size := 0
 	for i, c := range message {
 		switch {
 		case c < ' ' || c == utf8.RuneError || strings.ContainsRune("\"\\<>&\u2028\u2029", c):
-			size += escaped
+			size += maxEscaped
 		default:
 			size += utf8.RuneLen(c)
 		}
@@ -128,8 +128,8 @@ func Bounded(message string) string {
 	return message
 }
 
-// escaped is the maximum size in bytes of a character that JSON escapes.
-const escaped = 6
+// maxEscaped is the maximum size in bytes of a character that JSON escapes.
+const maxEscaped = 6
 
 // wrongValue matches the message of the GraphQL library for a number that is not an Int or Float. Presenter removes the value from
 // this message, because the value differs from the one that the client sent.

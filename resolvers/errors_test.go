@@ -16,17 +16,17 @@ import (
 	"oddsgraph/internal/market"
 )
 
-// failure is an error of the GraphQL field "price" of tokens[3]. The field has the alias p. The path of the error ends with the
-// elements of more, for example a list index. The string argument is the path of the invalid argument, if there is one.
+// failure is an error of the GraphQL field "price" of tokens[3]. The field has the alias p. The path of the error ends with suffix,
+// for example a list index. The string argument is the path of the invalid argument, if there is one.
 type failure struct {
 	error
-	more     ast.Path
+	suffix   ast.Path
 	argument string
 }
 
 func (f failure) Unwrap() error { return f.error }
 func (f failure) Path() ast.Path {
-	return append(ast.Path{ast.PathName("tokens"), ast.PathIndex(3), ast.PathName("p")}, f.more...)
+	return append(ast.Path{ast.PathName("tokens"), ast.PathIndex(3), ast.PathName("p")}, f.suffix...)
 }
 func (f failure) FieldPath() ast.Path {
 	return ast.Path{ast.PathName("tokens"), ast.PathIndex(3), ast.PathName("price")}
@@ -34,7 +34,7 @@ func (f failure) FieldPath() ast.Path {
 func (f failure) Locations() []gqlerror.Location { return []gqlerror.Location{{Line: 2, Column: 5}} }
 func (f failure) Argument() string               { return f.argument }
 
-func at(err error) error { return failure{error: err} }
+func failedField(err error) error { return failure{error: err} }
 
 func TestPresenter(t *testing.T) {
 	const secret = "dial tcp 10.0.0.1: hush"
@@ -53,17 +53,17 @@ func TestPresenter(t *testing.T) {
 		want   string
 		logged string
 	}{
-		{"declared safe", at(market.Errorf(market.CodeForbidden, "not yours")), `tokens[3].p not yours FORBIDDEN <nil>`, ""},
-		{"with a cause", at(fmt.Errorf("reading: %w", limited)), `tokens[3].p slow down RATE_LIMITED 1500`, "level=DEBUG"},
-		{"of an element", failure{error: market.Errorf(market.CodeBadUserInput, "bad id"), more: ast.Path{ast.PathIndex(7)}}, `tokens[3].p[7] bad id BAD_USER_INPUT <nil>`, ""},
-		{"of an argument", failure{error: gqlerror.WrapPath(ast.Path{ast.PathName("filter")}, market.Errorf(market.CodeBadUserInput, "no number")), argument: "filter.status[1]"},
+		{"market error", failedField(market.Errorf(market.CodeForbidden, "not yours")), `tokens[3].p not yours FORBIDDEN <nil>`, ""},
+		{"market error with a cause", failedField(fmt.Errorf("reading: %w", limited)), `tokens[3].p slow down RATE_LIMITED 1500`, "level=DEBUG"},
+		{"error of an element", failure{error: market.Errorf(market.CodeBadUserInput, "bad id"), suffix: ast.Path{ast.PathIndex(7)}}, `tokens[3].p[7] bad id BAD_USER_INPUT <nil>`, ""},
+		{"error of an argument", failure{error: gqlerror.WrapPath(ast.Path{ast.PathName("filter")}, market.Errorf(market.CodeBadUserInput, "no number")), argument: "filter.status[1]"},
 			`tokens[3].p filter.status[1]: no number BAD_USER_INPUT <nil>`, ""},
-		{"of a long text", at(market.Errorf(market.CodeBadUserInput, "%s", strings.Repeat("é", 4000))), `tokens[3].p ` + strings.Repeat("é", 512) + `… BAD_USER_INPUT <nil>`, ""},
-		{"internal", at(market.Errorf(market.CodeInternal, secret)), `tokens[3].p ` + internalMessage + ` INTERNAL_SERVER_ERROR <nil>`, "level=ERROR"},
-		{"unknown", at(errors.New(secret)), `tokens[3].p ` + internalMessage + ` INTERNAL_SERVER_ERROR <nil>`, "level=ERROR"},
-		{"unknown, located", at(gqlerror.WrapPath(ast.Path{ast.PathName("elsewhere")}, errors.New(secret))), `tokens[3].p ` + internalMessage + ` INTERNAL_SERVER_ERROR <nil>`, "level=ERROR"},
-		{"cancelled", at(fmt.Errorf("%s: %w", secret, context.Canceled)), `tokens[3].p the request was cancelled INTERNAL_SERVER_ERROR <nil>`, ""},
-		{"late", at(fmt.Errorf("%s: %w", secret, context.DeadlineExceeded)), `tokens[3].p the request took too long UPSTREAM_TIMEOUT <nil>`, ""},
+		{"long message", failedField(market.Errorf(market.CodeBadUserInput, "%s", strings.Repeat("é", 4000))), `tokens[3].p ` + strings.Repeat("é", 512) + `… BAD_USER_INPUT <nil>`, ""},
+		{"internal error", failedField(market.Errorf(market.CodeInternal, secret)), `tokens[3].p ` + internalMessage + ` INTERNAL_SERVER_ERROR <nil>`, "level=ERROR"},
+		{"unknown error", failedField(errors.New(secret)), `tokens[3].p ` + internalMessage + ` INTERNAL_SERVER_ERROR <nil>`, "level=ERROR"},
+		{"unknown error with a path", failedField(gqlerror.WrapPath(ast.Path{ast.PathName("elsewhere")}, errors.New(secret))), `tokens[3].p ` + internalMessage + ` INTERNAL_SERVER_ERROR <nil>`, "level=ERROR"},
+		{"cancelled", failedField(fmt.Errorf("%s: %w", secret, context.Canceled)), `tokens[3].p the request was cancelled INTERNAL_SERVER_ERROR <nil>`, ""},
+		{"deadline exceeded", failedField(fmt.Errorf("%s: %w", secret, context.DeadlineExceeded)), `tokens[3].p the request took too long UPSTREAM_TIMEOUT <nil>`, ""},
 		{"parser", library("Expected Name", nil, "GRAPHQL_PARSE_FAILED"), ` Expected Name GRAPHQL_PARSE_FAILED <nil>`, ""},
 		{"validator", library("Cannot query", nil, "GRAPHQL_VALIDATION_FAILED"), ` Cannot query GRAPHQL_VALIDATION_FAILED <nil>`, ""},
 		{"variable", library("cannot use value 0 as Int", ast.Path{ast.PathName("variable"), ast.PathName("a"), ast.PathIndex(1)}, "GRAPHQL_VALIDATION_FAILED"),
@@ -71,19 +71,19 @@ func TestPresenter(t *testing.T) {
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			var log bytes.Buffer
-			out := Presenter(slog.New(slog.NewTextHandler(&log, &slog.HandlerOptions{Level: slog.LevelDebug})), theID)(t.Context(), test.err)
+			out := Presenter(slog.New(slog.NewTextHandler(&log, &slog.HandlerOptions{Level: slog.LevelDebug})), testRequestID)(t.Context(), test.err)
 			got := fmt.Sprint(out.Path.String(), " ", out.Message, " ", out.Extensions["code"], " ", out.Extensions["retryAfterMs"])
 			if got != test.want {
 				t.Errorf("got  %s\nwant %s", got, test.want)
 			}
 			if !strings.Contains(log.String(), test.logged) || test.logged == "" && log.Len() > 0 || test.logged != "" && !strings.Contains(log.String(), secret) {
-				t.Errorf("logged %q", log.String())
+				t.Errorf("the log is %q, want an entry that contains %q and the cause, or no entry", log.String(), test.logged)
 			}
 			if located := len(out.Locations) > 0; located != (out.Path != nil) {
-				t.Errorf("locations: %v", out.Locations)
+				t.Errorf("the path is %v and the locations are %v, want both or neither", out.Path, out.Locations)
 			}
 			if log.Len() > 0 && !strings.Contains(log.String(), "field=tokens[3].price") {
-				t.Errorf("logged %q, without the field", log.String())
+				t.Errorf("the log %q lacks the field tokens[3].price", log.String())
 			}
 		})
 	}
@@ -113,26 +113,26 @@ func TestSortErrors(t *testing.T) {
 func TestRecover(t *testing.T) {
 	var log bytes.Buffer
 	err := Recover(t.Context(), "boom")
-	out := Presenter(slog.New(slog.NewTextHandler(&log, nil)), theID)(t.Context(), gqlerror.Wrap(err))
+	out := Presenter(slog.New(slog.NewTextHandler(&log, nil)), testRequestID)(t.Context(), gqlerror.Wrap(err))
 	if out.Message != internalMessage || out.Extensions["code"] != "INTERNAL_SERVER_ERROR" || out.Extensions["requestId"] != "request-7" {
-		t.Errorf("%+v", out)
+		t.Errorf("the client gets %+v, want the internal message with the request id", out)
 	}
 	if n := strings.Count(log.String(), "\n"); n != 1 || !strings.Contains(log.String(), "panic=boom") || !strings.Contains(log.String(), "TestRecover") {
-		t.Errorf("logged %q", log.String())
+		t.Errorf("the log is %q, want one line with the panic and its stack", log.String())
 	}
 }
 
-// TestCauses checks that the client sees why an operation was cancelled, if the cause is a market.Error.
-func TestCauses(t *testing.T) {
+// TestCancellationCause checks that the client sees why an operation was cancelled, if the cause is a market.Error.
+func TestCancellationCause(t *testing.T) {
 	ctx, cancel := context.WithCancelCause(t.Context())
 	cancel(market.Errorf(market.CodeUnauthenticated, "revoked"))
-	present := Presenter(slog.New(slog.DiscardHandler), theID)
+	present := Presenter(slog.New(slog.DiscardHandler), testRequestID)
 	if out := present(ctx, fmt.Errorf("reading: %w", ctx.Err())); out.Message != "revoked" || out.Extensions["code"] != "UNAUTHENTICATED" {
-		t.Errorf("%+v", out)
+		t.Errorf("the client gets %+v, want the cause of the cancellation", out)
 	}
 	if out := present(ctx, errors.New("another")); out.Message != internalMessage {
-		t.Errorf("%+v", out)
+		t.Errorf("the client gets %+v for another error, want the internal message", out)
 	}
 }
 
-func theID(context.Context) string { return "request-7" }
+func testRequestID(context.Context) string { return "request-7" }

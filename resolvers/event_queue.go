@@ -16,8 +16,8 @@ type eventQueue struct {
 	mu    sync.Mutex
 	begun bool
 	queue []StreamEvent
-	// more gets a value when the queue grows.
-	more chan struct{}
+	// grown gets a value when the queue grows.
+	grown chan struct{}
 	// admit is called before the subscription reads an account. It may be nil.
 	admit func() error
 }
@@ -35,7 +35,7 @@ type eventQueueKey struct{}
 // WithEventQueue returns a context for a subscription whose events NextEvent returns. The subscription calls admit at most once,
 // before it reads an account. If admit returns an error, the subscription does not start.
 func WithEventQueue(ctx context.Context, admit func() error) context.Context {
-	return context.WithValue(ctx, eventQueueKey{}, &eventQueue{more: make(chan struct{}, 1), admit: admit})
+	return context.WithValue(ctx, eventQueueKey{}, &eventQueue{grown: make(chan struct{}, 1), admit: admit})
 }
 
 // queueOf returns the queue of ctx. If ctx has no queue, it returns a new queue that nobody reads.
@@ -43,7 +43,7 @@ func queueOf(ctx context.Context) *eventQueue {
 	if t, ok := ctx.Value(eventQueueKey{}).(*eventQueue); ok {
 		return t
 	}
-	return &eventQueue{more: make(chan struct{}, 1)}
+	return &eventQueue{grown: make(chan struct{}, 1)}
 }
 
 // NextEvent waits for the next event of the subscription of ctx. It returns an event with Ended if the subscription has not begun,
@@ -51,12 +51,12 @@ func queueOf(ctx context.Context) *eventQueue {
 func NextEvent(ctx context.Context) StreamEvent {
 	t := queueOf(ctx)
 	for {
-		turn, ok := t.take()
+		event, ok := t.take()
 		if ok {
-			return turn
+			return event
 		}
 		select {
-		case <-t.more:
+		case <-t.grown:
 		case <-ctx.Done():
 			return StreamEvent{Ended: true}
 		}
@@ -92,13 +92,13 @@ func (t *eventQueue) add(next StreamEvent) {
 	t.queue = append(t.queue, next)
 	t.mu.Unlock()
 	select {
-	case t.more <- struct{}{}:
+	case t.grown <- struct{}{}:
 	default:
 	}
 }
 
-// problem announces an error that is sent instead of a value. ctx is the context of the subscription.
-func (t *eventQueue) problem(ctx context.Context, err error) {
+// addProblem announces an error that is sent instead of a value. ctx is the context of the subscription.
+func (t *eventQueue) addProblem(ctx context.Context, err error) {
 	t.add(StreamEvent{Problem: atField(ctx, err)})
 }
 

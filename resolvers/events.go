@@ -73,8 +73,8 @@ func (r *eventResolver) Volume24h(ctx context.Context, e *model.Event) (*market.
 	return sumOf(full.Loaded, full.Loaded.Volume24h)
 }
 
-// sumOf returns the parameter sum, which is a sum over the markets of an event. It returns an error if some of the markets could
-// not be read.
+// sumOf returns sum, which is a sum over the markets of the event e. If some of these markets could not be read, sumOf returns an
+// error.
 func sumOf(e *market.Event, sum *market.Decimal) (*market.Decimal, error) {
 	if len(e.LeftOut) > 0 {
 		return nil, market.Errorf(market.CodeUpstreamBadResponse, "some of the event's markets could not be read, so its volume is not known")
@@ -133,9 +133,9 @@ type foundEvents struct {
 	list    []queries.FoundEvent
 	leftOut market.LeftOut
 	meta    market.Meta
-	// ended reports that the list contains the events of all pages of the venue. more reports that the list contains events after
+	// ended reports that the list contains the events of all pages of the venue. hasMore reports that the list contains events after
 	// the requested page of the connection.
-	ended, more bool
+	ended, hasMore bool
 }
 
 // add adds the events of a page. For an event that was on an earlier page, it adds only the new matches. The map indexes contains,
@@ -185,7 +185,7 @@ func findEvents(set *loaders.Set, q queries.Search, part pageArguments) (f found
 		}
 		hashes := newKeyHashes(len(f.list), func(i int) string { return f.list[i].EventID })
 		if part.after.reached(hashes) && len(f.list) > part.after.start(hashes)+part.first {
-			f.more = true
+			f.hasMore = true
 			return f, nil
 		}
 	}
@@ -216,7 +216,7 @@ func (r *queryResolver) SearchEvents(ctx context.Context, query string, filter *
 func eventConnection(ctx context.Context, found foundEvents, part pageArguments) *model.EventConnection {
 	addLeftOut(ctx, found.leftOut)
 	p := cutPage(ctx, found.list, func(e *queries.FoundEvent) string { return e.EventID }, part)
-	p.info.HasNextPage = p.info.HasNextPage || found.more
+	p.info.HasNextPage = p.info.HasNextPage || found.hasMore
 	if !found.ended {
 		p.total = nil
 	}

@@ -10,12 +10,12 @@ import (
 // FuzzCursors checks that a valid cursor leads to a position in its list, and that another list rejects the cursor. For any other
 // text, the error must be BAD_USER_INPUT.
 func FuzzCursors(f *testing.F) {
-	keys := numbered(40)
+	keys := numberedKeys(40)
 	for i := range keys {
-		f.Add(listCursor(ofKeys, hashesOf(keys), i), 50)
+		f.Add(listCursor(testList, hashesOf(keys), i), 50)
 	}
 	for _, c := range []pageCursor{
-		{List: ofKeys, Page: "p", Limit: 20}, {List: ofKeys, Limit: 1, Element: 1 << 63, Index: 7}, {List: ofKeys, Limit: 200, Index: -1}, {List: ofKeys + 1, Limit: 20},
+		{List: testList, Page: "p", Limit: 20}, {List: testList, Limit: 1, Element: 1 << 63, Index: 7}, {List: testList, Limit: 200, Index: -1}, {List: testList + 1, Limit: 20},
 	} {
 		f.Add(c.String(), 20)
 	}
@@ -24,33 +24,33 @@ func FuzzCursors(f *testing.F) {
 		f.Add(base64.RawURLEncoding.EncodeToString([]byte(text)), 20)
 	}
 	f.Fuzz(func(t *testing.T, after string, first int) {
-		place, err := parseListCursor(ofKeys, &after)
+		place, err := parseListCursor(testList, &after)
 		switch {
 		case err != nil && market.CodeOf(err) != market.CodeBadUserInput:
-			t.Errorf("a list cursor: %v", err)
+			t.Errorf("parseListCursor returned %v, want %s", err, market.CodeBadUserInput)
 		case err == nil:
-			if n := place.start(hashesOf(keys)); n < 0 || n > len(keys) || len(place) > maxNamed {
-				t.Errorf("the cursor leads to index %d and names %d rows", n, len(place))
+			if n := place.start(hashesOf(keys)); n < 0 || n > len(keys) || len(place) > maxHashes {
+				t.Errorf("the cursor leads to index %d of %d and contains %d hashes", n, len(keys), len(place))
 			}
-			if _, err := parseListCursor(ofKeys+1, &after); err == nil && after != "" {
+			if _, err := parseListCursor(testList+1, &after); err == nil && after != "" {
 				t.Error("the cursor is also valid for another list")
 			}
 		}
 		first = 1 + max(first, -first-1)%maxUpstreamPage
-		c, err := parsePageCursor(ofKeys, &after, first, maxUpstreamPage)
+		c, err := parsePageCursor(testList, &after, first, maxUpstreamPage)
 		switch {
 		case err != nil && market.CodeOf(err) != market.CodeBadUserInput:
-			t.Errorf("a page: %v", err)
+			t.Errorf("parsePageCursor returned %v, want %s", err, market.CodeBadUserInput)
 		case err == nil:
-			if c.List != ofKeys || c.Limit < 1 || c.Limit > maxUpstreamPage || c.Index < 0 {
-				t.Errorf("it is %+v", c)
+			if c.List != testList || c.Limit < 1 || c.Limit > maxUpstreamPage || c.Index < 0 {
+				t.Errorf("parsePageCursor returned the invalid cursor %+v", c)
 			}
 			text := c.String()
-			if again, err := parsePageCursor(ofKeys, &text, first, maxUpstreamPage); err != nil || again != c {
-				t.Errorf("%+v is read again as %+v, %v", c, again, err)
+			if again, err := parsePageCursor(testList, &text, first, maxUpstreamPage); err != nil || again != c {
+				t.Errorf("the text of %+v is parsed as %+v with the error %v", c, again, err)
 			}
-			if _, err := parsePageCursor(ofKeys+1, &text, first, maxUpstreamPage); err == nil {
-				t.Error("it is a page of another list, too")
+			if _, err := parsePageCursor(testList+1, &text, first, maxUpstreamPage); err == nil {
+				t.Error("the page cursor is also valid for another list")
 			}
 		}
 	})

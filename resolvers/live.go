@@ -50,7 +50,7 @@ func subscribe[E, M any](ctx context.Context, stream iter.Seq2[follow.Event[E], 
 				last = err
 				return
 			case e.Problem != nil:
-				queue.problem(ctx, e.Problem)
+				queue.addProblem(ctx, e.Problem)
 				continue
 			}
 			m := event(model.UpdateReason(e.Reason), e.Value)
@@ -102,9 +102,9 @@ func interval(perSecond *int, limit int) (time.Duration, error) {
 	return time.Second / time.Duration(*perSecond), nil
 }
 
-// ListOf returns the name of the argument that lists the ids of a subscription field. It does so only for fields for which one
-// subscription to several ids gets the same events as separate subscriptions to each id. For all other fields, it returns "". An
-// example is tradesAdded, because its first event contains the trades of all tokens.
+// ListOf returns the name of the argument with the ids of a subscription field, if a subscription to several ids gets the same
+// events as one subscription to each id. For all other fields, ListOf returns "". One of these fields is tradesAdded, because its
+// first event contains the trades of all tokens.
 func ListOf(field string) string {
 	switch field {
 	case "priceChanged":

@@ -61,7 +61,7 @@ func (r *subscriptionResolver) PortfolioChanged(ctx context.Context, a market.Ad
 	if err != nil {
 		return nil, err
 	}
-	shown, err := r.positionsOf(a, positionIDs)
+	selected, err := r.newPositionFilter(a, positionIDs)
 	if err != nil {
 		return nil, err
 	}
@@ -76,7 +76,7 @@ func (r *subscriptionResolver) PortfolioChanged(ctx context.Context, a market.Ad
 		return quotes, valuations, err
 	}}
 	return subscribe(ctx, follow.Portfolio(ctx, r.source(ctx), from, every), func(reason model.UpdateReason, p follow.PortfolioUpdate) model.PortfolioUpdate {
-		return portfolioUpdate(a, by, reason, shown.of(p))
+		return portfolioUpdate(a, by, reason, selected.filter(p))
 	}), nil
 }
 
@@ -98,13 +98,13 @@ type positionFilter struct {
 	ids     map[string]bool
 }
 
-// positionsOf returns the filter for the argument positionIds. It accepts ids of positions that the wallet does not hold.
-func (r *Resolver) positionsOf(a market.Address, ids []string) (positionFilter, error) {
+// newPositionFilter returns the filter for the argument positionIds. It accepts ids of positions that the wallet does not hold.
+func (r *Resolver) newPositionFilter(a market.Address, ids []string) (positionFilter, error) {
 	f := positionFilter{address: a}
 	if ids == nil {
 		return f, nil
 	}
-	if err := checkNumber("positionIds", ids); err != nil {
+	if err := checkIDCount("positionIds", ids); err != nil {
 		return f, err
 	}
 	f.ids = make(map[string]bool, len(ids))
@@ -121,8 +121,8 @@ func (r *Resolver) positionsOf(a market.Address, ids []string) (positionFilter, 
 	return f, nil
 }
 
-// of returns an update with only the selected positions of u. The Summary still contains the sums over all positions.
-func (f positionFilter) of(u follow.PortfolioUpdate) follow.PortfolioUpdate {
+// filter returns an update with only the selected positions of u. The Summary still contains the sums over all positions.
+func (f positionFilter) filter(u follow.PortfolioUpdate) follow.PortfolioUpdate {
 	if f.ids == nil {
 		return u
 	}

@@ -68,7 +68,7 @@ func (r *queryResolver) Markets(ctx context.Context, marketIDs []string) ([]*mod
 // temporary value. The fields below this value then request their values in the same pass. If placeholder is nil, the result
 // contains nil for an id whose value is still being fetched, and readList reports ErrPending.
 func readList[K comparable, T, M any](ctx context.Context, argument string, ids []string, key func(string) K, from *loaders.Loader[K, T], placeholder func(K) *T, show func(market.Read[*T]) *M) ([]*M, error) {
-	if err := checkNumber(argument, ids); err != nil {
+	if err := checkIDCount(argument, ids); err != nil {
 		return nil, err
 	}
 	keys, indexes := exec.MakeList[K](ctx, len(ids))[:0], exec.MakeList[int](ctx, len(ids))[:0]

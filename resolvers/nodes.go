@@ -72,7 +72,7 @@ func node[T model.Node](object *T, err error) (model.Node, error) {
 }
 
 func (r *queryResolver) Nodes(ctx context.Context, ids []string) ([]model.Node, error) {
-	if err := checkNumber("ids", ids); err != nil {
+	if err := checkIDCount("ids", ids); err != nil {
 		return nil, err
 	}
 	out := make([]model.Node, len(ids))

@@ -29,12 +29,12 @@ func tokenRefOfRecord(h *model.HistoryRecord) tokenRef {
 
 // rowsOf returns the nodes and edges of a page of rows. If the client selects the markets or prices of the rows, rowsOf prefetches
 // them.
-func rowsOf[T, N, E any](ctx context.Context, p page[T], node func(*T) N, hold func(*N) tokenRef, edge func(cursor string, node N) E) ([]N, []E) {
+func rowsOf[T, N, E any](ctx context.Context, p page[T], node func(*T) N, toRef func(*N) tokenRef, edge func(cursor string, node N) E) ([]N, []E) {
 	nodes := exec.MakeList[N](ctx, len(p.items))
 	for i := range p.items {
 		nodes[i] = node(&p.items[i])
 	}
-	prefetchRows(ctx, nodes, hold)
+	prefetchRows(ctx, nodes, toRef)
 	return nodes, edgesOf(ctx, p, nodes, edge)
 }
 
@@ -68,7 +68,7 @@ var (
 
 // prefetchRows looks up the markets and prices of all rows together, if the client selects them. One lookup for all rows is faster
 // than one lookup for each row.
-func prefetchRows[T any](ctx context.Context, rows []T, hold func(*T) tokenRef) {
+func prefetchRows[T any](ctx context.Context, rows []T, toRef func(*T) tokenRef) {
 	x := exec.From(ctx)
 	if x == nil || len(rows) == 0 {
 		return
@@ -77,7 +77,7 @@ func prefetchRows[T any](ctx context.Context, rows []T, hold func(*T) tokenRef) 
 	if x.SelectsAny(fieldsOfMarkets) {
 		refs := exec.MakeList[market.MarketRef](ctx, len(rows))[:0]
 		for i := range rows {
-			if ref, ok := hold(&rows[i]).market(); ok {
+			if ref, ok := toRef(&rows[i]).market(); ok {
 				refs = append(refs, ref)
 			}
 		}
@@ -86,7 +86,7 @@ func prefetchRows[T any](ctx context.Context, rows []T, hold func(*T) tokenRef) 
 	if x.SelectsAny(fieldsOfPrices) {
 		tokens := exec.MakeList[string](ctx, len(rows))[:0]
 		for i := range rows {
-			if id := hold(&rows[i]).tokenID; id != "" {
+			if id := toRef(&rows[i]).tokenID; id != "" {
 				tokens = append(tokens, id)
 			}
 		}

@@ -33,17 +33,17 @@ func TestResolversAreShort(t *testing.T) {
 			if !ok {
 				continue
 			}
-			of, ok := star.X.(*ast.Ident)
-			if !ok || !strings.HasSuffix(of.Name, "Resolver") || of.Name == "Resolver" {
+			receiver, ok := star.X.(*ast.Ident)
+			if !ok || !strings.HasSuffix(receiver.Name, "Resolver") || receiver.Name == "Resolver" {
 				continue
 			}
 			lines := set.Position(method.Body.Rbrace).Line - set.Position(method.Body.Lbrace).Line - 1
 			fields, total = fields+1, total+lines
 			if lines > most {
-				t.Errorf("%s.%s has %d lines, more than %d", of.Name, method.Name.Name, lines, most)
+				t.Errorf("%s.%s has %d lines, more than %d", receiver.Name, method.Name.Name, lines, most)
 			}
 			if testing.Verbose() {
-				t.Logf("%3d %s.%s", lines, of.Name, method.Name.Name)
+				t.Logf("%3d %s.%s", lines, receiver.Name, method.Name.Name)
 			}
 		}
 	}

@@ -21,7 +21,7 @@ func (r *queryResolver) Token(_ context.Context, tokenID string) (*model.Token, 
 }
 
 func (r *queryResolver) Tokens(ctx context.Context, tokenIDs []string) ([]*model.Token, error) {
-	if err := checkNumber("tokenIds", tokenIDs); err != nil {
+	if err := checkIDCount("tokenIds", tokenIDs); err != nil {
 		return nil, err
 	}
 	out := make([]*model.Token, len(tokenIDs))

@@ -72,7 +72,7 @@ func (r *balanceResolver) CashBalance(_ context.Context, b *model.Balance) (*mar
 }
 
 func (r *userResolver) Orders(ctx context.Context, u *model.User, first *int, after *string, marketIDs []string, side *market.OrderSide) (*model.OrderConnection, error) {
-	part, in, err := listArguments("orders", u.Address, first, after, marketIDs)
+	part, isSelected, err := listArguments("orders", u.Address, first, after, marketIDs)
 	if err != nil {
 		return nil, err
 	}
@@ -80,7 +80,7 @@ func (r *userResolver) Orders(ctx context.Context, u *model.User, first *int, af
 	if err != nil {
 		return nil, err
 	}
-	orders := pick(*read.Value, func(o *market.Order) bool { return in(o.MarketID) && (side == nil || o.Side == *side) })
+	orders := pick(*read.Value, func(o *market.Order) bool { return isSelected(o.MarketID) && (side == nil || o.Side == *side) })
 	p := cutPage(ctx, orders, func(o **market.Order) string { return (*o).OrderID }, part)
 	nodes, edges := rowsOf(ctx, p, func(o **market.Order) model.Order { return model.Order{Order: *o, Address: u.Address} }, tokenRefOfOrder,
 		func(cursor string, node model.Order) model.OrderEdge {
@@ -90,10 +90,10 @@ func (r *userResolver) Orders(ctx context.Context, u *model.User, first *int, af
 }
 
 // listArguments checks the arguments of an account's list that is read as a whole. It returns the page arguments, and a function
-// that reports whether a market id is in marketIDs. If marketIDs is nil, the function returns true for every id.
-func listArguments(list string, a market.Address, first *int, after *string, marketIDs []string) (part pageArguments, in func(string) bool, err error) {
+// that reports whether a market id is in marketIDs. If marketIDs is nil, isSelected returns true for every id.
+func listArguments(list string, a market.Address, first *int, after *string, marketIDs []string) (part pageArguments, isSelected func(string) bool, err error) {
 	if part, err = parsePageArguments(listHash(list, string(a)), first, after); err == nil {
-		err = checkNumber("marketIds", marketIDs)
+		err = checkIDCount("marketIds", marketIDs)
 	}
 	if err != nil {
 		return part, nil, err
