@@ -9,12 +9,12 @@ import (
 )
 
 const (
-	// After the first value has arrived, Fetch waits for the others. The wait is minPatience, or patienceOf times the duration of the
-	// last pass if this product is longer. After the wait, Fetch may return without the missing values, so that the next pass can read
-	// the fields below the values that have arrived. If the values arrive one by one, the passes therefore use at most a fifth of the
-	// time of one processor.
-	minPatience = time.Millisecond
-	patienceOf  = 4
+	// After the first value has arrived, Fetch waits for the other values: for minPatience, or for patienceFactor times the duration
+	// of the last pass if this product is longer. After the wait, Fetch may return without the missing values, so that the next pass
+	// can read the fields below the values that have arrived. So even if the values arrive one by one, the passes use at most a fifth
+	// of the time of one processor.
+	minPatience    = time.Millisecond
+	patienceFactor = 4
 	// maxArrivals is the number of batches whose results can wait while the Set's goroutine runs a pass.
 	maxArrivals = 16
 )
@@ -24,14 +24,14 @@ const (
 type response struct {
 	// ctx is the context for Source.Lookup and Source.Refresh.
 	ctx context.Context
-	// calls is the context for Source.Fetch. cancel cancels this context.
-	calls        context.Context
+	// fetchCtx is the context for Source.Fetch. cancel cancels this context.
+	fetchCtx     context.Context
 	cancel       context.CancelFunc
 	dependencies *reqctx.Dependencies
 	log          *reqctx.Log
-	// made is the number of upstream calls for all keys that were fetched so far. maxCalls is the greatest allowed number, or 0 if
-	// there is no limit.
-	made, maxCalls int
+	// callCount is the number of upstream calls for all keys that were fetched so far. maxCalls is the greatest allowed callCount, or
+	// 0 if there is no limit.
+	callCount, maxCalls int
 	// refused is the error that Fetch returned because the keys needed more than maxCalls calls.
 	refused error
 
@@ -56,7 +56,7 @@ func (s *Set) Pending() bool { return s.pending }
 // longer wait is at most half of the time that remains until the deadline of ctx. Without a deadline, it has no limit. Fetch
 // returns an error when ctx ends, or if the response needs too many upstream calls. Pass this error to Fail.
 func (s *Set) Fetch(ctx context.Context) error {
-	patience := max(minPatience, patienceOf*time.Since(s.began))
+	patience := max(minPatience, patienceFactor*time.Since(s.began))
 	if ctx.Err() != nil {
 		return context.Cause(ctx)
 	}
@@ -64,7 +64,7 @@ func (s *Set) Fetch(ctx context.Context) error {
 		return err
 	}
 	if s.cancel == nil {
-		s.calls, s.cancel = context.WithCancel(ctx)
+		s.fetchCtx, s.cancel = context.WithCancel(ctx)
 		s.arrivals = make(chan func(), maxArrivals)
 	}
 	for _, l := range s.loaders() {
@@ -75,10 +75,10 @@ func (s *Set) Fetch(ctx context.Context) error {
 	return err
 }
 
-// countCalls adds the calls of the missing keys to made. It returns an error if the sum exceeds maxCalls.
+// countCalls adds the calls of the missing keys to callCount. It returns an error if the sum exceeds maxCalls.
 func (s *Set) countCalls() error {
 	var most reqctx.Kind
-	sum, largest := s.made, 0
+	sum, largest := s.callCount, 0
 	for _, l := range s.loaders() {
 		kind, n := l.cost()
 		if sum += n; n > largest {
@@ -90,13 +90,13 @@ func (s *Set) countCalls() error {
 		s.refused = market.Errorf(market.CodeBadUserInput, text, sum, s.maxCalls, largest, most).Because(ErrTooManyCalls)
 		return s.refused
 	}
-	s.made = sum
+	s.callCount = sum
 	return nil
 }
 
 // Calls returns the number of upstream calls for the keys that were fetched so far. The cache may have shared some of these calls
 // with other responses.
-func (s *Set) Calls() int { return s.made }
+func (s *Set) Calls() int { return s.callCount }
 
 // Refused returns the error that Fetch returned because the response needed too many upstream calls, or nil.
 func (s *Set) Refused() error { return s.refused }
@@ -180,8 +180,8 @@ func (s *Set) Complete(ctx context.Context, pass func()) {
 }
 
 // Read makes a new Set and calls Complete. Each pass is one call of read with the Set.
-func Read(ctx context.Context, of Sources, read func(*Set)) {
-	ctx, set, _ := With(ctx, of)
+func Read(ctx context.Context, sources Sources, read func(*Set)) {
+	ctx, set, _ := With(ctx, sources)
 	defer set.Done()
 	set.Complete(ctx, func() { read(set) })
 }

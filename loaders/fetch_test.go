@@ -16,8 +16,8 @@ import (
 )
 
 // TestFetchDoesNotWaitForTheSlowest checks that Fetch does not wait for a slow event. After the first value, Fetch must wait for
-// patienceOf times the duration of the last pass. If some events have arrived and others have not, Fetch must wait longer: up to
-// half of the time that ctx has left.
+// patienceFactor times the duration of the last pass. If some events have arrived and others have not, Fetch must wait longer: up
+// to half of the time that ctx has left.
 func TestFetchDoesNotWaitForTheSlowest(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		release := make(chan struct{}, 1)
@@ -40,9 +40,9 @@ func TestFetchDoesNotWaitForTheSlowest(t *testing.T) {
 		ctx, set, _ := With(ctx, Sources{Events: events, Prices: prices()})
 		defer set.Done()
 		start := time.Now()
-		// pass reads the events with the given ids, and a price. The missing keys must be those that pending lists. After that,
-		// pass calls Fetch, which must return at the given time after start.
-		pass := func(returns time.Duration, pending string, ids ...string) {
+		// pass reads the events with the given ids, and a price. It checks that pending lists the missing keys. After that, pass
+		// calls Fetch, which must return after the given time since start.
+		pass := func(wantReturn time.Duration, pending string, ids ...string) {
 			t.Helper()
 			got := ""
 			for _, id := range ids {
@@ -54,14 +54,14 @@ func TestFetchDoesNotWaitForTheSlowest(t *testing.T) {
 				got += "quick"
 			}
 			if got != pending {
-				t.Errorf("pending: %q, want %q", got, pending)
+				t.Errorf("got pending keys %q, want %q", got, pending)
 			}
-			if err := set.Fetch(ctx); err != nil || time.Since(start) != returns {
-				t.Errorf("Fetch returned %v after %s, want it after %s", err, time.Since(start), returns)
+			if err := set.Fetch(ctx); err != nil || time.Since(start) != wantReturn {
+				t.Errorf("Fetch returned the error %v after %s, want no error after %s", err, time.Since(start), wantReturn)
 			}
 		}
 		time.Sleep(time.Second / 2) // the first pass takes this time
-		at := time.Second/2 + patienceOf*time.Second/2
+		at := time.Second/2 + patienceFactor*time.Second/2
 		pass(at, "slow quick", "slow")
 		at += 10 * time.Second // Fetch returns when the event "late" arrives, because all other keys have arrived
 		release <- struct{}{}
@@ -72,7 +72,7 @@ func TestFetchDoesNotWaitForTheSlowest(t *testing.T) {
 		release <- struct{}{}
 		pass(at, "slow again ", "b", "slow again")
 		if len(events.fetches) != 5 {
-			t.Errorf("fetched %v", events.fetches)
+			t.Errorf("fetched %v, want 5 events", events.fetches)
 		}
 	})
 }
@@ -93,39 +93,39 @@ func TestFail(t *testing.T) {
 			t.Fatal(err)
 		}
 		if _, err := set.Prices.Get("sent"); err != ErrPending {
-			t.Errorf("%v", err)
+			t.Errorf("a read of a key in flight: got error %v, want ErrPending", err)
 		}
 		if err := set.Fetch(ctx); !errors.Is(err, context.DeadlineExceeded) {
-			t.Errorf("%v", err)
+			t.Errorf("Fetch returned the error %v, want DeadlineExceeded", err)
 		}
 		set.Prices.Prefetch([]string{"unsent"})
 		over := errors.New("over")
 		set.Fail(over)
 		rs := getMany(set, "hit", "sent", "unsent", "new")
 		if rs[0].Err != nil || market.CodeOf(rs[1].Err) != market.CodeUpstreamTimeout || rs[2].Err != over || rs[3].Err != over || set.Pending() {
-			t.Errorf("%+v, pending %v", rs, set.Pending())
+			t.Errorf("after Fail: got %+v, pending %v; want a value, a timeout, the error twice, and no pending read", rs, set.Pending())
 		}
 		if _, err := set.Spreads.Get("quick"); err != nil {
 			t.Error(err)
 		}
 		if _, err := set.Book("a", 5); err != over || set.Pending() {
-			t.Errorf("%v, pending %v", err, set.Pending())
+			t.Errorf("a read of a book after Fail: got error %v, pending %v; want the error of Fail", err, set.Pending())
 		}
 		if _, err := set.Book("a", 60); err != over || set.Pending() {
-			t.Errorf("%v, pending %v", err, set.Pending())
+			t.Errorf("a read of a book after Fail: got error %v, pending %v; want the error of Fail", err, set.Pending())
 		}
 		if _, ok := recorder.Snapshot(); ok || len(s.fetches) != 1 {
-			t.Errorf("recorded as if all were known; fetched %v", s.fetches)
+			t.Errorf("after failed reads: Snapshot returned ok %v and %v was fetched, want false and one call", ok, s.fetches)
 		}
 	})
 }
 
-// TestDoneEndsTheCallsUnderWay checks that Done cancels the calls of its response, but not the calls of other responses.
-func TestDoneEndsTheCallsUnderWay(t *testing.T) {
+// TestDoneCancelsCalls checks that Done cancels the calls of its response, but not the calls of other responses.
+func TestDoneCancelsCalls(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := prices()
 		s.gate = make(chan struct{})
-		other, _ := with(t, Sources{Prices: s})
+		other, _ := newSet(t, Sources{Prices: s})
 		getMany(other, "a")
 		var theirs error
 		go func() { theirs = other.Fetch(t.Context()) }()
@@ -134,11 +134,11 @@ func TestDoneEndsTheCallsUnderWay(t *testing.T) {
 		_, set, recorder := With(t.Context(), Sources{Prices: s})
 		getMany(set, "a")
 		if err := set.Fetch(ctx); err == nil {
-			t.Error("no error")
+			t.Error("Fetch returned no error after the deadline")
 		}
 		set.Done()
 		if b, ok := recorder.Snapshot(); !ok || len(b.Handles) != 0 {
-			t.Errorf("what came too late is recorded: %+v, %v", b, ok)
+			t.Errorf("after Done: got snapshot %+v, ok %v; want no handles", b, ok)
 		}
 		<-s.gate
 		synctest.Wait()
@@ -149,12 +149,12 @@ func TestDoneEndsTheCallsUnderWay(t *testing.T) {
 	})
 }
 
-// TestKeysLeaveAsTheirKindDoes checks that one call of Source.Fetch gets all prices, however many, and that each book takes its own
+// TestBatchedAndSingleKeys checks that one call of Source.Fetch gets all prices, however many, and that each book takes its own
 // call.
-func TestKeysLeaveAsTheirKindDoes(t *testing.T) {
+func TestBatchedAndSingleKeys(t *testing.T) {
 	const n = 10_000
 	s, books := prices(), &source[queries.Book, market.Book]{}
-	set, _ := with(t, Sources{Prices: s, Books: books})
+	set, _ := newSet(t, Sources{Prices: s, Books: books})
 	keys := make([]string, n)
 	for i := range keys {
 		keys[i] = fmt.Sprint(i)
@@ -165,14 +165,14 @@ func TestKeysLeaveAsTheirKindDoes(t *testing.T) {
 	}
 	fetch(t, set)
 	if len(s.fetches) != 1 || len(s.fetches[0]) != n || len(books.fetches) != 3 {
-		t.Errorf("%d calls for prices, %v for books", len(s.fetches), books.fetches)
+		t.Errorf("got %d fetches of prices and %v of books, want 1 and 3", len(s.fetches), books.fetches)
 	}
 }
 
 // TestBookDepths checks that all reads of a token's book in a response return the deepest book.
 func TestBookDepths(t *testing.T) {
 	levels := make([]market.Level, 200)
-	of := func(covers int) func(q queries.Book) *market.Book {
+	bookCovering := func(covers int) func(q queries.Book) *market.Book {
 		return func(q queries.Book) *market.Book {
 			depth := max(q.Depth, covers)
 			return &market.Book{TokenID: q.TokenID, Depth: depth, Bids: market.NewSide(levels[:depth])}
@@ -192,18 +192,18 @@ func TestBookDepths(t *testing.T) {
 		fetches int
 		depth   int
 	}{
-		"nothing cached":                 {of(0), nil, []int{5, 60, 30}, 2, 1, 200},
-		"deepest first":                  {of(0), nil, []int{60, 5, 30}, 2, 1, 200},
-		"deepest last":                   {of(0), nil, []int{5, 30, 60}, 2, 1, 200},
-		"a shallow one cached":           {of(0), cached(20), []int{5, 60, 20}, 2, 1, 200},
-		"two cached":                     {of(0), cached(20, 200), []int{5, 60, 20}, 2, 0, 200},
-		"a deep one cached":              {of(0), cached(200), []int{60, 5, 20}, 1, 0, 200},
-		"a shallow question, a deep one": {of(200), cached(20), []int{5, 60, 120}, 1, 0, 200},
-		"one depth":                      {of(0), nil, []int{20, 5}, 2, 1, 20},
+		"nothing is cached":                      {bookCovering(0), nil, []int{5, 60, 30}, 2, 1, 200},
+		"the deepest read is first":              {bookCovering(0), nil, []int{60, 5, 30}, 2, 1, 200},
+		"the deepest read is last":               {bookCovering(0), nil, []int{5, 30, 60}, 2, 1, 200},
+		"a shallow book is cached":               {bookCovering(0), cached(20), []int{5, 60, 20}, 2, 1, 200},
+		"two books are cached":                   {bookCovering(0), cached(20, 200), []int{5, 60, 20}, 2, 0, 200},
+		"a deep book is cached":                  {bookCovering(0), cached(200), []int{60, 5, 20}, 1, 0, 200},
+		"the cached book is deeper than its key": {bookCovering(200), cached(20), []int{5, 60, 120}, 1, 0, 200},
+		"all reads need the same depth":          {bookCovering(0), nil, []int{20, 5}, 2, 1, 20},
 	} {
 		t.Run(name, func(t *testing.T) {
-			s := (&source[queries.Book, market.Book]{value: test.value}).cache(test.cached...)
-			set, _ := with(t, Sources{Books: s})
+			s := (&source[queries.Book, market.Book]{value: test.value}).setCached(test.cached...)
+			set, _ := newSet(t, Sources{Books: s})
 			passes, books := 0, map[*market.Book]bool{}
 			set.Complete(t.Context(), func() {
 				passes++
@@ -219,19 +219,19 @@ func TestBookDepths(t *testing.T) {
 			})
 			for book := range books {
 				if book.Depth != test.depth || len(books) != 1 {
-					t.Errorf("%d books, one with %d levels", len(books), book.Depth)
+					t.Errorf("the last pass got %d books, one of them with depth %d; want 1 with depth %d", len(books), book.Depth, test.depth)
 				}
 			}
 			if passes != test.passes || len(s.fetches) != test.fetches {
-				t.Errorf("%d passes, fetched %v", passes, s.fetches)
+				t.Errorf("got %d passes and fetches %v, want %d passes and %d fetches", passes, s.fetches, test.passes, test.fetches)
 			}
 		})
 	}
-	s := (&source[queries.Book, market.Book]{}).cache(cached(20)...) // the cache knows that the venue does not have this book
-	set, _ := with(t, Sources{Books: s})
+	s := (&source[queries.Book, market.Book]{}).setCached(cached(20)...) // the cache knows that the venue does not have this book
+	set, _ := newSet(t, Sources{Books: s})
 	for _, depth := range []int{5, 60} {
 		if read, err := set.Book("a", depth); err != nil || read.Value != nil || set.Pending() {
-			t.Errorf("%+v, %v", read, err)
+			t.Errorf("depth %d of an absent book: got %+v, error %v, pending %v; want nil", depth, read, err, set.Pending())
 		}
 	}
 }
@@ -241,21 +241,21 @@ func TestBookDepths(t *testing.T) {
 func TestSetReadsFromItsSources(t *testing.T) {
 	type mark struct{}
 	ctx := context.WithValue(t.Context(), mark{}, "mine")
-	looked := func(ctx context.Context) {
+	checkContext := func(ctx context.Context) {
 		if ctx.Value(mark{}) != "mine" || reqctx.DependenciesFrom(ctx) == nil {
-			t.Error("looked up under another context")
+			t.Error("Lookup got a context without the values or the dependencies of the response")
 		}
 	}
 	at := time.Unix(1, 0)
-	histories, searches := &source[queries.PriceHistory, market.PriceHistory]{look: looked}, &source[queries.SearchKey, queries.SearchPage]{look: looked}
-	found, topics := &source[queries.SearchKey, queries.EventPage]{look: looked}, &source[struct{}, queries.Categories]{look: looked}
-	tape := &source[queries.MarketTrades, queries.TradePage]{look: looked}
-	trades, records := &source[queries.TradesKey, queries.TradePage]{look: looked}, &source[queries.HistoryKey, queries.HistoryPage]{look: looked}
+	histories, searches := &source[queries.PriceHistory, market.PriceHistory]{look: checkContext}, &source[queries.SearchKey, queries.SearchPage]{look: checkContext}
+	eventSearches, categories := &source[queries.SearchKey, queries.EventPage]{look: checkContext}, &source[struct{}, queries.Categories]{look: checkContext}
+	marketTrades := &source[queries.MarketTrades, queries.TradePage]{look: checkContext}
+	trades, records := &source[queries.TradesKey, queries.TradePage]{look: checkContext}, &source[queries.HistoryKey, queries.HistoryPage]{look: checkContext}
 	_, set, recorder := With(ctx, Sources{
-		Prices: &source[string, market.Price]{look: looked}, Spreads: &source[string, market.Spread]{look: looked}, Books: &source[queries.Book, market.Book]{look: looked},
-		Histories: histories, Markets: &source[market.MarketRef, market.Market]{look: looked}, Events: &source[market.EventRef, market.Event]{look: looked},
-		Searches: searches, EventSearches: found, Categories: topics, MarketTrades: tape, Balances: &source[market.Address, market.Balance]{look: looked}, Positions: &source[market.Address, []market.Position]{look: looked},
-		Orders: &source[market.Address, []market.Order]{look: looked}, Trades: trades, Records: records,
+		Prices: &source[string, market.Price]{look: checkContext}, Spreads: &source[string, market.Spread]{look: checkContext}, Books: &source[queries.Book, market.Book]{look: checkContext},
+		Histories: histories, Markets: &source[market.MarketRef, market.Market]{look: checkContext}, Events: &source[market.EventRef, market.Event]{look: checkContext},
+		Searches: searches, EventSearches: eventSearches, Categories: categories, MarketTrades: marketTrades, Balances: &source[market.Address, market.Balance]{look: checkContext}, Positions: &source[market.Address, []market.Position]{look: checkContext},
+		Orders: &source[market.Address, []market.Order]{look: checkContext}, Trades: trades, Records: records,
 	})
 	defer set.Done()
 	kinds := []func() (*market.Handle, error){
@@ -318,23 +318,23 @@ func TestSetReadsFromItsSources(t *testing.T) {
 			}
 		}
 	})
-	if len(seen) != len(kinds) || len(recorder.Handles()) != len(kinds) || len(searches.fetches) != 7 || len(trades.fetches) != 4 || len(tape.fetches) != 2 || len(records.fetches) != 8 {
-		t.Errorf("%d of %d values, %d recorded", len(seen), len(kinds), len(recorder.Handles()))
+	if len(seen) != len(kinds) || len(recorder.Handles()) != len(kinds) || len(searches.fetches) != 7 || len(trades.fetches) != 4 || len(marketTrades.fetches) != 2 || len(records.fetches) != 8 {
+		t.Errorf("got %d values and %d recorded handles, want %d of both; or a source got a wrong number of fetches", len(seen), len(recorder.Handles()), len(kinds))
 	}
 }
 
 // TestDoneForgets checks that a reused Set has no data of the previous response, and that the previous context has no Set.
 func TestDoneForgets(t *testing.T) {
 	for range 100 {
-		s, books := prices("a"), (&source[queries.Book, market.Book]{}).cache(queries.Book{TokenID: "a", Depth: 20})
+		s, books := prices("a"), (&source[queries.Book, market.Book]{}).setCached(queries.Book{TokenID: "a", Depth: 20})
 		ctx, set, recorder := With(reqctx.WithCaller(t.Context(), "ann"), Sources{Prices: s, Books: books})
 		if len(recorder.Handles()) != 0 || set.Pending() {
-			t.Fatal("the set is not new")
+			t.Fatal("a reused set has handles or a pending read of the previous response")
 		}
 		_, err := set.Prices.Get("a")
 		_, bookErr := set.Book("a", 20)
 		if err != nil || bookErr != nil || len(s.lookups) != 1 || len(books.lookups) != 1 {
-			t.Fatalf("%v, %v: looked up %v and %v", err, bookErr, s.lookups, books.lookups)
+			t.Fatalf("got errors %v and %v, look-ups %v and %v; want no errors and one look-up of each key", err, bookErr, s.lookups, books.lookups)
 		}
 		_, _ = set.Prices.Get("b")
 		set.Done()
@@ -356,20 +356,20 @@ func TestRead(t *testing.T) {
 	Read(t.Context(), Sources{Prices: s}, func(set *Set) { rs = getMany(set, "a", "b"); calls++ })
 	wantTokens(t, rs, "a", "b")
 	if calls != 2 || len(s.fetches) != 1 {
-		t.Errorf("%d calls, fetched %v", calls, s.fetches)
+		t.Errorf("the function was called %d times and %v was fetched, want 2 calls and one fetch", calls, s.fetches)
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	Read(ctx, Sources{Prices: s}, func(set *Set) { rs = getMany(set, "a") })
 	if !errors.Is(rs[0].Err, context.Canceled) || len(s.fetches) != 1 {
-		t.Errorf("%+v, fetched %v", rs[0], s.fetches)
+		t.Errorf("with a cancelled context: got %+v and fetches %v, want Canceled and no further fetch", rs[0], s.fetches)
 	}
 }
 
 func TestFromPanicsWithoutASet(t *testing.T) {
 	defer func() {
 		if recover() == nil {
-			t.Error("no panic")
+			t.Error("From did not panic")
 		}
 	}()
 	From(t.Context())
@@ -378,33 +378,33 @@ func TestFromPanicsWithoutASet(t *testing.T) {
 // TestTooManyCalls checks that Fetch sends no key if the missing keys exceed the limit of calls.
 func TestTooManyCalls(t *testing.T) {
 	s, events := prices("hit", "known"), &source[market.EventRef, market.Event]{}
-	set, _ := with(t, Sources{Prices: s, Events: events, MaxCalls: 3})
+	set, _ := newSet(t, Sources{Prices: s, Events: events, MaxCalls: 3})
 	getMany(set, "hit", "a", "b", "c") // a, b and c are missing: two calls, because a call has at most two keys
 	if err := set.Fetch(t.Context()); err != nil || set.Calls() != 2 {
-		t.Fatalf("%v after %d calls", err, set.Calls())
+		t.Fatalf("the first Fetch: got error %v and %d calls, want 2 calls", err, set.Calls())
 	}
 	getMany(set, "a", "known", "d")
 	_, _ = set.Events.Get(market.EventRef{EventID: "1"})
 	err := set.Fetch(t.Context())
 	const says = "the operation needs at least 4 calls to the venue; at most 3 are accepted. 1 of them are for the kind price"
 	if !errors.Is(err, ErrTooManyCalls) || market.CodeOf(err) != market.CodeBadUserInput || !strings.Contains(err.Error(), says) || set.Refused() != err {
-		t.Errorf("%v", err)
+		t.Errorf("the second Fetch: got error %v, want ErrTooManyCalls with the message %q", err, says)
 	}
 	set.Fail(err)
 	if got := getMany(set, "a", "d"); got[0].Err != nil || got[1].Err != err || set.Pending() {
-		t.Errorf("%+v, pending %v", got, set.Pending())
+		t.Errorf("after Fail: got %+v, pending %v; want a value and the error", got, set.Pending())
 	}
 	if len(s.fetches) != 1 || len(events.fetches) != 0 || set.Calls() != 2 {
-		t.Errorf("fetched %v and %v in %d calls", s.fetches, events.fetches, set.Calls())
+		t.Errorf("fetched prices %v and events %v in %d calls, want one fetch of prices in 2 calls", s.fetches, events.fetches, set.Calls())
 	}
 }
 
-// TestTooManyCallsEndsTheOthers checks that Fail cancels the calls in flight.
-func TestTooManyCallsEndsTheOthers(t *testing.T) {
+// TestFailAfterTooManyCalls checks that Fail cancels the calls in flight.
+func TestFailAfterTooManyCalls(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s, quick := prices(), &source[string, market.Spread]{}
 		s.gate = make(chan struct{})
-		set, _ := with(t, Sources{Prices: s, Spreads: quick, MaxCalls: 2})
+		set, _ := newSet(t, Sources{Prices: s, Spreads: quick, MaxCalls: 2})
 		getMany(set, "slow")
 		_, _ = set.Spreads.Get("quick")
 		if err := set.Fetch(t.Context()); err != nil {
@@ -413,7 +413,7 @@ func TestTooManyCallsEndsTheOthers(t *testing.T) {
 		getMany(set, "slow", "more")
 		set.Fail(set.Fetch(t.Context()))
 		if got := getMany(set, "slow", "more"); market.CodeOf(got[0].Err) != market.CodeUpstreamTimeout || !errors.Is(got[1].Err, ErrTooManyCalls) {
-			t.Errorf("%v and %v", got[0].Err, got[1].Err)
+			t.Errorf("got errors %v and %v, want UPSTREAM_TIMEOUT and ErrTooManyCalls", got[0].Err, got[1].Err)
 		}
 	})
 }
@@ -425,7 +425,7 @@ func TestFetchReturnsBeforeTheFirstEvent(t *testing.T) {
 		for range 50 { // repeat, because the order of simultaneous timers is random
 			events := &source[market.EventRef, market.Event]{}
 			events.fetch = func(_ context.Context, keys []market.EventRef) []market.Result[market.Read[*market.Event]] {
-				time.Sleep(patienceOf * time.Second)
+				time.Sleep(patienceFactor * time.Second)
 				if keys[0].EventID == "second" {
 					time.Sleep(time.Second)
 				}
@@ -442,7 +442,7 @@ func TestFetchReturnsBeforeTheFirstEvent(t *testing.T) {
 			}
 			for first, second := read("first"), read("second"); !first || !second; first, second = read("first"), read("second") {
 				if first {
-					t.Error("a pass saw the first event alone")
+					t.Error("a pass got the first event without the second event")
 				}
 				if err := set.Fetch(ctx); err != nil {
 					t.Fatal(err)

@@ -58,10 +58,10 @@ type Loader[K comparable, T any] struct {
 	results []market.Result[market.Read[*T]]
 	// missing contains the keys that the next Set.Fetch fetches. stale contains the keys that are refreshed when the Set is done.
 	missing, stale []K
-	// sent is the number of keys that were passed to Source.Fetch, and back is the number of these keys that have a result. If all
+	// sent is the number of keys that were passed to Source.Fetch, and received is the number of these keys that have a result. If all
 	// sent keys have a result, the next send first sets both numbers to 0.
-	sent, back int
-	batch      *dataloader.Loader[K, struct{}]
+	sent, received int
+	batch          *dataloader.Loader[K, struct{}]
 
 	// one, fresh and absent are buffers that save allocations.
 	one    [1]K
@@ -206,13 +206,13 @@ func (l *Loader[K, T]) send() {
 			dataloader.WithInputCapacity[K, struct{}](64),
 			dataloader.WithCache(&dataloader.NoCache[K, struct{}]{})) // index and results are the cache
 	}
-	if l.back == l.sent {
-		l.sent, l.back = 0, 0
+	if l.received == l.sent {
+		l.sent, l.received = 0, 0
 	}
 	l.sent += len(l.missing)
 	l.inFlight += len(l.missing)
 	for i, key := range l.missing {
-		l.batch.Load(l.calls, key)
+		l.batch.Load(l.fetchCtx, key)
 		if !l.batched || i == len(l.missing)-1 {
 			l.batch.Flush()
 		}
@@ -221,7 +221,7 @@ func (l *Loader[K, T]) send() {
 }
 
 // partial reports whether some but not all calls of the loader have returned. It returns false if the kind is batched.
-func (l *Loader[K, T]) partial() bool { return !l.batched && l.back > 0 && l.back < l.sent }
+func (l *Loader[K, T]) partial() bool { return !l.batched && l.received > 0 && l.received < l.sent }
 
 // fetch is the dataloader's batch function. It passes the results to the Set's goroutine.
 func (l *Loader[K, T]) fetch(ctx context.Context, keys []K) []*dataloader.Result[struct{}] {
@@ -256,7 +256,7 @@ func (l *Loader[K, T]) ask(ctx context.Context, keys []K) (results []market.Resu
 }
 
 func (l *Loader[K, T]) store(keys []K, results []market.Result[market.Read[*T]]) {
-	l.back += len(keys)
+	l.received += len(keys)
 	l.inFlight -= len(keys)
 	var n reqctx.CacheCounts
 	for i, key := range keys {
@@ -290,15 +290,15 @@ func (l *Loader[K, T]) forget(key K) {
 	}
 }
 
-// done starts the background refresh of stale values.
-func (l *Loader[K, T]) done() {
+// refreshStale refreshes the stale values in the background.
+func (l *Loader[K, T]) refreshStale() {
 	if len(l.stale) > 0 {
 		l.source.Refresh(l.ctx, l.stale)
 	}
 }
 
-// empty clears the loader for another response.
-func (l *Loader[K, T]) empty() {
+// reset clears the loader for another response.
+func (l *Loader[K, T]) reset() {
 	l.source = nil
 	if len(l.results) == 0 {
 		return
@@ -313,5 +313,5 @@ func (l *Loader[K, T]) empty() {
 		clear(keys[:min(cap(keys), len(l.results))])
 	}
 	l.results, l.missing, l.stale, l.fresh = l.results[:0], l.missing[:0], l.stale[:0], l.fresh[:0]
-	l.sent, l.back = 0, 0
+	l.sent, l.received = 0, 0
 }

@@ -24,7 +24,7 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 // source is a Source that the test controls. Every result is a new value.
 type source[K comparable, T any] struct {
 	mu        sync.Mutex
-	cached    map[K]bool // true if the cached value is fresh, false if it is stale
+	isFresh   map[K]bool // an element for each cached key: whether the value is fresh
 	lookups   [][]K
 	fetches   [][]K
 	refreshed [][]K
@@ -39,13 +39,13 @@ type source[K comparable, T any] struct {
 // prices returns a source of prices in which the given keys are cached.
 func prices(cached ...string) *source[string, market.Price] {
 	s := &source[string, market.Price]{value: func(key string) *market.Price { return &market.Price{TokenID: key} }}
-	return s.cache(cached...)
+	return s.setCached(cached...)
 }
 
-func (s *source[K, T]) cache(keys ...K) *source[K, T] {
-	s.cached = map[K]bool{}
+func (s *source[K, T]) setCached(keys ...K) *source[K, T] {
+	s.isFresh = map[K]bool{}
 	for _, k := range keys {
-		s.cached[k] = true
+		s.isFresh[k] = true
 	}
 	return s
 }
@@ -70,7 +70,7 @@ func (s *source[K, T]) Lookup(ctx context.Context, keys []K, out []market.Result
 	}
 	s.lookups = append(s.lookups, slices.Clone(keys))
 	for i, k := range keys {
-		fresh, known := s.cached[k]
+		fresh, known := s.isFresh[k]
 		if !known {
 			missing = append(missing, i)
 			continue
@@ -114,12 +114,12 @@ func (s *source[K, T]) Fetch(ctx context.Context, keys []K) []market.Result[mark
 	return out
 }
 
-// with returns a Set. The test's cleanup calls Done.
-func with(t *testing.T, of Sources) (*Set, *reqctx.Dependencies) {
+// newSet returns a Set. The test's cleanup calls Done.
+func newSet(t *testing.T, sources Sources) (*Set, *reqctx.Dependencies) {
 	t.Helper()
-	ctx, set, recorder := With(t.Context(), of)
+	ctx, set, recorder := With(t.Context(), sources)
 	if From(ctx) != set {
-		t.Fatal("the context has another set")
+		t.Fatal("From did not return the set of With")
 	}
 	t.Cleanup(set.Done)
 	return set, recorder
@@ -130,7 +130,7 @@ type results = []market.Result[market.Read[*market.Price]]
 func getMany(set *Set, keys ...string) results {
 	out := make(results, len(keys))
 	for i := range out {
-		out[i].Err = errors.New("what was there before")
+		out[i].Err = errors.New("not overwritten")
 	}
 	set.Prices.GetMany(keys, out)
 	return out
@@ -139,7 +139,7 @@ func getMany(set *Set, keys ...string) results {
 func fetch(t *testing.T, set *Set) {
 	t.Helper()
 	if err := set.Fetch(t.Context()); err != nil || set.Pending() {
-		t.Fatalf("%v, pending %v", err, set.Pending())
+		t.Fatalf("Fetch returned the error %v with pending %v, want neither", err, set.Pending())
 	}
 }
 
@@ -148,29 +148,29 @@ func wantTokens(t *testing.T, rs results, tokens ...string) {
 	t.Helper()
 	for i, r := range rs {
 		if r.Err != nil || r.Value.Value == nil || r.Value.Value.TokenID != tokens[i] {
-			t.Errorf("%s is %+v", tokens[i], r)
+			t.Errorf("token %s: got %+v, want its price", tokens[i], r)
 		}
 	}
 }
 
-// TestMissingKeysLeaveTogether checks that Fetch sends all missing keys in one batch, without a delay.
-func TestMissingKeysLeaveTogether(t *testing.T) {
+// TestMissingKeysAreOneBatch checks that Fetch sends all missing keys in one batch, without a delay.
+func TestMissingKeysAreOneBatch(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := prices("hit")
-		set, recorder := with(t, Sources{Prices: s})
+		set, recorder := newSet(t, Sources{Prices: s})
 		start := time.Now()
 		if _, err := set.Prices.Get("hit"); err != nil || set.Pending() {
-			t.Errorf("a hit gives %v, pending %v", err, set.Pending())
+			t.Errorf("a read of a cached key: got error %v, pending %v; want neither", err, set.Pending())
 		}
 		if set.Prices.Prefetch([]string{"ahead", "hit"}); set.Pending() {
 			t.Error("a prefetch makes the pass pending")
 		}
 		if _, err := set.Prices.Get("one"); err != ErrPending || !set.Pending() {
-			t.Errorf("a miss gives %v, pending %v", err, set.Pending())
+			t.Errorf("a read of a missing key: got error %v, pending %v; want ErrPending and true", err, set.Pending())
 		}
 		rs := getMany(set, "many", "one", "many", "hit")
 		if rs[0].Err != ErrPending || rs[1].Err != ErrPending || rs[2].Err != ErrPending || rs[3].Err != nil {
-			t.Errorf("%+v", rs)
+			t.Errorf("GetMany: got %+v, want ErrPending for all keys but the last", rs)
 		}
 		if len(s.fetches) != 0 {
 			t.Errorf("fetched %v before the pass ended", s.fetches)
@@ -178,14 +178,14 @@ func TestMissingKeysLeaveTogether(t *testing.T) {
 		fetch(t, set)
 		want := []string{"ahead", "one", "many"}
 		if len(s.fetches) != 1 || !slices.Equal(s.fetches[0], want) || time.Since(start) != 0 {
-			t.Errorf("fetched %v after %s", s.fetches, time.Since(start))
+			t.Errorf("fetched %v after %s, want %v in one call at once", s.fetches, time.Since(start), want)
 		}
 		wantTokens(t, getMany(set, want...), want...)
 		if set.Pending() || len(s.lookups) != 4 || len(s.fetches) != 1 {
-			t.Errorf("pending %v, looked up %v, fetched %v", set.Pending(), s.lookups, s.fetches)
+			t.Errorf("got pending %v, look-ups %v, fetches %v; want false, 4 look-ups and one fetch", set.Pending(), s.lookups, s.fetches)
 		}
 		if got := recorder.Handles(); len(got) != 4 {
-			t.Errorf("%d handles", len(got))
+			t.Errorf("got %d recorded handles, want 4", len(got))
 		}
 	})
 }
@@ -193,50 +193,50 @@ func TestMissingKeysLeaveTogether(t *testing.T) {
 // TestKeyHasOneValueInAResponse checks that a key keeps its value within a response even if the cache changes.
 func TestKeyHasOneValueInAResponse(t *testing.T) {
 	s := prices("hit", "other")
-	set, _ := with(t, Sources{Prices: s})
+	set, _ := newSet(t, Sources{Prices: s})
 	first := getMany(set, "hit", "miss", "hit")
 	fetch(t, set)
 	first = append(first[:1], getMany(set, "miss")...)
-	s.cache("miss")
+	s.setCached("miss")
 	for range 3 {
 		for i, key := range []string{"hit", "miss"} {
 			if r, err := set.Prices.Get(key); err != nil || r.Value != first[i].Value.Value {
-				t.Errorf("%s is %+v now, was %+v", key, r, first[i])
+				t.Errorf("Get of %s: got %+v, want the earlier value %+v", key, r, first[i])
 			}
 		}
 		if again := getMany(set, "miss", "hit"); again[0] != first[1] || again[1] != first[0] {
-			t.Errorf("%+v now, was %+v", again, first)
+			t.Errorf("GetMany of miss and hit: got %+v, want the earlier values of hit and miss %+v", again, first)
 		}
 	}
 	if fmt.Sprint(s.lookups) != "[[hit miss]]" {
-		t.Errorf("looked up %v", s.lookups)
+		t.Errorf("got look-ups %v, want one of hit and miss", s.lookups)
 	}
-	next, _ := with(t, Sources{Prices: s})
+	next, _ := newSet(t, Sources{Prices: s})
 	if r := getMany(next, "miss"); r[0].Value.Value == first[1].Value.Value {
-		t.Error("another response has the value of this one")
+		t.Error("the next response got the value of the previous response")
 	}
 }
 
 func TestPeekReadsNothing(t *testing.T) {
 	s := prices("hit")
-	set, _ := with(t, Sources{Prices: s})
+	set, _ := newSet(t, Sources{Prices: s})
 	if _, ok := set.Prices.Peek("hit"); ok || len(s.lookups) != 0 {
-		t.Errorf("%v, looked up %v", ok, s.lookups)
+		t.Errorf("Peek before Prefetch: got ok %v and look-ups %v, want false and none", ok, s.lookups)
 	}
 	set.Prices.Prefetch([]string{"hit", "miss"})
 	if read, ok := set.Prices.Peek("hit"); !ok || read.Value.TokenID != "hit" {
-		t.Errorf("%+v, %v", read, ok)
+		t.Errorf("Peek of a cached key: got %+v, ok %v; want the price", read, ok)
 	}
 	if _, ok := set.Prices.Peek("miss"); ok || set.Pending() {
-		t.Errorf("a pending value is at hand: %v, pending %v", ok, set.Pending())
+		t.Errorf("Peek of a missing key: got ok %v, pending %v; want neither", ok, set.Pending())
 	}
 }
 
-// TestStaleKeysAreRefreshedWhenTheResponseIsMade checks that Done refreshes all stale keys with one call of Refresh, each key
+// TestDoneRefreshesStaleKeys checks that Done refreshes all stale keys with one call of Refresh, each key
 // once.
-func TestStaleKeysAreRefreshedWhenTheResponseIsMade(t *testing.T) {
+func TestDoneRefreshesStaleKeys(t *testing.T) {
 	s := prices("fresh", "a", "b")
-	s.cached["a"], s.cached["b"] = false, false
+	s.isFresh["a"], s.isFresh["b"] = false, false
 	_, set, _ := With(t.Context(), Sources{Prices: s})
 	for _, key := range []string{"a", "fresh", "b", "a", "miss"} {
 		_, _ = set.Prices.Get(key)
@@ -244,18 +244,18 @@ func TestStaleKeysAreRefreshedWhenTheResponseIsMade(t *testing.T) {
 	fetch(t, set)
 	_, _ = set.Prices.Get("a")
 	if len(s.refreshed) != 0 {
-		t.Errorf("%v before the response is made", s.refreshed)
+		t.Errorf("before Done: got refreshes of %v, want none", s.refreshed)
 	}
 	set.Done()
 	if fmt.Sprint(s.refreshed) != "[[a b]]" {
-		t.Errorf("refreshed %v", s.refreshed)
+		t.Errorf("after Done: got refreshes of %v, want one of a and b", s.refreshed)
 	}
 }
 
 // TestReadsAreCountedOnce checks that each key counts once, however often it is read.
 func TestReadsAreCountedOnce(t *testing.T) {
 	s := prices("hit", "stale", "absent")
-	s.cached["stale"] = false
+	s.isFresh["stale"] = false
 	s.value = func(key string) *market.Price {
 		if key == "absent" {
 			return nil
@@ -279,7 +279,7 @@ func TestReadsAreCountedOnce(t *testing.T) {
 		}
 	})
 	if got, want := j.Counts(reqctx.KindPrice), (reqctx.CacheCounts{Hits: 1, Stale: 1, Absent: 1, Misses: 1, Excused: 1}); got != want {
-		t.Errorf("%+v, want %+v", got, want)
+		t.Errorf("got counts %+v, want %+v", got, want)
 	}
 }
 
@@ -290,24 +290,24 @@ func TestErrorsEndWithTheResponse(t *testing.T) {
 	s.fetch = func(_ context.Context, keys []string) results {
 		return slices.Repeat(results{{Err: market.Errorf(market.CodeUpstreamUnavailable, "down")}}, len(keys))
 	}
-	set, recorder := with(t, Sources{Prices: s})
+	set, recorder := newSet(t, Sources{Prices: s})
 	getMany(set, "a", "b")
 	fetch(t, set)
 	for _, r := range getMany(set, "a", "b") {
 		if market.CodeOf(r.Err) != market.CodeUpstreamUnavailable || set.Pending() {
-			t.Errorf("%+v", r)
+			t.Errorf("got %+v, pending %v; want UPSTREAM_UNAVAILABLE and false", r, set.Pending())
 		}
 	}
 	if _, ok := recorder.Snapshot(); ok || len(s.fetches) != 1 {
-		t.Errorf("recorded as if all were known; fetched %v", s.fetches)
+		t.Errorf("after a failed read: Snapshot returned ok %v and %v was fetched, want false and one call", ok, s.fetches)
 	}
 	s.fetch = nil
-	next, recorder := with(t, Sources{Prices: s})
+	next, recorder := newSet(t, Sources{Prices: s})
 	getMany(next, "a")
 	fetch(t, next)
 	wantTokens(t, getMany(next, "a"), "a")
 	if _, ok := recorder.Snapshot(); !ok {
-		t.Error("the error of another response is recorded")
+		t.Error("Snapshot returned false for a response without failed reads")
 	}
 }
 
@@ -317,24 +317,24 @@ func TestBadSources(t *testing.T) {
 	defer log.SetOutput(log.Writer())
 	log.SetOutput(&printed)
 	for name, bad := range map[string]func(keys []string) results{
-		"panic":    func([]string) results { panic("boom") },
-		"short":    func(keys []string) results { return make(results, len(keys)-1) },
-		"too long": func(keys []string) results { return make(results, len(keys)+1) },
-		"nothing":  func([]string) results { return nil },
+		"panic":               func([]string) results { panic("boom") },
+		"one result too few":  func(keys []string) results { return make(results, len(keys)-1) },
+		"one result too many": func(keys []string) results { return make(results, len(keys)+1) },
+		"no results":          func([]string) results { return nil },
 	} {
 		s := prices()
 		s.fetch = func(_ context.Context, keys []string) results { return bad(keys) }
-		set, _ := with(t, Sources{Prices: s})
+		set, _ := newSet(t, Sources{Prices: s})
 		getMany(set, "a", "b")
 		fetch(t, set)
 		rs := getMany(set, "a", "b")
 		for _, r := range rs {
 			if market.CodeOf(r.Err) != market.CodeInternal || r.Value.Value != nil {
-				t.Errorf("%s: %+v", name, r)
+				t.Errorf("source %q: got %+v, want INTERNAL and no value", name, r)
 			}
 		}
 		if name == "panic" && (!strings.Contains(rs[0].Err.Error(), "boom") || !strings.Contains(rs[0].Err.Error(), "loaders_test.go")) {
-			t.Errorf("the log would not say where: %v", rs[0].Err)
+			t.Errorf("got error %v, want the text of the panic and its stack", rs[0].Err)
 		}
 		s.fetch = nil
 		getMany(set, "c")
@@ -342,7 +342,7 @@ func TestBadSources(t *testing.T) {
 		wantTokens(t, getMany(set, "c"), "c")
 	}
 	if printed.Len() > 0 {
-		t.Errorf("written past our log: %s", &printed)
+		t.Errorf("package log printed %q, want nothing", &printed)
 	}
 }
 
@@ -351,19 +351,19 @@ func TestBadSources(t *testing.T) {
 func TestPanicInALookup(t *testing.T) {
 	s := prices("a", "b")
 	s.look = func(context.Context) { panic("boom") }
-	set, _ := with(t, Sources{Prices: s})
+	set, _ := newSet(t, Sources{Prices: s})
 	func() {
 		defer func() { _ = recover() }()
 		getMany(set, "a", "b")
-		t.Error("no panic")
+		t.Error("GetMany did not panic")
 	}()
 	s.look = nil
 	for _, key := range []string{"a", "b"} {
 		if r, err := set.Prices.Get(key); market.CodeOf(err) != market.CodeInternal || set.Pending() {
-			t.Errorf("%s is %+v, %v", key, r, err)
+			t.Errorf("key %s: got %+v, error %v; want INTERNAL", key, r, err)
 		}
 	}
 	if r, err := set.Prices.Get("c"); err != ErrPending {
-		t.Errorf("c is %+v, %v", r, err)
+		t.Errorf("key c: got %+v, error %v; want ErrPending", r, err)
 	}
 }

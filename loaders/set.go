@@ -46,15 +46,16 @@ type Set struct {
 	Positions Loader[market.Address, []market.Position]
 	Orders    Loader[market.Address, []market.Order]
 
-	books    Loader[queries.Book, market.Book]
-	searches Loader[queries.SearchKey, queries.SearchPage]
-	found    Loader[queries.SearchKey, queries.EventPage]
-	topics   Loader[struct{}, queries.Categories]
-	tape     Loader[queries.MarketTrades, queries.TradePage]
-	trades   Loader[queries.TradesKey, queries.TradePage]
-	records  Loader[queries.HistoryKey, queries.HistoryPage]
+	books         Loader[queries.Book, market.Book]
+	searches      Loader[queries.SearchKey, queries.SearchPage]
+	eventSearches Loader[queries.SearchKey, queries.EventPage]
+	categories    Loader[struct{}, queries.Categories]
+	// marketTrades reads the public trades of markets.
+	marketTrades  Loader[queries.MarketTrades, queries.TradePage]
+	trades        Loader[queries.TradesKey, queries.TradePage]
+	userHistories Loader[queries.HistoryKey, queries.HistoryPage]
 	response
-	reading *reading
+	responseContext *responseContext
 	// depths maps each token to the greatest requested depth of its book.
 	depths map[string]int
 }
@@ -65,13 +66,13 @@ type loader interface {
 	send()
 	partial() bool
 	fail(err error)
-	done()
-	empty()
+	refreshStale()
+	reset()
 }
 
 func (s *Set) loaders() [reqctx.Kinds]loader {
 	return [...]loader{
-		&s.Prices, &s.Spreads, &s.books, &s.Histories, &s.Markets, &s.Events, &s.searches, &s.found, &s.topics, &s.tape, &s.Balances, &s.Positions, &s.Orders, &s.trades, &s.records,
+		&s.Prices, &s.Spreads, &s.books, &s.Histories, &s.Markets, &s.Events, &s.searches, &s.eventSearches, &s.categories, &s.marketTrades, &s.Balances, &s.Positions, &s.Orders, &s.trades, &s.userHistories,
 	}
 }
 
@@ -86,27 +87,27 @@ var sets = sync.Pool{New: func() any {
 	s.Markets = Loader[market.MarketRef, market.Market]{response: r, kind: reqctx.KindMarket, batched: true}
 	s.Events = Loader[market.EventRef, market.Event]{response: r, kind: reqctx.KindEvent}
 	s.searches = Loader[queries.SearchKey, queries.SearchPage]{response: r, kind: reqctx.KindSearch}
-	s.found = Loader[queries.SearchKey, queries.EventPage]{response: r, kind: reqctx.KindEventSearch}
-	s.topics = Loader[struct{}, queries.Categories]{response: r, kind: reqctx.KindCategories}
-	s.tape = Loader[queries.MarketTrades, queries.TradePage]{response: r, kind: reqctx.KindMarketTrades}
+	s.eventSearches = Loader[queries.SearchKey, queries.EventPage]{response: r, kind: reqctx.KindEventSearch}
+	s.categories = Loader[struct{}, queries.Categories]{response: r, kind: reqctx.KindCategories}
+	s.marketTrades = Loader[queries.MarketTrades, queries.TradePage]{response: r, kind: reqctx.KindMarketTrades}
 	s.Balances = Loader[market.Address, market.Balance]{response: r, kind: reqctx.KindBalance}
 	s.Positions = Loader[market.Address, []market.Position]{response: r, kind: reqctx.KindPositions}
 	s.Orders = Loader[market.Address, []market.Order]{response: r, kind: reqctx.KindOrders}
 	s.trades = Loader[queries.TradesKey, queries.TradePage]{response: r, kind: reqctx.KindTrades}
-	s.records = Loader[queries.HistoryKey, queries.HistoryPage]{response: r, kind: reqctx.KindUserHistory}
+	s.userHistories = Loader[queries.HistoryKey, queries.HistoryPage]{response: r, kind: reqctx.KindUserHistory}
 	return s
 }}
 
 type setKey struct{}
 
-// reading is the context of a response. It contains the Set and the dependencies of the response.
-type reading struct {
+// responseContext is the context of a response. It contains the Set and the dependencies of the response.
+type responseContext struct {
 	reqctx.ResponseContext
 	set *Set
 }
 
 // Value implements context.Context.
-func (r *reading) Value(key any) any {
+func (r *responseContext) Value(key any) any {
 	if key == (setKey{}) {
 		return r.set
 	}
@@ -115,28 +116,28 @@ func (r *reading) Value(key any) any {
 
 // With returns a context for one response, and the new Set and dependencies that the context contains. Call Set.Done after the
 // response.
-func With(ctx context.Context, of Sources) (context.Context, *Set, *reqctx.Dependencies) {
+func With(ctx context.Context, sources Sources) (context.Context, *Set, *reqctx.Dependencies) {
 	s := sets.Get().(*Set)
-	r := &reading{set: s}
+	r := &responseContext{set: s}
 	r.Init(ctx)
-	s.reading = r
-	s.ctx, s.dependencies, s.log, s.began, s.maxCalls = r, &r.Dependencies, reqctx.LogFrom(ctx), time.Now(), of.MaxCalls
-	s.Prices.begin(of.Prices)
-	s.Spreads.begin(of.Spreads)
-	s.books.begin(of.Books)
-	s.Histories.begin(of.Histories)
-	s.Histories.batched = of.BatchHistories
-	s.Markets.begin(of.Markets)
-	s.Events.begin(of.Events)
-	s.searches.begin(of.Searches)
-	s.found.begin(of.EventSearches)
-	s.topics.begin(of.Categories)
-	s.tape.begin(of.MarketTrades)
-	s.Balances.begin(of.Balances)
-	s.Positions.begin(of.Positions)
-	s.Orders.begin(of.Orders)
-	s.trades.begin(of.Trades)
-	s.records.begin(of.Records)
+	s.responseContext = r
+	s.ctx, s.dependencies, s.log, s.began, s.maxCalls = r, &r.Dependencies, reqctx.LogFrom(ctx), time.Now(), sources.MaxCalls
+	s.Prices.begin(sources.Prices)
+	s.Spreads.begin(sources.Spreads)
+	s.books.begin(sources.Books)
+	s.Histories.begin(sources.Histories)
+	s.Histories.batched = sources.BatchHistories
+	s.Markets.begin(sources.Markets)
+	s.Events.begin(sources.Events)
+	s.searches.begin(sources.Searches)
+	s.eventSearches.begin(sources.EventSearches)
+	s.categories.begin(sources.Categories)
+	s.marketTrades.begin(sources.MarketTrades)
+	s.Balances.begin(sources.Balances)
+	s.Positions.begin(sources.Positions)
+	s.Orders.begin(sources.Orders)
+	s.trades.begin(sources.Trades)
+	s.userHistories.begin(sources.Records)
 	return r, s, &r.Dependencies
 }
 
@@ -152,11 +153,11 @@ func (s *Set) Done() {
 	}
 	s.awaitAll()
 	for _, l := range s.loaders() {
-		l.done()
-		l.empty()
+		l.refreshStale()
+		l.reset()
 	}
-	s.reading.set = nil // the Set will be reused, so the old context must not return it
-	s.reading = nil
+	s.responseContext.set = nil // the Set will be reused, so the old context must not return it
+	s.responseContext = nil
 	clear(s.depths)
 	s.response = response{}
 	sets.Put(s)
@@ -193,15 +194,17 @@ func (s *Set) Search(q queries.Search) (market.Read[*queries.SearchPage], error)
 
 // SearchEvents reads one page of a search for events.
 func (s *Set) SearchEvents(q queries.Search) (market.Read[*queries.EventPage], error) {
-	return s.found.Get(q.Key())
+	return s.eventSearches.Get(q.Key())
 }
 
 // Categories reads the categories of the venue's open markets.
-func (s *Set) Categories() (market.Read[*queries.Categories], error) { return s.topics.Get(struct{}{}) }
+func (s *Set) Categories() (market.Read[*queries.Categories], error) {
+	return s.categories.Get(struct{}{})
+}
 
 // MarketTrades reads one page of the public trades of a market or a token.
 func (s *Set) MarketTrades(q queries.MarketTrades) (market.Read[*queries.TradePage], error) {
-	return s.tape.Get(q)
+	return s.marketTrades.Get(q)
 }
 
 // Trades reads one page of an account's trades.
@@ -211,5 +214,5 @@ func (s *Set) Trades(a market.Address, q queries.Trades) (market.Read[*queries.T
 
 // History reads one page of an account's history.
 func (s *Set) History(a market.Address, q queries.History) (market.Read[*queries.HistoryPage], error) {
-	return s.records.Get(q.Key(a))
+	return s.userHistories.Get(q.Key(a))
 }
