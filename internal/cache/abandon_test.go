@@ -70,7 +70,7 @@ func TestDeadlineWithKeysInEveryState(t *testing.T) {
 			}
 		}
 		if r := got[1]; r.Err != nil || r.Value.Value == nil || r.Value.Value.TokenID != "arrived" {
-			t.Errorf("arrived: got %+v", r)
+			t.Errorf("arrived: got %+v, want the book", r)
 		}
 		if err := got[3].Err; market.CodeOf(err) != market.CodeForbidden {
 			t.Errorf("forbidden: got %v, want FORBIDDEN", err)
@@ -91,7 +91,7 @@ func TestDeadlineWithoutATurn(t *testing.T) {
 		time.Sleep(time.Second)
 		wantErrors(t, receive(t, waiting), market.CodeUpstreamTimeout)
 		if n, _, _ := a.state(); n != 0 {
-			t.Errorf("got %d waiting for admission without waiters, want 0", n)
+			t.Errorf("got %d waiting reservations after the caller left, want 0", n)
 		}
 		wantIdle(t, c.prices.routes[0])
 	})
@@ -175,14 +175,14 @@ func TestCallIsCancelledWhenNobodyWaits(t *testing.T) {
 		cancel()
 		receive(t, first)
 		if call.ctx.Err() != nil {
-			t.Fatal("cancelled, although a caller waits for one of its keys")
+			t.Fatal("the call was cancelled, although a caller waits for one of its keys")
 		}
 		// Nobody waits for b now, but the call still reads b. A caller that requests b now gets the price from this call.
 		third := fetch(t.Context(), c, "b")
 		leave()
 		receive(t, second)
 		if call.ctx.Err() != nil || len(v.calls()) != 1 {
-			t.Fatal("got the call cancelled or another one made, although a caller has joined")
+			t.Fatal("the call was cancelled or a second call was made, although a caller has joined the first call")
 		}
 		<-v.gate
 		wantPrices(t, receive(t, third), "b")

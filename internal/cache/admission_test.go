@@ -29,8 +29,8 @@ func newAdmission() *admission { return &admission{verdict: make(chan error)} }
 // ticket is a reservation of an admission.
 type ticket struct {
 	admitAll
-	of      *admission
-	want    reqctx.CallRequest
+	owner   *admission
+	request reqctx.CallRequest
 	turn    time.Time
 	decided chan struct{}
 	gone    chan struct{}
@@ -44,7 +44,7 @@ func (a *admission) Left() float64 {
 }
 
 func (a *admission) Reserve(want reqctx.CallRequest) reqctx.Reservation {
-	t := &ticket{of: a, want: want, decided: make(chan struct{}), gone: make(chan struct{})}
+	t := &ticket{owner: a, request: want, decided: make(chan struct{}), gone: make(chan struct{})}
 	a.mu.Lock()
 	a.entered = append(a.entered, t)
 	a.waiting++
@@ -69,29 +69,29 @@ func (a *admission) Reserve(want reqctx.CallRequest) reqctx.Reservation {
 func (t *ticket) Decided() <-chan struct{} { return t.decided }
 
 func (t *ticket) Err() error {
-	t.of.mu.Lock()
-	defer t.of.mu.Unlock()
+	t.owner.mu.Lock()
+	defer t.owner.mu.Unlock()
 	return t.err
 }
 
 func (t *ticket) ReadyAt() time.Time {
-	t.of.mu.Lock()
-	defer t.of.mu.Unlock()
+	t.owner.mu.Lock()
+	defer t.owner.mu.Unlock()
 	return t.turn
 }
 
 func (t *ticket) Join(want reqctx.CallRequest) {
-	t.of.mu.Lock()
-	defer t.of.mu.Unlock()
-	t.want.Priority = max(t.want.Priority, want.Priority)
-	if want.Deadline.IsZero() || !t.want.Deadline.IsZero() && want.Deadline.After(t.want.Deadline) {
-		t.want.Deadline = want.Deadline
+	t.owner.mu.Lock()
+	defer t.owner.mu.Unlock()
+	t.request.Priority = max(t.request.Priority, want.Priority)
+	if want.Deadline.IsZero() || !t.request.Deadline.IsZero() && want.Deadline.After(t.request.Deadline) {
+		t.request.Deadline = want.Deadline
 	}
 }
 
 func (t *ticket) Release(bool) {
-	t.of.mu.Lock()
-	defer t.of.mu.Unlock()
+	t.owner.mu.Lock()
+	defer t.owner.mu.Unlock()
 	select {
 	case <-t.gone:
 		return
@@ -101,18 +101,18 @@ func (t *ticket) Release(bool) {
 	select {
 	case <-t.decided:
 		if t.err == nil {
-			t.of.released++
+			t.owner.released++
 		}
 	default:
 	}
 }
 
-// wants returns the request of reservation n, counted from 0. Join may have raised the priority and the deadline of the request.
-func (a *admission) wants(n int) reqctx.CallRequest {
+// request returns the request of reservation n, counted from 0. Join may have raised the priority and the deadline of the request.
+func (a *admission) request(n int) reqctx.CallRequest {
 	synctest.Wait()
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	return a.entered[n].want
+	return a.entered[n].request
 }
 
 func (a *admission) state() (waiting, released, entered int) {
@@ -133,14 +133,14 @@ func TestKeysWaitForAdmission(t *testing.T) {
 			waiting = append(waiting, fetch(t.Context(), c, id))
 		}
 		if n, _, _ := a.state(); n != 1 || len(v.calls()) != 0 {
-			t.Fatalf("got %d waiting for admission and %d calls, want 1 and 0", n, len(v.calls()))
+			t.Fatalf("got %d waiting reservations and %d calls, want 1 and 0", n, len(v.calls()))
 		}
 		a.verdict <- nil
 		for i, ch := range waiting {
 			wantPrices(t, receive(t, ch), fmt.Sprintf("t%03d", i))
 		}
 		if n, released, _ := a.state(); n != 0 || released != 1 || len(v.calls()) != 1 {
-			t.Errorf("got %d waiting, %d released, %d calls; want 0, 1, 1", n, released, len(v.calls()))
+			t.Errorf("got %d waiting reservations, %d released, %d calls; want 0, 1, 1", n, released, len(v.calls()))
 		}
 		wantIdle(t, c.prices.routes[0])
 	})
@@ -153,17 +153,17 @@ func TestEachBatchIsAdmitted(t *testing.T) {
 		c := open(t, v, withAdmission(a))
 		waiting := fetch(t.Context(), c, ids("t", 0, 250)...)
 		if n, _, _ := a.state(); n != 7 {
-			t.Fatalf("got %d waiting for admission, want 7", n)
+			t.Fatalf("got %d waiting reservations, want 7", n)
 		}
 		for i := range 7 {
 			a.verdict <- nil
 			if synctest.Wait(); len(v.calls()) != i+1 {
-				t.Fatalf("got %d calls after %d admissions", len(v.calls()), i+1)
+				t.Fatalf("got %d calls after %d admissions, want one for each", len(v.calls()), i+1)
 			}
 		}
 		wantPrices(t, receive(t, waiting), ids("t", 0, 250)...)
 		if n, released, _ := a.state(); n != 0 || released != 7 {
-			t.Errorf("got %d waiting and %d released, want 0 and 7", n, released)
+			t.Errorf("got %d waiting and %d released reservations, want 0 and 7", n, released)
 		}
 		wantIdle(t, c.prices.routes[0])
 	})
@@ -206,7 +206,7 @@ func TestEachCallIsAdmitted(t *testing.T) {
 		c := open(t, v, withAdmission(a))
 		first := fetch(t.Context(), c, "a", "b", "a")
 		if n, _, _ := a.state(); n != 2 {
-			t.Fatalf("got %d waiting for admission, want 2", n)
+			t.Fatalf("got %d waiting reservations, want 2", n)
 		}
 		a.verdict <- nil
 		a.verdict <- nil
@@ -215,12 +215,12 @@ func TestEachCallIsAdmitted(t *testing.T) {
 		// When the venue accepts lists again, one call reads 40 of the waiting keys, which is the maximum for one list.
 		second := fetch(t.Context(), c, ids("t", 0, 50)...)
 		if n, _, _ := a.state(); n != 50 {
-			t.Fatalf("got %d waiting for admission, want 50", n)
+			t.Fatalf("got %d waiting reservations, want 50", n)
 		}
 		oneByOne = false
 		a.verdict <- nil
 		if n, _, _ := a.state(); n != 10 {
-			t.Fatalf("got %d waiting for admission, want 10", n)
+			t.Fatalf("got %d waiting reservations, want 10", n)
 		}
 		wantPending(t, second)
 		a.verdict <- nil
@@ -233,7 +233,7 @@ func TestEachCallIsAdmitted(t *testing.T) {
 			t.Errorf("got calls of %v keys, want 1, 1, 40, 10", sizes)
 		}
 		if n, released, _ := a.state(); n != 0 || released != 4 {
-			t.Errorf("got %d waiting and %d released, want 0 and 4", n, released)
+			t.Errorf("got %d waiting and %d released reservations, want 0 and 4", n, released)
 		}
 		if s := statsOf(c, "price"); s.Calls != 4 {
 			t.Errorf("got %+v, want 4 calls", s)
@@ -256,9 +256,9 @@ func TestDeadlineOfWaiters(t *testing.T) {
 		start := time.Now()
 		queued := func(n int, want time.Duration) {
 			t.Helper()
-			w := a.wants(n)
+			w := a.request(n)
 			if w.Priority != reqctx.PriorityPrices || w.Deadline.IsZero() != (want == 0) || want > 0 && !w.Deadline.Equal(start.Add(want)) {
-				t.Errorf("priority %s, deadline %s; want %s", w.Priority, w.Deadline.Sub(start), want)
+				t.Errorf("reservation %d has priority %s and deadline %s, want priority prices and deadline %s", n, w.Priority, w.Deadline.Sub(start), want)
 			}
 		}
 		expect := func(call reqctx.Call, want time.Duration) {
@@ -266,7 +266,7 @@ func TestDeadlineOfWaiters(t *testing.T) {
 			queued(0, want)
 			at, ok := call.Deadline()
 			if call.Priority() != reqctx.PriorityPrices || ok != (want > 0) || ok && !at.Equal(start.Add(want)) {
-				t.Errorf("priority %d, deadline %s, %v; want %s", call.Priority(), at.Sub(start), ok, want)
+				t.Errorf("the call has priority %s and deadline %s (%v), want priority prices and deadline %s", call.Priority(), at.Sub(start), ok, want)
 			}
 		}
 		fetch(within(10*time.Second), c, "a")
@@ -280,19 +280,19 @@ func TestDeadlineOfWaiters(t *testing.T) {
 
 		a.verdict <- nil
 		synctest.Wait()
-		left, ok := reqctx.CallFrom(v.calls()[0].ctx)
+		sent, ok := reqctx.CallFrom(v.calls()[0].ctx)
 		if !ok {
 			t.Fatal("got a call without reqctx.Call in its context")
 		}
-		expect(left, 30*time.Second)
+		expect(sent, 30*time.Second)
 		fetch(within(40*time.Second), c, "b")
-		expect(left, 40*time.Second)
+		expect(sent, 40*time.Second)
 		fetch(within(15*time.Second), c, "b")
-		expect(left, 40*time.Second)
+		expect(sent, 40*time.Second)
 		fetch(t.Context(), c, "c")
-		expect(left, 0)
+		expect(sent, 0)
 		fetch(within(50*time.Second), c, "a")
-		expect(left, 0)
+		expect(sent, 0)
 
 		fetch(t.Context(), c, "x")
 		queued(1, 0)
@@ -312,17 +312,17 @@ func TestAdmissionEndsWithWaiters(t *testing.T) {
 		other, leave := context.WithCancel(t.Context())
 		first, second := fetch(ctx, c, ids("t", 0, 50)...), fetch(other, c, "t000", "t049")
 		if n, _, _ := a.state(); n != 2 {
-			t.Fatalf("got %d waiting for admission, want 2", n)
+			t.Fatalf("got %d waiting reservations, want 2", n)
 		}
 		cancel()
 		wantErrors(t, receive(t, first), market.CodeInternal)
 		if n, _, _ := a.state(); n != 2 {
-			t.Fatalf("got %d waiting for admission, want 2: both batches have a waiter", n)
+			t.Fatalf("got %d waiting reservations, want 2: both batches have a waiter", n)
 		}
 		leave()
 		wantErrors(t, receive(t, second), market.CodeInternal)
 		if n, _, _ := a.state(); n != 0 {
-			t.Errorf("got %d waiting for admission without waiters, want 0", n)
+			t.Errorf("got %d waiting reservations after all callers left, want 0", n)
 		}
 		wantIdle(t, c.prices.routes[0])
 
@@ -345,14 +345,14 @@ func TestEmptyBatchStopsWaiting(t *testing.T) {
 		first := fetch(ctx, c, ids("t", 0, 40)...)
 		second := fetch(t.Context(), c, "b")
 		if n, _, _ := a.state(); n != 2 {
-			t.Fatalf("got %d waiting for admission, want 2", n)
+			t.Fatalf("got %d waiting reservations, want 2", n)
 		}
 		cancel()
 		receive(t, first)
 		a.verdict <- nil
 		wantPrices(t, receive(t, second), "b")
 		if n, released, _ := a.state(); n != 0 || released != 1 {
-			t.Errorf("got %d waiting and %d released, want 0 and 1", n, released)
+			t.Errorf("got %d waiting and %d released reservations, want 0 and 1", n, released)
 		}
 		wantIdle(t, c.prices.routes[0])
 	})

@@ -26,7 +26,7 @@ func (s *streamer) AutoWatch(_ string, _ messages.Channel, tokens []string) {
 	s.tokens = append(s.tokens, tokens...)
 }
 
-func (s *streamer) wanted() []string {
+func (s *streamer) takeTokens() []string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	out := s.tokens
@@ -42,13 +42,13 @@ func TestStreamServesMisses(t *testing.T) {
 		c, b := openLimited(t, v, ratelimit.Config{})
 		c.SetStreamer(s)
 		c.learn(&market.Market{MarketID: "m", Outcomes: []market.Outcome{{TokenID: "yes"}, {TokenID: "no"}}})
-		if mustRead(t, c.Prices(), "yes"); len(s.wanted()) != 0 {
+		if mustRead(t, c.Prices(), "yes"); len(s.takeTokens()) != 0 {
 			t.Error("got a watch with a full budget, want none")
 		}
 		spend(t, b, 0)
 		waiting := fetch(callerContext(t, "a", 2*time.Minute), c, "no", "junk")
-		if got := s.wanted(); !slices.Equal(got, []string{"no"}) {
-			t.Fatalf("got watches %v, want no", got)
+		if got := s.takeTokens(); !slices.Equal(got, []string{"no"}) {
+			t.Fatalf("got watches %v, want [no]", got)
 		}
 		books := make(chan *market.Book, 3)
 		for _, d := range []int{20, 50, 200} {
@@ -61,11 +61,11 @@ func TestStreamServesMisses(t *testing.T) {
 			}()
 		}
 		synctest.Wait()
-		if got := s.wanted(); !slices.Equal(got, []string{"yes", "yes", "yes"}) {
-			t.Fatalf("got watches %v, want yes three times", got)
+		if got := s.takeTokens(); !slices.Equal(got, []string{"yes", "yes", "yes"}) {
+			t.Fatalf("got watches %v, want [yes yes yes]", got)
 		}
 		if n := b.Status().Waiting; n[reqctx.PriorityBooks] != 3 || n[reqctx.PriorityPrices] != 1 {
-			t.Fatalf("got %v waiting, want 3 books and 1 price", n)
+			t.Fatalf("got waiting calls %v, want 3 for books and 1 for prices", n)
 		}
 
 		session := &market.Session{}
@@ -81,7 +81,7 @@ func TestStreamServesMisses(t *testing.T) {
 		c.StreamPrice(session, &market.Price{TokenID: "no"}, now)
 		wantPending(t, waiting) // the price of junk is still missing
 		if n := b.Status().Waiting; n[reqctx.PriorityBooks] != 0 || n[reqctx.PriorityPrices] != 1 {
-			t.Errorf("got %v waiting, want 1 price", n)
+			t.Errorf("got waiting calls %v, want 1 for prices", n)
 		}
 		time.Sleep(window)
 		r := receive(t, waiting)
@@ -100,7 +100,7 @@ func TestStreamServesMisses(t *testing.T) {
 		c.StreamPrice(session, &market.Price{TokenID: "slow"}, now)
 		wantPrices(t, receive(t, late), "slow")
 		if synctest.Wait(); v.calls()[2].ctx.Err() == nil {
-			t.Error("the call goes on, although the value has arrived")
+			t.Error("the call was not cancelled, although the stream has sent the price")
 		}
 		session.End(time.Now())
 		wantIdle(t, c.prices.routes[0])
@@ -123,12 +123,12 @@ func TestOnlyKnownTokensAreWatched(t *testing.T) {
 		time.Sleep(40 * time.Second) // all entries are past their stale time
 		tokens := []string{"priced", "none", "booked", "spread", "never"}
 		readAll(reqctx.WithoutPoll(t.Context()), c.Prices(), tokens...)
-		if got := s.wanted(); len(got) != 0 {
+		if got := s.takeTokens(); len(got) != 0 {
 			t.Errorf("got watches %v, want none", got)
 		}
 		time.Sleep(15 * time.Second)
 		readAll(t.Context(), c.Spreads(), tokens...)
-		if got := s.wanted(); !slices.Equal(got, []string{"priced", "booked", "spread"}) {
+		if got := s.takeTokens(); !slices.Equal(got, []string{"priced", "booked", "spread"}) {
 			t.Errorf("got watches %v, want priced, booked, spread", got)
 		}
 	})

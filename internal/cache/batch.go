@@ -23,16 +23,15 @@ type batch[K comparable, T any] struct {
 	request     reqctx.CallRequest
 	credentials *market.Credentials
 	started     bool
-	// startedClock is the time at which the batch started, by coalescer.clock. change is the number of the last streamed change at
-	// that time.
+	// startedClock is the time at which the batch started, by coalescer.clock. change is the value of store.changes at that time.
 	change       uint64
 	startedClock time.Time
 	// fresh reports that a caller needs a new response of the venue. The second cache is not read for such a batch.
 	fresh bool
-	// wanted is the number of keys that have waiters. It is 0 until the batch starts.
-	wanted int
-	// round is the value of coalescer.round when the last caller joined, and listed is its value when the batch was formed.
-	round, listed uint64
+	// waitedKeys is the number of keys that have waiters. It is 0 until the batch starts.
+	waitedKeys int
+	// round is the value of coalescer.round when the last caller joined the batch. formedRound is the value when the batch was formed.
+	round, formedRound uint64
 
 	// serial identifies the batch in logs. Each of the times below is zero until its event has happened.
 	serial                               uint64
@@ -41,7 +40,7 @@ type batch[K comparable, T any] struct {
 	err                                  error
 }
 
-// serials is the number of the last batch of any coalescer.
+// serials is the serial of the last batch of any coalescer.
 var serials atomic.Uint64
 
 // addKey adds a key to a batch that has not started. If no such batch accepts the key, addKey creates a batch for the key. If the
@@ -50,13 +49,13 @@ var serials atomic.Uint64
 func (c *coalescer[K, T]) addKey(key K, share int, req reqctx.CallRequest, credentials *market.Credentials) (*flight[K, T], error) {
 	f := &flight[K, T]{key: key, done: make(chan struct{})}
 	for _, b := range c.queue {
-		if c.fits(b, key) && b.accepts(req) && b.reservation.Err() == nil && (b.listed != c.round || len(b.flights) < share) {
+		if c.fits(b, key) && b.accepts(req) && b.reservation.Err() == nil && (b.formedRound != c.round || len(b.flights) < share) {
 			f.batch = b
 			break
 		}
 	}
 	if f.batch == nil {
-		b := &batch[K, T]{request: req, credentials: credentials, round: c.round, listed: c.round, serial: serials.Add(1), formed: time.Now()}
+		b := &batch[K, T]{request: req, credentials: credentials, round: c.round, formedRound: c.round, serial: serials.Add(1), formed: time.Now()}
 		b.reservation = c.admission.Reserve(req)
 		if err := b.reservation.Err(); err != nil {
 			b.reservation.Release(false)
@@ -88,14 +87,14 @@ func (b *batch[K, T]) accepts(req reqctx.CallRequest) bool {
 // key and all keys of the batch. A batch without keys may always get a key.
 func (c *coalescer[K, T]) fits(b *batch[K, T], key K) bool {
 	keys := len(b.flights) + 1
-	return keys <= 1 || keys <= c.batch && b.ctx.Err() == nil && c.cost(keys, b.bytes+bytesOf(key)) <= 1
+	return keys <= 1 || keys <= c.maxKeys && b.ctx.Err() == nil && c.cost(keys, b.bytes+bytesOf(key)) <= 1
 }
 
 // join adds a waiter to a flight. round is the present value of coalescer.round. The calling function holds the coalescer's lock.
 func (f *flight[K, T]) join(req reqctx.CallRequest, round uint64) {
 	b := f.batch
 	if f.waiters++; f.waiters == 1 && b.started {
-		b.wanted++
+		b.waitedKeys++
 	}
 	if b.round != round {
 		b.round = round
@@ -152,7 +151,7 @@ func (c *coalescer[K, T]) dropWaiter(f *flight[K, T]) {
 		}
 		return
 	}
-	if b.wanted--; b.wanted == 0 {
+	if b.waitedKeys--; b.waitedKeys == 0 {
 		b.cancel()
 		for _, other := range b.flights {
 			if c.flights[other.key] == other {

@@ -127,10 +127,10 @@ func TestDeadlineSoonAfterTurn(t *testing.T) {
 				time.Sleep(at)
 				a.verdict <- nil
 				synctest.Wait()
-				lane := c.prices.routes[0]
-				lane.mu.Lock()
-				lane.pace = pace{known: true, mean: v.latency}
-				lane.mu.Unlock()
+				route := c.prices.routes[0]
+				route.mu.Lock()
+				route.pace = pace{known: true, mean: v.latency}
+				route.mu.Unlock()
 				time.Sleep(time.Second - at)
 				switch err := receive(t, hasty)[0].Err; {
 				case at < time.Second/2:
@@ -307,7 +307,7 @@ func TestStaleTimeWithEnoughLeft(t *testing.T) {
 			t.Errorf("got %+v, %v; want a stale price", r, err)
 		}
 		if greedy != 23 || len(v.calls()) != calls || b.Left() < short {
-			t.Errorf("got %d calls of the greedy caller, %d to the venue, %f left; want 23, 0 and not short", greedy, len(v.calls())-calls, b.Left())
+			t.Errorf("got %d calls of the greedy caller, %d calls to the venue and the fraction %f left; want 23, 0 and at least 0.25", greedy, len(v.calls())-calls, b.Left())
 		}
 	})
 }
@@ -342,10 +342,10 @@ func TestShortBudgetServesNothingWrong(t *testing.T) {
 			t.Fatalf("got %+v, want a stale market because the budget is short", r)
 		}
 		if r := mustRead(t, c.Markets(), byID("m")); r.Stale {
-			t.Errorf("changed market: got %+v, want a fresh one", r)
+			t.Errorf("changed market: got %+v, want a fresh market", r)
 		}
 		if r := mustRead(t, c.Prices(), "t"); r.Value == nil {
-			t.Errorf("appeared token: got %+v, want a price", r)
+			t.Errorf("token that has appeared: got %+v, want a price", r)
 		}
 	})
 }
@@ -362,7 +362,7 @@ func TestFailedCallServesStaleEntry(t *testing.T) {
 			v.fail = func(ask) error { return market.Errorf(code, "no") }
 			r := c.Prices().Fetch(t.Context(), []string{"k", "unknown"})
 			if excused := code != market.CodeForbidden; excused != (r[0].Err == nil) || excused != r[0].Value.Stale || market.CodeOf(r[1].Err) != code {
-				t.Errorf("%s: got %+v", code, r)
+				t.Errorf("%s: got %+v, want a stale price: %v", code, r, excused)
 			}
 		})
 	}
@@ -392,7 +392,7 @@ func TestCallsCountForCredentials(t *testing.T) {
 			t.Errorf("other credentials: %v", err)
 		}
 		if scope := c.scope.credentials(reqctx.CredentialsFrom(ctx)); scope == c.scope.credentials(reqctx.CredentialsFrom(withCredentials(t, "bob"))) || scope == "" || c.scope.credentials(nil) != "" {
-			t.Error("got equal or empty names of different credentials")
+			t.Error("the names of different credentials are equal or empty, or the name of no credentials is not empty")
 		}
 	})
 }

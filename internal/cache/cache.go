@@ -118,21 +118,21 @@ type Cache struct {
 	// second may be nil.
 	second Second
 
-	prices    *store[string, market.Price]
-	spreads   *store[string, market.Spread]
-	books     *store[queries.Book, market.Book]
-	histories *store[queries.PriceHistory, market.PriceHistory]
-	markets   *store[market.MarketRef, market.Market]
-	events    *store[market.EventRef, market.Event]
-	searches  *store[queries.SearchKey, queries.SearchPage]
-	found     *store[queries.SearchKey, queries.EventPage]    // event searches
-	topics    *store[struct{}, queries.Categories]            // the venue's categories
-	tape      *store[queries.MarketTrades, queries.TradePage] // public trades
-	balances  *store[userKey, market.Balance]
-	positions *store[userKey, []market.Position]
-	orders    *store[userKey, []market.Order]
-	trades    *store[tradesKey, queries.TradePage]
-	records   *store[historyKey, queries.HistoryPage] // account history
+	prices        *store[string, market.Price]
+	spreads       *store[string, market.Spread]
+	books         *store[queries.Book, market.Book]
+	histories     *store[queries.PriceHistory, market.PriceHistory]
+	markets       *store[market.MarketRef, market.Market]
+	events        *store[market.EventRef, market.Event]
+	searches      *store[queries.SearchKey, queries.SearchPage]
+	eventSearches *store[queries.SearchKey, queries.EventPage]
+	categories    *store[struct{}, queries.Categories]
+	marketTrades  *store[queries.MarketTrades, queries.TradePage] // public trades of markets
+	balances      *store[userKey, market.Balance]
+	positions     *store[userKey, []market.Position]
+	orders        *store[userKey, []market.Order]
+	trades        *store[tradesKey, queries.TradePage]
+	userHistories *store[historyKey, queries.HistoryPage] // records of accounts
 
 	// refs maps slugs and tokens to the ids of their markets.
 	refs *nameIndex
@@ -188,8 +188,8 @@ func (c *Cache) Events() Source[market.EventRef, market.Event] { return c.events
 
 // Source reads values of one kind by key, from the cache or the venue.
 type Source[K comparable, T any] interface {
-	// Lookup writes the values of cached keys to out and appends the indexes of the other keys to missing. It returns the extended
-	// missing. Lookup never calls the venue.
+	// Lookup writes the values of cached keys to out. It appends the indexes of the other keys to missing and returns the extended
+	// slice. Lookup never calls the venue.
 	Lookup(ctx context.Context, keys []K, out []market.Result[market.Read[*T]], missing []int) []int
 	// Refresh fetches the stale entries of keys in the background.
 	Refresh(ctx context.Context, keys []K)
@@ -224,9 +224,9 @@ type SharedStats struct {
 	// Before Fetch queues a call, it looks up the keys of the call in the second cache. Hits counts the keys that have a value there,
 	// and Misses counts the other keys.
 	Hits, Misses uint64
-	// When the queued call may be sent, the cache looks up these keys again. Found counts the keys that have a value by then. The
-	// second cache lets only one process fetch each of the other keys. Ours counts the keys that this process had to fetch, and Theirs
-	// counts the keys that another process had to fetch.
+	// When the queued call may be sent, the cache looks up its keys a second time. Found counts the keys that have a value by then.
+	// Only one process fetches each of the other keys. Ours counts the keys that this process must fetch, and Theirs counts the keys
+	// that another process fetches.
 	Found, Ours, Theirs uint64
 	// Arrived and Overdue split the keys in Theirs. Arrived counts the keys whose values the other process stored in time. Overdue
 	// counts the keys whose values did not arrive in time.
@@ -237,7 +237,7 @@ type SharedStats struct {
 func (c *Cache) Stats() []Stats {
 	return []Stats{
 		c.prices.stats(), c.spreads.stats(), c.books.stats(), c.histories.stats(), c.markets.stats(), c.events.stats(),
-		c.searches.stats(), c.found.stats(), c.topics.stats(), c.tape.stats(), c.balances.stats(), c.positions.stats(), c.orders.stats(), c.trades.stats(), c.records.stats(),
+		c.searches.stats(), c.eventSearches.stats(), c.categories.stats(), c.marketTrades.stats(), c.balances.stats(), c.positions.stats(), c.orders.stats(), c.trades.stats(), c.userHistories.stats(),
 	}
 }
 

@@ -27,8 +27,8 @@ type change struct {
 	at     time.Time
 	// announced contains the streamed values. It is nil if the stream sent no values, or if a newer response has replaced them.
 	announced *announced
-	// late is the number of responses that may be older than the change although their calls started after the change.
-	late int
+	// lateResponses counts the responses that may be older than the change although their calls started after the change.
+	lateResponses int
 }
 
 // announced contains the streamed changes of a market, which override older REST values. at is the time of the last change.
@@ -49,12 +49,12 @@ func newChanges[K comparable](size int) *lru.Cache[K, *change] {
 	return c
 }
 
-// hold reports whether the streamed changes override a response that contradicts them. later is true if the response shows a later
-// step of the market's life than the changes do. The stream may have skipped this step, so the changes override the response only
-// until they are restLag old. If later is false, the changes override the response while the stream is open, because the stream
-// would have sent a later change. If the stream ends or may have missed a change, the changes override the response for a further
-// restLag.
-func (w *announced) hold(now time.Time, later bool) bool {
+// override reports whether the streamed changes override a response that contradicts them. later is true if the response shows a
+// later step of the market's life than the changes do. The stream may have skipped this step, so the changes override the response
+// only until they are restLag old. If later is false, the changes override the response while the stream is open, because the
+// stream would have sent a later change. If the stream ends or may have missed a change, the changes override the response for a
+// further restLag.
+func (w *announced) override(now time.Time, later bool) bool {
 	if later {
 		return now.Before(w.at.Add(restLag))
 	}
@@ -65,10 +65,10 @@ func (w *announced) hold(now time.Time, later bool) bool {
 	return !ended || now.Before(end.Add(restLag))
 }
 
-// The method with returns the streamed changes of a market, including the new change c. The earlier changes are in w, which may be
-// nil. If c is RESOLVED and its status is known or empty, the result contains c and the latest earlier changes. It has at most
-// maxAnnounced changes. If c is of another kind and its status is known, the result contains only c. Otherwise, the result is w.
-func (w *announced) with(c *market.MarketChange, at time.Time, s *market.Session) *announced {
+// withChange returns the streamed changes of a market, including the new change c. The earlier changes are in w, which may be nil.
+// If c is RESOLVED and its status is known or empty, the result contains c and the latest earlier changes, at most maxAnnounced
+// changes in all. If c is of another kind and its status is known, the result contains only c. Otherwise, the result is w.
+func (w *announced) withChange(c *market.MarketChange, at time.Time, s *market.Session) *announced {
 	var said []market.MarketChange
 	switch resolved := c != nil && c.Kind == "RESOLVED"; {
 	case c == nil, c.Status == market.StatusUnknown, c.Status == "" && !resolved:
@@ -124,7 +124,7 @@ func (s *store[K, T]) markChanged(slot K, session *market.Session, c *market.Mar
 	if before, ok := s.changed.Get(slot); ok {
 		last.announced = before.announced
 	}
-	last.announced = last.announced.with(c, last.at, session)
+	last.announced = last.announced.withChange(c, last.at, session)
 	s.changed.Add(slot, last)
 	s.absent.remove(slot)
 	if old := s.entries.get(slot); old != nil {
@@ -169,12 +169,12 @@ func (s *store[K, T]) storeUnsettled(slot K, e *entry[T], from origin) (read mar
 	}
 	now := s.clock.Now()
 	before := c.number > from.changes
-	made := from.left.Add(-from.age.Most) // the earliest time at which the venue can have created the response
+	made := from.startedAt.Add(-from.age.Most) // the earliest time at which the venue can have created the response
 	older := from.age.Most > 0 && made.Before(c.at)
 	if c.announced != nil && e.read.Value != nil {
 		value, later := s.amend(c.announced, e.read.Value)
 		switch {
-		case from.age.Known && !made.Before(c.announced.at.Add(headerSlack)), !c.announced.hold(now, later):
+		case from.age.Known && !made.Before(c.announced.at.Add(headerSlack)), !c.announced.override(now, later):
 			c.announced = nil
 		case value != e.read.Value:
 			e.read.Value, older = value, true
@@ -186,8 +186,8 @@ func (s *store[K, T]) storeUnsettled(slot K, e *entry[T], from origin) (read mar
 	age := from.age
 	e.outdated, e.freshUntil = true, now
 	if !before {
-		age.Renewed = max(age.Renewed, min(lateRetry<<min(c.late, 10), maxLateRetry))
-		c.late++
+		age.Renewed = max(age.Renewed, min(lateRetry<<min(c.lateResponses, 10), maxLateRetry))
+		c.lateResponses++
 		s.counters.late.Add(1)
 		e.answersUntil = now.Add(age.Renewed)
 		e.refreshAt.Store(e.answersUntil.UnixNano())

@@ -13,11 +13,11 @@ import (
 
 var marketM = market.MarketRef{By: market.ByMarketID, Value: "m"}
 
-// saying returns a function that sets the status and the description of the market that v returns.
-func saying(v *venue) (says func(status market.Status, words string)) {
-	return func(status market.Status, words string) {
+// marketSetter returns a function that sets the status and the description of the market that v returns.
+func marketSetter(v *venue) (setMarket func(status market.Status, description string)) {
+	return func(status market.Status, description string) {
 		v.market = func(string) *market.Market {
-			return &market.Market{MarketID: "m", Status: status, Description: words, Outcomes: []market.Outcome{{TokenID: "yes", Label: "YES"}, {TokenID: "no", Label: "NO"}}}
+			return &market.Market{MarketID: "m", Status: status, Description: description, Outcomes: []market.Outcome{{TokenID: "yes", Label: "YES"}, {TokenID: "no", Label: "NO"}}}
 		}
 	}
 }
@@ -27,25 +27,25 @@ func saying(v *venue) (says func(status market.Status, words string)) {
 func TestResponseOlderThanChange(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		v := &venue{}
-		says := saying(v)
-		says(market.StatusOpen, "old")
+		setMarket := marketSetter(v)
+		setMarket(market.StatusOpen, "old")
 		c := open(t, v)
 		mustRead(t, c.Markets(), marketM)
 		c.StreamMarket(new(market.Session), "m", nil)
 		v.age = market.Age{Known: true, Least: 3 * time.Second, Most: 4 * time.Second, Renewed: 7 * time.Second}
 		for range 3 { // only the first read makes a call
 			if r := mustRead(t, c.Markets(), marketM); !r.Stale || r.Handle.Version() == 0 || r.Handle.Age().Renewed != 7*time.Second || len(v.calls()) != 2 {
-				t.Fatalf("after the change: got %+v, %d calls", r, len(v.calls()))
+				t.Fatalf("after the change: got %+v, %d calls; want a stale market and 2 calls", r, len(v.calls()))
 			}
 			c.Markets().Refresh(t.Context(), []market.MarketRef{marketM})
 			synctest.Wait()
 			time.Sleep(2 * time.Second)
 		}
 		// The next change causes a call at once.
-		says(market.StatusOpen, "new")
+		setMarket(market.StatusOpen, "new")
 		c.StreamMarket(new(market.Session), "m", nil)
 		if r := mustRead(t, c.Markets(), marketM); !r.Stale || r.Value.Description != "new" || len(v.calls()) != 3 {
-			t.Errorf("after the next change: got %+v, %d calls", r, len(v.calls()))
+			t.Errorf("after the next change: got %+v, %d calls; want the new market, stale, and 3 calls", r, len(v.calls()))
 		}
 		time.Sleep(7 * time.Second)
 		if r := mustRead(t, c.Markets(), marketM); r.Stale || len(v.calls()) != 4 {
@@ -61,33 +61,33 @@ func TestResponseOlderThanChange(t *testing.T) {
 func TestStatusOfStream(t *testing.T) {
 	closed := &market.MarketChange{Kind: "STATUS", Status: market.StatusClosed}
 	for name, test := range map[string]struct {
-		said  []*market.MarketChange
-		rest  market.Status
-		age   market.Age
-		end   bool // whether the session ends right after the change
-		after time.Duration
-		want  market.Status
-		stale bool
+		changes []*market.MarketChange
+		rest    market.Status
+		age     market.Age
+		end     bool // whether the session ends right after the change
+		after   time.Duration
+		want    market.Status
+		stale   bool
 	}{
-		"at once":                      {[]*market.MarketChange{closed}, market.StatusOpen, market.Age{}, false, 0, market.StatusClosed, true},
-		"as long as the stream lives":  {[]*market.MarketChange{closed}, market.StatusOpen, market.Age{}, false, time.Hour, market.StatusClosed, true},
-		"for a minute after it":        {[]*market.MarketChange{closed}, market.StatusOpen, market.Age{}, true, 50 * time.Second, market.StatusClosed, true},
-		"no longer":                    {[]*market.MarketChange{closed}, market.StatusOpen, market.Age{}, true, 2 * time.Minute, market.StatusOpen, false},
-		"against a new answer at once": {[]*market.MarketChange{closed}, market.StatusOpen, market.Age{Known: true}, false, time.Second, market.StatusClosed, true},
-		"not against a new answer":     {[]*market.MarketChange{closed}, market.StatusOpen, market.Age{Known: true}, false, time.Minute, market.StatusOpen, false},
-		"against a later step":         {[]*market.MarketChange{closed}, market.StatusResolved, market.Age{}, false, 0, market.StatusClosed, true},
-		"not for long":                 {[]*market.MarketChange{closed}, market.StatusResolved, market.Age{}, false, 2 * time.Minute, market.StatusResolved, false},
-		"beside a further change":      {[]*market.MarketChange{closed, {Kind: "METADATA"}, nil}, market.StatusOpen, market.Age{}, false, 0, market.StatusClosed, true},
-		"the last of two":              {[]*market.MarketChange{closed, {Kind: "STATUS", Status: market.StatusOpen}}, market.StatusClosed, market.Age{}, false, 0, market.StatusOpen, true},
-		"not one that is not known":    {[]*market.MarketChange{{Kind: "STATUS", Status: market.StatusUnknown, StatusRaw: "HALTED"}}, market.StatusOpen, market.Age{}, false, 0, market.StatusOpen, false},
-		"agreeing":                     {[]*market.MarketChange{closed}, market.StatusClosed, market.Age{}, false, 0, market.StatusClosed, false},
+		"REST lags behind the stream":                  {[]*market.MarketChange{closed}, market.StatusOpen, market.Age{}, false, 0, market.StatusClosed, true},
+		"REST lags behind the stream for an hour":      {[]*market.MarketChange{closed}, market.StatusOpen, market.Age{}, false, time.Hour, market.StatusClosed, true},
+		"50 s after the end of the stream":             {[]*market.MarketChange{closed}, market.StatusOpen, market.Age{}, true, 50 * time.Second, market.StatusClosed, true},
+		"2 minutes after the end of the stream":        {[]*market.MarketChange{closed}, market.StatusOpen, market.Age{}, true, 2 * time.Minute, market.StatusOpen, false},
+		"REST response made right after the change":    {[]*market.MarketChange{closed}, market.StatusOpen, market.Age{Known: true}, false, time.Second, market.StatusClosed, true},
+		"REST response made a minute after the change": {[]*market.MarketChange{closed}, market.StatusOpen, market.Age{Known: true}, false, time.Minute, market.StatusOpen, false},
+		"REST shows a later status":                    {[]*market.MarketChange{closed}, market.StatusResolved, market.Age{}, false, 0, market.StatusClosed, true},
+		"REST shows a later status after 2 minutes":    {[]*market.MarketChange{closed}, market.StatusResolved, market.Age{}, false, 2 * time.Minute, market.StatusResolved, false},
+		"further changes without a status":             {[]*market.MarketChange{closed, {Kind: "METADATA"}, nil}, market.StatusOpen, market.Age{}, false, 0, market.StatusClosed, true},
+		"two changes of the status":                    {[]*market.MarketChange{closed, {Kind: "STATUS", Status: market.StatusOpen}}, market.StatusClosed, market.Age{}, false, 0, market.StatusOpen, true},
+		"change to an unknown status":                  {[]*market.MarketChange{{Kind: "STATUS", Status: market.StatusUnknown, StatusRaw: "HALTED"}}, market.StatusOpen, market.Age{}, false, 0, market.StatusOpen, false},
+		"REST has the status of the stream":            {[]*market.MarketChange{closed}, market.StatusClosed, market.Age{}, false, 0, market.StatusClosed, false},
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				v := &venue{age: test.age}
-				saying(v)(test.rest, "")
+				marketSetter(v)(test.rest, "")
 				c, session := open(t, v), new(market.Session)
-				for _, change := range test.said {
+				for _, change := range test.changes {
 					c.StreamMarket(session, "m", change)
 				}
 				if test.end {
@@ -95,7 +95,7 @@ func TestStatusOfStream(t *testing.T) {
 				}
 				time.Sleep(test.after)
 				if r := mustRead(t, c.Markets(), marketM); r.Value.Status != test.want || r.Stale != test.stale {
-					t.Errorf("got %s, stale %v; want %s, %v", r.Value.Status, r.Stale, test.want, test.stale)
+					t.Errorf("got status %s, stale %v; want %s, %v", r.Value.Status, r.Stale, test.want, test.stale)
 				}
 			})
 		})
@@ -106,8 +106,8 @@ func TestStatusOfStream(t *testing.T) {
 func TestWinnerOfStream(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		v := &venue{}
-		says := saying(v)
-		says(market.StatusOpen, "")
+		setMarket := marketSetter(v)
+		setMarket(market.StatusOpen, "")
 		c := open(t, v)
 		mustRead(t, c.Markets(), marketM)
 		c.StreamMarket(new(market.Session), "m", &market.MarketChange{Kind: "RESOLVED", WinningTokenID: "no"})
@@ -119,9 +119,9 @@ func TestWinnerOfStream(t *testing.T) {
 			}
 		}
 		v.fail = func(ask) error { return market.Errorf(market.CodeUpstreamUnavailable, "down") }
-		want("where the venue fails")
+		want("while the venue fails")
 		v.fail = nil
-		want("where it is behind")
+		want("while REST lags behind the stream")
 	})
 }
 
@@ -129,7 +129,7 @@ func TestWinnerOfStream(t *testing.T) {
 func TestRESTContradictsStream(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		v := &venue{}
-		saying(v)(market.StatusOpen, "")
+		marketSetter(v)(market.StatusOpen, "")
 		c := open(t, v)
 		c.StreamMarket(new(market.Session), "m", &market.MarketChange{Kind: "STATUS", Status: market.StatusClosed})
 		for range 3600 {
@@ -149,14 +149,14 @@ func TestChangesOfManyMarkets(t *testing.T) {
 	for changes, want := range map[int]market.Status{0: market.StatusOpen, markets: market.StatusClosed} {
 		synctest.Test(t, func(t *testing.T) {
 			v := &venue{}
-			saying(v)(market.StatusOpen, "")
+			marketSetter(v)(market.StatusOpen, "")
 			c, session := open(t, v, func(cfg *Config) { cfg.Changes = changes }), new(market.Session)
 			c.StreamMarket(session, "m", &market.MarketChange{Kind: "STATUS", Status: market.StatusClosed})
 			for i := range markets - 1 {
 				c.StreamMarket(session, strconv.Itoa(i), nil)
 			}
 			if r := mustRead(t, c.Markets(), marketM); r.Value.Status != want {
-				t.Errorf("with Changes %d and %d changed markets the first is %s, want %s", changes, markets, r.Value.Status, want)
+				t.Errorf("with Changes %d and %d changed markets, the status of the first market is %s, want %s", changes, markets, r.Value.Status, want)
 			}
 		})
 	}
@@ -167,7 +167,7 @@ func TestChangesOfManyMarkets(t *testing.T) {
 func TestStatusAfterGap(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		v := &venue{}
-		saying(v)(market.StatusOpen, "")
+		marketSetter(v)(market.StatusOpen, "")
 		c, session := open(t, v), new(market.Session)
 		c.StreamMarket(session, "m", &market.MarketChange{Kind: "STATUS", Status: market.StatusClosed})
 		c.StreamStale(messages.Topic{Channel: messages.ChannelMarket, ID: "m"})
@@ -227,7 +227,7 @@ func TestChangedMarketWhileVenueFails(t *testing.T) {
 		v.fail = func(ask) error { return market.Errorf(market.CodeUpstreamUnavailable, "down") }
 		r := mustRead(t, c.Markets(), byID)
 		if !r.Stale || r.Value != first.Value || len(v.calls()) != 2 {
-			t.Errorf("got %+v after %d calls, want the stale market after 2", r, len(v.calls()))
+			t.Errorf("got %+v after %d calls, want the stale market after 2 calls", r, len(v.calls()))
 		}
 		time.Sleep(2 * time.Hour)
 		if r, err := readOne(t.Context(), c.Markets(), byID); market.CodeOf(err) != market.CodeUpstreamUnavailable {
@@ -255,7 +255,7 @@ func TestCallBeforeChangeIsNotFresh(t *testing.T) {
 					}
 					return nil
 				}
-				says := func(s market.Status) {
+				setMarket := func(s market.Status) {
 					v.market = func(string) *market.Market {
 						return &market.Market{MarketID: "m", Slug: "slug", Status: s, Outcomes: []market.Outcome{{TokenID: "yes"}}}
 					}
@@ -264,7 +264,7 @@ func TestCallBeforeChangeIsNotFresh(t *testing.T) {
 				go func() { before <- mustRead(t, c.Markets(), asked) }()
 				synctest.Wait()
 				c.StreamMarket(new(market.Session), "m", nil)
-				says(market.StatusClosed)
+				setMarket(market.StatusClosed)
 				// A later caller makes a new call. The result of the old call does not replace the result of the new call.
 				after := make(chan market.Read[*market.Market], 1)
 				go func() { after <- mustRead(t, c.Markets(), asked) }()
@@ -275,15 +275,15 @@ func TestCallBeforeChangeIsNotFresh(t *testing.T) {
 						t.Errorf("after the change: got %+v, stale %v; want closed and fresh", r.Value.Status, r.Stale)
 					}
 				default:
-					t.Error("a read after the change waits for the call from before")
+					t.Error("a read after the change waits for the call that started before the change")
 				}
-				says(market.StatusOpen)
+				setMarket(market.StatusOpen)
 				close(hold)
 				if r := <-before; !r.Stale || r.Value.Status != market.StatusOpen || r.Handle.Version() == 0 {
 					t.Errorf("before the change: got %+v, stale %v, version %d; want open and stale", r.Value.Status, r.Stale, r.Handle.Version())
 				}
 				synctest.Wait()
-				says(market.StatusClosed)
+				setMarket(market.StatusClosed)
 				if r := mustRead(t, c.Markets(), byID); r.Stale || r.Value.Status != market.StatusClosed || len(v.calls()) != 2 {
 					t.Errorf("after the old result: got %+v, stale %v, %d calls; want closed, fresh, 2", r.Value.Status, r.Stale, len(v.calls()))
 				}

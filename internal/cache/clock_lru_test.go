@@ -53,7 +53,7 @@ func TestClockLRUBehavesLikeMap(t *testing.T) {
 				}
 			}
 			if n := s.removeAll(func(k string) bool { return k[0] == key[0] }); n != had-len(want) {
-				t.Fatalf("got %d of %d removed", n, had-len(want))
+				t.Fatalf("removeAll returned %d, want %d", n, had-len(want))
 			}
 		case n < 400:
 			if s.remove(key) != (want[key] != nil) {
@@ -70,17 +70,17 @@ func TestClockLRUBehavesLikeMap(t *testing.T) {
 		}
 	}
 	if len(want) < 500 || s.len() != len(want) || len(s.keys()) != len(want) {
-		t.Fatalf("got %d and %d entries, want %d", s.len(), len(s.keys()), len(want))
+		t.Fatalf("len returned %d and keys returned %d keys, want %d", s.len(), len(s.keys()), len(want))
 	}
-	for from := 0; from < 3000; from += near {
-		keys, found := make([]string, near), make([]*entry[string], near)
+	for from := 0; from < 3000; from += lookAhead {
+		keys, found := make([]string, lookAhead), make([]*entry[string], lookAhead)
 		for i := range keys {
 			keys[i] = fmt.Sprint(from + i)
 		}
 		s.find(keys, found)
 		for i, key := range keys {
 			if found[i] != want[key] || s.get(key) != want[key] {
-				t.Fatalf("%s: got %v and %v, want %v", key, found[i], s.get(key), want[key])
+				t.Fatalf("%s: find wrote %v and get returned %v, want %v", key, found[i], s.get(key), want[key])
 			}
 			if want[key] != nil && want[key].read.Handle.Version() != 0 {
 				t.Fatalf("the handle of %s changed, although it is cached", key)
@@ -89,7 +89,7 @@ func TestClockLRUBehavesLikeMap(t *testing.T) {
 	}
 	for _, e := range gone {
 		if n := e.read.Handle.Version(); n != 1 {
-			t.Fatalf("the handle of %s changed %d times, want 1", *e.read.Value, n)
+			t.Fatalf("the handle of %s changed %d times, want once", *e.read.Value, n)
 		}
 	}
 }
@@ -105,7 +105,7 @@ func TestClockLRUEvicts(t *testing.T) {
 	want := func(keys ...string) {
 		t.Helper()
 		if got := s.keys(); !slices.Equal(got, keys) {
-			t.Errorf("got %v, want %v", got, keys)
+			t.Errorf("got keys %v, want %v", got, keys)
 		}
 	}
 	put("a", "b", "c", "d", "a")
@@ -134,7 +134,7 @@ func TestClockLRUEvictionIsBounded(t *testing.T) {
 	}
 	s.put("x", newEntry("x"))
 	if keys := s.keys(); len(keys) != 3*maxSecondChances || keys[0] != ids("t", maxSecondChances+1, maxSecondChances+2)[0] || keys[len(keys)-2] != ids("t", maxSecondChances-1, maxSecondChances)[0] {
-		t.Errorf("got %d entries, the first %s", len(keys), keys[0])
+		t.Errorf("got %d entries, the first %s; want %d, the first t%03d", len(keys), keys[0], 3*maxSecondChances, maxSecondChances+1)
 	}
 }
 
@@ -146,7 +146,7 @@ func TestClockLRUConcurrent(t *testing.T) {
 	for i := range 4 {
 		wg.Go(func() {
 			r := rand.New(rand.NewPCG(2, uint64(i)))
-			found := make([]*entry[string], near)
+			found := make([]*entry[string], lookAhead)
 			for range 500 {
 				key := keys[r.IntN(len(keys))]
 				if r.IntN(5) == 0 {
@@ -154,11 +154,11 @@ func TestClockLRUConcurrent(t *testing.T) {
 				} else {
 					s.put(key, newEntry(key))
 				}
-				from := r.IntN(len(keys) - near)
-				s.find(keys[from:from+near], found)
+				from := r.IntN(len(keys) - lookAhead)
+				s.find(keys[from:from+lookAhead], found)
 				for j, e := range found {
 					if e != nil && *e.read.Value != keys[from+j] {
-						t.Errorf("got %s for %s", *e.read.Value, keys[from+j])
+						t.Errorf("find wrote the entry of %s for the key %s", *e.read.Value, keys[from+j])
 					} else if e != nil {
 						e.markUsed()
 					}

@@ -36,7 +36,7 @@ type coalescer[K comparable, T any] struct {
 	// key must be fetched.
 	accept func(key K, value *T, from origin) market.Read[*T]
 	cached func(key K) (market.Read[*T], bool)
-	// changes is the number of the last streamed change of any key. It is nil in a coalescer without a cache.
+	// changes points to store.changes. It is nil in a coalescer without a cache.
 	changes *atomic.Uint64
 	// scope returns the name by which the rate limit identifies credentials. It is nil if the rate limit counts the calls as public
 	// calls: for public data, and if Config.PublicAccounts is set.
@@ -46,9 +46,10 @@ type coalescer[K comparable, T any] struct {
 	admission   Admission
 	clock       market.Clock
 	kind        reqctx.Kind
-	batch       int
-	priority    reqctx.Priority
-	endpoint    reqctx.Endpoint
+	// maxKeys is the greatest number of keys in one call.
+	maxKeys  int
+	priority reqctx.Priority
+	endpoint reqctx.Endpoint
 	// observer is called for each ended batch that made HTTP calls; it may be nil.
 	observer func(b reqctx.Batch, waited []*reqctx.Log)
 	counters *counters
@@ -66,8 +67,8 @@ type coalescer[K comparable, T any] struct {
 	flights map[K]*flight[K, T]
 	// queue contains the batches that have not started, oldest first.
 	queue []*batch[K, T]
-	// round is the number of the latest call of coalescer.do. Batches store the number, so that one call of do with several keys
-	// raises the priority and the deadline of a batch only once.
+	// round counts the calls of coalescer.do. Batches store the round, so that one call of do with several keys raises the priority
+	// and the deadline of a batch only once.
 	round uint64
 	// pace estimates the duration of a call.
 	pace pace
@@ -239,7 +240,7 @@ func (c *coalescer[K, T]) calls(keys, bytes int) int {
 	if keys == 0 || c.unsupported != nil {
 		return 0
 	}
-	return max((keys+c.batch-1)/c.batch, c.cost(keys, bytes))
+	return max((keys+c.maxKeys-1)/c.maxKeys, c.cost(keys, bytes))
 }
 
 // refuseLate fails the keys whose call is not expected to end before the deadline of req. Other callers can continue to wait for

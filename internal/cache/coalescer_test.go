@@ -50,7 +50,7 @@ func wantPending(t *testing.T, ch chan prices) {
 func wantPrices(t *testing.T, rs prices, keys ...string) {
 	t.Helper()
 	if len(rs) != len(keys) {
-		t.Fatalf("got %d results for %d keys", len(rs), len(keys))
+		t.Fatalf("got %d results, want %d", len(rs), len(keys))
 	}
 	for i, r := range rs {
 		if r.Err != nil || r.Value.Value == nil || r.Value.Value.TokenID != keys[i] {
@@ -75,7 +75,7 @@ func wantIdle[K comparable, T any](t *testing.T, c *coalescer[K, T]) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if len(c.flights) != 0 || len(c.queue) != 0 || len(c.slots) != 0 || c.waiting.Load() != 0 {
-		t.Errorf("got %d flights, %d queued keys, %d calls, %d waiting callers; want none", len(c.flights), len(c.queue), len(c.slots), c.waiting.Load())
+		t.Errorf("got %d flights, %d queued batches, %d calls, %d waiting callers; want none", len(c.flights), len(c.queue), len(c.slots), c.waiting.Load())
 	}
 }
 
@@ -92,7 +92,7 @@ func TestBatchSizes(t *testing.T) {
 			}
 			slices.Sort(got)
 			if !slices.Equal(got, calls) {
-				t.Errorf("%d keys: got calls of %v, want %v", keys, got, calls)
+				t.Errorf("%d keys: got calls of %v keys, want %v", keys, got, calls)
 			}
 			wantIdle(t, c.prices.routes[0])
 		})
@@ -106,7 +106,7 @@ func TestBatchesFillUp(t *testing.T) {
 		c := open(t, v, withAdmission(a))
 		first, second, third := fetch(t.Context(), c, ids("t", 0, 50)...), fetch(t.Context(), c, ids("u", 0, 30)...), fetch(t.Context(), c, "v", "v", "t000")
 		if n, _, _ := a.state(); n != 3 {
-			t.Fatalf("got %d waiting for admission, want 3", n)
+			t.Fatalf("got %d waiting reservations, want 3", n)
 		}
 		for range 3 {
 			a.verdict <- nil
@@ -135,7 +135,7 @@ func TestBatchesOfMissingKeys(t *testing.T) {
 		keys := slices.Concat(ids("t", 0, 40), ids("t", 20, 30))
 		wantPrices(t, c.Prices().Fetch(t.Context(), keys), keys...)
 		if calls := v.calls(); len(calls) != 2 || len(calls[1].keys) != 30 {
-			t.Errorf("got %d calls, want a second one of 30 keys", len(calls))
+			t.Errorf("got %d calls, want 2, the second for 30 keys", len(calls))
 		}
 	})
 }
@@ -160,11 +160,11 @@ func TestEachKeyIsFetchedOnce(t *testing.T) {
 		wg.Wait()
 		for key, n := range v.counts() {
 			if n != 1 {
-				t.Errorf("%s: got %d reads, want 1", key, n)
+				t.Errorf("key %s: got %d reads, want 1", key, n)
 			}
 		}
-		if v.busiest > 4 {
-			t.Errorf("got %d calls at once, want at most 4", v.busiest)
+		if v.mostRunning > 4 {
+			t.Errorf("got %d calls at once, want at most 4", v.mostRunning)
 		}
 		wantIdle(t, c.prices.routes[0])
 	})
@@ -209,14 +209,14 @@ func TestKeysWaitForCallsInFlight(t *testing.T) {
 		synctest.Wait()
 		calls := v.calls()
 		if len(calls) != 5 || len(calls[4].keys) != 20 {
-			t.Fatalf("got %d calls, the last of %d keys; want 5, the last of 20", len(calls), len(calls[len(calls)-1].keys))
+			t.Fatalf("got %d calls, the last for %d keys; want 5 calls, the last for 20 keys", len(calls), len(calls[len(calls)-1].keys))
 		}
 		<-v.gate
 		for i, ch := range waiting {
 			wantPrices(t, receive(t, ch), fmt.Sprintf("t%03d", i))
 		}
-		if v.busiest != 4 {
-			t.Errorf("got %d calls at once, want 4", v.busiest)
+		if v.mostRunning != 4 {
+			t.Errorf("got %d calls at once, want 4", v.mostRunning)
 		}
 		wantIdle(t, c.prices.routes[0])
 	})
@@ -307,7 +307,7 @@ func TestTasks(t *testing.T) {
 		go func() { tasks.close(); closed = true }()
 		synctest.Wait()
 		if closed || tasks.ctx.Err() == nil {
-			t.Error("close did not wait or did not cancel the context")
+			t.Error("close returned before the task ended, or did not cancel the context of the tasks")
 		}
 		close(leave)
 		synctest.Wait()

@@ -27,7 +27,7 @@ func TestUsersExpireApart(t *testing.T) {
 			return v.calls()[from:]
 		}
 		if n := len(read(0)); n != 2*users {
-			t.Fatalf("%d first calls", n)
+			t.Fatalf("the first reads made %d calls, want %d", n, 2*users)
 		}
 		begun, seen := time.Now(), 2*users
 		var times []time.Duration // the times from the first reads to the next calls for balances
@@ -43,19 +43,19 @@ func TestUsersExpireApart(t *testing.T) {
 			}
 			for address, n := range again {
 				if n != 2 {
-					t.Fatalf("of the balance and the positions of %s, %d expired after %v", address, n, age)
+					t.Fatalf("address %s: %d of its 2 entries expired after %v, want both", address, n, age)
 				}
 			}
 			if seen += len(calls); age < fresh*3/4 && len(calls) > 0 || age > fresh {
-				t.Fatalf("%d calls after %v", len(calls), age)
+				t.Fatalf("got %d calls after %v, want calls only between %v and %v", len(calls), age, fresh*3/4, fresh)
 			}
 		}
 		if spread := times[users-1] - times[0]; spread < fresh/5 {
-			t.Errorf("all calls were made within %v", spread)
+			t.Errorf("all calls were made within %v, want at least %v", spread, fresh/5)
 		}
 		for i := range users - users/3 {
 			if within := times[i+users/3] - times[i]; within < 100*time.Millisecond {
-				t.Errorf("a third of the calls was made within %v", within)
+				t.Errorf("a third of the calls was made within %v, want at least 100ms", within)
 			}
 		}
 	})

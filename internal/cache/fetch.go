@@ -104,7 +104,7 @@ func (c *coalescer[K, T]) start(b *batch[K, T], sending bool, admitted time.Time
 		other := c.queue[i]
 		together := len(other.flights) + len(b.flights)
 		// Two batches that the same call of coalescer.do has formed are merged only if one HTTP request is enough for the merged batch.
-		if other.request.Scope != b.request.Scope || other.listed == b.listed && (together > c.batch || c.cost(together, other.bytes+b.bytes) > 1) {
+		if other.request.Scope != b.request.Scope || other.formedRound == b.formedRound && (together > c.maxKeys || c.cost(together, other.bytes+b.bytes) > 1) {
 			i++
 			continue
 		}
@@ -135,7 +135,7 @@ func (c *coalescer[K, T]) start(b *batch[K, T], sending bool, admitted time.Time
 	}
 	for _, f := range b.flights {
 		if f.waiters > 0 {
-			b.wanted++
+			b.waitedKeys++
 		}
 	}
 }
@@ -205,13 +205,13 @@ func (c *coalescer[K, T]) call(ctx context.Context, b *batch[K, T], keys []K, in
 
 // origin says when a response was requested and received, and how old its data was.
 type origin struct {
-	// left is the time at which the batch started. changes is the number of the last streamed change at that time.
-	changes uint64
-	left    time.Time
-	age     market.Age
-	// came is the time at which another process received the response. It is the zero time if this process has just received the
-	// response.
-	came time.Time
+	// startedAt is the time at which the batch started. changes is the value of store.changes at that time.
+	changes   uint64
+	startedAt time.Time
+	age       market.Age
+	// receivedAt is the time at which another process received the response. It is the zero time if this process has just received
+	// the response.
+	receivedAt time.Time
 }
 
 // before reports whether the venue certainly created the response before the time bound. arrival is the time at which the response
@@ -224,7 +224,7 @@ func (o *origin) before(arrival, bound time.Time) bool {
 func (c *coalescer[K, T]) origin(b *batch[K, T]) origin {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	from, first := origin{changes: b.change, left: b.startedClock}, true
+	from, first := origin{changes: b.change, startedAt: b.startedClock}, true
 	for _, x := range b.calls {
 		switch {
 		case x.Outcome != reqctx.OutcomeOK:

@@ -67,19 +67,19 @@ func (c *Cache) flushers() []flusher {
 			return c.events.flush(key, func(k market.EventRef) bool { return k.EventID == key || k.EventSlug == key })
 		}},
 		{"search", false, func(string) int { return c.searches.flush("", nil) }},
-		{"event_search", false, func(string) int { return c.found.flush("", nil) }},
-		{"categories", false, func(string) int { return c.topics.flush("", nil) }},
+		{"event_search", false, func(string) int { return c.eventSearches.flush("", nil) }},
+		{"categories", false, func(string) int { return c.categories.flush("", nil) }},
 		{"market_trades", true, func(key string) int {
-			return c.tape.flush(key, func(k queries.MarketTrades) bool { return k.MarketID == key || k.TokenID == key })
+			return c.marketTrades.flush(key, func(k queries.MarketTrades) bool { return k.MarketID == key || k.TokenID == key })
 		}},
-		{"balance", true, func(key string) int { return c.balances.flush(key, func(k userKey) bool { return k.owned(key) }) }},
-		{"positions", true, func(key string) int { return c.positions.flush(key, func(k userKey) bool { return k.owned(key) }) }},
-		{"orders", true, func(key string) int { return c.orders.flush(key, func(k userKey) bool { return k.owned(key) }) }},
+		{"balance", true, func(key string) int { return c.balances.flush(key, func(k userKey) bool { return k.ownedBy(key) }) }},
+		{"positions", true, func(key string) int { return c.positions.flush(key, func(k userKey) bool { return k.ownedBy(key) }) }},
+		{"orders", true, func(key string) int { return c.orders.flush(key, func(k userKey) bool { return k.ownedBy(key) }) }},
 		{"trades", true, func(key string) int {
-			return c.trades.flush(key, func(k tradesKey) bool { return k.owned(key) })
+			return c.trades.flush(key, func(k tradesKey) bool { return k.ownedBy(key) })
 		}},
 		{"user_history", true, func(key string) int {
-			return c.records.flush(key, func(k historyKey) bool { return k.owned(key) })
+			return c.userHistories.flush(key, func(k historyKey) bool { return k.ownedBy(key) })
 		}},
 	}
 }
@@ -101,8 +101,8 @@ func (c *Cache) flushMarkets(key string) int {
 	return c.markets.flush(key, func(k market.MarketRef) bool { return slices.Contains(meant, k) })
 }
 
-// owned reports whether a key belongs to the account with the given address.
-func (k userKey) owned(address string) bool { return strings.EqualFold(string(k.address), address) }
+// ownedBy reports whether a key belongs to the account with the given address.
+func (k userKey) ownedBy(address string) bool { return strings.EqualFold(string(k.address), address) }
 
 // flush removes the entries of all keys for which fits returns true, or all entries if key is empty. It returns the number of
 // removed entries.

@@ -38,7 +38,7 @@ func TestFlushForgetsNames(t *testing.T) {
 					}
 					calls := v.calls()
 					if last := calls[len(calls)-1]; len(calls) != 2 || last.endpoint == reqctx.EndpointMarketsByID || !slices.Equal(last.keys, []string{ref.Value}) {
-						t.Errorf("got %d calls, the last %+v", len(calls), last)
+						t.Errorf("got %d calls, the last %+v; want 2 calls, the last for %v", len(calls), last, ref)
 					}
 				})
 			})
@@ -117,12 +117,12 @@ func TestFlushOfEachKind(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				v := &venue{}
 				c := open(t, v)
-				asked := func(want bool) {
+				readAndCheckCall := func(want bool) {
 					t.Helper()
 					before := len(v.calls())
 					test.read(t, c)
 					if got := len(v.calls()) > before; got != want {
-						t.Errorf("got a call: %v, want %v", got, want)
+						t.Errorf("a read made a call: %v, want %v", got, want)
 					}
 				}
 				flush := func(key string, want int) {
@@ -131,10 +131,10 @@ func TestFlushOfEachKind(t *testing.T) {
 						t.Errorf("flush %q: got %d entries, %v; want %d", key, n, err, want)
 					}
 				}
-				asked(true)
-				asked(false)
+				readAndCheckCall(true)
+				readAndCheckCall(false)
 				flush("", 1)
-				asked(true)
+				readAndCheckCall(true)
 				if test.key == "" {
 					if _, err := c.Flush(test.kind, "x"); err == nil {
 						t.Error("a kind without keys was flushed by key")
@@ -142,9 +142,9 @@ func TestFlushOfEachKind(t *testing.T) {
 					return
 				}
 				flush("another", 0)
-				asked(false)
+				readAndCheckCall(false)
 				flush(test.key, 1)
-				asked(true)
+				readAndCheckCall(true)
 			})
 		})
 	}
@@ -154,7 +154,7 @@ func TestFlushOfEachKind(t *testing.T) {
 			t.Error("an unknown kind was flushed")
 		}
 		if n, err := c.Flush("balance", address); n != 0 || err != nil {
-			t.Errorf("empty cache: got %d, %v", n, err)
+			t.Errorf("flush of an empty cache: got %d entries, error %v; want 0 entries", n, err)
 		}
 	})
 }

@@ -73,7 +73,7 @@ func ownTrades(key tradesKey, page *queries.TradePage) tradesKey {
 	return key
 }
 
-func ownRecords(key historyKey, page *queries.HistoryPage) historyKey {
+func ownUserHistory(key historyKey, page *queries.HistoryPage) historyKey {
 	key.userKey = ownUser(key.userKey, page)
 	key.key.Address = key.address
 	key.key.Kinds, key.key.Page.Page = strings.Clone(key.key.Kinds), strings.Clone(key.key.Page.Page)

@@ -24,12 +24,12 @@ func TestKeysAreCopies(t *testing.T) {
 	}
 	keepsNothing(t, c.events, sent, market.EventRef{EventID: sent[:5], EventSlug: sent[5:9]})
 	keepsNothing(t, c.searches, sent, queries.SearchKey{Text: sent[:5], Status: sent[:6], Category: sent[:7], Tag: sent[:8], EventID: sent[:9], EventSlug: sent[:10], Page: sent[:11]})
-	keepsNothing(t, c.tape, sent, queries.MarketTrades{MarketID: sent[:5], TokenID: sent[:6], Page: sent[:7]})
+	keepsNothing(t, c.marketTrades, sent, queries.MarketTrades{MarketID: sent[:5], TokenID: sent[:6], Page: sent[:7]})
 	keepsNothing(t, c.balances, sent, user)
 	keepsNothing(t, c.positions, sent, user)
 	keepsNothing(t, c.orders, sent, user)
 	keepsNothing(t, c.trades, sent, tradesKey{userKey: user, query: queries.Trades{MarketID: sent[:5], Page: sent[:6]}})
-	keepsNothing(t, c.records, sent, historyKey{userKey: user, key: queries.HistoryKey{Address: user.address, Kinds: sent[:4], Page: queries.Trades{Page: sent[:6]}}})
+	keepsNothing(t, c.userHistories, sent, historyKey{userKey: user, key: queries.HistoryKey{Address: user.address, Kinds: sent[:4], Page: queries.Trades{Page: sent[:6]}}})
 }
 
 func keepsNothing[K comparable, T any](t *testing.T, s *store[K, T], sent string, key K) {

@@ -41,24 +41,24 @@ func (b *builder) bounds(e reqctx.Endpoint) (keys, calls int) {
 }
 
 // newStore returns a store with the given routes.
-func newStore[K comparable, T any](b *builder, of reqctx.Kind, kind Kind, w weight[T], asOf func(*T) time.Time, own func(K, *T) K, lanes ...route[K, T]) *store[K, T] {
+func newStore[K comparable, T any](b *builder, kind reqctx.Kind, cfg Kind, w weight[T], asOf func(*T) time.Time, own func(K, *T) K, routes ...route[K, T]) *store[K, T] {
 	s := &store[K, T]{
-		kind: of, ttl: kind.TTL, notFound: b.notFound, clock: b.cfg.Clock, tasks: b.tasks, asOf: asOf, ownKey: own, weigh: w.of, left: b.cfg.Admission.Left,
+		kind: kind, ttl: cfg.TTL, notFound: b.notFound, clock: b.cfg.Clock, tasks: b.tasks, asOf: asOf, ownKey: own, weigh: w.weigh, left: b.cfg.Admission.Left,
 	}
-	if kind.Stale > 0 {
+	if cfg.Stale > 0 {
 		s.stretch = b.cfg.Stretch
 	}
 	room := b.cfg.share(w.share)
-	s.entries = newClockLRU[K, T](kind.Size, room-room/absences)
-	s.absent = newClockLRU[K, T](b.cfg.NotFoundSize, room/absences)
-	if b.cfg.Second != nil && !of.User() {
-		s.second = &second[K, T]{Second: b.cfg.Second, store: s, kind: of.String()}
+	s.entries = newClockLRU[K, T](cfg.Size, room-room/absenceDivisor)
+	s.absent = newClockLRU[K, T](b.cfg.NotFoundSize, room/absenceDivisor)
+	if b.cfg.Second != nil && !kind.User() {
+		s.second = &second[K, T]{Second: b.cfg.Second, store: s, kind: kind.String()}
 	}
-	for _, l := range lanes {
-		batch, width := b.bounds(l.endpoint)
+	for _, l := range routes {
+		keys, calls := b.bounds(l.endpoint)
 		c := &coalescer[K, T]{
-			kind: of, observer: b.cfg.Observer, fetch: l.fetch, accept: s.accept, cached: s.fresh, admission: b.cfg.Admission, clock: b.cfg.Clock, batch: batch, unsupported: b.venue.Can(l.endpoint),
-			priority: l.priority, endpoint: l.endpoint, counters: &s.counters, tasks: b.tasks, second: s.second, slots: make(chan struct{}, width),
+			kind: kind, observer: b.cfg.Observer, fetch: l.fetch, accept: s.accept, cached: s.fresh, admission: b.cfg.Admission, clock: b.cfg.Clock, maxKeys: keys, unsupported: b.venue.Can(l.endpoint),
+			priority: l.priority, endpoint: l.endpoint, counters: &s.counters, tasks: b.tasks, second: s.second, slots: make(chan struct{}, calls),
 			changes: &s.changes, flights: make(map[K]*flight[K, T]), cost: func(keys, bytes int) int { return b.venue.Cost(l.endpoint, keys, bytes) },
 		}
 		if l.endpoint.User() && !b.scope.public {
@@ -88,8 +88,8 @@ func bytesOfAll[K any](keys []K) (sum int) {
 	return sum
 }
 
-// one returns a batch function that fetches a key with read. The batch must contain exactly one key.
-func one[K comparable, T any](read func(ctx context.Context, key K) (*T, error)) func(context.Context, []K) ([]market.Result[*T], error) {
+// singleKey returns a batch function that fetches a key with read. The batch must contain exactly one key.
+func singleKey[K comparable, T any](read func(ctx context.Context, key K) (*T, error)) func(context.Context, []K) ([]market.Result[*T], error) {
 	return func(ctx context.Context, keys []K) ([]market.Result[*T], error) {
 		value, err := read(ctx, keys[0])
 		if err != nil {
@@ -152,7 +152,7 @@ func (c *Cache) buildMarkets(b *builder) {
 				return v.MarketsByID(ctx, values(keys))
 			}},
 		route[market.MarketRef, market.Market]{reqctx.EndpointMarketBySlug, reqctx.PriorityMarkets,
-			one(func(ctx context.Context, key market.MarketRef) (*market.Market, error) {
+			singleKey(func(ctx context.Context, key market.MarketRef) (*market.Market, error) {
 				return v.MarketBySlug(ctx, key.Value)
 			})},
 		route[market.MarketRef, market.Market]{reqctx.EndpointMarketsByToken, reqctx.PriorityMarkets,
@@ -200,32 +200,33 @@ func (c *Cache) buildUsers(b *builder) {
 	b.notFound = min(cfg.NotFound, cfg.User.Fresh)
 	c.balances = newStore(b, reqctx.KindBalance, cfg.User, weight[market.Balance]{shares.balance, weighBalance}, func(x *market.Balance) time.Time { return x.UpdatedAt }, ownUser,
 		route[userKey, market.Balance]{reqctx.EndpointBalance, reqctx.PriorityUser,
-			one(func(ctx context.Context, key userKey) (*market.Balance, error) { return v.Balance(ctx, key.address) })})
+			singleKey(func(ctx context.Context, key userKey) (*market.Balance, error) { return v.Balance(ctx, key.address) })})
 	c.positions = newStore(b, reqctx.KindPositions, cfg.User, weight[[]market.Position]{shares.positions, weighPositions}, func(*[]market.Position) time.Time { return time.Time{} }, ownUser,
 		route[userKey, []market.Position]{reqctx.EndpointPositions, reqctx.PriorityUser,
-			one(func(ctx context.Context, key userKey) (*[]market.Position, error) {
-				return whole(v.Positions(ctx, key.address))
+			singleKey(func(ctx context.Context, key userKey) (*[]market.Position, error) {
+				return pointerTo(v.Positions(ctx, key.address))
 			})})
 	c.orders = newStore(b, reqctx.KindOrders, cfg.User, weight[[]market.Order]{shares.orders, weighOrders}, func(*[]market.Order) time.Time { return time.Time{} }, ownUser,
 		route[userKey, []market.Order]{reqctx.EndpointOrders, reqctx.PriorityUser,
-			one(func(ctx context.Context, key userKey) (*[]market.Order, error) {
-				return whole(v.Orders(ctx, key.address))
+			singleKey(func(ctx context.Context, key userKey) (*[]market.Order, error) {
+				return pointerTo(v.Orders(ctx, key.address))
 			})})
 	c.trades = newStore(b, reqctx.KindTrades, cfg.User, weight[queries.TradePage]{shares.trades, weighTrades}, func(*queries.TradePage) time.Time { return time.Time{} }, ownTrades,
 		route[tradesKey, queries.TradePage]{reqctx.EndpointTrades, reqctx.PriorityUser,
-			one(func(ctx context.Context, key tradesKey) (*queries.TradePage, error) {
+			singleKey(func(ctx context.Context, key tradesKey) (*queries.TradePage, error) {
 				return v.Trades(ctx, key.address, key.query)
 			})})
-	c.records = newStore(b, reqctx.KindUserHistory, cfg.User, weight[queries.HistoryPage]{shares.records, weighRecords}, func(*queries.HistoryPage) time.Time { return time.Time{} }, ownRecords,
+	c.userHistories = newStore(b, reqctx.KindUserHistory, cfg.User, weight[queries.HistoryPage]{shares.userHistory, weighUserHistory}, func(*queries.HistoryPage) time.Time { return time.Time{} }, ownUserHistory,
 		route[historyKey, queries.HistoryPage]{reqctx.EndpointHistory, reqctx.PriorityUser,
-			one(func(ctx context.Context, key historyKey) (*queries.HistoryPage, error) {
+			singleKey(func(ctx context.Context, key historyKey) (*queries.HistoryPage, error) {
 				return v.History(ctx, key.address, key.key.Query())
 			})})
 	c.balances.user, c.positions.user, c.orders.user = userKey.user, userKey.user, userKey.user
-	c.trades.user, c.records.user = tradesKey.user, historyKey.user
+	c.trades.user, c.userHistories.user = tradesKey.user, historyKey.user
 }
 
-func whole[T any](rows []T, err error) (*[]T, error) {
+// pointerTo returns a pointer to rows. It returns nil if err is not nil.
+func pointerTo[T any](rows []T, err error) (*[]T, error) {
 	if err != nil {
 		return nil, err
 	}

@@ -33,24 +33,24 @@ func TestBookDepths(t *testing.T) {
 			}
 		}
 		first := mustRead(t, c.Books(), depth(7))
-		expect("depths are asked for in steps", 20)
+		expect("after a read of depth 7", 20)
 		mustRead(t, c.Books(), depth(20))
 		mustRead(t, c.Books(), depth(1))
-		expect("as deep or less is a hit", 20)
+		expect("after reads that the cached book covers", 20)
 		second := mustRead(t, c.Books(), depth(21))
-		expect("deeper is a miss", 20, 50)
+		expect("after a read of depth 21", 20, 50)
 		if first.Handle.Version() == 0 || second.Value.Depth != 50 {
-			t.Error("the deeper book did not replace the other, or the handle does not show it")
+			t.Error("the deeper book did not replace the shallow book, or the handle does not show the replacement")
 		}
 		mustRead(t, c.Books(), depth(20))
-		expect("the deeper one answers for less", 20, 50)
+		expect("after another read of depth 20", 20, 50)
 		time.Sleep(500 * time.Millisecond)
 		if r := mustRead(t, c.Books(), depth(1)); !r.Stale || r.Value.Depth != 50 {
 			t.Errorf("got %+v, want a stale book of depth 50", r)
 		}
-		expect("refreshed at the depth that it has", 20, 50, 50)
+		expect("after the refresh of the stale book", 20, 50, 50)
 		mustRead(t, c.Books(), depth(200))
-		expect("the deepest", 20, 50, 50, 200)
+		expect("after a read of depth 200", 20, 50, 50, 200)
 	})
 }
 
@@ -82,11 +82,11 @@ func TestShallowBookAfterADeepOne(t *testing.T) {
 		shallow  market.Book
 		replaced bool
 	}{
-		{"of an older state", market.Book{Epoch: "e", Seq: 8}, market.Book{Epoch: "e", Seq: 7}, false},
-		{"of the same state", market.Book{Epoch: "e", Seq: 8}, market.Book{Epoch: "e", Seq: 8}, false},
-		{"of a newer state", market.Book{Epoch: "e", Seq: 8}, market.Book{Epoch: "e", Seq: 9}, true},
-		{"of another epoch", market.Book{Epoch: "e", Seq: 8}, market.Book{Epoch: "f", Seq: 7}, true},
-		{"without numbers", market.Book{}, market.Book{}, true},
+		{"the shallow book is older", market.Book{Epoch: "e", Seq: 8}, market.Book{Epoch: "e", Seq: 7}, false},
+		{"the shallow book has the same sequence number", market.Book{Epoch: "e", Seq: 8}, market.Book{Epoch: "e", Seq: 8}, false},
+		{"the shallow book is newer", market.Book{Epoch: "e", Seq: 8}, market.Book{Epoch: "e", Seq: 9}, true},
+		{"the books have different epochs", market.Book{Epoch: "e", Seq: 8}, market.Book{Epoch: "f", Seq: 7}, true},
+		{"the books have no sequence numbers", market.Book{}, market.Book{}, true},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -108,11 +108,11 @@ func TestShallowBookAfterADeepOne(t *testing.T) {
 				// This is the response of a shallow call that started before the deep book arrived.
 				shallow := c.books.accept(depth(20), v.book("t", 20), origin{})
 				if (deep.Handle.Version() != 0) != tt.replaced {
-					t.Errorf("got replaced %v, want %v", deep.Handle.Version() != 0, tt.replaced)
+					t.Errorf("the deep book was replaced: %v, want %v", deep.Handle.Version() != 0, tt.replaced)
 				}
 				now, _ := readOne(t.Context(), c.Books(), depth(20))
 				if now.Handle != shallow.Handle || shallow.Handle.Version() != 0 {
-					t.Error("the reader's book is not the cached one")
+					t.Error("the book that accept returned is not the cached book")
 				}
 				if wantDepth := map[bool]int{true: 20, false: 200}[tt.replaced]; now.Value.Depth != wantDepth {
 					t.Errorf("got cached depth %d, want %d", now.Value.Depth, wantDepth)
@@ -187,7 +187,7 @@ func TestMarketHasOneEntry(t *testing.T) {
 					}
 				}
 				if n := len(v.calls()); n != 2 || want.Handle.Version() == 0 || v.calls()[1].endpoint != reqctx.EndpointMarketsByID {
-					t.Errorf("got %d calls, want 2 and the second by id", n)
+					t.Errorf("got %d calls, want 2, the second by id", n)
 				}
 			})
 		})
@@ -264,7 +264,7 @@ func TestMarketsByMixedNames(t *testing.T) {
 		start := time.Now()
 		for i, r := range readAll(t.Context(), c.Markets(), keys...) {
 			if r.Err != nil || r.Value.Value.MarketID != keys[i].Value {
-				t.Errorf("%+v: got %+v", keys[i], r)
+				t.Errorf("%+v: got %+v, want the market of this key", keys[i], r)
 			}
 		}
 		if took := time.Since(start); took != 20*time.Millisecond || len(v.calls()) != 3 {
@@ -307,7 +307,7 @@ func TestSearchKeys(t *testing.T) {
 			for range 2 {
 				mustRead(t, c.Searches(), q.Key())
 				if len(v.calls()) != i+1 {
-					t.Fatalf("change %d: got %d calls", i, len(v.calls()))
+					t.Fatalf("change %d: got %d calls, want %d", i, len(v.calls()), i+1)
 				}
 				q.EndsAfter, q.EndsBefore = q.EndsAfter.In(time.FixedZone("x", 3600)), q.EndsBefore.In(time.FixedZone("y", 60))
 			}

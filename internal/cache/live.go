@@ -12,20 +12,19 @@ import (
 
 // Watcher learns which tokens clients read, so that it can subscribe to tokens that clients read repeatedly.
 type Watcher interface {
-	// RecordPoll counts a caller's read of the prices or books of existing tokens. Such a read is part of a poll, and poll is the
-	// number of this poll. Each token counts only once in a poll. If poll is 0, each call of RecordPoll is a separate poll. RecordPoll
-	// must not wait.
-	RecordPoll(poll uint64, caller string, c messages.Channel, tokenIDs []string)
+	// RecordPoll counts a caller's read of the prices or books of existing tokens. Reads with the same pollID belong to one poll, and
+	// each token counts only once in a poll. If pollID is 0, each call of RecordPoll is a separate poll. RecordPoll must not wait.
+	RecordPoll(pollID uint64, caller string, c messages.Channel, tokenIDs []string)
 }
 
 // SetWatcher sets the watcher. Reads of spreads are reported as reads of prices. SetWatcher must be called before the first read.
 func (c *Cache) SetWatcher(w Watcher) {
-	prices := func(poll uint64, caller string, tokens []string) {
-		w.RecordPoll(poll, caller, messages.ChannelPrices, tokens)
+	prices := func(pollID uint64, caller string, tokens []string) {
+		w.RecordPoll(pollID, caller, messages.ChannelPrices, tokens)
 	}
 	c.prices.recordPoll, c.spreads.recordPoll = prices, prices
-	c.books.recordPoll = func(poll uint64, caller string, queries []queries.Book) {
-		w.RecordPoll(poll, caller, messages.ChannelOrderbook, tokensOf(queries))
+	c.books.recordPoll = func(pollID uint64, caller string, queries []queries.Book) {
+		w.RecordPoll(pollID, caller, messages.ChannelOrderbook, tokensOf(queries))
 	}
 }
 
@@ -74,9 +73,9 @@ func (c *Cache) StreamStale(t messages.Topic) {
 	}
 }
 
-// StreamMarket records a streamed change of a market. The next reader fetches the market again. If this fetch fails, values of
-// earlier calls are served. A status or winner in the change overrides older REST values. A market with such an override is marked
-// stale. change is nil if the stream sent no values.
+// StreamMarket records a streamed change of a market, so that the next read fetches the market again. If this fetch fails, the read
+// returns the cached market. A status or winner in the change overrides the status or winner of older REST values. A market with an
+// overridden value is marked stale. change is nil if the stream sent no values.
 func (c *Cache) StreamMarket(s *market.Session, marketID string, change *market.MarketChange) {
 	c.markets.markChanged(market.MarketRef{By: market.ByMarketID, Value: marketID}, s, change)
 }
@@ -97,7 +96,7 @@ func (c *Cache) YesAndNo(marketID string) (yes, no string, ok bool) {
 
 // Scope returns the scope of an account's stream topic for the caller in ctx; see messages.Topic.
 func (c *Cache) Scope(ctx context.Context, a market.Address) string {
-	caller := c.scope.of(ctx, a).caller
+	caller := c.scope.keyFor(ctx, a).caller
 	return hex.EncodeToString(caller[:])
 }
 
@@ -159,7 +158,7 @@ func (o *Origin) Book(ctx context.Context, tokenID string, depth int) (market.Re
 // c.
 func uncached[K comparable, T any](c *coalescer[K, T]) *coalescer[K, T] {
 	return &coalescer[K, T]{
-		kind: c.kind, observer: c.observer, fetch: c.fetch, cost: c.cost, admission: c.admission, clock: c.clock, batch: c.batch, priority: c.priority, endpoint: c.endpoint,
+		kind: c.kind, observer: c.observer, fetch: c.fetch, cost: c.cost, admission: c.admission, clock: c.clock, maxKeys: c.maxKeys, priority: c.priority, endpoint: c.endpoint,
 		unsupported: c.unsupported, counters: c.counters, tasks: c.tasks, slots: c.slots, flights: make(map[K]*flight[K, T]),
 		accept: func(_ K, value *T, from origin) market.Read[*T] {
 			return market.Read[*T]{Value: value, Meta: market.Meta{Handle: market.NewHandleOfAge(time.Time{}, from.age)}}
@@ -172,9 +171,9 @@ func uncached[K comparable, T any](c *coalescer[K, T]) *coalescer[K, T] {
 // until restLag after the end of its session. Without this bound, a value with a wrong timestamp in the future would stay forever.
 const restLag = time.Minute
 
-// holds returns the time until which a streamed value overrides older REST values. It returns the zero time if the entry has no
-// streamed value.
-func (e *entry[T]) holds(now time.Time, ttl TTL) time.Time {
+// overrideEnd returns the time until which a streamed value overrides older REST values. It returns the zero time if the entry has
+// no streamed value.
+func (e *entry[T]) overrideEnd(now time.Time, ttl TTL) time.Time {
 	if e.session == nil {
 		return e.holdsUntil
 	}

@@ -21,11 +21,11 @@ func TestStreamedAccountIsPrivate(t *testing.T) {
 		for secret, want := range map[string]string{"alice": "streamed", "bob": fingerprint(withCredentials(t, "bob")), "": fingerprint(t.Context())} {
 			r, err := readOne(withCredentials(t, secret), c.Positions(), wallet)
 			if err != nil || (*r.Value)[0].Outcome != want {
-				t.Errorf("%q: got %+v, %v", secret, r.Value, err)
+				t.Errorf("credentials %q: got %+v, %v; want outcome %q", secret, r.Value, err, want)
 			}
 		}
 		if r, err := readOne(withCredentials(t, "alice"), c.Orders(), wallet); err != nil || (*r.Value)[0].Outcome != fingerprint(withCredentials(t, "alice")) {
-			t.Errorf("orders that were not streamed: got %+v, %v", r.Value, err)
+			t.Errorf("orders that were not streamed: got %+v, %v; want the orders of REST", r.Value, err)
 		}
 		for _, scope := range []string{"", "00", topic.Scope + "00", "zz" + topic.Scope[2:]} {
 			bad := topic
@@ -54,7 +54,7 @@ func TestScopeOfTopic(t *testing.T) {
 			}
 			seen[scope] = true
 			key, ok := keyOfTopic(messages.Topic{Channel: messages.ChannelUser, ID: string(a), Scope: scope})
-			if !ok || key != c.scope.of(ctx, a) {
+			if !ok || key != c.scope.keyFor(ctx, a) {
 				t.Errorf("the scope of %q and %s gives another key", secret, a)
 			}
 		}

@@ -13,23 +13,23 @@ import (
 	"oddsgraph/internal/market/reqctx"
 )
 
-// quoting is a venue whose price, spread and book the test sets.
-type quoting struct {
+// quoteVenue is a venue whose price, spread and book the test sets.
+type quoteVenue struct {
 	*venue
 	price  *market.Price
 	spread *market.Spread
 	book   *market.Book
 }
 
-func (q *quoting) Prices(ctx context.Context, ids []string) ([]market.Result[*market.Price], error) {
+func (q *quoteVenue) Prices(ctx context.Context, ids []string) ([]market.Result[*market.Price], error) {
 	return list(q.venue, ctx, reqctx.EndpointPrices, ids, func(string) *market.Price { return q.price })
 }
 
-func (q *quoting) Spreads(ctx context.Context, ids []string) ([]market.Result[*market.Spread], error) {
+func (q *quoteVenue) Spreads(ctx context.Context, ids []string) ([]market.Result[*market.Spread], error) {
 	return list(q.venue, ctx, reqctx.EndpointSpreads, ids, func(string) *market.Spread { return q.spread })
 }
 
-func (q *quoting) Books(ctx context.Context, books []queries.Book) ([]market.Result[*market.Book], error) {
+func (q *quoteVenue) Books(ctx context.Context, books []queries.Book) ([]market.Result[*market.Book], error) {
 	return list(q.venue, ctx, reqctx.EndpointBook, []string{books[0].TokenID}, func(string) *market.Book {
 		b := *q.book.Cut(books[0].Depth)
 		b.Depth = books[0].Depth
@@ -37,7 +37,7 @@ func (q *quoting) Books(ctx context.Context, books []queries.Book) ([]market.Res
 	})
 }
 
-func openQuoting(t *testing.T, q *quoting) *Cache {
+func openQuotes(t *testing.T, q *quoteVenue) *Cache {
 	t.Helper()
 	q.venue = &venue{}
 	return open(t, q)
@@ -95,26 +95,26 @@ func TestOlderValues(t *testing.T) {
 		{"a later price", olderPrice(newPrice(".5", 2), newPrice(".6", 1)), false},
 		{"a price of the same time", olderPrice(newPrice(".5", 1), newPrice(".6", 1)), false},
 		{"the same price", olderPrice(newPrice(".5", 1), newPrice(".50", 2)), false},
-		{"a price without time", olderPrice(newPrice(".5", 0), newPrice(".6", 2)), false},
-		{"a price over one without time", olderPrice(newPrice(".5", 1), newPrice(".6", 0)), false},
+		{"a price without a timestamp", olderPrice(newPrice(".5", 0), newPrice(".6", 2)), false},
+		{"a price compared with a price without a timestamp", olderPrice(newPrice(".5", 1), newPrice(".6", 0)), false},
 		{"an earlier spread", olderSpread(newSpread(".4", ".6", 1), newSpread(".4", ".5", 2)), true},
 		{"an earlier spread of one side", olderSpread(newSpread("", ".6", 1), newSpread(".4", ".6", 2)), true},
 		{"the same spread", olderSpread(newSpread(".4", ".6", 1), newSpread(".40", ".60", 2)), false},
 		{"the same spread of one side", olderSpread(newSpread("", ".6", 1), newSpread("", ".60", 2)), false},
-		{"a lower number", olderBook(newBook("A", 7, 9, 20, 1), newBook("A", 8, 1, 20, 1)), true},
-		{"the same number", olderBook(newBook("A", 8, 1, 20, 1), newBook("A", 8, 9, 20, 2)), false},
-		{"a higher number", olderBook(newBook("A", 9, 1, 20, 1), newBook("A", 8, 9, 20, 2)), false},
+		{"a lower sequence number", olderBook(newBook("A", 7, 9, 20, 1), newBook("A", 8, 1, 20, 1)), true},
+		{"the same sequence number", olderBook(newBook("A", 8, 1, 20, 1), newBook("A", 8, 9, 20, 2)), false},
+		{"a higher sequence number", olderBook(newBook("A", 9, 1, 20, 1), newBook("A", 8, 9, 20, 2)), false},
 		{"another epoch, earlier", olderBook(newBook("A", 9, 1, 20, 1), newBook("B", 2, 2, 20, 2)), true},
 		{"another epoch, later", olderBook(newBook("B", 2, 2, 20, 1), newBook("A", 9, 1, 20, 2)), false},
-		{"no numbers, earlier", olderBook(newBook("", 0, 1, 20, 1), newBook("", 0, 2, 20, 2)), true},
-		{"no number on one side, earlier", olderBook(newBook("A", 7, 1, 20, 1), newBook("", 0, 2, 20, 2)), true},
-		{"no numbers, the same book", olderBook(newBook("", 0, 1, 20, 1, 2), newBook("", 0, 2, 200, 1, 2)), false},
-		{"no numbers, one level more within reach", olderBook(newBook("", 0, 1, 20, 1), newBook("", 0, 2, 20, 1, 2)), true},
-		{"no numbers, one level less within reach", olderBook(newBook("", 0, 1, 20, 1, 2), newBook("", 0, 2, 20, 1)), true},
-		{"no numbers, the same as far as it reaches", olderBook(newBook("", 0, 1, 200, many(30, 1)...), newBook("", 0, 2, 20, many(20, 1)...)), false},
-		{"no numbers, as far as the other reaches", olderBook(newBook("", 0, 1, 20, many(20, 1)...), newBook("", 0, 2, 200, many(30, 1)...)), false},
-		{"no numbers, another one as far as it reaches", olderBook(newBook("", 0, 1, 200, many(30, 2)...), newBook("", 0, 2, 20, many(20, 1)...)), true},
-		{"no times", olderBook(newBook("", 0, 0, 20, 1), newBook("", 0, 0, 20, 2)), false},
+		{"no sequence numbers, earlier", olderBook(newBook("", 0, 1, 20, 1), newBook("", 0, 2, 20, 2)), true},
+		{"only one book has a sequence number, earlier", olderBook(newBook("A", 7, 1, 20, 1), newBook("", 0, 2, 20, 2)), true},
+		{"no sequence numbers, the same book", olderBook(newBook("", 0, 1, 20, 1, 2), newBook("", 0, 2, 200, 1, 2)), false},
+		{"no sequence numbers, the later book has one level more", olderBook(newBook("", 0, 1, 20, 1), newBook("", 0, 2, 20, 1, 2)), true},
+		{"no sequence numbers, the later book has one level less", olderBook(newBook("", 0, 1, 20, 1, 2), newBook("", 0, 2, 20, 1)), true},
+		{"no sequence numbers, the later book is shallower and has the same levels", olderBook(newBook("", 0, 1, 200, many(30, 1)...), newBook("", 0, 2, 20, many(20, 1)...)), false},
+		{"no sequence numbers, the later book is deeper and begins with the same levels", olderBook(newBook("", 0, 1, 20, many(20, 1)...), newBook("", 0, 2, 200, many(30, 1)...)), false},
+		{"no sequence numbers, the later book is shallower and has other levels", olderBook(newBook("", 0, 1, 200, many(30, 2)...), newBook("", 0, 2, 20, many(20, 1)...)), true},
+		{"no sequence numbers and no timestamps", olderBook(newBook("", 0, 0, 20, 1), newBook("", 0, 0, 20, 2)), false},
 	} {
 		if x.got != x.want {
 			t.Errorf("%s: got older %t, want %t", x.name, x.got, x.want)
@@ -126,8 +126,8 @@ func TestOlderValues(t *testing.T) {
 // that, each streamed value must replace the value before it.
 func TestStreamStartsWithOlderValue(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		q := &quoting{price: newPrice(".6", 5), spread: newSpread(".5", ".7", 5), book: newBook("A", 8, 5, 200, 1)}
-		c := openQuoting(t, q)
+		q := &quoteVenue{price: newPrice(".6", 5), spread: newSpread(".5", ".7", 5), book: newBook("A", 8, 5, 200, 1)}
+		c := openQuotes(t, q)
 		mustRead(t, c.Prices(), "t")
 		mustRead(t, c.Spreads(), "t")
 		mustRead(t, c.Books(), depth(20))
@@ -167,8 +167,8 @@ func TestFlightBeforeStream(t *testing.T) {
 	for _, unknown := range []bool{false, true} {
 		t.Run(fmt.Sprintf("unknown %t", unknown), func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				q := &quoting{price: newPrice(".9", 9), book: newBook("", 0, 9, 200, 9)}
-				c := openQuoting(t, q)
+				q := &quoteVenue{price: newPrice(".9", 9), book: newBook("", 0, 9, 200, 9)}
+				c := openQuotes(t, q)
 				q.latency = time.Second
 				q.setUnknown("t", unknown)
 				var readers [3]market.Read[*market.Price]
@@ -200,8 +200,8 @@ func TestFlightBeforeStream(t *testing.T) {
 // or restLag has passed.
 func TestRESTBehindStream(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		q := &quoting{price: newPrice(".4", 3), book: newBook("A", 6, 3, 200, 6)}
-		c := openQuoting(t, q)
+		q := &quoteVenue{price: newPrice(".4", 3), book: newBook("A", 6, 3, 200, 6)}
+		c := openQuotes(t, q)
 		session, price, book := &market.Session{}, newPrice(".5", 5), newBook("A", 8, 5, 200, 8)
 		c.StreamPrice(session, price, streamed(at(5)))
 		c.StreamBook(session, book, streamed(at(5)))
@@ -260,8 +260,8 @@ func TestRESTBehindStream(t *testing.T) {
 // TestOriginBypassesCache checks that Origin reads the venue even if a value is cached, and does not change the cache.
 func TestOriginBypassesCache(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		q := &quoting{price: newPrice("0.4", 1), book: newBook("e", 4, 1, 200, 4)}
-		c := openQuoting(t, q)
+		q := &quoteVenue{price: newPrice("0.4", 1), book: newBook("e", 4, 1, 200, 4)}
+		c := openQuotes(t, q)
 		o := c.Origin()
 		s := &market.Session{}
 		c.StreamPrice(s, newPrice("0.5", 2), market.Meta{Source: market.SourceStream})
@@ -272,7 +272,7 @@ func TestOriginBypassesCache(t *testing.T) {
 		}
 		b, err := o.Book(t.Context(), "t", 200)
 		if err != nil || b.Value.Seq != 4 || b.Value.Depth != 200 {
-			t.Errorf("got book %+v, %v; want number 4 with depth 200", b, err)
+			t.Errorf("got book %+v, %v; want sequence number 4 and depth 200", b, err)
 		}
 		if got := mustRead(t, c.Prices(), "t").Value.Price.String(); got != "0.5" {
 			t.Errorf("cached price: got %s, want 0.5", got)
@@ -283,14 +283,14 @@ func TestOriginBypassesCache(t *testing.T) {
 			t.Fatal(err)
 		}
 		if got := mustRead(t, c.Books(), queries.Book{TokenID: "t", Depth: 20}).Value.Seq; got != 5 {
-			t.Errorf("cached book: got number %d, want 5", got)
+			t.Errorf("cached book: got sequence number %d, want 5", got)
 		}
 		if b, err = o.Book(t.Context(), "t", 200); err != nil || b.Value.Seq != 4 {
-			t.Errorf("got book %+v, %v; want number 4", b, err)
+			t.Errorf("got book %+v, %v; want sequence number 4", b, err)
 		}
 		q.setUnknown("u", true)
 		if p, err := o.Price(t.Context(), "u"); p.Value != nil || err != nil {
-			t.Errorf("token without a price: got %v, %v", p, err)
+			t.Errorf("token without a price: got %v, error %v; want neither", p, err)
 		}
 		synctest.Wait() // wait for the refresh of the stale book
 		q.fail = func(ask) error { return market.Errorf(market.CodeUpstreamUnavailable, "away") }
@@ -309,7 +309,7 @@ func TestOriginBatches(t *testing.T) {
 		for _, id := range ids("t", 0, 84) {
 			wg.Go(func() {
 				if p, err := o.Price(t.Context(), id); err != nil || p.Value.TokenID != id {
-					t.Errorf("%s: got %v, %v", id, p.Value, err)
+					t.Errorf("%s: got %v, %v; want the price of this token", id, p.Value, err)
 				}
 			})
 		}
@@ -337,7 +337,7 @@ func TestOriginReservesItsEndpoint(t *testing.T) {
 			if err := r.read(); err != nil {
 				t.Fatal(err)
 			}
-			if got := a.wants(i).Endpoint; got != r.endpoint {
+			if got := a.request(i).Endpoint; got != r.endpoint {
 				t.Errorf("read %d: got endpoint %d, want %d", i, got, r.endpoint)
 			}
 		}

@@ -15,9 +15,9 @@ func (s *store[K, T]) Lookup(ctx context.Context, keys []K, out []market.Result[
 	l := lookup[K, T]{store: s, now: s.clock.Now(), keys: keys, out: out, missing: missing, left: -1}
 	l.watched, l.all = s.recordPoll != nil && reqctx.CountsAsPoll(ctx), true
 	// Entries are scattered in memory. Finding several entries before reading them lets the CPU load them in parallel.
-	var found [near]*entry[T]
-	for from := 0; from < len(keys); from += near {
-		part := keys[from:min(from+near, len(keys))]
+	var found [lookAhead]*entry[T]
+	for from := 0; from < len(keys); from += lookAhead {
+		part := keys[from:min(from+lookAhead, len(keys))]
 		s.find(part, found[:len(part)])
 		for i := range part {
 			l.look(from+i, found[i])
@@ -33,8 +33,8 @@ func (s *store[K, T]) Lookup(ctx context.Context, keys []K, out []market.Result[
 	return l.missing
 }
 
-// near is the number of entries that Lookup finds before it reads them.
-const near = 32
+// lookAhead is the number of entries that Lookup finds before it reads them.
+const lookAhead = 32
 
 // lookup is the state of one Lookup.
 type lookup[K comparable, T any] struct {
@@ -127,7 +127,7 @@ func (s *store[K, T]) stretched(e *entry[T], freshUntil time.Time) time.Time {
 	return freshUntil.Add(s.stretch)
 }
 
-// find writes the result of get for each key to found. The number of keys must be at most near.
+// find writes the result of get for each key to found. The number of keys must be at most lookAhead.
 func (s *store[K, T]) find(keys []K, found []*entry[T]) {
 	if s.canonical == nil && s.slot == nil {
 		s.entries.find(keys, found)
@@ -144,7 +144,7 @@ func (s *store[K, T]) find(keys []K, found []*entry[T]) {
 // findSlots writes the entries in the slots of keys to found. It is for kinds whose keys have canonical forms or slots. It writes
 // nil for a key if the entry in the slot does not contain the data for the key.
 func (s *store[K, T]) findSlots(keys []K, found []*entry[T]) {
-	var canonical, slots [near]K
+	var canonical, slots [lookAhead]K
 	for i, key := range keys {
 		canonical[i], slots[i] = s.places(key)
 	}

@@ -30,7 +30,7 @@ func newNameIndex(size, room int) *nameIndex {
 // weighName returns the size of a name and its id in bytes. All names of a market share the memory of the market's id. But the size
 // of each name includes the id, because each name may be the last one that keeps the id in memory.
 func weighName(name, id market.MarketRef) int {
-	return 4*int(unsafe.Sizeof(name)) + 64 + slot + header + texts(name.Value, id.Value)
+	return 4*int(unsafe.Sizeof(name)) + 64 + tableSlot + header + texts(name.Value, id.Value)
 }
 
 // Get returns the id of the market that has the given name, which is a slug or a token.

@@ -52,7 +52,7 @@ func TestRandomCallers(t *testing.T) {
 			time.Sleep(time.Minute)
 			wantIdle(t, c.prices.routes[0])
 			if n := v.admitted.Load(); n != 0 {
-				t.Errorf("got %d admitted and not released, want 0", n)
+				t.Errorf("got %d admitted reservations that were not released, want 0", n)
 			}
 			if v.most.Load() > 2 {
 				t.Errorf("got %d calls at once, want at most 2", v.most.Load())
@@ -78,7 +78,7 @@ func (w *randomVenue) Left() float64 { return 1 }
 
 func (w *randomVenue) Reserve(want reqctx.CallRequest) reqctx.Reservation {
 	r := w.mood()
-	t := &randomTicket{of: w, decided: make(chan struct{}), gone: make(chan struct{})}
+	t := &randomTicket{owner: w, decided: make(chan struct{}), gone: make(chan struct{})}
 	if r.IntN(10) == 0 {
 		t.err = market.Errorf(market.CodeRateLimited, "no")
 		close(t.decided)
@@ -108,7 +108,7 @@ func (w *randomVenue) Reserve(want reqctx.CallRequest) reqctx.Reservation {
 // randomTicket is a reservation of a randomVenue.
 type randomTicket struct {
 	admitAll
-	of                 *randomVenue
+	owner              *randomVenue
 	decided, gone      chan struct{}
 	mu                 sync.Mutex
 	err                error
@@ -132,7 +132,7 @@ func (t *randomTicket) Release(bool) {
 	t.released = true
 	close(t.gone)
 	if t.admitted {
-		t.of.admitted.Add(-1)
+		t.owner.admitted.Add(-1)
 	}
 }
 

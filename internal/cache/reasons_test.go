@@ -43,7 +43,7 @@ func TestCauses(t *testing.T) {
 					synctest.Wait()
 				}
 				if !r.Stale || r.Cause != test.want {
-					t.Errorf("stale %v for cause %d, want %d", r.Stale, r.Cause, test.want)
+					t.Errorf("got stale %v with cause %d, want stale true with cause %d", r.Stale, r.Cause, test.want)
 				}
 				v.fail = nil
 				time.Sleep(refreshPause)
@@ -61,10 +61,10 @@ func TestCauses(t *testing.T) {
 // session.
 func TestCauseOfStreamedValue(t *testing.T) {
 	for name, end := range map[string]func(*Cache, *market.Session){
-		"gap": func(c *Cache, _ *market.Session) {
+		"StreamStale": func(c *Cache, _ *market.Session) {
 			c.StreamStale(messages.Topic{Channel: messages.ChannelPrices, ID: "k"})
 		},
-		"end": func(_ *Cache, s *market.Session) { s.End(time.Now()) },
+		"end of the session": func(_ *Cache, s *market.Session) { s.End(time.Now()) },
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -74,7 +74,7 @@ func TestCauseOfStreamedValue(t *testing.T) {
 				out := make([]market.Result[market.Read[*market.Price]], 1)
 				c.Prices().Lookup(context.Background(), []string{"k"}, out, nil)
 				if r := out[0].Value; !r.Stale || r.Cause != market.CauseStreamDown {
-					t.Errorf("stale %v for cause %d, want the stream", r.Stale, r.Cause)
+					t.Errorf("got stale %v with cause %d, want stale true with cause %d", r.Stale, r.Cause, market.CauseStreamDown)
 				}
 			})
 		})

@@ -215,7 +215,7 @@ func (s *second[K, T]) put(keys []K, selected []int, results []market.Result[*T]
 		records = append(records, r)
 	}
 	if len(records) > 0 {
-		s.Put(s.kind, records, from.left, s.store.clock.Now())
+		s.Put(s.kind, records, from.startedAt, s.store.clock.Now())
 	}
 }
 
@@ -277,7 +277,7 @@ func (s *store[K, T]) acceptSecond(key K, text []byte, asked, came time.Time) (r
 	if v.Value == nil {
 		fresh = s.notFound
 	}
-	read = s.accept(key, v.Value, origin{changes: s.changes.Load(), left: asked, age: v.Age, came: came})
+	read = s.accept(key, v.Value, origin{changes: s.changes.Load(), startedAt: asked, age: v.Age, receivedAt: came})
 	return read, now.Before(came.Add(fresh)) && !read.Stale
 }
 

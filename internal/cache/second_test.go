@@ -108,7 +108,7 @@ func TestSecondOfEveryKind(t *testing.T) {
 					a, b, m := pair(t, v)
 					first, exists, err := k.read(t.Context(), a)
 					if err != nil || exists == absent && k.key != string(wallet) && k.name != "event" {
-						t.Fatalf("got %v, %v", exists, err)
+						t.Fatalf("first process: got present %v, error %v; want present %v", exists, err, !absent)
 					}
 					fresh := k.fresh
 					if absent {
@@ -128,7 +128,7 @@ func TestSecondOfEveryKind(t *testing.T) {
 						return
 					case alias:
 						if calls != 2 { // each process gets the market id of a slug or token from the venue
-							t.Errorf("got %d calls, want one of each process", calls)
+							t.Errorf("got %d calls, want one from each process", calls)
 						}
 						return
 					case calls != 1:
@@ -138,7 +138,7 @@ func TestSecondOfEveryKind(t *testing.T) {
 					}
 					time.Sleep(fresh/2 + time.Millisecond)
 					if meta, _, err := k.read(t.Context(), b); err != nil || !meta.Stale && meta.ReceivedAt == first.ReceivedAt {
-						t.Errorf("second process after %v: got %+v, %v; want stale or newer", fresh, meta, err)
+						t.Errorf("second process after %v: got %+v, %v; want a stale or newer value", fresh, meta, err)
 					}
 					synctest.Wait()
 					if calls := len(v.calls()); calls != 2 {
@@ -150,9 +150,9 @@ func TestSecondOfEveryKind(t *testing.T) {
 	}
 }
 
-// TestSecondRound checks that values of most kinds of public data do not change when they are encoded for the second cache and
+// TestSecondEncoding checks that values of most kinds of public data do not change when they are encoded for the second cache and
 // decoded again.
-func TestSecondRound(t *testing.T) {
+func TestSecondEncoding(t *testing.T) {
 	price := market.MustDecimal("0.650")
 	yes := true
 	for _, value := range []any{
@@ -237,8 +237,8 @@ func TestSecondCounts(t *testing.T) {
 	})
 }
 
-// TestSecondWinnerIsGone checks that a read calls the venue if another process has claimed the key and never stores a value.
-func TestSecondWinnerIsGone(t *testing.T) {
+// TestSecondClaimWithoutValue checks that a read calls the venue if another process has claimed the key and never stores a value.
+func TestSecondClaimWithoutValue(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		v := &venue{latency: 100 * time.Millisecond}
 		a, b, m := pair(t, v)
@@ -247,7 +247,7 @@ func TestSecondWinnerIsGone(t *testing.T) {
 		began := time.Now()
 		mustRead(t, b.Prices(), "t")
 		if took := time.Since(began); took < minHold || took > minHold+100*time.Millisecond+2*pollEvery {
-			t.Errorf("the read took %v, want the hold and one call", took)
+			t.Errorf("the read took %v, want the duration of a claim and of one call", took)
 		}
 	})
 }
@@ -268,8 +268,8 @@ func TestSecondFailure(t *testing.T) {
 	})
 }
 
-// TestSecondPart checks that other processes do not get an incomplete result.
-func TestSecondPart(t *testing.T) {
+// TestSecondIncompleteResult checks that other processes do not get an incomplete result.
+func TestSecondIncompleteResult(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		v := &venue{search: func(queries.Search) *queries.SearchPage {
 			return &queries.SearchPage{LeftOut: market.LeftOut{errors.New("a market")}}
@@ -284,7 +284,7 @@ func TestSecondPart(t *testing.T) {
 	unread := market.LeftOut{errors.New("a row")}
 	for _, part := range []any{&queries.EventPage{LeftOut: unread}, &queries.TradePage{LeftOut: unread}, &market.Event{LeftOut: unread}, &market.PriceHistory{LeftOut: unread}} {
 		if complete(part) {
-			t.Errorf("%T with an unreadable row is complete", part)
+			t.Errorf("complete returns true for a %T with an unreadable row", part)
 		}
 	}
 }

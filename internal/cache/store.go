@@ -24,9 +24,9 @@ const (
 	// refreshPause is the least time between a failed refresh of an entry and the next refresh. Without the pause, every read would
 	// call a failing venue.
 	refreshPause = time.Second
-	// The rate limit is short or scarce while its free fraction is below these values. While it is short, stale data is served for
-	// longer; see Config.Stretch. While it is scarce, missing keys are also requested from the stream, and a refresh may last
-	// refreshPatience.
+	// These constants are fractions of the rate limit. The rate limit is called short or scarce while its free fraction is below the
+	// constant of this name. While the limit is short, stale data is served for longer; see Config.Stretch. While the limit is scarce,
+	// missing keys are also requested from the stream, and a refresh may last refreshPatience.
 	short, scarce = 0.25, 0.5
 	// pollInterval is the least time in nanoseconds between two reports to the Watcher that a streamed entry was read.
 	pollInterval = int64(time.Second)
@@ -77,9 +77,9 @@ type store[K comparable, T any] struct {
 	asOf func(*T) time.Time
 	// older reports whether a is older than b. It is nil if streamed values have no order, or if the kind is not streamed.
 	older func(a, b *T) bool
-	// recordPoll tells the Watcher which keys with a value were read. poll is the number of the poll to which the read belongs; see
+	// recordPoll tells the Watcher which keys with a value were read. pollID identifies the poll to which the read belongs; see
 	// Watcher.RecordPoll. recordPoll must not retain keys. It may be nil.
-	recordPoll func(poll uint64, caller string, keys []K)
+	recordPoll func(pollID uint64, caller string, keys []K)
 	// requestStream asks the Streamer to stream missing keys; it may be nil.
 	requestStream func(caller string, keys []K)
 	// queries returns all canonical keys that share a slot. If queries is nil, the slot is the only canonical key.
@@ -90,7 +90,7 @@ type store[K comparable, T any] struct {
 	left    func() float64
 
 	// changed is an LRU of the last streamed change of each slot. It is nil for kinds without streamed changes. changes counts the
-	// streamed changes of all slots.
+	// streamed changes of all slots. Its value after a change is the number of this change.
 	changed *lru.Cache[K, *change]
 	changes atomic.Uint64
 	// amend applies streamed changes to a value; see announced.apply.
@@ -111,7 +111,7 @@ func (s *store[K, T]) recordPolls(ctx context.Context, keys []K, results []marke
 	exist := keys
 	for i := range keys {
 		if results[i].Value.Value == nil {
-			exist = existing(keys, results)
+			exist = keysWithValue(keys, results)
 			break
 		}
 	}
@@ -120,8 +120,7 @@ func (s *store[K, T]) recordPolls(ctx context.Context, keys []K, results []marke
 	}
 }
 
-// existing returns the keys with a value.
-func existing[K comparable, T any](keys []K, results []market.Result[market.Read[*T]]) []K {
+func keysWithValue[K comparable, T any](keys []K, results []market.Result[market.Read[*T]]) []K {
 	var exist []K
 	for i := range keys {
 		if results[i].Value.Value != nil {
@@ -310,8 +309,8 @@ func (s *store[K, T]) newEntry(key K, value *T, from origin, came time.Time) *en
 func (s *store[K, T]) accept(key K, value *T, from origin) market.Read[*T] {
 	now := s.clock.Now()
 	came := now
-	if !from.came.IsZero() {
-		came = from.came
+	if !from.receivedAt.IsZero() {
+		came = from.receivedAt
 	}
 	key = s.ownKey(key, value)
 	e := s.newEntry(key, value, from, came)
@@ -351,7 +350,7 @@ func (s *store[K, T]) accept(key K, value *T, from origin) market.Read[*T] {
 		if s.keep != nil && now.Before(old.freshUntil) && s.keep(old.read.Value, value) {
 			return old.read
 		}
-		if until := old.holds(now, s.ttl); now.Before(until) && (s.older != nil && s.older(value, old.read.Value) || from.before(now, until.Add(-restLag))) {
+		if until := old.overrideEnd(now, s.ttl); now.Before(until) && (s.older != nil && s.older(value, old.read.Value) || from.before(now, until.Add(-restLag))) {
 			if !s.answers(old, key) {
 				e.read.Handle.Invalidate()
 				return e.read

@@ -89,7 +89,7 @@ func TestTimesOfEveryKind(t *testing.T) {
 					t.Helper()
 					meta, there, err := k.read(t.Context(), c)
 					if err != nil || !there || meta.Stale != stale || meta.Source != market.SourceREST || meta.Handle == nil {
-						t.Fatalf("%s: got %+v, %v, %v", when, meta, there, err)
+						t.Fatalf("%s: got %+v, present %v, error %v; want a value with stale %v", when, meta, there, err, stale)
 					}
 					synctest.Wait() // wait for the refresh
 					if n := len(v.calls()); n != calls {
@@ -101,11 +101,11 @@ func TestTimesOfEveryKind(t *testing.T) {
 				at, timed := first.Handle.FreshUntil()
 				fresh := time.Until(at)
 				if user := k.stale == 0; !timed || fresh > k.fresh || fresh < k.fresh*3/4 || !user && fresh < k.fresh || !first.ReceivedAt.Equal(time.Now()) {
-					t.Errorf("got fresh until %s, received at %s; now it is %s", at, first.ReceivedAt, time.Now())
+					t.Errorf("got fresh time %s and ReceivedAt %s, want about %s and %s", fresh, first.ReceivedAt, k.fresh, time.Now())
 				}
 				time.Sleep(fresh - 1)
 				if again := expect("fresh", 1, false); again != first || first.Handle.Version() != 0 {
-					t.Errorf("hit: got %+v, want %+v", again, first)
+					t.Errorf("fresh entry: got %+v, want %+v", again, first)
 				}
 				time.Sleep(time.Nanosecond)
 				if k.stale == 0 {
@@ -149,23 +149,23 @@ func TestAbsenceOfEveryKind(t *testing.T) {
 					t.Helper()
 					meta, found, err := k.read(t.Context(), c)
 					if err != nil || found != there || meta.Stale || meta.Handle == nil || meta.ReceivedAt.IsZero() {
-						t.Fatalf("%s: got %+v, %v, %v", when, meta, found, err)
+						t.Fatalf("%s: got %+v, present %v, error %v; want present %v", when, meta, found, err, there)
 					}
 					if n := len(v.calls()); n != calls {
 						t.Fatalf("%s: got %d calls, want %d", when, n, calls)
 					}
 					return meta
 				}
-				believed := 5 * time.Second
+				absentFor := 5 * time.Second
 				if k.name == "balance" || k.name == "trades" || k.name == "user history" {
-					believed = k.fresh // an absence of user data is not fresh for longer than a value
+					absentFor = k.fresh // an absence of user data is not fresh for longer than a value
 				}
 				v.setUnknown(k.key, true)
 				absent := read("unknown", 1, false)
-				if at, _ := absent.Handle.FreshUntil(); !at.Equal(time.Now().Add(believed)) {
-					t.Errorf("got an absence until %s; now it is %s", at, time.Now())
+				if at, _ := absent.Handle.FreshUntil(); !at.Equal(time.Now().Add(absentFor)) {
+					t.Errorf("got an absence that is fresh until %s, want %s", at, time.Now().Add(absentFor))
 				}
-				time.Sleep(believed - 1)
+				time.Sleep(absentFor - 1)
 				if again := read("still unknown", 1, false); again.Handle != absent.Handle || absent.Handle.Version() != 0 {
 					t.Error("a cached absence has another handle")
 				}
@@ -216,7 +216,7 @@ func TestStaleKeysAreRefreshedOnce(t *testing.T) {
 		for range 5 {
 			out := make([]market.Result[market.Read[*market.Price]], len(keys))
 			if missing := c.Prices().Lookup(t.Context(), keys, out, nil); len(missing) != 0 {
-				t.Fatalf("got %v missing, want none: stale keys are served", missing)
+				t.Fatalf("got missing indexes %v, want none, because Lookup serves stale entries", missing)
 			}
 			for i, r := range out {
 				if r.Err != nil || r.Value.Value.TokenID != keys[i] || !r.Value.Stale {
@@ -233,7 +233,7 @@ func TestStaleKeysAreRefreshedOnce(t *testing.T) {
 			synctest.Wait()
 		}
 		if calls := v.calls(); len(calls) != 2 || len(calls[1].keys) != 40 {
-			t.Fatalf("got %d calls, want 2 and the second for the stale keys", len(calls))
+			t.Fatalf("got %d calls, want 2, the second for all stale keys", len(calls))
 		}
 		if s := statsOf(c, "price"); s.Stale != 200 || s.Coalesced != 0 {
 			t.Errorf("got %+v, want one refresh of each key", s)
@@ -265,7 +265,7 @@ func TestRefreshIsNotPersonal(t *testing.T) {
 		}
 		synctest.Wait()
 		if b, ok := recorder.Snapshot(); !ok || b.Personal {
-			t.Errorf("got basis %+v, %t; want a basis that is not personal", b, ok)
+			t.Errorf("got snapshot %+v, %t; want a snapshot that is not personal", b, ok)
 		}
 	})
 }
@@ -287,7 +287,7 @@ func TestFailedRefreshIsRetried(t *testing.T) {
 				synctest.Wait()
 			}
 			if n := len(v.calls()); n != 2+try {
-				t.Fatalf("got %d calls after %d tries", n, try+1)
+				t.Fatalf("got %d calls after %d failed refreshes, want %d", n, try+1, 2+try)
 			}
 			time.Sleep(refreshPause)
 		}
@@ -316,7 +316,7 @@ func TestRefreshOutlivesItsReader(t *testing.T) {
 		v.gate = make(chan struct{})
 		ctx, cancel := context.WithCancel(t.Context())
 		if r, err := readOne(ctx, c.Prices(), "k"); err != nil || !r.Stale {
-			t.Fatal(r, err)
+			t.Fatalf("got %+v, %v; want a stale price", r, err)
 		}
 		synctest.Wait()
 		cancel()
@@ -378,26 +378,26 @@ func TestEntriesAreBounded(t *testing.T) {
 		for i, r := range readAll(t.Context(), c.Prices(), ids("t", 0, 25)...) {
 			handles[ids("t", 0, 25)[i]] = r.Value.Handle
 		}
-		standing := 0
+		valid := 0
 		for id, h := range handles {
 			if cached := c.prices.entries.get(id) != nil; cached != (h.Version() == 0) {
-				t.Errorf("%s: got cached %v and version %d", id, cached, h.Version())
+				t.Errorf("%s: got cached %v with version %d, want version 0 only if cached", id, cached, h.Version())
 			} else if cached {
-				standing++
+				valid++
 			}
 		}
-		if s := statsOf(c, "price"); standing != 10 || s.Entries != 10 || s.Evictions != 15 {
-			t.Errorf("got %d current handles and %+v, want 10, and 15 evictions", standing, s)
+		if s := statsOf(c, "price"); valid != 10 || s.Entries != 10 || s.Evictions != 15 {
+			t.Errorf("got %d valid handles and %+v, want 10 handles, 10 entries and 15 evictions", valid, s)
 		}
 		for _, id := range ids("x", 0, 20) {
 			v.setUnknown(id, true)
 		}
-		gone := 0
+		invalid := 0
 		for _, r := range readAll(t.Context(), c.Prices(), ids("x", 0, 20)...) {
-			gone += int(r.Value.Handle.Version())
+			invalid += int(r.Value.Handle.Version())
 		}
-		if s := statsOf(c, "price"); gone != 15 || s.Entries != 15 || s.Evictions != 30 {
-			t.Errorf("got %d changed handles and %+v, want 15, and 30 evictions", gone, s)
+		if s := statsOf(c, "price"); invalid != 15 || s.Entries != 15 || s.Evictions != 30 {
+			t.Errorf("got %d invalid handles and %+v, want 15 handles, 15 entries and 30 evictions", invalid, s)
 		}
 	})
 }
@@ -432,22 +432,22 @@ func TestHitsDoNotAllocate(t *testing.T) {
 func TestLongList(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		v := &venue{}
-		keys := ids("t", 0, 3*near+1)
+		keys := ids("t", 0, 3*lookAhead+1)
 		v.setUnknown(keys[7], true)
 		c := open(t, v)
 		readAll(t.Context(), c.Prices(), keys...)
 		out := make([]market.Result[market.Read[*market.Price]], len(keys)+2)
 		missing := c.Prices().Lookup(t.Context(), slices.Concat([]string{"x"}, keys, []string{"y"}), out, nil)
 		if !slices.Equal(missing, []int{0, len(out) - 1}) {
-			t.Fatalf("got %v missing, want the first and the last", missing)
+			t.Fatalf("got missing indexes %v, want the first and the last", missing)
 		}
 		for i, key := range keys {
 			if p := out[i+1].Value.Value; (p == nil) != (i == 7) || p != nil && p.TokenID != key {
-				t.Errorf("%s: got %+v", key, p)
+				t.Errorf("%s: got price %+v, want the price of this token, or none for the unknown token", key, p)
 			}
 		}
 		if s := statsOf(c, "price"); s.Hits != uint64(len(keys)-1) || s.NotFound != 1 || s.Misses != uint64(len(keys)+2) {
-			t.Errorf("got %+v", s)
+			t.Errorf("got %+v, want %d hits, 1 absence and %d misses", s, len(keys)-1, len(keys)+2)
 		}
 	})
 }
@@ -503,10 +503,10 @@ func TestConfigDefaults(t *testing.T) {
 	c := New(&venue{}, Config{})
 	defer c.Close()
 	if c.prices.notFound != 0 {
-		t.Errorf("got absences cached for %s, want 0", c.prices.notFound)
+		t.Errorf("absences are cached for %s, want 0", c.prices.notFound)
 	}
-	if l := c.prices.routes[0]; l.batch != 40 || cap(l.slots) != 4 || c.books.routes[0].batch != 1 || cap(c.books.routes[0].slots) != 16 || cap(c.balances.routes[0].slots) != 64 {
-		t.Errorf("got batches of %d and %d in flight", l.batch, cap(l.slots))
+	if l := c.prices.routes[0]; l.maxKeys != 40 || cap(l.slots) != 4 || c.books.routes[0].maxKeys != 1 || cap(c.books.routes[0].slots) != 16 || cap(c.balances.routes[0].slots) != 64 {
+		t.Errorf("got %d keys in a call and %d calls at once for prices, want 40 and 4; or other bounds than 1 and 16 for books, or 64 for balances", l.maxKeys, cap(l.slots))
 	}
 	// If the fresh time and the stale time are 0, nothing is cached. A size of 0 must not cause a panic.
 	for range 2 {
@@ -522,6 +522,6 @@ func TestConfigDefaults(t *testing.T) {
 		names[s.Kind] = true
 	}
 	if len(names) != reqctx.Kinds {
-		t.Errorf("got kinds %v, want %d", names, reqctx.Kinds)
+		t.Errorf("got kinds %v, want %d kinds", names, reqctx.Kinds)
 	}
 }

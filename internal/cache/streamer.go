@@ -6,7 +6,8 @@ import (
 	"oddsgraph/internal/market/queries"
 )
 
-// Streamer subscribes to tokens that are missing from the cache while the rate limit is scarce.
+// Streamer subscribes to tokens on the venue's stream. While less than half of the rate limit is free, the cache tells the Streamer
+// which tokens are missing from the cache.
 type Streamer interface {
 	// AutoWatch subscribes to tokens whose price, spread or book a request is waiting for. All tokens exist at the venue; a token may
 	// occur repeatedly. If a streamed value arrives in the cache before the REST response, the request gets the streamed value.
@@ -35,8 +36,8 @@ func (c *Cache) SetStreamer(s Streamer) {
 	}
 }
 
-// isKnownToken reports whether a cached market, price, spread or book shows that the venue has a token. It keeps ids that a client
-// has invented away from the Streamer.
+// isKnownToken reports whether a cached market, price, spread or book shows that the venue has a token. With this check, the
+// Streamer never gets ids that a client has invented.
 func (c *Cache) isKnownToken(token string) bool {
 	return c.refs.Contains(market.MarketRef{By: market.ByToken, Value: token}) || c.prices.entries.get(token) != nil ||
 		c.spreads.entries.get(token) != nil || c.books.entries.get(queries.Book{TokenID: token}) != nil

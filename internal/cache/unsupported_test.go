@@ -18,32 +18,32 @@ func TestUnsupported(t *testing.T) {
 			v.unsupported[e] = e != reqctx.EndpointMarketsByID
 		}
 		c := open(t, v, withAdmission(a))
-		refused := func(what string, err error) {
+		wantUnsupported := func(what string, err error) {
 			t.Helper()
 			if market.CodeOf(err) != market.CodeUnsupported {
-				t.Errorf("%s: got %v", what, err)
+				t.Errorf("%s: got error %v, want UNSUPPORTED", what, err)
 			}
 		}
 		for range 2 {
 			_, err := readOne(t.Context(), c.Prices(), "a")
-			refused("price", err)
+			wantUnsupported("price", err)
 			_, err = readOne(t.Context(), c.Books(), queries.Book{TokenID: "a", Depth: 20})
-			refused("book", err)
+			wantUnsupported("book", err)
 			_, err = readOne(t.Context(), c.Events(), market.EventRef{EventID: "e"})
-			refused("event", err)
+			wantUnsupported("event", err)
 			_, err = readOne(t.Context(), c.MarketTrades(), queries.MarketTrades{MarketID: "m"})
-			refused("public trades", err)
+			wantUnsupported("public trades", err)
 			_, err = readOne(t.Context(), c.Balances(), "0xa")
-			refused("balance", err)
+			wantUnsupported("balance", err)
 			_, err = readOne(t.Context(), c.Markets(), bySlug("s"))
-			refused("slug", err)
+			wantUnsupported("slug", err)
 			_, err = c.Origin().Price(t.Context(), "a")
-			refused("price of the feed", err)
+			wantUnsupported("price of the feed", err)
 			_, err = c.Origin().Book(t.Context(), "a", 20)
-			refused("book of the feed", err)
+			wantUnsupported("book of the feed", err)
 		}
 		if n, released, _ := a.state(); n != 0 || released != 0 || len(v.calls()) != 0 {
-			t.Errorf("got %d reservations, %d released, %d calls", n, released, len(v.calls()))
+			t.Errorf("got %d reservations, %d released, %d calls; want none", n, released, len(v.calls()))
 		}
 		calls := []int{c.Prices().Calls([]string{"a", "b"}), c.Balances().Calls([]market.Address{"0xa"}), c.Markets().Calls([]market.MarketRef{bySlug("s"), byID("m")})}
 		if calls[0] != 0 || calls[1] != 0 || calls[2] != 1 {
@@ -60,7 +60,7 @@ func TestBatchedBooks(t *testing.T) {
 		keys := []queries.Book{{TokenID: "a", Depth: 20}, {TokenID: "b", Depth: 50}, {TokenID: "unknown", Depth: 20}, {TokenID: "c", Depth: 20}}
 		for i, r := range readAll(t.Context(), c.Books(), keys...) {
 			if got, want := r.Value.Value, keys[i]; r.Err != nil || (got == nil) != (want.TokenID == "unknown") || got != nil && (got.TokenID != want.TokenID || got.Depth != want.Depth) {
-				t.Errorf("%+v: got %+v", want, r)
+				t.Errorf("query %+v: got %+v, want a book with this token and depth, or none for an unknown token", want, r)
 			}
 		}
 		if calls := v.calls(); len(calls) != 2 || len(calls[0].keys) != 2 || len(calls[1].keys) != 2 {

@@ -26,9 +26,9 @@ type userKey struct {
 	caller  [sha256.Size]byte
 }
 
-// The method of returns the key of an account for the caller in ctx. The key contains the HMAC-SHA-256 of the address and the
-// caller's credentials. If s.public is true or the caller has no credentials, it contains the HMAC-SHA-256 of the address alone.
-func (s *scope) of(ctx context.Context, a market.Address) userKey {
+// keyFor returns the key of an account for the caller in ctx. The key contains the HMAC-SHA-256 of the address and the caller's
+// credentials. If s.public is true or the caller has no credentials, the key contains the HMAC-SHA-256 of the address alone.
+func (s *scope) keyFor(ctx context.Context, a market.Address) userKey {
 	mac := hmac.New(sha256.New, s.key[:])
 	mac.Write([]byte(a))
 	if s.public {
@@ -105,32 +105,32 @@ func (u userSource[P, K, T]) Calls(keys []P) int { return u.store.routes[0].call
 
 // Balances returns the source of balances. It reads them for the caller in ctx.
 func (c *Cache) Balances() Source[market.Address, market.Balance] {
-	return userSource[market.Address, userKey, market.Balance]{c.balances, c.scope.of}
+	return userSource[market.Address, userKey, market.Balance]{c.balances, c.scope.keyFor}
 }
 
 // Positions returns the source of all positions of an account. It reads them for the caller in ctx.
 func (c *Cache) Positions() Source[market.Address, []market.Position] {
-	return userSource[market.Address, userKey, []market.Position]{c.positions, c.scope.of}
+	return userSource[market.Address, userKey, []market.Position]{c.positions, c.scope.keyFor}
 }
 
 // Orders returns the source of all active orders of an account. It reads them for the caller in ctx.
 func (c *Cache) Orders() Source[market.Address, []market.Order] {
-	return userSource[market.Address, userKey, []market.Order]{c.orders, c.scope.of}
+	return userSource[market.Address, userKey, []market.Order]{c.orders, c.scope.keyFor}
 }
 
 // Trades returns the source of pages of an account's trades. It reads them for the caller in ctx.
 func (c *Cache) Trades() Source[queries.TradesKey, queries.TradePage] {
 	return freshSource[queries.TradesKey, queries.TradePage]{userSource[queries.TradesKey, tradesKey, queries.TradePage]{
 		c.trades, func(ctx context.Context, key queries.TradesKey) tradesKey {
-			return tradesKey{c.scope.of(ctx, key.Address), key.Query}
+			return tradesKey{c.scope.keyFor(ctx, key.Address), key.Query}
 		}}}
 }
 
 // Records returns the source of pages of an account's history. It reads them for the caller in ctx.
 func (c *Cache) Records() Source[queries.HistoryKey, queries.HistoryPage] {
 	return freshSource[queries.HistoryKey, queries.HistoryPage]{userSource[queries.HistoryKey, historyKey, queries.HistoryPage]{
-		c.records, func(ctx context.Context, key queries.HistoryKey) historyKey {
-			return historyKey{c.scope.of(ctx, key.Address), key}
+		c.userHistories, func(ctx context.Context, key queries.HistoryKey) historyKey {
+			return historyKey{c.scope.keyFor(ctx, key.Address), key}
 		}}}
 }
 

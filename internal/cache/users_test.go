@@ -97,7 +97,7 @@ func TestCallersNeverShareUserData(t *testing.T) {
 				}
 				wg.Wait()
 				if n := len(v.calls()); n > 4*4 {
-					t.Errorf("got %d calls, want 16 at most: callers with equal credentials share, and their data expire up to a quarter early", n)
+					t.Errorf("got %d calls, want at most 16: each of 4 credentials causes at most 4 calls in 5 s, because data expires after 1.5 s at the earliest", n)
 				}
 			})
 		})
@@ -127,7 +127,7 @@ func TestRefusedCredentials(t *testing.T) {
 						}
 					}
 					if n := len(v.calls()); n != 1+2*(i+1) {
-						t.Errorf("got %d calls; only refusals are not cached", n)
+						t.Errorf("got %d calls, want %d: one for the owner, and one for each refusal", n, 1+2*(i+1))
 					}
 				}
 			})
@@ -172,11 +172,11 @@ func TestPublicCallsCarryNoCredentials(t *testing.T) {
 			time.Sleep(time.Minute + time.Second) // after this time, the next reads refresh stale values
 		}
 		if len(v.calls()) < 2*len(kinds)-4 {
-			t.Errorf("got only %d calls", len(v.calls()))
+			t.Errorf("got %d calls, want at least %d", len(v.calls()), 2*len(kinds)-4)
 		}
 		for _, a := range v.calls() {
 			if (a.credentials != "") != a.endpoint.User() {
-				t.Errorf("endpoint %d: got credentials %q", a.endpoint, a.credentials)
+				t.Errorf("endpoint %s: got credentials %q, want credentials only for user data", a.endpoint, a.credentials)
 			}
 		}
 	})
@@ -194,13 +194,13 @@ func TestPagesOfUserDataHaveTheirOwnEntries(t *testing.T) {
 			for _, q := range trades {
 				want := fmt.Sprint(q.From.UTC(), q.To.UTC(), q.Limit, q.Page)
 				if r, err := readOne(ctx, c.Trades(), q.Key(wallet)); err != nil || r.Value.Next != want || r.Value.Trades[0].MarketID != q.MarketID {
-					t.Errorf("%+v: got %+v, %v", q, r.Value, err)
+					t.Errorf("page of %+v: got %+v, error %v; want Next %q", q, r.Value, err, want)
 				}
 			}
 			for _, q := range records {
 				want := fmt.Sprint(q.Kinds, q.From.UTC(), q.To.UTC(), q.Limit, q.Page)
 				if r, err := readOne(ctx, c.Records(), q.Key(wallet)); err != nil || r.Value.Next != want {
-					t.Errorf("%+v: got %+v, %v", q, r.Value, err)
+					t.Errorf("page of %+v: got %+v, error %v; want Next %q", q, r.Value, err, want)
 				}
 			}
 			at = at.In(time.FixedZone("x", 3600))
@@ -267,23 +267,23 @@ func TestKeysContainNoCredentials(t *testing.T) {
 		}
 		synctest.Wait()
 
-		walked := 0
+		count := 0
 		printed := fmt.Sprintf("%+v", c)
 		for _, keys := range keysOf(c) {
-			walked += keys.Len()
+			count += keys.Len()
 			printed += fmt.Sprintf("%+v %#v %x", keys, keys, keys)
 		}
-		for _, field := range []string{"balances", "positions", "orders", "trades", "records"} {
+		for _, field := range []string{"balances", "positions", "orders", "trades", "userHistories"} {
 			routes := reflect.ValueOf(c).Elem().FieldByName(field).Elem().FieldByName("routes")
 			flights := routes.Index(0).Elem().FieldByName("flights")
-			walked += flights.Len()
+			count += flights.Len()
 			for _, key := range flights.MapKeys() {
 				printed += fmt.Sprintf("%+v %#v", key, key)
 			}
 			printed += fmt.Sprintf("%+v", flights)
 		}
-		if walked < 15 {
-			t.Fatalf("got only %d keys", walked)
+		if count < 15 {
+			t.Fatalf("got %d keys, want at least 15", count)
 		}
 		wire := reqctx.CredentialsFrom(ctx).Wire()
 		for _, form := range []string{secret, wire, hex.EncodeToString([]byte(secret)), base64.StdEncoding.EncodeToString([]byte(secret)), fmt.Sprint([]byte(secret)), "phrase"} {
@@ -305,7 +305,7 @@ func keysOf(c *Cache) (out []reflect.Value) {
 	add(c.spreads.entries.keys(), c.spreads.absent.keys(), c.books.entries.keys(), c.books.absent.keys(), c.histories.entries.keys(), c.histories.absent.keys())
 	add(c.markets.entries.keys(), c.markets.absent.keys(), c.events.entries.keys(), c.events.absent.keys(), c.searches.entries.keys(), c.searches.absent.keys())
 	add(c.balances.entries.keys(), c.balances.absent.keys(), c.positions.entries.keys(), c.positions.absent.keys(), c.orders.entries.keys(), c.orders.absent.keys())
-	add(c.trades.entries.keys(), c.trades.absent.keys(), c.records.entries.keys(), c.records.absent.keys())
+	add(c.trades.entries.keys(), c.trades.absent.keys(), c.userHistories.entries.keys(), c.userHistories.absent.keys())
 	return out
 }
 
@@ -314,10 +314,10 @@ func keysOf(c *Cache) (out []reflect.Value) {
 func TestScope(t *testing.T) {
 	a, b := newScope(nil, false), newScope(nil, false)
 	ctx := withCredentials(t, "alice")
-	if a.of(ctx, wallet) != a.of(withCredentials(t, "alice"), wallet) {
+	if a.keyFor(ctx, wallet) != a.keyFor(withCredentials(t, "alice"), wallet) {
 		t.Error("equal credentials have different keys")
 	}
-	if a.of(ctx, wallet) == b.of(ctx, wallet) {
+	if a.keyFor(ctx, wallet) == b.keyFor(ctx, wallet) {
 		t.Error("two processes have the same keys")
 	}
 }
@@ -338,7 +338,7 @@ func TestPublicAccounts(t *testing.T) {
 			}
 			calls, secrets := len(v.calls()), b.Status().Scopes
 			if want := map[bool][3]int{false: {3, 3, 2}, true: {1, 1, 0}}[public]; [3]int{calls, len(scopes), secrets} != want {
-				t.Errorf("public %v: got %d calls, %d scopes, %d limits of credentials; want %v", public, calls, len(scopes), secrets, want)
+				t.Errorf("public %v: got %d calls, %d scopes and %d limits of credentials, want %v", public, calls, len(scopes), secrets, want)
 			}
 			for _, a := range v.calls() {
 				if public && a.credentials != "" {

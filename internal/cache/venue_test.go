@@ -27,9 +27,9 @@ type venue struct {
 	asked []ask
 	// bookDepths are the depths of all calls for books.
 	bookDepths []int
-	inside     int
-	busiest    int
-	unknown    map[string]bool
+	// running is the number of calls in flight, and mostRunning is the greatest number of calls that were in flight at once.
+	running, mostRunning int
+	unknown              map[string]bool
 
 	// latency is the duration of each call. If gate is set, each call waits until the test receives from gate.
 	latency time.Duration
@@ -68,12 +68,12 @@ func (v *venue) enter(ctx context.Context, e reqctx.Endpoint, keys ...string) er
 	}
 	v.mu.Lock()
 	v.asked = append(v.asked, a)
-	v.inside++
-	v.busiest = max(v.busiest, v.inside)
+	v.running++
+	v.mostRunning = max(v.mostRunning, v.running)
 	v.mu.Unlock()
 	defer func() {
 		v.mu.Lock()
-		v.inside--
+		v.running--
 		v.mu.Unlock()
 		if c, ok := reqctx.CallFrom(ctx); ok {
 			c.NoteCall(reqctx.UpstreamCall{Endpoint: e.String(), Keys: len(keys), Started: a.at, Elapsed: time.Since(a.at), Outcome: reqctx.OutcomeOK, Age: v.age})
@@ -195,13 +195,13 @@ func (v *venue) Cost(_ reqctx.Endpoint, keys, _ int) int {
 }
 
 func (v *venue) Books(ctx context.Context, books []queries.Book) ([]market.Result[*market.Book], error) {
-	return one(func(ctx context.Context, q queries.Book) (*market.Book, error) {
+	return singleKey(func(ctx context.Context, q queries.Book) (*market.Book, error) {
 		return v.Book(ctx, q.TokenID, q.Depth)
 	})(ctx, books)
 }
 
 func (v *venue) PriceHistories(ctx context.Context, histories []queries.PriceHistory) ([]market.Result[*market.PriceHistory], error) {
-	return one(func(ctx context.Context, q queries.PriceHistory) (*market.PriceHistory, error) {
+	return singleKey(func(ctx context.Context, q queries.PriceHistory) (*market.PriceHistory, error) {
 		return v.PriceHistory(ctx, q.TokenID, q.From, q.To)
 	})(ctx, histories)
 }

@@ -10,30 +10,30 @@ import (
 // DefaultMemory is the default of Config.Memory, in bytes.
 const DefaultMemory = 64 << 20
 
-// shares are the parts of Config.Memory that the kinds of data and Cache.refs (names) get, in 64ths; their sum is 64. The parts are
-// fixed, so that many entries of one kind cannot evict entries of another kind.
+// shares divides Config.Memory into 64 parts. Each kind of data gets the given number of parts, and Cache.refs gets the parts of
+// the field names. Because these numbers are fixed, many entries of one kind cannot evict entries of another kind.
 var shares = struct {
-	price, spread, book, market, names, search, event, found, topics, tape, history, balance, positions, orders, trades, records int
+	price, spread, book, market, names, search, event, eventSearch, categories, marketTrades, history, balance, positions, orders, trades, userHistory int
 }{
-	price: 7, spread: 6, book: 12, market: 10, names: 3, search: 3, event: 3, found: 2, topics: 1, tape: 1, history: 4,
-	balance: 1, positions: 5, orders: 2, trades: 2, records: 2,
+	price: 7, spread: 6, book: 12, market: 10, names: 3, search: 3, event: 3, eventSearch: 2, categories: 1, marketTrades: 1, history: 4,
+	balance: 1, positions: 5, orders: 2, trades: 2, userHistory: 2,
 }
 
-// weight is the share of a kind, in 64ths of Config.Memory, and a function that estimates the size of a value in bytes.
+// weight contains the share of a kind, in 64ths of Config.Memory, and a function that estimates the size of a value in bytes.
 type weight[T any] struct {
 	share int
-	of    func(*T) int
+	weigh func(*T) int
 }
 
-// share returns the size of a part of Memory in bytes. The argument is the part in 64ths.
+// share returns the size of part/64 of Memory in bytes.
 func (cfg Config) share(part int) int { return cfg.Memory / 64 * part }
 
-// absences is a divisor: one eighth of the memory of each kind is reserved for absences.
-const absences = 8
+// The memory of each kind, divided by absenceDivisor, is reserved for the absences of the kind.
+const absenceDivisor = 8
 
 const (
-	// slot is the size of a hash-table slot without the key, in bytes.
-	slot = 16
+	// tableSlot is the size of a hash-table slot without the key, in bytes.
+	tableSlot = 16
 	// header is the average overhead of an allocation in bytes.
 	header = 8
 	// leftOutRow is the size of the error that reports one unreadable row, in bytes.
@@ -47,7 +47,7 @@ func overhead[K comparable, T any]() int {
 	var k K
 	var h market.Handle
 	const links = 72 // an element of simplelru's list: three pointers, the pointer to the value, a time and a bucket
-	return int(unsafe.Sizeof(e)+unsafe.Sizeof(h)+2*unsafe.Sizeof(k)) + int(unsafe.Sizeof(k))/2 + links + slot + 3*header
+	return int(unsafe.Sizeof(e)+unsafe.Sizeof(h)+2*unsafe.Sizeof(k)) + int(unsafe.Sizeof(k))/2 + links + tableSlot + 3*header
 }
 
 // texts returns the size of strings in bytes.
@@ -138,7 +138,7 @@ func weighEvents(p *queries.EventPage) int {
 	return bytes
 }
 
-func weighTopics(c *queries.Categories) int {
+func weighCategories(c *queries.Categories) int {
 	bytes := int(unsafe.Sizeof(*c)) + rows(c.List)
 	for i := range c.List {
 		bytes += texts(c.List[i].Name)
@@ -181,7 +181,7 @@ func weighTrades(p *queries.TradePage) int {
 	return bytes
 }
 
-func weighRecords(p *queries.HistoryPage) int {
+func weighUserHistory(p *queries.HistoryPage) int {
 	bytes := int(unsafe.Sizeof(*p)) + rows(p.Records) + texts(p.Next) + leftOut(p.LeftOut)
 	for i := range p.Records {
 		r := &p.Records[i]

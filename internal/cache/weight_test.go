@@ -101,10 +101,10 @@ func TestWeights(t *testing.T) {
 	c := New(&venue{}, cfg)
 	defer c.Close()
 	kinds := []struct {
-		name string
-		n    int
-		put  func(n int)
-		of   func() Stats
+		name  string
+		n     int
+		put   func(n int)
+		stats func() Stats
 	}{
 		{"prices", 5000, func(n int) { c.prices.accept(token(n), &market.Price{TokenID: token(n)}, origin{}) }, c.prices.stats},
 		{"spreads", 5000, func(n int) {
@@ -131,24 +131,24 @@ func TestWeights(t *testing.T) {
 		{"positions", 20, func(n int) { c.positions.accept(user(n), samplePositions(2000), origin{}) }, c.positions.stats},
 		{"orders", 100, func(n int) { c.orders.accept(user(n), sampleOrders(50), origin{}) }, c.orders.stats},
 		{"trades", 100, func(n int) { c.trades.accept(tradesKey{userKey: user(n)}, sampleTrades(), origin{}) }, c.trades.stats},
-		{"public trades", 100, func(n int) { c.tape.accept(queries.MarketTrades{MarketID: token(n)}, sampleTrades(), origin{}) }, c.tape.stats},
-		{"records", 100, func(n int) { c.records.accept(historyKey{userKey: user(n)}, sampleRecords(), origin{}) }, c.records.stats},
+		{"public trades", 100, func(n int) { c.marketTrades.accept(queries.MarketTrades{MarketID: token(n)}, sampleTrades(), origin{}) }, c.marketTrades.stats},
+		{"records", 100, func(n int) { c.userHistories.accept(historyKey{userKey: user(n)}, sampleRecords(), origin{}) }, c.userHistories.stats},
 	}
 	for _, kind := range kinds {
 		var before, after runtime.MemStats
 		runtime.GC()
 		runtime.GC() // sync.Pool keeps unused values until the second collection
 		runtime.ReadMemStats(&before)
-		counted := -kind.of().Bytes
+		counted := -kind.stats().Bytes
 		for n := range kind.n {
 			kind.put(n)
 		}
-		counted += kind.of().Bytes
+		counted += kind.stats().Bytes
 		runtime.GC()
 		runtime.ReadMemStats(&after)
 		takes := float64(after.HeapAlloc) - float64(before.HeapAlloc)
 		ratio := float64(counted) / takes
-		t.Logf("%-14s %8.0f bytes an entry, counted with %8d: %.2f", kind.name, takes/float64(kind.n), counted/kind.n, ratio)
+		t.Logf("%-14s an entry takes %8.0f bytes and counts as %8d bytes, ratio %.2f", kind.name, takes/float64(kind.n), counted/kind.n, ratio)
 		if ratio < 0.6 || ratio > 1.4 {
 			t.Errorf("%s: got %d counted bytes, want about %.0f", kind.name, counted, takes)
 		}
@@ -156,14 +156,14 @@ func TestWeights(t *testing.T) {
 	runtime.KeepAlive(c)
 }
 
-// TestSharesAreAll checks that the memory shares of all kinds add up to 64/64.
-func TestSharesAreAll(t *testing.T) {
+// TestSumOfShares checks that the memory shares of all kinds add up to 64/64.
+func TestSumOfShares(t *testing.T) {
 	sum := 0
 	for v, i := reflect.ValueOf(shares), 0; i < v.NumField(); i++ {
 		sum += int(v.Field(i).Int())
 	}
 	if sum != 64 {
-		t.Errorf("got %d 64ths, want 64", sum)
+		t.Errorf("the shares add up to %d 64ths, want 64", sum)
 	}
 }
 
@@ -186,7 +186,7 @@ func TestMemoryIsBounded(t *testing.T) {
 	sum := c.refs.bytes
 	for _, s := range c.Stats() {
 		sum += s.Bytes
-		part := reflect.ValueOf(shares).FieldByName(map[string]string{"user_history": "records", "event_search": "found", "categories": "topics", "market_trades": "tape"}[s.Kind])
+		part := reflect.ValueOf(shares).FieldByName(map[string]string{"user_history": "userHistory", "event_search": "eventSearch", "market_trades": "marketTrades"}[s.Kind])
 		if !part.IsValid() {
 			part = reflect.ValueOf(shares).FieldByName(s.Kind)
 		}
@@ -204,7 +204,7 @@ func TestMemoryIsBounded(t *testing.T) {
 		}
 	}
 	if room := cfg.share(shares.names); c.refs.bytes > room || c.refs.bytes < room-5000 {
-		t.Errorf("names: got %d bytes of %d", c.refs.bytes, room)
+		t.Errorf("names: got %d bytes, want at most %d and at least 5000 less", c.refs.bytes, room)
 	}
 	if sum > DefaultMemory {
 		t.Errorf("got %d bytes, want at most DefaultMemory", sum)
@@ -238,7 +238,7 @@ func TestClockLRUCountsBytes(t *testing.T) {
 	put("c", 350, 0, 3, 950) // replaces the old c
 	put("c", 600, 1, 2, 800) // evicts a
 	if s.get("a") != nil || s.get("d") == nil || s.get("c").bytes != 600 {
-		t.Errorf("got keys %v", s.keys())
+		t.Errorf("got keys %v, want d and a c of 600 bytes", s.keys())
 	}
 	if e := put("c", 1001, 1, 1, 200); s.get("c") != nil || e.read.Handle.Version() == 0 {
 		t.Error("an entry that does not fit was cached, or its handle is unchanged")
