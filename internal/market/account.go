@@ -8,7 +8,7 @@ type Balance struct {
 	// PositionsValue is the value of all positions. It is nil if the venue does not send it.
 	PositionsValue *Decimal
 	// TotalValue is the total that the venue sent. If the venue sent no total, TotalValue is CashBalance + PositionsValue, or
-	// CashBalance + PortfolioValue if PositionsValue is nil. If a summand of this sum is nil, so is TotalValue.
+	// CashBalance + PortfolioValue if PositionsValue is nil. TotalValue is nil if a summand of this sum is nil.
 	TotalValue *Decimal
 	// UpdatedAt is the venue's timestamp. It is zero if the venue sent no timestamp.
 	UpdatedAt time.Time

@@ -20,30 +20,30 @@ func TestHeldByBuys(t *testing.T) {
 				left.SetInt64(0)
 			}
 			if rat(t, o.Remaining()).Cmp(left) != 0 {
-				t.Fatalf("%s filled of %s: got %s remaining", o.FilledSize, o.Size, o.Remaining())
+				t.Fatalf("size %s with filled size %s: got remaining size %s, want %s", o.Size, o.FilledSize, o.Remaining(), left.FloatString(20))
 			}
 			if o.Side == SideBuy {
 				want.Add(want, left.Mul(left, rat(t, o.Price)))
 			}
 		}
 		if got := HeldByBuys(orders); rat(t, got).Cmp(want) != 0 {
-			t.Fatalf("got %s; want %s", got, want.FloatString(20))
+			t.Fatalf("HeldByBuys returned %s, want %s", got, want.FloatString(20))
 		}
 	}
 }
 
-func TestStreamedHandle(t *testing.T) {
+func TestStreamHandle(t *testing.T) {
 	s := &Session{}
 	h := NewStreamHandle(s)
 	if _, timed := h.FreshUntil(); timed || h.Version() != 0 {
-		t.Errorf("a new handle has version %d", h.Version())
+		t.Errorf("a new handle has version %d and a fresh time: %v; want version 0 and no fresh time", h.Version(), timed)
 	}
 	s.End(time.Unix(7, 0))
 	s.End(time.Unix(9, 0))
 	if at, ended := s.Ended(); !ended || !at.Equal(time.Unix(7, 0)) || h.Version() != 1 {
-		t.Errorf("ended %v at %s, version %d", ended, at, h.Version())
+		t.Errorf("after two calls of End: got ended %v at %s and version %d, want the time of the first call and version 1", ended, at, h.Version())
 	}
 	if late := NewStreamHandle(s); late.Version() == 0 {
-		t.Error("an entry of an ended session is still live")
+		t.Error("the handle of an ended session has version 0")
 	}
 }

@@ -24,18 +24,18 @@ func FuzzParseCredentials(f *testing.F) {
 		c, err := market.ParseCredentials(b)
 		if err != nil {
 			if market.CodeOf(err) != market.CodeBadUserInput || len(err.Error()) > 200 {
-				t.Errorf("%v", err)
+				t.Errorf("got error %v, want BAD_USER_INPUT with at most 200 bytes", err)
 			}
 			return
 		}
 		if !json.Valid(b) || c.Wire() != strings.Trim(string(b), " \t\r\n") || !strings.HasPrefix(c.Wire(), "{") {
-			t.Errorf("%q goes out as %q", b, c.Wire())
+			t.Errorf("Wire of %q returned %q, want the JSON object without white space around it", b, c.Wire())
 		}
 		if again, err := market.ParseCredentials([]byte(c.Wire())); err != nil || again.Wire() != c.Wire() {
-			t.Errorf("%q is not read again: %v", c.Wire(), err)
+			t.Errorf("parsing the result %q of Wire again: got error %v, or another text", c.Wire(), err)
 		}
 		if text := fmt.Sprintf("%v %+v %#v %s", c, c, c, *c); len(c.Wire()) > 20 && strings.Contains(text, c.Wire()) {
-			t.Errorf("they print as %s", text)
+			t.Errorf("the credentials print as %s", text)
 		}
 	})
 }

@@ -6,8 +6,8 @@ import (
 	"time"
 )
 
-// TestEqualTimes checks that At returns the last of several points with the same timestamp.
-func TestEqualTimes(t *testing.T) {
+// TestAtWithEqualTimestamps checks that At returns the last of several points with the same timestamp.
+func TestAtWithEqualTimestamps(t *testing.T) {
 	h, now := &PriceHistory{}, time.Unix(7, 0)
 	for _, price := range []string{"0.1", "0.2", "0.3"} {
 		h.Points = append(h.Points, PricePoint{Timestamp: now, Price: MustDecimal(price)})
@@ -36,7 +36,7 @@ func TestSamples(t *testing.T) {
 	} {
 		prices, until := h.Samples(at(test.end), 24*time.Hour, test.n)
 		if got := fmt.Sprint(prices); got != test.want || !until.Equal(at(test.until)) {
-			t.Errorf("%d samples to %d: got %s until %d, want %s until %d", test.n, test.end, got, until.Unix()/3600, test.want, test.until)
+			t.Errorf("%d samples to hour %d: got %s until hour %d, want %s until hour %d", test.n, test.end, got, until.Unix()/3600, test.want, test.until)
 		}
 	}
 }

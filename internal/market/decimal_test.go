@@ -98,7 +98,7 @@ func TestParseDecimal(t *testing.T) {
 		if d, err := ParseDecimal(in); !errors.Is(err, ErrDecimal) {
 			t.Errorf("ParseDecimal(%q) = %q, %v; want ErrDecimal", in, d, err)
 		} else if d != (Decimal{}) {
-			t.Errorf("ParseDecimal(%q) left %q beside its error", in, d)
+			t.Errorf("ParseDecimal(%q) returned %q together with an error, want the zero value", in, d)
 		}
 	}
 }
@@ -111,20 +111,20 @@ func comparePlain(t *testing.T, s string) {
 	}
 	slow, err := parseLiteral(s)
 	if err != nil || quick.String() != slow.String() || quick.d.Exponent != slow.d.Exponent || quick.d.Form != slow.d.Form || quick.d.Negative != slow.d.Negative {
-		t.Errorf("%q is %s (%v) and %s (%v), %v", s, quick, quick.d.Exponent, slow, slow.d.Exponent, err)
+		t.Errorf("%q: parsePlain returned %s with exponent %v; parseLiteral returned %s with exponent %v, error %v", s, quick, quick.d.Exponent, slow, slow.d.Exponent, err)
 	}
 }
 
 func TestPlainLiterals(t *testing.T) {
 	for _, s := range []string{"0", "-0", "-0.00", "0.650", "007", ".5", "-.5", "5.", "-5.", "999999999999999999", "-0.99999999999999999", "123456789.123456789"} {
 		if _, ok := parsePlain(s); !ok {
-			t.Errorf("%q is not plain", s)
+			t.Errorf("parsePlain rejected %q", s)
 		}
 		comparePlain(t, s)
 	}
 	for _, s := range []string{"", "-", ".", "-.", "1e2", "+1", "1..2", "--1", "1-", "9999999999999999999", "0.1234567890123456789"} {
 		if d, ok := parsePlain(s); ok {
-			t.Errorf("%q is plain: %s", s, d)
+			t.Errorf("parsePlain(%q) = %s, want ok = false", s, d)
 		}
 	}
 }
@@ -139,23 +139,23 @@ func FuzzParseDecimal(f *testing.F) {
 func TestZeroIsPrintedPlainly(t *testing.T) {
 	zero, hundred := MustDecimal("0"), MustDecimal("1e2")
 	for name, d := range map[string]Decimal{
-		"zero value":  {},
-		"product":     zero.Mul(hundred),
-		"difference":  hundred.Sub(hundred),
-		"sum":         hundred.Add(MustDecimal("-1e2")),
-		"new":         NewDecimal(0, 3),
-		"absolute":    zero.Mul(hundred).Abs(),
-		"negative":    MustDecimal("-0.001").Mul(zero).Reduce(),
-		"rounded":     MustDecimal("49").Round(-2),
-		"rounded neg": MustDecimal("-0.4").Round(0),
-		"quotient":    quo(t, zero, MustDecimal("-3")),
+		"zero value":       {},
+		"product":          zero.Mul(hundred),
+		"difference":       hundred.Sub(hundred),
+		"sum":              hundred.Add(MustDecimal("-1e2")),
+		"new":              NewDecimal(0, 3),
+		"absolute":         zero.Mul(hundred).Abs(),
+		"negative":         MustDecimal("-0.001").Mul(zero).Reduce(),
+		"rounded":          MustDecimal("49").Round(-2),
+		"rounded negative": MustDecimal("-0.4").Round(0),
+		"quotient":         quo(t, zero, MustDecimal("-3")),
 	} {
 		if d.String() != "0" || d.Sign() != 0 || !d.IsZero() {
-			t.Errorf("%s: %q, sign %d", name, d, d.Sign())
+			t.Errorf("%s: got %q with sign %d, want 0", name, d, d.Sign())
 		}
 	}
 	if got := zero.Add(MustDecimal("0.00")).String(); got != "0.00" {
-		t.Errorf("0 + 0.00 = %q", got)
+		t.Errorf("0 + 0.00 = %q, want 0.00", got)
 	}
 }
 
@@ -163,7 +163,7 @@ func quo(t testing.TB, d, e Decimal) Decimal {
 	t.Helper()
 	r, ok := d.Quo(e)
 	if !ok {
-		t.Fatalf("%s / %s is refused", d, e)
+		t.Fatalf("%s / %s: Quo returned false", d, e)
 	}
 	return r
 }
@@ -189,10 +189,10 @@ func TestQuo(t *testing.T) {
 	}
 	for _, zero := range []string{"0", "0.00"} {
 		if r, ok := MustDecimal("1").Quo(MustDecimal(zero)); ok || !r.IsZero() {
-			t.Errorf("1 / %s = %s, %v", zero, r, ok)
+			t.Errorf("1 / %s: Quo returned %s, %v; want 0, false", zero, r, ok)
 		}
 		if r, ok := MustDecimal("1").QuoRound(MustDecimal(zero), 2); ok || !r.IsZero() {
-			t.Errorf("1 / %s, rounded = %s, %v", zero, r, ok)
+			t.Errorf("1 / %s: QuoRound returned %s, %v; want 0, false", zero, r, ok)
 		}
 	}
 }
@@ -221,10 +221,10 @@ func TestRoundIsHalfEven(t *testing.T) {
 func TestQuoRoundRoundsOnce(t *testing.T) {
 	a, b := MustDecimal("0.1250000000000000000000000000000000000000000000001"), MustDecimal("1")
 	if got := quo(t, a, b).Round(2).String(); got != "0.12" {
-		t.Fatalf("the example shows nothing: rounded twice it is %s", got)
+		t.Fatalf("rounding twice gives %s, want 0.12, because the test needs a quotient for which rounding twice is wrong", got)
 	}
 	if got, _ := a.QuoRound(b, 2); got.String() != "0.13" {
-		t.Errorf("got %s; want 0.13", got)
+		t.Errorf("QuoRound returned %s, want 0.13", got)
 	}
 }
 
@@ -232,10 +232,10 @@ func TestMulAddDoesNotAllocate(t *testing.T) {
 	size, price, sum := MustDecimal("1250.50"), MustDecimal("0.6512"), MustDecimal("987654.3210")
 	var sink Decimal
 	if n := testing.AllocsPerRun(100, func() { sink = size.Mul(price).Add(sum) }); n != 0 {
-		t.Errorf("%v allocations", n)
+		t.Errorf("got %v allocations, want 0", n)
 	}
 	if sink.String() != "988468.646600" {
-		t.Errorf("got %s", sink)
+		t.Errorf("got %s, want 988468.646600", sink)
 	}
 }
 
@@ -255,7 +255,7 @@ func TestDecimalIsUsedConcurrently(t *testing.T) {
 		}
 		wg.Wait()
 		if d.String() != before {
-			t.Errorf("%s became %s", before, d)
+			t.Errorf("concurrent use changed %s to %s", before, d)
 		}
 	}
 }
@@ -274,16 +274,16 @@ func FuzzDecimal(f *testing.F) {
 			return
 		}
 		if len(a) > MaxDecimalLength {
-			t.Fatalf("a literal of %d characters is accepted", len(a))
+			t.Fatalf("ParseDecimal accepted a literal of %d characters, want at most %d", len(a), MaxDecimalLength)
 		}
 		literal, ok := new(big.Rat).SetString(strings.TrimSuffix(a, "."))
 		if ok && literal.Cmp(rat(t, x)) != 0 {
-			t.Fatalf("%q was read as %s", a, x)
+			t.Fatalf("ParseDecimal(%q) = %s, want the same value", a, x)
 		}
 		checkForm(t, x)
 		again, err := ParseDecimal(x.String())
 		if len(x.String()) <= MaxDecimalLength && (err != nil || again.Cmp(x) != 0 || again.String() != x.String()) {
-			t.Fatalf("%s came back as %s, %v", x, again, err)
+			t.Fatalf("ParseDecimal(%q) = %s, %v; want the same number", x, again, err)
 		}
 		y, err := ParseDecimal(b)
 		if err != nil {
@@ -293,7 +293,7 @@ func FuzzDecimal(f *testing.F) {
 	})
 }
 
-// checkForm checks the printed form of a number.
+// checkForm checks that a number is printed as an optional minus sign and digits, without superfluous leading zeros.
 func checkForm(t testing.TB, d Decimal) {
 	t.Helper()
 	s := d.String()
@@ -302,7 +302,7 @@ func checkForm(t testing.TB, d Decimal) {
 	switch {
 	case strings.Trim(s, "-.0123456789") != "", strings.HasSuffix(s, "."), strings.LastIndex(s, "-") > 0,
 		whole == "", len(whole) > 1 && whole[0] == '0', d.IsZero() && s[0] == '-':
-		t.Fatalf("a number is printed as %q", s)
+		t.Fatalf("String returned %q, want plain notation", s)
 	}
 }
 
@@ -310,13 +310,13 @@ func checkArithmetic(t testing.TB, x, y Decimal, places int32) {
 	t.Helper()
 	a, b := rat(t, x), rat(t, y)
 	if x.Cmp(y) != a.Cmp(b) || x.Sign() != a.Sign() {
-		t.Fatalf("%s compared with %s: %d", x, y, x.Cmp(y))
+		t.Fatalf("Cmp of %s and %s = %d, want %d; or the sign of %s is not %d", x, y, x.Cmp(y), a.Cmp(b), x, a.Sign())
 	}
 	check := func(name string, got Decimal, want *big.Rat) {
 		t.Helper()
 		checkForm(t, got)
 		if rat(t, got).Cmp(want) != 0 {
-			t.Fatalf("%s of %s and %s: %s; want %s", name, x, y, got, want.FloatString(80))
+			t.Fatalf("%s of %s and %s: got %s, want %s", name, x, y, got, want.FloatString(80))
 		}
 	}
 	check("sum", x.Add(y), new(big.Rat).Add(a, b))
@@ -326,7 +326,7 @@ func checkArithmetic(t testing.TB, x, y Decimal, places int32) {
 	check("reduced", x.Reduce(), a)
 	check("rounded", x.Round(places), roundRat(a, int(places)))
 	if s := x.Reduce().String(); strings.Contains(s, ".") && strings.HasSuffix(s, "0") {
-		t.Fatalf("%s reduced is %s", x, s)
+		t.Fatalf("Reduce of %s returned %s, want no trailing zeros", x, s)
 	}
 	if y.IsZero() {
 		return

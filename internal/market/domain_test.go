@@ -38,25 +38,25 @@ func TestFillByHand(t *testing.T) {
 		got  Fill
 		want string
 	}{
-		{"within the best ask", FillSize(b, SideBuy, MustDecimal("50")), "50 for 31, average 0.62, worst 0.62, slippage 0, complete true"},
-		{"exactly the best ask", FillSize(b, SideBuy, MustDecimal("100.0")), "100 for 62, average 0.62, worst 0.62, slippage 0, complete true"},
-		{"two asks", FillSize(b, SideBuy, MustDecimal("150")), "150 for 94.5, average 0.63, worst 0.65, slippage 0.01, complete true"},
-		{"more than the asks", FillSize(b, SideBuy, MustDecimal("1000")), "310 for 199, average 0.6419354838709677419354838709677419, worst 0.70, slippage 0.0219354838709677419354838709677419, complete false"},
-		{"all of the bids", FillSize(b, SideSell, MustDecimal("250")), "250 for 140, average 0.56, worst 0.50, slippage 0.04, complete true"},
-		{"two bids", FillSize(b, SideSell, MustDecimal("200")), "200 for 115, average 0.575, worst 0.55, slippage 0.025, complete true"},
-		{"spend little", FillAmount(b, SideBuy, MustDecimal("31")), "50 for 31, average 0.62, worst 0.62, slippage 0, complete true"},
-		{"spend what does not divide", FillAmount(b, SideBuy, MustDecimal("0.1")), "0.1612903225806451612903225806451613 for 0.1, average 0.62, worst 0.62, slippage 0, complete true"},
-		{"spend two levels", FillAmount(b, SideBuy, MustDecimal("94.5")), "150 for 94.5, average 0.63, worst 0.65, slippage 0.01, complete true"},
-		{"spend exactly a level", FillAmount(b, SideBuy, MustDecimal("62")), "100 for 62, average 0.62, worst 0.62, slippage 0, complete true"},
-		{"spend too much", FillAmount(b, SideBuy, MustDecimal("200")), "310 for 199, average 0.6419354838709677419354838709677419, worst 0.70, slippage 0.0219354838709677419354838709677419, complete false"},
-		{"receive", FillAmount(b, SideSell, MustDecimal("115")), "200 for 115, average 0.575, worst 0.55, slippage 0.025, complete true"},
-		{"empty book", FillSize(&Book{}, SideBuy, MustDecimal("1")), "0 for 0, average -, worst -, slippage -, complete false"},
-		{"empty book, amount", FillAmount(&Book{}, SideSell, MustDecimal("1")), "0 for 0, average -, worst -, slippage -, complete false"},
+		{"buy less than the best ask", FillSize(b, SideBuy, MustDecimal("50")), "50 for 31, average 0.62, worst 0.62, slippage 0, complete true"},
+		{"buy exactly the best ask", FillSize(b, SideBuy, MustDecimal("100.0")), "100 for 62, average 0.62, worst 0.62, slippage 0, complete true"},
+		{"buy from two asks", FillSize(b, SideBuy, MustDecimal("150")), "150 for 94.5, average 0.63, worst 0.65, slippage 0.01, complete true"},
+		{"buy more than all asks", FillSize(b, SideBuy, MustDecimal("1000")), "310 for 199, average 0.6419354838709677419354838709677419, worst 0.70, slippage 0.0219354838709677419354838709677419, complete false"},
+		{"sell to all bids", FillSize(b, SideSell, MustDecimal("250")), "250 for 140, average 0.56, worst 0.50, slippage 0.04, complete true"},
+		{"sell to two bids", FillSize(b, SideSell, MustDecimal("200")), "200 for 115, average 0.575, worst 0.55, slippage 0.025, complete true"},
+		{"spend less than the best ask costs", FillAmount(b, SideBuy, MustDecimal("31")), "50 for 31, average 0.62, worst 0.62, slippage 0, complete true"},
+		{"spend an amount that does not divide by the price", FillAmount(b, SideBuy, MustDecimal("0.1")), "0.1612903225806451612903225806451613 for 0.1, average 0.62, worst 0.62, slippage 0, complete true"},
+		{"spend the cost of an ask and a part of the next", FillAmount(b, SideBuy, MustDecimal("94.5")), "150 for 94.5, average 0.63, worst 0.65, slippage 0.01, complete true"},
+		{"spend exactly the cost of the best ask", FillAmount(b, SideBuy, MustDecimal("62")), "100 for 62, average 0.62, worst 0.62, slippage 0, complete true"},
+		{"spend more than all asks cost", FillAmount(b, SideBuy, MustDecimal("200")), "310 for 199, average 0.6419354838709677419354838709677419, worst 0.70, slippage 0.0219354838709677419354838709677419, complete false"},
+		{"receive an amount from two bids", FillAmount(b, SideSell, MustDecimal("115")), "200 for 115, average 0.575, worst 0.55, slippage 0.025, complete true"},
+		{"a size from an empty book", FillSize(&Book{}, SideBuy, MustDecimal("1")), "0 for 0, average -, worst -, slippage -, complete false"},
+		{"an amount from an empty book", FillAmount(&Book{}, SideSell, MustDecimal("1")), "0 for 0, average -, worst -, slippage -, complete false"},
 		{"levels without a size", FillSize(&Book{Asks: NewSide(levels("0.1x0 0.2x5 0.3x0 0.9x0"))}, SideBuy, MustDecimal("9")), "5 for 1, average 0.2, worst 0.2, slippage 0, complete false"},
 		{"levels without a price", FillAmount(&Book{Bids: NewSide(levels("0.5x10 0x1000"))}, SideSell, MustDecimal("9")), "10 for 5, average 0.5, worst 0.5, slippage 0, complete false"},
 	} {
 		if got := tt.got.show(); got != tt.want {
-			t.Errorf("%s: %s; want %s", tt.name, got, tt.want)
+			t.Errorf("%s: got %s, want %s", tt.name, got, tt.want)
 		}
 	}
 }
@@ -83,7 +83,7 @@ func TestFillProperties(t *testing.T) {
 	tolerance, _ := new(big.Rat).SetString("1e-24")
 	for range 3000 {
 		b, side, wanted := randomBook(r), []OrderSide{SideBuy, SideSell}[r.IntN(2)], NewDecimal(1+r.Int64N(4e6), -int32(r.IntN(3)))
-		book := against(b, side).Levels()
+		book := oppositeSide(b, side).Levels()
 		for _, byAmount := range []bool{false, true} {
 			got, left := FillSize(b, side, wanted), rat(t, wanted)
 			if byAmount {
@@ -110,23 +110,23 @@ func TestFillProperties(t *testing.T) {
 			}
 			fail := func(what string) {
 				t.Helper()
-				t.Fatalf("%s: %s of %s against %v gives %s", what, side, wanted, book, got.show())
+				t.Fatalf("wrong %s: a %s order of %s against %v, by amount %v, gives %s", what, side, wanted, book, byAmount, got.show())
 			}
 			if got.Complete != (left.Sign() == 0) {
-				fail("complete")
+				fail("Complete")
 			}
 			if rat(t, got.Cost).Cmp(cost) != 0 {
 				fail("cost")
 			}
 			if byAmount && got.Complete && got.Cost.Cmp(wanted) != 0 {
-				fail("the amount")
+				fail("cost, which is not the amount")
 			}
 			if diff := new(big.Rat).Sub(rat(t, got.FilledSize), size); diff.Abs(diff).Cmp(tolerance) > 0 || !byAmount && diff.Sign() != 0 {
 				fail("size")
 			}
 			if worst < 0 {
 				if got.AveragePrice != nil || got.WorstPrice != nil || got.Slippage != nil {
-					fail("nothing fills")
+					fail("prices, because nothing is filled")
 				}
 				continue
 			}
@@ -135,7 +135,7 @@ func TestFillProperties(t *testing.T) {
 				fail("worst price")
 			}
 			if side == SideBuy && (average.Cmp(best) < 0 || average.Cmp(last) > 0) || side == SideSell && (average.Cmp(best) > 0 || average.Cmp(last) < 0) {
-				fail("the average lies outside of best and worst")
+				fail("average, which lies outside of the best and worst prices")
 			}
 			if diff := new(big.Rat).Sub(rat(t, average), new(big.Rat).Quo(cost, size)); diff.Abs(diff).Cmp(tolerance) > 0 {
 				fail("average")
@@ -162,23 +162,23 @@ func TestBookCoversAndCut(t *testing.T) {
 		{book(0, 0, 0), 1, false}, // Depth 0: the depth of the request is unknown
 	} {
 		if got := tt.book.Covers(tt.depth); got != tt.want {
-			t.Errorf("%d bids and %d asks of depth %d cover %d: %v", tt.book.Bids.Len(), tt.book.Asks.Len(), tt.book.Depth, tt.depth, got)
+			t.Errorf("a book with %d bids, %d asks and depth %d covers depth %d: got %v, want %v", tt.book.Bids.Len(), tt.book.Asks.Len(), tt.book.Depth, tt.depth, got, tt.want)
 		}
 	}
 	b := book(5, 3, 20)
 	if b.Cut(5) != b || b.Cut(50) != b {
-		t.Error("a book that is short enough is copied")
+		t.Error("Cut copied a book that is short enough")
 	}
 	c := b.Cut(4)
 	if c == b || c.Bids.Len() != 4 || c.Asks.Len() != 3 || c.Depth != 4 || c.Seq != 3 || c.TokenID != "t" || b.Bids.Len() != 5 || b.Depth != 20 {
-		t.Errorf("cut to 4: %+v of %+v", c, b)
+		t.Errorf("Cut(4) of a book with 5 bids and 3 asks: got %+v, want 4 bids, 3 asks and depth 4; the book is %+v", c, b)
 	}
 	if c.Covers(5) {
-		t.Error("a cut book covers levels that were cut off")
+		t.Error("a book that was cut to depth 4 covers depth 5")
 	}
 	_ = append(c.Bids.Levels(), Level{Price: MustDecimal("1")})
 	if b.Bids.Levels()[4].Price.Sign() != 0 {
-		t.Error("appending to a cut book writes into the whole one")
+		t.Error("an append to the levels of a cut book changed the original book")
 	}
 }
 
@@ -189,7 +189,7 @@ func TestMidpoint(t *testing.T) {
 		b := &Book{Bids: NewSide(levels(tt.bids)), Asks: NewSide(levels(tt.asks))}
 		s := &Spread{BestBid: b.BestBid(), BestAsk: b.BestAsk()}
 		if show(b.Midpoint()) != tt.want || show(s.Midpoint()) != tt.want {
-			t.Errorf("%s | %s: %s and %s", tt.bids, tt.asks, show(b.Midpoint()), show(s.Midpoint()))
+			t.Errorf("bids %q, asks %q: got midpoints %s of the book and %s of the spread, want %s", tt.bids, tt.asks, show(b.Midpoint()), show(s.Midpoint()), tt.want)
 		}
 	}
 }
@@ -197,10 +197,10 @@ func TestMidpoint(t *testing.T) {
 func TestOutcomes(t *testing.T) {
 	m := &Market{Outcomes: []Outcome{{TokenID: "1", Label: "Yes"}, {TokenID: "2", Label: "No"}, {Label: "Maybe"}, {TokenID: "4", Label: "NO"}}}
 	if m.OutcomeByToken("2") != &m.Outcomes[1] || m.OutcomeByToken("3") != nil || m.OutcomeByToken("") != nil {
-		t.Error("by token")
+		t.Error("OutcomeByToken returned a wrong outcome")
 	}
 	if m.OutcomeByLabel("YES") != &m.Outcomes[0] || m.OutcomeByLabel("no") != nil || m.OutcomeByLabel("up") != nil {
-		t.Error("by label")
+		t.Error("OutcomeByLabel returned a wrong outcome")
 	}
 }
 
@@ -252,14 +252,14 @@ func TestWinner(t *testing.T) {
 			price := tt.m.SettlementPrice(&o)
 			prices = append(prices, show(price))
 			if won := tt.m.Won(&o); (price == nil) != (won == nil) || price != nil && *won != (price.Sign() > 0) {
-				t.Errorf("%s: %s won %v at %s", name, o.Label, won, price)
+				t.Errorf("%s: outcome %s has Won %v and the settlement price %s, which do not agree", name, o.Label, won, price)
 			}
 		}
 		if got := strings.Join(prices, " "); winner != tt.winner || got != tt.prices {
-			t.Errorf("%s: winner %s, prices %s; want %s, %s", name, winner, got, tt.winner, tt.prices)
+			t.Errorf("%s: got winner %s and prices %s, want %s and %s", name, winner, got, tt.winner, tt.prices)
 		}
 		if tt.m.Won(nil) != nil || tt.m.SettlementPrice(nil) != nil {
-			t.Errorf("%s: no outcome won", name)
+			t.Errorf("%s: Won or SettlementPrice of a nil outcome is not nil", name)
 		}
 	}
 }
@@ -270,13 +270,13 @@ func TestEventInclude(t *testing.T) {
 	var e Event
 	e.Include(&Market{MarketID: "0"})
 	if !e.StartsAt.IsZero() || !e.EndsAt.IsZero() || e.Volume != nil {
-		t.Errorf("of nothing: %+v", e)
+		t.Errorf("an event whose market has no times and no volume: got %+v, want no times and no volume", e)
 	}
 	e.Include(first)
 	e.Include(&Market{MarketID: "2", StartsAt: day(2), EndsAt: day(4), Volume: new(MustDecimal("2.5"))})
 	e.Include(&Market{MarketID: "3", EndsAt: day(9)})
 	if len(e.Markets) != 4 || !e.StartsAt.Equal(day(2)) || !e.EndsAt.Equal(day(9)) || e.Volume.String() != "4.00" || first.Volume.String() != "1.50" {
-		t.Errorf("%+v, volume %s", e, e.Volume)
+		t.Errorf("an event with 4 markets: got %+v with volume %s, want 4 markets, days 2 to 9 and volume 4.00", e, e.Volume)
 	}
 }
 
@@ -310,10 +310,10 @@ func TestMarketWithChange(t *testing.T) {
 	} {
 		got := m.With(tt.change)
 		if got.Status != tt.status || winners(got) != tt.winners || got.MarketID != "m" {
-			t.Errorf("%s: %s %q", tt.name, got.Status, winners(got))
+			t.Errorf("%s: got status %s and winners %q, want %s and %q", tt.name, got.Status, winners(got), tt.status, tt.winners)
 		}
 		if m.Status != StatusOpen || winners(m) != "" || got == m {
-			t.Fatalf("%s changed the market itself", tt.name)
+			t.Fatalf("%s: With changed the market itself, or returned it", tt.name)
 		}
 	}
 }
@@ -346,11 +346,11 @@ func TestMarketWithResolution(t *testing.T) {
 		if got.Resolution != nil {
 			outcome = got.Resolution.Outcome
 			if tt.label != "" && got.Resolution.Source != "a court" {
-				t.Errorf("%s: the source is lost", tt.status)
+				t.Errorf("%s: the resolution lost its source", tt.status)
 			}
 		}
 		if got.Status != tt.want || winner != tt.winner || outcome != tt.outcome {
-			t.Errorf("%s: %s, won by %s, resolution %s; want %s, %s, %s", tt.status, got.Status, winner, outcome, tt.want, tt.winner, tt.outcome)
+			t.Errorf("market with status %s: got status %s, winner %s, resolution %s; want %s, %s, %s", tt.status, got.Status, winner, outcome, tt.want, tt.winner, tt.outcome)
 		}
 	}
 }
@@ -372,18 +372,18 @@ func TestBookSideDelta(t *testing.T) {
 			for _, l := range delta {
 				old, had := sizes[l.Price.String()]
 				if had && old.Cmp(l.Size) == 0 || !had && l.Size.IsZero() {
-					t.Fatalf("from %v to %v: %v changes nothing", tt.from, tt.to, l)
+					t.Fatalf("delta from %v to %v: level %v changes nothing", tt.from, tt.to, l)
 				}
 				if sizes[l.Price.String()] = l.Size; l.Size.IsZero() {
 					delete(sizes, l.Price.String())
 				}
 			}
 			if len(sizes) != tt.to.Len() {
-				t.Fatalf("from %v to %v: %v leaves %v", tt.from, tt.to, delta, sizes)
+				t.Fatalf("from %v to %v: the delta %v leads to the sizes %v", tt.from, tt.to, delta, sizes)
 			}
 			for _, l := range tt.to.Levels() {
 				if size, ok := sizes[l.Price.String()]; !ok || size.Cmp(l.Size) != 0 {
-					t.Fatalf("from %v to %v: %v leaves %v", tt.from, tt.to, delta, sizes)
+					t.Fatalf("from %v to %v: the delta %v leads to the sizes %v", tt.from, tt.to, delta, sizes)
 				}
 			}
 		}

@@ -14,7 +14,7 @@ const (
 
 // ParseSide maps the venue's text to a side, ignoring case.
 func ParseSide(raw string) OrderSide {
-	return known(raw, SideUnknown, SideBuy, SideSell)
+	return parseEnum(raw, SideUnknown, SideBuy, SideSell)
 }
 
 // OrderStatus is the state of an order.
@@ -34,7 +34,7 @@ const (
 // ParseOrderStatus maps the venue's text to a state, ignoring case. LIVE means OPEN and CANCELED means CANCELLED. If the filled
 // size is positive, OPEN becomes PARTIALLY_FILLED, because some venues report partially filled orders as open.
 func ParseOrderStatus(raw string, filled Decimal) OrderStatus {
-	status := known(raw, OrderUnknown, OrderOpen, OrderPartiallyFilled, OrderFilled, OrderCancelled, OrderExpired, OrderRejected)
+	status := parseEnum(raw, OrderUnknown, OrderOpen, OrderPartiallyFilled, OrderFilled, OrderCancelled, OrderExpired, OrderRejected)
 	switch {
 	case strings.EqualFold(raw, "CANCELED"):
 		return OrderCancelled
@@ -59,7 +59,7 @@ const (
 
 // KindOfOutcome maps an outcome's label to its kind, ignoring case.
 func KindOfOutcome(label string) OutcomeKind {
-	return known(label, OutcomeOther, OutcomeYes, OutcomeNo)
+	return parseEnum(label, OutcomeOther, OutcomeYes, OutcomeNo)
 }
 
 // Status is the state of a market.
@@ -84,7 +84,7 @@ func ParseStatus(raw string) Status {
 	case "CANCELED":
 		return StatusCancelled
 	}
-	return known(raw, StatusUnknown, StatusUpcoming, StatusOpen, StatusClosed, StatusDisputed, StatusResolved, StatusCancelled)
+	return parseEnum(raw, StatusUnknown, StatusUpcoming, StatusOpen, StatusClosed, StatusDisputed, StatusResolved, StatusCancelled)
 }
 
 // HistoryKind is the kind of a record in an account's history.
@@ -106,7 +106,7 @@ const (
 
 // ParseHistoryKind maps the venue's text to a kind, ignoring case.
 func ParseHistoryKind(raw string) HistoryKind {
-	return known(raw, HistoryUnknown, HistoryTrade, HistoryDeposit, HistoryWithdrawal, HistorySplit, HistoryMerge,
+	return parseEnum(raw, HistoryUnknown, HistoryTrade, HistoryDeposit, HistoryWithdrawal, HistorySplit, HistoryMerge,
 		HistoryRedeem, HistoryFee, HistoryReward, HistoryTransfer)
 }
 
@@ -143,8 +143,8 @@ const (
 	SourceComputed Source = "COMPUTED"
 )
 
-// known returns the element of values that equals raw, ignoring case. It returns fallback if no element equals raw.
-func known[T ~string](raw string, fallback T, values ...T) T {
+// parseEnum returns the element of values that equals raw, ignoring case. It returns fallback if no element equals raw.
+func parseEnum[T ~string](raw string, fallback T, values ...T) T {
 	for _, v := range values {
 		if strings.EqualFold(raw, string(v)) {
 			return v

@@ -21,7 +21,7 @@ type Fill struct {
 func FillSize(b *Book, side OrderSide, size Decimal) Fill {
 	var f Fill
 	left := size
-	for l := range against(b, side).All() {
+	for l := range oppositeSide(b, side).All() {
 		if left.Sign() <= 0 {
 			break
 		}
@@ -44,7 +44,7 @@ func FillSize(b *Book, side OrderSide, size Decimal) Fill {
 func FillAmount(b *Book, side OrderSide, amount Decimal) Fill {
 	var f Fill
 	left := amount
-	for l := range against(b, side).All() {
+	for l := range oppositeSide(b, side).All() {
 		if left.Sign() <= 0 {
 			break
 		}
@@ -63,7 +63,7 @@ func FillAmount(b *Book, side OrderSide, amount Decimal) Fill {
 	return f.finish()
 }
 
-func against(b *Book, side OrderSide) Side {
+func oppositeSide(b *Book, side OrderSide) Side {
 	if side == SideBuy {
 		return b.Asks
 	}

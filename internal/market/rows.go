@@ -49,7 +49,7 @@ func NumberPositions(rows []Position) {
 // with the ordinal. A trade has the same key on every page, over REST and over the stream.
 func (t *Trade) Key() string {
 	if t.TradeID != "" {
-		return numbered(t.TradeID, t.Ordinal)
+		return withOrdinal(t.TradeID, t.Ordinal)
 	}
 	return keyOf(t.content(), t.Ordinal)
 }
@@ -83,11 +83,11 @@ func (h *HistoryRecord) content() [16]byte {
 func instantText(t time.Time) string { return t.UTC().Format(time.RFC3339Nano) }
 
 func keyOf(content [16]byte, ordinal int) string {
-	return numbered(hex.EncodeToString(content[:]), ordinal)
+	return withOrdinal(hex.EncodeToString(content[:]), ordinal)
 }
 
-// numbered appends an ordinal to a key. It appends nothing if the ordinal is 0.
-func numbered(key string, ordinal int) string {
+// withOrdinal appends an ordinal to a key. It appends nothing if the ordinal is 0.
+func withOrdinal(key string, ordinal int) string {
 	if ordinal == 0 {
 		return key
 	}
@@ -104,23 +104,23 @@ func digest(parts ...string) [16]byte {
 // timestamp. Between two pages, Numbering therefore stores only counts of the rows with the last timestamp of the page. The zero
 // value is for the first page. A Numbering is not safe for concurrent use.
 type Numbering struct {
-	// at is the timestamp of the last row of the previous page. alike counts the rows with this timestamp.
-	at    time.Time
-	alike []alike
+	// at is the timestamp of the last row of the previous page. counts contains the counts of the rows with this timestamp.
+	at     time.Time
+	counts []hashCount
 }
 
-// alike contains a hash of the fields of a row, and the number of rows with this hash that were numbered so far.
-type alike struct {
+// hashCount contains a hash of the fields of a row, and the number of rows with this hash that were numbered so far.
+type hashCount struct {
 	hash  uint32
 	count uint32
 }
 
-// maxAlike bounds the number of hashes that a Numbering stores.
-const maxAlike = 100
+// maxHashes bounds the number of hashes that a Numbering stores.
+const maxHashes = 100
 
 // NumberTrades sets the ordinals of the trades without a TradeID on the next page. The page must be in the venue's order.
 func (t *Numbering) NumberTrades(rows []Trade) {
-	p := t.page()
+	p := t.newTally()
 	for i := range rows {
 		if r := &rows[i]; r.TradeID == "" {
 			r.Ordinal = p.next(r.Timestamp, r.content())
@@ -131,7 +131,7 @@ func (t *Numbering) NumberTrades(rows []Trade) {
 
 // NumberRecords sets the ordinals of the records without an ID on the next page. The page must be in the venue's order.
 func (t *Numbering) NumberRecords(rows []HistoryRecord) {
-	p := t.page()
+	p := t.newTally()
 	for i := range rows {
 		if r := &rows[i]; r.ID == "" {
 			r.Ordinal = p.next(r.Timestamp, r.content())
@@ -140,8 +140,8 @@ func (t *Numbering) NumberRecords(rows []HistoryRecord) {
 	t.close(p)
 }
 
-// tallied counts rows by their hash while a page is numbered. It includes the rows that the Numbering has stored.
-type tallied struct {
+// pageTally counts rows by their hash while a page is numbered. It includes the rows that the Numbering has stored.
+type pageTally struct {
 	counts map[uint32]uint32
 	rows   []talliedRow
 }
@@ -151,16 +151,17 @@ type talliedRow struct {
 	hash uint32
 }
 
-func (t *Numbering) page() *tallied {
-	p := &tallied{counts: make(map[uint32]uint32)}
-	for _, a := range t.alike {
+func (t *Numbering) newTally() *pageTally {
+	p := &pageTally{counts: make(map[uint32]uint32)}
+	for _, a := range t.counts {
 		p.counts[a.hash] = a.count
 		p.rows = append(p.rows, talliedRow{t.at, a.hash})
 	}
 	return p
 }
 
-func (p *tallied) next(at time.Time, content [16]byte) int {
+// next counts a row and returns its ordinal.
+func (p *pageTally) next(at time.Time, content [16]byte) int {
 	hash := binary.BigEndian.Uint32(content[:])
 	n := p.counts[hash]
 	p.counts[hash]++
@@ -169,29 +170,29 @@ func (p *tallied) next(at time.Time, content [16]byte) int {
 }
 
 // close stores the counts of the rows with the last timestamp, for the next page. It begins at the last row and stores at most
-// maxAlike hashes.
-func (t *Numbering) close(p *tallied) {
+// maxHashes hashes.
+func (t *Numbering) close(p *pageTally) {
 	*t = Numbering{}
 	seen := make(map[uint32]bool)
-	for i := len(p.rows) - 1; i >= 0 && len(t.alike) < maxAlike; i-- {
+	for i := len(p.rows) - 1; i >= 0 && len(t.counts) < maxHashes; i-- {
 		row := p.rows[i]
-		if len(t.alike) == 0 {
+		if len(t.counts) == 0 {
 			t.at = row.at
 		}
 		if row.at.Equal(t.at) && !seen[row.hash] {
 			seen[row.hash] = true
-			t.alike = append(t.alike, alike{row.hash, p.counts[row.hash]})
+			t.counts = append(t.counts, hashCount{row.hash, p.counts[row.hash]})
 		}
 	}
 }
 
 // String encodes the numbering in letters, digits, - and _. ParseNumbering decodes the text, which is empty for the zero value.
 func (t *Numbering) String() string {
-	if len(t.alike) == 0 {
+	if len(t.counts) == 0 {
 		return ""
 	}
 	b := binary.AppendVarint(nil, t.at.UnixNano())
-	for _, a := range t.alike {
+	for _, a := range t.counts {
 		b = binary.BigEndian.AppendUint32(b, a.hash)
 		b = binary.AppendUvarint(b, uint64(a.count))
 	}
@@ -211,14 +212,14 @@ func ParseNumbering(text string) (t Numbering, err error) {
 	}
 	t.at = time.Unix(0, at).UTC()
 	for b = b[n:]; len(b) > 0; {
-		if len(b) < 5 || len(t.alike) == maxAlike {
+		if len(b) < 5 || len(t.counts) == maxHashes {
 			return Numbering{}, bad
 		}
 		count, n := binary.Uvarint(b[4:])
 		if n <= 0 || count == 0 || count > 1<<20 {
 			return Numbering{}, bad
 		}
-		t.alike = append(t.alike, alike{binary.BigEndian.Uint32(b), uint32(count)})
+		t.counts = append(t.counts, hashCount{binary.BigEndian.Uint32(b), uint32(count)})
 		b = b[4+n:]
 	}
 	return t, nil

@@ -45,7 +45,7 @@ func TestKeysDoNotDependOnPages(t *testing.T) {
 			for _, key := range keys {
 				for part := range strings.SplitSeq(key, " ") {
 					if seen[part] {
-						t.Fatalf("%s is present twice", part)
+						t.Fatalf("two rows have the key %s", part)
 					}
 					seen[part] = true
 				}
@@ -53,7 +53,7 @@ func TestKeysDoNotDependOnPages(t *testing.T) {
 		}
 		for i := range keys {
 			if keys[i] != whole[i] {
-				t.Fatalf("by %d the key of row %d is %s, want %s", size, i, keys[i], whole[i])
+				t.Fatalf("with %d rows on a page, row %d has the keys %s, want %s", size, i, keys[i], whole[i])
 			}
 		}
 	}
@@ -68,14 +68,14 @@ func TestKeysOfRows(t *testing.T) {
 	same := base
 	same.Amount, same.Price, same.Size, same.Timestamp, same.TransactionHash = number("6.5"), number("0.65"), number("10"), time.Unix(5, 0).UTC(), "0xabc"
 	if base.Key() != same.Key() {
-		t.Error("one record, spelt in two ways, has two keys")
+		t.Error("two notations of one record have different keys")
 	}
 	trade := func(h *HistoryRecord) *Trade {
 		return &Trade{MarketID: h.MarketID, TokenID: h.TokenID, Outcome: h.Outcome, Side: h.Side, SideRaw: "raw", Price: *h.Price, Size: *h.Size, Timestamp: h.Timestamp,
 			TransactionHash: h.TransactionHash, Ordinal: h.Ordinal}
 	}
 	if trade(&base).Key() != trade(&same).Key() {
-		t.Error("one trade, spelt in two ways, has two keys")
+		t.Error("two notations of one trade have different keys")
 	}
 	for name, change := range map[string]func(*HistoryRecord){
 		"market": func(h *HistoryRecord) { h.MarketID = "N" }, "token": func(h *HistoryRecord) { h.TokenID = "U" }, "outcome": func(h *HistoryRecord) { h.Outcome = "NO" },
@@ -86,34 +86,34 @@ func TestKeysOfRows(t *testing.T) {
 		other := base
 		change(&other)
 		if other.Key() == base.Key() {
-			t.Errorf("records of another %s have the same key", name)
+			t.Errorf("records with a different %s have the same key", name)
 		}
 		if name != "amount" && name != "kind" && trade(&other).Key() == trade(&base).Key() {
-			t.Errorf("trades of another %s have the same key", name)
+			t.Errorf("trades with a different %s have the same key", name)
 		}
 	}
 	if (&Trade{TradeID: "x", Ordinal: 0}).Key() != "x" || (&HistoryRecord{ID: "y"}).Key() != "y" {
-		t.Error("the venue's own id is not the key")
+		t.Error("the key of a row with an id is not the id")
 	}
 }
 
 // TestParseNumberingRefuses checks that ParseNumbering rejects texts that String cannot return, and that a Numbering stores at most
-// maxAlike hashes.
+// maxHashes hashes.
 func TestParseNumberingRefuses(t *testing.T) {
 	for _, text := range []string{"!", "A", "AAAA", "_____________________w", strings.Repeat("AAAAAQE", 300)} {
 		if n, err := ParseNumbering(text); err == nil {
-			t.Errorf("%q became %+v", text, n)
+			t.Errorf("ParseNumbering(%q) = %+v, want an error", text, n)
 		}
 	}
 	var n Numbering
-	// These are more than maxAlike different rows with the same timestamp.
+	// These are more than maxHashes different rows with the same timestamp.
 	rows := make([]Trade, 150)
 	for i := range rows {
 		rows[i] = Trade{MarketID: fmt.Sprint(i), Timestamp: time.Unix(1, 0)}
 	}
 	n.NumberTrades(rows)
-	if again, err := ParseNumbering(n.String()); err != nil || len(again.alike) != maxAlike || again.String() != n.String() || len(n.String()) > 1000 {
-		t.Errorf("%d contents in %d bytes, error %v", len(again.alike), len(n.String()), err)
+	if again, err := ParseNumbering(n.String()); err != nil || len(again.counts) != maxHashes || again.String() != n.String() || len(n.String()) > 1000 {
+		t.Errorf("got %d hashes in %d bytes, error %v; want %d hashes in at most 1000 bytes", len(again.counts), len(n.String()), err, maxHashes)
 	}
 }
 
@@ -130,12 +130,12 @@ func TestNumberPositions(t *testing.T) {
 		seen[rows[i].Key().String()] = true
 	}
 	if fmt.Sprint(got) != "[2 0 0 0 1]" || len(seen) != len(rows) {
-		t.Errorf("ordinals %v, keys %v", got, seen)
+		t.Errorf("got ordinals %v and keys %v, want [2 0 0 0 1] and a key for each position", got, seen)
 	}
 }
 
-// TestNumberingCarriesTheLastInstant checks that the encoded Numbering contains only the rows with the last timestamp of the page.
-func TestNumberingCarriesTheLastInstant(t *testing.T) {
+// TestNumberingKeepsLastTimestamp checks that the encoded Numbering contains only the rows with the last timestamp of the page.
+func TestNumberingKeepsLastTimestamp(t *testing.T) {
 	trade := func(hash string, second int64) Trade {
 		return Trade{MarketID: "M", Price: MustDecimal("0.5"), Size: MustDecimal("1"), Timestamp: time.Unix(second, 0), TransactionHash: hash}
 	}
@@ -143,7 +143,7 @@ func TestNumberingCarriesTheLastInstant(t *testing.T) {
 	both.NumberTrades([]Trade{trade("a", 2), trade("b", 1)})
 	last.NumberTrades([]Trade{trade("b", 1)})
 	if both.String() != last.String() {
-		t.Errorf("%s, want %s", both.String(), last.String())
+		t.Errorf("the numbering of two rows is %s, want %s, as for the last row alone", both.String(), last.String())
 	}
 }
 
@@ -156,13 +156,13 @@ func TestParseNumberingBounds(t *testing.T) {
 		}
 		return base64.RawURLEncoding.EncodeToString(b)
 	}
-	greatest := text(maxAlike, 1<<20)
+	greatest := text(maxHashes, 1<<20)
 	if n, err := ParseNumbering(greatest); err != nil || n.String() != greatest {
-		t.Errorf("the greatest numbering: %v", err)
+		t.Errorf("the largest valid numbering: got %q, error %v", n.String(), err)
 	}
-	for _, bad := range []string{text(maxAlike+1, 1), text(1, 0), text(1, 1<<20+1)} {
+	for _, bad := range []string{text(maxHashes+1, 1), text(1, 0), text(1, 1<<20+1)} {
 		if n, err := ParseNumbering(bad); err == nil || n.String() != "" {
-			t.Errorf("%.20s was read as %q", bad, n.String())
+			t.Errorf("ParseNumbering of %.20s returned %q, want an error", bad, n.String())
 		}
 	}
 }
@@ -171,6 +171,6 @@ func TestParseNumberingBounds(t *testing.T) {
 func TestKeysOfNeighbours(t *testing.T) {
 	a, b := Trade{MarketID: "ab", TokenID: "c"}, Trade{MarketID: "a", TokenID: "bc"}
 	if a.Key() == b.Key() {
-		t.Errorf("trades in different markets have one key, %s", a.Key())
+		t.Errorf("trades in different markets have the same key %s", a.Key())
 	}
 }

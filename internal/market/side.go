@@ -160,7 +160,7 @@ func (s Side) Set(side OrderSide, l Level) Side {
 	case l.Size.Sign() <= 0 && !found:
 		return s
 	case l.Size.Sign() <= 0:
-		return s.without(chunks, at, i)
+		return s.removeLevel(chunks, at, i)
 	case found:
 		next := newChunk(old)
 		next.levels[i].Size = l.Size
@@ -178,9 +178,9 @@ func (s Side) Set(side OrderSide, l Level) Side {
 	return join(s.count+1, chunks[:at], chunks[at+1:], first, second)
 }
 
-// without returns the side without level i of chunks[at]. It merges this chunk with the next chunk if the other levels of both fit
-// into one chunk.
-func (s Side) without(chunks []*chunk, at, i int) Side {
+// removeLevel returns the side without level i of chunks[at]. It merges this chunk with the next chunk if the remaining levels of
+// both chunks fit into one chunk.
+func (s Side) removeLevel(chunks []*chunk, at, i int) Side {
 	old, after := chunks[at].all(), chunks[at+1:]
 	var merged []Level
 	if len(after) > 0 && len(old)-1+after[0].count <= chunkLevels {
@@ -208,7 +208,7 @@ func (s Side) split() []*chunk {
 	return chunks
 }
 
-// join returns a side of count levels. Its chunks are the elements of the parameters before, between and after, in this order.
+// join returns a side of count levels. The side contains the chunks in before, then those in between, then those in after.
 func join(count int, before, after []*chunk, between ...*chunk) Side {
 	if count == 0 {
 		return Side{}

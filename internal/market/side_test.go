@@ -77,10 +77,10 @@ func TestSideIsASlice(t *testing.T) {
 		}
 		for i, s := range states {
 			if got := collect(s.side); !slices.Equal(got, s.want) || s.side.Len() != len(s.want) || !slices.Equal(s.side.Levels(), s.want) {
-				t.Fatalf("seed %d: state %d is %v, want %v", seed, i, s.side, s.want)
+				t.Fatalf("seed %d: state %d has levels %v, want %v", seed, i, s.side, s.want)
 			}
 			if i > 0 && s.side.levels != nil && s.side.levels.chunks != nil && !wholeChunks(s.side) {
-				t.Fatalf("seed %d: state %d has bad chunks", seed, i)
+				t.Fatalf("seed %d: state %d has an empty or too long chunk, or a wrong number of levels", seed, i)
 			}
 			if best := s.side.Best(); (best == nil) != (len(s.want) == 0) || best != nil && *best != s.want[0] {
 				t.Fatalf("seed %d: the best level of state %d is %v, want %v", seed, i, best, s.want)
@@ -88,11 +88,11 @@ func TestSideIsASlice(t *testing.T) {
 			other, depth := states[r.IntN(len(states))], r.IntN(90)
 			cut, rest := s.side.Cut(depth), other.want[:min(depth, len(other.want))]
 			if equal := slices.Equal(collect(cut), rest); cut.Equal(other.side.Cut(depth)) != equal {
-				t.Fatalf("seed %d: %v equals %v: %v", seed, cut, rest, !equal)
+				t.Fatalf("seed %d: Equal of %v and %v returned %v, want %v", seed, cut, rest, !equal, equal)
 			}
 			want := BookSideDelta(NewSide(collect(cut)), NewSide(slices.Clone(rest)), which)
 			if got := BookSideDelta(cut, other.side.Cut(depth), which); !slices.Equal(got, want) {
-				t.Fatalf("seed %d: from %v to %v: %v, want %v", seed, cut, rest, got, want)
+				t.Fatalf("seed %d: delta from %v to %v: got %v, want %v", seed, cut, rest, got, want)
 			}
 		}
 	}
@@ -118,20 +118,20 @@ func TestSideCopiesLittle(t *testing.T) {
 		}
 	})
 	if got := result.AllocedBytesPerOp(); got > 1000 {
-		t.Errorf("a change of one of %d levels allocates %d bytes; the side has %d", s.Len(), got, s.Len()*int(unsafe.Sizeof(Level{})))
+		t.Errorf("a change of one of %d levels allocates %d bytes, want at most 1000; all levels have %d bytes", s.Len(), got, s.Len()*int(unsafe.Sizeof(Level{})))
 	}
 }
 
 func TestSideBytes(t *testing.T) {
 	if level, head := int(unsafe.Sizeof(Level{})), int(unsafe.Sizeof(storage{})); level != 64 || head > 96 {
-		t.Errorf("a level has %d bytes and a side %d", level, head)
+		t.Errorf("a Level has %d bytes and a storage has %d bytes, want 64 and at most 96", level, head)
 	}
 	flat := deepSide(70)
 	if got := flat.Bytes(); got < 70*64 || got > 70*64+200 || (Side{}).Bytes() != 0 {
-		t.Errorf("70 levels have %d bytes", got)
+		t.Errorf("Bytes of 70 levels returned %d, want %d to %d; or Bytes of an empty side is not 0", got, 70*64, 70*64+200)
 	}
 	if got := flat.Set(SideBuy, Level{NewDecimal(99, -3), NewDecimal(1, 0)}).Bytes(); got < 2*71*64 {
-		t.Errorf("71 levels in chunks and a slice have %d bytes", got)
+		t.Errorf("Bytes of 71 levels in chunks and a slice returned %d, want at least %d", got, 2*71*64)
 	}
 }
 
@@ -147,11 +147,11 @@ func TestSideLevelsAreShared(t *testing.T) {
 	g.Wait()
 	for _, l := range append(all, s.Cut(20).Levels(), s.Cut(50).Levels()) {
 		if &l[0] != &all[0][0] || cap(l) != len(l) {
-			t.Fatalf("%d levels with room for %d are a copy: %v", len(l), cap(l), &l[0] != &all[0][0])
+			t.Fatalf("a slice of %d levels has capacity %d and is a copy: %v; want no spare capacity and no copy", len(l), cap(l), &l[0] != &all[0][0])
 		}
 	}
 	if l := (Side{}).Levels(); l == nil || len(l) != 0 {
-		t.Errorf("the levels of nothing are %v", l)
+		t.Errorf("Levels of an empty side returned %v, want an empty slice that is not nil", l)
 	}
 }
 
@@ -163,10 +163,10 @@ func TestSideText(t *testing.T) {
 			err = json.Unmarshal(text, &again)
 		}
 		if err != nil || !again.Equal(s) || fmt.Sprint(again) != fmt.Sprint(s) {
-			t.Errorf("%v becomes %s and then %v, error %v", s, text, again, err)
+			t.Errorf("side %v: encoded as %s and decoded as %v, error %v", s, text, again, err)
 		}
 	}
 	if err := json.Unmarshal([]byte(`[{"Price":"x"}]`), new(Side)); err == nil {
-		t.Error("a level without a price is read")
+		t.Error("UnmarshalJSON accepted a level with an invalid price")
 	}
 }

@@ -33,7 +33,7 @@ func TestEnums(t *testing.T) {
 		{ParseHistoryKind("airdrop"), HistoryUnknown}, {ParseHistoryKind(""), HistoryUnknown},
 	} {
 		if tt.got != tt.want {
-			t.Errorf("got %v; want %v", tt.got, tt.want)
+			t.Errorf("got the enum value %v, want %v", tt.got, tt.want)
 		}
 	}
 }
@@ -42,19 +42,19 @@ func TestDate(t *testing.T) {
 	for s, days := range map[string]Date{"1970-01-01": 0, "1970-01-02": 1, "1969-12-31": -1, "2024-02-29": 19782, "2100-03-01": 47541} {
 		d, err := ParseDate(s)
 		if err != nil || d != days || d.String() != s {
-			t.Errorf("%s is %d (%s), %v; want %d", s, d, d, err, days)
+			t.Errorf("ParseDate(%q) = %d (%s), error %v; want %d", s, d, d, err, days)
 		}
 		if start := d.Start(); start.Location() != time.UTC || DateOf(start) != d || DateOf(start.Add(-time.Nanosecond)) != d-1 || DateOf(start.Add(24*time.Hour-1)) != d {
-			t.Errorf("%s begins at %s", s, start)
+			t.Errorf("Start of %s returned %s, which is not the first instant of the UTC day", s, start)
 		}
 	}
 	east := time.FixedZone("east", 14*3600)
 	if d := DateOf(time.Date(2024, 3, 1, 5, 0, 0, 0, east)); d.String() != "2024-02-29" {
-		t.Errorf("the UTC day is %s", d)
+		t.Errorf("DateOf a time in an eastern zone returned %s, want 2024-02-29", d)
 	}
 	for _, s := range []string{"", "2024-2-1", "2023-02-29", "2024-01-01T00:00:00Z", "01-01-2024", "2024-01-01 ", "20240101"} {
 		if d, err := ParseDate(s); err == nil {
-			t.Errorf("%q is %s", s, d)
+			t.Errorf("ParseDate(%q) = %s, want an error", s, d)
 		}
 	}
 }
@@ -63,12 +63,12 @@ func TestParseAddress(t *testing.T) {
 	const lower = "0x52908400098527886e0f7030069857d2e4169ee7"
 	for _, s := range []string{lower, "0X52908400098527886E0F7030069857D2E4169EE7", "0x52908400098527886E0F7030069857D2E4169EE7"} {
 		if a, err := ParseAddress(s); err != nil || a != lower {
-			t.Errorf("%s is %s, %v", s, a, err)
+			t.Errorf("ParseAddress(%q) = %q, %v; want %q", s, a, err, lower)
 		}
 	}
 	for _, s := range []string{"", "0x", lower[2:], lower + "0", lower[:41], lower[:41] + "g", lower[:41] + "G", lower[:41] + "/", lower[:41] + ":", lower[:41] + "`", lower[:41] + "@", lower[:41] + "\x10", "1x" + lower[2:], lower[:40] + "é", " " + lower[1:]} {
 		if a, err := ParseAddress(s); CodeOf(err) != CodeBadUserInput || a != "" {
-			t.Errorf("%q is %q, %v", s, a, err)
+			t.Errorf("ParseAddress(%q) = %q, %v; want BAD_USER_INPUT", s, a, err)
 		}
 	}
 }
@@ -76,12 +76,12 @@ func TestParseAddress(t *testing.T) {
 func TestCheckID(t *testing.T) {
 	for _, id := range []string{"1", "tok-1_ä", strings.Repeat("x", MaxIDLength), "a b", "<a>", "a&b=c", "..", "%2f", "\u00a0", "\ufffd"} {
 		if err := CheckID(id); err != nil {
-			t.Errorf("%q: %v", id, err)
+			t.Errorf("CheckID(%q) = %v, want nil", id, err)
 		}
 	}
 	for _, id := range []string{"", strings.Repeat("x", MaxIDLength+1), "a,b", ",", "a/b", "/", "a\x00", "a\n", "\x1f", "a\x7f", "\u0080", "a\u0085", "\u009f", "\xff", "a\xc3"} {
 		if CodeOf(CheckID(id)) != CodeBadUserInput {
-			t.Errorf("%q is accepted", id)
+			t.Errorf("CheckID(%q) did not return BAD_USER_INPUT", id)
 		}
 	}
 }
@@ -112,40 +112,40 @@ func TestParseCredentials(t *testing.T) {
 		`{"apiKey":"k","address":"0x52908400098527886E0F7030069857D2E4169EE7"}`,
 	} {
 		if c := parse("\r\n\t " + in + " \n"); c.Wire() != in {
-			t.Errorf("%s is sent as %s", in, c.Wire())
+			t.Errorf("Wire of %s returned %s", in, c.Wire())
 		}
 	}
 	if a, ok := parse(`{"apiKey":"k","address":"0x52908400098527886E0F7030069857D2E4169EE7"}`).Address(); !ok || a != "0x52908400098527886e0f7030069857d2e4169ee7" {
-		t.Errorf("the address is %q, %v", a, ok)
+		t.Errorf("got address %q, %v; want the address in lower case", a, ok)
 	}
 	for _, in := range []string{
 		`{"apiKey":"k"}`, `{"address":"me"}`, `{"address":""}`, `{"address":null}`, `{"address":7}`,
 		`{"Address":"0x52908400098527886E0F7030069857D2E4169EE7"}`, `{"a":{"address":"0x52908400098527886E0F7030069857D2E4169EE7"}}`,
 	} {
 		if a, ok := parse(in).Address(); ok || a != "" {
-			t.Errorf("%s: an address %q from nowhere", in, a)
+			t.Errorf("credentials %s: got address %q, want none", in, a)
 		}
 	}
 
 	for name, in := range map[string]string{
-		"too long":      `{"k":"x` + pad + `"}`,
-		"too deep":      `{"a":[{"b":["` + secretText + `",[]]}]}`,
-		"empty":         ``,
-		"null":          `null`,
-		"string":        `"` + secretText + `"`,
-		"array":         `["` + secretText + `"]`,
-		"more than one": `{"apiKey":"` + secretText + `"}{}`,
-		"trailing":      `{"apiKey":"` + secretText + `"} x`,
-		"cut":           `{"apiKey":"` + secretText + `"`,
-		"cut value":     `{"apiKey":"` + secretText,
-		"cut key":       `{"apiKey`,
-		"no value":      `{"apiKey"}`,
-		"no UTF-8":      "{\"apiKey\":\"" + secretText + "\xff\"}",
-		"a raw newline": "{\"apiKey\":\"" + secretText + "\n\"}",
+		"too long":              `{"k":"x` + pad + `"}`,
+		"too deep":              `{"a":[{"b":["` + secretText + `",[]]}]}`,
+		"empty":                 ``,
+		"null":                  `null`,
+		"string":                `"` + secretText + `"`,
+		"array":                 `["` + secretText + `"]`,
+		"two objects":           `{"apiKey":"` + secretText + `"}{}`,
+		"text after the object": `{"apiKey":"` + secretText + `"} x`,
+		"cut after a value":     `{"apiKey":"` + secretText + `"`,
+		"cut within a value":    `{"apiKey":"` + secretText,
+		"cut within a key":      `{"apiKey`,
+		"no value":              `{"apiKey"}`,
+		"invalid UTF-8":         "{\"apiKey\":\"" + secretText + "\xff\"}",
+		"a raw newline":         "{\"apiKey\":\"" + secretText + "\n\"}",
 	} {
 		c, err := ParseCredentials([]byte(in))
 		if c != nil || CodeOf(err) != CodeBadUserInput {
-			t.Errorf("%s: %v, %v", name, c, err)
+			t.Errorf("%s: got %v, %v; want BAD_USER_INPUT", name, c, err)
 		} else if strings.Contains(err.Error(), secretText) {
 			t.Errorf("%s: the error quotes the input: %v", name, err)
 		}
@@ -180,14 +180,14 @@ func TestCredentialsDoNotPrint(t *testing.T) {
 	for _, s := range printed {
 		hex := fmt.Sprintf("%x", secretText)
 		if strings.Contains(s, secretText) || strings.Contains(strings.ToLower(strings.ReplaceAll(s, " ", "")), hex) {
-			t.Errorf("a secret is printed: %s", s)
+			t.Errorf("the secret is printed in %s", s)
 		}
 	}
 	if c.String() != redacted || c.GoString() != redacted || fmt.Sprintf("%x", c) != redacted || fmt.Sprint(*c) != redacted {
-		t.Errorf("credentials print as %s, %#v, %x, %v", c, c, c, *c)
+		t.Errorf("credentials print as %s, %#v, %x and %v; want the fixed text", c, c, c, *c)
 	}
 	if b, err := json.Marshal(c); err != nil || string(b) != `"`+redacted+`"` {
-		t.Errorf("credentials marshal as %s, %v", b, err)
+		t.Errorf("MarshalJSON returned %s, %v; want the fixed text", b, err)
 	}
 	var none *Credentials
 	slog.New(slog.NewJSONHandler(io.Discard, nil)).Info("an anonymous caller", "c", none)
@@ -202,11 +202,11 @@ func TestErrors(t *testing.T) {
 		t.Error("Because changed its receiver")
 	}
 	if !errors.Is(err, cause) || CodeOf(err) != CodeUpstreamUnavailable {
-		t.Errorf("lost on the way: %v", err)
+		t.Errorf("the wrapped error %v has lost its cause or its code", err)
 	}
 	var e *Error
 	if !errors.As(err, &e) || e.Message != "the venue is away" || !strings.Contains(e.Error(), "refused") {
-		t.Errorf("got %+v", e)
+		t.Errorf("got %+v, want the message %q and the cause", e, "the venue is away")
 	}
 	for _, tt := range []struct {
 		err  error
@@ -217,7 +217,7 @@ func TestErrors(t *testing.T) {
 		{Errorf(CodeForbidden, "no").Because(context.DeadlineExceeded), CodeForbidden},
 	} {
 		if got := CodeOf(tt.err); got != tt.want {
-			t.Errorf("the code of %v is %q; want %q", tt.err, got, tt.want)
+			t.Errorf("CodeOf(%v) = %q, want %q", tt.err, got, tt.want)
 		}
 	}
 }
@@ -229,17 +229,17 @@ func TestCombine(t *testing.T) {
 		in   []Meta
 		want Meta
 	}{
-		"nothing":          {nil, Meta{Source: SourceComputed}},
-		"never read":       {[]Meta{{AsOf: at(1), Stale: true}}, Meta{Source: SourceComputed}},
-		"one":              {[]Meta{{AsOf: at(1), ReceivedAt: at(2), Source: SourceREST, Handle: h}}, Meta{AsOf: at(1), ReceivedAt: at(2), Source: SourceComputed}},
-		"oldest of each":   {[]Meta{{AsOf: at(5), ReceivedAt: at(6)}, {AsOf: at(3), ReceivedAt: at(9)}}, Meta{AsOf: at(3), ReceivedAt: at(6), Source: SourceComputed}},
-		"either order":     {[]Meta{{AsOf: at(3), ReceivedAt: at(9)}, {AsOf: at(5), ReceivedAt: at(6)}}, Meta{AsOf: at(3), ReceivedAt: at(6), Source: SourceComputed}},
-		"stale when one":   {[]Meta{{ReceivedAt: at(6)}, {ReceivedAt: at(7), Stale: true}}, Meta{ReceivedAt: at(6), Source: SourceComputed, Stale: true}},
-		"severest cause":   {[]Meta{{ReceivedAt: at(6), Stale: true, Cause: CauseThrottled}, {ReceivedAt: at(7), Stale: true}, {ReceivedAt: at(8), Cause: CauseUpstreamDown}}, Meta{ReceivedAt: at(6), Source: SourceComputed, Stale: true, Cause: CauseThrottled}},
-		"without own time": {[]Meta{{ReceivedAt: at(6)}, {ReceivedAt: at(7), AsOf: at(5)}}, Meta{AsOf: at(5), ReceivedAt: at(6), Source: SourceComputed}},
+		"nothing":           {nil, Meta{Source: SourceComputed}},
+		"not received":      {[]Meta{{AsOf: at(1), Stale: true}}, Meta{Source: SourceComputed}},
+		"one Meta":          {[]Meta{{AsOf: at(1), ReceivedAt: at(2), Source: SourceREST, Handle: h}}, Meta{AsOf: at(1), ReceivedAt: at(2), Source: SourceComputed}},
+		"oldest of each":    {[]Meta{{AsOf: at(5), ReceivedAt: at(6)}, {AsOf: at(3), ReceivedAt: at(9)}}, Meta{AsOf: at(3), ReceivedAt: at(6), Source: SourceComputed}},
+		"either order":      {[]Meta{{AsOf: at(3), ReceivedAt: at(9)}, {AsOf: at(5), ReceivedAt: at(6)}}, Meta{AsOf: at(3), ReceivedAt: at(6), Source: SourceComputed}},
+		"one is stale":      {[]Meta{{ReceivedAt: at(6)}, {ReceivedAt: at(7), Stale: true}}, Meta{ReceivedAt: at(6), Source: SourceComputed, Stale: true}},
+		"most severe cause": {[]Meta{{ReceivedAt: at(6), Stale: true, Cause: CauseThrottled}, {ReceivedAt: at(7), Stale: true}, {ReceivedAt: at(8), Cause: CauseUpstreamDown}}, Meta{ReceivedAt: at(6), Source: SourceComputed, Stale: true, Cause: CauseThrottled}},
+		"one has no AsOf":   {[]Meta{{ReceivedAt: at(6)}, {ReceivedAt: at(7), AsOf: at(5)}}, Meta{AsOf: at(5), ReceivedAt: at(6), Source: SourceComputed}},
 	} {
 		if got := Combine(tt.in...); got != tt.want {
-			t.Errorf("%s: %+v; want %+v", name, got, tt.want)
+			t.Errorf("%s: got %+v, want %+v", name, got, tt.want)
 		}
 	}
 }
@@ -248,10 +248,10 @@ func TestHandle(t *testing.T) {
 	until := time.Unix(5, 0)
 	h, other := NewHandle(until), NewHandle(until)
 	if at, ok := h.FreshUntil(); h.Version() != 0 || !ok || !at.Equal(until) {
-		t.Errorf("a new handle has version %d, fresh until %s, %v", h.Version(), at, ok)
+		t.Errorf("a new handle has version %d and is fresh until %s (%v), want version 0 and %s", h.Version(), at, ok, until)
 	}
 	h.Invalidate()
 	if h.Version() != 1 || other.Version() != 0 {
-		t.Errorf("versions %d and %d", h.Version(), other.Version())
+		t.Errorf("after Invalidate of the first handle: got versions %d and %d, want 1 and 0", h.Version(), other.Version())
 	}
 }

@@ -54,10 +54,10 @@ func TestCandles(t *testing.T) {
 		}
 	}
 	if volumes[0].String() != "10" || volumes[1].String() != "0.5" {
-		t.Errorf("the points' volumes became %s and %s", volumes[0], volumes[1])
+		t.Errorf("Of changed the volumes of the points to %s and %s, want 10 and 0.5", volumes[0], volumes[1])
 	}
 	if c := candles.Of(nil, candles.Day); len(c) != 0 {
-		t.Errorf("candles of nothing: %v", c)
+		t.Errorf("got candles %v without points, want none", c)
 	}
 }
 

@@ -8,7 +8,7 @@ import (
 func TestBookDepthStep(t *testing.T) {
 	for depth, want := range map[int]int{-1: 20, 1: 20, 20: 20, 21: 50, 50: 50, 51: 200, 200: 200, 999: MaxBookDepth} {
 		if got := BookDepthStep(depth); got != want {
-			t.Errorf("the step of %d is %d; want %d", depth, got, want)
+			t.Errorf("BookDepthStep(%d) = %d, want %d", depth, got, want)
 		}
 	}
 }
@@ -26,7 +26,7 @@ func TestMatchesEnd(t *testing.T) {
 		{at(4), at(6), at(5), true}, {at(4), at(6), at(7), false}, {at(4), at(6), at(3), false},
 	} {
 		if got := (Search{EndsAfter: test.after, EndsBefore: test.before}).MatchesEnd(test.end); got != test.want {
-			t.Errorf("after %v, before %v: a market that ends at %v matches: %t", test.after, test.before, test.end, got)
+			t.Errorf("EndsAfter %v, EndsBefore %v: MatchesEnd(%v) = %t, want %t", test.after, test.before, test.end, got, test.want)
 		}
 	}
 }

@@ -32,8 +32,8 @@ func (p Priority) String() string { return priorityNames[p] }
 type Permit interface {
 	// AdmitCall waits until one more HTTP call may be made. The first HTTP call of a read usually need not wait, because the rate
 	// limiter counted the call when it admitted the read. A further call may wait in the queue. AdmitCall returns an error if ctx ends
-	// first. AdmitCall stops waiting and returns an error with CodeRateLimited if it expects to send the call only after the deadlines
-	// of all operations that wait for the read.
+	// first. It returns an error with CodeRateLimited as soon as it expects that all operations that wait for the read will have
+	// timed out before the call is sent.
 	AdmitCall(ctx context.Context) error
 	// Observe reports the rate-limit headers of a response: the allowed calls in a window, the remaining calls, and the time when the
 	// window is reset. A missing number is negative, and a missing time is zero.

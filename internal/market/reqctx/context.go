@@ -84,10 +84,10 @@ func WithoutPoll(ctx context.Context) context.Context {
 // to the value on the venue's stream.
 func CountsAsPoll(ctx context.Context) bool { return !valuesFrom(ctx).noPoll }
 
-// polls is the number of the last poll.
+// polls counts the polls. Its value is the id of the last poll.
 var polls atomic.Uint64
 
-// PollFrom returns the number of the poll to which the reads of ctx belong. It returns 0 if each read counts as a separate poll.
+// PollFrom returns the id of the poll to which the reads of ctx belong. It returns 0 if each read counts as a separate poll.
 func PollFrom(ctx context.Context) uint64 { return valuesFrom(ctx).poll }
 
 // WithFresh returns a context for reads of pages. These reads ignore cached pages and calls in flight, and make a new call to the

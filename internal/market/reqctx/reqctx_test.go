@@ -19,7 +19,7 @@ func TestCredentials(t *testing.T) {
 	}
 	ctx := reqctx.WithCredentials(t.Context(), c)
 	if got := reqctx.CredentialsFrom(ctx); got != c {
-		t.Errorf("got %v", got)
+		t.Errorf("CredentialsFrom returned %p, want the credentials of WithCredentials", got)
 	}
 	if text := fmt.Sprintf("%v %+v %#v", ctx, ctx, ctx); strings.Contains(text, "hunter2") {
 		t.Errorf("the context prints the credentials: %s", text)
@@ -33,7 +33,7 @@ func TestEndpointsOfUsers(t *testing.T) {
 	user := []reqctx.Endpoint{reqctx.EndpointBalance, reqctx.EndpointPositions, reqctx.EndpointOrders, reqctx.EndpointTrades, reqctx.EndpointHistory}
 	for e := reqctx.EndpointPrices; e <= reqctx.EndpointHistory; e++ {
 		if e.User() != slices.Contains(user, e) {
-			t.Errorf("endpoint %d serves user data: %v", e, e.User())
+			t.Errorf("User of endpoint %s returned %v, want %v", e, e.User(), !e.User())
 		}
 	}
 }
@@ -51,10 +51,10 @@ func TestDependencies(t *testing.T) {
 	}
 	wg.Wait()
 	if _, ok := d.Snapshot(); ok {
-		t.Error("a snapshot succeeds after a read without a handle")
+		t.Error("Snapshot returned true after a read without a handle")
 	}
 	if got := d.Handles(); len(got) != 2 || !slices.Contains(got, h) || !slices.Contains(got, other) || h.Version() != 8 {
-		t.Errorf("recorded %v, version %d", got, h.Version())
+		t.Errorf("got handles %v and version %d, want each of two handles once, and version 8", got, h.Version())
 	}
 }
 
@@ -62,7 +62,7 @@ func TestSnapshot(t *testing.T) {
 	ctx, d := reqctx.WithDependencies(t.Context())
 	s, ok := d.Snapshot()
 	if !ok || s.Personal || !s.Until.IsZero() || len(s.Handles) != 0 {
-		t.Errorf("nothing was recorded: %+v, %v", s, ok)
+		t.Errorf("without records: got snapshot %+v, %v; want an empty one", s, ok)
 	}
 	h, early := market.NewHandle(time.Unix(9, 0)), time.Unix(5, 0)
 	d.Record(h)
@@ -70,11 +70,11 @@ func TestSnapshot(t *testing.T) {
 	d.Until(early)
 	d.Until(early.Add(time.Minute))
 	if s, ok = d.Snapshot(); !ok || s.Personal || !s.Until.Equal(early) || len(s.Handles) != 1 || s.Handles[0] != h {
-		t.Errorf("%+v, %v", s, ok)
+		t.Errorf("got snapshot %+v, %v; want the recorded handle and the earliest time", s, ok)
 	}
 	reqctx.CredentialsFrom(ctx)
 	if s, ok = d.Snapshot(); !ok || !s.Personal {
-		t.Errorf("after reading the credentials: %+v, %v", s, ok)
+		t.Errorf("after CredentialsFrom: got snapshot %+v, %v; want a personal snapshot", s, ok)
 	}
 }
 

@@ -18,7 +18,7 @@ type positionReads struct {
 	read    []string
 }
 
-var errRead = errors.New("it can't be read")
+var errRead = errors.New("the market cannot be read")
 
 func (r *positionReads) Market(ref market.MarketRef) (market.Read[*market.Market], error) {
 	r.read = append(r.read, "market "+ref.Value)
@@ -66,32 +66,32 @@ func TestSortPositions(t *testing.T) {
 			got += p.MarketID
 		}
 		if got != want {
-			t.Errorf("by %s: %s, want %s", by, got, want)
+			t.Errorf("sorted by %s: got positions %s, want %s", by, got, want)
 		}
 	}
 }
 
-// TestPositionReadsGoOn checks that all other values are still read if the read of one market fails.
-func TestPositionReadsGoOn(t *testing.T) {
+// TestReadsContinueAfterFailure checks that all other values are still read if the read of one market fails.
+func TestReadsContinueAfterFailure(t *testing.T) {
 	for name, do := range map[string]func(from Reads, positions []*market.Position) error{
-		"ends": func(from Reads, p []*market.Position) error {
+		"sort by end": func(from Reads, p []*market.Position) error {
 			return SortPositions(from, p, market.Meta{}, SortEndsAt)
 		},
-		"redeemable": func(from Reads, p []*market.Position) error {
+		"keep redeemable": func(from Reads, p []*market.Position) error {
 			_, err := KeepRedeemable(from, p, new(bool))
 			return err
 		},
-		"value": func(from Reads, p []*market.Position) error {
+		"value all": func(from Reads, p []*market.Position) error {
 			_, _, err := All(from, p, market.Meta{}, "")
 			return err
 		},
 	} {
 		reads := &positionReads{fails: "a"}
 		if err := do(reads, positionsOf("a", "b")); !errors.Is(err, errRead) {
-			t.Errorf("%s: %v", name, err)
+			t.Errorf("%s: got error %v, want errRead", name, err)
 		}
-		if !slices.Contains(reads.read, "market b") || name == "value" && !slices.Contains(reads.read, "price ta") {
-			t.Errorf("%s: read %v", name, reads.read)
+		if !slices.Contains(reads.read, "market b") || name == "value all" && !slices.Contains(reads.read, "price ta") {
+			t.Errorf("%s: got reads %v, want the other values to be read, too", name, reads.read)
 		}
 	}
 }
@@ -114,13 +114,13 @@ func TestKeepRedeemable(t *testing.T) {
 			got = append(got, p.MarketID)
 		}
 		if !slices.Equal(got, want) {
-			t.Errorf("redeemable %v: %v, want %v", wanted, got, want)
+			t.Errorf("KeepRedeemable with %v: got positions %v, want %v", wanted, got, want)
 		}
 	}
 }
 
-// TestNoSpreadOfAClosedMarketIsRead checks that ReadQuotes does not read the spread of a market that no longer trades.
-func TestNoSpreadOfAClosedMarketIsRead(t *testing.T) {
+// TestSpreadOfClosedMarketIsNotRead checks that ReadQuotes does not read the spread of a market that no longer trades.
+func TestSpreadOfClosedMarketIsNotRead(t *testing.T) {
 	for _, c := range []struct {
 		market *market.Market
 		want   []string
@@ -134,7 +134,7 @@ func TestNoSpreadOfAClosedMarketIsRead(t *testing.T) {
 	} {
 		reads := &positionReads{markets: map[string]*market.Market{"a": c.market}}
 		if _, err := ReadQuotes(reads, positionsOf("a")[0], ""); err != nil || !slices.Equal(reads.read, c.want) {
-			t.Errorf("%+v: read %q, error %v; want %q", c.market, reads.read, err, c.want)
+			t.Errorf("market %+v: got reads %q, error %v; want reads %q", c.market, reads.read, err, c.want)
 		}
 	}
 }

@@ -47,7 +47,7 @@ func resolved(won bool) (market.Read[*market.Market], *market.Outcome) {
 	return market.Read[*market.Market]{Value: m, Meta: market.Meta{ReceivedAt: time.Unix(10, 0)}}, &m.Outcomes[0]
 }
 
-func TestValueTakesTheFirstBasisThatIsKnown(t *testing.T) {
+func TestValuationUsesFirstKnownBasis(t *testing.T) {
 	won, yes := resolved(true)
 	lost, no := resolved(false)
 	open := market.Read[*market.Market]{Value: &market.Market{Status: market.StatusOpen, Outcomes: []market.Outcome{{TokenID: "t"}}}, Meta: market.Meta{ReceivedAt: time.Unix(10, 0)}}
@@ -61,56 +61,56 @@ func TestValueTakesTheFirstBasisThatIsKnown(t *testing.T) {
 		basis   market.PriceBasis
 		want    string
 	}{
-		{"nothing", nil, Quotes{}, "", "-"},
-		{"settlement before all", stated, Quotes{Market: won, Outcome: yes, Price: quote("0.7", market.BasisVenue), Spread: top("0.6", "0.8")}, "", "1 SETTLEMENT"},
-		{"a lost outcome", stated, Quotes{Market: lost, Outcome: no, Price: quote("0.7", market.BasisVenue)}, "", "0 SETTLEMENT"},
+		{"no price is known", nil, Quotes{}, "", "-"},
+		{"settlement price before all other prices", stated, Quotes{Market: won, Outcome: yes, Price: quote("0.7", market.BasisVenue), Spread: top("0.6", "0.8")}, "", "1 SETTLEMENT"},
+		{"settlement price of a lost outcome", stated, Quotes{Market: lost, Outcome: no, Price: quote("0.7", market.BasisVenue)}, "", "0 SETTLEMENT"},
 		{"an outcome of a market that nobody won", stated, Quotes{Market: void, Outcome: &void.Value.Outcomes[0], Price: quote("0.5", market.BasisVenue)}, "", "0.5 VENUE"},
-		{"an outcome that was not matched", stated, Quotes{Market: won, Price: quote("0.7", market.BasisVenue)}, "", "0.7 VENUE"},
-		{"venue", stated, Quotes{Market: open, Outcome: &open.Value.Outcomes[0], Price: quote("0.7", market.BasisVenue), Spread: top("0.6", "0.8")}, "", "0.7 VENUE"},
-		{"whatever the venue states", stated, Quotes{Price: quote("0.70", market.BasisLast), Spread: top("0.6", "0.8")}, "", "0.70 LAST"},
-		{"midpoint", stated, Quotes{Spread: top("0.6", "0.8")}, "", "0.7 MIDPOINT"},
-		{"best bid", stated, Quotes{Spread: top("0.6", "")}, "", "0.6 BEST_BID"},
-		{"an ask alone is no price", stated, Quotes{Spread: top("", "0.8")}, "", "0.11 POSITION"},
-		{"position", stated, Quotes{}, "", "0.11 POSITION"},
+		{"no outcome of the market matches", stated, Quotes{Market: won, Price: quote("0.7", market.BasisVenue)}, "", "0.7 VENUE"},
+		{"venue's price", stated, Quotes{Market: open, Outcome: &open.Value.Outcomes[0], Price: quote("0.7", market.BasisVenue), Spread: top("0.6", "0.8")}, "", "0.7 VENUE"},
+		{"venue's price with the basis LAST", stated, Quotes{Price: quote("0.70", market.BasisLast), Spread: top("0.6", "0.8")}, "", "0.70 LAST"},
+		{"no venue's price, but a midpoint", stated, Quotes{Spread: top("0.6", "0.8")}, "", "0.7 MIDPOINT"},
+		{"no venue's price, but a best bid", stated, Quotes{Spread: top("0.6", "")}, "", "0.6 BEST_BID"},
+		{"only a best ask and the price of the position", stated, Quotes{Spread: top("", "0.8")}, "", "0.11 POSITION"},
+		{"only the price of the position", stated, Quotes{}, "", "0.11 POSITION"},
 
-		{"only settlement", stated, Quotes{Market: won, Outcome: yes, Price: quote("0.7", market.BasisVenue)}, market.BasisSettlement, "1 SETTLEMENT"},
-		{"only settlement, open", stated, Quotes{Market: open, Outcome: &open.Value.Outcomes[0], Price: quote("0.7", market.BasisVenue)}, market.BasisSettlement, "-"},
-		{"only venue", stated, Quotes{Market: won, Outcome: yes, Price: quote("0.7", market.BasisVenue)}, market.BasisVenue, "0.7 VENUE"},
-		{"only venue, which states the last", stated, Quotes{Price: quote("0.7", market.BasisLast)}, market.BasisVenue, "-"},
-		{"only last", stated, Quotes{Price: quote("0.7", market.BasisLast)}, market.BasisLast, "0.7 LAST"},
-		{"only midpoint", stated, Quotes{Price: quote("0.9", market.BasisVenue), Spread: top("0.6", "0.8")}, market.BasisMidpoint, "0.7 MIDPOINT"},
-		{"only midpoint, one side", stated, Quotes{Price: quote("0.9", market.BasisVenue), Spread: top("0.6", "")}, market.BasisMidpoint, "-"},
-		{"only midpoint, as the venue states it", stated, Quotes{Price: quote("0.9", market.BasisMidpoint)}, market.BasisMidpoint, "0.9 MIDPOINT"},
-		{"only best bid", stated, Quotes{Spread: top("0.6", "0.8")}, market.BasisBestBid, "0.6 BEST_BID"},
-		{"only best ask", stated, Quotes{Spread: top("0.6", "0.8")}, market.BasisBestAsk, "0.8 BEST_ASK"},
-		{"only best ask, none", stated, Quotes{Spread: top("0.6", "")}, market.BasisBestAsk, "-"},
-		{"only position", stated, Quotes{Price: quote("0.9", market.BasisVenue)}, market.BasisPosition, "0.11 POSITION"},
-		{"only position, none", nil, Quotes{Price: quote("0.9", market.BasisVenue)}, market.BasisPosition, "-"},
+		{"by SETTLEMENT", stated, Quotes{Market: won, Outcome: yes, Price: quote("0.7", market.BasisVenue)}, market.BasisSettlement, "1 SETTLEMENT"},
+		{"by SETTLEMENT, market is open", stated, Quotes{Market: open, Outcome: &open.Value.Outcomes[0], Price: quote("0.7", market.BasisVenue)}, market.BasisSettlement, "-"},
+		{"by VENUE", stated, Quotes{Market: won, Outcome: yes, Price: quote("0.7", market.BasisVenue)}, market.BasisVenue, "0.7 VENUE"},
+		{"by VENUE, but the venue's price has the basis LAST", stated, Quotes{Price: quote("0.7", market.BasisLast)}, market.BasisVenue, "-"},
+		{"by LAST", stated, Quotes{Price: quote("0.7", market.BasisLast)}, market.BasisLast, "0.7 LAST"},
+		{"by MIDPOINT", stated, Quotes{Price: quote("0.9", market.BasisVenue), Spread: top("0.6", "0.8")}, market.BasisMidpoint, "0.7 MIDPOINT"},
+		{"by MIDPOINT, no asks", stated, Quotes{Price: quote("0.9", market.BasisVenue), Spread: top("0.6", "")}, market.BasisMidpoint, "-"},
+		{"by MIDPOINT, which the venue sends", stated, Quotes{Price: quote("0.9", market.BasisMidpoint)}, market.BasisMidpoint, "0.9 MIDPOINT"},
+		{"by BEST_BID", stated, Quotes{Spread: top("0.6", "0.8")}, market.BasisBestBid, "0.6 BEST_BID"},
+		{"by BEST_ASK", stated, Quotes{Spread: top("0.6", "0.8")}, market.BasisBestAsk, "0.8 BEST_ASK"},
+		{"by BEST_ASK, no asks", stated, Quotes{Spread: top("0.6", "")}, market.BasisBestAsk, "-"},
+		{"by POSITION", stated, Quotes{Price: quote("0.9", market.BasisVenue)}, market.BasisPosition, "0.11 POSITION"},
+		{"by POSITION, but the position has no price", nil, Quotes{Price: quote("0.9", market.BasisVenue)}, market.BasisPosition, "-"},
 	} {
 		p := &market.Position{Size: market.MustDecimal("10"), CurrentPrice: tt.current}
 		got := "-"
 		if v := Of(p, market.Meta{ReceivedAt: time.Unix(55, 0)}, &tt.q, tt.basis); v != nil {
 			got = fmt.Sprintf("%s %s", v.Price, v.Basis)
 			if v.Value.Cmp(v.Price.Mul(p.Size)) != 0 || v.UnrealizedPnl != nil || v.UnrealizedPnlPercent != nil {
-				t.Errorf("%s: %+v", tt.name, v)
+				t.Errorf("%s: got %+v, want size × price and no profit", tt.name, v)
 			}
 		}
 		if got != tt.want {
-			t.Errorf("%s: %s; want %s", tt.name, got, tt.want)
+			t.Errorf("%s: got %s, want %s", tt.name, got, tt.want)
 		}
 	}
 }
 
-func TestValueIsAsOldAsTheOlder(t *testing.T) {
+func TestValuationHasOldestTimes(t *testing.T) {
 	held := market.Meta{ReceivedAt: time.Unix(55, 0), AsOf: time.Unix(54, 0), Source: market.SourceREST}
 	p := &market.Position{Size: market.MustDecimal("10"), CurrentPrice: new(market.MustDecimal("0.2"))}
 	got := Of(p, held, &Quotes{Price: quote("0.7", market.BasisLast)}, "").Meta
 	if want := (market.Meta{ReceivedAt: time.Unix(50, 0), AsOf: time.Unix(40, 0), Source: market.SourceComputed, Stale: true}); got != want {
-		t.Errorf("with a price: %+v; want %+v", got, want)
+		t.Errorf("valuation by the venue's price: got %+v, want %+v", got, want)
 	}
 	got = Of(p, held, &Quotes{}, "").Meta
 	if want := (market.Meta{ReceivedAt: time.Unix(55, 0), AsOf: time.Unix(54, 0), Source: market.SourceComputed}); got != want {
-		t.Errorf("alone: %+v; want %+v", got, want)
+		t.Errorf("valuation by the price of the position: got %+v, want %+v", got, want)
 	}
 }
 
@@ -130,7 +130,7 @@ func TestSettlementsAreFinal(t *testing.T) {
 	}
 }
 
-func TestValueByHand(t *testing.T) {
+func TestValuationByHand(t *testing.T) {
 	for _, tt := range []struct{ size, avg, price, value, pnl, percent string }{
 		{"100", "0.40", "0.65", "65", "25", "62.5"},
 		{"100", "0.65", "0.40", "40", "-25", "-38.461538"},
@@ -142,10 +142,10 @@ func TestValueByHand(t *testing.T) {
 		p := &market.Position{Size: market.MustDecimal(tt.size), AvgPrice: new(market.MustDecimal(tt.avg))}
 		v := Of(p, market.Meta{}, &Quotes{Price: quote(tt.price, market.BasisVenue)}, "")
 		if v.Value.String() != tt.value || show(v.UnrealizedPnlPercent) != tt.percent {
-			t.Errorf("%+v: value %s, percent %s", tt, v.Value, show(v.UnrealizedPnlPercent))
+			t.Errorf("%+v: got value %s and percent %s", tt, v.Value, show(v.UnrealizedPnlPercent))
 		}
 		if v.UnrealizedPnl.Cmp(v.Value.Sub(p.Size.Mul(*p.AvgPrice))) != 0 || len(tt.pnl) < 8 && v.UnrealizedPnl.String() != tt.pnl {
-			t.Errorf("%+v: pnl %s", tt, v.UnrealizedPnl)
+			t.Errorf("%+v: got pnl %s", tt, v.UnrealizedPnl)
 		}
 	}
 }
@@ -186,7 +186,7 @@ func TestPortfolioAgreesWithBigRat(t *testing.T) {
 			v := Of(p, market.Meta{}, &q, "")
 			valuations[i] = v
 			if (v == nil) != (price == nil) {
-				t.Fatalf("%+v with %+v: %+v", p, q, v)
+				t.Fatalf("position %+v with quotes %+v: got valuation %+v, want a valuation: %v", p, q, v, price != nil)
 			}
 			if v == nil {
 				unpriced++
@@ -194,7 +194,7 @@ func TestPortfolioAgreesWithBigRat(t *testing.T) {
 			}
 			worth := new(big.Rat).Mul(rat(t, p.Size), price)
 			if rat(t, v.Value).Cmp(worth) != 0 {
-				t.Fatalf("%s at %s is worth %s", p.Size, price, v.Value)
+				t.Fatalf("size %s at price %s: got value %s, want %s", p.Size, price, v.Value, worth)
 			}
 			value.Add(value, worth)
 			if p.AvgPrice == nil {
@@ -207,40 +207,40 @@ func TestPortfolioAgreesWithBigRat(t *testing.T) {
 			cost.Add(cost, paid)
 			pnl.Add(pnl, gain)
 			if rat(t, *v.UnrealizedPnl).Cmp(gain) != 0 || rat(t, *p.CostBasis()).Cmp(paid) != 0 {
-				t.Fatalf("pnl %s of cost %s", v.UnrealizedPnl, p.CostBasis())
+				t.Fatalf("got pnl %s and cost %s, want %s and %s", v.UnrealizedPnl, p.CostBasis(), gain, paid)
 			}
 			if (v.UnrealizedPnlPercent == nil) != (paid.Sign() == 0) {
-				t.Fatalf("percent %v at a cost of %s", v.UnrealizedPnlPercent, paid)
+				t.Fatalf("got percent %v at a cost of %s, want nil only if the cost is 0", v.UnrealizedPnlPercent, paid)
 			}
 			if paid.Sign() != 0 {
 				percent := new(big.Rat).Quo(new(big.Rat).Mul(gain, big.NewRat(100, 1)), paid)
 				// UnrealizedPnlPercent is rounded to six decimals.
 				if off := percent.Sub(percent, rat(t, *v.UnrealizedPnlPercent)); off.Abs(off).Cmp(big.NewRat(1, 2_000_000)) > 0 {
-					t.Fatalf("%s%% is off by %s", v.UnrealizedPnlPercent, off.FloatString(20))
+					t.Fatalf("the percent %s differs from the exact percent by %s", v.UnrealizedPnlPercent, off.FloatString(20))
 				}
 			}
 		}
 		got := Sum(positions, valuations, market.Meta{})
 		if rat(t, got.PositionsValue).Cmp(value) != 0 || got.Unpriced != unpriced || got.Uncosted != uncosted {
-			t.Fatalf("got %+v; want %s, %d unpriced, %d uncosted", got, value.FloatString(30), unpriced, uncosted)
+			t.Fatalf("got %+v, want value %s, %d unpriced, %d uncosted", got, value.FloatString(30), unpriced, uncosted)
 		}
 		if (got.CostBasis == nil) != (costed == 0) || (got.UnrealizedPnl == nil) != (costed == 0) {
-			t.Fatalf("%d positions with a cost: %+v", costed, got)
+			t.Fatalf("got %+v with %d positions that have a cost, want sums only if there is one", got, costed)
 		}
 		if costed > 0 && (rat(t, *got.CostBasis).Cmp(cost) != 0 || rat(t, *got.UnrealizedPnl).Cmp(pnl) != 0) {
-			t.Fatalf("cost %s, pnl %s; want %s, %s", got.CostBasis, got.UnrealizedPnl, cost.FloatString(30), pnl.FloatString(30))
+			t.Fatalf("got cost %s and pnl %s, want %s and %s", got.CostBasis, got.UnrealizedPnl, cost.FloatString(30), pnl.FloatString(30))
 		}
 	}
 }
 
-func TestSumIsAsOldAsTheOldest(t *testing.T) {
+func TestSumHasOldestTimes(t *testing.T) {
 	held := market.Meta{ReceivedAt: time.Unix(9, 0), Source: market.SourceREST}
 	if got := Sum(nil, nil, held).Meta; got != (market.Meta{ReceivedAt: time.Unix(9, 0), Source: market.SourceComputed}) {
-		t.Errorf("of an empty portfolio: %+v", got)
+		t.Errorf("sum of an empty portfolio: got %+v, want the times of the list", got)
 	}
 	positions := make([]market.Position, 3)
 	valuations := []*Valuation{{Meta: market.Meta{ReceivedAt: time.Unix(8, 0), AsOf: time.Unix(3, 0)}}, nil, {Meta: market.Meta{ReceivedAt: time.Unix(7, 0), AsOf: time.Unix(4, 0), Stale: true}}}
 	if got := Sum(positions, valuations, held).Meta; got != (market.Meta{ReceivedAt: time.Unix(7, 0), AsOf: time.Unix(3, 0), Stale: true, Source: market.SourceComputed}) {
-		t.Errorf("got %+v", got)
+		t.Errorf("got %+v, want the oldest times of the valuations, and stale", got)
 	}
 }
