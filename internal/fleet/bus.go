@@ -113,7 +113,7 @@ func do[T any](ctx context.Context, b *Bus, command string, fn func(context.Cont
 	if client == nil {
 		return value, errNoBus
 	}
-	return within(b.f, ctx, max(b.f.cfg.Timeout, busTimeout), command, *client, fn)
+	return callWithTimeout(b.f, ctx, max(b.f.cfg.Timeout, busTimeout), command, *client, fn)
 }
 
 func (b *Bus) key(name string, shard int) string {

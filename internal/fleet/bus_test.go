@@ -33,8 +33,8 @@ func TestSlowConnectionOfBus(t *testing.T) {
 			}
 			close(release)
 			f.running.Wait()
-			if calls.count("connect "+result) != 1 || len(calls.n) != 1 {
-				t.Errorf("after at most %s: observed %v, want connect %s", patience, calls.n, result)
+			if calls.count("connect "+result) != 1 || len(calls.counts) != 1 {
+				t.Errorf("after at most %s: Config.Observe got %v, want only connect %s", patience, calls.counts, result)
 			}
 		})
 	}

@@ -7,19 +7,19 @@ import (
 )
 
 const (
-	// failures is the number of failed calls in a row that open the circuit.
-	failures = 5
+	// If maxFailures calls in a row fail, the circuit opens.
+	maxFailures = 5
 	// While the circuit is open, the pause between two probes doubles from minPause to maxPause; see circuit.pause.
 	minPause, maxPause = time.Second, 30 * time.Second
 )
 
-// circuit is a circuit breaker for Redis. While it is open, calls fail at once, and Fleet.keep sends only probes.
+// circuit is a circuit breaker for Redis. While it is open, calls fail at once, and Fleet.keepConnected sends only probes.
 type circuit struct {
-	mu     sync.Mutex
-	open   bool
-	since  time.Time
-	failed int
-	paused time.Duration
+	mu          sync.Mutex
+	open        bool
+	since       time.Time
+	failedCalls int
+	lastPause   time.Duration
 }
 
 func (c *circuit) closed() bool {
@@ -38,14 +38,14 @@ func (c *circuit) state() (closed bool, since time.Time) {
 func (c *circuit) succeed() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.failed = 0
+	c.failedCalls = 0
 }
 
 // fail counts a failed call. It reports whether this failure has opened the circuit.
 func (c *circuit) fail() bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if c.failed++; c.open || c.failed < failures {
+	if c.failedCalls++; c.open || c.failedCalls < maxFailures {
 		return false
 	}
 	c.open, c.since = true, time.Now()
@@ -56,7 +56,7 @@ func (c *circuit) fail() bool {
 func (c *circuit) close() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.open, c.failed, c.paused, c.since = false, 0, 0, time.Now()
+	c.open, c.failedCalls, c.lastPause, c.since = false, 0, 0, time.Now()
 }
 
 // pause returns the wait before the next probe. pause shortens the wait by a random part of at most a quarter, so that replicas do
@@ -64,6 +64,6 @@ func (c *circuit) close() {
 func (c *circuit) pause() time.Duration {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.paused = min(max(2*c.paused, minPause), maxPause)
-	return c.paused - rand.N(c.paused/4)
+	c.lastPause = min(max(2*c.lastPause, minPause), maxPause)
+	return c.lastPause - rand.N(c.lastPause/4)
 }

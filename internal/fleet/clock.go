@@ -11,9 +11,9 @@ import (
 	"github.com/redis/rueidis"
 )
 
-// If the last measurement of the server's clock is at least measuredFor old, any new measurement replaces it. A younger measurement
-// is replaced only if the round trip of the new measurement is not longer.
-const measuredFor = 30 * time.Second
+// A new measurement of the server's clock replaces the last one if the new round trip is not longer, or if the last measurement is
+// at least remeasureAfter old.
+const remeasureAfter = 30 * time.Second
 
 // serverClock converts between the clock of Redis and the clock of this process. The error is at most half a round trip.
 type serverClock struct {
@@ -24,13 +24,13 @@ type serverClock struct {
 	at           time.Time
 }
 
-// measure computes the offset from a call that returned the server's time, if the new measurement replaces the last one; see
-// measuredFor.
+// measure computes the offset from a call that returned the server's time. It ignores a measurement that does not replace the last
+// one; see remeasureAfter.
 func (c *serverClock) measure(sent, received, server time.Time) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	took := received.Sub(sent)
-	if !c.at.IsZero() && took > c.took && received.Sub(c.at) < measuredFor {
+	if !c.at.IsZero() && took > c.took && received.Sub(c.at) < remeasureAfter {
 		return
 	}
 	c.offset, c.took, c.at = server.Sub(sent.Add(took/2)), took, received
@@ -44,15 +44,15 @@ func (c *serverClock) reset() {
 	c.at = time.Time{}
 }
 
-// server converts a time of this process to the server's time, in microseconds since 1970.
-func (c *serverClock) server(ours time.Time) int64 {
+// toServer converts a time of this process to the server's time, in microseconds since 1970.
+func (c *serverClock) toServer(ours time.Time) int64 {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return ours.Add(c.offset).UnixMicro()
 }
 
-// ours converts a time of the server to the time of this process.
-func (c *serverClock) ours(micros int64) time.Time {
+// toOurs converts a time of the server to the time of this process.
+func (c *serverClock) toOurs(micros int64) time.Time {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return time.UnixMicro(micros).Add(-c.offset)
@@ -80,7 +80,7 @@ func (f *Fleet) tick(ctx context.Context, client rueidis.Client) (struct{}, erro
 	if err != nil {
 		return struct{}{}, errors.New("unexpected time in the answer of the tick script")
 	}
-	f.time.measure(sent, received, time.UnixMicro(now))
+	f.serverClock.measure(sent, received, time.UnixMicro(now))
 	replicas, _ := strconv.Atoi(answer[1])
 	f.mu.Lock()
 	f.replicas = replicas
@@ -89,6 +89,6 @@ func (f *Fleet) tick(ctx context.Context, client rueidis.Client) (struct{}, erro
 	for i := 2; i+1 < len(answer); i += 2 {
 		flushes[answer[i]] = answer[i+1]
 	}
-	f.heard(flushes)
+	f.applyFlushes(flushes)
 	return struct{}{}, nil
 }

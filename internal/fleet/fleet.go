@@ -28,9 +28,9 @@ const (
 	// probeTimeout bounds the call of tick.lua in a probe. The client may have to connect again, so probeTimeout is longer than
 	// DefaultTimeout.
 	probeTimeout = 2 * time.Second
-	// rebuildAfter is the number of failed probes after which a new client replaces the old one. The reason is that the old client may
-	// keep a connection that is dead or that leads to a former primary.
-	rebuildAfter = 3
+	// rebuildAfterProbes is the number of failed probes after which a new client replaces the old one. The old client may keep a dead
+	// connection, or a connection to a former primary.
+	rebuildAfterProbes = 3
 	// maxCalls bounds the number of running calls to Redis.
 	maxCalls = 256
 )
@@ -77,16 +77,16 @@ type Fleet struct {
 	clock   market.Clock
 	log     *slog.Logger
 
-	ctx     context.Context
-	cancel  context.CancelFunc
-	running sync.WaitGroup
-	slots   chan struct{}
-	client  atomic.Pointer[rueidis.Client]
-	circuit circuit
-	time    serverClock
-	ends    ends
-	asks    atomic.Uint64
-	counts  counts
+	ctx         context.Context
+	cancel      context.CancelFunc
+	running     sync.WaitGroup
+	slots       chan struct{}
+	client      atomic.Pointer[rueidis.Client]
+	circuit     circuit
+	serverClock serverClock
+	ends        ends
+	asks        atomic.Uint64
+	counts      counts
 
 	mu     sync.Mutex
 	closed bool
@@ -119,7 +119,7 @@ func Open(cfg Config) (*Fleet, error) {
 	f.circuit.open, f.circuit.since = true, time.Now()
 	f.ends.wake = make(chan struct{}, 1)
 	f.ctx, f.cancel = context.WithCancel(context.Background())
-	f.running.Go(f.keep)
+	f.running.Go(f.keepConnected)
 	f.running.Go(f.sendEnds)
 	return f, nil
 }
@@ -179,7 +179,7 @@ func call[T any](f *Fleet, ctx context.Context, command string, fn func(context.
 		f.observe(command, ResultRefused, 0)
 		return value, errOpen
 	}
-	value, err = within(f, ctx, f.cfg.Timeout, command, *client, fn)
+	value, err = callWithTimeout(f, ctx, f.cfg.Timeout, command, *client, fn)
 	switch result(ctx, err) {
 	case ResultOK:
 		f.circuit.succeed()
@@ -193,9 +193,9 @@ func call[T any](f *Fleet, ctx context.Context, command string, fn func(context.
 	return value, err
 }
 
-// within calls fn with a client and returns after timeout at the latest. fn may return long after its context has ended, so fn runs
-// in its own goroutine.
-func within[T any](f *Fleet, ctx context.Context, timeout time.Duration, command string, client rueidis.Client, fn func(context.Context, rueidis.Client) (T, error)) (value T, err error) {
+// callWithTimeout calls fn with a client and returns after timeout at the latest. fn may return long after its context has ended,
+// so fn runs in its own goroutine.
+func callWithTimeout[T any](f *Fleet, ctx context.Context, timeout time.Duration, command string, client rueidis.Client, fn func(context.Context, rueidis.Client) (T, error)) (value T, err error) {
 	began := time.Now()
 	defer func() { f.observe(command, result(ctx, err), time.Since(began)) }()
 	select {
@@ -226,8 +226,8 @@ func within[T any](f *Fleet, ctx context.Context, timeout time.Duration, command
 	}
 }
 
-// keep connects, ticks while the circuit is closed, and probes while the circuit is open.
-func (f *Fleet) keep() {
+// keepConnected connects, ticks while the circuit is closed, and probes while the circuit is open.
+func (f *Fleet) keepConnected() {
 	failed, known := 0, false
 	for wait := time.Duration(0); f.sleep(wait); {
 		if f.circuit.closed() {
@@ -235,7 +235,7 @@ func (f *Fleet) keep() {
 			wait = tickEvery
 			continue
 		}
-		err := f.probe(failed > 0 && failed%rebuildAfter == 0)
+		err := f.probe(failed > 0 && failed%rebuildAfterProbes == 0)
 		if err == nil {
 			failed, wait, known = 0, tickEvery, true
 			f.circuit.close()
@@ -265,8 +265,8 @@ func (f *Fleet) probe(rebuild bool) error {
 		}
 		f.setClient(client)
 	}
-	f.time.reset()
-	_, err := within(f, f.ctx, probeTimeout, commandTick, *f.client.Load(), f.tick)
+	f.serverClock.reset()
+	_, err := callWithTimeout(f, f.ctx, probeTimeout, commandTick, *f.client.Load(), f.tick)
 	return err
 }
 

@@ -59,12 +59,12 @@ func eventually(t *testing.T, what string, holds func() bool) {
 	t.Helper()
 	for end := time.Now().Add(30 * time.Second); !holds(); time.Sleep(5 * time.Millisecond) {
 		if time.Now().After(end) {
-			t.Fatalf("did not happen: %s", what)
+			t.Fatalf("not true within 30 seconds: %s", what)
 		}
 	}
 }
 
-func connected(t *testing.T, f *Fleet) {
+func waitConnected(t *testing.T, f *Fleet) {
 	t.Helper()
 	eventually(t, "the replica is connected", func() bool { return f.Stats().Connected })
 }
@@ -77,41 +77,41 @@ func TestOpenWithoutRedis(t *testing.T) {
 	server.Kill()
 	f := join(t, Config{URL: server.URL()})
 	if got := ask(t, f, 10, 1); len(got.calls) != 0 || got.again <= 0 {
-		t.Errorf("without Redis an Ask was answered %+v; want no calls and a time to ask again", got)
+		t.Errorf("without Redis: the reply of Ask got %+v, want no calls and a time to ask again", got)
 	}
-	eventually(t, "the attempt has failed", func() bool { return f.Stats().LastError != "" })
+	eventually(t, "the attempt to connect has failed", func() bool { return f.Stats().LastError != "" })
 	if s := f.Stats(); s.Connected || s.LastError != "no connection to Redis" || s.Since.IsZero() {
-		t.Errorf("the state without Redis is %+v", s)
+		t.Errorf("without Redis: got %+v, want a replica that is not connected, and the reason", s)
 	}
 	server.Start(t)
-	connected(t, f)
+	waitConnected(t, f)
 	other := join(t, Config{URL: server.URL()})
-	connected(t, other)
+	waitConnected(t, other)
 	eventually(t, "both replicas are counted", func() bool { return f.Stats().Replicas == 2 })
 }
 
 // observed counts calls to Redis by command and result.
 type observed struct {
-	mu sync.Mutex
-	n  map[string]int
+	mu     sync.Mutex
+	counts map[string]int
 }
 
 func (o *observed) note(command, result string, took time.Duration) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	if o.n == nil {
-		o.n = map[string]int{}
+	if o.counts == nil {
+		o.counts = map[string]int{}
 	}
-	o.n[command+" "+result]++
+	o.counts[command+" "+result]++
 	if took < 0 || took == 0 && result != ResultRefused {
-		o.n["without a duration"]++
+		o.counts["without a duration"]++
 	}
 }
 
 func (o *observed) count(call string) int {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	return o.n[call]
+	return o.counts[call]
 }
 
 // TestCircuit checks that a replica stops waiting for a Redis that hangs, and uses Redis again when Redis responds.
@@ -121,55 +121,55 @@ func TestCircuit(t *testing.T) {
 	var log logs
 	var calls observed
 	f := join(t, Config{URL: server.URL(), Timeout: 25 * time.Millisecond, Log: slog.New(slog.NewTextHandler(&log, nil)), Observe: calls.note})
-	connected(t, f)
+	waitConnected(t, f)
 	if s := f.Stats(); s.LastError != "" || s.Opened > 0 || s.Since.IsZero() || time.Since(s.Since) > time.Minute {
-		t.Errorf("the state of a connected replica is %+v", s)
+		t.Errorf("connected replica: got %+v, want no error, no opened circuit and a recent Since", s)
 	}
 	if err := server.Process().Signal(syscall.SIGSTOP); err != nil {
 		t.Fatal(err)
 	}
 	eventually(t, "the circuit opens", func() bool { ask(t, f, 10, 1); return !f.Stats().Connected })
 	if s := f.Stats(); s.LastError != "Redis did not answer in time" || s.Opened != 1 || s.Replicas != 0 {
-		t.Errorf("the state without Redis is %+v", s)
+		t.Errorf("without Redis: got %+v, want a replica that is not connected, and the reason", s)
 	}
 	timeouts, refused, unanswered := calls.count("ask timeout"), calls.count("ask refused"), f.Stats().Unanswered
 	for range 100 {
 		ask(t, f, 10, 3)
 	}
 	if n := calls.count("ask timeout"); n != timeouts || timeouts < 1 {
-		t.Errorf("%d asks timed out while the circuit opened, and %d of 100 when it was open; want some and none", timeouts, n-timeouts)
+		t.Errorf("got %d timeouts of Ask before the circuit opened and %d timeouts afterwards, want at least 1 and 0", timeouts, n-timeouts)
 	}
 	if n := calls.count("ask refused") - refused; n != 100 {
-		t.Errorf("%d of 100 asks are observed as refused", n)
+		t.Errorf("Config.Observe got %d refused calls of Ask, want 100", n)
 	}
 	if n := f.Stats().Unanswered - unanswered; n != 300 {
-		t.Errorf("%d unanswered calls are counted; want 300", n)
+		t.Errorf("Stats counts %d unanswered calls, want 300", n)
 	}
 	if err := server.Process().Signal(syscall.SIGCONT); err != nil {
 		t.Fatal(err)
 	}
-	connected(t, f)
+	waitConnected(t, f)
 	if n := calls.count("without a duration"); n > 0 {
-		t.Errorf("%d calls have no duration", n)
+		t.Errorf("Config.Observe got %d calls without a duration, want 0", n)
 	}
 	if s := f.Stats(); s.LastError != "" || s.Opened != 1 {
-		t.Errorf("the state of a replica that is connected again is %+v", s)
+		t.Errorf("replica that is connected again: got %+v, want no error and Opened 1", s)
 	}
 	f.Close()
 	for line, want := range map[string]int{"Redis does not answer": 1, "Redis answers": 2, "level=": 3} {
 		if n := strings.Count(log.String(), line); n != want {
-			t.Errorf("the log has %d lines with %q; want %d:\n%s", n, line, want, log.String())
+			t.Errorf("the log contains %q %d times, want %d times:\n%s", line, n, want, log.String())
 		}
 	}
 }
 
-// TestAnswersArrive checks that each of many concurrent calls gets its response.
-func TestAnswersArrive(t *testing.T) {
+// TestConcurrentCalls checks that each of many concurrent calls gets its response.
+func TestConcurrentCalls(t *testing.T) {
 	t.Parallel()
 	server := tool.StartRedis(t)
 	var calls observed
 	f := join(t, Config{URL: server.URL(), Observe: calls.note})
-	connected(t, f)
+	waitConnected(t, f)
 	var g sync.WaitGroup
 	// There are so many goroutines that some wait for a processor.
 	for range 16 {
@@ -181,7 +181,7 @@ func TestAnswersArrive(t *testing.T) {
 	}
 	g.Wait()
 	if n := calls.count("get ok"); n != 16*500 {
-		t.Errorf("%d of %d calls were answered, %d failed", n, 16*500, calls.count("get failed"))
+		t.Errorf("got %d successful and %d failed calls, want %d and 0", n, calls.count("get failed"), 16*500)
 	}
 }
 
@@ -193,7 +193,7 @@ func TestCloseWhileRedisHangs(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	connected(t, f)
+	waitConnected(t, f)
 	if err := server.Process().Signal(syscall.SIGSTOP); err != nil {
 		t.Fatal(err)
 	}
@@ -220,19 +220,19 @@ func TestAccount(t *testing.T) {
 	}{{"right-password", true}, {"wrong-password", false}} {
 		f := join(t, Config{URL: "unix://odds:" + test.password + "@" + server.Socket(), Log: logger})
 		if test.connected {
-			connected(t, f)
+			waitConnected(t, f)
 			if got := ask(t, f, 10, 0); got.again <= 0 {
-				t.Errorf("an ask was answered %+v; want the time when the new ledger opens", got)
+				t.Errorf("the reply of Ask got %+v, want the time until the new ledger grants calls", got)
 			}
 		} else {
 			eventually(t, "a wrong password is logged", func() bool { return strings.Contains(log.String(), "cannot be reached") })
 			if got := f.Stats().LastError; got != "Redis refused the user or the password" {
-				t.Errorf("the last error is %q", got)
+				t.Errorf("got last error %q, want %q", got, "Redis refused the user or the password")
 			}
 		}
 	}
 	if strings.Contains(log.String(), "right-") || strings.Contains(log.String(), "wrong-") {
-		t.Errorf("the log has the password:\n%s", log.String())
+		t.Errorf("the log contains a password:\n%s", log.String())
 	}
 }
 
@@ -242,7 +242,7 @@ func TestCheckURL(t *testing.T) {
 		"redis://sentinel-1:26379?addr=sentinel-2:26379&master_set=odds",
 	} {
 		if err := CheckURL(url); err != nil {
-			t.Errorf("CheckURL(%q) = %v", url, err)
+			t.Errorf("CheckURL(%q) = %v, want nil", url, err)
 		}
 	}
 	for _, url := range []string{"", "localhost:6379", "http://user:secret@localhost", "redis://user:secret@localhost/x", "redis://user:secret@local host"} {

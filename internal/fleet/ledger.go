@@ -45,8 +45,8 @@ func (f *Fleet) windowKey(scope string) string {
 	return f.prefix + "window:" + hex.EncodeToString([]byte(scope))
 }
 
-// keepGranted returns how long a granted call counts against the limit if no replica reports the end of the call.
-func (f *Fleet) keepGranted() time.Duration {
+// grantLifetime returns how long a granted call counts against the limit if no replica reports the end of the call.
+func (f *Fleet) grantLifetime() time.Duration {
 	return f.cfg.Span + slack + f.cfg.Use + f.cfg.CallTimeout
 }
 
@@ -58,7 +58,7 @@ func (f *Fleet) Ask(scope string, limit, n int, reply func(calls []string, left 
 	f.start(func() {
 		answer, err := call(f, f.ctx, commandAsk, func(ctx context.Context, client rueidis.Client) ([]int64, error) {
 			return askScript.Exec(ctx, client, []string{f.windowKey(scope), f.windowKey("")}, []string{
-				strconv.Itoa(limit), strconv.Itoa(n), strconv.FormatInt(f.keepGranted().Milliseconds(), 10), prefix,
+				strconv.Itoa(limit), strconv.Itoa(n), strconv.FormatInt(f.grantLifetime().Milliseconds(), 10), prefix,
 			}).AsIntSlice()
 		})
 		if err == nil && len(answer) != 4 {

@@ -31,43 +31,43 @@ func ask(t testing.TB, f *Fleet, limit, n int) answer {
 	case a := <-answered:
 		return a
 	case <-time.After(30 * time.Second):
-		t.Fatal("an Ask was not answered")
+		t.Fatal("Ask did not call the callback within 30 seconds")
 		return answer{}
 	}
 }
 
-// short returns a configuration with a window of half a second.
-func short(server *tool.Redis) Config {
+// shortWindow returns a configuration with a window of half a second.
+func shortWindow(server *tool.Redis) Config {
 	return Config{URL: server.URL(), Span: 500 * time.Millisecond, Use: 100 * time.Millisecond, CallTimeout: 100 * time.Millisecond}
 }
 
-// grown waits until the ledger in Redis grants calls and its window contains no calls.
-func grown(t *testing.T, f *Fleet) {
+// waitForLedger waits until the ledger in Redis grants calls and its window contains no calls.
+func waitForLedger(t *testing.T, f *Fleet) {
 	t.Helper()
-	connected(t, f)
-	eventually(t, "the ledger is open", func() bool {
+	waitConnected(t, f)
+	eventually(t, "the ledger grants calls", func() bool {
 		got := ask(t, f, 1_000_000, 1)
 		f.End("", nil, got.calls)
 		return len(got.calls) > 0
 	})
-	eventually(t, "the ledger is empty", func() bool { return ask(t, f, 1_000_000, 0).left == 1_000_000 })
+	eventually(t, "the window contains no calls", func() bool { return ask(t, f, 1_000_000, 0).left == 1_000_000 })
 }
 
 func TestLedger(t *testing.T) {
 	t.Parallel()
 	server := tool.StartRedis(t)
-	a, b := join(t, short(server)), join(t, short(server))
-	connected(t, a)
-	if got := ask(t, a, 10, 1); len(got.calls) != 0 || got.left != 0 || got.again <= 0 || got.again > a.keepGranted() {
-		t.Errorf("a new ledger answered %+v; want nothing for at most %v", got, a.keepGranted())
+	a, b := join(t, shortWindow(server)), join(t, shortWindow(server))
+	waitConnected(t, a)
+	if got := ask(t, a, 10, 1); len(got.calls) != 0 || got.left != 0 || got.again <= 0 || got.again > a.grantLifetime() {
+		t.Errorf("new ledger: got %+v, want no calls and a wait of at most %v", got, a.grantLifetime())
 	}
-	grown(t, a)
-	grown(t, b)
+	waitForLedger(t, a)
+	waitForLedger(t, b)
 
 	before := b.Stats()
 	first, second := ask(t, a, 10, 6), ask(t, b, 10, 6)
 	if len(first.calls) != 6 || first.left != 4 || len(second.calls) != 4 || second.left != 0 || second.again <= 0 {
-		t.Fatalf("two replicas that asked for 6 of 10 calls were answered %+v and %+v; want 6 and 4", first, second)
+		t.Fatalf("two replicas that requested 6 of 10 calls got %+v and %+v, want 6 and 4 calls", first, second)
 	}
 	for _, call := range second.calls {
 		if slices.Contains(first.calls, call) {
@@ -75,14 +75,14 @@ func TestLedger(t *testing.T) {
 		}
 	}
 	if s := b.Stats(); s.Granted-before.Granted != 4 || s.Refused-before.Refused != 2 {
-		t.Errorf("%d granted and %d refused calls are counted; want 4 and 2", s.Granted-before.Granted, s.Refused-before.Refused)
+		t.Errorf("Stats counts %d granted and %d refused calls, want 4 and 2", s.Granted-before.Granted, s.Refused-before.Refused)
 	}
 	b.End("", nil, second.calls[:1])
 	eventually(t, "a call that was not made is granted again", func() bool { return len(ask(t, a, 10, 1).calls) == 1 })
 	if got := ask(t, a, 5, 1); len(got.calls) != 0 || got.left != 0 {
-		t.Errorf("under a lower limit the ledger answered %+v; want nothing", got)
+		t.Errorf("with a lower limit: got %+v, want no calls", got)
 	}
-	eventually(t, "calls that nobody ends leave the window", func() bool { return ask(t, a, 10, 0).left == 10 })
+	eventually(t, "calls whose end is not reported leave the window", func() bool { return ask(t, a, 10, 0).left == 10 })
 }
 
 // TestLedgerWindow checks that a call counts for the length of one window after its end. A call whose end no replica reports must
@@ -90,55 +90,55 @@ func TestLedger(t *testing.T) {
 func TestLedgerWindow(t *testing.T) {
 	t.Parallel()
 	server := tool.StartRedis(t)
-	cfg := short(server)
+	cfg := shortWindow(server)
 	cfg.CallTimeout = time.Minute
 	f := join(t, cfg)
-	connected(t, f)
+	waitConnected(t, f)
 	ask(t, f, 10, 0) // creates the window in Redis
 	server.CLI(t, "ZADD", f.windowKey(""), "XX", "-1", "born")
 	got := ask(t, f, 10, 2)
 	if len(got.calls) != 2 {
-		t.Fatalf("the ledger answered %+v; want 2 calls", got)
+		t.Fatalf("got %+v, want 2 calls", got)
 	}
 	f.End("", got.calls[:1], nil)
 	ended := time.Now()
 	eventually(t, "the ended call leaves the window", func() bool { return ask(t, f, 10, 0).left == 9 })
 	if took := time.Since(ended); took < cfg.Span {
-		t.Errorf("the call counted for %v; want %v at least", took, cfg.Span)
+		t.Errorf("the ended call counted for %v, want at least %v", took, cfg.Span)
 	}
 	time.Sleep(cfg.Span)
 	if left := ask(t, f, 10, 0).left; left != 9 {
-		t.Errorf("%d calls are left; want 9, since one has not ended", left)
+		t.Errorf("got %d free calls, want 9, because the end of one call was not reported", left)
 	}
 }
 
 func TestLedgerHold(t *testing.T) {
 	t.Parallel()
 	server := tool.StartRedis(t)
-	a, b := join(t, short(server)), join(t, short(server))
-	grown(t, a)
-	grown(t, b)
+	a, b := join(t, shortWindow(server)), join(t, shortWindow(server))
+	waitForLedger(t, a)
+	waitForLedger(t, b)
 	a.Hold("", time.Now().Add(time.Hour))
 	a.Hold("", time.Now().Add(time.Second)) // a shorter hold does not shorten a longer one
-	eventually(t, "the other replica gets nothing for an hour", func() bool {
+	eventually(t, "the other replica gets no calls and a hold of almost an hour", func() bool {
 		got := ask(t, b, 10, 1)
 		b.End("", nil, got.calls)
 		return len(got.calls) == 0 && got.hold > 50*time.Minute
 	})
-	for name, f := range map[string]*Fleet{"the replica that was refused": a, "the other one": b} {
+	for name, f := range map[string]*Fleet{"the replica that called Hold": a, "the other replica": b} {
 		if left := time.Until(f.Stats().Hold); left < 50*time.Minute || left > time.Hour {
-			t.Errorf("%s has a hold for %v; want an hour", name, left)
+			t.Errorf("%s has a hold of %v, want 50 minutes to an hour", name, left)
 		}
 	}
 	answered := make(chan time.Duration, 1)
 	b.Ask("another", 10, 1, func(_ []string, _ int, _, hold time.Duration) { answered <- hold })
 	if hold := <-answered; hold != 0 {
-		t.Errorf("a hold of public calls holds another window for %v", hold)
+		t.Errorf("another scope got a hold of %v, want 0, because only public calls are on hold", hold)
 	}
 	granted := make(chan int, 1)
 	b.Ask("a new one", 10, 3, func(calls []string, _ int, _, _ time.Duration) { granted <- len(calls) })
 	if n := <-granted; n != 3 {
-		t.Errorf("a new window of an old server grants %d calls; want 3", n)
+		t.Errorf("a new window of a server that has run for long grants %d calls, want 3", n)
 	}
 }
 
@@ -160,19 +160,19 @@ func TestLedgerForgets(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			server := tool.StartRedis(t)
-			f := join(t, short(server))
-			grown(t, f)
+			f := join(t, shortWindow(server))
+			waitForLedger(t, f)
 			if strings.HasSuffix(name, "file") {
 				server.CLI(t, "SAVE")
 			}
 			if got := ask(t, f, 10, 10); len(got.calls) != 10 {
-				t.Fatalf("the ledger answered %+v; want 10 calls", got)
+				t.Fatalf("got %+v, want 10 calls", got)
 			}
 			lost := time.Now()
 			lose(t, server)
 			eventually(t, "calls are granted again", func() bool { return len(ask(t, f, 10, 1).calls) > 0 })
-			if took := time.Since(lost); took < f.keepGranted() {
-				t.Errorf("calls were granted %v after the loss; want %v at least", took, f.keepGranted())
+			if took := time.Since(lost); took < f.grantLifetime() {
+				t.Errorf("calls were granted %v after the loss, want at least %v", took, f.grantLifetime())
 			}
 		})
 	}
@@ -183,10 +183,10 @@ func TestLedgerForgets(t *testing.T) {
 func TestLedgerReturnsUnansweredCalls(t *testing.T) {
 	t.Parallel()
 	server := tool.StartRedis(t)
-	cfg := short(server)
+	cfg := shortWindow(server)
 	cfg.Timeout, cfg.CallTimeout = 25*time.Millisecond, time.Hour // with this CallTimeout, no call leaves the window during the test
 	f := join(t, cfg)
-	connected(t, f)
+	waitConnected(t, f)
 	eventually(t, "the ledger exists", func() bool { ask(t, f, 10, 0); return server.CLI(t, "EXISTS", f.windowKey("")) == "1" })
 	server.CLI(t, "ZADD", f.windowKey(""), "XX", "-1", "born")
 	if err := server.Process().Signal(syscall.SIGSTOP); err != nil {
@@ -199,9 +199,9 @@ func TestLedgerReturnsUnansweredCalls(t *testing.T) {
 	eventually(t, "the calls are returned", func() bool { return ask(t, f, 10, 0).left == 10 })
 }
 
-// TestLedgerWhateverHappens checks that no window contains more calls than the limit while the server is flushed, killed, stopped
+// TestLedgerWithFaults checks that no window contains more calls than the limit while the server is flushed, killed, stopped
 // and restarted.
-func TestLedgerWhateverHappens(t *testing.T) {
+func TestLedgerWithFaults(t *testing.T) {
 	t.Parallel()
 	const limit, replicas = 20, 3
 	server := tool.StartRedis(t)
@@ -209,7 +209,7 @@ func TestLedgerWhateverHappens(t *testing.T) {
 	var made []time.Time
 	stop := make(chan struct{})
 	var running sync.WaitGroup
-	cfg := short(server)
+	cfg := shortWindow(server)
 	cfg.Timeout = 25 * time.Millisecond
 	for range replicas {
 		f := join(t, cfg)
@@ -267,10 +267,10 @@ func TestLedgerWhateverHappens(t *testing.T) {
 		most = max(most, i-first+1)
 	}
 	if most > limit {
-		t.Errorf("%d calls were made within %v; the limit is %d", most, cfg.Span, limit)
+		t.Errorf("got %d calls within %v, want at most %d", most, cfg.Span, limit)
 	}
 	if len(made) < 3*limit {
-		t.Errorf("only %d calls were made; the ledger hardly grants anything", len(made))
+		t.Errorf("got %d calls in all, want at least %d", len(made), 3*limit)
 	}
-	t.Logf("%d calls, %d at most in a window", len(made), most)
+	t.Logf("%d calls in all, at most %d calls in a window", len(made), most)
 }

@@ -83,7 +83,7 @@ func (f *Fleet) pass(records []string, receive Found) {
 		asked, err1 := strconv.ParseInt(record[1:1+stampLen], 10, 64)
 		came, err2 := strconv.ParseInt(record[1+stampLen:1+2*stampLen], 10, 64)
 		if err1 == nil && err2 == nil {
-			receive(i, []byte(record[1+2*stampLen:]), f.time.ours(asked), f.time.ours(came))
+			receive(i, []byte(record[1+2*stampLen:]), f.serverClock.toOurs(asked), f.serverClock.toOurs(came))
 		}
 	}
 }
@@ -154,7 +154,7 @@ func (f *Fleet) put(names, args []string) {
 
 // stamp converts a time of this process to the server's time and returns it with stampLen digits.
 func (f *Fleet) stamp(ours time.Time) string {
-	return fmt.Sprintf("%0*d", stampLen, f.time.server(ours))
+	return fmt.Sprintf("%0*d", stampLen, f.serverClock.toServer(ours))
 }
 
 // flush is a flush of a kind. at and before are the server's times of this flush and of the previous flush of the kind. If key is
@@ -170,7 +170,7 @@ type flush struct {
 func (f *Fleet) Flush(kind, key string) {
 	f.mu.Lock()
 	last := f.flushes[kind]
-	f.flushes[kind] = flush{max(f.time.server(f.clock.Now()), last.at+1), last.at, key}
+	f.flushes[kind] = flush{max(f.serverClock.toServer(f.clock.Now()), last.at+1), last.at, key}
 	f.mu.Unlock()
 	f.start(func() {
 		_, err := call(f, f.ctx, commandFlush, func(ctx context.Context, client rueidis.Client) (struct{}, error) {
@@ -186,9 +186,9 @@ func (f *Fleet) Flush(kind, key string) {
 	})
 }
 
-// heard stores the flushes from Redis and passes new flushes of other replicas to onFlush. At the first tick it passes none,
+// applyFlushes stores the flushes from Redis and passes new flushes of other replicas to onFlush. At the first tick it passes none,
 // because the cache of a new replica is empty.
-func (f *Fleet) heard(texts map[string]string) {
+func (f *Fleet) applyFlushes(texts map[string]string) {
 	type order struct{ kind, key string }
 	var orders []order
 	f.mu.Lock()

@@ -9,17 +9,17 @@ import (
 	"oddsgraph/tests/tool"
 )
 
-// skewed is the system clock plus a constant error.
-type skewed time.Duration
+// skewedClock is the system clock plus a constant error.
+type skewedClock time.Duration
 
-func (s skewed) Now() time.Time { return time.Now().Add(time.Duration(s)) }
+func (s skewedClock) Now() time.Time { return time.Now().Add(time.Duration(s)) }
 
 // read returns the record that a replica finds for a key. ok is false if there is no record.
 func read(t *testing.T, f *Fleet, key string) (value string, asked, came time.Time, ok bool) {
 	t.Helper()
 	f.Get(t.Context(), "price", []string{"another", key}, func(i int, v []byte, a, c time.Time) {
 		if i != 1 {
-			t.Errorf("found a record at %d", i)
+			t.Errorf("Get found a record for the key at index %d, want only index 1", i)
 		}
 		value, asked, came, ok = string(v), a, c, true
 	})
@@ -37,35 +37,35 @@ func put(t *testing.T, f *Fleet, key, value string, asked, came time.Time) {
 func TestValues(t *testing.T) {
 	t.Parallel()
 	server := tool.StartRedis(t)
-	a, b := join(t, Config{URL: server.URL()}), join(t, Config{URL: server.URL(), Clock: skewed(5 * time.Second)})
+	a, b := join(t, Config{URL: server.URL()}), join(t, Config{URL: server.URL(), Clock: skewedClock(5 * time.Second)})
 	other := join(t, Config{URL: server.URL(), Venue: "https://other.example"})
 	newer := join(t, Config{URL: server.URL(), Version: "2"})
 	for _, f := range []*Fleet{a, b, other, newer} {
-		connected(t, f)
+		waitConnected(t, f)
 	}
 	now := time.Now()
 	put(t, a, "k", "value", now.Add(-3*time.Second), now.Add(-2*time.Second))
 	value, asked, came, ok := read(t, b, "k")
 	if !ok || value != "value" {
-		t.Fatalf("the other replica found %q, %v", value, ok)
+		t.Fatalf("the other replica found %q, %v; want %q", value, ok, "value")
 	}
 	for what, ages := range map[string][2]time.Duration{
 		"asked": {b.clock.Now().Sub(asked), time.Since(now.Add(-3 * time.Second))}, "came": {b.clock.Now().Sub(came), time.Since(now.Add(-2 * time.Second))},
 	} {
 		if d := (ages[0] - ages[1]).Abs(); d > time.Second {
-			t.Errorf("the age of %s differs by %v on a replica whose clock is wrong", what, d)
+			t.Errorf("on a replica whose clock is wrong, the age since %s is wrong by %v, want at most a second", what, d)
 		}
 	}
 	for name, f := range map[string]*Fleet{"another venue": other, "another version": newer} {
 		if _, _, _, ok := read(t, f, "k"); ok {
-			t.Errorf("a replica of %s found the value", name)
+			t.Errorf("a replica with %s found the value", name)
 		}
 	}
 	put(t, a, "absent", "", now, now)
 	a.Put("price", []Record{{Key: "k", Value: []byte("older"), Keep: time.Minute}}, now.Add(-time.Minute), now)
 	put(t, a, "last", "x", now, now) // once this value is stored, the server has also handled the older value
 	if value, _, _, _ := read(t, b, "k"); value != "value" {
-		t.Errorf("got value %q, which is older than the stored one", value)
+		t.Errorf("got %q, want %q, because an older value must not replace a newer value", value, "value")
 	}
 }
 
@@ -80,7 +80,7 @@ func TestClaim(t *testing.T) {
 	var all []*Fleet
 	for range 3 {
 		f := join(t, Config{URL: server.URL()})
-		connected(t, f)
+		waitConnected(t, f)
 		all = append(all, f)
 	}
 	var keys []string
@@ -101,14 +101,14 @@ func TestClaim(t *testing.T) {
 	g.Wait()
 	for _, key := range keys {
 		if claimed[key] != 1 {
-			t.Errorf("%s was claimed %d times", key, claimed[key])
+			t.Errorf("key %s was claimed %d times, want once", key, claimed[key])
 		}
 	}
 	claims := func(f *Fleet, key string, hold time.Duration) bool {
 		return f.Claim(t.Context(), "market", []string{key}, hold, func(int, []byte, time.Time, time.Time) {})[0]
 	}
 	if !claims(all[0], "short", 2*time.Second) || claims(all[1], "short", time.Minute) {
-		t.Error("a claim does not hold")
+		t.Error("the first claim of a key failed, or a second replica could claim the key, too")
 	}
 	eventually(t, "the claim ends by itself", func() bool { return claims(all[1], "short", time.Minute) })
 	// This call must not end the claim of replica 1, because the claim of replica 0 has ended.
@@ -117,7 +117,7 @@ func TestClaim(t *testing.T) {
 	put(t, all[0], "after", "x", time.Now(), time.Now())
 	put(t, all[1], "after1", "x", time.Now(), time.Now())
 	if claims(all[2], "short", time.Minute) {
-		t.Error("a replica ended the claim of another")
+		t.Error("Put ended the claim of another replica")
 	}
 }
 
@@ -126,8 +126,8 @@ func TestDrop(t *testing.T) {
 	t.Parallel()
 	server := tool.StartRedis(t)
 	a, b := join(t, Config{URL: server.URL()}), join(t, Config{URL: server.URL()})
-	connected(t, a)
-	connected(t, b)
+	waitConnected(t, a)
+	waitConnected(t, b)
 	before := time.Now()
 	put(t, a, "k", "old", before, before)
 	b.Drop("price", "k")
@@ -135,7 +135,7 @@ func TestDrop(t *testing.T) {
 	a.Put("price", []Record{{Key: "k", Value: []byte("late"), Keep: time.Minute}}, before.Add(time.Millisecond), time.Now())
 	put(t, a, "after", "x", before, before)
 	if value, _, _, ok := read(t, a, "k"); ok {
-		t.Errorf("the answer %q from before the change is shared", value)
+		t.Errorf("the response %q to a call that started before Drop is shared", value)
 	}
 	after := time.Now().Add(time.Second)
 	put(t, a, "k", "new", after, after)
@@ -155,7 +155,7 @@ func TestFlush(t *testing.T) {
 			defer mu.Unlock()
 			heard[name] = append(heard[name], kind+" "+key)
 		})
-		connected(t, f)
+		waitConnected(t, f)
 		return f
 	}
 	a, b := listen("a"), listen("b")
@@ -179,12 +179,12 @@ func TestFlush(t *testing.T) {
 	}
 	a.Flush("price", "k1")
 	a.Flush("price", "k2")
-	eventually(t, "a replica that missed a flush flushes all", func() bool { return has("b", "price ")() || has("b", "price k2")() })
+	eventually(t, "the other replica flushes the last key, or all keys if it has missed a flush", func() bool { return has("b", "price ")() || has("b", "price k2")() })
 	listen("c")
 	time.Sleep(2 * tickEvery)
 	mu.Lock()
 	defer mu.Unlock()
 	if len(heard["a"])+len(heard["c"]) > 0 {
-		t.Errorf("the replica that flushed was notified of %q, a new one of %q; want nothing", heard["a"], heard["c"])
+		t.Errorf("OnFlush was called for %q on the replica that flushed and for %q on a new replica, want no calls", heard["a"], heard["c"])
 	}
 }

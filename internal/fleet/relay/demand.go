@@ -7,7 +7,7 @@ import (
 	"oddsgraph/internal/market/messages"
 )
 
-// wantedHere returns those of the topics that this replica watches for itself, and not only for other replicas.
+// wantedHere returns the given topics without the topics that this replica watches only for other replicas.
 func (p *periodic) wantedHere(topics []messages.Topic) []messages.Topic {
 	wanted := make([]messages.Topic, 0, len(topics))
 	for _, t := range topics {

@@ -2,9 +2,9 @@
 //
 // Topics are divided into 64 shards. Each shard has at most one owner: the replica that has the lease of the shard. The owner
 // subscribes to the topics of the shard that any replica wants. It sends the decoded messages to the other replicas over a Bus.
-// Each lease has a fence: a number that rises with each new lease of the shard. A replica drops a message if its fence is lower
-// than the highest fence that the replica has seen for the shard. So the old messages of a former owner whose process was suspended
-// have no effect.
+// Each lease has a fence: a number that rises with each new lease of the shard. A replica drops a message whose fence is lower than
+// the highest fence that the replica has seen for the shard. So the old messages of a former owner whose process was suspended have
+// no effect.
 //
 // The Bus may lose messages, so each message of a topic has a number. Every 150 ms the owner sends a beat: the last number of each
 // topic whose subscription is up. So the feed of another replica detects each lost message as a gap and requests a snapshot. The

@@ -97,11 +97,11 @@ func topicText(t messages.Topic) string { return string(t.Channel) + "|" + t.ID 
 func topicOf(text string) (t messages.Topic, ok bool) {
 	channel, id, _ := strings.Cut(text, "|")
 	t = messages.Topic{Channel: messages.Channel(channel), ID: id}
-	return t, public(t)
+	return t, isPublic(t)
 }
 
-// public reports whether a topic has a public channel, no scope and a valid id.
-func public(t messages.Topic) bool {
+// isPublic reports whether a topic has a public channel, no scope and a valid id.
+func isPublic(t messages.Topic) bool {
 	switch t.Channel {
 	case messages.ChannelPrices, messages.ChannelOrderbook, messages.ChannelTrades, messages.ChannelMarket:
 		return t.Scope == "" && market.CheckID(t.ID) == nil

@@ -203,10 +203,10 @@ func (c *client) count() int {
 	return len(c.topics)
 }
 
-// held adapts the method Hold of a feed to relay.Feed.
-type held struct{ *feed.Feed }
+// feedHolder adapts the method Hold of a feed to relay.Feed.
+type feedHolder struct{ *feed.Feed }
 
-func (h held) Hold(t messages.Topic) (relay.Hold, error) { return h.Feed.Hold(t) }
+func (h feedHolder) Hold(t messages.Topic) (relay.Hold, error) { return h.Feed.Hold(t) }
 
 // replica is one process of the fleet.
 type replica struct {
@@ -245,7 +245,7 @@ func (f *fleet) join(name string, tokens int) *replica {
 	r.Relay = relay.New(relay.Config{Replica: name, Topics: 1000}, r.port)
 	r.client.handler = r.Relay
 	r.feed = feed.New(feed.Config{Sink: tool.Discard{}, Linger: time.Second})
-	r.Connect(r.client, held{r.feed})
+	r.Connect(r.client, feedHolder{r.feed})
 	r.feed.Connect(r.Relay)
 	f.venue.mu.Lock()
 	f.venue.clients = append(f.venue.clients, r.client)
@@ -330,16 +330,16 @@ func (f *fleet) explain() {
 			s, err := w.State()
 			f.venue.mu.Lock()
 			if want := show(f.venue.book(t).levels()); !r.port.dead && (err != nil || !s.Live || show(s.Book.Bids.Levels()) != want) {
-				f.Logf("replica %d (%+v): %s is live %t, error %v, at\n%v, the venue at\n%s", i, r.Stats(), t.ID, s.Live, err, s.Book, want)
+				f.Logf("replica %d (%+v): topic %s has live %t, error %v and the book\n%v, and the venue has the book\n%s", i, r.Stats(), t.ID, s.Live, err, s.Book, want)
 			}
 			f.venue.mu.Unlock()
 		}
 	}
 }
 
-// live returns the number of watched topics whose book is live and equals the venue's book, and the number of all watched topics.
-// It skips dead replicas.
-func (f *fleet) live() (live, all int) {
+// countLive returns the number of watched topics whose book is live and equals the venue's book, and the number of all watched
+// topics. It skips dead replicas.
+func (f *fleet) countLive() (live, all int) {
 	for _, r := range f.replicas {
 		if r.port.dead {
 			continue
@@ -363,9 +363,9 @@ func (f *fleet) mustLive() {
 	f.Helper()
 	time.Sleep(400 * time.Millisecond)
 	synctest.Wait()
-	if live, all := f.live(); live != all {
+	if live, all := f.countLive(); live != all {
 		f.explain()
-		f.Fatalf("%d of %d topics are live at the venue's book", live, all)
+		f.Fatalf("got %d live topics with the venue's book, want %d", live, all)
 	}
 }
 

@@ -11,7 +11,7 @@ import (
 // renew renews the leases of this replica, requests the leases of shards whose owner is silent, and releases the leases of shards
 // that other replicas must take. It skips shards without topics.
 func (p *periodic) renew(ctx context.Context, now time.Time) {
-	if p.alone.Load() || p.heard.Load() == 0 || now.Sub(p.started) < 2*helloEvery {
+	if p.alone.Load() || p.ownHelloAt.Load() == 0 || now.Sub(p.started) < 2*helloEvery {
 		return // this replica is alone, or does not know the other replicas yet
 	}
 	if !p.ready {
@@ -27,9 +27,9 @@ func (p *periodic) renew(ctx context.Context, now time.Time) {
 		case len(s.topics) == 0:
 		case p.held[i] && p.handsOver(i, rank, now):
 			release = append(release, i)
-			p.held[i], p.rest[i] = false, now.Add(restFor)
-			s.until, s.heard = time.Time{}, now
-		case p.held[i], now.After(p.rest[i]) && now.Sub(s.heard) >= takeAfter+time.Duration(rank)*waitForRank:
+			p.held[i], p.restUntil[i] = false, now.Add(restFor)
+			s.until, s.heardAt = time.Time{}, now
+		case p.held[i], now.After(p.restUntil[i]) && now.Sub(s.heardAt) >= takeAfter+time.Duration(rank)*waitForRank:
 			shards[i] = s.fence
 		}
 	})
@@ -41,12 +41,12 @@ func (p *periodic) renew(ctx context.Context, now time.Time) {
 	}
 	fences, err := p.bus.Lease(ctx, p.cfg.Replica, shards)
 	if err != nil {
-		if p.failing.IsZero() {
-			p.failing = now
+		if p.failingSince.IsZero() {
+			p.failingSince = now
 		}
 		return // shard.until ends a lease that was not renewed
 	}
-	p.failing = time.Time{}
+	p.failingSince = time.Time{}
 	var taken []int
 	for i := range shards {
 		fence, granted := fences[i]
@@ -62,7 +62,7 @@ func (p *periodic) renew(ctx context.Context, now time.Time) {
 
 // resetSilence acts as if the owner of each shard had just sent a frame.
 func (p *periodic) resetSilence(now time.Time) {
-	p.lockEach(func(_ int, s *shard) { s.heard = now })
+	p.lockEach(func(_ int, s *shard) { s.heardAt = now })
 }
 
 // handsOver reports whether this replica must hand over a shard, because another replica has ranked before this replica for longer
@@ -70,11 +70,11 @@ func (p *periodic) resetSilence(now time.Time) {
 func (p *periodic) handsOver(i, rank int, now time.Time) bool {
 	switch {
 	case rank == 0:
-		p.second[i] = time.Time{}
-	case p.second[i].IsZero():
-		p.second[i] = now
-	case now.Sub(p.second[i]) > handOverAfter:
-		p.second[i] = time.Time{}
+		p.outrankedSince[i] = time.Time{}
+	case p.outrankedSince[i].IsZero():
+		p.outrankedSince[i] = now
+	case now.Sub(p.outrankedSince[i]) > handOverAfter:
+		p.outrankedSince[i] = time.Time{}
 		return true
 	}
 	return false
@@ -92,7 +92,7 @@ func (p *periodic) leaseGranted(i int, fence uint64, until time.Time) bool {
 		return false
 	}
 	p.takeovers.Add(1)
-	p.second[i] = time.Time{}
+	p.outrankedSince[i] = time.Time{}
 	if !s.local {
 		p.endAll(s, errMoved)
 	}

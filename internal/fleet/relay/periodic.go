@@ -12,30 +12,30 @@ import (
 // only the channel reopen.
 type periodic struct {
 	*Relay
-	// A value in reopen requests another connection to the Bus. reopened is the time of the last request.
-	reopen   chan struct{}
-	reopened time.Time
-	helloAt  time.Time
+	// A value in reopen requests another connection to the Bus. reopenedAt is the time of the last request.
+	reopen     chan struct{}
+	reopenedAt time.Time
+	helloAt    time.Time
 	// ready is set when the other replicas are known.
 	ready  bool
 	wantAt time.Time
-	// failing is the time when the calls of Bus.Lease began to fail. It is the zero time if the last call succeeded or if this replica
-	// is alone.
-	failing time.Time
+	// failingSince is the time when the calls of Bus.Lease began to fail. It is the zero time if the last call succeeded or if this
+	// replica is alone.
+	failingSince time.Time
 	// backAt is the time when a replica that is alone will share the stream again; see Relay.alone. It is the zero time while the
 	// replica cannot reach the Bus.
 	backAt time.Time
-	// held, second and rest have an element for each shard. held reports whether this replica has the lease. second is the time when
-	// this replica noticed that it has the lease although another replica ranks before it, or the zero time. rest is the time before
-	// which this replica does not request the lease again after it has handed over the shard.
-	held   [shardCount]bool
-	second [shardCount]time.Time
-	rest   [shardCount]time.Time
-	holds  map[messages.Topic]Hold
+	// held, outrankedSince and restUntil have an element for each shard. held reports whether this replica has the lease.
+	// outrankedSince is the time when this replica noticed that it has the lease although another replica ranks before it, or the zero
+	// time. After this replica has handed over the shard, it does not request the lease again before restUntil.
+	held           [shardCount]bool
+	outrankedSince [shardCount]time.Time
+	restUntil      [shardCount]time.Time
+	holds          map[messages.Topic]Hold
 }
 
 func newPeriodic(r *Relay) *periodic {
-	return &periodic{Relay: r, reopen: make(chan struct{}, 1), reopened: r.started, holds: make(map[messages.Topic]Hold)}
+	return &periodic{Relay: r, reopen: make(chan struct{}, 1), reopenedAt: r.started, holds: make(map[messages.Topic]Hold)}
 }
 
 // run works until ctx ends.
@@ -96,16 +96,16 @@ func (p *periodic) sayHello(now time.Time) {
 // checkBus requests another connection if the replica does not receive its own hellos. It also calls beAlone when the Bus fails for
 // too long, and share at a random time after the Bus works again.
 func (p *periodic) checkBus(now time.Time) {
-	silence := now.Sub(p.started) - time.Duration(p.heard.Load())
-	if silence > renewBusAfter && now.Sub(p.reopened) > renewBusAfter {
-		p.reopened = now
+	silence := now.Sub(p.started) - time.Duration(p.ownHelloAt.Load())
+	if silence > renewBusAfter && now.Sub(p.reopenedAt) > renewBusAfter {
+		p.reopenedAt = now
 		select {
 		case p.reopen <- struct{}{}:
 		default:
 		}
 	}
-	if !p.failing.IsZero() {
-		silence = max(silence, now.Sub(p.failing))
+	if !p.failingSince.IsZero() {
+		silence = max(silence, now.Sub(p.failingSince))
 	}
 	switch {
 	case !p.alone.Load():
@@ -125,7 +125,7 @@ func (p *periodic) checkBus(now time.Time) {
 func (p *periodic) beAlone() {
 	p.log.Warn("the other replicas cannot be reached; this replica has its own stream")
 	p.alone.Store(true)
-	p.backAt, p.failing, p.held = time.Time{}, time.Time{}, [shardCount]bool{}
+	p.backAt, p.failingSince, p.held = time.Time{}, time.Time{}, [shardCount]bool{}
 	p.lockEach(func(_ int, s *shard) {
 		if !s.local {
 			p.endAll(s, errSilent)
@@ -177,7 +177,7 @@ func (p *periodic) applyCalls(ctx context.Context) {
 	p.ask(frameResync, append(p.requestOwn(reconnected, p.client.Reconnect), p.requestOwn(resyncs, p.client.Resync)...))
 }
 
-// requestOwn calls request for those of the topics that come from this replica's own client. It returns the other topics, and records
+// requestOwn calls request for each given topic that comes from this replica's own client. It returns the other topics, and records
 // that this replica requests their snapshots from the owners of their shards.
 func (p *periodic) requestOwn(topics []messages.Topic, request func(messages.Topic)) (others []messages.Topic) {
 	for _, t := range topics {
@@ -185,7 +185,7 @@ func (p *periodic) requestOwn(topics []messages.Topic, request func(messages.Top
 		s.mu.Lock()
 		local := s.local
 		if c := s.topics[t]; c != nil && !local {
-			c.asked, c.asks = time.Now(), 0
+			c.requestedAt, c.repetitions = time.Now(), 0
 		}
 		s.mu.Unlock()
 		if local {
@@ -216,9 +216,9 @@ func (p *periodic) add(t messages.Topic) {
 	s.mu.Lock()
 	c := s.topics[t]
 	if c == nil {
-		c = &carried{hash: hashOf(t)}
+		c = &watchedTopic{hash: hashOf(t)}
 		if len(s.topics) == 0 {
-			s.heard = time.Now()
+			s.heardAt = time.Now()
 		}
 		s.topics[t] = c
 	}
@@ -256,7 +256,7 @@ func (p *periodic) dropLost() {
 // checkSilence reports topics as down if the owner of their shard has sent no frame for staleAfter.
 func (p *periodic) checkSilence(now time.Time) {
 	p.lockEach(func(_ int, s *shard) {
-		if !s.local && now.Sub(s.heard) > staleAfter {
+		if !s.local && now.Sub(s.heardAt) > staleAfter {
 			p.endAll(s, errSilent)
 		}
 	})

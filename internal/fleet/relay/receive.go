@@ -10,7 +10,7 @@ import (
 	"oddsgraph/internal/market/messages"
 )
 
-var errMoved = errors.New("another replica carries the topic now")
+var errMoved = errors.New("another replica now sends the topic's messages")
 
 // refusal returns a frameRefused for a topic. The frame contains only the code of err and, if err is a market.Error, the message of
 // err for clients.
@@ -48,20 +48,20 @@ func (r *Relay) handle(text string) {
 	}
 	switch kind {
 	case frameHello:
-		r.hello(f.From)
+		r.recordHello(f.From)
 	case frameWant:
 		r.wantedByOther(f, s)
 	case frameResync:
 		r.answer(f, s)
 	case frameBeat, frameMessage, frameRefused:
 		if !r.alone.Load() {
-			r.fromOwner(f, s)
+			r.handleOwnerFrame(f, s)
 		}
 	}
 }
 
-// hello records a hello of a replica.
-func (r *Relay) hello(name string) {
+// recordHello records a hello of a replica.
+func (r *Relay) recordHello(name string) {
 	now := time.Now()
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -69,7 +69,7 @@ func (r *Relay) hello(name string) {
 		r.live[name] = now
 	}
 	if name == r.cfg.Replica {
-		r.heard.Store(int64(now.Sub(r.started)))
+		r.ownHelloAt.Store(int64(now.Sub(r.started)))
 	}
 }
 
@@ -92,7 +92,7 @@ func (r *Relay) wantedByOther(f *frame, s *shard) {
 // keep adds a wanted topic to Relay.remote, where it stays for WantFor. It ignores a topic that is not public, and any new topic if
 // Relay.remote is full. Relay.mu must be locked.
 func (r *Relay) keep(t messages.Topic) {
-	if _, known := r.remote[t]; public(t) && (known || len(r.remote) < r.cfg.Topics) {
+	if _, known := r.remote[t]; isPublic(t) && (known || len(r.remote) < r.cfg.Topics) {
 		r.remote[t] = time.Now().Add(WantFor)
 	}
 }
@@ -118,8 +118,8 @@ func (r *Relay) answer(f *frame, s *shard) {
 	}
 }
 
-// fromOwner handles a frame of the shard's owner.
-func (r *Relay) fromOwner(f *frame, s *shard) {
+// handleOwnerFrame handles a frame of the shard's owner.
+func (r *Relay) handleOwnerFrame(f *frame, s *shard) {
 	now := time.Now()
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -135,7 +135,7 @@ func (r *Relay) fromOwner(f *frame, s *shard) {
 		}
 		s.fence = f.Fence
 	}
-	s.heard = now
+	s.heardAt = now
 	switch f.kind {
 	case frameBeat:
 		r.follow(f, s)
@@ -148,8 +148,8 @@ func (r *Relay) fromOwner(f *frame, s *shard) {
 			m.ReceivedAt = now
 			r.feed.Message(m)
 			// If the feed still has no complete state, the message was not a usable snapshot, and the request stays open.
-			if !c.asked.IsZero() && r.feed.Snapshot(m.Topic) != nil {
-				c.asked = time.Time{}
+			if !c.requestedAt.IsZero() && r.feed.Snapshot(m.Topic) != nil {
+				c.requestedAt = time.Time{}
 			}
 		}
 	case frameRefused:
@@ -199,8 +199,8 @@ func (r *Relay) follow(f *frame, s *shard) {
 			acknowledged = append(acknowledged, t)
 		}
 		c.acknowledged = p.Acknowledged
-		if !c.asked.IsZero() && c.asks < maxAsks && now.Sub(c.asked) > askAgain<<c.asks {
-			c.asked, c.asks = now, c.asks+1
+		if !c.requestedAt.IsZero() && c.repetitions < maxAsks && now.Sub(c.requestedAt) > askAgain<<c.repetitions {
+			c.requestedAt, c.repetitions = now, c.repetitions+1
 			again = append(again, t)
 		}
 		last[t] = p.N

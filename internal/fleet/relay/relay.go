@@ -155,9 +155,10 @@ type Relay struct {
 	wake chan struct{}
 	// alone is true while this replica subscribes to all its topics itself and ignores the frames of owners.
 	alone atomic.Bool
-	// heard is the time when this replica last received its own hello, in nanoseconds after started. It is 0 before the first hello.
-	heard   atomic.Int64
-	started time.Time
+	// ownHelloAt is the time when this replica last received its own hello, in nanoseconds after started. It is 0 before the first
+	// hello.
+	ownHelloAt atomic.Int64
+	started    time.Time
 
 	takeovers, fenced, lost, reopened atomic.Uint64
 
@@ -191,7 +192,7 @@ func New(cfg Config, bus Bus) *Relay {
 	}
 	r.changed, r.resyncs, r.reconnected = make(map[messages.Topic]struct{}), make(map[messages.Topic]struct{}), make(map[messages.Topic]struct{})
 	for i := range r.shards {
-		r.shards[i].topics = make(map[messages.Topic]*carried)
+		r.shards[i].topics = make(map[messages.Topic]*watchedTopic)
 	}
 	return r
 }
@@ -218,7 +219,7 @@ func (r *Relay) Watch(t messages.Topic, c *market.Credentials) error {
 	if t.Channel == messages.ChannelUser {
 		return r.client.Watch(t, c)
 	}
-	if !public(t) {
+	if !isPublic(t) {
 		return market.Errorf(market.CodeBadUserInput, "this cannot be a topic of the stream")
 	}
 	r.mu.Lock()
@@ -371,4 +372,4 @@ func (r *Relay) Stats() Stats {
 	return s
 }
 
-var errSilent = errors.New("the replica that carries the topic is silent")
+var errSilent = errors.New("the replica that sends the topic's messages is silent")

@@ -33,18 +33,18 @@ func inBothVenues(t *testing.T, replicas, tokens int, test func(f *fleet)) {
 func TestOneSubscription(t *testing.T) {
 	inBothVenues(t, 3, 12, func(f *fleet) {
 		if n := f.subscriptions(); n != 12 {
-			f.Errorf("the venue has %d subscriptions; want one for each of 12 topics", n)
+			f.Errorf("the venue has %d subscriptions, want one for each of 12 topics", n)
 		}
 		for _, r := range f.replicas {
 			if n := r.client.count(); n == 0 || n == 12 {
-				f.Errorf("a replica subscribes to %d of 12 topics", n)
+				f.Errorf("a replica subscribes to %d of 12 topics, want some but not all", n)
 			}
 		}
 		f.join("more", 20)
 		f.run(20 * time.Second) // the new replica becomes the owner of some shards
 		f.mustLive()
 		if n := f.subscriptions(); n != 20 {
-			f.Errorf("the venue has %d subscriptions; want one for each of 20 topics", n)
+			f.Errorf("the venue has %d subscriptions, want one for each of 20 topics", n)
 		}
 		if f.replicas[3].client.count() == 0 {
 			f.Error("the replica that joined has no subscriptions")
@@ -55,7 +55,7 @@ func TestOneSubscription(t *testing.T) {
 		f.run(70 * time.Second)
 		f.mustLive()
 		if n := f.subscriptions(); n != 12 {
-			f.Errorf("%d subscriptions are left; nobody wants more than 12", n)
+			f.Errorf("the venue has %d subscriptions, want 12, because no reader watches the other topics", n)
 		}
 	})
 }
@@ -75,10 +75,10 @@ func TestLostFrames(t *testing.T) {
 			gaps += r.feed.Stats().Gaps
 		}
 		if f.server.lost == 0 || gaps == 0 {
-			f.Errorf("%d frames were lost and %d gaps found", f.server.lost, gaps)
+			f.Errorf("got %d lost frames and %d detected gaps, want some of both", f.server.lost, gaps)
 		}
 		if asked := f.resyncs() - before; asked > 0 {
-			f.Errorf("the venue was asked for %d snapshots; the owners have the states", asked)
+			f.Errorf("the replicas requested %d snapshots from the venue, want 0, because the owners have the states", asked)
 		}
 	})
 }
@@ -90,7 +90,7 @@ func TestTakeover(t *testing.T) {
 		f.run(2 * time.Second)
 		f.mustLive()
 		if n := f.subscriptions(); n != 12 {
-			f.Errorf("the venue has %d subscriptions of 12 topics", n)
+			f.Errorf("the venue has %d subscriptions, want one for each of 12 topics", n)
 		}
 	})
 }
@@ -112,7 +112,7 @@ func TestStuckOwner(t *testing.T) {
 			f.Error("no frame was dropped because of an old fence")
 		}
 		if n := f.subscriptions(); n != 12 {
-			f.Errorf("the venue has %d subscriptions of 12 topics", n)
+			f.Errorf("the venue has %d subscriptions, want one for each of 12 topics", n)
 		}
 	})
 }
@@ -126,7 +126,7 @@ func TestRestartedServer(t *testing.T) {
 		f.run(1600 * time.Millisecond)
 		f.mustLive()
 		if n := f.subscriptions(); n != 12 {
-			f.Errorf("the venue has %d subscriptions of 12 topics", n)
+			f.Errorf("the venue has %d subscriptions, want one for each of 12 topics", n)
 		}
 	})
 }
@@ -139,21 +139,21 @@ func TestAlone(t *testing.T) {
 		f.server.restart()
 		f.run(9 * time.Second)
 		if n := f.subscriptions(); n != 12 {
-			f.Errorf("%d subscriptions after 9 s; want 12", n)
+			f.Errorf("after 9 s: the venue has %d subscriptions, want 12", n)
 		}
 		f.run(21 * time.Second)
 		if n := f.subscriptions(); n != 12+12+8 {
-			f.Errorf("%d subscriptions after 30 s; want those that each replica has room for", n)
+			f.Errorf("after 30 s: the venue has %d subscriptions, want 12 of each replica, but 8 of the replica whose client has room for 8", n)
 		}
-		if live, _ := f.live(); live < 28 {
-			f.Errorf("%d topics are live", live)
+		if live, _ := f.countLive(); live < 28 {
+			f.Errorf("got %d live topics, want at least 28", live)
 		}
 		f.server.set(func() { f.server.away = false })
 		f.replicas[2].client.room = 0
 		f.run(50 * time.Second)
 		f.mustLive()
 		if n := f.subscriptions(); n != 12 {
-			f.Errorf("the venue has %d subscriptions of 12 topics", n)
+			f.Errorf("the venue has %d subscriptions, want one for each of 12 topics", n)
 		}
 	})
 }
@@ -166,7 +166,7 @@ func TestDeafReplica(t *testing.T) {
 		f.run(6 * time.Second)
 		f.mustLive()
 		if deaf.port.receives < 2 {
-			f.Errorf("the replica has opened %d connections", deaf.port.receives)
+			f.Errorf("the replica has opened %d connections, want at least 2", deaf.port.receives)
 		}
 	})
 }
@@ -185,7 +185,7 @@ func TestNothingAfterTheLease(t *testing.T) {
 			// The owner passed the texts before these to Publish while it had the leases.
 			for _, text := range owner.port.kept[owner.port.waited:] {
 				if text[0] == 'm' || text[0] == 'b' {
-					f.Errorf("the owner has sent %.100s after its lease", text)
+					f.Errorf("the owner has sent the frame %.100s after its lease", text)
 					break
 				}
 			}
@@ -203,13 +203,13 @@ func TestNoLeases(t *testing.T) {
 		f.run(12 * time.Second)
 		f.mustLive()
 		if n := f.subscriptions(); n != 24 {
-			f.Errorf("%d subscriptions; want those of each replica", n)
+			f.Errorf("the venue has %d subscriptions, want 12 of each replica", n)
 		}
 		f.server.set(func() { f.replicas[0].port.unleased, f.replicas[1].port.unleased = false, false })
 		f.run(50 * time.Second)
 		f.mustLive()
 		if n := f.subscriptions(); n != 12 {
-			f.Errorf("the venue has %d subscriptions of 12 topics", n)
+			f.Errorf("the venue has %d subscriptions, want one for each of 12 topics", n)
 		}
 	})
 }
@@ -239,18 +239,18 @@ func TestNoRoom(t *testing.T) {
 				case err == nil && s.Live:
 					live++
 				default:
-					t.Errorf("%s is live %t, error %v", topic.ID, s.Live, err)
+					t.Errorf("topic %s: got live %t, error %v; want live or RATE_LIMITED", topic.ID, s.Live, err)
 				}
 			}
 		}
 		if live == 0 || live > 4 || live+refused != 12 {
-			t.Errorf("%d topics are live and %d refused; want 12 in all, and 4 live at most", live, refused)
+			t.Errorf("got %d live and %d refused topics, want 12 in all and 1 to 4 live", live, refused)
 		}
 	})
 }
 
-// TestUserTopicsPass checks that user topics go to the replica's own client and that the server gets nothing about them.
-func TestUserTopicsPass(t *testing.T) {
+// TestUserTopicsAreNotShared checks that user topics go to the replica's own client and that the server gets nothing about them.
+func TestUserTopicsAreNotShared(t *testing.T) {
 	inBothVenues(t, 1, 1, func(f *fleet) {
 		r, user := f.replicas[0], messages.Topic{Channel: messages.ChannelUser, ID: "0xabc", Scope: "s"}
 		var published []string
@@ -272,17 +272,17 @@ func TestUserTopicsPass(t *testing.T) {
 		r.Refused(messages.Topic{Channel: messages.ChannelUser, ID: "0xabcd"}, market.Errorf(market.CodeForbidden, "no"))
 		f.run(time.Second)
 		if s, err := w.State(); err != nil || !s.Live {
-			f.Errorf("the account is live %t, error %v", s.Live, err)
+			f.Errorf("user topic: got live %t, error %v; want live", s.Live, err)
 		}
 		f.server.set(func() {
 			for _, text := range published {
 				if strings.Contains(text, "0xabc") || strings.Contains(text, `"Scope":"s"`) {
-					f.Errorf("the server has seen %s", text)
+					f.Errorf("the server got the text %s, which names the user topic", text)
 				}
 			}
 		})
 		if len(r.client.users) != 1 || len(published) == 0 {
-			f.Errorf("the client got %q", r.client.users)
+			f.Errorf("the client got the calls %q and the server got %d texts, want one call and at least one text", r.client.users, len(published))
 		}
 	})
 }

@@ -20,16 +20,16 @@ type shard struct {
 	// the owner; see LeaseFor.
 	fence uint64
 	until time.Time
-	// heard is the time of the owner's last frame, or the time when this replica began to wait for the owner's frames.
-	heard  time.Time
-	topics map[messages.Topic]*carried
+	// heardAt is the time of the owner's last frame, or the time when this replica began to wait for the owner's frames.
+	heardAt time.Time
+	topics  map[messages.Topic]*watchedTopic
 	// count is at least the highest number that this replica has given to a message of the shard. A topic that comes up continues
 	// above count. So a topic that was removed and added again uses no number twice.
 	count uint64
 }
 
-// carried is a watched topic.
-type carried struct {
+// watchedTopic is the state of a watched topic.
+type watchedTopic struct {
 	hash uint64
 	// subscribed is true while this replica's own client watches the topic. up is true from the call of Feed.Up until the topic is
 	// down, is refused or is added again.
@@ -38,10 +38,10 @@ type carried struct {
 	// fence is the fence of the shard at the last call of Relay.Up. n is the last number that was used; see Relay.Up. fence and n are
 	// unused for topics that come from another replica.
 	fence, n uint64
-	// asked is the time of the last request to the owner for a snapshot. It is the zero time if no snapshot was requested or if the
-	// snapshot has arrived. asks counts the repetitions of the request.
-	asked time.Time
-	asks  int
+	// requestedAt is the time of the last request to the owner for a snapshot. It is the zero time if no snapshot was requested or if
+	// the snapshot has arrived. repetitions counts the repetitions of the request.
+	requestedAt time.Time
+	repetitions int
 }
 
 // leased reports whether this replica may send frames of the shard. s.mu must be locked.
@@ -90,21 +90,21 @@ func (r *Relay) split(topics []messages.Topic, forward func([]messages.Topic), a
 	}
 }
 
-// known returns those of the topics that are watched. s.mu must be locked.
-func (s *shard) known(topics []messages.Topic) []messages.Topic {
-	known := make([]messages.Topic, 0, len(topics))
+// onlyWatched returns the given topics without the topics that this replica does not watch. s.mu must be locked.
+func (s *shard) onlyWatched(topics []messages.Topic) []messages.Topic {
+	watched := make([]messages.Topic, 0, len(topics))
 	for _, t := range topics {
 		if s.topics[t] != nil {
-			known = append(known, t)
+			watched = append(watched, t)
 		}
 	}
-	return known
+	return watched
 }
 
 // Up passes the start of subscriptions to the feed. The stream client calls Up.
 func (r *Relay) Up(topics []messages.Topic) {
 	r.split(topics, r.feed.Up, func(i int, s *shard, topics []messages.Topic) {
-		topics = s.known(topics)
+		topics = s.onlyWatched(topics)
 		for _, t := range topics {
 			c := s.topics[t]
 			// Skip a number, so that the other replicas detect a gap, because changes before the snapshot of this subscription may be
@@ -121,7 +121,7 @@ func (r *Relay) Up(topics []messages.Topic) {
 // Acknowledged passes confirmed subscriptions to the feed.
 func (r *Relay) Acknowledged(topics []messages.Topic) {
 	r.split(topics, r.feed.Acknowledged, func(i int, s *shard, topics []messages.Topic) {
-		topics = s.known(topics)
+		topics = s.onlyWatched(topics)
 		for _, t := range topics {
 			s.topics[t].acknowledged = true
 		}
@@ -133,7 +133,7 @@ func (r *Relay) Acknowledged(topics []messages.Topic) {
 // Down passes the end of subscriptions to the feed.
 func (r *Relay) Down(topics []messages.Topic, err error) {
 	r.split(topics, func(users []messages.Topic) { r.feed.Down(users, err) }, func(i int, s *shard, topics []messages.Topic) {
-		topics = s.known(topics)
+		topics = s.onlyWatched(topics)
 		for _, t := range topics {
 			s.topics[t].up = false
 		}
@@ -194,8 +194,8 @@ func (r *Relay) Refused(t messages.Topic, err error) {
 	})
 }
 
-// If this replica owns the shard, beat sends a beat: the last number of each topic that came up under the present lease and is
-// still up. s.mu must be locked.
+// beat sends a beat if this replica owns the shard. A beat contains the last number of each topic that came up under the present
+// lease and is still up. s.mu must be locked.
 func (r *Relay) beat(i int, s *shard) {
 	if !s.leased(time.Now()) {
 		return
