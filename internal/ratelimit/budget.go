@@ -56,20 +56,20 @@ type Budget struct {
 
 	mu     sync.Mutex
 	closed bool
-	// cold is the time until which a new window without a pool may use only its margin; see Inherit.
-	cold   time.Time
-	timers sync.WaitGroup
-	public *window
+	// coldUntil is the time until which a new window may use only its margin, unless processes share the window; see Inherit.
+	coldUntil time.Time
+	timers    sync.WaitGroup
+	public    *window
 	// families contains the windows of families by endpoint.
 	families map[reqctx.Endpoint]*window
-	// keys contains the windows of accepted credentials by scope. recent lists the same windows, the most recently used first.
+	// keys contains the windows of accepted credentials by scope, a hash of the credentials. recent lists the same windows, the most
+	// recently used first.
 	keys   map[string]*window
 	recent list.List
-	// heldUntil contains the scopes without a window for which the venue has refused calls. A value is the time at which the venue
-	// accepts calls of the scope again.
+	// If the venue refuses calls of a scope that has no window, heldUntil[scope] is the time at which the venue accepts calls of the
+	// scope again.
 	heldUntil map[string]time.Time
-	// admitted is the number of calls made since the start, and refused is the number of reservations refused since the start. Both
-	// numbers include all windows.
+	// admitted counts the calls made in all windows since the start, and refused counts the refused reservations.
 	admitted, refused uint64
 }
 
@@ -86,7 +86,7 @@ func New(cfg Config) *Budget {
 	}
 	b := &Budget{cfg: cfg, clock: cfg.Clock, keys: make(map[string]*window), heldUntil: make(map[string]time.Time), opened: cfg.Clock.Now()}
 	if s := cfg.Sharing; s.Ledger != nil {
-		b.cold = b.opened.Add(span + time.Second)
+		b.coldUntil = b.opened.Add(span + time.Second)
 		if !s.Keys {
 			b.cfg.Key = max(cfg.Key/s.Replicas, 1)
 		}
@@ -113,8 +113,8 @@ func (b *Budget) Close() {
 
 var errClosed error = market.Errorf(market.CodeUpstreamUnavailable, "the service is shutting down")
 
-// Reserve requests one call. It returns at once, even if the reservation waits in the queue. The calling function must release the
-// reservation.
+// Reserve reserves the first call of a read. It returns at once, even if the reservation waits in the queue. The calling function
+// must release the reservation.
 func (b *Budget) Reserve(req reqctx.CallRequest) reqctx.Reservation {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -210,9 +210,9 @@ func (b *Budget) Left() float64 {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	now := b.clock.Now()
-	left := b.public.left(now)
+	left := b.public.freeFraction(now)
 	for _, w := range b.families {
-		left = min(left, w.left(now))
+		left = min(left, w.freeFraction(now))
 	}
 	return left
 }
@@ -247,13 +247,13 @@ func (b *Budget) Status() Status {
 	w := b.public
 	w.expire(now)
 	s := Status{Limit: w.limit, Left: max(w.free(), 0), Scopes: len(b.keys), Throttled: w.throttledFor(now), Admitted: b.admitted, Refused: b.refused}
-	if w.throttled.After(now) {
+	if w.throttledUntil.After(now) {
 		s.Left = 0
 	}
 	if w.pool != nil {
 		s.Shared = w.pool.status(w.used())
 	}
-	if opens := w.opens(now); opens.After(now) {
+	if opens := w.nextCallTime(now); opens.After(now) {
 		s.ThrottledUntil = opens
 	}
 	count := func(w *window) {
@@ -264,8 +264,8 @@ func (b *Budget) Status() Status {
 	count(w)
 	for _, family := range b.eachFamily() {
 		count(family)
-		if family.throttled.After(now) {
-			s.ThrottledUntil = market.Later(s.ThrottledUntil, family.throttled)
+		if family.throttledUntil.After(now) {
+			s.ThrottledUntil = market.Later(s.ThrottledUntil, family.throttledUntil)
 		}
 	}
 	for _, key := range b.keys {

@@ -24,7 +24,7 @@ func TestLimits(t *testing.T) {
 				n++
 			}
 			if s := b.Status(); n != want || s.Limit != want || s.Left != 0 || s.Admitted != uint64(n) || s.Refused != 1 || b.Left() != 0 {
-				t.Errorf("%d calls of limit %d: got %+v", n, limit, s)
+				t.Errorf("limit %d: %d calls were admitted and the status is %+v, want %d calls, nothing left and 1 refusal", limit, n, s, want)
 			}
 		})
 	}
@@ -82,11 +82,11 @@ func TestNeverMoreThanTheLimit(t *testing.T) {
 			}
 			time.Sleep(2 * time.Minute)
 			if s := b.Status(); s.Left != s.Limit || s.Waiting != [reqctx.Priorities]int{} {
-				t.Errorf("at rest: got %+v, want all left and none waiting", s)
+				t.Errorf("two minutes after the last call the status is %+v, want all calls left and none waiting", s)
 			}
 			w := b.public
 			if w.expire(time.Now()); w.flying != 0 || len(w.callers) != 0 || w.reserved != 0 || w.byPriority != [reqctx.Priorities]int{} || w.recent.Len() != 0 {
-				t.Errorf("at rest: got %d in flight, %d callers, %d reserved, %v; want none", w.flying, len(w.callers), w.reserved, w.byPriority)
+				t.Errorf("two minutes after the last call the window has %d calls in flight, %d callers, %d reserved calls and the calls %v by priority; want none", w.flying, len(w.callers), w.reserved, w.byPriority)
 			}
 		})
 	}
@@ -110,11 +110,11 @@ func TestRefusalNamesTheWait(t *testing.T) {
 			t.Errorf("got retry after %s, want %s", wait, want)
 		}
 		if s := b.Status(); s.Waiting[reqctx.PriorityPrices] != 3 {
-			t.Errorf("got %+v, want 3 waiting", s)
+			t.Errorf("the status is %+v, want 3 waiting calls", s)
 		}
 		time.Sleep(wait - 1)
 		if k := b.Reserve(prices("", 1)); k.Err() == nil {
-			t.Error("admitted before the wait in the error was over")
+			t.Error("a call was admitted before the wait in the error was over")
 		}
 		time.Sleep(time.Nanosecond)
 		for i, k := range waiting {
@@ -123,13 +123,13 @@ func TestRefusalNamesTheWait(t *testing.T) {
 			}
 		}
 		if !call(b, prices("", time.Nanosecond)) {
-			t.Error("not admitted after the wait in the error")
+			t.Error("no call was admitted after the wait in the error")
 		}
 	})
 }
 
-// TestRefusalIsTrueForAnyQueue checks with random queues that a refused caller is admitted after the wait in the refusal. A caller
-// that is not refused must be admitted at its planned turn.
+// TestRefusalIsTrueForAnyQueue checks with random queues that a refused reservation is admitted if it is repeated after the wait in
+// the refusal. A reservation that is not refused must be admitted at its planned turn.
 func TestRefusalIsTrueForAnyQueue(t *testing.T) {
 	for seed := range uint64(60) {
 		synctest.Test(t, func(t *testing.T) {
@@ -163,7 +163,7 @@ func TestRefusalIsTrueForAnyQueue(t *testing.T) {
 			if k.Err() == nil {
 				turn := k.ReadyAt()
 				if <-k.Decided(); k.Err() != nil || !turn.IsZero() && !time.Now().Equal(turn) {
-					t.Errorf("seed %d: planned for %s, admitted at %s: %v", seed, turn, time.Now(), k.Err())
+					t.Errorf("seed %d: the reservation with the turn %s was decided at %s with the error %v, want an admission at its turn", seed, turn, time.Now(), k.Err())
 				}
 				k.Release(false)
 				return
@@ -191,34 +191,34 @@ func TestUnusedCallsAreGivenBack(t *testing.T) {
 		spend(t, b, "", 8)
 		unused := b.Reserve(prices("a", time.Second))
 		if !admitted(unused) {
-			t.Fatal("not admitted")
+			t.Fatal("the call of a was not admitted at once")
 		}
 		first, second := b.Reserve(reqctx.CallRequest{Priority: reqctx.PriorityPrices, Caller: "b"}), b.Reserve(reqctx.CallRequest{Priority: reqctx.PriorityPrices, Caller: "c"})
-		waits(t, first)
-		waits(t, second)
-		before := second.ReadyAt()
-		if s := b.Status(); s.Admitted != 8 { // Admitted counts calls, and the read unused has made no call
-			t.Errorf("got %+v, want 8 admitted", s)
+		wantWaiting(t, first)
+		wantWaiting(t, second)
+		turnBefore := second.ReadyAt()
+		if s := b.Status(); s.Admitted != 8 { // Admitted counts calls, and the reservation unused has made no call
+			t.Errorf("the status is %+v, want 8 admitted calls", s)
 		}
 		first.Release(false)
 		first.Release(false)
-		if turn := second.ReadyAt(); turn.After(before) {
-			t.Errorf("got turn %s, was %s; want no later", turn, before)
+		if turn := second.ReadyAt(); turn.After(turnBefore) {
+			t.Errorf("the turn moved from %s to %s, want no later turn", turnBefore, turn)
 		}
 		unused.Release(false)
 		if !admitted(second) {
-			t.Error("not admitted after a call was given back")
+			t.Error("the second reservation was not admitted after a call was given back")
 		}
 		if first.AdmitCall(t.Context()) == nil || unused.AdmitCall(t.Context()) == nil {
-			t.Error("a released read made a call")
+			t.Error("a released reservation made a call")
 		}
 		if err := second.AdmitCall(t.Context()); err != nil || b.Status().Admitted != 9 {
-			t.Errorf("got %v and %+v, want 9 admitted", err, b.Status())
+			t.Errorf("got the error %v and the status %+v, want 9 admitted calls", err, b.Status())
 		}
 	})
 }
 
-// TestFurtherCalls checks that another call of an admitted read comes before reads that were reserved later. The call must be
+// TestFurtherCalls checks that another call of an admitted read comes before reads that were reserved later. The other call must be
 // refused if its turn is after the deadline of the read.
 func TestFurtherCalls(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
@@ -241,7 +241,7 @@ func TestFurtherCalls(t *testing.T) {
 		if err := <-further; err != nil {
 			t.Fatal(err)
 		}
-		waits(t, other)
+		wantWaiting(t, other)
 
 		// The deadline of k is in 29 seconds. Until then, two calls leave the window, so two new calls can be sent. The reservation other
 		// gets the first new call, and k gets the second. A third new call is possible only after the deadline of k.
@@ -253,17 +253,17 @@ func TestFurtherCalls(t *testing.T) {
 			t.Fatal(err)
 		}
 		if err := k.AdmitCall(t.Context()); market.CodeOf(err) != market.CodeRateLimited {
-			t.Errorf("got %v, want RATE_LIMITED", err)
+			t.Errorf("the call after the deadline: got %v, want RATE_LIMITED", err)
 		}
 		// A caller without a deadline joins the read. So the next call of the read is not refused, but waits.
 		k.Join(reqctx.CallRequest{Priority: reqctx.PriorityPrices, Caller: "b"})
 		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 		defer cancel()
 		if err := k.AdmitCall(ctx); !errors.Is(err, context.DeadlineExceeded) {
-			t.Errorf("got %v, want DeadlineExceeded", err)
+			t.Errorf("the call whose context ends: got %v, want DeadlineExceeded", err)
 		}
 		if s := b.Status(); s.Waiting != [reqctx.Priorities]int{} {
-			t.Errorf("got %+v, want none waiting", s)
+			t.Errorf("the status is %+v, want no waiting calls", s)
 		}
 		go func() { further <- k.AdmitCall(t.Context()) }()
 		time.Sleep(time.Minute)
@@ -274,7 +274,7 @@ func TestFurtherCalls(t *testing.T) {
 		other.Release(true)
 		time.Sleep(2 * span)
 		if s := b.Status(); s.Left != 3 {
-			t.Errorf("got %+v, want 3 left", s)
+			t.Errorf("the status is %+v, want 3 calls left", s)
 		}
 	})
 }
@@ -286,13 +286,13 @@ func TestClose(t *testing.T) {
 		waiting := b.Reserve(prices("", 2*time.Minute))
 		_ = k.AdmitCall(t.Context())
 		k.Release(true)
-		waits(t, waiting)
+		wantWaiting(t, waiting)
 		b.Close()
 		b.Close()
 		for _, k := range []reqctx.Reservation{waiting, b.Reserve(prices("", time.Second))} {
 			<-k.Decided()
 			if market.CodeOf(k.Err()) != market.CodeUpstreamUnavailable || k.AdmitCall(t.Context()) == nil {
-				t.Errorf("got %v, want UPSTREAM_UNAVAILABLE", k.Err())
+				t.Errorf("after Close: got %v, want UPSTREAM_UNAVAILABLE and no call", k.Err())
 			}
 			k.Join(prices("", time.Second))
 			k.Release(false)
@@ -349,7 +349,7 @@ func BenchmarkRefusal(b *testing.B) {
 			for b.Loop() {
 				k := budget.Reserve(reqctx.CallRequest{Priority: reqctx.PriorityPrices, Caller: "late", Deadline: within(time.Second)})
 				if k.Err() == nil {
-					b.Fatal("admitted")
+					b.Fatal("the reservation was admitted")
 				}
 			}
 		})

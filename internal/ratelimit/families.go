@@ -28,8 +28,8 @@ func Bucket(endpoints []reqctx.Endpoint, tokensPerSecond, maxTokens, tokensPerCa
 	}
 }
 
-// openFamilies opens the windows of the families. The ledger does not count calls to families, so processes that share limits
-// divide the limit of a family into equal parts.
+// openFamilies opens the windows of the families. If several processes share the limits, each process gets an equal part of the
+// limit of a family, because the ledger does not count calls to families.
 func (b *Budget) openFamilies() {
 	b.families = make(map[reqctx.Endpoint]*window)
 	for _, f := range b.cfg.Families {

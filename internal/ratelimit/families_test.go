@@ -8,15 +8,15 @@ import (
 	"oddsgraph/internal/market/reqctx"
 )
 
-// to returns a request for an endpoint. The deadline is the present time plus d.
-func to(e reqctx.Endpoint, d time.Duration) reqctx.CallRequest {
+// requestTo returns a request for an endpoint. The deadline is the present time plus d.
+func requestTo(e reqctx.Endpoint, d time.Duration) reqctx.CallRequest {
 	return reqctx.CallRequest{Endpoint: e, Priority: reqctx.PriorityPrices, Caller: "a", Deadline: within(d)}
 }
 
 // spendTo makes calls to an endpoint until a call is not admitted at once. It makes at most 10,000 calls. It returns the number of
 // admitted calls.
 func spendTo(b *Budget, e reqctx.Endpoint) (n int) {
-	for n < 10_000 && call(b, to(e, time.Millisecond)) {
+	for n < 10_000 && call(b, requestTo(e, time.Millisecond)) {
 		n++
 	}
 	return n
@@ -35,26 +35,26 @@ func TestFamilies(t *testing.T) {
 			t.Errorf("%d books, %d searches and %d public calls were admitted; want 95, 38 and 19", books, searches, public)
 		}
 		if n := spendTo(b, reqctx.EndpointSpreads); n != 0 {
-			t.Errorf("%d calls of a full family were admitted", n)
+			t.Errorf("%d calls of a full family were admitted, want 0", n)
 		}
 		if left := b.Left(); left != 0 {
-			t.Errorf("%v is left", left)
+			t.Errorf("got Left() = %v, want 0", left)
 		}
 		// A waiting call is admitted when the first call leaves the window of the family.
-		waiting := b.Reserve(to(reqctx.EndpointBook, time.Minute))
+		waiting := b.Reserve(requestTo(reqctx.EndpointBook, time.Minute))
 		defer waiting.Release(true)
-		waits(t, waiting)
+		wantWaiting(t, waiting)
 		time.Sleep(time.Second + skew)
 		if n := spendTo(b, reqctx.EndpointSearch); n != 38 {
-			t.Errorf("%d searches were admitted after a second", n)
+			t.Errorf("%d searches were admitted after a second, want 38", n)
 		}
-		waits(t, waiting)
+		wantWaiting(t, waiting)
 		time.Sleep(9 * time.Second)
 		if synctest.Wait(); !admitted(waiting) {
-			t.Error("a book waits longer than ten seconds")
+			t.Error("the call for a book still waits after ten seconds")
 		}
 		if n := spendTo(b, reqctx.EndpointMarketsByID); n != 0 {
-			t.Errorf("%d public calls were admitted after ten seconds", n)
+			t.Errorf("%d public calls were admitted after ten seconds, want 0", n)
 		}
 	})
 }
@@ -74,7 +74,7 @@ func TestBucket(t *testing.T) {
 			tokens = min(tokens+10, 200)
 		}
 		if calls < 500 {
-			t.Errorf("%d calls in a minute; the bucket has tokens for 600", calls)
+			t.Errorf("%d calls were admitted in a minute, want at least 500; the bucket has tokens for about 600", calls)
 		}
 	})
 }
@@ -87,14 +87,14 @@ func TestThrottledFamily(t *testing.T) {
 			{Endpoints: booksAndSpreads, Limit: 100, Span: 10 * time.Second},
 			{Endpoints: []reqctx.Endpoint{reqctx.EndpointSearch}, Limit: 40, Span: time.Second},
 		}})
-		r := begin(t, b, to(reqctx.EndpointBook, time.Second))
+		r := begin(t, b, requestTo(reqctx.EndpointBook, time.Second))
 		r.Throttled(time.Now().Add(time.Minute))
 		r.Release(true)
 		if spendTo(b, reqctx.EndpointSpreads) != 0 || spendTo(b, reqctx.EndpointSearch) != 38 {
-			t.Error("a 429 to one family does not hold back exactly this family")
+			t.Error("after a 429 to one family, this family was not blocked, or another family was blocked")
 		}
 		if s := b.Status(); !s.ThrottledUntil.Equal(time.Now().Add(time.Minute)) {
-			t.Errorf("the status says %v", s.ThrottledUntil)
+			t.Errorf("got ThrottledUntil %v, want a minute from now", s.ThrottledUntil)
 		}
 	})
 }
@@ -106,11 +106,11 @@ func TestFamiliesAfterStart(t *testing.T) {
 		b := open(t, Config{Families: []Family{{Endpoints: booksAndSpreads, Limit: 100, Span: 10 * time.Second}}})
 		b.Inherit(Unsure, nil, time.Now().Add(time.Minute))
 		if n := spendTo(b, reqctx.EndpointBook); n != 5 {
-			t.Errorf("%d calls were admitted at the start", n)
+			t.Errorf("%d calls were admitted at the start, want 5", n)
 		}
 		time.Sleep(11*time.Second + skew)
 		if n := spendTo(b, reqctx.EndpointBook); n != 95 {
-			t.Errorf("%d calls were admitted after the span", n)
+			t.Errorf("%d calls were admitted after the span of the family, want 95", n)
 		}
 	})
 }

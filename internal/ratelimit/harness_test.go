@@ -16,7 +16,7 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// open returns a budget that is closed at the end of the test. Call open in a synctest bubble.
+// open returns a budget that is closed at the end of the test. Call open inside synctest.Test.
 func open(t *testing.T, cfg Config) *Budget {
 	t.Helper()
 	b := New(cfg)
@@ -72,16 +72,16 @@ func retryAfter(t *testing.T, k reqctx.Reservation) time.Duration {
 	t.Helper()
 	var e *market.Error
 	if err := k.Err(); !errors.As(err, &e) || e.Code != market.CodeRateLimited || e.RetryAfter <= 0 {
-		t.Fatalf("got %v, want a refusal with a wait", err)
+		t.Fatalf("the reservation has the error %v, want RATE_LIMITED with a wait", err)
 	}
 	return e.RetryAfter
 }
 
-// waits fails the test if a reservation does not wait in the queue.
-func waits(t *testing.T, k reqctx.Reservation) {
+// wantWaiting fails the test if a reservation does not wait in the queue.
+func wantWaiting(t *testing.T, k reqctx.Reservation) {
 	t.Helper()
 	if synctest.Wait(); admitted(k) || k.Err() != nil {
-		t.Fatalf("not waiting: %v", k.Err())
+		t.Fatalf("the reservation does not wait in the queue; its error is %v", k.Err())
 	}
 }
 
@@ -109,7 +109,7 @@ func order(t *testing.T, tickets map[string]reqctx.Reservation) (names []string)
 		}
 		time.Sleep(10 * time.Millisecond)
 	}
-	t.Fatalf("%d reservations are never admitted", len(tickets))
+	t.Fatalf("%d reservations were not admitted within a minute", len(tickets))
 	return nil
 }
 
@@ -118,12 +118,12 @@ func spread(t *testing.T, b *Budget, priority func(i int) reqctx.Priority) {
 	t.Helper()
 	for i := range b.Status().Left {
 		if !call(b, reqctx.CallRequest{Priority: priority(i), Caller: fmt.Sprint(i), Deadline: within(1)}) {
-			t.Fatal("not admitted")
+			t.Fatalf("call %d was not admitted at once", i+1)
 		}
 		time.Sleep(100 * time.Millisecond)
 	}
 }
 
-// mixed returns the priority of the i-th call. It cycles through all priorities except refresh, so that each of these priorities
-// gets its guaranteed minimum of calls.
-func mixed(i int) reqctx.Priority { return reqctx.Priority(1 + i%(reqctx.Priorities-1)) }
+// mixedPriority returns the priority of the i-th call. It cycles through all priorities except refresh, so that none of these
+// priorities has precedence; see window.floor.
+func mixedPriority(i int) reqctx.Priority { return reqctx.Priority(1 + i%(reqctx.Priorities-1)) }

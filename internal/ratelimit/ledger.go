@@ -42,39 +42,40 @@ const (
 	keepAhead = 2 * time.Second
 	// maxAsk bounds the number of calls in one request to the ledger.
 	maxAsk = 16
-	// If the ledger's last answer is at least askEvery old, Budget.Left asks again how many calls remain. A process also pauses for
-	// askEvery if the venue reports fewer remaining calls than the margin. The margin is the number of calls that all processes
-	// together leave unused.
+	// If the ledger's last answer is at least askEvery old, Budget.Left asks the ledger again how many calls remain. A process also
+	// sends no calls for askEvery if the venue reports fewer remaining calls than the margin. All processes together leave the margin
+	// unused.
 	askEvery = time.Second
-	// unlimited is a limit that no process reaches. Windows with such a limit are not shared.
+	// unlimited is a limit that no process reaches. Processes do not share windows with a limit of unlimited or more.
 	unlimited = 1 << 30
 )
 
 // credit is a granted call.
 type credit struct {
 	call string
-	// until is the time at which the window returns the credit to the ledger if no reservation has taken it.
-	until time.Time
-	// void is the time from which the call must not be sent; see Sharing.Use.
-	void time.Time
+	// returnAt is the time at which the window returns the credit to the ledger if no reservation has taken it.
+	returnAt time.Time
+	// From the time voidAt on, the call must not be sent; see Sharing.Use.
+	voidAt time.Time
 }
 
-// pool is the state of a window whose limit several processes share. The budget's lock protects it.
+// pool contains the calls of a shared limit that this process may make: grants of the ledger (credits), and the reserve. The
+// reserve is the number of calls that the process may make without the ledger. The budget's lock protects the pool.
 type pool struct {
 	Sharing
 	credits []credit // oldest first
 	// reserve is Sharing.Reserve, or less if the limit is small.
 	reserve int
-	// own is the number of calls in the window that used the reserve. opens is the time from which this process may use the reserve.
-	// By then, the calls of an earlier process have left the window. open reports that opens has passed.
-	own   int
-	opens time.Time
-	open  bool
-	// left is the estimated number of calls that the ledger can still grant, and answered is the time of the ledger's last response.
-	// If left is 0, refill is the time of the ledger's next grant, or the zero time if that time is unknown.
-	left             int
-	answered, refill time.Time
-	asking           bool
+	// reserveUsed is the number of calls in the window that used the reserve. This process may use the reserve from reserveOpensAt on,
+	// because the calls of an earlier process have then left the window. reserveOpen reports that reserveOpensAt has passed.
+	reserveUsed    int
+	reserveOpensAt time.Time
+	reserveOpen    bool
+	// left is the estimated number of calls that the ledger can still grant, and answeredAt is the time of the ledger's last response.
+	// If left is 0, refillAt is the time of the ledger's next grant, or the zero time if that time is unknown.
+	left                 int
+	answeredAt, refillAt time.Time
+	asking               bool
 }
 
 // newPool returns the pool of a new window, or nil if processes do not share the window. limit is the usable limit of the window.
@@ -83,12 +84,12 @@ func (b *Budget) newPool(scope string, limit int) *pool {
 	if s.Ledger == nil || scope != "" && !s.Keys || limit >= unlimited {
 		return nil
 	}
-	p := &pool{Sharing: s, opens: b.opened.Add(span + time.Second)}
+	p := &pool{Sharing: s, reserveOpensAt: b.opened.Add(span + time.Second)}
 	p.left = p.divide(limit)
 	return p
 }
 
-// SharedStatus is the state of a public limit that several processes share. All numbers are calls.
+// SharedStatus is the state of a public limit that several processes share. All counts are numbers of calls.
 type SharedStatus struct {
 	// Granted counts the granted calls that this process made in the last 60 seconds. Left is the estimated number of calls that this
 	// process can still make with grants: unused grants, plus calls that the ledger could still grant.
@@ -100,16 +101,16 @@ type SharedStatus struct {
 	ReserveOpens         time.Time
 }
 
-// status returns the state of a pool. used is the number of calls in its window.
+// status returns the state of a pool. The parameter used is the number of calls in the window of the pool.
 func (p *pool) status(used int) *SharedStatus {
-	s := &SharedStatus{Granted: used - p.own, Left: len(p.credits) + p.left, Reserve: p.reserve, ReserveUsed: p.own}
-	if !p.open {
-		s.ReserveOpens = p.opens
+	s := &SharedStatus{Granted: used - p.reserveUsed, Left: len(p.credits) + p.left, Reserve: p.reserve, ReserveUsed: p.reserveUsed}
+	if !p.reserveOpen {
+		s.ReserveOpens = p.reserveOpensAt
 	}
 	return s
 }
 
-// divide sets p.reserve for the given usable limit and returns the number of calls that the ledger may grant.
+// divide sets p.reserve for a usable limit, and returns the number of calls that the ledger may grant to all processes.
 func (p *pool) divide(limit int) int {
 	p.reserve = min(p.Reserve, limit/p.Replicas)
 	return limit - p.Replicas*p.reserve
@@ -118,21 +119,21 @@ func (p *pool) divide(limit int) int {
 // free returns the number of calls that can still be made with credits, with further grants of the ledger, or with the reserve.
 func (p *pool) free() int {
 	free := len(p.credits) + p.left
-	if p.open {
-		free += max(p.reserve-p.own, 0)
+	if p.reserveOpen {
+		free += max(p.reserve-p.reserveUsed, 0)
 	}
 	return free
 }
 
-// funded reports whether a call can be sent now: with a credit, or with the reserve if the ledger can grant no call. A window
-// without a pool needs neither.
+// funded reports whether the pool allows a call now: with a credit, or with the reserve if the ledger can grant no call. It is true
+// for a window without a pool.
 func (w *window) funded() bool {
 	p := w.pool
-	return p == nil || len(p.credits) > 0 || p.left == 0 && p.open && p.own < p.reserve
+	return p == nil || len(p.credits) > 0 || p.left == 0 && p.reserveOpen && p.reserveUsed < p.reserve
 }
 
-// pay takes a credit for the call of a reservation, or a call of the reserve if there is no credit. If fewer than ahead credits
-// remain after pay has taken one, and the ledger can grant more, pay asks the ledger for more credits.
+// pay takes a credit for the call of a reservation, or a call of the reserve if there is no credit. If pay has taken a credit,
+// fewer than ahead credits remain, and the ledger can grant more, pay asks the ledger for more credits.
 func (w *window) pay(t *reservation, now time.Time) {
 	p := w.pool
 	switch {
@@ -143,7 +144,7 @@ func (w *window) pay(t *reservation, now time.Time) {
 			w.ask(now)
 		}
 	default:
-		p.own++
+		p.reserveUsed++
 	}
 }
 
@@ -152,7 +153,7 @@ func (w *window) refund(t *reservation) {
 	switch p := w.pool; {
 	case p == nil:
 	case t.credit.call == "":
-		p.own--
+		p.reserveUsed--
 	default:
 		p.Ledger.End(w.scope, nil, []string{t.credit.call})
 		t.credit = credit{}
@@ -161,53 +162,55 @@ func (w *window) refund(t *reservation) {
 
 // overdue reports whether the credit of an admitted reservation is void, so that the call needs a new credit.
 func (t *reservation) overdue(now time.Time) bool {
-	return t.credit.call != "" && !now.Before(t.credit.void)
+	return t.credit.call != "" && !now.Before(t.credit.voidAt)
 }
 
-// gone updates the pool when a call leaves the window. If credited is true, the call used a credit. Otherwise it used the reserve.
-func (p *pool) gone(credited bool) {
+// callLeft updates the pool when a call leaves the window. If credited is true, the call used a credit. Otherwise the call used the
+// reserve.
+func (p *pool) callLeft(credited bool) {
 	switch {
 	case p == nil:
 	case credited:
 		p.left++ // an estimate until the ledger answers again
 	default:
-		p.own--
+		p.reserveUsed--
 	}
 }
 
-// expire returns old credits to the ledger; see credit.until. If p.opens has passed, expire opens the reserve. If p.refill has
-// passed, expire lets the window ask the ledger again. It reports whether it changed the pool.
+// expire returns old credits to the ledger; see credit.returnAt. If reserveOpensAt has passed, expire opens the reserve. If
+// refillAt has passed, expire sets left to at least 1, so that the window asks the ledger again. It reports whether it changed the
+// pool.
 func (p *pool) expire(scope string, now time.Time) (changed bool) {
 	if p == nil {
 		return false
 	}
 	var unused []string
-	for len(p.credits) > 0 && !now.Before(p.credits[0].until) {
+	for len(p.credits) > 0 && !now.Before(p.credits[0].returnAt) {
 		unused, p.credits = append(unused, p.credits[0].call), p.credits[1:]
 	}
 	if len(unused) > 0 {
 		p.left += len(unused)
 		p.Ledger.End(scope, nil, unused)
 	}
-	opened := !p.open && !now.Before(p.opens)
-	refilled := !p.refill.IsZero() && !now.Before(p.refill)
+	opened := !p.reserveOpen && !now.Before(p.reserveOpensAt)
+	refilled := !p.refillAt.IsZero() && !now.Before(p.refillAt)
 	if refilled {
-		p.left, p.refill = max(p.left, 1), time.Time{}
+		p.left, p.refillAt = max(p.left, 1), time.Time{}
 	}
-	p.open = p.open || opened
+	p.reserveOpen = p.reserveOpen || opened
 	return len(unused) > 0 || opened || refilled
 }
 
-// next returns the next time at which the ledger or the reserve allows more calls. If this time is unknown, next returns the zero
-// time.
-func (p *pool) next() time.Time {
+// moreCallsAt returns the next time at which the ledger or the reserve allows more calls. If this time is unknown, moreCallsAt
+// returns the zero time.
+func (p *pool) moreCallsAt() time.Time {
 	switch {
 	case p == nil:
 		return time.Time{}
-	case p.open || !p.refill.IsZero() && p.refill.Before(p.opens):
-		return p.refill
+	case p.reserveOpen || !p.refillAt.IsZero() && p.refillAt.Before(p.reserveOpensAt):
+		return p.refillAt
 	}
-	return p.opens
+	return p.reserveOpensAt
 }
 
 // pace returns the average time between two grants to this process while all processes together use up the limit.
@@ -216,11 +219,12 @@ func (w *window) pace() time.Duration {
 	return span * time.Duration(p.Replicas) / time.Duration(max(p.divide(w.limit), 1))
 }
 
-// ask requests one grant for each waiting reservation, and further grants as a stock; see the constant ahead. It requests at most
-// maxAsk grants. While the ledger has not answered an earlier request, ask does nothing.
-func (w *window) ask(now time.Time) { w.question(min(w.waiting+ahead, maxAsk), now) }
+// ask asks the ledger for one grant for each waiting reservation, and for a stock of further grants; see the constant ahead. It
+// asks for at most maxAsk grants.
+func (w *window) ask(now time.Time) { w.askFor(min(w.waiting+ahead, maxAsk), now) }
 
-func (w *window) question(n int, now time.Time) {
+// askFor asks the ledger for n grants. While the ledger has not answered an earlier request, askFor does nothing.
+func (w *window) askFor(n int, now time.Time) {
 	p, b := w.pool, w.budget
 	if p.asking || b.closed {
 		return
@@ -242,14 +246,14 @@ func (w *window) granted(calls []string, left int, again, hold time.Duration, re
 		return
 	}
 	for _, call := range calls {
-		p.credits = append(p.credits, credit{call: call, until: now.Add(keepAhead), void: requestTime.Add(p.Use)})
+		p.credits = append(p.credits, credit{call: call, returnAt: now.Add(keepAhead), voidAt: requestTime.Add(p.Use)})
 	}
-	p.left, p.answered, p.refill = left, now, time.Time{}
+	p.left, p.answeredAt, p.refillAt = left, now, time.Time{}
 	if left == 0 {
-		p.refill = now.Add(max(again, time.Millisecond))
+		p.refillAt = now.Add(max(again, time.Millisecond))
 	}
 	if hold > 0 {
-		w.pause(now.Add(min(hold, patience)), now)
+		w.block(now.Add(min(hold, patience)), now)
 	}
 	w.settle(now)
 }
@@ -267,12 +271,12 @@ func (w *window) retire() {
 	}
 }
 
-// pause blocks all calls of the window at least until the given time.
-func (w *window) pause(until, now time.Time) {
-	if !w.throttled.After(now) {
-		w.before, w.since = w.throttledFor(now), now
+// block blocks all calls of the window at least until the given time.
+func (w *window) block(until, now time.Time) {
+	if !w.throttledUntil.After(now) {
+		w.earlierThrottling, w.throttledSince = w.throttledFor(now), now
 	}
-	if until.After(w.throttled) {
-		w.throttled = until
+	if until.After(w.throttledUntil) {
+		w.throttledUntil = until
 	}
 }

@@ -17,14 +17,14 @@ import (
 type sharedLedger struct {
 	running sync.WaitGroup
 
-	mu      sync.Mutex
-	down    bool                 // if true, the ledger grants nothing
-	closed  time.Time            // the ledger grants nothing before this time
-	hold    time.Time            // no process may make calls before this time
-	granted map[string]time.Time // the time until which each call counts
-	serial  int
-	asks    int
-	unused  []string
+	mu          sync.Mutex
+	down        bool                 // if true, the ledger grants nothing
+	closedUntil time.Time            // the ledger grants nothing before this time
+	holdUntil   time.Time            // no process may make calls before this time
+	granted     map[string]time.Time // the time until which each call counts
+	serial      int
+	asks        int
+	unused      []string
 }
 
 const (
@@ -53,10 +53,10 @@ func (l *sharedLedger) answer(scope string, limit, n int) (calls []string, left 
 	switch {
 	case l.down:
 		return nil, 0, time.Second, 0
-	case now.Before(l.hold):
-		return nil, 0, l.hold.Sub(now), l.hold.Sub(now)
-	case now.Before(l.closed):
-		return nil, 0, l.closed.Sub(now), 0
+	case now.Before(l.holdUntil):
+		return nil, 0, l.holdUntil.Sub(now), l.holdUntil.Sub(now)
+	case now.Before(l.closedUntil):
+		return nil, 0, l.closedUntil.Sub(now), 0
 	}
 	again = time.Hour
 	for call, until := range l.granted {
@@ -93,7 +93,7 @@ func (l *sharedLedger) End(_ string, ended, unused []string) {
 func (l *sharedLedger) Hold(_ string, until time.Time) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.hold = market.Later(l.hold, until)
+	l.holdUntil = market.Later(l.holdUntil, until)
 }
 
 // set runs the function change while the ledger is locked.
@@ -103,7 +103,7 @@ func (l *sharedLedger) set(change func(*sharedLedger)) {
 	change(l)
 }
 
-// count runs the function of while the ledger is locked, and returns the result.
+// count returns the result of the function of, which it calls while the ledger is locked.
 func (l *sharedLedger) count(of func(*sharedLedger) int) int {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -138,8 +138,8 @@ func TestSharedLimit(t *testing.T) {
 		var made []time.Time
 		var running sync.WaitGroup
 		start := time.Now()
-		// process starts a process that tries to make three calls a second. The process runs between the times from and to, counted from
-		// the start of the test.
+		// process starts a process that tries to make three calls a second. The process starts at the time from and ends at the time to,
+		// both counted from the start of the test.
 		process := func(name string, from, to time.Duration) {
 			running.Go(func() {
 				time.Sleep(from)
@@ -178,7 +178,7 @@ func TestSharedLimit(t *testing.T) {
 		process("c2", 4*minute, 12*minute)
 		at(6*minute, func(l *sharedLedger) { l.down = true })
 		at(8*minute, func(l *sharedLedger) { l.down = false })
-		at(10*minute, func(l *sharedLedger) { clear(l.granted); l.closed = time.Now().Add(sharedKeep) })
+		at(10*minute, func(l *sharedLedger) { clear(l.granted); l.closedUntil = time.Now().Add(sharedKeep) })
 		running.Wait()
 
 		if most := mostWithin(made, minute); most > 95 {
@@ -193,19 +193,19 @@ func TestSharedLimit(t *testing.T) {
 			return n
 		}
 		if n := between(2*minute, 4*minute); n < 2*85*95/100 {
-			t.Errorf("got %d calls of three processes in 2 minutes, want most of 170", n)
+			t.Errorf("three processes made %d calls in 2 minutes, want at least %d", n, 2*85*95/100)
 		}
 		if n := between(6*minute+time.Second, 8*minute); n < 2*3*5-5 || n > 2*3*5+70 {
-			t.Errorf("got %d calls in 2 minutes without a ledger, want the reserves, 30", n)
+			t.Errorf("got %d calls in 2 minutes while the ledger was down, want 25 to 100: the reserves are 30 calls", n)
 		}
 		if n := between(10*minute+time.Second, 11*minute); n > 95 || n < 10 {
-			t.Errorf("got %d calls in the minute after the ledger lost its state, want the reserves", n)
+			t.Errorf("got %d calls in the minute after the ledger lost its grants, want 10 to 95", n)
 		}
 	})
 }
 
-// TestReserve checks that a process without a ledger uses its reserve only after the calls of the previous process have left the
-// window.
+// TestReserve checks that a process uses its reserve only after the calls of the previous process have left the window. The ledger
+// is down during the test.
 func TestReserve(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := newSharedLedger(t)
@@ -214,13 +214,13 @@ func TestReserve(t *testing.T) {
 		first := b.Reserve(prices("a", 2*time.Minute))
 		defer first.Release(true)
 		time.Sleep(time.Minute)
-		waits(t, first)
+		wantWaiting(t, first)
 		if s := *b.Status().Shared; time.Until(s.ReserveOpens) < time.Second || s.Reserve != 5 || s.ReserveUsed+s.Granted > 0 {
-			t.Errorf("the status is %+v; want a closed reserve", s)
+			t.Errorf("the status is %+v, want a reserve of 5 calls that opens later and is not used", s)
 		}
 		time.Sleep(2 * time.Second)
 		if !admitted(first) {
-			t.Fatal("the reserve is not used after a minute")
+			t.Fatal("the call still waits after a minute, want a call from the reserve")
 		}
 		n := 0
 		for range 20 {
@@ -232,10 +232,10 @@ func TestReserve(t *testing.T) {
 			further.Release(true)
 		}
 		if n != 4 {
-			t.Errorf("got %d more calls without a ledger, want 4, the rest of the reserve", n)
+			t.Errorf("%d more calls were admitted while the ledger was down, want 4, the rest of the reserve", n)
 		}
 		if s := *b.Status().Shared; s != (SharedStatus{Reserve: 5, ReserveUsed: 5}) {
-			t.Errorf("the status is %+v; want a reserve that is used up", s)
+			t.Errorf("the status is %+v, want a reserve that is used up", s)
 		}
 	})
 }
@@ -263,7 +263,7 @@ func TestCreditsAhead(t *testing.T) {
 		}
 		time.Sleep(keepAhead + time.Second)
 		if s := b.Status().Shared; s.Granted != 21 || s.Left != 70-21 || s.ReserveUsed != 0 || s.ReserveOpens.IsZero() {
-			t.Errorf("the status is %+v; want 21 granted calls and 49 left", s)
+			t.Errorf("the status is %+v, want 21 granted calls and 49 left", s)
 		}
 		if n := l.count(func(l *sharedLedger) int { return len(l.granted) }); n != 21 {
 			t.Errorf("the ledger counts %d calls, want the 21 that were made", n)
@@ -271,12 +271,12 @@ func TestCreditsAhead(t *testing.T) {
 		asks := l.count(func(l *sharedLedger) int { return l.asks })
 		time.Sleep(time.Minute)
 		if more := l.count(func(l *sharedLedger) int { return l.asks }) - asks; more != 0 {
-			t.Errorf("an idle process asked %d times, want 0", more)
+			t.Errorf("an idle process asked the ledger %d times, want 0", more)
 		}
 	})
 }
 
-// TestGrantedCallIsOverdue checks that a granted call needs a new grant if it was not sent within Sharing.Use.
+// TestGrantedCallIsOverdue checks that a granted call needs a new grant if it was not sent within the time Sharing.Use.
 func TestGrantedCallIsOverdue(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := newSharedLedger(t)
@@ -284,13 +284,13 @@ func TestGrantedCallIsOverdue(t *testing.T) {
 		ticket := b.Reserve(prices("a", time.Minute))
 		<-ticket.Decided()
 		time.Sleep(sharedUse)
-		l.set(func(l *sharedLedger) { l.closed = time.Now().Add(3 * time.Second) })
+		l.set(func(l *sharedLedger) { l.closedUntil = time.Now().Add(3 * time.Second) })
 		asked := time.Now()
 		if err := ticket.AdmitCall(t.Context()); err != nil {
 			t.Fatal(err)
 		}
 		if took := time.Since(asked); took < 3*time.Second {
-			t.Errorf("an overdue call was sent after %v, want a new grant", took)
+			t.Errorf("an overdue call was sent after %v, want at least 3 s, the wait for a new grant", took)
 		}
 		ticket.Release(true)
 		time.Sleep(keepAhead + time.Second)
@@ -314,10 +314,10 @@ func TestSharedHold(t *testing.T) {
 		ticket := b.Reserve(prices("b", time.Minute))
 		defer ticket.Release(true)
 		time.Sleep(19 * time.Second)
-		waits(t, ticket)
+		wantWaiting(t, ticket)
 		time.Sleep(2 * time.Second)
 		if !admitted(ticket) {
-			t.Error("the other process makes no call after the hold")
+			t.Error("the call of the other process still waits after the time in the 429 response")
 		}
 	})
 }
@@ -335,16 +335,16 @@ func TestSharedLeft(t *testing.T) {
 			time.Sleep(10 * time.Millisecond)
 		}
 		if left := b.Left(); left != 0 {
-			t.Errorf("got Left() = %v while the others use all calls, want 0", left)
+			t.Errorf("got Left() = %v while other processes use all calls, want 0", left)
 		}
 		if asks := l.count(func(l *sharedLedger) int { return l.asks }); asks > 2 {
-			t.Errorf("a second of Left() asked the ledger %d times, want at most 2", asks)
+			t.Errorf("in one second, Left() asked the ledger %d times, want at most 2", asks)
 		}
 		time.Sleep(time.Minute)
 		b.Left()
 		time.Sleep(2 * time.Millisecond)
 		if left := b.Left(); left < 0.7 {
-			t.Errorf("got Left() = %v after a minute without calls, want more than 0.7", left)
+			t.Errorf("got Left() = %v after a minute without calls, want at least 0.7", left)
 		}
 	})
 }
@@ -354,7 +354,7 @@ func TestSharedTurn(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := newSharedLedger(t)
 		b := open(t, sharedBy(l))
-		l.closed = time.Now().Add(40 * time.Second)
+		l.closedUntil = time.Now().Add(40 * time.Second)
 		long := b.Reserve(prices("a", 50*time.Second))
 		defer long.Release(true)
 		short := b.Reserve(prices("a", 30*time.Second))
@@ -363,7 +363,7 @@ func TestSharedTurn(t *testing.T) {
 		if wait := retryAfter(t, short); wait < 39*time.Second || wait > time.Minute {
 			t.Errorf("got retry after %v, want about 40s", wait)
 		}
-		waits(t, long)
+		wantWaiting(t, long)
 		time.Sleep(41 * time.Second)
 		if !admitted(long) {
 			t.Error("the call with enough time was not admitted")
@@ -396,15 +396,15 @@ func TestSharedKeys(t *testing.T) {
 			}
 			switch {
 			case keys && (total < 70 || total > 95):
-				t.Errorf("got %d calls of shared credentials, want 70 to 95", total)
+				t.Errorf("the processes made %d calls with credentials that share one limit, want 70 to 95", total)
 			case !keys && (total < 3*15 || total > 3*19):
-				t.Errorf("got %d calls of credentials without a common name, want three fifths of 95", total)
+				t.Errorf("the processes made %d calls with credentials whose limit is divided, want 45 to 57", total)
 			}
 		})
 	}
 }
 
-// TestSharedAddress checks that a process makes no more calls if the venue reports fewer remaining calls than the margin.
+// TestSharedAddress checks that a process stops sending calls if the venue reports fewer remaining calls than the margin.
 func TestSharedAddress(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := open(t, sharedBy(newSharedLedger(t)))
@@ -412,11 +412,11 @@ func TestSharedAddress(t *testing.T) {
 		<-ticket.Decided()
 		ticket.Observe(100, 80, time.Time{}) // the venue counts 20 calls, which other processes made
 		if left := b.Left(); left == 0 {
-			t.Fatal("got Left() = 0, want more: the calls are those of other processes")
+			t.Fatal("got Left() = 0, want more, because processes with the same ledger made the calls")
 		}
 		ticket.Observe(100, 4, time.Time{}) // 4 remaining calls are less than the margin of 5 calls
 		if left := b.Left(); left != 0 {
-			t.Errorf("got Left() = %v after the venue counted calls of others, want 0", left)
+			t.Errorf("got Left() = %v after the venue reported 4 remaining calls, want 0", left)
 		}
 		ticket.Release(true)
 	})

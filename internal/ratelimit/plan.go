@@ -7,11 +7,11 @@ import (
 	"oddsgraph/internal/market/reqctx"
 )
 
-// horizons is the length of a forecast, measured in spans of the window. horizon is the length of the forecast for a window with
-// the default span. If a reservation gets no turn within the forecast, its turn is the end of the forecast.
+// horizonSpans is the length of a forecast, measured in spans of the window. horizon is the length of the forecast for a window
+// with the default span. If a reservation gets no turn within the forecast, its turn is the end of the forecast.
 const (
-	horizons = 5
-	horizon  = horizons * span
+	horizonSpans = 5
+	horizon      = horizonSpans * span
 )
 
 // plan is the data from which window.next chooses a reservation: the window's present state, or the window's expected state in a
@@ -19,10 +19,10 @@ const (
 type plan struct {
 	free, reserved, share, floor int
 	byPriority                   [reqctx.Priorities]int
-	// round is the number of the forecast. For the present state, it is 0.
+	// round is the id of the forecast. For the present state, it is 0.
 	round uint64
-	// from contains, for the queue of each priority, the index of the first reservation without a turn.
-	from [reqctx.Priorities]int
+	// firstUnplanned contains, for the queue of each priority, the index of the first reservation without a turn.
+	firstUnplanned [reqctx.Priorities]int
 }
 
 // present returns the window's present state.
@@ -64,7 +64,7 @@ func (w *window) next(p *plan) *reservation {
 			if p.byPriority[priority] < p.floor != below {
 				continue
 			}
-			for _, t := range w.queue[priority][p.from[priority]:] {
+			for _, t := range w.queue[priority][p.firstUnplanned[priority]:] {
 				switch {
 				case p.round != 0 && t.round == p.round: // t already has a turn in this forecast
 				case p.used(t.caller) < p.share:
@@ -86,15 +86,14 @@ type forecast struct {
 	plan
 	w  *window
 	at time.Time // the future time
-	// landing is the earliest time at which a call that is now in flight can leave the window.
-	landing time.Time
-	// ended contains the calls that have already ended, and planned contains the calls that the forecast expects. Both contain only
-	// calls that are in the window at this future time, oldest first.
+	// flyingLeaveAt is the earliest time at which a call that is now in flight can leave the window.
+	flyingLeaveAt time.Time
+	// ended contains the calls that had ended before the forecast, and planned contains the calls that the forecast expects. Both
+	// contain only calls that are in the window at the future time, oldest first.
 	ended, planned  []callRecord
 	foreign, flying int
-	// refill is the next time at which the pool (the ledger, or this process's own reserve) allows a call. It is zero if this time is
-	// unknown.
-	refill time.Time
+	// moreCallsAt is the next time at which the ledger or the reserve allows a call; see pool. It is zero if this time is unknown.
+	moreCallsAt time.Time
 }
 
 // planTurns computes the turn of each waiting reservation with a forecast. The forecast assumes that no reservation arrives and
@@ -104,18 +103,18 @@ func (w *window) planTurns(now time.Time) {
 	w.round++
 	w.stale = false
 	f := forecast{
-		plan: w.present(), w: w, at: market.Later(now, w.throttled), landing: now.Add(w.span),
-		ended: w.ended, foreign: w.foreign, flying: w.flying, refill: w.pool.next(),
+		plan: w.present(), w: w, at: market.Later(now, w.throttledUntil), flyingLeaveAt: now.Add(w.span),
+		ended: w.ended, foreign: w.foreign, flying: w.flying, moreCallsAt: w.pool.moreCallsAt(),
 	}
 	f.round = w.round
-	last := f.at.Add(horizons * w.span)
+	last := f.at.Add(horizonSpans * w.span)
 	for waiting := w.waiting - len(w.queue[reqctx.PriorityRefresh]); waiting > 0 && f.at.Before(last); {
 		f.update()
 		if t := w.next(&f.plan); t != nil {
 			waiting--
 			f.admit(t)
 		} else {
-			f.at = f.change(last)
+			f.at = f.nextChange(last)
 		}
 	}
 	for p := range w.queue {
@@ -127,13 +126,14 @@ func (w *window) planTurns(now time.Time) {
 	}
 }
 
-// update removes the calls that have left the window by the time f.at. It also adds the calls that the pool allows by this time.
+// update removes the calls that have left the window by the time f.at. If the ledger or the reserve allows another call by this
+// time, update adds one free call.
 func (f *forecast) update() {
 	f.ended = f.expire(f.ended)
 	if f.foreign > 0 && !f.w.foreignUntil.After(f.at) {
 		f.free, f.foreign = f.free+f.foreign, 0
 	}
-	if f.flying > 0 && !f.landing.After(f.at) {
+	if f.flying > 0 && !f.flyingLeaveAt.After(f.at) {
 		f.free, f.flying = f.free+f.flying, 0
 		for p, n := range f.w.flyingBy {
 			f.byPriority[p] -= n
@@ -143,8 +143,8 @@ func (f *forecast) update() {
 		}
 	}
 	f.planned = f.expire(f.planned)
-	if !f.refill.IsZero() && !f.refill.After(f.at) {
-		f.free, f.refill = f.free+1, f.refill.Add(f.w.pace())
+	if !f.moreCallsAt.IsZero() && !f.moreCallsAt.After(f.at) {
+		f.free, f.moreCallsAt = f.free+1, f.moreCallsAt.Add(f.w.pace())
 	}
 }
 
@@ -159,11 +159,11 @@ func (f *forecast) expire(calls []callRecord) []callRecord {
 	return calls
 }
 
-// admit sets the turn of a reservation to the time f.at. If the response can meet the deadline of the callers, admit also counts
-// the call.
+// admit sets the turn of a reservation to the time f.at. If the response is expected before the deadline, admit also counts the
+// call.
 func (f *forecast) admit(t *reservation) {
 	t.turn, t.round = f.at, f.round
-	queue, from := f.w.queue[t.priority], &f.from[t.priority]
+	queue, from := f.w.queue[t.priority], &f.firstUnplanned[t.priority]
 	for *from < len(queue) && queue[*from].round == f.round {
 		*from++
 	}
@@ -177,7 +177,7 @@ func (f *forecast) admit(t *reservation) {
 }
 
 // change returns the next time at which the forecast changes, or end if end is earlier.
-func (f *forecast) change(end time.Time) time.Time {
+func (f *forecast) nextChange(end time.Time) time.Time {
 	next := end
 	for _, calls := range [2][]callRecord{f.ended, f.planned} {
 		if len(calls) > 0 {
@@ -188,10 +188,10 @@ func (f *forecast) change(end time.Time) time.Time {
 		next = market.Earlier(next, f.w.foreignUntil)
 	}
 	if f.flying > 0 {
-		next = market.Earlier(next, f.landing)
+		next = market.Earlier(next, f.flyingLeaveAt)
 	}
-	if !f.refill.IsZero() {
-		next = market.Earlier(next, f.refill)
+	if !f.moreCallsAt.IsZero() {
+		next = market.Earlier(next, f.moreCallsAt)
 	}
 	return next
 }

@@ -8,7 +8,7 @@ import (
 	"oddsgraph/internal/market/reqctx"
 )
 
-// enter initialises a new reservation and passes it to add.
+// enter sets the fields of a new reservation and passes the reservation to add.
 func (w *window) enter(t *reservation, req reqctx.CallRequest) {
 	now := w.budget.clock.Now()
 	w.expire(now)
@@ -22,10 +22,9 @@ func (w *window) enter(t *reservation, req reqctx.CallRequest) {
 // or refuses it:
 //   - A refresh is refused if the queue is full or if refreshes fill half of the queue.
 //   - Any other reservation is refused if the queue is full. It is also refused if at least half of the queue is in use and its
-//     caller fills a quarter of the queue. Before add refuses such a reservation, it refuses the last refresh in the queue and
-//     checks again.
+//     caller fills a quarter of the queue. But first, add refuses the last refresh in the queue and checks again.
 func (w *window) add(t *reservation, now time.Time) {
-	if w.waiting == 0 && !w.throttled.After(now) && w.canLeave(t, now) && w.funded() {
+	if w.waiting == 0 && !w.throttledUntil.After(now) && w.canSend(t, now) && w.funded() {
 		t.admit(now)
 		return
 	}
@@ -35,8 +34,8 @@ func (w *window) add(t *reservation, now time.Time) {
 	} else {
 		full = full || w.waiting >= limit && t.caller.waiting >= limit/2
 		if full && len(w.queue[reqctx.PriorityRefresh]) > 0 {
-			last := w.queue[reqctx.PriorityRefresh]
-			w.refuse(last[len(last)-1], now, now.Add(w.span))
+			refreshes := w.queue[reqctx.PriorityRefresh]
+			w.refuse(refreshes[len(refreshes)-1], now, now.Add(w.span))
 			full = w.waiting >= w.budget.cfg.Queue || w.waiting >= limit && t.caller.waiting >= limit/2
 		}
 	}
@@ -49,8 +48,9 @@ func (w *window) add(t *reservation, now time.Time) {
 	w.settle(now)
 }
 
-// canLeave reports whether the call of t could be sent now if no other reservation waited and the window was not blocked.
-func (w *window) canLeave(t *reservation, now time.Time) bool {
+// canSend reports whether the limit, the shares and the rules for refreshes allow the call of t now. It ignores the other
+// reservations and blocks of the window.
+func (w *window) canSend(t *reservation, now time.Time) bool {
 	free := w.free()
 	switch {
 	case free <= 0, t.priority == reqctx.PriorityRefresh && now.Before(w.refreshAt(now)):
@@ -77,13 +77,13 @@ func (w *window) refreshAt(now time.Time) time.Time {
 		next = w.ended[0].until
 	}
 	if spare := free - w.limit/4; spare > 0 {
-		return w.refreshed.Add(next.Sub(now) / time.Duration(spare+1))
+		return w.lastRefresh.Add(next.Sub(now) / time.Duration(spare+1))
 	}
 	return next
 }
 
 // settle admits the reservations whose calls can be sent, refuses late reservations (see refuseLate), and sets the timer. It must
-// be called after each change of the window that may change the turn of a reservation.
+// be called after each change of the window that may change turns.
 func (w *window) settle(now time.Time) {
 	w.stale = true
 	w.expire(now)
@@ -91,7 +91,7 @@ func (w *window) settle(now time.Time) {
 		w.arm(now)
 		return
 	}
-	if !w.throttled.After(now) {
+	if !w.throttledUntil.After(now) {
 		for t := w.ready(now); t != nil; t = w.ready(now) {
 			if !w.funded() {
 				w.ask(now)
@@ -115,7 +115,7 @@ func (w *window) ready(now time.Time) *reservation {
 		return t
 	}
 	for _, t := range w.queue[reqctx.PriorityRefresh] {
-		if w.canLeave(t, now) {
+		if w.canSend(t, now) {
 			return t
 		}
 	}
@@ -174,28 +174,28 @@ func (w *window) arm(now time.Time) {
 		}
 	}
 	if w.pool != nil && len(w.pool.credits) > 0 {
-		soonest(w.pool.credits[0].until)
+		soonest(w.pool.credits[0].returnAt)
 	}
 	switch {
 	case w.waiting == 0:
-	case w.throttled.After(now):
-		soonest(w.throttled)
+	case w.throttledUntil.After(now):
+		soonest(w.throttledUntil)
 	default:
-		soonest(w.pool.next())
+		soonest(w.pool.moreCallsAt())
 		if len(w.ended) > 0 {
 			soonest(w.ended[0].until)
 		}
 		if w.foreign > 0 {
 			soonest(w.foreignUntil)
 		}
-		soonest(w.probe)
+		soonest(w.probeAt)
 		if w.cut > 0 {
-			soonest(w.mend)
+			soonest(w.halveCutAt)
 		}
 		if len(w.queue[reqctx.PriorityRefresh]) > 0 {
 			soonest(w.refreshAt(now))
 		}
-		soonest(w.recent.Front().Value.(*caller).asked.Add(w.span))
+		soonest(w.recent.Front().Value.(*caller).lastRequest.Add(w.span))
 	}
 	if at.IsZero() {
 		return // the window changes only when a call in flight ends; Release then calls settle

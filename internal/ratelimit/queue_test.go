@@ -15,7 +15,7 @@ import (
 func TestPriorities(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := open(t, Config{})
-		spread(t, b, mixed)
+		spread(t, b, mixedPriority)
 		tickets := map[string]reqctx.Reservation{}
 		for _, p := range []reqctx.Priority{reqctx.PriorityHistory, reqctx.PrioritySearch, reqctx.PriorityMarkets, reqctx.PriorityBooks, reqctx.PriorityPrices, reqctx.PriorityUser} {
 			for i := range 2 {
@@ -32,20 +32,20 @@ func TestPriorities(t *testing.T) {
 	})
 }
 
-// TestPriorityRises checks that a reservation that gets a higher priority waits behind the reservations that already have this
-// priority.
+// TestPriorityRises checks the turn of a reservation that gets a higher priority: it comes after the reservations that already have
+// this priority.
 func TestPriorityRises(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := open(t, Config{})
-		spread(t, b, mixed)
+		spread(t, b, mixedPriority)
 		enter := func(p reqctx.Priority, caller string) reqctx.Reservation {
 			return b.Reserve(reqctx.CallRequest{Priority: p, Caller: caller})
 		}
 		history, books, first := enter(reqctx.PriorityHistory, "h"), enter(reqctx.PriorityBooks, "b"), enter(reqctx.PriorityPrices, "p")
-		before, told := history.ReadyAt(), first.ReadyAt()
+		turnBefore, firstTurn := history.ReadyAt(), first.ReadyAt()
 		history.Join(reqctx.CallRequest{Priority: reqctx.PriorityPrices, Caller: "h"})
-		if turn := history.ReadyAt(); !turn.Before(before) || !turn.Before(books.ReadyAt()) || !first.ReadyAt().Equal(told) {
-			t.Errorf("got turn %s, was %s; turn of the first was %s, is %s", history.ReadyAt(), before, told, first.ReadyAt())
+		if turn := history.ReadyAt(); !turn.Before(turnBefore) || !turn.Before(books.ReadyAt()) || !first.ReadyAt().Equal(firstTurn) {
+			t.Errorf("the turn moved from %s to %s, want an earlier turn; the turn of the first moved from %s to %s, want no change", turnBefore, history.ReadyAt(), firstTurn, first.ReadyAt())
 		}
 		history.Join(reqctx.CallRequest{Priority: reqctx.PrioritySearch, Caller: "h"}) // a lower priority changes nothing
 		if got := order(t, map[string]reqctx.Reservation{"h": history, "b": books, "p": first}); !slices.Equal(got, []string{"p", "h", "b"}) {
@@ -59,27 +59,26 @@ func TestPriorityRises(t *testing.T) {
 func TestPushedBackReadsAreRefused(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := open(t, Config{Public: 10})
-		spread(t, b, mixed)
+		spread(t, b, mixedPriority)
 		turn := 59 * time.Second
 		enter := func(p reqctx.Priority, d time.Duration) reqctx.Reservation {
 			return b.Reserve(reqctx.CallRequest{Priority: p, Caller: p.String(), Deadline: within(d)})
 		}
 		late, patient := enter(reqctx.PriorityHistory, turn+200*time.Millisecond), enter(reqctx.PriorityHistory, turn+350*time.Millisecond)
-		waits(t, late)
-		waits(t, patient)
+		wantWaiting(t, late)
+		wantWaiting(t, patient)
 		patient.Join(reqctx.CallRequest{Priority: reqctx.PriorityHistory, Deadline: within(2 * time.Minute)})
 		for i := range 3 {
-			waits(t, b.Reserve(reqctx.CallRequest{Priority: reqctx.PriorityUser, Caller: fmt.Sprint("user", i), Deadline: within(time.Minute)}))
+			wantWaiting(t, b.Reserve(reqctx.CallRequest{Priority: reqctx.PriorityUser, Caller: fmt.Sprint("user", i), Deadline: within(time.Minute)}))
 		}
 		if wait := retryAfter(t, late); wait < turn+200*time.Millisecond || wait > turn+300*time.Millisecond {
-			t.Errorf("got retry after %s, want 200 to 300 ms more than the first turn", wait)
+			t.Errorf("got retry after %s, want 59.2 s to 59.3 s", wait)
 		}
-		waits(t, patient)
+		wantWaiting(t, patient)
 	})
 }
 
-// TestTooLateReadsAreRefused checks that a read is refused if its expected duration is not shorter than the time from its turn to
-// its deadline.
+// TestTooLateReadsAreRefused checks that a read is refused if it is expected to end at or after its deadline.
 func TestTooLateReadsAreRefused(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := open(t, Config{Public: 10})
@@ -93,7 +92,7 @@ func TestTooLateReadsAreRefused(t *testing.T) {
 		if wait := retryAfter(t, enter(turn+300*time.Millisecond)); wait != turn {
 			t.Errorf("got retry after %s, want %s", wait, turn)
 		}
-		waits(t, enter(turn+301*time.Millisecond))
+		wantWaiting(t, enter(turn+301*time.Millisecond))
 	})
 }
 
@@ -133,11 +132,11 @@ func TestNoPriorityStarves(t *testing.T) {
 		t.Log(got)
 		for p := reqctx.PriorityHistory; p < reqctx.PriorityPrices; p++ {
 			if got[p] < 3*4 || got[p] > got[reqctx.PriorityPrices] {
-				t.Errorf("%s: got %d calls of %v, want at least 12 and no more than prices", p, got[p], got)
+				t.Errorf("%s: got %d calls, want at least 12 and no more than for prices; all priorities: %v", p, got[p], got)
 			}
 		}
 		if got[reqctx.PriorityPrices] < 3*60 {
-			t.Errorf("got %v, want at least 180 prices", got)
+			t.Errorf("got the calls %v, want at least 180 for prices", got)
 		}
 	})
 }
@@ -158,7 +157,7 @@ func TestFairShare(t *testing.T) {
 				time.Sleep(time.Second)
 			}
 			if n != most {
-				t.Errorf("beside %d others: got %d calls, want %d", others, n, most)
+				t.Errorf("with %d other callers: the greedy caller made %d calls, want %d", others, n, most)
 			}
 			for i := range min(others, b.Status().Left/22) {
 				spend(t, b, fmt.Sprint("honest", i), 22)
@@ -214,7 +213,7 @@ func TestQueueIsBounded(t *testing.T) {
 			n++
 		}
 		if n != 10 {
-			t.Errorf("got %d of 20 places for one caller, want 10", n)
+			t.Errorf("one caller got %d of 20 places in the queue, want 10", n)
 		}
 		for i := range 10 {
 			if !enter(fmt.Sprint(i)) {
@@ -222,10 +221,10 @@ func TestQueueIsBounded(t *testing.T) {
 			}
 		}
 		if k := b.Reserve(reqctx.CallRequest{Priority: reqctx.PriorityUser, Caller: "last"}); retryAfter(t, k) > span {
-			t.Error(k.Err())
+			t.Errorf("the reservation beyond the queue was refused with %v, want a wait of at most %s", k.Err(), span)
 		}
 		if s := b.Status(); s.Waiting[reqctx.PriorityPrices] != 20 {
-			t.Errorf("got %+v, want 20 waiting", s)
+			t.Errorf("the status is %+v, want 20 waiting calls", s)
 		}
 	})
 }
@@ -242,7 +241,7 @@ func TestRefreshesAreLast(t *testing.T) {
 			n++
 		}
 		if n != 48 { // 48 refreshes leave 47 calls, which is less than half of the window
-			t.Errorf("got %d refreshes at once, want 48", n)
+			t.Errorf("%d refreshes were admitted at once, want 48", n)
 		}
 		start := time.Now()
 		for range 30 {
@@ -257,11 +256,11 @@ func TestRefreshesAreLast(t *testing.T) {
 			k.Release(true)
 		}
 		if left := b.Status().Left; left < 23 || left > 25 {
-			t.Errorf("got %d calls left after a minute of refreshes (%d made), want 23 to 25", left, n)
+			t.Errorf("after a minute and %d refreshes, %d calls are left, want 23 to 25", n, left)
 		}
 		spend(t, b, "client", b.Status().Left)
 		for range 20 {
-			waits(t, refresh())
+			wantWaiting(t, refresh())
 		}
 		retryAfter(t, refresh())
 		// The queue has room for 20 more reads. Each further read replaces a refresh.
@@ -271,21 +270,21 @@ func TestRefreshesAreLast(t *testing.T) {
 			}
 		}
 		if s := b.Status(); s.Waiting[reqctx.PriorityRefresh] != 0 || s.Waiting[reqctx.PriorityHistory] != 40 {
-			t.Errorf("got %+v, want no refreshes and 40 reads waiting", s)
+			t.Errorf("the status is %+v, want 40 waiting reads and no waiting refreshes", s)
 		}
 	})
 }
 
-// TestRefreshBecomesARead checks that a refresh gets the priority of a caller's read when the caller joins the refresh.
+// TestRefreshBecomesARead checks that a refresh gets the priority of a request that joins the refresh.
 func TestRefreshBecomesARead(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := open(t, Config{Public: 20})
 		spend(t, b, "", 15)
 		k := b.Reserve(reqctx.CallRequest{Priority: reqctx.PriorityRefresh, Deadline: within(time.Minute)})
-		waits(t, k)
+		wantWaiting(t, k)
 		k.Join(prices("a", time.Second))
 		if !admitted(k) {
-			t.Error("still waiting, although a read may be admitted")
+			t.Error("the refresh still waits, although its new priority allows the call")
 		}
 		k.Release(true)
 	})
@@ -300,7 +299,7 @@ func TestCallersAreBounded(t *testing.T) {
 		}
 		w := b.public
 		if len(w.callers) != maxCallers || w.recent.Len() != maxCallers {
-			t.Errorf("got %d callers, %d in order; want maxCallers", len(w.callers), w.recent.Len())
+			t.Errorf("the window has %d callers and lists %d as recent, want %d", len(w.callers), w.recent.Len(), maxCallers)
 		}
 		n := 0
 		for i := range 3 * maxCallers {
@@ -310,14 +309,14 @@ func TestCallersAreBounded(t *testing.T) {
 			n++
 		}
 		if n != w.share() {
-			t.Errorf("got %d calls for callers beyond the bound, want %d", n, w.share())
+			t.Errorf("the callers beyond the bound made %d calls, want %d", n, w.share())
 		}
 		if !call(b, prices("7", time.Second)) {
 			t.Error("a known caller had to wait")
 		}
 		time.Sleep(2 * span)
 		if !call(b, prices("late", time.Second)) || len(w.callers) != 1 || w.callers["late"] == nil {
-			t.Errorf("got %d callers after a quiet time, want 1", len(w.callers))
+			t.Errorf("after two spans without calls the window has %d callers, want 1", len(w.callers))
 		}
 	})
 }

@@ -8,39 +8,40 @@ import (
 	"oddsgraph/internal/market/reqctx"
 )
 
-// reservation implements reqctx.Reservation. It represents one call of a read. The call waits in the queue of a window, or the
-// window counts it. The budget's lock protects it.
+// reservation implements reqctx.Reservation. It represents one call of a read. The reservation waits in the queue of a window, or
+// the window has counted its call. The budget's lock protects it.
 type reservation struct {
 	budget *Budget
 	window *window
 	scope  string
-	// priority selects the queue, and may become greater. counted is the priority under which the window counts the call.
-	priority, counted reqctx.Priority
-	caller            *caller
+	// priority selects the queue, and may become greater. countedAs is the priority under which the window counts the call.
+	priority, countedAs reqctx.Priority
+	caller              *caller
 	// deadline is the latest deadline of the read's callers. unlimited reports that at least one caller has no deadline.
 	deadline  time.Time
 	unlimited bool
-	// takes is the expected duration of the read. For a further call, it is 0.
+	// takes is the expected duration of the read. It is 0 for a further call: any call of the read after its first call.
 	takes time.Duration
 
 	queued bool
 	// arrival orders the reservations of one priority. A further call has the arrival of its read.
 	arrival uint64
-	// turn is the time at which the call is expected to be sent, or the end of the forecast. round is the number of the last forecast
-	// in which the reservation got a turn.
+	// turn is the time at which the call is expected to be sent, or the end of the forecast. round is the id of the last forecast in
+	// which the reservation got a turn.
 	turn  time.Time
 	round uint64
 
-	// For the first call of a read, admitted reports that the call was counted but not sent yet. flying reports that the counted call
-	// has not ended.
-	admitted, released, flying bool
+	// For the first call of a read, unsent reports that the call was counted but not sent yet. flying reports that the call was
+	// counted and has not ended.
+	unsent, released, flying bool
 	// made is the number of calls that AdmitCall has permitted, including further calls.
 	made int
-	// of is the reservation of the first call of the read, or nil if this call is the first. further contains the reservations of the
-	// read's further calls that wait or have not ended.
-	of      *reservation
+	// first is the reservation of the read's first call, or nil if this call is the first. further contains the reservations of the
+	// read's further calls that wait or are in flight.
+	first   *reservation
 	further []*reservation
-	// credit is the ledger's grant for the call. It is the zero value if the call used the reserve, or if there is no ledger.
+	// credit is the ledger's grant for the call. It is the zero value if there is no grant, because the call used the reserve or there
+	// is no ledger.
 	credit credit
 	// decided is closed when the reservation leaves the queue. It is nil if nobody waits for the reservation.
 	decided chan struct{}
@@ -58,18 +59,18 @@ var closedChannel = func() chan struct{} {
 // no deadline.
 func (t *reservation) late() bool {
 	read := t
-	if t.of != nil {
-		read = t.of
+	if t.first != nil {
+		read = t.first
 	}
 	return !read.unlimited && !t.turn.Add(t.takes).Before(read.deadline)
 }
 
 // admit counts the call and permits it. The calling function holds the lock.
 func (t *reservation) admit(now time.Time) {
-	if t.counted = t.priority; t.priority == reqctx.PriorityRefresh {
-		t.window.refreshed = now
+	if t.countedAs = t.priority; t.priority == reqctx.PriorityRefresh {
+		t.window.lastRefresh = now
 	}
-	t.admitted = true
+	t.unsent = true
 	t.window.take(t)
 	t.window.pay(t, now)
 	t.decide()
@@ -92,11 +93,11 @@ func (t *reservation) decide() {
 func (t *reservation) Decided() <-chan struct{} {
 	t.budget.mu.Lock()
 	defer t.budget.mu.Unlock()
-	return t.wait()
+	return t.decidedChannel()
 }
 
-// wait returns a channel that is closed when the reservation leaves the queue. The calling function holds the lock.
-func (t *reservation) wait() <-chan struct{} {
+// decidedChannel returns a channel that is closed when the reservation leaves the queue. The calling function holds the lock.
+func (t *reservation) decidedChannel() <-chan struct{} {
 	if !t.queued {
 		return closedChannel
 	}
@@ -150,9 +151,9 @@ func (t *reservation) Join(req reqctx.CallRequest) {
 	}
 }
 
-// raise applies the priority p and the caller c of a joining request. The reservation gets the greater of its priority and p. A
-// waiting reservation also gets c as its caller if c has used fewer calls than the present caller. raise reports whether the turn
-// may come earlier.
+// raise applies the priority p and the caller c of a request that joins the read. The reservation gets the greater of both
+// priorities. A waiting reservation also gets the caller that has used fewer calls. raise reports whether the turn may come
+// earlier.
 func (w *window) raise(t *reservation, p reqctx.Priority, c *caller) (better bool) {
 	if !t.queued {
 		t.priority = max(t.priority, p) // the read's further calls will use this priority
@@ -175,10 +176,10 @@ func (w *window) raise(t *reservation, p reqctx.Priority, c *caller) (better boo
 	return true
 }
 
-// AdmitCall implements reqctx.Permit. The first call was counted when the reservation was admitted, so AdmitCall permits it at
-// once. But if the ledger's grant for the first call is void (see Sharing.Use), the first call waits for its turn like a further
-// call. Before a further call, AdmitCall records that the earlier calls of the read have ended, because a read makes one call after
-// another.
+// AdmitCall implements reqctx.Permit. The first call was counted when the reservation was admitted, so AdmitCall permits this call
+// at once. But if the ledger's grant for the first call is void (see Sharing.Use), the first call waits for its turn like a further
+// call. A read makes one call after another. So before a further call, AdmitCall records that the earlier calls of the read have
+// ended.
 func (t *reservation) AdmitCall(ctx context.Context) error {
 	err := t.admitCall(ctx)
 	if err == nil && t.window.recorded() {
@@ -196,15 +197,15 @@ func (t *reservation) admitCall(ctx context.Context) error {
 	case t.released || t.queued || t.budget.closed:
 		defer t.budget.mu.Unlock()
 		return errClosed
-	case t.admitted && !t.overdue(t.budget.clock.Now()):
+	case t.unsent && !t.overdue(t.budget.clock.Now()):
 		defer t.budget.mu.Unlock()
-		t.admitted = false
+		t.unsent = false
 		t.count()
 		return nil
 	default:
 		now := t.budget.clock.Now()
-		if t.admitted {
-			t.admitted = false
+		if t.unsent {
+			t.unsent = false
 			w.giveBack(t)
 		}
 		w.expire(now)
@@ -213,10 +214,10 @@ func (t *reservation) admitCall(ctx context.Context) error {
 			t.budget.mu.Unlock()
 			return err
 		}
-		further := &reservation{budget: t.budget, window: w, of: t, arrival: t.arrival, priority: t.priority, caller: t.caller}
+		further := &reservation{budget: t.budget, window: w, first: t, arrival: t.arrival, priority: t.priority, caller: t.caller}
 		w.add(further, now)
 		t.further = append(t.further, further)
-		decided := further.wait()
+		decided := further.decidedChannel()
 		t.budget.mu.Unlock()
 
 		select {
@@ -279,7 +280,7 @@ func (t *reservation) Release(accepted bool) {
 	case t.queued:
 		w.remove(t)
 		t.refuse(context.Canceled)
-	case t.admitted:
+	case t.unsent:
 		w.giveBack(t)
 	default:
 		w.end(t, now)

@@ -8,8 +8,8 @@ import (
 	"oddsgraph/internal/market/reqctx"
 )
 
-// Standing says how much of the public limit this process may use. Earlier processes and other running processes may have used a
-// part of the limit, too.
+// Standing says which part of the public limit this process may use: all of it, only the margin, or nothing. Earlier processes and
+// other running processes may have used the rest.
 type Standing int
 
 const (
@@ -41,12 +41,11 @@ type Record interface {
 }
 
 // Inherit sets the standing of this process and adds the calls in spent to the public window. The standings Unsure, Second and
-// Third end at the given time, or with the next call of Inherit. But after Second and Third, the number of remaining calls in the
-// venue's headers is ignored until the next call of Inherit.
+// Third end at the time until, or with the next call of Inherit. But a process that was Second or Third ignores the number of
+// remaining calls in the venue's headers until the next call of Inherit.
 //
-// No process records the calls that it makes with credentials. So if the standing is not Alone, a window for credentials
-// that is opened after this call and before the given time may use only its margin until that time. Later calls of Inherit do not
-// change such a window.
+// No process records the calls that it makes with credentials. So if the standing is not Alone, a window for credentials that is
+// opened before the time until may use only its margin until then. Later calls of Inherit do not change that window.
 func (b *Budget) Inherit(standing Standing, spent []Spent, until time.Time) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -54,7 +53,7 @@ func (b *Budget) Inherit(standing Standing, spent []Spent, until time.Time) {
 	b.public.load(spent)
 	b.public.expire(now)
 	if standing != Alone {
-		b.cold = market.Later(b.cold, until)
+		b.coldUntil = market.Later(b.coldUntil, until)
 	}
 	b.public.inherit(standing, until, now)
 	for _, w := range b.eachFamily() {
@@ -71,7 +70,7 @@ func (w *window) inherit(standing Standing, until, now time.Time) {
 	w.guest = standing == Second || standing == Third
 	switch {
 	case standing == Alone || !until.After(now):
-		w.withheld, w.foreign, w.cold = false, 0, time.Time{}
+		w.withheld, w.foreign, w.coldUntil = false, 0, time.Time{}
 	case standing == Third:
 		w.withhold(0, until)
 	default:
@@ -82,14 +81,14 @@ func (w *window) inherit(standing Standing, until, now time.Time) {
 	}
 }
 
-// withhold limits the window to the allowed number of calls until the given time.
+// withhold limits the window to the given number of allowed calls until the given time.
 func (w *window) withhold(allowed int, until time.Time) {
-	w.withheld, w.allowed, w.cold, w.foreignUntil = true, allowed, until, until
+	w.withheld, w.allowedCalls, w.coldUntil, w.foreignUntil = true, allowed, until, until
 	w.relimit()
 }
 
-// load adds calls of other processes to the log. These calls have no caller. They count as refreshes, because a call of another
-// priority could cost this priority its precedence; see window.floor.
+// load adds calls of other processes to the log. These calls have no caller. They count as refreshes, because refreshes have no
+// precedence that such calls could use up; see window.floor.
 func (w *window) load(spent []Spent) {
 	for _, s := range spent {
 		for range min(s.Calls, w.ceiling+w.margin) {
@@ -101,18 +100,18 @@ func (w *window) load(spent []Spent) {
 	w.stale = true
 }
 
-// settleCold computes w.foreign while the venue may count unknown calls of other processes. w.foreign is the number of calls that
-// the venue has counted minus the calls of this process. Responses may overtake each other, so settleCold uses the smallest number
-// of remaining calls that the venue has reported. It subtracts only the calls of this process that have a response, because the
-// venue may not have counted the calls in flight yet. Even if the venue reports that fewer calls remain, the window may contain as
+// observeCold computes w.foreign before w.coldUntil, while the venue may count unknown calls of other processes. w.foreign is the
+// number of calls that the venue has counted minus the calls of this process. Responses may overtake each other, so observeCold
+// uses the smallest number of remaining calls that the venue has reported. It subtracts only the calls of this process that have a
+// response, because the venue may not have counted the calls in flight yet. Whatever the venue reports, the window may contain as
 // many calls as the margin.
-func (w *window) settleCold(limit, remaining int, reset, now time.Time) {
-	w.lowest = min(w.lowest, remaining)
+func (w *window) observeCold(limit, remaining int, reset, now time.Time) {
+	w.lowestRemaining = min(w.lowestRemaining, remaining)
 	unanswered := max(w.flying-1, 0)
 	w.withheld = false
-	w.foreign = min(max(limit-w.lowest-(w.used()-unanswered), 0), max(w.limit-w.margin, 0))
-	w.foreignUntil, w.probe, w.stale = now.Add(w.span), reset, true
+	w.foreign = min(max(limit-w.lowestRemaining-(w.used()-unanswered), 0), max(w.limit-w.margin, 0))
+	w.foreignUntil, w.probeAt, w.stale = now.Add(w.span), reset, true
 	if !reset.After(now) {
-		w.probe = time.Time{}
+		w.probeAt = time.Time{}
 	}
 }

@@ -9,7 +9,8 @@ import (
 	"oddsgraph/internal/market/reqctx"
 )
 
-// openCold returns a budget for a limit that an earlier process may have used up. Call openCold in a synctest bubble.
+// openCold returns a budget in a cold start: for a minute it has the standing Unsure, because an earlier process may have used up
+// the limit. Call openCold inside synctest.Test.
 func openCold(t *testing.T, cfg Config) *Budget {
 	t.Helper()
 	b := open(t, cfg)
@@ -26,8 +27,8 @@ func countAdmitted(b *Budget, scope string) (n int) {
 	return n
 }
 
-// TestColdStart checks that a window has only its margin, a twentieth of the limit, until a minute after the start if earlier calls
-// are unknown.
+// TestColdStart checks that a window has only its margin, a twentieth of the limit, in the first minute if earlier calls are
+// unknown.
 func TestColdStart(t *testing.T) {
 	for limit, want := range map[int][2]int{100: {5, 95}, 40: {2, 38}, 20: {1, 19}, 1: {0, 1}} {
 		synctest.Test(t, func(t *testing.T) {
@@ -36,7 +37,7 @@ func TestColdStart(t *testing.T) {
 				t.Errorf("limit %d: got %d calls at the start, want %d", limit, n, want[0])
 			}
 			if s := b.Status(); s.Left != 0 || !s.ThrottledUntil.Equal(within(time.Minute)) {
-				t.Errorf("limit %d: got %+v, want none left until a minute after the start", limit, s)
+				t.Errorf("limit %d: the status is %+v, want no calls left until a minute after the start", limit, s)
 			}
 			if wait := retryAfter(t, b.Reserve(prices("z", time.Second))); wait != time.Minute {
 				t.Errorf("limit %d: got retry after %v, want a minute", limit, wait)
@@ -59,10 +60,10 @@ func TestColdStartAdmitsWaiting(t *testing.T) {
 		b := openCold(t, Config{})
 		countAdmitted(b, "")
 		k := b.Reserve(prices("z", 2*time.Minute))
-		waits(t, k)
+		wantWaiting(t, k)
 		time.Sleep(time.Minute)
 		if synctest.Wait(); !admitted(k) {
-			t.Error("still waiting after the cold start")
+			t.Error("the call still waits after the cold start")
 		}
 		k.Release(false)
 	})
@@ -75,15 +76,15 @@ func TestColdStartOfCredentials(t *testing.T) {
 		b := openCold(t, Config{Key: 300})
 		mine := reqctx.CallRequest{Scope: "mine", Priority: reqctx.PriorityUser, Deadline: within(time.Second)}
 		if !call(b, mine) || b.Status().Scopes != 1 {
-			t.Fatal("not admitted")
+			t.Fatal("the first call was not admitted, or the credentials got no window")
 		}
-		// The margin is 15 calls. The first call was public and counts in both windows.
+		// The margin is 15 calls. The first call counts in the public window and in the window of the credentials.
 		if n := countAdmitted(b, "mine"); n != 14 {
 			t.Errorf("got %d calls at the start, want 14", n)
 		}
 		time.Sleep(time.Minute)
 		if !call(b, reqctx.CallRequest{Scope: "later", Priority: reqctx.PriorityUser, Deadline: within(time.Second)}) || b.Status().Scopes != 2 {
-			t.Fatal("not admitted")
+			t.Fatal("the later call was not admitted, or its credentials got no window")
 		}
 		if n := countAdmitted(b, "later"); n != 284 {
 			t.Errorf("got %d calls after the start, want 284", n)
@@ -91,8 +92,8 @@ func TestColdStartOfCredentials(t *testing.T) {
 	})
 }
 
-// TestRemainingEndsColdStart checks that the budget admits the calls that the venue reports as remaining, less the margin of 5
-// calls. The budget must admit at least the calls that are left of the margin.
+// TestRemainingEndsColdStart checks that the budget admits as many calls as the venue reports as remaining, minus the margin of 5
+// calls. It must admit at least the 4 calls that are left of the margin.
 func TestRemainingEndsColdStart(t *testing.T) {
 	for _, test := range []struct{ remaining, more int }{{99, 94}, {50, 45}, {12, 7}, {9, 4}, {6, 4}, {0, 4}} {
 		synctest.Test(t, func(t *testing.T) {
@@ -101,30 +102,31 @@ func TestRemainingEndsColdStart(t *testing.T) {
 			k.Observe(100, test.remaining, time.Time{})
 			k.Release(true)
 			if n := countAdmitted(b, ""); n != test.more {
-				t.Errorf("%d remaining: got %d more calls, want %d", test.remaining, n, test.more)
+				t.Errorf("%d calls remain at the venue: got %d more calls, want %d", test.remaining, n, test.more)
 			}
 		})
 	}
 }
 
-// TestColdStartWithRunningCalls checks that the budget also subtracts running calls that the venue may not have counted yet.
+// TestColdStartWithRunningCalls checks that the budget also subtracts calls in flight, because the venue may not have counted them
+// yet.
 func TestColdStartWithRunningCalls(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := openCold(t, Config{})
-		var under []reqctx.Reservation
+		var running []reqctx.Reservation
 		for i := range 5 {
-			under = append(under, begin(t, b, prices(string(rune('a'+i)), time.Second)))
+			running = append(running, begin(t, b, prices(string(rune('a'+i)), time.Second)))
 		}
-		under[0].Observe(100, 29, time.Time{}) // the venue has counted 71 calls, and this process made 1 to 5 of them
+		running[0].Observe(100, 29, time.Time{}) // the venue has counted 71 calls, and this process made 1 to 5 of them
 		if s := b.Status(); s.Left != 29-5-4 {
-			t.Errorf("got %d left while four calls may be uncounted, want 20", s.Left)
+			t.Errorf("%d calls are left while four calls may be uncounted, want 20", s.Left)
 		}
-		for _, k := range under {
+		for _, k := range running {
 			k.Release(true)
 		}
 		b.Reserve(prices("z", time.Second)).Observe(100, 25, time.Time{})
 		if s := b.Status(); s.Left != 20 {
-			t.Errorf("got %d left when all calls are counted, want 20", s.Left)
+			t.Errorf("%d calls are left when all calls are counted, want 20", s.Left)
 		}
 	})
 }
@@ -140,19 +142,19 @@ func TestColdStartWithReorderedResponses(t *testing.T) {
 			k.Release(true)
 		}
 		answer(enter(), 60) // the venue has counted this call and 39 calls of other processes
-		var under []reqctx.Reservation
+		var running []reqctx.Reservation
 		for range 10 {
-			under = append(under, enter())
+			running = append(running, enter())
 		}
-		for i := range under {
-			answer(under[i], 50+i) // the call that the venue counted last is the first to get its response
+		for i := range running {
+			answer(running[i], 50+i) // the call that the venue counted last is the first to get its response
 		}
 		if s := b.Status(); s.Left != 45 {
-			t.Errorf("got %d left, want 45: the 50 of the venue less the margin", s.Left)
+			t.Errorf("%d calls are left, want 45: the 50 that the venue reports, minus the margin", s.Left)
 		}
 		answer(enter(), 70) // calls of other processes have left the window
 		if s := b.Status(); s.Left != 65 {
-			t.Errorf("got %d left when the venue says 70, want 65", s.Left)
+			t.Errorf("%d calls are left when the venue reports 70, want 65", s.Left)
 		}
 	})
 }
@@ -168,20 +170,20 @@ func TestColdStartProbesAfterReset(t *testing.T) {
 			k.Release(true)
 		}
 		if n := countAdmitted(b, ""); n != 0 {
-			t.Errorf("got %d calls although nothing remains, want 0", n)
+			t.Errorf("%d calls were admitted although none remain, want 0", n)
 		}
 		k := b.Reserve(prices("z", 10*time.Second))
 		if k.Err() == nil {
-			t.Error("got a place in the queue, want a refusal: the deadline is before the planned call")
+			t.Error("the reservation waits, want a refusal, because its deadline is before its turn")
 		}
 		patient := b.Reserve(prices("y", 2*time.Minute))
-		waits(t, patient)
+		wantWaiting(t, patient)
 		time.Sleep(3 * time.Second)
 		if synctest.Wait(); !admitted(patient) {
 			t.Fatal("no call was admitted after the reset")
 		}
 		if n := countAdmitted(b, ""); n != 0 {
-			t.Errorf("got %d calls beside the probe, want 0", n)
+			t.Errorf("%d calls were admitted besides the first call after the reset, want 0", n)
 		}
 		if err := patient.AdmitCall(t.Context()); err != nil {
 			t.Fatal(err)
@@ -189,20 +191,20 @@ func TestColdStartProbesAfterReset(t *testing.T) {
 		patient.Observe(100, 40, within(3*time.Second))
 		patient.Release(true)
 		if n := countAdmitted(b, ""); n != 35 {
-			t.Errorf("got %d calls of 40 remaining, want 35", n)
+			t.Errorf("%d calls were admitted when 40 remain, want 35", n)
 		}
 	})
 }
 
 // TestReserveOfALowerLimit checks that the margin is computed from the limit that the venue reports.
-func TestReserveOfALowerLimit(t *testing.T) {
+func TestMarginOfALowerLimit(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := openCold(t, Config{})
 		k := b.Reserve(prices("", time.Second))
 		k.Observe(40, -1, time.Time{})
 		k.Release(false)
 		if n := countAdmitted(b, ""); n != 2 {
-			t.Errorf("got %d calls, want 2, a twentieth of 40", n)
+			t.Errorf("%d calls were admitted, want 2, a twentieth of 40", n)
 		}
 	})
 }
@@ -214,7 +216,7 @@ func TestInheritAlone(t *testing.T) {
 		start := time.Now()
 		b.Inherit(Alone, []Spent{{Calls: 20, At: start}, {Calls: 30, At: start.Add(-30 * time.Second)}, {Calls: 40, At: start.Add(-50 * time.Second)}, {Calls: 7, At: start.Add(-2 * time.Minute)}}, time.Time{})
 		if n := countAdmitted(b, ""); n != 5 {
-			t.Errorf("got %d calls, want the 5 that are left", n)
+			t.Errorf("%d calls were admitted, want the 5 that are left", n)
 		}
 		for _, step := range []struct {
 			at    time.Duration
@@ -232,7 +234,7 @@ func TestInheritAlone(t *testing.T) {
 		time.Sleep(2 * time.Minute)
 		w := b.public
 		if w.expire(time.Now()); w.used() != 0 || w.byPriority != [reqctx.Priorities]int{} || w.reserved != 0 {
-			t.Errorf("at rest: got %d used, %v, %d reserved; want none", w.used(), w.byPriority, w.reserved)
+			t.Errorf("after two minutes the window has %d calls, %v by priority, and %d reserved calls; want none", w.used(), w.byPriority, w.reserved)
 		}
 	})
 }
@@ -244,11 +246,11 @@ func TestInheritedCallsDelayTurns(t *testing.T) {
 		b.Inherit(Alone, []Spent{{Calls: 95, At: within(-20 * time.Second)}}, time.Time{})
 		k := b.Reserve(prices("", 2*time.Minute))
 		if want := within(40*time.Second + time.Millisecond); !k.ReadyAt().Equal(want) {
-			t.Errorf("got turn at %v, want %v", k.ReadyAt(), want)
+			t.Errorf("the turn is at %v, want %v", k.ReadyAt(), want)
 		}
 		time.Sleep(40*time.Second + time.Millisecond)
 		if synctest.Wait(); !admitted(k) {
-			t.Error("still waiting at its turn")
+			t.Error("the call still waits at its turn")
 		}
 		k.Release(false)
 	})
@@ -261,30 +263,30 @@ func TestInheritSecondAndThird(t *testing.T) {
 		b := open(t, Config{})
 		b.Inherit(Third, nil, within(time.Minute))
 		if n := countAdmitted(b, ""); n != 0 {
-			t.Errorf("got %d calls beside two processes, want 0", n)
+			t.Errorf("the third process made %d calls, want 0", n)
 		}
 		b.Inherit(Second, []Spent{{Calls: 2, At: time.Now()}}, within(time.Minute))
 		k := begin(t, b, prices("", time.Second))
 		k.Observe(100, 60, time.Time{})
 		k.Release(true)
 		if n := countAdmitted(b, ""); n != 2 {
-			t.Errorf("got %d more calls beside another process, want the 2 left of the reserve", n)
+			t.Errorf("the second process made %d more calls, want the 2 that are left of the margin", n)
 		}
 		time.Sleep(50 * time.Second)
 		b.Inherit(Second, nil, within(time.Minute))
 		time.Sleep(50 * time.Second)
 		if n := countAdmitted(b, ""); n != 5 {
-			t.Errorf("got %d calls, want 5, the reserve of another minute", n)
+			t.Errorf("the second process made %d calls in the next minute, want 5, the margin", n)
 		}
 		k = b.Reserve(prices("z", 2*time.Minute))
-		waits(t, k)
+		wantWaiting(t, k)
 		b.Inherit(Alone, []Spent{{Calls: 80, At: time.Now()}}, time.Time{})
 		if synctest.Wait(); !admitted(k) {
-			t.Error("still waiting after the other process ended")
+			t.Error("the call still waits after the other process ended")
 		}
 		k.Release(false)
 		if n := countAdmitted(b, ""); n != 10 {
-			t.Errorf("got %d calls, want 10: 95 less 80 of the other process and 5 of this one", n)
+			t.Errorf("%d calls were admitted, want 10: 95 minus 80 calls of the other process and 5 of this process", n)
 		}
 	})
 }
@@ -323,7 +325,7 @@ func TestRecord(t *testing.T) {
 		spend(t, b, "", 92)
 		want(95, 95)
 		if b.Reserve(prices("", time.Second)).AdmitCall(t.Context()) == nil {
-			t.Error("got one call more than the limit")
+			t.Error("one call more than the limit was admitted")
 		}
 		want(95, 95)
 		time.Sleep(2 * time.Minute)
@@ -338,16 +340,16 @@ func TestRecord(t *testing.T) {
 // TestColdStartProbe checks when the cold start admits one call to learn how many calls remain.
 func TestColdStartProbe(t *testing.T) {
 	for name, test := range map[string]struct {
-		// All times are counted from the start. reset is the reset time in the first response. observed is the arrival of a second
-		// response, or 0 without one.
+		// All times are counted from the start. reset is the reset time in the first response. observed is the time at which a second
+		// response arrives, or 0 if there is no second response.
 		reset, observed time.Duration
-		// No call may be sent at the time none. released is the end of the last call, when one more call may be sent. If it is 0, the
-		// call ends before the time none.
+		// At the time none, no call may be sent. At the time released, the last call ends and one more call may be sent. If released is
+		// 0, the last call ends before the time none.
 		none, released time.Duration
 	}{
-		"a reset that is past":           {reset: -time.Second, none: 10 * time.Second},
-		"a call under way":               {reset: 3 * time.Second, none: 5 * time.Second, released: 8 * time.Second},
-		"another answer after the start": {reset: 65 * time.Second, observed: 62 * time.Second, none: 66 * time.Second},
+		"the reset time has passed":                                    {reset: -time.Second, none: 10 * time.Second},
+		"a call is in flight at the reset time":                        {reset: 3 * time.Second, none: 5 * time.Second, released: 8 * time.Second},
+		"a response without a reset time arrives after the cold start": {reset: 65 * time.Second, observed: 62 * time.Second, none: 66 * time.Second},
 	} {
 		synctest.Test(t, func(t *testing.T) {
 			b, start := openCold(t, Config{}), time.Now()

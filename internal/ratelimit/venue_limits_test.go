@@ -26,22 +26,22 @@ func TestThrottled(t *testing.T) {
 			t.Errorf("got retry after %s, want 20s", wait)
 		}
 		patient := b.Reserve(prices("", 30*time.Second))
-		waits(t, patient)
+		wantWaiting(t, patient)
 		impatient := b.Reserve(prices("", 25*time.Second))
-		waits(t, impatient)
-		k.Throttled(within(10 * time.Second)) // before the current end of the pause, so nothing changes
+		wantWaiting(t, impatient)
+		k.Throttled(within(10 * time.Second)) // the window is already blocked for longer, so nothing changes
 		if s := b.Status(); !s.ThrottledUntil.Equal(until) || s.Limit != 86 {
-			t.Errorf("after an earlier time: got %+v, want limit 86 and the same time", s)
+			t.Errorf("after a 429 with an earlier time the status is %+v, want limit 86, throttled until %s", s, until)
 		}
 		k.Throttled(within(26 * time.Second))
 		if wait := retryAfter(t, impatient); wait != 26*time.Second {
 			t.Errorf("got retry after %s, want 26s", wait)
 		}
 		time.Sleep(26*time.Second - 1)
-		waits(t, patient)
+		wantWaiting(t, patient)
 		time.Sleep(time.Nanosecond)
 		if synctest.Wait(); !admitted(patient) {
-			t.Error("still waiting at the venue's time")
+			t.Error("the call still waits at the time that the venue named")
 		}
 		patient.Release(true)
 		time.Sleep(10 * time.Minute)
@@ -50,12 +50,12 @@ func TestThrottled(t *testing.T) {
 		}
 		k.Throttled(within(100 * time.Hour))
 		if s := b.Status(); s.ThrottledUntil.After(within(patience)) {
-			t.Errorf("got throttled until %s, want at most patience from now", s.ThrottledUntil)
+			t.Errorf("throttled until %s, want at most %s from now", s.ThrottledUntil, patience)
 		}
 		wantThrottled := func(want time.Duration) {
 			t.Helper()
 			if s := b.Status(); s.Throttled != want {
-				t.Errorf("throttled for %s, want %s", s.Throttled, want)
+				t.Errorf("throttled for %s in all, want %s", s.Throttled, want)
 			}
 		}
 		wantThrottled(26 * time.Second)
@@ -74,30 +74,30 @@ func TestObserve(t *testing.T) {
 		k := b.Reserve(prices("", time.Minute))
 		defer k.Release(true)
 		_ = k.AdmitCall(t.Context())
-		left := func(limit, want int) {
+		wantLeft := func(limit, want int) {
 			t.Helper()
 			if s := b.Status(); s.Limit != limit || s.Left != want {
-				t.Errorf("got %+v, want %d of %d left", s, want, limit)
+				t.Errorf("the status is %+v, want %d of %d calls left", s, want, limit)
 			}
 		}
 		k.Observe(-1, -1, time.Time{})
-		left(95, 94)
+		wantLeft(95, 94)
 		k.Observe(40, -1, time.Time{})
-		left(38, 37)
+		wantLeft(38, 37)
 		k.Observe(1000, -1, time.Time{})
-		left(95, 94)
+		wantLeft(95, 94)
 		k.Observe(100, 99, within(time.Minute))
-		left(95, 94)
+		wantLeft(95, 94)
 		k.Observe(100, 10, within(20*time.Second)) // other clients have made 89 calls
-		left(95, 5)
+		wantLeft(95, 5)
 		time.Sleep(20 * time.Second)
-		left(95, 94)
+		wantLeft(95, 94)
 		k.Observe(100, 0, time.Time{})
 		waiting := b.Reserve(prices("", 2*time.Minute))
-		waits(t, waiting)
+		wantWaiting(t, waiting)
 		time.Sleep(span)
 		if synctest.Wait(); !admitted(waiting) {
-			t.Error("still waiting after the calls of others left the window")
+			t.Error("the call still waits after the calls of other clients left the window")
 		}
 		waiting.Release(true)
 
@@ -106,9 +106,9 @@ func TestObserve(t *testing.T) {
 		late.Release(true)
 		exhaust(t, b)
 		late = b.Reserve(prices("", span+time.Second))
-		waits(t, late)
+		wantWaiting(t, late)
 		k.Observe(2, -1, time.Time{})
-		waits(t, late) // with the limit 2, one call a minute is usable, and the turn is still before the deadline
+		wantWaiting(t, late) // with the limit 2, one call a minute is usable, and the turn is still before the deadline
 		k.Throttled(within(2 * time.Minute))
 		retryAfter(t, late)
 	})
@@ -132,10 +132,10 @@ func TestScopes(t *testing.T) {
 			k.Release(false) // the venue has rejected the credentials
 		}
 		if s := b.Status(); junk != 19 || s.Scopes != 0 || s.Left != 0 {
-			t.Errorf("got %d calls with junk and status %+v, want 19, no scopes, none left", junk, s)
+			t.Errorf("%d calls with invalid credentials were admitted and the status is %+v, want 19 calls, no scopes and no calls left", junk, s)
 		}
 		time.Sleep(span)
-		spent := func(scope string, want int) {
+		wantCalls := func(scope string, want int) {
 			t.Helper()
 			n := 0
 			for call(b, user(scope)) {
@@ -145,17 +145,17 @@ func TestScopes(t *testing.T) {
 				t.Errorf("%s: got %d calls, want %d", scope, n, want)
 			}
 		}
-		spent("alice", 38)
+		wantCalls("alice", 38)
 		if s := b.Status(); s.Left != 18 || s.Scopes != 1 {
-			t.Errorf("got %+v, want 18 left and 1 scope", s)
+			t.Errorf("the status is %+v, want 18 calls left and 1 scope", s)
 		}
-		spent("bob", 38)
-		spent("carol", 17) // carol has no window and uses the public window, because the windows of alice and bob still contain calls
+		wantCalls("bob", 38)
+		wantCalls("carol", 17) // carol has no window and uses the public window, because the windows of alice and bob still contain calls
 		time.Sleep(span)
-		spent("carol", 38)
+		wantCalls("carol", 38)
 		// The window of alice is gone, but Admitted and Refused still count her calls.
 		if s := b.Status(); s.Scopes != 2 || b.keys["alice"] != nil || s.Admitted != 19+38+38+17+38 || s.Refused != 81+4 {
-			t.Errorf("got %+v, want 2 scopes without alice", s)
+			t.Errorf("the status is %+v, want 2 scopes, without alice, 150 admitted calls and 85 refusals", s)
 		}
 	})
 }
@@ -206,13 +206,13 @@ func TestKeyResponsesDoNotLimitPublic(t *testing.T) {
 		k.Observe(10, -1, time.Time{})
 		k.Release(true)
 		if s := b.Status(); s.Limit != before.Limit || s.Left != before.Left-1 || s.Scopes != 1 {
-			t.Errorf("after the first call with a busy key: got %+v, want only one call less", s)
+			t.Errorf("after the first call with busy credentials the status is %+v, want one call less and no other change", s)
 		}
 		// The credentials now have a window, and the next response applies to this window.
 		k = begin(t, b, key("busy"))
 		k.Observe(300, 3, within(time.Minute))
 		if w := b.keys["busy"]; w.foreign != 300-3-w.used() {
-			t.Errorf("got %d foreign calls in the key's window, want the rest of 297", w.foreign)
+			t.Errorf("the window has %d foreign calls, want %d", w.foreign, 300-3-w.used())
 		}
 		k.Release(true)
 
@@ -236,17 +236,17 @@ func TestKeyResponsesDoNotLimitPublic(t *testing.T) {
 			}
 		}
 		if s := b.Status(); !s.ThrottledUntil.IsZero() || s.Limit != before.Limit || s.Left != before.Left-1-1-20 {
-			t.Errorf("after refusals of keys: got %+v, want an unchanged public limit", s)
+			t.Errorf("after refusals of credentials the status is %+v, want an unchanged public limit", s)
 		}
 		if !call(b, prices("another", time.Second)) {
 			t.Error("a public call of another caller was not admitted")
 		}
 		time.Sleep(40 * time.Second)
 		if !call(b, key("empty")) {
-			t.Error("not admitted at the time that the venue named")
+			t.Error("no call was admitted at the time that the venue named")
 		}
 		if b.Status().Scopes != 2 {
-			t.Error("got no window after the call at the venue's time")
+			t.Errorf("got %d windows for credentials after the call was accepted, want 2", b.Status().Scopes)
 		}
 
 		// A 429 response that came before the venue accepted the credentials also delays the calls in their new window.
@@ -261,7 +261,7 @@ func TestKeyResponsesDoNotLimitPublic(t *testing.T) {
 	})
 }
 
-// TestHeldKeysAreBounded checks that the number of stored 429 refusals is bounded, and that a new refusal removes expired refusals.
+// TestHeldKeysAreBounded checks that Budget.heldUntil has at most maxHeld entries, and that a new entry removes expired entries.
 func TestHeldKeysAreBounded(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := open(t, Config{})
@@ -272,12 +272,12 @@ func TestHeldKeysAreBounded(t *testing.T) {
 			k.Throttled(within(time.Minute))
 		}
 		if len(b.heldUntil) != maxHeld {
-			t.Errorf("got %d remembered keys, want maxHeld", len(b.heldUntil))
+			t.Errorf("heldUntil has %d entries, want %d", len(b.heldUntil), maxHeld)
 		}
 		time.Sleep(time.Minute)
 		k.Throttled(within(100 * time.Hour))
 		if len(b.heldUntil) != 1 || b.heldUntil[k.scope].After(within(patience)) {
-			t.Errorf("got %d remembered keys, the last until %s; want 1 until at most patience from now", len(b.heldUntil), b.heldUntil[k.scope])
+			t.Errorf("heldUntil has %d entries, the last until %s; want 1 entry, until at most %s from now", len(b.heldUntil), b.heldUntil[k.scope], patience)
 		}
 	})
 }
@@ -286,43 +286,43 @@ func TestHeldKeysAreBounded(t *testing.T) {
 func TestThrottledUntil(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := open(t, Config{Public: 11}) // the margin is 1 call, so 10 calls are usable
-		until := func(what string, want time.Duration) {
+		wantUntil := func(what string, want time.Duration) {
 			t.Helper()
 			got := b.Status().ThrottledUntil
 			if want == 0 && !got.IsZero() || want > 0 && !got.Equal(within(want)) {
-				t.Errorf("%s: got until %s, want in %s", what, got, want)
+				t.Errorf("%s: ThrottledUntil is %s, want %s from now, or the zero time for 0s", what, got, want)
 			}
 		}
-		// holds checks that no call is admitted before ThrottledUntil and that a call is admitted at that time.
-		holds := func(what string) {
+		// wantCallThen checks that no call is admitted before ThrottledUntil and that a call is admitted at that time.
+		wantCallThen := func(what string) {
 			t.Helper()
 			at := b.Status().ThrottledUntil
 			time.Sleep(time.Until(at) - 1)
 			if call(b, prices("x", time.Nanosecond)) {
-				t.Errorf("%s: a call was admitted before the time", what)
+				t.Errorf("%s: a call was admitted before ThrottledUntil", what)
 			}
 			time.Sleep(time.Nanosecond)
-			if until(what, 0); !call(b, prices("x", time.Nanosecond)) {
-				t.Errorf("%s: no call was admitted at the time", what)
+			if wantUntil(what, 0); !call(b, prices("x", time.Nanosecond)) {
+				t.Errorf("%s: no call was admitted at ThrottledUntil", what)
 			}
 		}
 		spend(t, b, "x", 3)
 		time.Sleep(10 * time.Second)
 		spend(t, b, "x", 6)
-		until("one is left", 0)
+		wantUntil("one call is left", 0)
 		flying := b.Reserve(prices("x", time.Second))
-		until("used up", span-10*time.Second)
+		wantUntil("the limit is used up", span-10*time.Second)
 		flying.Release(false)
-		until("given back", 0)
+		wantUntil("a call was given back", 0)
 		spend(t, b, "x", 1)
-		holds("used up")
+		wantCallThen("the limit is used up")
 
 		time.Sleep(2 * span)
 		k := begin(t, b, prices("x", time.Second))
 		k.Observe(11, 0, within(20*time.Second))
-		until("used up by others", 20*time.Second)
+		wantUntil("other clients have used up the limit", 20*time.Second)
 		k.Release(true)
-		holds("used up by others")
+		wantCallThen("other clients have used up the limit")
 
 		time.Sleep(2 * span)
 		spend(t, b, "x", 5)
@@ -330,19 +330,19 @@ func TestThrottledUntil(t *testing.T) {
 		k = b.Reserve(prices("x", time.Second))
 		k.Release(false)
 		k.Observe(4, -1, time.Time{})
-		until("of the five three have to leave", span-5*time.Second)
+		wantUntil("under a limit of 3 calls, three of five calls must leave the window", span-5*time.Second)
 		k.Observe(11, -1, time.Time{})
 		k.Throttled(within(20 * time.Second))
-		until("the venue wants none", 20*time.Second)
+		wantUntil("the venue refuses calls", 20*time.Second)
 		spent := b.Status()
 		if spent.Left != 0 || b.Left() != 0 {
-			t.Errorf("got %+v, want none left", spent)
+			t.Errorf("the status is %+v, want no calls left", spent)
 		}
 
 		time.Sleep(2*span - 5*time.Second)
 		spend(t, b, "x", 9)
-		until("a lowered limit is used up", 5*time.Second)
-		holds("a lowered limit is used up")
+		wantUntil("a lowered limit is used up", 5*time.Second)
+		wantCallThen("a lowered limit is used up")
 
 		time.Sleep(10 * time.Minute)
 		spend(t, b, "x", 3)
@@ -351,9 +351,9 @@ func TestThrottledUntil(t *testing.T) {
 		k = b.Reserve(prices("x", time.Second))
 		k.Release(false)
 		k.Observe(4, -1, time.Time{})
-		until("the first of the later two has to leave", span-20*time.Second)
+		wantUntil("under a limit of 3 calls, the three calls from 20 s ago must leave the window", span-20*time.Second)
 		k.Observe(3, -1, time.Time{})
-		until("the second of them too", span)
+		wantUntil("under a limit of 2 calls, one of the two later calls must leave, too", span)
 		k.Observe(11, -1, time.Time{})
 
 		time.Sleep(10 * time.Minute)
@@ -362,7 +362,7 @@ func TestThrottledUntil(t *testing.T) {
 			all = append(all, b.Reserve(prices("x", time.Second)))
 			_ = all[len(all)-1].AdmitCall(t.Context())
 		}
-		until("all are under way", span)
+		wantUntil("all calls are in flight", span)
 		for _, k := range all {
 			k.Release(true)
 		}

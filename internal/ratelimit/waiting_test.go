@@ -9,8 +9,8 @@ import (
 	"oddsgraph/internal/market/reqctx"
 )
 
-// TestConcurrentFurtherCallsEnd checks that a read that makes two more calls concurrently leaves no call in flight when the read is
-// released.
+// TestConcurrentFurtherCallsEnd checks a read that makes two more calls concurrently: when the read is released, no call may be in
+// flight.
 func TestConcurrentFurtherCallsEnd(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := open(t, Config{Public: 10}) // the margin is 1 call, so 9 calls are usable
@@ -26,13 +26,13 @@ func TestConcurrentFurtherCallsEnd(t *testing.T) {
 			synctest.Wait() // the first of the two calls must wait before the second arrives
 		}
 		if s := b.Status(); s.Waiting[reqctx.PriorityPrices] != 2 {
-			t.Fatalf("got %+v, want two waiting", s)
+			t.Fatalf("the status is %+v, want two waiting calls", s)
 		}
 		both.Wait()
 		k.Release(true)
 		time.Sleep(2 * time.Minute)
 		if s := b.Status(); s.Left != 9 || b.public.flying != 0 {
-			t.Errorf("at rest: got %d of 9 left and %d in flight, want 9 and 0", s.Left, b.public.flying)
+			t.Errorf("after two minutes %d calls are left and %d are in flight, want 9 and 0", s.Left, b.public.flying)
 		}
 	})
 }
@@ -51,7 +51,7 @@ func TestPlanningStopsAtHorizon(t *testing.T) {
 		}
 		for i, k := range waiting {
 			if want := now.Add(min(time.Duration(i+1)*span, horizon)); !k.ReadyAt().Equal(want) {
-				t.Errorf("got turn %d in %v, want %v", i, k.ReadyAt().Sub(now), want.Sub(now))
+				t.Errorf("the turn of reservation %d is in %v, want in %v", i, k.ReadyAt().Sub(now), want.Sub(now))
 			}
 		}
 		for _, k := range waiting {
@@ -60,25 +60,25 @@ func TestPlanningStopsAtHorizon(t *testing.T) {
 	})
 }
 
-// TestLapsedShareAdmitsWaiting checks that a call that waits because the share of an idle caller is kept free is admitted when the
-// window forgets the idle caller.
+// TestLapsedShareAdmitsWaiting checks that the window keeps the share of an idle caller free until it forgets this caller. Then a
+// waiting call of another caller must be admitted.
 func TestLapsedShareAdmitsWaiting(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := open(t, Config{})
 		b.Reserve(prices("idle", time.Second)).Release(false)
-		lapses := time.Now().Add(span)
+		lapseTime := time.Now().Add(span)
 		time.Sleep(10 * time.Second)
 		for call(b, prices("busy", time.Second)) {
 		}
 		if s := b.Status(); s.Left != 23 {
-			t.Fatalf("got %d left, want 23, the share of the idle caller", s.Left)
+			t.Fatalf("%d calls are left, want 23, the share of the idle caller", s.Left)
 		}
 		k := b.Reserve(prices("busy", 5*time.Minute))
-		time.Sleep(time.Until(lapses) - 1)
-		waits(t, k)
+		time.Sleep(time.Until(lapseTime) - 1)
+		wantWaiting(t, k)
 		time.Sleep(time.Nanosecond)
 		if synctest.Wait(); !admitted(k) {
-			t.Error("still waiting after the share lapsed")
+			t.Error("the call still waits after the window forgot the idle caller")
 		}
 		k.Release(false)
 	})
@@ -89,19 +89,19 @@ func TestLapsedShareAdmitsWaiting(t *testing.T) {
 func TestRaisedLimitAdmitsWaiting(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := open(t, Config{Public: 10}) // the margin is 1 call, so 9 calls are usable
-		var under []reqctx.Reservation
+		var running []reqctx.Reservation
 		for range 8 {
-			under = append(under, begin(t, b, prices("", time.Second)))
+			running = append(running, begin(t, b, prices("", time.Second)))
 		}
-		under[0].Throttled(time.Now()) // lowers the limit to 8 calls for two minutes
+		running[0].Throttled(time.Now()) // lowers the limit to 8 calls for two minutes
 		k := b.Reserve(reqctx.CallRequest{Priority: reqctx.PriorityPrices})
 		time.Sleep(2*span - 1)
-		waits(t, k)
+		wantWaiting(t, k)
 		time.Sleep(time.Nanosecond)
 		if synctest.Wait(); !admitted(k) {
-			t.Error("still waiting after the limit was raised")
+			t.Error("the call still waits after the limit was raised")
 		}
-		for _, k := range append(under, k) {
+		for _, k := range append(running, k) {
 			k.Release(false)
 		}
 	})

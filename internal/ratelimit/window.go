@@ -23,22 +23,22 @@ type callRecord struct {
 	until    time.Time
 	caller   *caller
 	priority reqctx.Priority
-	// credited reports that the ledger granted the call. If the window has a pool and credited is false, the call counts against the
-	// pool's reserve.
+	// credited reports that the call was made with a grant of the ledger. If processes share the window (see pool) and credited is
+	// false, the call counts against the reserve of this process.
 	credited bool
 }
 
 // caller is a client that made a request within the last span, has calls in the window, or has reservations in the window's queue.
 type caller struct {
 	name string
-	// used is the number of the caller's calls in the window, and flying is the number of these calls that have not ended. waiting is
+	// used is the number of the caller's calls in the window, and flying is the number of these calls that are in flight. waiting is
 	// the number of the caller's reservations in the queue.
 	used, flying, waiting int
-	asked                 time.Time
+	lastRequest           time.Time
 	element               *list.Element
 
-	// planned is the number of calls that a forecast adds to used. plannedRound is the number of this forecast. In other forecasts
-	// planned counts as 0; see plan.spend.
+	// planned is the number of calls that the forecast with the id plannedRound adds to used. Other forecasts ignore planned; see
+	// plan.spend.
 	planned      int
 	plannedRound uint64
 }
@@ -51,32 +51,33 @@ type window struct {
 	// span is the time for which an ended call counts.
 	span time.Duration
 
-	// ceiling is the usable part of the configured limit. told is the usable part of the limit in the venue's headers, or 0 if the
-	// headers contain no limit. cut is the number of calls by which the limit is lowered after the venue has refused calls. limit is
-	// the number of calls that are allowed now: ceiling minus cut, or told minus cut if told is not 0 and less than ceiling. limit is
-	// at least 1.
-	ceiling, limit, told, cut int
-	// mend is the next time at which cut is halved.
-	mend time.Time
-	// throttled is the time until which the window is blocked, and since is the time at which this block began; see pause. before is
-	// the total duration of all earlier blocks.
-	throttled, since time.Time
-	before           time.Duration
+	// ceiling is the usable part of the configured limit. venueLimit is the usable part of the limit in the venue's headers, or 0 if
+	// the headers contain no limit. cut is the number of calls by which the limit is lowered after the venue has refused calls. limit
+	// is the number of calls that are allowed now: ceiling (or venueLimit, if the headers contain a smaller limit) minus cut, but at
+	// least 1.
+	ceiling, limit, venueLimit, cut int
+	// halveCutAt is the next time at which cut is halved.
+	halveCutAt time.Time
+	// A blocked window sends no calls; see block. The last block began at throttledSince and lasts until throttledUntil.
+	// earlierThrottling is the total duration of all earlier blocks.
+	throttledUntil, throttledSince time.Time
+	earlierThrottling              time.Duration
 	// foreign is the number of calls by other processes that the venue has counted. These calls count until foreignUntil.
 	foreign      int
 	foreignUntil time.Time
 
-	// cold is the time until which the venue may count unknown calls of other processes. While withheld is true, the window may
-	// contain only as many calls as the number in allowed, and relimit sets foreign accordingly. guest reports that the last call of
-	// Budget.Inherit had the standing Second or Third. A guest ignores the number of remaining calls in the venue's headers.
-	cold            time.Time
+	// coldUntil is the time until which the venue may count unknown calls of other processes. While withheld is true, the window may
+	// contain at most allowedCalls calls. relimit then counts the rest of the limit as foreign. guest reports that the process has the
+	// standing Second or Third. A guest ignores the number of remaining calls in the venue's headers.
+	coldUntil       time.Time
 	withheld, guest bool
-	allowed         int
-	// margin is the number of calls of the limit that are normally not used. lowest is the smallest number of remaining calls that the
-	// venue has reported since the window last had no calls in flight. probe is the reset time that the venue reported. At that time,
-	// at least one call stops counting at the venue.
-	margin, lowest int
-	probe          time.Time
+	allowedCalls    int
+	// margin is the number of calls of the limit that are normally not used. lowestRemaining is the smallest number of remaining calls
+	// that the venue has reported since the last time without calls in flight. probeAt is the reset time that the venue reported, or
+	// the zero time. At that time at least one call stops counting at the venue. So as soon as no call is in flight, expire allows one
+	// call, whose response says how many calls remain.
+	margin, lowestRemaining int
+	probeAt                 time.Time
 
 	flying int
 	ended  []callRecord // oldest first
@@ -84,24 +85,24 @@ type window struct {
 	// priority.
 	byPriority, flyingBy [reqctx.Priorities]int
 
-	// callers contains all callers that made a request in the last span, or that have calls in the window or reservations in the
-	// queue. recent lists the same callers in the order of their last requests. reserved is the sum of the unused parts of their
-	// shares.
+	// callers contains the callers by name; see caller. recent lists the same callers in the order of their last requests. reserved is
+	// the number of calls that the callers together can still make within their shares.
 	callers  map[string]*caller
 	recent   list.List
 	reserved int
 
 	queue   [reqctx.Priorities][]*reservation
 	waiting int
-	// arrivals is the greatest arrival of a reservation so far.
+	// arrivals is the value of reservation.arrival that was assigned last.
 	arrivals uint64
-	// refreshed is the time of the last admission of a refresh.
-	refreshed time.Time
-	timer     *time.Timer
-	// pool contains the granted calls and the reserve of this process. It is nil if processes do not share the window.
+	// lastRefresh is the time of the last admission of a refresh.
+	lastRefresh time.Time
+	timer       *time.Timer
+	// pool contains the calls that the ledger has granted, and the reserve of this process. It is nil if processes do not share the
+	// window.
 	pool    *pool
 	retired bool
-	// round is the number of the latest forecast. stale reports that the turns must be computed again.
+	// round is the id of the latest forecast. stale reports that the turns must be computed again.
 	round uint64
 	stale bool
 }
@@ -109,15 +110,16 @@ type window struct {
 func newWindow(b *Budget, scope string, limit int) *window {
 	w := &window{budget: b, scope: scope, span: span, ceiling: Usable(limit), callers: make(map[string]*caller)}
 	w.limit, w.margin = w.ceiling, limit-w.ceiling
-	if w.pool = b.newPool(scope, w.limit); w.pool == nil && b.clock.Now().Before(b.cold) {
-		w.withhold(w.margin, b.cold)
+	if w.pool = b.newPool(scope, w.limit); w.pool == nil && b.clock.Now().Before(b.coldUntil) {
+		w.withhold(w.margin, b.coldUntil)
 	}
 	return w
 }
 
 func (w *window) used() int { return w.flying + len(w.ended) }
 
-// free returns the number of calls that may be sent now. It is negative if the window contains more calls than a lowered limit.
+// free returns the number of calls that may be sent now. It is negative if the limit was lowered below the number of calls in the
+// window.
 func (w *window) free() int {
 	free := w.limit - w.used() - w.foreign
 	if w.pool != nil {
@@ -126,19 +128,19 @@ func (w *window) free() int {
 	return free
 }
 
-// share returns the number of calls that each caller may make before it must leave calls for other callers.
+// share returns a caller's share of the window in calls. A caller that has used its share must leave calls for the other callers.
 func (w *window) share() int { return max(w.limit/4, 1) }
 
-// floor returns the number of calls up to which a priority has precedence. A priority with fewer calls in the window goes before
-// the priorities that have reached the floor. Refreshes never have precedence.
+// floor returns a number of calls. A priority with fewer calls in the window goes before the other priorities; see rule 2 in the
+// package comment. Refreshes never have precedence.
 func (w *window) floor() int { return max(w.limit/20, 1) }
 
-func (w *window) left(now time.Time) float64 {
+func (w *window) freeFraction(now time.Time) float64 {
 	w.expire(now)
-	if p := w.pool; p != nil && now.Sub(p.answered) >= askEvery {
-		w.question(0, now)
+	if p := w.pool; p != nil && now.Sub(p.answeredAt) >= askEvery {
+		w.askFor(0, now)
 	}
-	if w.throttled.After(now) {
+	if w.throttledUntil.After(now) {
 		return 0
 	}
 	return max(float64(w.free())/float64(w.limit), 0)
@@ -146,16 +148,16 @@ func (w *window) left(now time.Time) float64 {
 
 // expire removes calls, foreign calls and callers that no longer count, and reduces cut.
 func (w *window) expire(now time.Time) {
-	gone := 0
-	for gone < len(w.ended) && !now.Before(w.ended[gone].until) {
-		p := &w.ended[gone]
+	expired := 0
+	for expired < len(w.ended) && !now.Before(w.ended[expired].until) {
+		p := &w.ended[expired]
 		w.byPriority[p.priority]--
 		w.spend(p.caller, -1)
-		w.pool.gone(p.credited)
-		gone++
+		w.pool.callLeft(p.credited)
+		expired++
 	}
-	if gone > 0 {
-		w.ended = w.ended[gone:]
+	if expired > 0 {
+		w.ended = w.ended[expired:]
 		w.stale = true
 	}
 	if w.pool.expire(w.scope, now) {
@@ -164,18 +166,18 @@ func (w *window) expire(now time.Time) {
 	if (w.foreign > 0 || w.withheld) && !now.Before(w.foreignUntil) {
 		w.foreign, w.withheld, w.stale = 0, false, true
 	}
-	if !w.probe.IsZero() && !now.Before(w.probe) && w.flying == 0 {
-		// Allow one call. Its response says how many calls remain.
-		w.foreign, w.probe, w.stale = max(min(w.foreign, w.limit-w.used()-1), 0), time.Time{}, true
+	if !w.probeAt.IsZero() && !now.Before(w.probeAt) && w.flying == 0 {
+		// Allow one call; see probeAt.
+		w.foreign, w.probeAt, w.stale = max(min(w.foreign, w.limit-w.used()-1), 0), time.Time{}, true
 	}
-	for w.cut > 0 && !now.Before(w.mend) {
+	for w.cut > 0 && !now.Before(w.halveCutAt) {
 		w.cut -= max(w.cut/2, 1)
-		w.mend = w.mend.Add(w.span)
+		w.halveCutAt = w.halveCutAt.Add(w.span)
 		w.relimit()
 	}
 	for e := w.recent.Front(); e != nil; e = w.recent.Front() {
 		c := e.Value.(*caller)
-		if c.used+c.waiting > 0 || now.Before(c.asked.Add(w.span)) {
+		if c.used+c.waiting > 0 || now.Before(c.lastRequest.Add(w.span)) {
 			break
 		}
 		w.recent.Remove(e)
@@ -186,14 +188,14 @@ func (w *window) expire(now time.Time) {
 }
 
 const (
-	// maxCallers bounds the number of callers in a window, because each forecast may visit all of them.
+	// maxCallers bounds the number of callers in a window, because a forecast may visit all callers.
 	maxCallers = 4096
 	// others is the name under which all callers beyond maxCallers are counted together. No client can have this name.
 	others = "\x00others"
 )
 
 // callerOf returns the caller with the given name and records a request of the caller. If the window already has maxCallers-1
-// callers, callerOf counts each further caller under the name others.
+// callers, callerOf returns the caller others in place of a further caller.
 func (w *window) callerOf(name string, now time.Time) *caller {
 	c := w.callers[name]
 	if c == nil && len(w.callers) >= maxCallers-1 {
@@ -205,10 +207,10 @@ func (w *window) callerOf(name string, now time.Time) *caller {
 		c.element = w.recent.PushBack(c)
 		w.callers[name] = c
 		w.reserved += w.share()
-	} else if c.asked != now {
+	} else if c.lastRequest != now {
 		w.recent.MoveToBack(c.element)
 	}
-	c.asked = now
+	c.lastRequest = now
 	return c
 }
 
@@ -224,16 +226,16 @@ func (w *window) spend(c *caller, n int) {
 	w.reserved += max(share-c.used, 0)
 }
 
-// relimit computes limit and reserved again, and also foreign if withheld is true. It must be called after each change of told, cut
-// or margin, and after withheld has become true.
+// relimit computes the fields limit and reserved again. If withheld is true, it also computes foreign. It must be called after each
+// change of venueLimit, cut or margin, and after withheld has become true.
 func (w *window) relimit() {
 	limit := w.ceiling
-	if w.told > 0 {
-		limit = min(limit, w.told)
+	if w.venueLimit > 0 {
+		limit = min(limit, w.venueLimit)
 	}
 	w.limit = max(limit-w.cut, 1)
 	if w.withheld {
-		w.foreign = max(w.limit-min(w.allowed, w.margin), 0)
+		w.foreign = max(w.limit-min(w.allowedCalls, w.margin), 0)
 	}
 	w.reserved = 0
 	for _, c := range w.callers {
@@ -244,28 +246,28 @@ func (w *window) relimit() {
 
 // take counts the call of a reservation as in flight.
 func (w *window) take(t *reservation) {
-	w.fly(t, 1)
-	w.byPriority[t.counted]++
+	w.addFlying(t, 1)
+	w.byPriority[t.countedAs]++
 	w.spend(t.caller, 1)
 }
 
-// fly adds n, which is 1 or -1, to the number of calls in flight.
-func (w *window) fly(t *reservation, n int) {
+// addFlying counts the call of a reservation as in flight if n is 1, and as no longer in flight if n is -1.
+func (w *window) addFlying(t *reservation, n int) {
 	if w.flying == 0 {
-		w.lowest = math.MaxInt
+		w.lowestRemaining = math.MaxInt
 	}
 	w.flying += n
-	w.flyingBy[t.counted] += n
+	w.flyingBy[t.countedAs] += n
 	t.caller.flying += n
 	t.flying = n > 0
 }
 
-// end records that the call of t has ended, and that the calls of t.further that were sent have ended. These calls count for
-// another span. Calls of t.further that still wait stay in the queue.
+// end records that the call of t and the further calls of its read have ended. An ended call counts for another span. Further calls
+// that still wait stay in the queue.
 func (w *window) end(t *reservation, now time.Time) {
 	if t.flying {
-		w.fly(t, -1)
-		w.ended = append(w.ended, callRecord{now.Add(w.span), t.caller, t.counted, t.credit.call != ""})
+		w.addFlying(t, -1)
+		w.ended = append(w.ended, callRecord{now.Add(w.span), t.caller, t.countedAs, t.credit.call != ""})
 		if t.credit.call != "" {
 			w.pool.Ledger.End(w.scope, []string{t.credit.call}, nil)
 		}
@@ -285,47 +287,47 @@ func (w *window) end(t *reservation, now time.Time) {
 // recorded reports whether the window's calls are recorded for the next process.
 func (w *window) recorded() bool { return w == w.budget.public && w.budget.cfg.Record != nil }
 
-// adopt adds the calls that a reservation made before the window for its credentials was opened. The window that has counted these
-// calls so far continues to count them.
+// adopt adds calls to a new window for credentials: the calls that a reservation with these credentials made before the window was
+// opened. The window in which the reservation made these calls also continues to count them.
 func (w *window) adopt(t *reservation, now time.Time) {
 	c := w.callerOf(t.caller.name, now)
 	for range t.made {
-		w.ended = append(w.ended, callRecord{until: now.Add(w.span), caller: c, priority: t.counted})
+		w.ended = append(w.ended, callRecord{until: now.Add(w.span), caller: c, priority: t.countedAs})
 		if w.pool != nil {
-			w.pool.own++
+			w.pool.reserveUsed++
 		}
-		w.byPriority[t.counted]++
+		w.byPriority[t.countedAs]++
 		w.spend(c, 1)
 	}
 	w.stale = true
 }
 
-// giveBack removes a counted call that was not made.
+// giveBack removes the call of a reservation from the window, because the call was counted but not made.
 func (w *window) giveBack(t *reservation) {
-	w.fly(t, -1)
-	w.byPriority[t.counted]--
+	w.addFlying(t, -1)
+	w.byPriority[t.countedAs]--
 	w.spend(t.caller, -1)
 	w.refund(t)
 }
 
-// opens returns the earliest time at which the next call can be sent.
-func (w *window) opens(now time.Time) time.Time {
+// nextCallTime returns the earliest time at which the next call can be sent.
+func (w *window) nextCallTime(now time.Time) time.Time {
 	lacking := 1 - w.free()
-	at := w.gone(lacking, now)
+	at := w.leaveTime(lacking, now)
 	if w.foreign > 0 {
-		at = market.Earlier(at, market.Later(w.foreignUntil, w.gone(lacking-w.foreign, now)))
+		at = market.Earlier(at, market.Later(w.foreignUntil, w.leaveTime(lacking-w.foreign, now)))
 	}
-	if refill := w.pool.next(); lacking > 0 && !refill.IsZero() {
-		at = market.Earlier(at, market.Later(refill, now))
+	if more := w.pool.moreCallsAt(); lacking > 0 && !more.IsZero() {
+		at = market.Earlier(at, market.Later(more, now))
 	}
 	if w.cut > 0 {
-		at = market.Earlier(at, market.Later(w.mend, w.gone(lacking-max(w.cut/2, 1), now)))
+		at = market.Earlier(at, market.Later(w.halveCutAt, w.leaveTime(lacking-max(w.cut/2, 1), now)))
 	}
-	return market.Later(at, w.throttled)
+	return market.Later(at, w.throttledUntil)
 }
 
-// gone returns the earliest time at which n calls will have left the window. A call in flight can leave only after one span.
-func (w *window) gone(n int, now time.Time) time.Time {
+// leaveTime returns the earliest time at which n calls will have left the window. A call in flight can leave only after one span.
+func (w *window) leaveTime(n int, now time.Time) time.Time {
 	switch {
 	case n <= 0:
 		return now

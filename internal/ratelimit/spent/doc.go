@@ -6,15 +6,14 @@
 // the damage. The file is not flushed to disk, because a reboot usually takes longer than a minute.
 //
 // A call is recorded before it is sent. One write records one percent of the limit in advance, so that about a hundred writes a
-// minute are enough for any limit. The process counts the calls that ended in each second, and the next write saves these counts.
-// Calls that were running when a process was killed count as if they had ended when the next process opened the file. So after a
-// crash the file may contain too many calls, but never too few.
+// minute are enough for any limit. The process counts the calls that end in each second, and the next write saves these counts. If
+// a process is killed, its running calls count as if they had ended when the next process opened the file. So after a crash the
+// file may contain too many calls, but never too few.
 //
-// A process locks the file. The kernel releases the lock when the process ends. During a rolling restart, for example, another
-// process has the lock. Then a new process locks a second file and uses only the margin of the limit. The margin is a few calls
-// that a process normally does not use; see package ratelimit. Log messages call the margin the reserve. When the first file is
-// unlocked, the new process uses the first file. A third process makes no calls. So all processes with the same directory together
-// stay within the limit.
+// A process locks the file. The kernel releases the lock when the process ends. During a rolling restart, the old process still has
+// the lock when a new process starts. Then the new process locks a second file and uses only the margin of the limit: a few calls
+// that a process normally does not use. Log messages call the margin the reserve. When the first file is unlocked, the new process
+// uses the first file. A third process makes no calls. So all processes with the same directory together stay within the limit.
 //
 // If the file is missing, damaged, from the future or older than a minute, calls may be unknown. Then the process uses only the
 // margin until all unknown calls are older than a minute, or until the venue reports how many calls remain. The process writes the

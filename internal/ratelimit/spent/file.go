@@ -12,11 +12,11 @@ import (
 )
 
 const (
-	// counts is the time for which the venue counts a call against its limit.
-	counts = time.Minute
+	// span is the time for which the venue counts a call against its limit.
+	span = time.Minute
 	// skew is the greatest accepted difference between the clocks of two successive processes.
 	skew = 2 * time.Second
-	// slots is the number of seconds in a file: a minute plus skew in both directions.
+	// slots is the number of seconds in a file: a minute plus twice skew.
 	slots = 64
 )
 
@@ -25,7 +25,7 @@ type content struct {
 	Magic [8]byte
 	// Written is the time of the write, in milliseconds since 1970.
 	Written int64
-	// Whole is the time from which the file contains all calls of the last minute, in milliseconds since 1970.
+	// Whole is the time, in milliseconds since 1970, from which on the file contains all calls of the last minute.
 	Whole int64
 	// Open is the number of calls that are running, plus the number of calls recorded in advance.
 	Open int64
@@ -38,7 +38,7 @@ type second struct{ At, Calls int64 }
 
 var magic = [8]byte{'o', 'd', 'd', 's', 'c', 'a', 'l', '1'}
 
-// These errors say why a file may lack calls.
+// These errors say why a file may lack calls. In their texts, "it" is the file.
 var (
 	errNew     = errors.New("it is new")
 	errDamaged = errors.New("it is damaged or no record of calls")
@@ -73,7 +73,7 @@ func decode(b []byte, now time.Time) (*content, error) {
 	switch {
 	case written.After(now.Add(skew)):
 		return nil, errFuture
-	case now.Sub(written) > counts:
+	case now.Sub(written) > span:
 		return nil, errOld
 	}
 	for _, s := range c.Ended {

@@ -13,8 +13,8 @@ import (
 	"oddsgraph/internal/ratelimit"
 )
 
-// TestIncompleteFile checks that a process has the standing Unsure until a certain time if the file may lack calls. The next
-// process must be Unsure until the same time. A process that starts after this time must be Alone.
+// TestIncompleteFile checks that a process is Unsure for at most 75 s if the file may lack calls. The next process must be Unsure
+// until the same time. A process that starts after this time must be Alone.
 func TestIncompleteFile(t *testing.T) {
 	var whole []byte
 	synctest.Test(t, func(t *testing.T) {
@@ -68,7 +68,7 @@ func TestIncompleteFile(t *testing.T) {
 			}
 			until := p.until
 			if d := until.Sub(started); d > 75*time.Second || d <= 0 {
-				t.Errorf("%s: unsure for %v, want at most 75 s", name, d)
+				t.Errorf("%s: the process is Unsure for %v, want at most 75 s", name, d)
 			}
 			p.Take()
 			p.kill()
@@ -76,7 +76,7 @@ func TestIncompleteFile(t *testing.T) {
 			p = start(t, dir, 100)
 			p.want(t, ratelimit.Unsure, test.calls+1)
 			if p.until.Sub(until).Abs() > time.Millisecond {
-				t.Errorf("%s: the next process is unsure until %v, want %v", name, p.until, until)
+				t.Errorf("%s: the next process is Unsure until %v, want %v", name, p.until, until)
 			}
 			time.Sleep(75 * time.Second)
 			p.kill()
@@ -96,7 +96,7 @@ func TestFileOfVenue(t *testing.T) {
 	same := path("https://venue.example/base")
 	for url, want := range map[string]bool{"https://me:pw@venue.example/base/?key=1": true, "https://other.example/base": false, "https://venue.example": false, "http://venue.example/base": false} {
 		if got := path(url) == same; got != want {
-			t.Errorf("%s has the same file: got %v, want %v", url, got, want)
+			t.Errorf("%s has the same file as https://venue.example/base: got %v, want %v", url, got, want)
 		}
 	}
 }
@@ -123,7 +123,7 @@ func TestFileIsSecret(t *testing.T) {
 			}
 		}
 		if len(b) > os.Getpagesize() {
-			t.Errorf("got %d bytes, want at most a page, so that a write is atomic", len(b))
+			t.Errorf("the file has %d bytes, want at most a page, so that a write is atomic", len(b))
 		}
 		for _, path := range []string{dir, files[0]} {
 			info, err := os.Stat(path)
@@ -131,7 +131,7 @@ func TestFileIsSecret(t *testing.T) {
 				t.Fatal(err)
 			}
 			if mode := info.Mode().Perm(); mode&0o077 != 0 {
-				t.Errorf("%s: got mode %v, want none for others", path, mode)
+				t.Errorf("%s: got the mode %v, want no access for other users", path, mode)
 			}
 		}
 	})

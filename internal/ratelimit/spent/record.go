@@ -51,17 +51,17 @@ type Record struct {
 	running sync.WaitGroup
 
 	// writing is locked during each write, so that no call starts during a write.
-	writing sync.Mutex
-	file    *os.File // if nil, nothing is recorded
-	first   bool     // the process has or had the first file
-	failed  string   // the failure that was logged last
+	writing     sync.Mutex
+	file        *os.File // if nil, nothing is recorded
+	hasFirst    bool     // the process has or had the first file
+	lastFailure string   // the text of the failure that was logged last
 
 	mu sync.Mutex
 	// calls is the content of the next write, but calls.Open counts only running calls. write adds the calls that it records in
 	// advance.
 	calls content
-	// noted is the number of calls recorded in advance that have not started.
-	noted int64
+	// aheadLeft is the number of calls that were recorded in advance and have not started.
+	aheadLeft int64
 }
 
 // New returns a record. Call Open before the first use of the record.
@@ -69,9 +69,9 @@ func New(cfg Config) *Record {
 	return &Record{cfg: cfg, started: cfg.Clock.Now(), ahead: max(int64(cfg.Limit)/100-1, 0), stop: make(chan struct{}), calls: content{Magic: magic}}
 }
 
-// Open locks a file and passes the calls in the file to inherit. The Record calls inherit again when it locks another file, and
-// every second until it has locked the first file. If the directory or the first file cannot be used, Open logs the error and does
-// not call inherit. Open must be called once.
+// Open locks a file and passes the calls in the file to inherit. There are two files; see the package comment. The Record calls
+// inherit again when it locks the other file, and every second until it has locked the first file. If the directory or the first
+// file cannot be used, Open logs the error and does not call inherit. Open must be called once.
 func (r *Record) Open(inherit func(standing ratelimit.Standing, spent []ratelimit.Spent, until time.Time)) {
 	r.inherit = inherit
 	err := os.MkdirAll(r.cfg.Dir, 0o700)
@@ -80,7 +80,7 @@ func (r *Record) Open(inherit func(standing ratelimit.Standing, spent []ratelimi
 	}
 	if err == nil || errors.Is(err, errTaken) {
 		if err != nil {
-			r.refused(err)
+			r.joinFailed(err)
 		}
 		r.running.Go(r.run)
 		return
@@ -113,9 +113,9 @@ func (r *Record) run() {
 			return
 		case <-tick.C:
 		}
-		if !r.first {
+		if !r.hasFirst {
 			if err := r.join(); err != nil {
-				r.refused(err)
+				r.joinFailed(err)
 			}
 		}
 		if time.Since(written) >= writeEvery {
@@ -163,16 +163,16 @@ func (r *Record) join() error {
 	if err != nil {
 		return err
 	}
-	r.take(f, first)
+	r.useFile(f, first)
 	if before != nil {
 		_ = before.Close()
 	}
 	return nil
 }
 
-// refused calls inherit after join has failed. A process with the second file keeps the standing Second. A process without a file
-// gets the standing Third.
-func (r *Record) refused(err error) {
+// joinFailed calls inherit after join has returned err. A process with the second file keeps the standing Second. A process without
+// a file gets the standing Third.
+func (r *Record) joinFailed(err error) {
 	r.writing.Lock()
 	defer r.writing.Unlock()
 	if err != errTaken {
@@ -182,14 +182,14 @@ func (r *Record) refused(err error) {
 	if r.file != nil {
 		standing = ratelimit.Second
 	}
-	r.inherit(standing, nil, r.now().Add(counts+skew))
+	r.inherit(standing, nil, r.now().Add(span+skew))
 }
 
-// take starts to use a file and passes the calls in the file to inherit. The calling function has locked r.writing.
-func (r *Record) take(f *os.File, first bool) {
+// useFile starts to use a file and passes the calls in the file to inherit. The calling function has locked r.writing.
+func (r *Record) useFile(f *os.File, first bool) {
 	now := r.now()
 	old, err := read(f, now)
-	r.file, r.first = f, first
+	r.file, r.hasFirst = f, first
 	var spent []ratelimit.Spent
 	whole := now.Add(r.cfg.Cold)
 	r.mu.Lock()
@@ -199,7 +199,7 @@ func (r *Record) take(f *os.File, first bool) {
 		for _, s := range old.Ended {
 			// end is the end of the second s, with a monotonic clock reading.
 			end := now.Add(time.Unix(s.At+1, 0).Sub(now))
-			if s.Calls > 0 && end.Add(counts+skew).After(now) {
+			if s.Calls > 0 && end.Add(span+skew).After(now) {
 				r.calls.add(time.Unix(s.At, 0), s.Calls)
 				spent = append(spent, ratelimit.Spent{Calls: int(min(s.Calls, int64(r.cfg.Limit))), At: end})
 			}
@@ -214,7 +214,7 @@ func (r *Record) take(f *os.File, first bool) {
 	switch {
 	case !first:
 		r.cfg.Log.Warn("another process uses the state file; until it exits, this process uses only the reserve of the limit", "file", f.Name())
-		r.inherit(ratelimit.Second, spent, now.Add(counts+skew))
+		r.inherit(ratelimit.Second, spent, now.Add(span+skew))
 	case whole.After(now):
 		r.cfg.Log.Info("the state file does not contain all calls of the last minute; only the reserve of the limit is used until it does, or until the venue reports how many calls remain",
 			"file", f.Name(), "reason", cmp.Or(err, errYoung), "until", whole.Round(time.Second))
@@ -226,8 +226,8 @@ func (r *Record) take(f *os.File, first bool) {
 
 // warn logs a failure if it differs from the last logged failure.
 func (r *Record) warn(err error) {
-	if text := err.Error(); text != r.failed {
-		r.failed = text
+	if text := err.Error(); text != r.lastFailure {
+		r.lastFailure = text
 		r.cfg.Log.Warn("calls are not recorded, so a restart begins with the reserve", "dir", r.cfg.Dir, "error", text)
 	}
 }
@@ -238,8 +238,8 @@ func (r *Record) Take() {
 	defer r.writing.Unlock()
 	r.mu.Lock()
 	r.calls.Open++
-	r.noted--
-	covered := r.noted >= 0
+	r.aheadLeft--
+	covered := r.aheadLeft >= 0
 	r.mu.Unlock()
 	if !covered {
 		r.write()
@@ -255,15 +255,15 @@ func (r *Record) End() {
 }
 
 // write writes the file, if there is one. The calling function has locked r.writing. If write fails, it removes the file, because
-// the old content would lack calls. From then on, nothing is recorded. If the removed file was the second file, the recording
-// resumes when the process locks a file again.
+// the old content would lack calls. Then nothing is recorded until the process locks a file again. It tries this only if it has not
+// had the first file yet.
 func (r *Record) write() {
 	if r.file == nil {
 		return
 	}
 	r.mu.Lock()
 	c := r.calls
-	r.noted = r.ahead
+	r.aheadLeft = r.ahead
 	r.mu.Unlock()
 	c.Written = r.now().UnixMilli()
 	c.Open = max(c.Open, 0) + r.ahead

@@ -17,8 +17,8 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// process is a Record, its log, and the arguments that it has passed to inherit. The fields standing and until have the arguments
-// of the last call. The field spent has the arguments of all calls.
+// process is a Record, its log, and the arguments that it has passed to inherit. The fields standing and until contain the
+// arguments of the last call. The field spent contains the lists of all calls in one list.
 type process struct {
 	*Record
 	log bytes.Buffer
@@ -120,7 +120,7 @@ func TestKilled(t *testing.T) {
 						sum += s.Calls
 					}
 					if sum < calls || sum > calls+max(limit/100-1, 0) || next.standing != ratelimit.Alone {
-						t.Errorf("limit %d, %d calls, %d of them ended: next process got %d calls and standing %d", limit, calls, ended, sum, next.standing)
+						t.Errorf("limit %d, %d calls, %d of them ended: the next process got %d calls and the standing %d, want at most %d calls and %d", limit, calls, ended, sum, next.standing, calls+max(limit/100-1, 0), ratelimit.Alone)
 					}
 				})
 			}
@@ -148,7 +148,7 @@ func TestWhenCallsEnded(t *testing.T) {
 		next.want(t, ratelimit.Alone, 2)
 		for i, want := range []time.Time{first, time.Now()} {
 			if late := next.spent[i].At.Sub(want); late < 0 || late > time.Second {
-				t.Errorf("call %d counts from %v, want %v", i, next.spent[i].At, want)
+				t.Errorf("call %d counts from %v, want %v or at most a second later", i, next.spent[i].At, want)
 			}
 		}
 	})
@@ -174,7 +174,7 @@ func TestKilledTwice(t *testing.T) {
 		time.Sleep(13 * time.Second)
 		p.kill()
 		p = start(t, dir, 100)
-		p.want(t, ratelimit.Alone, 1) // the file still listed the last call as running
+		p.want(t, ratelimit.Alone, 1) // the last write of the third process counted its last call as running
 		p.Close()
 	})
 }
@@ -225,7 +225,7 @@ func TestThreeProcesses(t *testing.T) {
 		time.Sleep(10 * time.Second)
 		second.want(t, ratelimit.Second, 0)
 		if again, later := second.lastInherit(); again < count+9 || later.Sub(until) < 9*time.Second {
-			t.Errorf("in 10 s the standing was renewed %d times, until %v; want at least 9 times", again-count, later)
+			t.Errorf("in 10 s inherit was called %d times, the last time until %v; want at least 9 calls and a time at least 9 s after %v", again-count, later, until)
 		}
 		// After the end of the second process, the third process gets the margin and inherits the calls of the second process.
 		second.kill()
@@ -260,7 +260,7 @@ func TestWritesAreFew(t *testing.T) {
 			for range limit {
 				p.Take()
 				p.End()
-				if p.noted == p.ahead { // Take has written the file
+				if p.aheadLeft == p.ahead { // Take has written the file
 					writes++
 				}
 			}
@@ -276,8 +276,8 @@ type steppedClock struct{ by time.Duration }
 
 func (c *steppedClock) Now() time.Time { return time.Now().Add(c.by) }
 
-// TestClockIsSet checks that a process does not rely on the file if its wall clock is at least ten seconds behind the clock of the
-// previous process, or at least two minutes ahead.
+// TestClockIsSet checks that a process ignores the calls in the file if its wall clock is at least ten seconds behind the clock of
+// the previous process, or at least two minutes ahead.
 func TestClockIsSet(t *testing.T) {
 	for _, by := range []time.Duration{-time.Hour, -10 * time.Second, 2 * time.Minute, 24 * time.Hour} {
 		synctest.Test(t, func(t *testing.T) {
@@ -289,7 +289,7 @@ func TestClockIsSet(t *testing.T) {
 			p.kill()
 			p = startAt(t, dir, 100, &steppedClock{by})
 			if p.standing != ratelimit.Unsure || len(p.spent) != 0 {
-				t.Errorf("clock set by %v: got standing %d with %v, want %d with no calls", by, p.standing, p.spent, ratelimit.Unsure)
+				t.Errorf("the clock was set by %v: got the standing %d and the calls %v, want %d and no calls", by, p.standing, p.spent, ratelimit.Unsure)
 			}
 			p.Close()
 		})
@@ -319,6 +319,6 @@ func TestConcurrentCalls(t *testing.T) {
 		sum += s.Calls
 	}
 	if sum < 400 || sum > 400+9 {
-		t.Errorf("next process got %d calls, want 400 to 409: %v", sum, next.spent)
+		t.Errorf("the next process got %d calls, want 400 to 409; the list is %v", sum, next.spent)
 	}
 }
