@@ -27,10 +27,10 @@ type mutableAccount struct {
 
 func orderKey(o *market.Order) string { return o.OrderID }
 
-// keyedList is a list in the venue's order. keyedList.at maps the key of a row to the index of the row in rows.
+// keyedList is a list in the venue's order. keyedList.index maps the key of a row to the index of the row in rows.
 type keyedList[K comparable, T any] struct {
-	rows []T
-	at   map[K]int
+	rows  []T
+	index map[K]int
 	// shared reports whether readers use rows. If so, put copies rows before it changes them.
 	shared bool
 }
@@ -91,7 +91,7 @@ func (a *mutableAccount) apply(m *messages.Message) {
 func (a *mutableAccount) applyPosition(p market.Position) {
 	lots := 0
 	for {
-		i, known := a.positions.at[market.PositionKey{MarketID: p.MarketID, Outcome: p.Outcome, Ordinal: lots}]
+		i, known := a.positions.index[market.PositionKey{MarketID: p.MarketID, Outcome: p.Outcome, Ordinal: lots}]
 		if !known {
 			break
 		}
@@ -128,17 +128,17 @@ func newKeyedList[K comparable, T any](rows []T, key func(*T) K, filter func(*T)
 	if rows == nil {
 		return l
 	}
-	l.rows, l.at = make([]T, 0, len(rows)), make(map[K]int, len(rows))
+	l.rows, l.index = make([]T, 0, len(rows)), make(map[K]int, len(rows))
 	for i := range rows {
 		if !filter(&rows[i]) {
 			continue
 		}
 		k := key(&rows[i])
-		if j, known := l.at[k]; known {
+		if j, known := l.index[k]; known {
 			l.rows[j] = rows[i]
 			continue
 		}
-		l.at[k] = len(l.rows)
+		l.index[k] = len(l.rows)
 		l.rows = append(l.rows, rows[i])
 	}
 	return l
@@ -147,8 +147,8 @@ func newKeyedList[K comparable, T any](rows []T, key func(*T) K, filter func(*T)
 // put stores a row under a key. It replaces the row that has the key, or appends the new row. If present is false, put instead
 // removes the row that has the key. put does not change an unknown list.
 func (l *keyedList[K, T]) put(key K, row T, present bool) {
-	i, known := l.at[key]
-	if l.at == nil || !known && !present {
+	i, known := l.index[key]
+	if l.index == nil || !known && !present {
 		return
 	}
 	if l.shared {
@@ -156,16 +156,16 @@ func (l *keyedList[K, T]) put(key K, row T, present bool) {
 	}
 	switch {
 	case !known:
-		l.at[key] = len(l.rows)
+		l.index[key] = len(l.rows)
 		l.rows = append(l.rows, row)
 	case present:
 		l.rows[i] = row
 	default:
 		l.rows = slices.Delete(l.rows, i, i+1)
-		delete(l.at, key)
-		for k, j := range l.at {
+		delete(l.index, key)
+		for k, j := range l.index {
 			if j > i {
-				l.at[k] = j - 1
+				l.index[k] = j - 1
 			}
 		}
 	}

@@ -40,7 +40,7 @@ func TestQueriesSeeAccountBursts(t *testing.T) {
 		defer reader.Close()
 		r.upNow(key)
 		r.Message(accountMessage(messages.KindUserSnapshot, 1, "acct", "| p1x1 p2x1 | 100"))
-		queried := func() string { return showAccount(r.sink.of(key).account) }
+		queried := func() string { return showAccount(r.sink.entry(key).account) }
 		if queried() != " | p1x1 p2x1  | 100" {
 			t.Fatalf("queries find %q after the snapshot", queried())
 		}
@@ -55,11 +55,11 @@ func TestQueriesSeeAccountBursts(t *testing.T) {
 		time.Sleep(accountInterval + time.Millisecond)
 		synctest.Wait()
 		if want := fmt.Sprintf(" | p1x1 p2x%d  | 100", seq); queried() != want || r.sink.flushes() > 3 {
-			t.Errorf("queries find %q instead of %q, %d flushes", queried(), want, r.sink.flushes())
+			t.Errorf("queries find %q after %d calls of Sink, want %q after at most 3 calls", queried(), r.sink.flushes(), want)
 		}
 		burst(10)
 		if s, _ := w.State(); queried() != showAccount(s.Account) || showAccount(s.Account) != fmt.Sprintf(" | p1x1 p2x%d  | 100", seq) {
-			t.Errorf("queries find %q and the reader %q", queried(), showAccount(s.Account))
+			t.Errorf("queries find %q, and the reader finds %q; want the last change in both", queried(), showAccount(s.Account))
 		}
 		// After a gap in the sequence numbers, the feed does not pass earlier changes to Sink.
 		burst(1)
@@ -67,8 +67,8 @@ func TestQueriesSeeAccountBursts(t *testing.T) {
 		seq++
 		burst(1)
 		time.Sleep(time.Second)
-		if s, _ := w.State(); s.Live || r.sink.flushes() != flushes || r.sink.of(key).fresh() {
-			t.Errorf("live %t, %d more flushes", s.Live, r.sink.flushes()-flushes)
+		if s, _ := w.State(); s.Live || r.sink.flushes() != flushes || r.sink.entry(key).fresh() {
+			t.Errorf("after a gap: live %t, fresh for queries %t, %d more calls of Sink; want false, false and 0", s.Live, r.sink.entry(key).fresh(), r.sink.flushes()-flushes)
 		}
 	})
 }
@@ -94,15 +94,15 @@ func TestPositionUpdatesCopyNothing(t *testing.T) {
 		update()
 	}
 	if n := testing.AllocsPerRun(1000, update); n >= 0.5 {
-		t.Errorf("an update allocates %v times", n)
+		t.Errorf("a change of a position takes %v allocations, want 0", n)
 	}
 	if s, _ := w.State(); len(s.Account.Positions) != 2000 || s.Account.Positions[7].Size.String() != "2" {
-		t.Error("the position was not changed")
+		t.Error("the account does not have 2,000 positions with the changed size of position 7")
 	}
 }
 
-// TestLists checks the order of the positions after positions were changed, removed and added.
-func TestLists(t *testing.T) {
+// TestPositionsStayInOrder checks the order of the positions after positions were changed, removed and added.
+func TestPositionsStayInOrder(t *testing.T) {
 	l := newMutableAccount(messageOf("acct", "| p1x1 p2x2 p3x3 p4x4 p5x0 | 1"), nil)
 	for _, step := range [][2]string{
 		{"p2x0", "p1x1 p3x3 p4x4"}, {"p4x40", "p1x1 p3x3 p4x40"}, {"p1x0", "p3x3 p4x40"}, {"p2x9", "p3x3 p4x40 p2x9"},
@@ -110,18 +110,18 @@ func TestLists(t *testing.T) {
 	} {
 		l.apply(messageOf("pos", step[0]))
 		if got, want := showAccount(l.snapshot()), " | "+step[1]+"  | 1"; got != want {
-			t.Errorf("after %s: %q, want %q", step[0], got, want)
+			t.Errorf("after the change %s: the account is %q, want %q", step[0], got, want)
 		}
 	}
 	// If the venue lists a position twice, the account contains two lots.
 	if got := showAccount(newMutableAccount(messageOf("acct", "| p1x1 p1x2 | 1"), nil).snapshot()); got != " | p1x1 p1x2  | 1" {
-		t.Errorf("two rows of a position became %q", got)
+		t.Errorf("a snapshot that lists a position twice made the account %q, want two lots", got)
 	}
 }
 
-// TestLots checks that streamed lots have the same keys as lots from REST. A change that matches no lot must make the positions
-// unknown.
-func TestLots(t *testing.T) {
+// TestPositionsWithSeveralLots checks that streamed lots have the same keys as lots from REST. A change that matches no lot must
+// make the positions unknown.
+func TestPositionsWithSeveralLots(t *testing.T) {
 	lot := func(size, price, current string) market.Position {
 		return market.Position{MarketID: "M", Outcome: "YES", Size: dec(size), AvgPrice: decp(price), CurrentPrice: decp(current)}
 	}
@@ -131,19 +131,19 @@ func TestLots(t *testing.T) {
 	market.NumberPositions(rest)
 	first := l.snapshot().Positions
 	if len(first) != 2 || first[0].Key() != rest[0].Key() || first[1].Key() != rest[1].Key() || first[0].Key() == first[1].Key() {
-		t.Fatalf("lots are %+v, over REST %+v", first, rest)
+		t.Fatalf("the streamed lots are %+v, and the lots from REST are %+v; want different lots with equal keys", first, rest)
 	}
 	l.apply(&messages.Message{Kind: messages.KindPosition, Positions: []market.Position{lot("7.0", "0.60", "0.9")}})
 	now := l.snapshot().Positions
 	if len(now) != 2 || now[0] != first[0] || now[1].CurrentPrice.String() != "0.9" || now[1].Key() != first[1].Key() {
-		t.Errorf("after a new price: %+v", now)
+		t.Errorf("after a new price of the second lot, the lots are %+v", now)
 	}
 	l.apply(&messages.Message{Kind: messages.KindPosition, Positions: []market.Position{lot("8", "0.6", "0.9")}})
 	if now := l.snapshot().Positions; now != nil {
-		t.Errorf("a change of either lot made %+v", now)
+		t.Errorf("after a change that matches no lot, the positions are %+v, want nil", now)
 	}
 	if l = newMutableAccount(snapshot, l); len(l.snapshot().Positions) != 2 {
-		t.Errorf("the next snapshot made %+v", l.snapshot().Positions)
+		t.Errorf("after the next snapshot, the positions are %+v, want two lots", l.snapshot().Positions)
 	}
 }
 
@@ -176,10 +176,10 @@ func TestEqualFills(t *testing.T) {
 		}
 	}
 	if len(want) != 3 || !maps.Equal(got, want) {
-		t.Errorf("got keys %v from the stream, want %v as from REST", got, want)
+		t.Errorf("the streamed fills have the keys %v, want the keys from REST, %v", got, want)
 	}
 	if again := l.addFills(message(0, "0.65")); len(again) != 0 {
-		t.Errorf("message without a number: got %+v again, want none", again)
+		t.Errorf("a repeated fill without a sequence number was added again: %+v", again)
 	}
 }
 
@@ -191,14 +191,14 @@ func TestEqualTradesOnTheTape(t *testing.T) {
 	}
 	known, _ := mergeTape(nil, []market.Trade{trade(), trade()}, false)
 	if len(known) != 2 || known[0].Key() == known[1].Key() {
-		t.Fatalf("the first tape is %+v", known)
+		t.Fatalf("the first tape is %+v, want two trades with different keys", known)
 	}
 	known, fresh := appendNew(known, []market.Trade{trade()}, true)
 	if len(known) != 3 || len(fresh) != 1 || fresh[0].Key() == known[0].Key() || fresh[0].Key() == known[1].Key() {
-		t.Fatalf("a third trade made %+v", known)
+		t.Fatalf("after a third equal trade, the tape is %+v, want three trades with different keys", known)
 	}
 	known, items := mergeTape(known, []market.Trade{trade(), trade(), trade(), trade()}, true)
 	if len(known) != 4 || len(items.Trades) != 1 || items.Gap {
-		t.Errorf("a snapshot with a fourth trade made %+v, new %+v", known, items)
+		t.Errorf("after a snapshot with a fourth equal trade, the tape is %+v and the new items are %+v, want one new trade", known, items)
 	}
 }

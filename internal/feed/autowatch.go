@@ -37,8 +37,8 @@ type autoWatcher struct {
 	byToken map[messages.Channel]map[string]*autoWatch
 	callers map[string]*autoCaller
 	// changes counts the additions and removals of auto-watches.
-	changes uint64
-	failed  searchFailure
+	changes     uint64
+	lastFailure searchFailure
 	// expiry is the timer that calls expire. It is nil if there are no auto-watches.
 	expiry *time.Timer
 	closed bool
@@ -46,10 +46,10 @@ type autoWatcher struct {
 
 type autoWatch struct {
 	key messages.Topic
-	// caller is the caller whose poll opened the auto-watch. polled is the time of the last poll, which may be a poll of another
-	// caller.
-	caller *autoCaller
-	polled time.Time
+	// caller is the caller whose poll opened the auto-watch. lastPoll is the time of the last poll. Another caller may have made this
+	// poll.
+	caller   *autoCaller
+	lastPoll time.Time
 	// watch is nil until the topic is open. opening reports whether a goroutine is opening the topic.
 	watch   *Watch
 	opening bool
@@ -62,18 +62,19 @@ type autoCaller struct {
 }
 
 // searchFailure describes a search of makeRoom that found no auto-watch to remove. count is the number of auto-watches that the
-// caller had. A search for a caller with as many or more auto-watches would also fail. Such searches are skipped until an
-// auto-watch is added or removed, or until the time searchFailure.until.
+// caller had. A search for a caller with as many or more auto-watches would also fail. Such searches are skipped until the time
+// validUntil, or until an auto-watch is added or removed. changes is autoWatcher.changes at the time of the search.
 type searchFailure struct {
-	count   int
-	changes uint64
-	until   time.Time
+	count      int
+	changes    uint64
+	validUntil time.Time
 }
 
-// pollTimes contains the times of a topic's recent polls. lastPoll is the number of the last poll; see Feed.RecordPoll.
+// pollTimes contains the times of a topic's recent polls. lastID identifies the last poll; it is the parameter poll of
+// Feed.RecordPoll.
 type pollTimes struct {
-	times    []time.Time
-	lastPoll uint64
+	times  []time.Time
+	lastID uint64
 }
 
 func newAutoWatcher(f *Feed) *autoWatcher {
@@ -102,7 +103,7 @@ func (aw *autoWatcher) recordPolls(poll uint64, caller string, c messages.Channe
 	tokens := aw.byToken[c]
 	for _, id := range tokenIDs {
 		if w := tokens[id]; w != nil {
-			w.polled = now
+			w.lastPoll = now
 			continue
 		}
 		if full {
@@ -112,10 +113,10 @@ func (aw *autoWatcher) recordPolls(poll uint64, caller string, c messages.Channe
 		polls, known := aw.polls.Get(key)
 		if !known {
 			polls = new(pollTimes)
-		} else if poll != 0 && polls.lastPoll == poll {
+		} else if poll != 0 && polls.lastID == poll {
 			continue
 		}
-		polls.times, polls.lastPoll = append(slices.DeleteFunc(polls.times, func(at time.Time) bool { return now.Sub(at) > pollWindow }), now), poll
+		polls.times, polls.lastID = append(slices.DeleteFunc(polls.times, func(at time.Time) bool { return now.Sub(at) > pollWindow }), now), poll
 		if !known || len(polls.times) >= minPolls {
 			key.ID = strings.Clone(id) // id may be a part of a whole request, which the key must not keep in memory
 		}
@@ -162,13 +163,13 @@ func (aw *autoWatcher) makeRoom(caller string, now time.Time) bool {
 		if w.caller.count < own {
 			return false
 		}
-		if free := w.polled.Add(pollWindow); free.Before(until) {
+		if free := w.lastPoll.Add(pollWindow); free.Before(until) {
 			until = free
 		}
-		return now.Sub(w.polled) > pollWindow
+		return now.Sub(w.lastPoll) > pollWindow
 	})
 	if w == nil {
-		aw.failed = searchFailure{own, aw.changes, until}
+		aw.lastFailure = searchFailure{own, aw.changes, until}
 		return false
 	}
 	aw.remove(w)
@@ -176,9 +177,9 @@ func (aw *autoWatcher) makeRoom(caller string, now time.Time) bool {
 }
 
 // isFull reports whether there are aw.size auto-watches and a new search for a caller would fail like the last failed search. The
-// parameter count is the number of this caller's auto-watches. aw.mu must be locked.
-func (aw *autoWatcher) isFull(count int, now time.Time) bool {
-	return len(aw.watches) >= aw.size && aw.failed.changes == aw.changes && count >= aw.failed.count && !now.After(aw.failed.until)
+// caller has own auto-watches. aw.mu must be locked.
+func (aw *autoWatcher) isFull(own int, now time.Time) bool {
+	return len(aw.watches) >= aw.size && aw.lastFailure.changes == aw.changes && own >= aw.lastFailure.count && !now.After(aw.lastFailure.validUntil)
 }
 
 // count returns the number of a caller's auto-watches. aw.mu must be locked.
@@ -194,7 +195,7 @@ func (aw *autoWatcher) count(caller string) int {
 func (aw *autoWatcher) victim(match func(*autoWatch) bool) (least *autoWatch) {
 	for _, w := range aw.watches {
 		if least != nil {
-			if a, b := w.caller.count, least.caller.count; a < b || a == b && !w.polled.Before(least.polled) {
+			if a, b := w.caller.count, least.caller.count; a < b || a == b && !w.lastPoll.Before(least.lastPoll) {
 				continue
 			}
 		}
@@ -214,7 +215,7 @@ func (aw *autoWatcher) add(key messages.Topic, caller string, now time.Time) *au
 	}
 	c.count++
 	aw.changes++
-	w := &autoWatch{key: key, caller: c, polled: now, opening: true}
+	w := &autoWatch{key: key, caller: c, lastPoll: now, opening: true}
 	aw.watches[key] = w
 	if aw.byToken[key.Channel] == nil {
 		aw.byToken[key.Channel] = make(map[string]*autoWatch)
@@ -278,7 +279,7 @@ func (aw *autoWatcher) expire() {
 		aw.expiry = nil
 	}
 	for _, w := range aw.watches {
-		left := autoWatchFor - now.Sub(w.polled)
+		left := autoWatchFor - now.Sub(w.lastPoll)
 		if left <= 0 || w.watch != nil && w.watch.Ended() {
 			aw.remove(w)
 			continue

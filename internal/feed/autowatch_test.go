@@ -19,20 +19,20 @@ func TestPolledTokensAreWatched(t *testing.T) {
 		name string
 		// polls are the times of the polls in seconds.
 		polls []float64
-		// opens and closes are the times in seconds when the auto-watches of the token must open and close; -1 means never. The feed
+		// opensAt and closesAt are the times in seconds when the auto-watches of the token must open and close; -1 means never. The feed
 		// unsubscribes from the topics when Config.Linger has passed after the close.
-		opens, closes float64
+		opensAt, closesAt float64
 	}{
 		{"twice", []float64{0, 1}, -1, -1},
 		{"three times", []float64{0, 1, 2}, 2, 32},
 		{"three times at once", []float64{0, 0, 0}, 0, 30},
-		{"three times in just ten seconds", []float64{0, 5, 10}, 10, 40},
-		{"three times in more", []float64{0, 5, 10.1}, -1, -1},
+		{"three times in exactly ten seconds", []float64{0, 5, 10}, 10, 40},
+		{"three times in more than ten seconds", []float64{0, 5, 10.1}, -1, -1},
 		{"the window slides", []float64{0, 9, 12, 18}, 18, 48},
-		{"far apart", []float64{0, 11, 22, 33, 44}, -1, -1},
-		{"while it is polled", []float64{0, 1, 2, 30, 55, 84}, 2, 114},
-		{"twice again", []float64{0, 1, 2, 60, 61}, 2, 32},
-		{"three times again", []float64{0, 1, 2, 60, 61, 62}, 62, 92},
+		{"five times, each after more than ten seconds", []float64{0, 11, 22, 33, 44}, -1, -1},
+		{"again before each expiry", []float64{0, 1, 2, 30, 55, 84}, 2, 114},
+		{"twice after the expiry", []float64{0, 1, 2, 60, 61}, 2, 32},
+		{"three times after the expiry", []float64{0, 1, 2, 60, 61, 62}, 62, 92},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -46,30 +46,30 @@ func TestPolledTokensAreWatched(t *testing.T) {
 				for i, s := range c.polls {
 					at(s)
 					r.RecordPoll(0, []string{"T"})
-					if c.opens >= 0 && s == c.opens && i+1 < len(c.polls) && c.polls[i+1] > s && !watched() {
-						t.Errorf("after %v s the token is not watched", s)
+					if c.opensAt >= 0 && s == c.opensAt && i+1 < len(c.polls) && c.polls[i+1] > s && !watched() {
+						t.Errorf("%v s after the start, the token is not watched", s)
 					}
 				}
-				if c.opens < 0 {
+				if c.opensAt < 0 {
 					at(c.polls[len(c.polls)-1] + 1)
 					if watched() {
 						t.Fatal("the token is watched")
 					}
 					return
 				}
-				if c.opens <= c.polls[len(c.polls)-1] && c.closes > c.polls[len(c.polls)-1] {
+				if c.opensAt <= c.polls[len(c.polls)-1] && c.closesAt > c.polls[len(c.polls)-1] {
 					r.wantOpen(t, "orderbook T", "prices T")
-					at(c.closes + 4.9)
+					at(c.closesAt + 4.9)
 					if !watched() {
-						t.Error("the watch was closed early")
+						t.Error("the auto-watch was closed too early")
 					}
-					at(c.closes + 5.1)
+					at(c.closesAt + 5.1)
 				}
 				if watched() {
 					t.Error("the token is still watched")
 				}
 				if n := r.Stats().Topics; n != 0 {
-					t.Errorf("%d topics are open", n)
+					t.Errorf("%d topics are open, want 0", n)
 				}
 			})
 		})
@@ -110,15 +110,15 @@ func TestAutoWatchesAreBounded(t *testing.T) {
 			pollThrice(r, fmt.Sprint(i))
 		}
 		if open := r.up.open(); len(open) != 6 {
-			t.Errorf("%q are watched", open)
+			t.Errorf("the topics %q are open, want 6 topics", open)
 		}
 		if n := r.auto.polls.Len(); n > 60 {
-			t.Errorf("%d tokens are remembered", n)
+			t.Errorf("the feed stores the polls of %d topics, want at most 60", n)
 		}
 		// Readers may use the other half of Config.Topics. The auto-watches stay open.
 		reader := r.NewReader("reader")
 		if n := watchBooks(t, reader, "a", 6); n != 6 || len(r.up.open()) != 12 || len(r.auto.watches) != 6 {
-			t.Errorf("a reader watches %d topics, %q are open, %d by auto-watches", n, r.up.open(), len(r.auto.watches))
+			t.Errorf("the reader watches %d topics, the topics %q are open, and there are %d auto-watches; want 6, 12 and 6", n, r.up.open(), len(r.auto.watches))
 		}
 		reader.Close()
 		time.Sleep(time.Minute)
@@ -127,10 +127,10 @@ func TestAutoWatchesAreBounded(t *testing.T) {
 	})
 }
 
-func TestSubscribersComeFirst(t *testing.T) {
+func TestReadersReplaceAutoWatches(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newTestFeed(t, func(c *Config) { c.Topics = 100 })
-		r.up.room = 8
+		r.up.maxPublic = 8
 		// The upstream accepts 8 topics. All of them are used by a topic without watches, the prices and books of three auto-watched
 		// tokens, and a KeepLive topic. The token w1 also has a reader.
 		lingering, _ := r.watch(t, tradesOf("gone"))
@@ -146,14 +146,14 @@ func TestSubscribersComeFirst(t *testing.T) {
 		}
 		reader.KeepLive(tradesOf("beside"))
 		if open := r.up.open(); len(open) != 8 {
-			t.Fatalf("%q are open", open)
+			t.Fatalf("the topics %q are open, want 8 topics", open)
 		}
 		pollThrice(r, "w2") // of the tokens without a reader, w3 now has the oldest poll
 
 		// If the upstream refuses a watch with a code other than RATE_LIMITED, the feed closes no topic.
 		r.up.refuse = market.Errorf(market.CodeBadUserInput, "bad")
 		if _, err := reader.Watch(bookOf("bad,id"), nil); market.CodeOf(err) != market.CodeBadUserInput || len(r.up.open()) != 8 {
-			t.Fatalf("watching ends with %v, %q are open", err, r.up.open())
+			t.Fatalf("Watch returned the error %v, and the topics %q are open; want the upstream's error and 8 topics", err, r.up.open())
 		}
 		r.up.refuse = nil
 
@@ -169,18 +169,18 @@ func TestSubscribersComeFirst(t *testing.T) {
 			watchTopic(t, reader, bookOf(x.id), "")
 			open := slices.DeleteFunc(r.up.open(), func(s string) bool { return strings.HasPrefix(s, "orderbook n") })
 			if got := strings.Join(open, ","); got != x.stays && x.stays != "" {
-				t.Fatalf("with %s, of the others %s are open; want %s", x.id, got, x.stays)
+				t.Fatalf("after the watch of book %s, the open topics from before are %s, want %s", x.id, got, x.stays)
 			}
 		}
 		watchTopic(t, reader, bookOf("n7"), market.CodeRateLimited)
 		if n := r.Stats().Topics; n != 8 || r.auto.watches[bookOf("w1")] == nil {
-			t.Errorf("%d topics; an auto-watch was closed without need: %t", n, r.auto.watches[bookOf("w1")] == nil)
+			t.Errorf("%d topics are open, want 8; the auto-watch of book w1 was closed: %t, want false", n, r.auto.watches[bookOf("w1")] == nil)
 		}
 		// The feed does not close an auto-watch for another auto-watch.
 		pollThrice(r, "late")
 		reader.KeepLive(tradesOf("late"))
 		if open := r.up.open(); len(open) != 8 || slices.Contains(open, "orderbook late") {
-			t.Errorf("%q are open", open)
+			t.Errorf("the topics %q are open, want 8 topics without the book of late", open)
 		}
 	})
 }
@@ -190,7 +190,7 @@ func TestSubscribersComeFirst(t *testing.T) {
 func TestHeldTopicsStay(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newTestFeed(t)
-		r.up.room = 3
+		r.up.maxPublic = 3
 		polled, err := r.Hold(priceOf("held"))
 		if err != nil {
 			t.Fatal(err)
@@ -205,20 +205,20 @@ func TestHeldTopicsStay(t *testing.T) {
 		watchTopic(t, reader, bookOf("n2"), "")
 		watchTopic(t, reader, bookOf("n3"), market.CodeRateLimited)
 		if _, err := held.State(); err != nil {
-			t.Errorf("the held topic ended with %v", err)
+			t.Errorf("the held watch of trades has ended: %v", err)
 		}
 		if _, err := polled.State(); market.CodeOf(err) != market.CodeRateLimited {
-			t.Errorf("the held price ended with %v", err)
+			t.Errorf("the held watch of prices has the error %v, want RATE_LIMITED", err)
 		}
 		held.Close()
 		watchTopic(t, reader, bookOf("n3"), "")
 	})
 }
 
-func TestAccountsHaveRoomOfTheirOwn(t *testing.T) {
+func TestAccountsAreLimitedSeparately(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newTestFeed(t)
-		r.up.accounts = 1
+		r.up.maxAccounts = 1
 		pollThrice(r, "w")
 		two := userOf("0x2")
 		first, _ := r.watch(t, userOf("0x1"))
@@ -248,13 +248,13 @@ func TestRefusedAutoWatchIsRetried(t *testing.T) {
 		}
 		r.wantOpen(t, "orderbook T", "prices T")
 		if opened > 4 { // the price once, and the book up to three times because of the refusal
-			t.Errorf("topics were opened %d times", opened)
+			t.Errorf("the feed opened topics %d times, want at most 4", opened)
 		}
 	})
 }
 
-// TestOneQueryCountsOnce checks that calls with the same poll number count as one poll.
-func TestOneQueryCountsOnce(t *testing.T) {
+// TestEqualPollNumbersCountOnce checks that calls with the same poll number count as one poll.
+func TestEqualPollNumbersCountOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newTestFeed(t)
 		for poll := range uint64(3) {
@@ -262,7 +262,7 @@ func TestOneQueryCountsOnce(t *testing.T) {
 				r.RecordPoll(poll+1, []string{"T"})
 			}
 			if watched, want := r.Stats().Tokens == 1, poll == 2; watched != want {
-				t.Errorf("after %d polls the token is watched: %v, want %v", poll+1, watched, want)
+				t.Errorf("after %d polls, the token is watched: %v, want %v", poll+1, watched, want)
 			}
 		}
 	})
@@ -291,7 +291,7 @@ func TestPricesAndBooksAreWatchedSeparately(t *testing.T) {
 			counts[strings.Fields(topic)[0]]++
 		}
 		if counts["prices"] != 500 || counts["orderbook"] != 40 || len(counts) != 2 {
-			t.Errorf("%v are watched", counts)
+			t.Errorf("the numbers of open topics by channel are %v, want 500 prices and 40 books", counts)
 		}
 	})
 }
@@ -304,30 +304,30 @@ func TestAutoWatchesAreShared(t *testing.T) {
 		poll := r.pollPrices
 		poll("hog", "h", 300)
 		if n := r.auto.count("hog"); n != 100 {
-			t.Fatalf("a lone caller has %d", n)
+			t.Fatalf("a caller without competitors has %d auto-watches, want 100", n)
 		}
 		poll("poller", "p", 30)
 		poll("hog", "more", 300)
 		if got := autoWatchesOf(r.auto); got["poller"] != 30 || got["hog"] != 70 {
-			t.Errorf("beside a poller of 30: %v", got)
+			t.Errorf("the auto-watches of two callers are %v, want 30 of poller and 70 of hog", got)
 		}
 		poll("other", "o", 300)
 		if got := autoWatchesOf(r.auto); got["poller"] != 30 || got["hog"] != 35 || got["other"] != 35 {
-			t.Errorf("with a third: %v", got)
+			t.Errorf("the auto-watches of three callers are %v, want 30 of poller, 35 of hog and 35 of other", got)
 		}
 		time.Sleep(11 * time.Second)
 		poll("poller", "p", 30)
 		poll("hog", "late", 300) // replaces auto-watches that were not polled for ten seconds
 		if got := autoWatchesOf(r.auto); got["poller"] != 30 || got["hog"]+got["other"] != 70 || r.auto.watches[priceOf("late0")] == nil {
-			t.Errorf("after a while: %v", got)
+			t.Errorf("after ten seconds without polls of hog and other, the auto-watches are %v, want 30 of poller and late0", got)
 		}
 		for i := range 30 {
 			if w := r.auto.watches[priceOf(fmt.Sprint("p", i))]; w == nil || w.watch == nil {
-				t.Errorf("p%d of the poller is not watched", i)
+				t.Errorf("the token p%d of poller is not watched", i)
 			}
 		}
 		if r.auto.closed || len(r.auto.watches) != 100 {
-			t.Errorf("there are %d auto-watches", len(r.auto.watches))
+			t.Errorf("there are %d auto-watches, want 100", len(r.auto.watches))
 		}
 	})
 }
@@ -341,8 +341,8 @@ func autoWatchesOf(d *autoWatcher) map[string]int {
 	return out
 }
 
-// TestSearchFailureEqualsASearch checks that isFull returns true only if a new search for a replaceable auto-watch would find none.
-func TestSearchFailureEqualsASearch(t *testing.T) {
+// TestIsFullEqualsASearch checks that isFull returns true only if a new search for a replaceable auto-watch would find none.
+func TestIsFullEqualsASearch(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newTestFeed(t, func(c *Config) { c.Topics = 40 })
 		random := rand.New(rand.NewPCG(1, 2))
@@ -360,15 +360,15 @@ func TestSearchFailureEqualsASearch(t *testing.T) {
 				}
 				failures++
 				if w := d.victim(func(w *autoWatch) bool {
-					return w.caller.count > own+1 || w.caller.count >= own && now.Sub(w.polled) > pollWindow
+					return w.caller.count > own+1 || w.caller.count >= own && now.Sub(w.lastPoll) > pollWindow
 				}); w != nil {
-					t.Fatalf("a caller with %d auto-watches found none to replace, but %+v of %q was last polled %v ago", own, w.key, w.caller.name, now.Sub(w.polled))
+					t.Fatalf("a caller with %d auto-watches found none to replace, but %+v of %q was last polled %v ago", own, w.key, w.caller.name, now.Sub(w.lastPoll))
 				}
 			}
 			d.mu.Unlock()
 		}
 		if failures < 1000 {
-			t.Errorf("there were only %d search failures", failures)
+			t.Errorf("isFull returned true only %d times, want at least 1000, so the test shows nothing", failures)
 		}
 	})
 }
@@ -382,7 +382,7 @@ func TestAutoWatchesStay(t *testing.T) {
 		want := func(one, other int) {
 			t.Helper()
 			if a, b := r.auto.count("one"), r.auto.count("other"); a != one || b != other {
-				t.Errorf("one has %d and the other %d; want %d and %d", a, b, one, other)
+				t.Errorf("the callers one and other have %d and %d auto-watches, want %d and %d", a, b, one, other)
 			}
 		}
 		poll("one", "a", 5)
@@ -403,7 +403,7 @@ func TestAutoWatchesStay(t *testing.T) {
 func TestAutoWatchesWaitForRoom(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newTestFeed(t)
-		r.up.room = 3
+		r.up.maxPublic = 3
 		reader := r.NewReader("reader")
 		for _, id := range []string{"1", "2"} {
 			watchTopic(t, reader, bookOf(id), "")
@@ -413,7 +413,7 @@ func TestAutoWatchesWaitForRoom(t *testing.T) {
 		reader.Close()
 		time.Sleep(2 * time.Second) // longer than retryEvery, so the feed closes a lingering topic for the auto-watch
 		if open := r.up.open(); !slices.Contains(open, "orderbook a") || !slices.Contains(open, "prices a") {
-			t.Errorf("%q are watched", open)
+			t.Errorf("the topics %q are open, want the price and the book of a among them", open)
 		}
 		time.Sleep(5 * time.Second)
 		r.wantOpen(t, "orderbook a", "prices a")
@@ -433,7 +433,7 @@ func TestPolledIDsAreCopied(t *testing.T) {
 		own := func(kept string) {
 			t.Helper()
 			if kept != id || unsafe.StringData(kept) == unsafe.StringData(id) {
-				t.Errorf("%q is kept where it was", kept)
+				t.Errorf("the feed stores %q without a copy", kept)
 			}
 		}
 		r.RecordPoll(0, []string{id})

@@ -24,29 +24,29 @@ func (a request) name() string { return a.topic.ID + string(a.topic.Channel) + a
 
 // link is one connection between the venue and the feed.
 type link struct {
-	socket  *socket // nil if chaos.wire is nil
-	topics  map[messages.Topic]*linkTopic
-	up      bool
-	upAt    time.Time // the time when the link connected or will connect
-	last    time.Time // the delivery time of the last frame that no fault delayed
-	stalled time.Time
-	beatAt  time.Time
-	beaten  time.Time // the time when the last heartbeat was delivered
-	wire    []delayedFrame
+	socket       *socket // nil if chaos.wire is nil
+	topics       map[messages.Topic]*linkTopic
+	up           bool
+	upAt         time.Time // the time when the link connected or will connect
+	last         time.Time // the delivery time of the last frame that no fault delayed
+	stalledUntil time.Time
+	beatAt       time.Time // the time of the next heartbeat
+	lastBeat     time.Time // the time when the last heartbeat was delivered
+	frames       []delayedFrame
 }
 
 // linkTopic is a topic on a link.
 type linkTopic struct {
-	up      bool
-	upAt    time.Time // the time when the topic was or will be subscribed
-	resync  time.Time // the time to send a requested snapshot; zero without a request
-	resent  time.Time
-	touched time.Time // the time of the last fault
+	up        bool
+	upAt      time.Time // the time when the topic was or will be subscribed
+	resyncAt  time.Time // the time to send a requested snapshot; zero without a request
+	resentAt  time.Time // the time when the last requested snapshot was sent
+	lastFault time.Time // the time of the last fault
 }
 
 // delayedFrame is a frame that was sent but not delivered.
 type delayedFrame struct {
-	at      time.Time
+	at      time.Time // the time of the delivery
 	order   int
 	deliver func()
 }
@@ -114,10 +114,10 @@ func (c *chaos) listen() {
 		case "unwatch":
 			delete(l.topics, a.topic)
 		case "resync":
-			if k != nil && k.up && k.resync.IsZero() {
-				k.resync = now.Add(time.Duration(c.rand.IntN(250)) * time.Millisecond)
-				if again := k.resent.Add(time.Second); again.After(k.resync) {
-					k.resync = again
+			if k != nil && k.up && k.resyncAt.IsZero() {
+				k.resyncAt = now.Add(time.Duration(c.rand.IntN(250)) * time.Millisecond)
+				if again := k.resentAt.Add(time.Second); again.After(k.resyncAt) {
+					k.resyncAt = again
 				}
 			}
 		case "reconnect":
@@ -139,14 +139,14 @@ func (c *chaos) close(l *link) {
 		l.socket.end(code)
 		return
 	}
-	l.up, l.wire = false, nil
+	l.up, l.frames = false, nil
 	l.upAt = time.Now().Add(time.Second + time.Duration(c.rand.IntN(1000))*time.Millisecond)
 	var down []messages.Topic
 	for t, k := range l.topics {
 		if k.up {
 			down = append(down, t)
 		}
-		k.up, k.resync = false, time.Time{}
+		k.up, k.resyncAt = false, time.Time{}
 	}
 	sortTopics(down)
 	c.feed.Down(down, errors.New("closed"))
@@ -173,8 +173,8 @@ func (c *chaos) send(l *link, delay time.Duration, deliver func()) {
 	if delay == 0 {
 		l.last = at
 	}
-	c.wires++
-	l.wire = append(l.wire, delayedFrame{at.Add(delay), c.wires, deliver})
+	c.frameCount++
+	l.frames = append(l.frames, delayedFrame{at.Add(delay), c.frameCount, deliver})
 }
 
 // sendFaulty sends a message. A fault may drop, damage, delay or repeat the message.
@@ -224,12 +224,12 @@ func (c *chaos) subscribe(l *link) {
 		if now.Before(l.upAt) {
 			return
 		}
-		l.up, l.beatAt, l.last, l.stalled = true, now.Add(chaosBeat), now, time.Time{}
+		l.up, l.beatAt, l.last, l.stalledUntil = true, now.Add(chaosBeat), now, time.Time{}
 	}
 	var ready []messages.Topic
 	for _, t := range l.sorted() {
 		if k := l.topics[t]; !k.up && !now.Before(k.upAt) {
-			k.up, k.resync, k.resent = true, time.Time{}, time.Time{}
+			k.up, k.resyncAt, k.resentAt = true, time.Time{}, time.Time{}
 			ready = append(ready, t)
 		}
 	}
@@ -260,7 +260,7 @@ func (c *chaos) snapshot(t messages.Topic) {
 func (c *chaos) startCalm() {
 	for i, k := range c.tokens {
 		_, carried := c.topicOnLink(bookOf(k.id))
-		carried.touched = time.Now()
+		carried.lastFault = time.Now()
 		if i%3 == 0 && k.numbered {
 			k.quietUntil = time.Now().Add(c.calm)
 		}
@@ -271,7 +271,7 @@ func (c *chaos) startCalm() {
 func (c *chaos) loseLastFrames() {
 	for i, k := range c.tokens {
 		if _, carried := c.topicOnLink(bookOf(k.id)); i%6 == 0 && k.numbered && carried.up {
-			carried.touched, carried.up = time.Now(), false // while up is false, the frames of the topic are lost
+			carried.lastFault, carried.up = time.Now(), false // while up is false, the frames of the topic are lost
 			c.publish(k)
 			carried.up = true
 			c.faults["lost last frame"]++
@@ -290,7 +290,7 @@ func (c *chaos) breakConnections() {
 		for _, t := range l.sorted() {
 			all = append(all, l.topics[t])
 		}
-		if now.After(l.stalled) && c.chance(0.2) && c.faulty {
+		if now.After(l.stalledUntil) && c.chance(0.2) && c.faulty {
 			c.stall(l)
 		}
 		if c.inject("close", 0.04, all...) {
@@ -304,7 +304,7 @@ func (c *chaos) breakConnections() {
 		sorted := l.sorted()
 		t := sorted[c.rand.IntN(len(sorted))]
 		if k := l.topics[t]; k.up && c.inject("put off", 0.2, k) {
-			k.up, k.resync, k.upAt = false, time.Time{}, now.Add(time.Second)
+			k.up, k.resyncAt, k.upAt = false, time.Time{}, now.Add(time.Second)
 			c.feed.Down([]messages.Topic{t}, errors.New("put off"))
 		} else if k.up && c.inject("subscribed anew", 0.2, k) {
 			k.up, k.upAt = false, now // the feed gets no Down, and queued frames still arrive
@@ -313,21 +313,21 @@ func (c *chaos) breakConnections() {
 	if !c.faulty {
 		return
 	}
-	c.bursting++
+	c.burstTicks++
 	if c.wire != nil {
-		c.wire.breakLinks(c.bursting)
+		c.wire.breakLinks(c.burstTicks)
 	}
-	switch c.bursting {
+	switch c.burstTicks {
 	case 200:
 		if len(c.links) > 0 {
 			c.stall(c.links[0])
 		}
 	case 300, 800: // one of the two restarts in a burst closes the connections
-		quietly := (c.bursting == 300) == (c.bursts%2 == 1)
+		quietly := (c.burstTicks == 300) == (c.bursts%2 == 1)
 		c.faults[map[bool]string{false: "restart", true: "restart without a close"}[quietly]]++
 		c.restart(quietly)
 	case 450, 600, 750:
-		if (c.bursting == 600 || c.wire != nil) && len(c.links) > 0 {
+		if (c.burstTicks == 600 || c.wire != nil) && len(c.links) > 0 {
 			c.faults["close"]++
 			c.close(c.links[c.bursts%len(c.links)])
 		}
@@ -338,16 +338,16 @@ func (c *chaos) breakConnections() {
 func (c *chaos) stall(l *link) {
 	c.faults["stall"]++
 	for _, k := range l.topics {
-		k.touched = time.Now()
+		k.lastFault = time.Now()
 	}
-	l.stalled = time.Now().Add(time.Second + time.Duration(c.rand.IntN(3000))*time.Millisecond)
+	l.stalledUntil = time.Now().Add(time.Second + time.Duration(c.rand.IntN(3000))*time.Millisecond)
 }
 
 func (c *chaos) resend(l *link) {
 	now := time.Now()
 	for _, t := range l.sorted() {
-		if k := l.topics[t]; k.up && !k.resync.IsZero() && !now.Before(k.resync) {
-			k.resync, k.resent = time.Time{}, now
+		if k := l.topics[t]; k.up && !k.resyncAt.IsZero() && !now.Before(k.resyncAt) {
+			k.resyncAt, k.resentAt = time.Time{}, now
 			c.snapshot(t)
 		}
 	}
@@ -376,7 +376,7 @@ func (c *chaos) beat(l *link) {
 			l.send(fields{"type": "heartbeat", "epoch": epoch, "ts": time.Now().UnixMilli(), "seqs": fields{"orderbook": numbers}})
 			return
 		}
-		l.beaten = time.Now()
+		l.lastBeat = time.Now()
 		for t := range seqs {
 			if k := l.topics[t]; k == nil || !k.up {
 				delete(seqs, t)
@@ -388,13 +388,13 @@ func (c *chaos) beat(l *link) {
 
 func (c *chaos) deliver(l *link) {
 	now := time.Now()
-	if now.Before(l.stalled) {
+	if now.Before(l.stalledUntil) {
 		return
 	}
-	slices.SortFunc(l.wire, func(a, b delayedFrame) int { return cmp.Or(a.at.Compare(b.at), a.order-b.order) })
-	for l.up && len(l.wire) > 0 && !l.wire[0].at.After(now) {
-		first := l.wire[0]
-		l.wire = l.wire[1:]
+	slices.SortFunc(l.frames, func(a, b delayedFrame) int { return cmp.Or(a.at.Compare(b.at), a.order-b.order) })
+	for l.up && len(l.frames) > 0 && !l.frames[0].at.After(now) {
+		first := l.frames[0]
+		l.frames = l.frames[1:]
 		first.deliver()
 	}
 }

@@ -23,10 +23,10 @@ type replayer struct {
 	sent, live bool
 	resyncs    uint64
 	book       *market.Book
-	// These fields are the state of the client.
+	// These fields are the state of the client. reasons counts the events with each reason.
 	bids, asks map[int32]int32
 	events     int
-	settled    map[string]int
+	reasons    map[string]int
 }
 
 // read takes the state of the watch as a subscription does, and applies the resulting event to the client's book.
@@ -61,20 +61,21 @@ func (r *replayer) read() error {
 	}
 	r.sent, r.live, r.resyncs = true, s.Live, s.Resyncs
 	if r.book != nil && cut.Seq != 0 && (reason == "CHANGE" || reason == "FRESHNESS") {
-		play(r.bids, market.BookSideDelta(r.book.Bids, cut.Bids, market.SideBuy))
-		play(r.asks, market.BookSideDelta(r.book.Asks, cut.Asks, market.SideSell))
+		applyLevels(r.bids, market.BookSideDelta(r.book.Bids, cut.Bids, market.SideBuy))
+		applyLevels(r.asks, market.BookSideDelta(r.book.Asks, cut.Asks, market.SideSell))
 	} else {
 		r.bids, r.asks = make(map[int32]int32), make(map[int32]int32)
-		play(r.bids, cut.Bids.Levels())
-		play(r.asks, cut.Asks.Levels())
+		applyLevels(r.bids, cut.Bids.Levels())
+		applyLevels(r.asks, cut.Asks.Levels())
 	}
 	r.book = cut
 	r.events++
-	r.settled[reason]++
+	r.reasons[reason]++
 	return r.check(reason)
 }
 
-func play(side map[int32]int32, levels []market.Level) {
+// applyLevels sets the sizes of levels in one side of the client's book.
+func applyLevels(side map[int32]int32, levels []market.Level) {
 	for _, l := range levels {
 		if l.Size.IsZero() {
 			delete(side, tickOf(l.Price))
@@ -88,7 +89,7 @@ func play(side map[int32]int32, levels []market.Level) {
 func (r *replayer) check(reason string) error {
 	was, ok := r.chaos.history[stateIDOf(r.book)]
 	if !ok {
-		return fmt.Errorf("wrong: %s at depth %d: %s of a state that the venue never had, %v", r.token.id, r.depth, reason, stateIDOf(r.book))
+		return fmt.Errorf("wrong: the reader of %s at depth %d got a %s event with a book that the venue never had: %v", r.token.id, r.depth, reason, stateIDOf(r.book))
 	}
 	want := was.cut(r.depth)
 	for _, side := range [...]struct {
@@ -101,7 +102,7 @@ func (r *replayer) check(reason string) error {
 			bad = bad || side.got[x.tick] != x.size
 		}
 		if bad {
-			return fmt.Errorf("wrong: %s at depth %d, %v after %s: %s are %v, the venue had %v", r.token.id, r.depth, stateIDOf(r.book), reason, side.name, side.got, side.want)
+			return fmt.Errorf("wrong: after a %s event with the book %v, the reader of %s at depth %d has the %s %v, but the venue had %v", reason, stateIDOf(r.book), r.token.id, r.depth, side.name, side.got, side.want)
 		}
 	}
 	return nil
@@ -113,7 +114,7 @@ func (c *chaos) checkBook(b *market.Book, depth int) error {
 	was, ok := c.history[stateIDOf(b)]
 	c.mu.Unlock()
 	if !ok {
-		return fmt.Errorf("wrong: queries read a state that the venue never had, %v", stateIDOf(b))
+		return fmt.Errorf("wrong: a query read a book that the venue never had: %v", stateIDOf(b))
 	}
 	want, got := was.cut(depth), b.Cut(depth)
 	for _, side := range [...]struct {
@@ -123,7 +124,7 @@ func (c *chaos) checkBook(b *market.Book, depth int) error {
 		if !slices.EqualFunc(side.got, side.want, func(l market.Level, x tickLevel) bool {
 			return tickOf(l.Price) == x.tick && sizeOf(l.Size) == x.size
 		}) {
-			return fmt.Errorf("wrong: queries read %v, and the venue had another book then", stateIDOf(b))
+			return fmt.Errorf("wrong: a query read the book %v with other levels than the venue had", stateIDOf(b))
 		}
 	}
 	return nil
@@ -135,7 +136,7 @@ func (c *chaos) checkQuery(ctx context.Context, k *token, depth int, live State)
 	keys, out := []queries.Book{{TokenID: k.id, Depth: depth}}, make([]market.Result[market.Read[*market.Book]], 1)
 	if missing := c.cache.Books().Lookup(ctx, keys, out, nil); len(missing) > 0 {
 		if live.Live {
-			return fmt.Errorf("wrong: %s is live and queries have to ask for it", k.id)
+			return fmt.Errorf("wrong: the book of %s is live, but a query must fetch it", k.id)
 		}
 		go func() {
 			r := c.cache.Books().Fetch(ctx, keys)[0]
@@ -152,10 +153,10 @@ func (c *chaos) checkQuery(ctx context.Context, k *token, depth int, live State)
 	}
 	got := out[0].Value
 	if live.Live && (got.Stale || stateIDOf(got.Value) != stateIDOf(live.Book)) && !(got.Source == market.SourceREST && stateIDOf(got.Value).after(stateIDOf(live.Book))) {
-		return fmt.Errorf("wrong: %s is live at %v, queries read %v, stale %t, from %s", k.id, stateIDOf(live.Book), stateIDOf(got.Value), got.Stale, got.Source)
+		return fmt.Errorf("wrong: the live book of %s is %v, but a query read the book %v (stale: %t) from %s", k.id, stateIDOf(live.Book), stateIDOf(got.Value), got.Stale, got.Source)
 	}
 	if !live.Live && got.Source == market.SourceStream && !got.Stale {
-		return fmt.Errorf("wrong: %s is not live, queries read a fresh %v from the stream", k.id, stateIDOf(got.Value))
+		return fmt.Errorf("wrong: the book of %s is not live, but a query read the fresh book %v from the stream", k.id, stateIDOf(got.Value))
 	}
 	return c.checkBook(got.Value, depth)
 }
@@ -185,20 +186,20 @@ func (c *chaos) checkToken(ctx context.Context, k *token, watches [2]*Watch, n i
 	if !l.up || !carried.up {
 		return nil
 	}
-	over := carried.touched
-	for _, t := range []time.Time{l.upAt, carried.upAt, l.stalled, over.Add(chaosBeat + 100*time.Millisecond)} {
-		if t.After(over) {
-			over = t
+	faultsEnd := carried.lastFault
+	for _, t := range []time.Time{l.upAt, carried.upAt, l.stalledUntil, faultsEnd.Add(chaosBeat + 100*time.Millisecond)} {
+		if t.After(faultsEnd) {
+			faultsEnd = t
 		}
 	}
-	if time.Since(over) < chaosHeal {
+	if time.Since(faultsEnd) < chaosHeal {
 		return nil
 	}
 	for len(k.sent) > 0 && time.Since(k.sent[0].at) >= 100*time.Millisecond {
-		k.due, k.sent = k.sent[0].seq, k.sent[1:]
+		k.dueSeq, k.sent = k.sent[0].seq, k.sent[1:]
 	}
-	if !book.Live || book.Epoch != c.epochName() || book.Seq < k.due {
-		return fmt.Errorf("hang: %s is at %s:%d, live %t, and the venue at %s:%d, %s after the last fault was over", k.id, book.Epoch, book.Seq, book.Live, c.epochName(), k.due, time.Since(over))
+	if !book.Live || book.Epoch != c.epochName() || book.Seq < k.dueSeq {
+		return fmt.Errorf("hang: %s after the last fault, the book of %s is at %s:%d (live: %t), but the venue is at %s:%d", time.Since(faultsEnd), k.id, book.Epoch, book.Seq, book.Live, c.epochName(), k.dueSeq)
 	}
 	return nil
 }

@@ -71,26 +71,27 @@ type chaos struct {
 	requests []request
 	calls    int
 
-	faulty    bool
-	bursts    int // the number of bursts whose calm has ended
-	bursting  int // the number of ticks of the current burst
-	faults    map[string]int
-	wires     int
-	published int
-	readers   []*replayer
-	failure   error
+	faulty     bool
+	bursts     int // the number of bursts whose calm has ended
+	burstTicks int // the number of ticks of the current burst
+	faults     map[string]int
+	frameCount int // the number of frames that were queued
+	published  int // the number of updates
+	readers    []*replayer
+	failure    error
 }
 
 func (c *chaos) chance(percent float64) bool { return c.rand.Float64()*100 < percent }
 
-// inject decides at random whether to inject a fault now. If it returns true, it has marked the affected topics.
+// inject decides at random whether to inject a fault now. If it returns true, it has counted the fault and set lastFault of the
+// affected topics. The calling function then causes the fault.
 func (c *chaos) inject(fault string, percent float64, touched ...*linkTopic) bool {
 	if !c.faulty || !c.chance(percent) {
 		return false
 	}
 	c.faults[fault]++
 	for _, k := range touched {
-		k.touched = time.Now()
+		k.lastFault = time.Now()
 	}
 	return true
 }
@@ -114,7 +115,7 @@ func (c *chaos) run(ctx context.Context) error {
 		}
 		watches[k] = [2]*Watch{price, book}
 		for j, depth := range chaosDepths {
-			r := &replayer{chaos: c, token: k, depth: depth, every: []int{1, 3, 17, 60}[(i+j)%4], settled: make(map[string]int), reader: c.feed.NewReader("reader")}
+			r := &replayer{chaos: c, token: k, depth: depth, every: []int{1, 3, 17, 60}[(i+j)%4], reasons: make(map[string]int), reader: c.feed.NewReader("reader")}
 			defer r.reader.Close()
 			if r.watch, err = r.reader.Watch(bookOf(k.id), nil); err != nil {
 				return err
@@ -135,7 +136,7 @@ func (c *chaos) run(ctx context.Context) error {
 			if c.published >= chaosUpdates {
 				return nil
 			}
-			turn, c.faulty, c.bursting, lost = now, true, 0, false
+			turn, c.faulty, c.burstTicks, lost = now, true, 0, false
 			c.bursts++
 		} else if c.faulty = age < chaosBurst; wasFaulty && !c.faulty {
 			c.startCalm()
@@ -185,10 +186,10 @@ func (c *chaos) run(ctx context.Context) error {
 				return err
 			}
 			if !r.live {
-				return fmt.Errorf("hang: the reader of %s at depth %d was not signalled that it is live", r.token.id, r.depth)
+				return fmt.Errorf("hang: the reader of %s at depth %d was not signalled that the book is live", r.token.id, r.depth)
 			}
 			if want := r.token.now.cut(r.depth); !slices.EqualFunc(r.book.Bids.Levels(), want.bids, func(l market.Level, x tickLevel) bool { return tickOf(l.Price) == x.tick && sizeOf(l.Size) == x.size }) {
-				return fmt.Errorf("hang: the reader of %s at depth %d stayed behind, at %v of %d", r.token.id, r.depth, stateIDOf(r.book), r.token.seq)
+				return fmt.Errorf("hang: the reader of %s at depth %d has the old book %v, but the venue has the sequence number %d", r.token.id, r.depth, stateIDOf(r.book), r.token.seq)
 			}
 		}
 	}
@@ -203,9 +204,9 @@ func playChaos(t *testing.T, seed uint64, wired bool) (c *chaos, err error) {
 			calm: chaosCalm,
 		}
 		for i := range chaosTokens {
-			k := &token{id: fmt.Sprintf("T%02d", i), numbered: i < chaosTokens-3, deep: 20 + 3*i, seq: uint64(c.rand.IntN(100)) + 1, priceSeq: 1}
+			k := &token{id: fmt.Sprintf("T%02d", i), numbered: i < chaosTokens-3, levels: 20 + 3*i, seq: uint64(c.rand.IntN(100)) + 1, priceSeq: 1}
 			if i < 2 {
-				k.deep = 230
+				k.levels = 230
 			}
 			c.tokens = append(c.tokens, k)
 			c.resetBook(k)
@@ -244,16 +245,16 @@ func playChaos(t *testing.T, seed uint64, wired bool) (c *chaos, err error) {
 // TestChaos checks that faulty links cause no wrong event and no wrong query result, and that all topics recover. Each seed
 // publishes at least 10,000 updates of 20 tokens. CHAOS=60 in the environment adds 60 seeds.
 func TestChaos(t *testing.T) {
-	chaosOf(t, false, []uint64{1, 2, 3}, "half an update", "crossed snapshot", "close", "put off", "subscribed anew")
+	runChaosTest(t, false, []uint64{1, 2, 3}, "half an update", "crossed snapshot", "close", "put off", "subscribed anew")
 }
 
 // TestChaosOnTheWire is TestChaos with stream.Client between venue and feed. It also damages frames.
 func TestChaosOnTheWire(t *testing.T) {
-	chaosOf(t, true, []uint64{4, 5}, "damage", "some garbage", "garbage in a row", "unknown type", "silence",
+	runChaosTest(t, true, []uint64{4, 5}, "damage", "some garbage", "garbage in a row", "unknown type", "silence",
 		"closed by the client", "close 1006", "close 4002", "close 4003")
 }
 
-func chaosOf(t *testing.T, wired bool, seeds []uint64, faults ...string) {
+func runChaosTest(t *testing.T, wired bool, seeds []uint64, faults ...string) {
 	if tool.Raced {
 		// With the race detector, a run takes ten times as long, so only one seed runs. More seeds do not find other races.
 		seeds = seeds[:1]
@@ -270,11 +271,11 @@ func chaosOf(t *testing.T, wired bool, seeds []uint64, faults ...string) {
 			events, reasons := 0, make(map[string]int)
 			for _, r := range c.readers {
 				events += r.events
-				for reason, n := range r.settled {
+				for reason, n := range r.reasons {
 					reasons[reason] += n
 				}
 			}
-			t.Logf("seed %d: %d updates, %d events %v, faults %v, %d calls, %+v", seed, c.published, events, reasons, c.faults, c.calls, c.feed.Stats())
+			t.Logf("seed %d: %d updates, %d events with the reasons %v, faults %v, %d calls, %+v", seed, c.published, events, reasons, c.faults, c.calls, c.feed.Stats())
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -86,8 +86,8 @@ func epochNumber(epoch string) int {
 // token is one token of the venue.
 type token struct {
 	id         string
-	numbered   bool
-	deep       int // the number of levels on each side
+	numbered   bool // whether the venue sends sequence numbers for the book
+	levels     int  // the number of levels on each side
 	bids, asks [chaosTicks]int32
 	seq        uint64 // the number of the book's latest state; the venue sends seq as the sequence number or in the hash
 	priceSeq   uint64
@@ -95,7 +95,7 @@ type token struct {
 	now        venueBook
 	quietUntil time.Time
 	sent       []sentSeq // recent values of seq that the feed may not have received yet
-	due        uint64    // the latest value of seq that the feed must have received
+	dueSeq     uint64    // the latest value of seq that the feed must have received
 }
 
 type sentSeq struct {
@@ -167,7 +167,7 @@ func (k *token) streamedBook() venueBook {
 func (c *chaos) resetBook(k *token) {
 	k.bids, k.asks = [chaosTicks]int32{}, [chaosTicks]int32{}
 	mid := int32(chaosTicks/2 + c.rand.IntN(100) - 50)
-	for i := range int32(k.deep) {
+	for i := range int32(k.levels) {
 		k.bids[mid-1-i] = 1 + int32(c.rand.IntN(900))
 		k.asks[mid+1+i] = 1 + int32(c.rand.IntN(900))
 	}
@@ -197,7 +197,7 @@ func (c *chaos) move(k *token) (through bool) {
 		if c.chance(70) {
 			size = 1 + int32(c.rand.IntN(900))
 		}
-		far := int32(1 + c.rand.IntN(k.deep+10))
+		far := int32(1 + c.rand.IntN(k.levels+10))
 		if c.chance(50) {
 			far = int32(1 + c.rand.IntN(6))
 		}
@@ -319,12 +319,12 @@ func (c *chaos) restart(quietly bool) {
 		}
 		k.priceSeq = uint64(1 + c.rand.IntN(3))
 		k.now = k.streamedBook()
-		k.sent, k.due = nil, 0
+		k.sent, k.dueSeq = nil, 0
 		c.remember(k)
 	}
 	for _, l := range slices.Clone(c.links) {
 		for _, k := range l.topics {
-			k.touched = time.Now()
+			k.lastFault = time.Now()
 		}
 		if quietly && l.socket != nil {
 			c.wire.hello(l)

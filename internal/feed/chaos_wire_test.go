@@ -20,8 +20,8 @@ import (
 type wire struct {
 	chaos  *chaos
 	client *stream.Client
-	carry  map[messages.Topic]*link
-	closes int // the number of sockets that the venue has closed
+	carry  map[messages.Topic]*link // the link that carries a topic
+	closes int                      // the number of sockets that the venue has closed
 
 	mu       sync.Mutex // protects the fields below, which the client's goroutines also use
 	rand     *rand.Rand
@@ -181,7 +181,7 @@ func (w *wire) listen() {
 			}
 		case x.frame.Type == "resync":
 			if k := l.topics[messages.Topic{Channel: messages.Channel(x.frame.Channel), ID: x.frame.TokenID}]; k != nil {
-				k.resync = now
+				k.resyncAt = now
 			}
 		}
 	}
@@ -211,7 +211,7 @@ func (w *wire) removeLink(l *link) {
 		k.up = false
 		w.leave(l, t)
 	}
-	l.up, l.wire = false, nil
+	l.up, l.frames = false, nil
 	w.chaos.links = slices.DeleteFunc(w.chaos.links, func(other *link) bool { return other == l })
 }
 
@@ -270,7 +270,7 @@ func (w *wire) injectGarbage(l *link, all []*linkTopic) {
 func (w *wire) sendGarbage(l *link) {
 	w.chaos.faults["garbage in a row"]++
 	for _, k := range l.topics {
-		k.touched = time.Now()
+		k.lastFault = time.Now()
 	}
 	for range 40 {
 		text := rubbish(w.chaos.rand)
@@ -278,12 +278,12 @@ func (w *wire) sendGarbage(l *link) {
 	}
 }
 
-// breakLinks makes the client close the link with the most topics. At some ticks of a burst, breakLinks sends invalid frames on
-// this link. Later in the burst, breakLinks stops the delivery of the link for a minute.
+// breakLinks makes the client close the link with the most topics. tick is the number of the tick in the burst. At some ticks,
+// breakLinks sends invalid frames on this link. Late in the burst, breakLinks stops the delivery of the link for a minute.
 func (w *wire) breakLinks(tick int) {
 	var busiest *link
 	for _, l := range w.chaos.links {
-		if time.Now().After(l.stalled) && (busiest == nil || len(l.topics) > len(busiest.topics)) {
+		if time.Now().After(l.stalledUntil) && (busiest == nil || len(l.topics) > len(busiest.topics)) {
 			busiest = l
 		}
 	}
@@ -293,7 +293,7 @@ func (w *wire) breakLinks(tick int) {
 		w.sendGarbage(busiest)
 	case tick > 800 && len(busiest.topics) > 0 && w.chaos.faults["silence"] < 2*(w.chaos.bursts+1):
 		w.chaos.faults["silence"]++
-		busiest.stalled = time.Now().Add(time.Minute)
+		busiest.stalledUntil = time.Now().Add(time.Minute)
 	}
 }
 

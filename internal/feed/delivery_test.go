@@ -39,7 +39,7 @@ func TestStuckReaderDelaysNobody(t *testing.T) {
 					if n%(1+10*i) == 0 {
 						_, items, err := w.Take()
 						if err != nil {
-							t.Fatalf("a reader that reads was ended: %v", err)
+							t.Fatalf("the watch of a reader that reads has ended: %v", err)
 						}
 						for _, x := range items.Trades {
 							got[i] = append(got[i], x.TradeID)
@@ -48,7 +48,7 @@ func TestStuckReaderDelaysNobody(t *testing.T) {
 				}
 				if stuck {
 					if n := len(lazy.items.Trades); n > maxQueued {
-						t.Fatalf("got %d waiting trades, want at most the queue", n)
+						t.Fatalf("%d trades wait for the stuck reader, want at most %d", n, maxQueued)
 					}
 				}
 			}
@@ -56,14 +56,14 @@ func TestStuckReaderDelaysNobody(t *testing.T) {
 				return
 			}
 			if waiting := len(lazyReader.changed); waiting != 3 {
-				t.Errorf("got %d waiting changes of 3 topics, want 3", waiting)
+				t.Errorf("%d changed watches wait for the stuck reader, want 3", waiting)
 			}
 			_, items, err := lazy.Take()
 			if market.CodeOf(err) != market.CodeRateLimited || !items.empty() || !strings.Contains(err.Error(), "too slowly") {
-				t.Errorf("reader that does not read: got %v, want RATE_LIMITED", err)
+				t.Errorf("the watch of the stuck reader has %d trades and the error %v; want no trades and RATE_LIMITED", len(items.Trades), err)
 			}
 			if s := r.Stats(); s.Dropped != maxQueued+1 || s.Conflated == 0 {
-				t.Errorf("the counters are %+v", s)
+				t.Errorf("Dropped is %d and Conflated is %d, want %d and more than 0", s.Dropped, s.Conflated, maxQueued+1)
 			}
 		})
 		return got
@@ -71,15 +71,15 @@ func TestStuckReaderDelaysNobody(t *testing.T) {
 	with, without := play(t, true), play(t, false)
 	for i := range with {
 		if !slices.Equal(with[i], without[i]) {
-			t.Errorf("reader %d got %d trades beside a stuck reader, %d without", i, len(with[i]), len(without[i]))
+			t.Errorf("reader %d got %d trades beside a stuck reader, but %d trades without one", i, len(with[i]), len(without[i]))
 		}
 		for n, id := range with[i] {
 			if id != fmt.Sprintf("t%d", n) {
-				t.Fatalf("reader %d got %s instead of t%d", i, id, n)
+				t.Fatalf("reader %d got the trade %s, want t%d", i, id, n)
 			}
 		}
 		if len(with[i]) < 2950 {
-			t.Errorf("reader %d got %d trades", i, len(with[i]))
+			t.Errorf("reader %d got %d trades, want at least 2950", i, len(with[i]))
 		}
 	}
 }
@@ -109,7 +109,7 @@ func TestDeliveryAllocatesNothingPerReader(t *testing.T) {
 					t.Fatal("a reader was not signalled")
 				}
 				if s, _, err := watches[i].Take(); err != nil || s.Seq != seq {
-					t.Fatal("a reader has another state")
+					t.Fatal("a reader did not get the new state")
 				}
 			}
 		})
@@ -128,7 +128,7 @@ func TestDeliveryAllocatesNothingPerReader(t *testing.T) {
 		one, many := count(c.key, 1, c.next), count(c.key, 1000, c.next)
 		t.Logf("%s: %.0f allocations for 1 reader, %.0f for 1,000", c.name, one, many)
 		if many > one+10 {
-			t.Errorf("%s: %.0f allocations for 1 reader, %.0f for 1,000", c.name, one, many)
+			t.Errorf("%s: a message takes %.0f allocations for 1 reader and %.0f for 1,000 readers, want at most 10 more", c.name, one, many)
 		}
 	}
 }

@@ -38,15 +38,15 @@ func TestReadersShareATopic(t *testing.T) {
 		time.Sleep(5*time.Second - 1)
 		synctest.Wait()
 		if calls := r.up.take(); len(calls) > 0 || r.Stats().Topics != 1 {
-			t.Fatalf("within the linger the upstream got %q", calls)
+			t.Fatalf("before Config.Linger has passed, the upstream got the calls %q and %d topics are open, want no call and 1 topic", calls, r.Stats().Topics)
 		}
 		time.Sleep(time.Nanosecond)
 		synctest.Wait()
 		if calls := r.up.take(); !slices.Equal(calls, []string{"unwatch orderbook T"}) || r.Stats().Topics != 0 {
-			t.Fatalf("after the linger the upstream got %q, %+v", calls, r.Stats())
+			t.Fatalf("after Config.Linger has passed, the upstream got the calls %q and %d topics are open, want one unwatch and 0 topics", calls, r.Stats().Topics)
 		}
-		if r.sink.of(bookOf("T")).fresh() {
-			t.Error("after the last watch: queries get a fresh book, want a stale one")
+		if r.sink.entry(bookOf("T")).fresh() {
+			t.Error("the book in the sink is fresh although the topic was closed")
 		}
 	})
 }
@@ -84,10 +84,10 @@ func TestJoiningDuringTheLinger(t *testing.T) {
 			select {
 			case <-second.Changed():
 			default:
-				t.Fatal("a new watch of a known topic is not signalled")
+				t.Fatal("the reader of a new watch was not signalled although the state is known")
 			}
 			if s, err := w.State(); err != nil || !s.Live || s.Seq != 1 {
-				t.Fatalf("second watch: got %+v, %v; want a live book", s, err)
+				t.Fatalf("the state of the new watch is %+v with the error %v, want a live book", s, err)
 			}
 			time.Sleep(time.Minute)
 			first = second
@@ -121,26 +121,26 @@ func TestTakeConflates(t *testing.T) {
 		}
 		change(2, 0, 2, 2, 1, 0)
 		if n := len(reader.Changed()); n != 1 {
-			t.Errorf("%d signals wait", n)
+			t.Errorf("%d signals wait in the channel, want 1", n)
 		}
 		if got := reader.Take(); !slices.Equal(got, []*Watch{watches[2], watches[0], watches[1]}) {
-			t.Errorf("took %d watches", len(got))
+			t.Errorf("Take returned %d watches, want the watches 2, 0 and 1", len(got))
 		}
 		if got := reader.Take(); len(got) != 0 {
-			t.Errorf("took %d watches again", len(got))
+			t.Errorf("a second Take returned %d watches, want 0", len(got))
 		}
 		if s := r.Stats(); s.Conflated < 3 {
-			t.Errorf("%+v", s)
+			t.Errorf("Stats.Conflated is %d, want at least 3", s.Conflated)
 		}
 		change(3, 1)
 		watches[3].Close()
 		watches[3].Close()
 		change(3, 0)
 		if got := reader.Take(); !slices.Equal(got, []*Watch{watches[1], watches[0]}) {
-			t.Errorf("took %d watches, one of them closed", len(got))
+			t.Errorf("after one watch was closed, Take returned %d watches, want the watches 1 and 0", len(got))
 		}
 		if len(reader.watches) != 3 {
-			t.Errorf("the reader remembers %d watches", len(reader.watches))
+			t.Errorf("the reader has %d watches, want 3", len(reader.watches))
 		}
 	})
 }
@@ -155,65 +155,65 @@ func TestDownEndsASessionWithOneWrite(t *testing.T) {
 			topics = append(topics, bookOf(fmt.Sprint(i)))
 			watchTopic(t, reader, topics[i], "")
 		}
-		live := func(of []messages.Topic) (n int) {
-			for _, key := range of {
-				if r.sink.of(key).fresh() {
+		countFresh := func(topics []messages.Topic) (n int) {
+			for _, key := range topics {
+				if r.sink.entry(key).fresh() {
 					n++
 				}
 			}
 			return n
 		}
 		seq := uint64(0)
-		feed := func(of []messages.Topic) {
+		sendBooks := func(topics []messages.Topic) {
 			seq++
-			for _, key := range of {
+			for _, key := range topics {
 				r.Message(bookMessage(key.ID, "A", seq, ".50x1 | .60x1"))
 			}
 		}
 		// Some topics go down. The other topics of their session stay live.
 		r.upNow(topics...)
-		feed(topics)
+		sendBooks(topics)
 		r.downNow(topics[:40]...)
-		if n := live(topics); n != 60 || live(topics[:40]) != 0 {
-			t.Fatalf("got %d fresh books, want 60 after 40 of 100 went down", n)
+		if n := countFresh(topics); n != 60 || countFresh(topics[:40]) != 0 {
+			t.Fatalf("after 40 of 100 topics went down, %d books in the sink are fresh, want the other 60", n)
 		}
-		feed(topics)
-		if n := live(topics); n != 60 {
-			t.Fatalf("%d books are fresh", n)
+		sendBooks(topics)
+		if n := countFresh(topics); n != 60 {
+			t.Fatalf("after new messages, %d books in the sink are fresh, want the 60 books of the live topics", n)
 		}
 		// The other topics go down too, which ends the session.
-		cuts := r.sink.staleCalls
+		staleCalls := r.sink.staleCalls
 		r.downNow(topics[40:]...)
-		if n := live(topics); n != 0 || r.sink.staleCalls != cuts {
-			t.Fatalf("%d books are fresh when all are down, after %d writes", n, r.sink.staleCalls-cuts)
+		if n := countFresh(topics); n != 0 || r.sink.staleCalls != staleCalls {
+			t.Fatalf("after all topics went down, %d books are fresh and StreamStale was called %d times, want 0 and 0", n, r.sink.staleCalls-staleCalls)
 		}
 		// Topics that come up again get a new session. The first ten topics come up twice, so their session differs from the session of
 		// the other topics.
 		r.upNow(topics...)
 		r.upNow(topics[:10]...)
-		feed(topics)
+		sendBooks(topics)
 		r.downNow(topics[10:]...)
-		if n := live(topics[:10]); n != 10 || live(topics[10:]) != 0 {
-			t.Errorf("%d books of the later session are fresh", n)
+		if n := countFresh(topics[:10]); n != 10 || countFresh(topics[10:]) != 0 {
+			t.Errorf("after the topics of the earlier session went down, %d books of the later session are fresh, want only these 10", n)
 		}
-		cuts = r.sink.staleCalls
+		staleCalls = r.sink.staleCalls
 		r.downNow(topics...)
-		if n := live(topics); n != 0 || r.sink.staleCalls != cuts {
-			t.Errorf("%d books are fresh when all are down", n)
+		if n := countFresh(topics); n != 0 || r.sink.staleCalls != staleCalls {
+			t.Errorf("after all topics went down again, %d books are fresh and StreamStale was called %d times, want 0 and 0", n, r.sink.staleCalls-staleCalls)
 		}
 		// Topic 0 leaves the session of the other topics before they go down. The later Down of the topics 0 to 98 must not end this
 		// session, because topic 99 still uses it.
 		r.upNow(topics...)
 		r.downNow(topics[0])
 		r.upNow(topics[0])
-		feed(topics)
+		sendBooks(topics)
 		r.downNow(topics[:99]...)
-		if n := live(topics); n != 1 || live(topics[99:]) != 1 {
-			t.Errorf("%d books are fresh when one is not down", n)
+		if n := countFresh(topics); n != 1 || countFresh(topics[99:]) != 1 {
+			t.Errorf("after all topics except topic 99 went down, %d books are fresh, want only the book of topic 99", n)
 		}
 		// Topics without watches do not keep a session alive.
 		r.upNow(topics...)
-		feed(topics)
+		sendBooks(topics)
 		for w := range reader.watches {
 			if w.Topic() == topics[7] {
 				w.Close()
@@ -221,15 +221,15 @@ func TestDownEndsASessionWithOneWrite(t *testing.T) {
 		}
 		time.Sleep(time.Minute)
 		synctest.Wait()
-		cuts = r.sink.staleCalls
+		staleCalls = r.sink.staleCalls
 		r.downNow(topics...)
-		if n := live(topics); n != 0 || r.sink.staleCalls != cuts {
-			t.Errorf("%d books are fresh when all are down, after %d writes", n, r.sink.staleCalls-cuts)
+		if n := countFresh(topics); n != 0 || r.sink.staleCalls != staleCalls {
+			t.Errorf("after all topics with watches went down, %d books are fresh and StreamStale was called %d times, want 0 and 0", n, r.sink.staleCalls-staleCalls)
 		}
 	})
 }
 
-func TestRefused(t *testing.T) {
+func TestRefusedTopic(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newTestFeed(t)
 		reader, w := r.watch(t, bookOf("T"))
@@ -246,24 +246,24 @@ func TestRefused(t *testing.T) {
 			t.Fatal("the reader was not signalled")
 		}
 		if _, err := w.State(); err != error(gone) {
-			t.Errorf("the watch ended with %v", err)
+			t.Errorf("the watch has the error %v, want %v", err, gone)
 		}
 		if s, err := other.State(); err != nil || !s.Live {
-			t.Errorf("the other topic is %+v, %v", s, err)
+			t.Errorf("the state of the other topic is %+v with the error %v, want a live state", s, err)
 		}
-		if r.sink.of(bookOf("T")).fresh() || !r.sink.of(bookOf("U")).fresh() {
-			t.Error("want a stale book of the refused topic and a fresh one of the other")
+		if r.sink.entry(bookOf("T")).fresh() || !r.sink.entry(bookOf("U")).fresh() {
+			t.Error("the sink must have a stale book of the refused topic and a fresh book of the other topic")
 		}
 		r.wantOpen(t, "orderbook U")
 		// A new watch opens a new topic. Neither the end of the old watch nor the old linger timer affects the new topic.
 		_, again := r.watch(t, bookOf("T"))
 		reader.Close()
-		r.lingerOver(w.topic) // as if the linger timer of the old topic had fired
+		r.closeAfterLinger(w.topic) // as if the linger timer of the old topic had fired
 		time.Sleep(time.Minute)
 		r.upNow(bookOf("T"))
 		r.Message(bookMessage("T", "A", 1, ".50x1 | .60x1"))
 		if s, err := again.State(); err != nil || !s.Live {
-			t.Errorf("watched again: %+v, %v", s, err)
+			t.Errorf("the state of the new watch is %+v with the error %v, want a live state", s, err)
 		}
 	})
 }
@@ -278,7 +278,7 @@ func TestClose(t *testing.T) {
 		r.Close()
 		r.Close()
 		if _, err := w.State(); market.CodeOf(err) != market.CodeUpstreamUnavailable {
-			t.Errorf("the watch ended with %v", err)
+			t.Errorf("after Close, the watch has the error %v, want %s", err, market.CodeUpstreamUnavailable)
 		}
 		watchTopic(t, reader, bookOf("U"), market.CodeUpstreamUnavailable)
 		reader.KeepLive(bookOf("U"))
@@ -289,7 +289,7 @@ func TestClose(t *testing.T) {
 		reader.Close()
 		synctest.Wait()
 		if calls := r.up.take(); len(calls) > 0 || len(r.auto.watches) > 0 || r.auto.expiry != nil {
-			t.Errorf("a closed feed called %q", calls)
+			t.Errorf("a closed feed made the calls %q and has %d auto-watches, want none", calls, len(r.auto.watches))
 		}
 	})
 }
@@ -307,16 +307,16 @@ func TestWatchesWithoutReaderQueueNothing(t *testing.T) {
 		}
 		for w := range reader.watches {
 			if s, items, err := w.Take(); err != nil || !items.empty() || len(s.Trades) != maxTape {
-				t.Errorf("%d trades wait, %v", len(items.Trades), err)
+				t.Errorf("the KeepLive watch has %d queued trades, %d trades in its state and the error %v; want 0, %d and nil", len(items.Trades), len(s.Trades), err, maxTape)
 			}
 		}
 		if s := r.Stats(); s.Dropped != 0 || len(reader.Take()) != 0 {
-			t.Errorf("%+v", s)
+			t.Errorf("the feed dropped %d items, or has signalled the reader of a KeepLive watch", s.Dropped)
 		}
 	})
 }
 
-func TestWithoutUpstream(t *testing.T) {
+func TestFeedWithoutUpstream(t *testing.T) {
 	f := New(Config{Sink: newSink()})
 	defer f.Close()
 	r := f.NewReader("reader")
@@ -326,16 +326,16 @@ func TestWithoutUpstream(t *testing.T) {
 	tokens := []string{"T", "T", "T"}
 	n := testing.AllocsPerRun(100, func() { f.RecordPoll(0, "", messages.ChannelPrices, tokens) })
 	if n != 0 || f.auto.polls.Len() > 0 || len(f.auto.watches) > 0 {
-		t.Errorf("polls: %v allocations, %d counted tokens and %d auto-watches", n, f.auto.polls.Len(), len(f.auto.watches))
+		t.Errorf("without an upstream, RecordPoll takes %v allocations, and the feed has %d counted tokens and %d auto-watches; want none", n, f.auto.polls.Len(), len(f.auto.watches))
 	}
 }
 
-// TestRaces checks that concurrent operations leave no topic open.
-func TestRaces(t *testing.T) {
+// TestConcurrentUse checks that concurrent operations leave no topic open.
+func TestConcurrentUse(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const tokens, connections, turns = 12, 3, 1500
 		r := newTestFeed(t, func(c *Config) { c.Linger, c.Topics = time.Millisecond, 30 })
-		r.up.room = 30
+		r.up.maxPublic = 30
 		topics := func(connection int) (all []messages.Topic) {
 			for i := connection; i < tokens; i += connections {
 				id := fmt.Sprint(i)
@@ -401,12 +401,12 @@ func TestRaces(t *testing.T) {
 							if w, err := reader.Watch(key, nil); err == nil && random.IntN(3) == 0 {
 								defer w.Close()
 							} else if err != nil && market.CodeOf(err) != market.CodeRateLimited {
-								t.Errorf("watching: %v", err)
+								t.Errorf("Watch returned the error %v", err)
 							}
 						}
 						for _, w := range reader.Take() {
 							if s, _, err := w.Take(); err == nil && s.Live && w.Topic().Channel == messages.ChannelOrderbook && s.Book == nil {
-								t.Error("got a live state without a book")
+								t.Error("a topic of a book is live but has no book")
 							}
 						}
 					}
@@ -419,7 +419,7 @@ func TestRaces(t *testing.T) {
 		time.Sleep(time.Hour) // after this time, all auto-watches have expired
 		synctest.Wait()
 		if open := r.up.open(); len(open) > 0 || r.Stats().Topics != 0 {
-			t.Errorf("%q are open upstream, %+v", open, r.Stats())
+			t.Errorf("after all watches have ended, the topics %q are open at the upstream and %d topics in the feed, want none", open, r.Stats().Topics)
 		}
 
 		// Close may run concurrently with the other methods.

@@ -131,14 +131,14 @@ func (f *Feed) watch(key messages.Topic, c *market.Credentials, r *Reader) (*Wat
 		return nil, market.Errorf(market.CodeUnsupported, "live data needs the venue's stream, which is not configured")
 	}
 	t, user := f.topics[key], key.Channel == messages.ChannelUser
-	room := func() bool { return f.makeRoom(user) }
+	makeRoom := func() bool { return f.makeRoom(user) }
 	if !f.withinShare(r, t, user) {
 		if !reclaimable(key) && !f.halfFree() {
 			return nil, market.Errorf(market.CodeRateLimited, "the caller watches as many topics as its share of the stream allows")
 		}
-		room = func() bool { return f.closeLingering(false) } // may close only topics without watches
+		makeRoom = func() bool { return f.closeLingering(false) } // closes only topics without watches
 	}
-	t, err := f.open(key, c, room)
+	t, err := f.open(key, c, makeRoom)
 	if err != nil {
 		return nil, err
 	}
@@ -213,7 +213,7 @@ func (f *Feed) remove(key messages.Topic) {
 }
 
 // RecordPoll counts a caller's query for the prices or books of existing tokens. The feed watches tokens that are queried often.
-// Successive calls with the same poll number count once for each token. If the number is 0, each call counts.
+// Successive calls with the same value of poll count once for each token. If poll is 0, each call counts.
 func (f *Feed) RecordPoll(poll uint64, caller string, c messages.Channel, tokenIDs []string) {
 	f.auto.recordPolls(poll, caller, c, tokenIDs, pollsToWatch)
 }
@@ -236,8 +236,8 @@ func (f *Feed) SkipLinger(match func(messages.Topic) bool) {
 	}
 }
 
-// lingerOver closes a topic if it still has no watches after Config.Linger. t.mu must not be locked.
-func (f *Feed) lingerOver(t *topic) {
+// closeAfterLinger closes a topic if it still has no watches after Config.Linger. t.mu must not be locked.
+func (f *Feed) closeAfterLinger(t *topic) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.closeIdle(t)

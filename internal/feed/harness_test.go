@@ -31,9 +31,9 @@ type upstream struct {
 	mu       sync.Mutex
 	requests []string // each request is a verb, a channel and an id
 	watched  map[messages.Topic]int
-	// room is the maximum number of public topics. accounts is the maximum number of user topics. 0 means that there is no maximum.
-	room, accounts int
-	refuse         error
+	// maxPublic limits the number of public topics. maxAccounts limits the number of user topics. 0 means that there is no limit.
+	maxPublic, maxAccounts int
+	refuse                 error
 }
 
 func newUpstream() *upstream { return &upstream{watched: make(map[messages.Topic]int)} }
@@ -56,8 +56,8 @@ func (u *upstream) Watch(t messages.Topic, _ *market.Credentials) error {
 			public++
 		}
 	}
-	if t.Channel == messages.ChannelUser && u.accounts > 0 && users >= u.accounts ||
-		t.Channel != messages.ChannelUser && u.room > 0 && public >= u.room {
+	if t.Channel == messages.ChannelUser && u.maxAccounts > 0 && users >= u.maxAccounts ||
+		t.Channel != messages.ChannelUser && u.maxPublic > 0 && public >= u.maxPublic {
 		return market.Errorf(market.CodeRateLimited, "full")
 	}
 	u.watched[t]++
@@ -144,7 +144,7 @@ func (s *sink) put(t messages.Topic, in *market.Session, m market.Meta, k *sinkE
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if _, ended := in.Ended(); ended || m.Stale || m.Source != market.SourceStream && m.Source != market.SourceREST {
-		s.violations = append(s.violations, fmt.Sprintf("%v came stale", t))
+		s.violations = append(s.violations, fmt.Sprintf("%v got a stale value or a value from %s", t, m.Source))
 	}
 	k.session, k.meta = in, m
 	s.topics[t] = k
@@ -189,7 +189,7 @@ func (s *sink) StreamAccount(in *market.Session, t messages.Topic, orders []mark
 	s.put(t, in, m, &sinkEntry{account: &Account{Orders: orders, Positions: positions, Balance: b}})
 }
 
-func (s *sink) of(t messages.Topic) *sinkEntry {
+func (s *sink) entry(t messages.Topic) *sinkEntry {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if k := s.topics[t]; k != nil {
@@ -236,7 +236,7 @@ func newTestFeed(t testing.TB, change ...func(*Config)) *testFeed {
 	t.Cleanup(func() {
 		r.Close()
 		if len(r.sink.violations) > 0 {
-			t.Errorf("the sink got what it should not get: %q", r.sink.violations)
+			t.Errorf("the sink got values that were stale or had a wrong source: %q", r.sink.violations)
 		}
 	})
 	return r
@@ -254,7 +254,7 @@ func watchTopic(t testing.TB, r *Reader, key messages.Topic, want market.Code) *
 	t.Helper()
 	w, err := r.Watch(key, nil)
 	if market.CodeOf(err) != want {
-		t.Fatalf("watching %v ends with %v, want the code %q", key, err, want)
+		t.Fatalf("Watch of %v returned the error %v, want the code %q", key, err, want)
 	}
 	return w
 }
@@ -263,7 +263,7 @@ func watchTopic(t testing.TB, r *Reader, key messages.Topic, want market.Code) *
 func (r *testFeed) wantOpen(t *testing.T, want ...string) {
 	t.Helper()
 	if open := r.up.open(); !slices.Equal(open, want) {
-		t.Errorf("%q are open, want %q", open, want)
+		t.Errorf("the topics %q are open at the upstream, want %q", open, want)
 	}
 }
 
@@ -271,7 +271,7 @@ func (r *testFeed) wantOpen(t *testing.T, want ...string) {
 func (r *testFeed) wantCalls(t *testing.T, want ...string) {
 	t.Helper()
 	if calls := r.up.take(); !slices.Equal(calls, want) {
-		t.Errorf("the upstream got %q, want %q", calls, want)
+		t.Errorf("the upstream got the calls %q, want %q", calls, want)
 	}
 }
 

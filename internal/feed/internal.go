@@ -7,7 +7,7 @@ import "oddsgraph/internal/market/messages"
 // duplicate reports whether the topic already contains the message. The calling function must ignore such a message. t.mu must be
 // locked.
 func (t *topic) arrive(m *messages.Message) (lost, duplicate bool) {
-	number, before := m.Internal, t.arrived
+	number, before := m.Internal, t.lastInternal
 	if number.Seq == 0 {
 		return false, false
 	}
@@ -16,13 +16,13 @@ func (t *topic) arrive(m *messages.Message) (lost, duplicate bool) {
 		if same && number.Seq <= before.Seq {
 			return false, t.phase == following
 		}
-		t.arrived = number
+		t.lastInternal = number
 		return before.Seq != 0, false
 	}
 	if same && number.Seq <= before.Seq {
 		return false, true
 	}
-	t.arrived = number
+	t.lastInternal = number
 	if m.Seq != 0 && (t.phase != following || t.state.Seq != 0) {
 		return false, false // the venue's numbers detect a loss
 	}
@@ -71,12 +71,12 @@ func (t *topic) sent(last messages.Internal) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	switch {
-	case t.ended, t.phase == down, last.Seq == 0, last.Epoch == t.arrived.Epoch && last.Seq <= t.arrived.Seq:
+	case t.ended, t.phase == down, last.Seq == 0, last.Epoch == t.lastInternal.Epoch && last.Seq <= t.lastInternal.Seq:
 	case t.phase == following:
-		t.arrived = last
+		t.lastInternal = last
 		t.handleGap()
-	case t.arrived.Seq == 0:
-		t.arrived = last
+	case t.lastInternal.Seq == 0:
+		t.lastInternal = last
 	}
 }
 
@@ -95,7 +95,7 @@ func (f *Feed) Snapshot(key messages.Topic) *messages.Message {
 		return nil
 	}
 	m := &messages.Message{
-		Topic: key, Internal: t.arrived, Merged: true, Epoch: s.Epoch, Seq: s.Seq, Time: s.Meta.AsOf, ReceivedAt: s.Meta.ReceivedAt,
+		Topic: key, Internal: t.lastInternal, Merged: true, Epoch: s.Epoch, Seq: s.Seq, Time: s.Meta.AsOf, ReceivedAt: s.Meta.ReceivedAt,
 	}
 	switch key.Channel {
 	case messages.ChannelPrices:

@@ -15,13 +15,13 @@ import (
 	"oddsgraph/internal/venue/stream"
 )
 
-// lossy is a feed that loses the next messages. The field lose is the number of these messages.
-type lossy struct {
+// lossyFeed is a feed that loses the next messages. lose is the number of messages to lose.
+type lossyFeed struct {
 	*Feed
 	lose atomic.Int32
 }
 
-func (l *lossy) Message(m *messages.Message) {
+func (l *lossyFeed) Message(m *messages.Message) {
 	if l.lose.Add(-1) < 0 {
 		l.Feed.Message(m)
 	}
@@ -68,7 +68,7 @@ func (v *bareVenue) wrote(kind string) (found bool) {
 func TestLossBetweenParts(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		v := &bareVenue{toClient: make(chan string, 10), fromClient: make(chan string, 100), done: make(chan struct{})}
-		f := &lossy{Feed: New(Config{Sink: newSink()})}
+		f := &lossyFeed{Feed: New(Config{Sink: newSink()})}
 		f.lose.Store(0)
 		client, err := stream.New(stream.Config{URL: "ws://venue.example/ws", Dial: v}, f)
 		if err != nil {
@@ -121,13 +121,13 @@ func TestLossBetweenParts(t *testing.T) {
 			expect(false, showBook(before.Book))
 			time.Sleep(2 * time.Second)
 			if !v.wrote("resync") {
-				t.Fatalf("loss %d: no snapshot was requested", i)
+				t.Fatalf("loss %d: the feed requested no snapshot", i)
 			}
 			snapshot("5")
 			expect(true, ".5x5 | .6x10")
 		}
 		if s := f.Stats(); s.Gaps != 2 || s.Resyncs != 2 {
-			t.Errorf("%d gaps and %d resyncs; want 2", s.Gaps, s.Resyncs)
+			t.Errorf("the feed counted %d gaps and %d resyncs, want 2 and 2", s.Gaps, s.Resyncs)
 		}
 	})
 }

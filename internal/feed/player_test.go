@@ -17,16 +17,16 @@ import (
 // events are:
 //
 //	up | down                     the connection
-//	snap A41 .50x10 | .60x10      a snapshot of a book: epoch A, sequence number 41; "-" is no number, "@7" adds a time
+//	snap A41 .50x10 | .60x10      a snapshot of a book: epoch A, sequence number 41; "-" means no number, "@7" adds a time
 //	delta A42<41 b.50x0 s.60x5    a change of a book, here after the sequence number 41
 //	price A7 .65 .64/.66          a price, optionally with the best bid and ask
-//	tape A3 t1 t2 | trade A4 t3   the latest trades, or one more
+//	tape A3 t1 t2 | trade A4 t3   the latest trades, or one more trade
 //	change A2 STATUS              a change of a market
-//	acct A9 o1 o2 | p1x5 | 100    an account: orders, positions, balance; "?" is unknown
+//	acct A9 o1 o2 | p1x5 | 100    an account: orders, positions, balance; "?" means unknown
 //	order A10 o1 FILLED | pos A11 p1x0 | bal A12 90 | fill A13 t1
 //	beat A42                      a heartbeat; "beat 42" has no epoch
 //	ack                           the confirmation of a market
-//	merged-snap -#7 .50x1 | .60x1 a merged snapshot; each message may have an internal number, here 7
+//	merged-snap -#7 .50x1 | .60x1 a merged snapshot with the internal number 7; each message may have an internal number
 //	sent #7                       a call of Feed.Sent with the internal number 7
 //	wait 2s
 //
@@ -58,7 +58,7 @@ type player struct {
 	key    messages.Topic
 	reader *Reader
 	w      *Watch
-	at     string
+	line   string // the number and the text of the current line
 	last   State
 	// pending contains the items from Watch.Take that the script has not checked yet.
 	pending Items
@@ -85,17 +85,17 @@ func (s *script) run(t *testing.T, o *origin) {
 		defer p.reader.Close()
 		for n, line := range strings.Split(strings.TrimSpace(s.lines), "\n") {
 			if line = strings.TrimSpace(line); line != "" {
-				p.at = fmt.Sprintf("line %d, %q", n+1, line)
+				p.line = fmt.Sprintf("line %d, %q", n+1, line)
 				p.play(line)
 				p.check()
 			}
 		}
 		if left := p.testFeed.up.take(); len(left) > 0 {
-			t.Errorf("at the end the upstream got %q", left)
+			t.Errorf("at the end of the script, the upstream has got the unchecked calls %q", left)
 		}
 		p.items()
 		if !p.pending.empty() {
-			t.Errorf("at the end there was %+v to take", p.pending)
+			t.Errorf("at the end of the script, the watch has the unchecked items %+v", p.pending)
 		}
 	})
 }
@@ -103,7 +103,7 @@ func (s *script) run(t *testing.T, o *origin) {
 func (p *player) items() {
 	_, items, err := p.w.Take()
 	if err != nil {
-		p.t.Fatalf("%s: the watch has ended: %v", p.at, err)
+		p.t.Fatalf("%s: the watch has ended: %v", p.line, err)
 	}
 	p.pending.add(items)
 }
@@ -123,7 +123,7 @@ func numbers(s string) (epoch string, seq, prev uint64, at time.Time) {
 	epoch = strings.TrimRight(s, "0123456789")
 	seq, err := strconv.ParseUint(strings.TrimPrefix(s, epoch), 10, 64)
 	if err != nil {
-		panic("a number " + s)
+		panic("not a sequence number: " + s)
 	}
 	return epoch, seq, prev, at
 }
@@ -190,7 +190,7 @@ func (p *player) play(line string) {
 			got = "stale " + got
 		}
 		if got = strings.Join(strings.Fields(got), " "); got != line {
-			p.t.Fatalf("%s: the state is %q", p.at, got)
+			p.t.Fatalf("%s: the state is %q", p.line, got)
 		}
 	case "took":
 		p.items()
@@ -205,7 +205,7 @@ func (p *player) play(line string) {
 			got = append(got, x.Kind)
 		}
 		if strings.Join(got, " ") != rest {
-			p.t.Fatalf("%s: took %q", p.at, got)
+			p.t.Fatalf("%s: the watch delivered the items %q", p.line, got)
 		}
 		p.pending = Items{}
 	case "asked":
@@ -214,22 +214,22 @@ func (p *player) play(line string) {
 			got = append(got, strings.Fields(a)[0])
 		}
 		if strings.Join(got, " ") != rest {
-			p.t.Fatalf("%s: the upstream got %q", p.at, got)
+			p.t.Fatalf("%s: the upstream got the calls %q", p.line, got)
 		}
 	case "read":
 		if n := len(p.sink.takeMarkets()); n == 0 {
-			p.t.Fatalf("%s: Sink was not notified of a change", p.at)
+			p.t.Fatalf("%s: Sink was not notified of a change", p.line)
 		}
 	case "rest":
 		p.answerRead(number, value)
 	case "reading":
 		synctest.Wait()
 		if got := fmt.Sprint(p.origin.running()); got != rest {
-			p.t.Fatalf("%s: %s reads are under way", p.at, got)
+			p.t.Fatalf("%s: %s reads are running", p.line, got)
 		}
 	case "from":
-		if s, _ := p.w.State(); string(s.Meta.Source) != rest || p.sink.of(p.key).meta.Source != s.Meta.Source {
-			p.t.Fatalf("%s: the source is %s", p.at, s.Meta.Source)
+		if s, _ := p.w.State(); string(s.Meta.Source) != rest || p.sink.entry(p.key).meta.Source != s.Meta.Source {
+			p.t.Fatalf("%s: the source of the state is %s, and the source in the sink is %s", p.line, s.Meta.Source, p.sink.entry(p.key).meta.Source)
 		}
 	default:
 		p.t.Fatalf("unknown line %q", line)
@@ -340,34 +340,34 @@ func (p *player) check() {
 	}
 	signalled := slices.Contains(p.reader.Take(), p.w)
 	if !signalled && (s.Live != p.last.Live || s.Known && (s.Seq != p.last.Seq || s.Epoch != p.last.Epoch) || s.Resyncs != p.last.Resyncs || show(&s) != show(&p.last)) {
-		p.t.Fatalf("%s: the reader was not signalled that %+v has become %+v", p.at, p.last, s)
+		p.t.Fatalf("%s: the reader was not signalled that %+v has become %+v", p.line, p.last, s)
 	}
 	p.last = s
 	if s.Meta.Stale == s.Live {
 		if s.Known {
-			p.t.Fatalf("%s: Live is %t and stale is %t", p.at, s.Live, s.Meta.Stale)
+			p.t.Fatalf("%s: Live is %t and Meta.Stale is %t, want opposite values", p.line, s.Live, s.Meta.Stale)
 		}
 	}
 	if p.key.Channel == messages.ChannelTrades || p.key.Channel == messages.ChannelMarket {
 		return
 	}
-	k := p.sink.of(p.key)
+	k := p.sink.entry(p.key)
 	if k.fresh() != s.Live {
-		p.t.Fatalf("%s: Live is %t, what queries read is fresh: %t", p.at, s.Live, k.fresh())
+		p.t.Fatalf("%s: Live is %t, but the value in the sink is fresh: %t", p.line, s.Live, k.fresh())
 	}
 	if !s.Live {
 		if p.sink.spread("T").fresh() {
-			p.t.Fatalf("%s: the spread is fresh without the price", p.at)
+			p.t.Fatalf("%s: the spread in the sink is fresh, but the topic is not live", p.line)
 		}
 		return
 	}
 	if got := (&State{Price: k.price, Spread: s.Spread, Book: k.book, Account: k.account}); show(got) != show(&s) {
-		p.t.Fatalf("%s: queries read %s instead of %s", p.at, show(got), show(&s))
+		p.t.Fatalf("%s: the sink has the value %s, want %s", p.line, show(got), show(&s))
 	}
 	if k := p.sink.spread("T"); (s.Spread != nil) != k.fresh() || s.Spread != nil && k.spread != s.Spread {
-		p.t.Fatalf("%s: queries read another spread", p.at)
+		p.t.Fatalf("%s: the spread in the sink is not the spread of the state", p.line)
 	}
 	if s.Book != nil && (s.Book.Seq != s.Seq || s.Book.Epoch != s.Epoch || s.Book.TokenID != "T") {
-		p.t.Fatalf("%s: the book is of %s %s%d, the state of %s%d", p.at, s.Book.TokenID, s.Book.Epoch, s.Book.Seq, s.Epoch, s.Seq)
+		p.t.Fatalf("%s: the book has the token %s and the number %s%d, want the token T and the number of the state, %s%d", p.line, s.Book.TokenID, s.Book.Epoch, s.Book.Seq, s.Epoch, s.Seq)
 	}
 }

@@ -32,7 +32,7 @@ func TestRecentPrices(t *testing.T) {
 			t.Helper()
 			got := r.Recent("T")
 			if len(got) != len(want) {
-				t.Fatalf("%d points, want %d", len(got), len(want))
+				t.Fatalf("Recent returned %d points, want %d", len(got), len(want))
 			}
 			for i, p := range got {
 				if text(p.Price) != want[i] || p.At.Unix() != start.Unix()+int64(first+i) {
@@ -56,19 +56,19 @@ func TestRecentPrices(t *testing.T) {
 				want = append(want, text(dec(fmt.Sprintf(".%03d", i+100))))
 			}
 			if n := len(r.Recent("T")); n > maxRecent {
-				t.Fatalf("%d points", n)
+				t.Fatalf("Recent returned %d points, want at most %d", n, maxRecent)
 			}
 		}
 		check(2+2*maxRecent, want...)
 		if text(kept[0].Price) != ".51" || len(kept) != 2 {
-			t.Error("a returned slice has changed")
+			t.Error("a slice that Recent returned earlier has changed")
 		}
 		r.downNow(priceOf("T"))
 		check(2+2*maxRecent, want...)
 	})
 }
 
-func TestRecentPricesCostNothing(t *testing.T) {
+func TestRecentPricesDoNotAllocate(t *testing.T) {
 	var points []Point
 	at := time.Unix(1, 0)
 	p := market.NewDecimal(5, -1)
@@ -80,6 +80,6 @@ func TestRecentPricesCostNothing(t *testing.T) {
 		add()
 	}
 	if n := testing.AllocsPerRun(1000, add); n != 0 {
-		t.Errorf("a price allocates %v times", n)
+		t.Errorf("addPoint takes %v allocations, want 0", n)
 	}
 }

@@ -9,10 +9,10 @@ import (
 // awaitConfirmation starts a timer that sends the subscription of a market again. The timer is stopped when the venue confirms the
 // subscription. Until the confirmation, the market is not live, and its subscribers poll. t.mu must be locked.
 func (t *topic) awaitConfirmation() {
-	t.await(min(ackTimeout<<min(t.unconfirmed, 10), maxAckTimeout), func() {
-		t.unconfirmed++
+	t.await(min(ackTimeout<<min(t.missedConfirmations, 10), maxAckTimeout), func() {
+		t.missedConfirmations++
 		t.feed.counts.unacknowledged.Add(1)
-		t.feed.cfg.Log.Info("the venue has not confirmed a subscription: sending it again", "topic", t.key.ID, "times", t.unconfirmed)
+		t.feed.cfg.Log.Info("the venue has not confirmed a subscription: sending it again", "topic", t.key.ID, "times", t.missedConfirmations)
 		if err := t.feed.upstream.Watch(t.key, nil); err != nil {
 			t.feed.cfg.Log.Warn("cannot send a subscription again", "topic", t.key.ID, "error", err)
 		}
@@ -39,7 +39,7 @@ func (t *topic) confirm() {
 		t.countResync()
 	}
 	t.startFollowing()
-	t.confirmed, t.unconfirmed = true, 0
+	t.confirmed, t.missedConfirmations = true, 0
 	t.feed.cfg.Sink.StreamMarket(&t.session.Session, t.key.ID, nil)
 	t.publish()
 }
@@ -104,7 +104,7 @@ func (t *topic) snapshotOverdue() {
 	switch {
 	case t.lateSnapshots > 1 && t.startFromTrades():
 		return
-	case t.reading != nil, t.lateSnapshots > 1 && t.startRead(), t.readTooOld:
+	case t.currentRead != nil, t.lateSnapshots > 1 && t.startRead(), t.readTooOld:
 	case quiet && t.feed.cfg.Origin == nil:
 		return // the venue may send a price only after a change; until then, queries read the price over REST
 	case quiet, t.resyncFailed():

@@ -1,7 +1,7 @@
 package feed
 
 var bookScripts = []script{
-	{"follows", "orderbook", `
+	{"changes follow a snapshot", "orderbook", `
 		unknown
 		up
 		unknown
@@ -49,7 +49,7 @@ var bookScripts = []script{
 		asked resync
 		snap A42 .50x10 .48x1 | .60x10
 		live A43 r1 .50x30 .48x1 | .60x10`},
-	{"another previous number", "orderbook", `
+	{"a change with a wrong previous number", "orderbook", `
 		up
 		snap A41 .50x10 | .60x10
 		delta A42<40 b.50x30
@@ -57,7 +57,7 @@ var bookScripts = []script{
 		stale A41 r0 .50x10 | .60x10
 		snap A42 .50x40 | .60x10
 		live A42 r1 .50x40 | .60x10`},
-	{"a snapshot with the known number heals", "orderbook", `
+	{"a snapshot with the known number ends a gap", "orderbook", `
 		up
 		snap A41 .50x10 | .60x10
 		beat A42
@@ -170,7 +170,7 @@ var bookScripts = []script{
 		live 1 r1 .50x1 | .60x10
 		delta 2 b.50x2
 		live 2 r1 .50x2 | .60x10`},
-	{"a snapshot while following", "orderbook", `
+	{"a snapshot for a live topic", "orderbook", `
 		up
 		snap A41 .50x10 | .60x10
 		snap A42 .50x20 | .60x10
@@ -205,12 +205,12 @@ var bookScripts = []script{
 		asked resync
 		snap A42 .60x1 | .70x10
 		live A42 r1 .60x1 | .70x10`},
-	{"a batch crosses only at its end", "orderbook", `
+	{"a book that is crossed only between the changes of a message", "orderbook", `
 		up
 		snap A41 .50x10 | .60x10
 		delta A42 b.60x1 s.60x0 s.61x2
 		live A42 r0 .60x1 .50x10 | .61x2`},
-	{"a snapshot that is crossed", "orderbook", `
+	{"a crossed snapshot", "orderbook", `
 		up
 		snap A41 .60x10 | .50x10
 		unknown
@@ -225,7 +225,7 @@ var bookScripts = []script{
 		asked resync
 		snap A42 .60x1 | .70x10
 		live A42 r0 .60x1 | .70x10`},
-	{"snapshots that are crossed again and again count as failed resyncs", "orderbook", `
+	{"crossed snapshots count as failed resyncs", "orderbook", `
 		up
 		snap A41 .60x10 | .50x10
 		snap A42 .60x10 | .50x10
@@ -240,7 +240,7 @@ var bookScripts = []script{
 		live A42 r0 | .60x1
 		delta A43 s.60x0 b.99x1
 		live A43 r0 .99x1 |`},
-	{"a lost last change is found by the heartbeat", "orderbook", `
+	{"a heartbeat reveals the loss of the last change", "orderbook", `
 		up
 		snap A41 .50x10 | .60x10
 		beat A41
@@ -258,7 +258,7 @@ var bookScripts = []script{
 		stale A41 r0 .50x10 | .60x10
 		snap B2 .50x20 | .60x10
 		live B2 r1 .50x20 | .60x10`},
-	{"a heartbeat that names no epoch", "orderbook", `
+	{"a heartbeat without an epoch", "orderbook", `
 		up
 		snap A41 .50x10 | .60x10
 		beat 41
@@ -319,7 +319,7 @@ var bookScripts = []script{
 		delta A43 b.50x1
 		wait 6s
 		asked resync resync resync reconnect`},
-	{"a reconnect without an effect", "orderbook", `
+	{"the upstream does not reconnect", "orderbook", `
 		up
 		wait 6s
 		asked resync resync reconnect
@@ -327,7 +327,7 @@ var bookScripts = []script{
 		asked resync
 		snap A41 .50x10 | .60x10
 		live A41 r0 .50x10 | .60x10`},
-	{"a success resets the failed resyncs", "orderbook", `
+	{"a successful resync resets the count of failed resyncs", "orderbook", `
 		up
 		snap A41 .50x10 | .60x10
 		delta A43 b.50x30

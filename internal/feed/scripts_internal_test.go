@@ -30,7 +30,7 @@ var internalScripts = []script{
 		asked resync
 		snap -@8#5 .50x7 | .60x10
 		live 0 r0 .50x7 | .60x10`},
-	{"a lost change between the buffered ones and the snapshot", "orderbook", `
+	{"a lost change between the buffered changes and the snapshot", "orderbook", `
 		up
 		delta -@7#1 b.50x7
 		snap -@6#3 .50x6 | .60x10

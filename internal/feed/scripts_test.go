@@ -1,13 +1,13 @@
 package feed
 
 var priceScripts = []script{
-	{"follows", "prices", `
+	{"a price replaces the previous price", "prices", `
 		up
 		price A7 .65 .64/.66
 		live A7 r0 .65 .64/.66
 		price A8 .66 .65/.67
 		live A8 r0 .66 .65/.67`},
-	{"duplicates and late ones", "prices", `
+	{"repeated and late prices", "prices", `
 		up
 		price A7 .65
 		price A7 .99
@@ -52,7 +52,7 @@ var priceScripts = []script{
 		stale A7 r0 .65
 		price A9 .66
 		live A9 r1 .66`},
-	{"without numbers", "prices", `
+	{"prices without numbers", "prices", `
 		up
 		price - .65
 		price - .66
@@ -61,7 +61,7 @@ var priceScripts = []script{
 }
 
 var tradeScripts = []script{
-	{"follows", "trades", `
+	{"trades follow a snapshot", "trades", `
 		up
 		tape A3 t1 t2
 		live A3 r0 t1 t2
@@ -75,7 +75,7 @@ var tradeScripts = []script{
 		trade A5 t3
 		took
 		live A5 r0 t1 t2 t3`},
-	{"a snapshot that reaches back", "trades", `
+	{"a snapshot that begins with known trades", "trades", `
 		up
 		tape A3 t1 t2
 		trade A6 t5
@@ -142,7 +142,7 @@ var tradeScripts = []script{
 }
 
 var marketScripts = []script{
-	{"follows", "market", `
+	{"changes follow a confirmation", "market", `
 		unknown
 		up
 		unknown
@@ -159,7 +159,7 @@ var marketScripts = []script{
 		live A3 r0
 		wait 1h
 		asked`},
-	{"the first change confirms", "market", `
+	{"the first change confirms the subscription", "market", `
 		up
 		change A2 STATUS
 		read
@@ -284,7 +284,7 @@ var accountScripts = []script{
 		live A18 r0 o4 | p3x-3 p4x1 | 100
 		bal A19 90
 		live A19 r0 o4 | p3x-3 p4x1 | 90`},
-	{"fills queue", "user", `
+	{"fills are queued", "user", `
 		up
 		acct A9 | | 1
 		fill A10 t1
@@ -292,7 +292,7 @@ var accountScripts = []script{
 		fill A11 t2
 		took t1 t2
 		live A11 r0 | | 1`},
-	{"a reconnect replaces", "user", `
+	{"a snapshot after a reconnect replaces the account", "user", `
 		up
 		acct A9 o1 o2 | p1x5 p2x5 | 100
 		down

@@ -36,8 +36,8 @@ func (s *shares) count(caller string) int {
 }
 
 // withinShare reports whether the caller of reader r has at most f.share() topics if r also watches the topic t. t is nil if the
-// topic is not open. If t already counts for a caller, another watch of t adds nothing, so withinShare returns true. It also
-// returns true if user is true, which means that the topic is an account. f.mu must be locked.
+// topic is not open. If t already counts for a caller, another watch of t adds nothing, so withinShare returns true. user means that
+// the topic is an account. For an account, withinShare also returns true. f.mu must be locked.
 func (f *Feed) withinShare(r *Reader, t *topic, user bool) bool {
 	return user || t != nil && t.counted() || f.shares.count(r.caller) < f.share()
 }
@@ -80,8 +80,8 @@ func (f *Feed) reclaim() bool {
 
 var errReclaimed error = market.Errorf(market.CodeRateLimited, "other subscriptions need the space on the stream")
 
-// soleCaller returns the caller for which the topic counts. sole is false if there is no such caller. sole is also false if another
-// caller or this service itself watches the topic.
+// soleCaller returns the caller for which the topic counts. sole is false if the topic counts for no caller, or if another caller or
+// this service itself also watches the topic.
 func (t *topic) soleCaller() (caller string, sole bool) {
 	t.mu.Lock()
 	defer t.mu.Unlock()

@@ -27,8 +27,8 @@ func watchBooks(t *testing.T, r *Reader, prefix string, n int) (opened int) {
 	return opened
 }
 
-// holdings counts the topics of each caller and compares the results with the counters of the feed.
-func holdings(t *testing.T, r *testFeed) map[string]int {
+// countTopics counts the topics of each caller and compares the results with the counters of the feed.
+func countTopics(t *testing.T, r *testFeed) map[string]int {
 	t.Helper()
 	out := make(map[string]int)
 	r.mu.Lock()
@@ -43,7 +43,7 @@ func holdings(t *testing.T, r *testFeed) map[string]int {
 		}
 	}
 	if !maps.Equal(out, r.shares.counts) || public != r.public {
-		t.Errorf("counted are %v of %d, held %v of %d", r.shares.counts, r.public, out, public)
+		t.Errorf("the counters of the feed are %v for callers and %d for public topics, but the topics give %v and %d", r.shares.counts, r.public, out, public)
 	}
 	return out
 }
@@ -53,7 +53,7 @@ func holdings(t *testing.T, r *testFeed) map[string]int {
 func TestAttackerCannotTakeTheStream(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newTestFeed(t)
-		r.up.room = 2000
+		r.up.maxPublic = 2000
 		for i := range 200 {
 			pollThrice(r, fmt.Sprint("warm", i))
 		}
@@ -67,17 +67,17 @@ func TestAttackerCannotTakeTheStream(t *testing.T) {
 			opened += watchBooks(t, attacker, fmt.Sprintf("a%d-", i), 200)
 		}
 		if opened != 2000-warm {
-			t.Errorf("attacker: got %d topics beside %d auto-watches", opened, warm)
+			t.Errorf("the attacker opened %d topics beside %d auto-watches, want %d", opened, warm, 2000-warm)
 		}
 		if n := watchBooks(t, honest, "h", 500); n != 500 {
-			t.Errorf("another caller watches %d topics", n)
+			t.Errorf("another caller watches %d topics, want 500", n)
 		}
 		watchTopic(t, honest, tradesOf("T"), market.CodeRateLimited)
 		third := r.NewReader("third")
 		defer third.Close()
 		watchTopic(t, third, tradesOf("T"), "")
-		if got := holdings(t, r); got["attacker"] != opened-501 || got["honest"] != 500 || got["third"] != 1 {
-			t.Errorf("held are %v", got)
+		if got := countTopics(t, r); got["attacker"] != opened-501 || got["honest"] != 500 || got["third"] != 1 {
+			t.Errorf("the topics of the callers are %v, want %d of attacker, 500 of honest and 1 of third", got, opened-501)
 		}
 		kept := 0
 		for key, x := range r.topics {
@@ -86,7 +86,7 @@ func TestAttackerCannotTakeTheStream(t *testing.T) {
 			}
 		}
 		if kept != warm {
-			t.Errorf("%d of %d auto-watches are left", kept, warm)
+			t.Errorf("%d of %d auto-watches are left, want all", kept, warm)
 		}
 	})
 }
@@ -96,7 +96,7 @@ func TestAttackerCannotTakeTheStream(t *testing.T) {
 func TestLoneCallerYields(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newTestFeed(t, func(c *Config) { c.Topics = 40 })
-		r.up.room = 40
+		r.up.maxPublic = 40
 		readers, batch := make(map[string]*Reader), 0
 		watch := func(caller string, n, want int) {
 			t.Helper()
@@ -106,13 +106,13 @@ func TestLoneCallerYields(t *testing.T) {
 			}
 			batch++
 			if opened := watchBooks(t, readers[caller], fmt.Sprint(batch, "-"), n); opened != want {
-				t.Errorf("%s watches %d more topics, want %d", caller, opened, want)
+				t.Errorf("the caller %s could watch %d of %d more topics, want %d", caller, opened, n, want)
 			}
 		}
 		hold := func(want map[string]int) {
 			t.Helper()
-			if got := holdings(t, r); !maps.Equal(got, want) {
-				t.Errorf("held are %v, want %v", got, want)
+			if got := countTopics(t, r); !maps.Equal(got, want) {
+				t.Errorf("the topics of the callers are %v, want %v", got, want)
 			}
 		}
 		watch("alone", 41, 40)
@@ -132,7 +132,7 @@ func TestLoneCallerYields(t *testing.T) {
 			return n
 		}
 		if n := closeEnded(); n != 12 || len(alone.watches) != 28 {
-			t.Errorf("%d watches have ended, %d are left", n, len(alone.watches))
+			t.Errorf("%d watches of the caller alone have ended and %d are left, want 12 and 28", n, len(alone.watches))
 		}
 		// A caller that already watches a quarter of the topics or more takes no topics from other callers.
 		watch("alone", 5, 0)
@@ -159,27 +159,27 @@ func TestLoneCallerYields(t *testing.T) {
 func TestShares(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newTestFeed(t, func(c *Config) { c.Topics, c.Linger = 40, time.Second })
-		r.up.room = 40
+		r.up.maxPublic = 40
 		alone := r.NewReader("alone")
 		if n := watchBooks(t, alone, "a", 20); n != 20 {
-			t.Errorf("a lone caller watches %d topics", n)
+			t.Errorf("the first caller watches %d topics, want 20", n)
 		}
 		second := r.NewReader("second")
 		if n := watchBooks(t, second, "b", 10); n != 10 {
-			t.Errorf("the second watches %d topics", n)
+			t.Errorf("the second caller watches %d topics, want 10", n)
 		}
 		watchTopic(t, second, tradesOf("T"), market.CodeRateLimited)
 		// A topic that another caller already watches does not count for the second caller. When the first caller leaves, the topic
 		// counts for the second caller.
 		if n := watchBooks(t, second, "a", 20); n != 20 {
-			t.Errorf("the second joined %d topics", n)
+			t.Errorf("the second caller watches %d topics of the first caller, want 20", n)
 		}
-		if got := holdings(t, r); got["alone"] != 20 || got["second"] != 10 {
-			t.Errorf("held are %v", got)
+		if got := countTopics(t, r); got["alone"] != 20 || got["second"] != 10 {
+			t.Errorf("the topics of the callers are %v, want 20 of alone and 10 of second", got)
 		}
 		alone.Close()
-		if got := holdings(t, r); got["alone"] != 0 || got["second"] != 30 {
-			t.Errorf("after the first has left, held are %v", got)
+		if got := countTopics(t, r); got["alone"] != 0 || got["second"] != 30 {
+			t.Errorf("after the first caller has left, the topics of the callers are %v, want 30 of second", got)
 		}
 		// A topic that the feed holds for another process does not count for any caller. If a caller then also watches the topic, the
 		// topic counts for that caller.
@@ -191,13 +191,13 @@ func TestShares(t *testing.T) {
 			}
 		}
 		third := r.NewReader("third")
-		if n := watchBooks(t, third, "o", 10); n != 10 || holdings(t, r)["third"] != 10 {
-			t.Errorf("the third watches %d topics, held are %v", n, holdings(t, r))
+		if n := watchBooks(t, third, "o", 10); n != 10 || countTopics(t, r)["third"] != 10 {
+			t.Errorf("the third caller watches %d topics, and the topics of the callers are %v; want 10 of third", n, countTopics(t, r))
 		}
 		// Ended and lingering topics no longer count.
 		r.Refused(bookOf("o0"), market.Errorf(market.CodeRateLimited, "no"))
-		if got := holdings(t, r); got["third"] != 9 {
-			t.Errorf("after one has ended, held are %v", got)
+		if got := countTopics(t, r); got["third"] != 9 {
+			t.Errorf("after one topic has ended, the topics of the callers are %v, want 9 of third", got)
 		}
 		for _, reader := range []*Reader{second, third} {
 			reader.Close()
@@ -206,8 +206,8 @@ func TestShares(t *testing.T) {
 		for _, w := range held {
 			w.Close()
 		}
-		if got := holdings(t, r); len(got) != 0 || len(r.up.open()) == 0 {
-			t.Errorf("held are %v, %d topics linger", got, len(r.up.open()))
+		if got := countTopics(t, r); len(got) != 0 || len(r.up.open()) == 0 {
+			t.Errorf("after all watches were closed, the topics of the callers are %v, and %d topics linger; want none, and some lingering topics", got, len(r.up.open()))
 		}
 		// KeepLive topics also count for the caller.
 		beside := r.NewReader("beside")
@@ -216,11 +216,11 @@ func TestShares(t *testing.T) {
 		for i := range 40 {
 			beside.KeepLive(priceOf(fmt.Sprint(i)))
 		}
-		if got := holdings(t, r); got["beside"] != 20 {
-			t.Errorf("held are %v", got)
+		if got := countTopics(t, r); got["beside"] != 20 {
+			t.Errorf("the topics of the callers are %v, want 20 of beside", got)
 		}
 		if n := watchBooks(t, beside, "n", 40); n != 20 {
-			t.Errorf("beside 20 topics the caller watches %d", n)
+			t.Errorf("in addition to its 20 KeepLive topics, the caller watches %d topics, want 20", n)
 		}
 	})
 }
@@ -229,15 +229,15 @@ func TestShares(t *testing.T) {
 func TestAccountsDoNotCountAgainstTheShare(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newTestFeed(t, func(c *Config) { c.Topics = 8 })
-		r.up.room = 8
+		r.up.maxPublic = 8
 		reader := r.NewReader("caller")
 		defer reader.Close()
 		for i := range 5 {
 			watchTopic(t, reader, userOf(fmt.Sprint("0x", i)), "")
 		}
-		if n := watchBooks(t, reader, "a", 9); n != 8 || holdings(t, r)["caller"] != 8 {
-			t.Errorf("beside accounts the caller watches %d topics, held are %v", n, holdings(t, r))
+		if n := watchBooks(t, reader, "a", 9); n != 8 || countTopics(t, r)["caller"] != 8 {
+			t.Errorf("in addition to accounts, the caller watches %d topics, and the topics of the callers are %v; want 8", n, countTopics(t, r))
 		}
-		watchTopic(t, reader, userOf("0xf"), "") // beside the greatest number of public topics
+		watchTopic(t, reader, userOf("0xf"), "") // the caller already has the greatest number of public topics
 	})
 }

@@ -45,12 +45,12 @@ type readQueue struct {
 	closed bool
 }
 
-// originRead is one REST read of a topic's state. topic.mu protects began, which is zero until the read starts.
+// originRead is one REST read of a topic's state. topic.mu protects startedAt, which is zero until the read starts.
 type originRead struct {
-	topic  *topic
-	ctx    context.Context
-	cancel context.CancelFunc
-	began  time.Time
+	topic     *topic
+	ctx       context.Context
+	cancel    context.CancelFunc
+	startedAt time.Time
 }
 
 func newReadQueue() *readQueue {
@@ -121,24 +121,24 @@ func (f *Feed) readOrigin(ctx context.Context, key messages.Topic) (*messages.Me
 	return m, age, nil
 }
 
-// startRead starts a REST read of a price or a book. It returns false without a read if the channel is another one, if there is no
-// Origin, or if t.nextRead is in the future. t.mu must be locked.
+// startRead starts a REST read of a price or a book. It does nothing and returns false if the topic has another channel, if there is
+// no Origin, or if t.nextRead is in the future. t.mu must be locked.
 func (t *topic) startRead() bool {
 	if t.feed.cfg.Origin == nil || t.key.Channel != messages.ChannelPrices && t.key.Channel != messages.ChannelOrderbook ||
 		t.feed.cfg.Clock.Now().Before(t.nextRead) {
 		return false
 	}
-	t.reading = &originRead{topic: t}
-	t.reading.ctx, t.reading.cancel = context.WithCancel(t.feed.reads.ctx)
-	t.feed.reads.add(t.reading)
+	t.currentRead = &originRead{topic: t}
+	t.currentRead.ctx, t.currentRead.cancel = context.WithCancel(t.feed.reads.ctx)
+	t.feed.reads.add(t.currentRead)
 	return true
 }
 
 // cancelRead cancels the current REST read. t.mu must be locked.
 func (t *topic) cancelRead() {
-	if t.reading != nil {
-		t.reading.cancel()
-		t.reading = nil
+	if t.currentRead != nil {
+		t.currentRead.cancel()
+		t.currentRead = nil
 	}
 }
 
@@ -146,8 +146,8 @@ func (t *topic) cancelRead() {
 func (t *topic) readStarted(x *originRead) bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	x.began = t.feed.cfg.Clock.Now()
-	return t.reading == x
+	x.startedAt = t.feed.cfg.Clock.Now()
+	return t.currentRead == x
 }
 
 // readDone handles the result of a read. It drops a response that may be from before bufferingSince, because changes between such a
@@ -156,15 +156,15 @@ func (t *topic) readStarted(x *originRead) bool {
 func (t *topic) readDone(x *originRead, m *messages.Message, age market.Age, err error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if t.reading != x {
+	if t.currentRead != x {
 		return
 	}
-	t.reading = nil
-	if t.readTooOld = m != nil && age.Most > 0 && x.began.Add(-age.Most).Before(t.bufferingSince); t.readTooOld {
+	t.currentRead = nil
+	if t.readTooOld = m != nil && age.Most > 0 && x.startedAt.Add(-age.Most).Before(t.bufferingSince); t.readTooOld {
 		t.nextRead = t.feed.cfg.Clock.Now().Add(min(max(age.Renewed, minRenewal), maxReadDelay))
 		return
 	}
-	if err == nil && m != nil && t.splice(m, x.began) {
+	if err == nil && m != nil && t.splice(m, x.startedAt) {
 		t.feed.counts.spliced.Add(1)
 		return
 	}
@@ -175,7 +175,7 @@ func (t *topic) readDone(x *originRead, m *messages.Message, age market.Age, err
 }
 
 // startFromTrades makes a topic of ChannelTrades live with its buffered trades. It is used if the venue sends no snapshot, because
-// Origin cannot read trades. It returns false if the channel is another one or if no trades are buffered. t.mu must be locked.
+// Origin cannot read trades. It returns false if the topic has another channel or if no trades are buffered. t.mu must be locked.
 func (t *topic) startFromTrades() bool {
 	if t.key.Channel != messages.ChannelTrades || len(t.buffered) == 0 {
 		return false
@@ -196,11 +196,11 @@ func (t *topic) startFromTrades() bool {
 // base describes a state that was read over REST. The stream may still send messages whose changes this state already contains.
 // base.includes finds these messages.
 type base struct {
-	epoch string
-	seq   uint64
-	at    time.Time // the venue's time
-	// began and ended are the local start and end of the read.
-	began, ended time.Time
+	epoch     string
+	seq       uint64
+	venueTime time.Time
+	// readStart and readEnd are the start and the end of the read, by the local clock.
+	readStart, readEnd time.Time
 }
 
 // includes reports whether the state already contains the change in a message. It uses the first of these comparisons that is
@@ -212,19 +212,19 @@ func (b *base) includes(m *messages.Message) bool {
 	switch {
 	case b.seq != 0 && m.Seq != 0 && b.epoch == m.Epoch:
 		return m.Seq <= b.seq
-	case !b.at.IsZero() && !m.Time.IsZero():
-		return m.Time.Before(b.at)
+	case !b.venueTime.IsZero() && !m.Time.IsZero():
+		return m.Time.Before(b.venueTime)
 	default:
 		// If the state and the message have sequence numbers, their epochs differ, so the message counts as newer.
-		return m.ReceivedAt.Before(b.began) && (b.seq == 0 || m.Seq == 0)
+		return m.ReceivedAt.Before(b.readStart) && (b.seq == 0 || m.Seq == 0)
 	}
 }
 
-// splice replaces the topic's state with m, a state that was read over REST, and applies the buffered changes to m. began is the
-// start of the read. splice changes nothing and returns false if m is older than the topic's state, if a change between m and the
-// buffered changes is missing, or if a book would be crossed. t.mu must be locked.
-func (t *topic) splice(m *messages.Message, began time.Time) bool {
-	b := &base{m.Epoch, m.Seq, m.Time, began, m.ReceivedAt}
+// splice replaces the topic's state with m, a state that was read over REST, and applies the buffered changes to m. readStart is
+// the start of the read. splice changes nothing and returns false if m is older than the topic's state, if a change between m and
+// the buffered changes is missing, or if a book would be crossed. t.mu must be locked.
+func (t *topic) splice(m *messages.Message, readStart time.Time) bool {
+	b := &base{m.Epoch, m.Seq, m.Time, readStart, m.ReceivedAt}
 	if t.isBehind(m) || t.discarded != nil && !b.includes(t.discarded) {
 		return false
 	}
@@ -271,7 +271,7 @@ func (t *topic) inBase(m *messages.Message) bool {
 	if t.base == nil {
 		return false
 	}
-	if m.ReceivedAt.Sub(t.base.ended) >= maxSkew {
+	if m.ReceivedAt.Sub(t.base.readEnd) >= maxSkew {
 		t.base = nil
 		return false
 	}

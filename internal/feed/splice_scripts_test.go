@@ -4,7 +4,7 @@ package feed
 // feed reads the state over REST.
 var spliceScripts = []script{
 	// In the following scripts, states have sequence numbers.
-	{"by number", "orderbook", `
+	{"the response and the changes are compared by number", "orderbook", `
 		up
 		delta A42 b.50x42
 		delta A43 b.49x43
@@ -33,7 +33,7 @@ var spliceScripts = []script{
 		delta A43 b.50x3
 		live A43 r0 .50x3 | .60x2
 		from STREAM`},
-	{"a response newer than the stream", "orderbook", `
+	{"a response that is newer than the buffered changes", "orderbook", `
 		up
 		delta A42 b.50x42
 		wait 4s
@@ -71,7 +71,7 @@ var spliceScripts = []script{
 		asked resync
 		rest A44 .50x4 .49x4 | .60x2
 		live A45 r0 .50x45 .49x4 | .60x2`},
-	{"another epoch does not fit", "orderbook", `
+	{"a response of another epoch", "orderbook", `
 		up
 		delta B2 b.50x2
 		wait 4s
@@ -133,7 +133,7 @@ var spliceScripts = []script{
 		live A42 r0 .60x1 | .70x1`},
 
 	// In the following scripts, states have no sequence numbers, so the feed compares the states by the venue's times.
-	{"by time", "orderbook", `
+	{"the response and the changes are compared by time", "orderbook", `
 		up
 		delta -@10 b.50x10
 		delta -@20 b.49x20
@@ -166,7 +166,7 @@ var spliceScripts = []script{
 		live B5 r0 .50x9 | .60x2
 		delta B6@21 b.50x6
 		live B6 r0 .50x6 | .60x2`},
-	{"a response from before the state, by time", "orderbook", `
+	{"a response with an earlier time than the state", "orderbook", `
 		up
 		snap -@20 .50x20 | .60x2
 		down
@@ -189,7 +189,7 @@ var spliceScripts = []script{
 		asked resync
 		rest -@19 .50x19 | .60x2
 		live 0 r1 .50x19 | .60x2`},
-	{"without times, by arrival", "orderbook", `
+	{"without times, the response and the changes are compared by arrival", "orderbook", `
 		up
 		delta - b.50x1
 		wait 4s
@@ -420,12 +420,12 @@ var spliceScripts = []script{
 		live A4 r0 t3 t4`},
 
 	// In the following scripts, Origin cannot read the topic, and no message arrives.
-	{"no tape", "trades", `
+	{"a topic that gets no trades", "trades", `
 		up
 		wait 6s
 		asked resync resync reconnect
 		reading 0`},
-	{"no account", "user", `
+	{"a topic that gets no account", "user", `
 		up
 		wait 6s
 		asked resync resync reconnect

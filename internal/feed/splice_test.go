@@ -97,7 +97,7 @@ func (p *player) answerRead(number, value string) {
 	synctest.Wait()
 	r := p.origin.first()
 	if r == nil {
-		p.t.Fatalf("%s: no read is under way", p.at)
+		p.t.Fatalf("%s: no read is running", p.line)
 	}
 	defer synctest.Wait()
 	switch number {
@@ -149,7 +149,7 @@ func TestSpliceOfABufferThatOverflowed(t *testing.T) {
 					time.Sleep(4 * time.Second)
 					p.answerRead(fmt.Sprintf("-@%d", n-2), ".50x1 | .60x1")
 					if s, _ := p.w.State(); !s.Live || showBook(s.Book) != fmt.Sprintf(".50x%d | .60x1", n) {
-						t.Fatalf("live %t, %s", s.Live, showBook(s.Book))
+						t.Fatalf("after a response with all dropped changes, the book is %s (live: %t), want a live book with the last change", showBook(s.Book), s.Live)
 					}
 					return
 				}
@@ -174,17 +174,17 @@ func TestOldReadIsNotUsed(t *testing.T) {
 		time.Sleep(4 * time.Second)
 		p.answerRead("41", ".50x41 | .60x1")
 		if s, _ := p.w.State(); s.Live || s.Known {
-			t.Errorf("live %t with a book from before it was followed", s.Live)
+			t.Errorf("after a response that may be too old, Live is %t and Known is %t, want false for both", s.Live, s.Known)
 		}
 		time.Sleep(29 * time.Second)
 		if synctest.Wait(); o.started != 1 || p.Stats().Reconnects != 0 {
-			t.Errorf("%d reads, %d reconnects", o.started, p.Stats().Reconnects)
+			t.Errorf("the feed made %d reads and %d reconnects, want 1 and 0", o.started, p.Stats().Reconnects)
 		}
 		time.Sleep(5 * time.Second)
 		// This response is as old as the first response, but it was made after the topic was up.
 		p.answerRead("41", ".50x42 | .60x1")
 		if s, _ := p.w.State(); !s.Live || showBook(s.Book) != ".50x42 | .60x1" {
-			t.Errorf("live %t, %s", s.Live, showBook(s.Book))
+			t.Errorf("after a new response, the book is %s (live: %t), want the live book of the response", showBook(s.Book), s.Live)
 		}
 	})
 }
@@ -200,7 +200,7 @@ func TestUnwantedReadsAreDropped(t *testing.T) {
 		p.Message(bookMessage("T", "A", 41, ".50x41 | .60x1"))
 		p.answerRead("A99", ".50x99 | .60x1")
 		if s, _ := p.w.State(); !s.Live || s.Seq != 41 {
-			t.Errorf("live %t at %d", s.Live, s.Seq)
+			t.Errorf("after a snapshot during a read: Live is %t and Seq is %d, want true and 41", s.Live, s.Seq)
 		}
 		p.upNow(bookOf("T"))
 		time.Sleep(4 * time.Second)
@@ -208,7 +208,7 @@ func TestUnwantedReadsAreDropped(t *testing.T) {
 		p.downNow(bookOf("T"))
 		p.answerRead("A99", ".50x99 | .60x1")
 		if s, _ := p.w.State(); s.Live || s.Seq != 41 {
-			t.Errorf("live %t at %d", s.Live, s.Seq)
+			t.Errorf("after a lost connection during a read: Live is %t and Seq is %d, want false and 41", s.Live, s.Seq)
 		}
 	})
 }
@@ -224,7 +224,7 @@ func TestSplicedBookIsCutToTheDepthOfItsChanges(t *testing.T) {
 		p.Message(m)
 		s, _ := p.w.State()
 		if showBook(s.Book) != ".50x2 .49x1 | .60x1" || s.Book.Depth != 2 || s.Book.Covers(3) {
-			t.Errorf("the book is %s, of depth %d", showBook(s.Book), s.Book.Depth)
+			t.Errorf("the book is %s with the depth %d, want .50x2 .49x1 | .60x1 with the depth 2", showBook(s.Book), s.Book.Depth)
 		}
 	})
 }
@@ -249,7 +249,7 @@ func TestReadsAreBounded(t *testing.T) {
 			answered++
 		}
 		if o.maxRunning != maxReads || answered != 100 || r.Stats().Spliced != 100 {
-			t.Errorf("%d reads at once, %d answered, %+v", o.maxRunning, answered, r.Stats())
+			t.Errorf("%d reads ran at once, %d reads were answered and %d topics were spliced; want %d, 100 and 100", o.maxRunning, answered, r.Stats().Spliced, maxReads)
 		}
 	})
 }
@@ -269,11 +269,11 @@ func TestReadsAreBackedOff(t *testing.T) {
 					time.Sleep(time.Second)
 				}
 				if o.started < 25 || o.started > 60 {
-					t.Errorf("%d reads in an hour", o.started)
+					t.Errorf("the feed made %d reads in an hour, want 25 to 60", o.started)
 				}
 				for i := 9; i < len(o.times); i++ {
 					if d := o.times[i].Sub(o.times[i-1]); d < maxReadDelay/2 || d > maxReadDelay+5*time.Second {
-						t.Errorf("%v between two reads", d)
+						t.Errorf("the time between two reads is %v, want %v to %v", d, maxReadDelay/2, maxReadDelay+5*time.Second)
 					}
 				}
 			})
@@ -290,19 +290,19 @@ func TestCloseWaitsForReads(t *testing.T) {
 		r.upNow(bookOf("T"), bookOf("U"))
 		time.Sleep(4 * time.Second)
 		if synctest.Wait(); o.running() != 2 {
-			t.Fatalf("%d reads are under way", o.running())
+			t.Fatalf("%d reads are running, want 2", o.running())
 		}
 		reader.Close() // after Config.Linger, the feed closes the topic of T and cancels the read
 		time.Sleep(1100 * time.Millisecond)
 		if synctest.Wait(); o.running() != 1 || strings.Join(r.up.open(), " ") != "orderbook U" {
-			t.Fatalf("%d reads are under way, %q open", o.running(), r.up.open())
+			t.Fatalf("%d reads are running and the topics %q are open, want 1 read and the book of U", o.running(), r.up.open())
 		}
-		if s, _ := w.State(); s.Known || r.sink.of(bookOf("T")) != nil {
-			t.Errorf("a topic that was closed is known")
+		if s, _ := w.State(); s.Known || r.sink.entry(bookOf("T")) != nil {
+			t.Error("a topic whose read was cancelled has a state")
 		}
 		r.Close()
 		if o.running() != 0 {
-			t.Error("a read runs after Close")
+			t.Error("a read is still running after Close")
 		}
 		other.Close()
 	})

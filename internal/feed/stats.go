@@ -10,7 +10,7 @@ type counts struct {
 	gaps, resyncs, spliced, conflated, dropped, reconnects, unacknowledged atomic.Uint64
 }
 
-// Stats contains counters since the start of the feed and the present numbers of topics.
+// Stats contains counters since the start of the feed, and the present counts of topics.
 type Stats struct {
 	// Gaps counts gaps in the messages of topics. Resyncs counts how often a complete state has replaced an incomplete state after a
 	// gap or an outage.
@@ -29,7 +29,7 @@ type Stats struct {
 	Topics, Tokens, Resyncing int
 }
 
-// Stats returns the counters and the numbers of open topics.
+// Stats returns the counters and the counts of topics.
 func (f *Feed) Stats() Stats {
 	s := Stats{
 		Gaps: f.counts.gaps.Load(), Resyncs: f.counts.resyncs.Load(), Spliced: f.counts.spliced.Load(),

@@ -46,7 +46,7 @@ func mergeTape(tape, latest []market.Trade, known bool) (merged []market.Trade, 
 // tape and the new trades. A trade without an id may equal an earlier trade. If numbered is true, the message has a sequence
 // number, so such a trade is new and gets the next free Ordinal. If numbered is false, the message may be a repetition, so
 // appendNew drops such a trade.
-func appendNew(tape, more []market.Trade, numbered bool) (after, fresh []market.Trade) {
+func appendNew(tape, more []market.Trade, numbered bool) (longer, fresh []market.Trade) {
 	seen := keysOf(tape)
 	fresh = make([]market.Trade, 0, len(more))
 	for _, x := range more {

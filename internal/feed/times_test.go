@@ -9,8 +9,8 @@ import (
 	"oddsgraph/internal/market/messages"
 )
 
-// TestTimeOfALiveBook checks that the timestamp of a book is the time of the last message that has a time.
-func TestTimeOfALiveBook(t *testing.T) {
+// TestTimestampOfALiveBook checks that the timestamp of a book is the time of the last message that has a time.
+func TestTimestampOfALiveBook(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newTestFeed(t)
 		_, w := r.watch(t, bookOf("T"))
@@ -19,10 +19,10 @@ func TestTimeOfALiveBook(t *testing.T) {
 			t.Helper()
 			s, err := w.State()
 			if err != nil || s.Book == nil || !s.Book.Timestamp.Equal(at) {
-				t.Fatalf("the book is of %v, want %v, %v", s.Book.Timestamp, at, err)
+				t.Fatalf("the state %+v does not have a book with the time %v (error %v)", s, at, err)
 			}
-			if kept := r.sink.of(bookOf("T")); !kept.book.Timestamp.Equal(at) {
-				t.Fatalf("queries read a book of %v, want %v", kept.book.Timestamp, at)
+			if kept := r.sink.entry(bookOf("T")); !kept.book.Timestamp.Equal(at) {
+				t.Fatalf("the book in the sink has the time %v, want %v", kept.book.Timestamp, at)
 			}
 		}
 		at := func(m *messages.Message, second int64) *messages.Message {
@@ -59,18 +59,18 @@ func TestLag(t *testing.T) {
 		late(bookMessage("T", "A", 1, ".50x1 | .60x1"), 3*time.Second)
 		late(bookMessage("T", "A", 2, ".50x1 | .60x1"), 4*time.Second)
 		if len(lags) > 0 {
-			t.Errorf("lags %v of snapshots and of what comes before them", lags)
+			t.Errorf("the feed reported the lags %v for snapshots and for earlier messages, want none", lags)
 		}
 		late(deltaMessage("T", "A", 3, "b.51x2"), 5*time.Second)
 		late(priceMessage("T", "A", 2, ".6"), -time.Second)
 		r.Message(deltaMessage("T", "A", 4, "b.51x3")) // no lag for a message without a time
 		if want := []time.Duration{5 * time.Second, -time.Second}; !slices.Equal(lags, want) {
-			t.Errorf("lags %v, want %v", lags, want)
+			t.Errorf("the feed reported the lags %v, want %v", lags, want)
 		}
 		r.downNow(bookOf("T"))
 		late(deltaMessage("T", "A", 5, "b.51x2"), time.Second)
 		if len(lags) != 2 {
-			t.Errorf("a lag of a topic that is down: %v", lags)
+			t.Errorf("the feed reported a lag of a topic that is down: %v", lags)
 		}
 	})
 }

@@ -44,9 +44,9 @@ type topic struct {
 	state   State
 	phase   phase
 	session *session // the latest session; nil before the first session and after the end of the topic
-	// arrived is the internal number of the last message of the session, or a higher number that Feed.Sent has reported. It is zero
-	// before the first message.
-	arrived messages.Internal
+	// lastInternal is the internal number of the last message of the session, or a higher number that Feed.Sent has reported. It is
+	// zero before the first message.
+	lastInternal messages.Internal
 	// previousEpoch is the epoch before the epoch of state. Late messages of the previous epoch are ignored.
 	previousEpoch string
 	// buffered contains the changes that have arrived since the topic began to wait for a snapshot.
@@ -55,8 +55,8 @@ type topic struct {
 	discarded *messages.Message
 	// confirmed reports whether the venue has ever confirmed the subscription of a market.
 	confirmed bool
-	// unconfirmed is the number of timeouts in a row without a confirmation.
-	unconfirmed int
+	// missedConfirmations is the number of timeouts in a row without a confirmation.
+	missedConfirmations int
 	// incomplete reports whether messages may be missing from the state. If incomplete is true, the next snapshot counts as a resync.
 	incomplete bool
 	// failedResyncs is the number of failed resyncs in a row on the present connection. reconnects is the number of connections that
@@ -66,7 +66,7 @@ type topic struct {
 	waitTimer *time.Timer
 	// lateSnapshots is the number of timeouts of the wait for a snapshot since the topic was last live.
 	lateSnapshots int
-	reading       *originRead // the current REST read, or nil
+	currentRead   *originRead // nil if no REST read is running
 	emptyReads    int         // the number of reads in a row without a usable state
 	nextRead      time.Time   // the earliest time of the next read
 	// bufferingSince is the time when the topic began to wait for a snapshot.
@@ -75,8 +75,8 @@ type topic struct {
 	readTooOld bool
 	// base describes the last state that was read over REST, so that inBase finds messages from before this state. base is nil if
 	// inBase need not look for such messages.
-	base   *base
-	linger *time.Timer // closes the topic Config.Linger after its last watch was closed
+	base        *base
+	lingerTimer *time.Timer // closes the topic Config.Linger after its last watch was closed
 	// noLinger reports whether the topic closes as soon as it has no watches.
 	noLinger bool
 	ended    bool
@@ -94,9 +94,9 @@ type topic struct {
 func (t *topic) join(r, owner *Reader) *Watch {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if t.linger != nil {
-		t.linger.Stop()
-		t.linger = nil
+	if t.lingerTimer != nil {
+		t.lingerTimer.Stop()
+		t.lingerTimer = nil
 	}
 	w := &Watch{topic: t, reader: r, owner: owner, index: len(t.watches)}
 	t.watches = append(t.watches, w)
@@ -122,12 +122,12 @@ func (t *topic) leave(w *Watch) {
 	if w.owner != nil && w.owner == t.holder {
 		t.recount()
 	}
-	if len(t.watches) == 0 && !t.ended && t.linger == nil {
+	if len(t.watches) == 0 && !t.ended && t.lingerTimer == nil {
 		linger := t.feed.cfg.Linger
 		if t.noLinger {
 			linger = 0
 		}
-		t.linger = time.AfterFunc(linger, func() { t.feed.lingerOver(t) })
+		t.lingerTimer = time.AfterFunc(linger, func() { t.feed.closeAfterLinger(t) })
 	}
 }
 
@@ -136,8 +136,8 @@ func (t *topic) skipLinger() {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.noLinger = true
-	if t.linger != nil {
-		t.linger.Reset(0)
+	if t.lingerTimer != nil {
+		t.lingerTimer.Reset(0)
 	}
 }
 
@@ -178,8 +178,8 @@ func (t *topic) stop() {
 	t.recount()
 	t.markStale()
 	t.setSession(nil)
-	if t.linger != nil {
-		t.linger.Stop()
+	if t.lingerTimer != nil {
+		t.lingerTimer.Stop()
 	}
 }
 
@@ -210,8 +210,8 @@ func (t *topic) setSession(s *session) {
 	t.session = s
 }
 
-// up begins the session s. The venue then sends a snapshot. Markets have no snapshots: a market becomes live when the venue
-// confirms its subscription.
+// up begins the session s. The topic then waits for a snapshot of the venue. A market has no snapshots, and becomes live when the
+// venue confirms its subscription.
 func (t *topic) up(s *session) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -220,7 +220,7 @@ func (t *topic) up(s *session) {
 	}
 	t.markStale()
 	t.setSession(s)
-	t.phase, t.previousEpoch, t.failedResyncs, t.arrived = opening, "", 0, messages.Internal{}
+	t.phase, t.previousEpoch, t.failedResyncs, t.lastInternal = opening, "", 0, messages.Internal{}
 	if t.key.Channel == messages.ChannelMarket {
 		t.incomplete, t.state.Seq = t.confirmed, 0
 		t.awaitConfirmation()

@@ -14,8 +14,8 @@ type State struct {
 	Known, Live bool
 	// Resyncs counts how often a complete state replaced an incomplete state.
 	Resyncs uint64
-	// Seq is the venue's sequence number of the last message, within Epoch. Seq is 0 and Epoch is empty if the venue does not send
-	// them.
+	// Seq is the venue's sequence number of the last message, within Epoch. If the venue sends no sequence numbers, Seq is 0. If the
+	// venue sends no epochs, Epoch is empty.
 	Epoch string
 	Seq   uint64
 	// Meta describes the value. If Known is true, Meta.Stale is the opposite of Live.
@@ -142,7 +142,7 @@ func (r *Reader) markChanged(w *Watch) {
 type Watch struct {
 	topic  *topic
 	reader *Reader
-	owner  *Reader // the reader that opened the watch, or nil; the topic may count for its caller, see shares
+	owner  *Reader // the reader that opened the watch, or nil; the topic may count for the owner's caller, see shares
 	closed bool    // only the reader's goroutine uses this field
 	queued bool    // Reader.changed contains the watch; Reader.mu protects this field
 	remote bool    // the watch is for another process, whose readers or queries use the topic; Feed.mu protects this field

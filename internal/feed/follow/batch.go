@@ -62,7 +62,7 @@ func (b *batch[T]) flush(now, next time.Time) (time.Time, error) {
 		b.next = now.Add(b.every)
 	}
 	if now.Before(b.next) && (b.sent || !b.complete()) {
-		return sooner(next, b.next), nil
+		return earlierOf(next, b.next), nil
 	}
 	reason := Initial
 	if b.sent {

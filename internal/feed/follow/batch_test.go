@@ -29,7 +29,7 @@ func TestPriceLists(t *testing.T) {
 	bubble(t, func(t *testing.T, s *testVenue) {
 		r := &restSource[*market.Price]{err: errDown}
 		f := run(t, follow.PriceLists(s.ctx, s.source(), []string{"A", "B"}, tick, r.list))
-		s.live(pricesOf("A"), pricesOf("B"))
+		s.connect(pricesOf("A"), pricesOf("B"))
 		s.price("A", "0.1")
 		f.want(showPrices)
 		s.price("B", "0.2")
@@ -42,10 +42,10 @@ func TestPriceLists(t *testing.T) {
 		f.want(showPrices, "CHANGE [A 0.12 after 0.1 CHANGE STREAM][B 0.21 after 0.2 CHANGE STREAM]")
 		time.Sleep(time.Second)
 		f.want(showPrices)
-		s.price("B", "0.22") // the interval has ended, so the feed sends this price at once
+		s.price("B", "0.22") // the interval has ended, so the stream sends this price at once
 		f.want(showPrices, "CHANGE [B 0.22 after 0.21 CHANGE STREAM]")
 		// If several topics go down within one interval, one event reports them.
-		s.down(pricesOf("A"), pricesOf("B"))
+		s.disconnect(pricesOf("A"), pricesOf("B"))
 		f.want(showPrices)
 		time.Sleep(tick)
 		f.want(showPrices, "FRESHNESS [A 0.12 after 0.12 FRESHNESS STREAM stale][B 0.22 after 0.22 FRESHNESS STREAM stale]")
@@ -57,7 +57,7 @@ func TestPriceListsWaitForSlowTokens(t *testing.T) {
 	bubble(t, func(t *testing.T, s *testVenue) {
 		r := &restSource[*market.Price]{value: priceOf("B", "0.3")}
 		f := run(t, follow.PriceLists(s.ctx, s.source(), []string{"A", "B"}, tick, r.list))
-		s.live(pricesOf("A"))
+		s.connect(pricesOf("A"))
 		s.price("A", "0.1")
 		time.Sleep(tick)
 		f.want(showPrices, "INITIAL [A 0.1 INITIAL STREAM]")
@@ -74,7 +74,7 @@ func TestPriceListsJoin(t *testing.T) {
 		source := s.source()
 		source.Group = g
 		f := run(t, follow.PriceLists(s.ctx, source, []string{"A", "B"}, tick, r.list))
-		s.live(pricesOf("A"), pricesOf("B"))
+		s.connect(pricesOf("A"), pricesOf("B"))
 		s.price("A", "0.1")
 		s.price("B", "0.2")
 		f.take()
@@ -85,7 +85,7 @@ func TestPriceListsJoin(t *testing.T) {
 		time.Sleep(tick)
 		f.want(showPrices, "CHANGE [A 0.11 after 0.1 CHANGE STREAM]")
 		if to := g.cohorts(); fmt.Sprint(to) != "[1 0]" {
-			t.Errorf("sent to %v, want the joining reader and then all", to)
+			t.Errorf("the cohorts of the events are %v, want the cohort 1 of the joining reader and then 0 for all readers", to)
 		}
 	})
 }
@@ -108,7 +108,7 @@ func TestPriceListsReportProblems(t *testing.T) {
 		time.Sleep(time.Second)
 		f.want(showPrices, "!BAD_USER_INPUT")
 		if f.err == nil || !f.ended {
-			t.Errorf("the stream of unknown tokens goes on: %v", f.err)
+			t.Errorf("the stream of unknown tokens has ended: %v, with the error %v; want an end with an error", f.ended, f.err)
 		}
 	})
 }

@@ -72,16 +72,16 @@ func TestFirstEventIsInTime(t *testing.T) {
 	// Each function sets the error and the duration of one kind of read that a subscription makes.
 	type spoil = func(r *reads, err error, takes time.Duration)
 	failing := map[string]map[string]spoil{
-		"priceChanged":     {"prices": func(r *reads, err error, d time.Duration) { r.prices.err, r.prices.takes = err, d }},
-		"orderbookChanged": {"book": func(r *reads, err error, d time.Duration) { r.books.err, r.books.takes = err, d }},
-		"marketChanged":    {"markets": func(r *reads, err error, d time.Duration) { r.markets.err, r.markets.takes = err, d }},
+		"priceChanged":     {"prices": func(r *reads, err error, d time.Duration) { r.prices.err, r.prices.duration = err, d }},
+		"orderbookChanged": {"book": func(r *reads, err error, d time.Duration) { r.books.err, r.books.duration = err, d }},
+		"marketChanged":    {"markets": func(r *reads, err error, d time.Duration) { r.markets.err, r.markets.duration = err, d }},
 		"portfolioChanged": {
-			"positions": func(r *reads, err error, d time.Duration) { r.positions.err, r.positions.takes = err, d },
-			"prices":    func(r *reads, err error, d time.Duration) { r.values.err, r.values.takes = err, d },
+			"positions": func(r *reads, err error, d time.Duration) { r.positions.err, r.positions.duration = err, d },
+			"prices":    func(r *reads, err error, d time.Duration) { r.values.err, r.values.duration = err, d },
 		},
-		"ordersChanged":   {"orders": func(r *reads, err error, d time.Duration) { r.orders.err, r.orders.takes = err, d }},
-		"userTradesAdded": {"trades": func(r *reads, err error, d time.Duration) { r.trades.err, r.trades.takes = err, d }},
-		"balanceChanged":  {"balance": func(r *reads, err error, d time.Duration) { r.balances.err, r.balances.takes = err, d }},
+		"ordersChanged":   {"orders": func(r *reads, err error, d time.Duration) { r.orders.err, r.orders.duration = err, d }},
+		"userTradesAdded": {"trades": func(r *reads, err error, d time.Duration) { r.trades.err, r.trades.duration = err, d }},
+		"balanceChanged":  {"balance": func(r *reads, err error, d time.Duration) { r.balances.err, r.balances.duration = err, d }},
 	}
 	failures := map[string]struct {
 		err   error
@@ -89,12 +89,12 @@ func TestFirstEventIsInTime(t *testing.T) {
 		want  market.Code // empty if the first event contains the state
 		ends  bool
 	}{
-		"nothing":     {},
+		"no failure":  {},
 		"slow":        {takes: 6 * time.Second}, // longer than the interval between polls
 		"unavailable": {err: errDown, want: market.CodeUpstreamUnavailable},
-		"rate":        {err: reqctx.RateLimited(time.Minute), want: market.CodeRateLimited},
+		"rate limit":  {err: reqctx.RateLimited(time.Minute), want: market.CodeRateLimited},
 		"unreadable":  {err: market.Errorf(market.CodeUpstreamBadResponse, "1.02"), want: market.CodeUpstreamBadResponse},
-		"silence":     {takes: 24 * time.Hour, want: market.CodeUpstreamTimeout},
+		"hanging":     {takes: 24 * time.Hour, want: market.CodeUpstreamTimeout},
 		"refused":     {err: market.Errorf(market.CodeForbidden, "no"), want: market.CodeForbidden, ends: true},
 	}
 	for name, open := range subscriptions {
@@ -123,7 +123,7 @@ func TestFirstEventIsInTime(t *testing.T) {
 						}
 						switch {
 						case o.after > timeout:
-							t.Fatal("nothing has come")
+							t.Fatalf("no event came within %v", timeout)
 						case failure.want == "" && !o.initial:
 							t.Fatalf("the first event is %+v, want a state", o)
 						case failure.want != "" && market.CodeOf(err) != failure.want:
@@ -164,10 +164,10 @@ func TestNoBalance(t *testing.T) {
 // TestShortTimeout checks that a stream reports a problem within a timeout of 200 ms if its read hangs.
 func TestShortTimeout(t *testing.T) {
 	bubble(t, func(t *testing.T, s *testVenue) {
-		r, source := &restSource[*market.Price]{takes: time.Hour}, s.source()
+		r, source := &restSource[*market.Price]{duration: time.Hour}, s.source()
 		source.Timeout = 200 * time.Millisecond
 		if o := first(s.ctx, follow.Prices(s.ctx, source, []string{"T"}, 0, r.list)); market.CodeOf(o.problem) != market.CodeUpstreamTimeout || o.after > source.Timeout {
-			t.Errorf("got %+v", o)
+			t.Errorf("the first event is %+v, want %s within %v", o, market.CodeUpstreamTimeout, source.Timeout)
 		}
 	})
 }
@@ -175,7 +175,7 @@ func TestShortTimeout(t *testing.T) {
 // TestHangingReadIsReportedOnce checks that a hanging first read causes only one problem.
 func TestHangingReadIsReportedOnce(t *testing.T) {
 	bubble(t, func(t *testing.T, s *testVenue) {
-		r := &restSource[*market.Price]{takes: time.Hour}
+		r := &restSource[*market.Price]{duration: time.Hour}
 		f := run(t, follow.Prices(s.ctx, s.source(), []string{"T"}, 0, r.list))
 		time.Sleep(timeout)
 		f.want(showPrice, "!UPSTREAM_TIMEOUT")

@@ -148,17 +148,17 @@ func stream[T any](ctx context.Context, s Source, interval time.Duration, open f
 
 // unknowns contains the ids of a stream that the venue does not know.
 type unknowns struct {
-	kind     string // the noun for an id in error messages, such as "token"
+	idNoun   string // the noun for an id in error messages, such as "token"
 	ids      int    // the number of ids of the stream
 	reported map[string]bool
 }
 
-func newUnknowns(kind string, ids int) *unknowns {
-	return &unknowns{kind: kind, ids: ids, reported: make(map[string]bool)}
+func newUnknowns(idNoun string, ids int) *unknowns {
+	return &unknowns{idNoun: idNoun, ids: ids, reported: make(map[string]bool)}
 }
 
 func (u *unknowns) problem(id string) error {
-	return market.Errorf(market.CodeBadUserInput, "the venue does not know the %s %s", u.kind, id)
+	return market.Errorf(market.CodeBadUserInput, "the venue does not know the %s %s", u.idNoun, id)
 }
 
 // IsUnknown reports whether an error means that the venue does not know an id.

@@ -79,14 +79,14 @@ func newTestVenue(t *testing.T) *testVenue {
 
 func (s *testVenue) source() follow.Source { return follow.Source{Feed: s.Feed, Timeout: timeout} }
 
-// live reports to the feed that topics are up and confirmed.
-func (s *testVenue) live(topics ...messages.Topic) {
+// connect reports to the feed that topics are up and confirmed.
+func (s *testVenue) connect(topics ...messages.Topic) {
 	synctest.Wait() // wait until the streams have opened their watches
 	s.Up(topics)
 	s.Acknowledged(topics)
 }
 
-func (s *testVenue) down(topics ...messages.Topic) { s.Down(topics, nil) }
+func (s *testVenue) disconnect(topics ...messages.Topic) { s.Down(topics, nil) }
 
 // send sends a message of a topic with the next sequence number.
 func (s *testVenue) send(key messages.Topic, kind messages.Kind, fill func(m *messages.Message)) {
@@ -176,26 +176,26 @@ func (f *received[T]) want(show func(T) string, want ...string) {
 		}
 	}
 	if fmt.Sprint(got) != fmt.Sprint(want) {
-		f.t.Fatalf("got  %q\nwant %q", got, want)
+		f.t.Fatalf("got the events  %q\nwant the events %q", got, want)
 	}
 }
 
 // restSource is a source of REST reads. The test sets the result and the duration of the reads. A read returns the result that was
 // set when the read started.
 type restSource[T any] struct {
-	mu    sync.Mutex
-	value T
-	meta  func() market.Meta
-	err   error
-	takes time.Duration
-	calls int
+	mu       sync.Mutex
+	value    T
+	meta     func() market.Meta
+	err      error
+	duration time.Duration
+	calls    int
 }
 
 func (r *restSource[T]) set(value T) { r.edit(func() { r.value = value }) }
 func (r *restSource[T]) fail(err error) {
 	r.edit(func() { r.err = err })
 }
-func (r *restSource[T]) slow(d time.Duration) { r.edit(func() { r.takes = d }) }
+func (r *restSource[T]) slow(d time.Duration) { r.edit(func() { r.duration = d }) }
 
 func (r *restSource[T]) edit(change func()) {
 	r.mu.Lock()
@@ -206,7 +206,7 @@ func (r *restSource[T]) edit(change func()) {
 func (r *restSource[T]) read(ctx context.Context) (market.Read[T], error) {
 	r.mu.Lock()
 	r.calls++
-	value, meta, err, takes := r.value, freshMeta(), r.err, r.takes
+	value, meta, err, takes := r.value, freshMeta(), r.err, r.duration
 	if r.meta != nil {
 		meta = r.meta()
 	}
@@ -276,16 +276,17 @@ func bubble(t *testing.T, f func(t *testing.T, s *testVenue)) {
 type readers struct {
 	mu      sync.Mutex
 	waiting chan struct{}
-	joined  int
+	// joiners counts the readers that wait for the present state. last is the last cohort that TakeWaiting returned.
+	joiners int
 	posts   []follow.Envelope
-	next    follow.Cohort
+	last    follow.Cohort
 }
 
 func newReaders() *readers { return &readers{waiting: make(chan struct{}, 1)} }
 
 func (g *readers) join() {
 	g.mu.Lock()
-	g.joined++
+	g.joiners++
 	g.mu.Unlock()
 	g.waiting <- struct{}{}
 	synctest.Wait()
@@ -300,12 +301,12 @@ func (g *readers) Waiting() <-chan struct{} { return g.waiting }
 func (g *readers) TakeWaiting() (follow.Cohort, bool, bool) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	if g.joined == 0 {
+	if g.joiners == 0 {
 		return 0, false, false
 	}
-	g.joined--
-	g.next++
-	return g.next, false, true
+	g.joiners--
+	g.last++
+	return g.last, false, true
 }
 func (g *readers) Join(follow.Cohort) {}
 

@@ -19,26 +19,28 @@ const (
 // body implements one kind of subscription. The loop calls one method at a time. The methods must not wait. If a method returns an
 // error, the subscription ends.
 type body interface {
-	// changed handles a change of a watch.
-	changed(w *feed.Watch) error
+	// handleChange handles a change of a watch.
+	handleChange(w *feed.Watch) error
 	// nextRead returns the read to start now. If no read is due, it returns nil and the time when the loop must call nextRead again.
-	// If this time is zero, the loop need not wake up for nextRead. If poll is true, nextRead also requests the values that the
-	// venue's stream does not send. poll is true at the end of streamHeadStart, every pollInterval, and while readers wait to join.
-	nextRead(now time.Time, poll bool) (read, time.Time)
+	// A zero time means that the loop need not call nextRead at a certain time. If poll is true, nextRead also requests the values
+	// that the venue's stream does not send. poll is true at the end of streamHeadStart, every pollInterval, and while readers wait
+	// to join.
+	nextRead(now time.Time, poll bool) (readFunc, time.Time)
 	// isCurrent reports whether the last event contains the present state. If so, readers that join need no read.
 	isCurrent() bool
 	// resend sends the state of the last event to publisher.audience.
 	resend(reason Reason) error
 }
 
-// flusher is a body that collects updates and sends them later. The loop calls flush after each call of loop.step. The parameter
-// next is the result of loop.step. flush returns next, or an earlier time when the loop must call flush again.
+// flusher is a body that collects updates and sends them later. The loop calls flush after each call of loop.step, and passes the
+// time next that loop.step returned. flush returns next, or an earlier time when the loop must call flush again.
 type flusher interface {
 	flush(now, next time.Time) (time.Time, error)
 }
 
-// read reads over REST. It runs on its own goroutine. The loop then calls the returned function apply, which handles the result.
-type read func(ctx context.Context) (apply func() error)
+// readFunc reads over REST. The loop calls it on a new goroutine. The loop then calls the returned function apply on its own
+// goroutine, to handle the result.
+type readFunc func(ctx context.Context) (apply func() error)
 
 // sender is the part of a publisher that the loop uses.
 type sender interface {
@@ -59,7 +61,7 @@ type loop struct {
 	// changed contains the watches with changes that were not passed to the body yet.
 	changed []*feed.Watch
 	queued  map[*feed.Watch]bool // the watches in changed
-	// notBefore contains the earliest time of the next call of body.changed for each watch.
+	// notBefore contains the earliest time of the next call of body.handleChange for each watch.
 	notBefore map[*feed.Watch]time.Time
 
 	results chan func() error
@@ -84,11 +86,11 @@ func (l *loop) run(ctx context.Context) error {
 	}()
 	limit := l.Timeout * 9 / 10 // the rest of the time is for the execution and delivery of the event
 	l.deadline = time.Now().Add(limit)
-	settle, late := time.NewTimer(min(streamHeadStart, limit/4)), time.NewTimer(limit)
+	headStart, firstEvent := time.NewTimer(min(streamHeadStart, limit/4)), time.NewTimer(limit)
 	poll, wake := time.NewTicker(pollInterval), time.NewTimer(time.Hour)
 	defer func() {
-		settle.Stop()
-		late.Stop()
+		headStart.Stop()
+		firstEvent.Stop()
 		poll.Stop()
 		wake.Stop()
 	}()
@@ -100,7 +102,7 @@ func (l *loop) run(ctx context.Context) error {
 			return nil
 		case <-l.reader.Changed():
 		case <-wake.C:
-		case <-settle.C:
+		case <-headStart.C:
 			polling = true
 		case <-poll.C:
 			polling = true
@@ -111,7 +113,7 @@ func (l *loop) run(ctx context.Context) error {
 			if l.joinedAt.IsZero() {
 				l.joinedAt, l.readSinceJoin = time.Now(), false
 			}
-		case <-late.C:
+		case <-firstEvent.C:
 			if l.out.sentCount() == 0 {
 				err = l.out.problem(errFirstEventLate)
 			}
@@ -139,29 +141,29 @@ func (l *loop) step(ctx context.Context, now time.Time, polling bool) (next time
 		return next, err
 	}
 	if !l.joinedAt.IsZero() {
-		patience := l.joinedAt.Add(min(pollInterval, l.Timeout/2))
+		latest := l.joinedAt.Add(min(pollInterval, l.Timeout/2))
 		switch {
-		case len(l.changed) == 0 && l.body.isCurrent(), l.readSinceJoin, !now.Before(patience):
+		case len(l.changed) == 0 && l.body.isCurrent(), l.readSinceJoin, !now.Before(latest):
 			l.joinedAt, l.readSinceJoin = time.Time{}, false
 			if err := serveJoiners(l.Group, l.out, l.body.resend); err != nil {
 				return next, err
 			}
 		default:
-			polling, next = true, sooner(next, patience)
+			polling, next = true, earlierOf(next, latest)
 		}
 	}
 	if !l.reading {
 		get, at := l.body.nextRead(now, polling)
 		if get == nil {
-			return sooner(next, at), nil
+			return earlierOf(next, at), nil
 		}
 		l.startRead(ctx, get)
 	}
 	return next, nil
 }
 
-// deliverChanges calls body.changed for each changed watch whose notBefore has passed. next is the earliest notBefore of the other
-// changed watches, or zero if there are none.
+// deliverChanges calls body.handleChange for each changed watch whose notBefore has passed. next is the earliest notBefore of the
+// other changed watches, or zero if there are none.
 func (l *loop) deliverChanges(now time.Time) (next time.Time, err error) {
 	for _, w := range l.reader.Take() {
 		if !l.queued[w] {
@@ -173,13 +175,13 @@ func (l *loop) deliverChanges(now time.Time) (next time.Time, err error) {
 	for _, w := range l.changed {
 		if at := l.notBefore[w]; now.Before(at) {
 			later = append(later, w)
-			next = sooner(next, at)
+			next = earlierOf(next, at)
 			continue
 		}
 		delete(l.queued, w)
 		sent := l.out.sentCount()
 		if err == nil {
-			err = l.body.changed(w)
+			err = l.body.handleChange(w)
 		}
 		if l.minInterval > 0 && l.out.sentCount() > sent { // if the body sent nothing, the next change is not delayed
 			l.notBefore[w] = now.Add(l.minInterval)
@@ -216,7 +218,7 @@ func serveJoiners(group Group, out sender, resend func(Reason) error) error {
 
 // startRead starts a read on its own goroutine. run waits for this goroutine before it returns. The timeout of the read is
 // pollInterval. Before the first event or problem, the timeout depends on the deadline instead.
-func (l *loop) startRead(ctx context.Context, get read) {
+func (l *loop) startRead(ctx context.Context, get readFunc) {
 	within := pollInterval
 	if l.out.sentCount() == 0 {
 		within = time.Until(l.deadline) * 9 / 10 // a read that fails must report its own error before run reports errFirstEventLate
@@ -231,7 +233,7 @@ func (l *loop) startRead(ctx context.Context, get read) {
 
 // recoverRead runs a read. If the read panics, the returned function apply panics with a readPanic. The loop calls apply on its own
 // goroutine.
-func recoverRead(ctx context.Context, get read) (apply func() error) {
+func recoverRead(ctx context.Context, get readFunc) (apply func() error) {
 	defer func() {
 		if p := recover(); p != nil {
 			stack := debug.Stack()

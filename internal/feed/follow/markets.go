@@ -60,7 +60,7 @@ type pendingChange struct {
 	applied, sent bool
 }
 
-func (b *markets) changed(w *feed.Watch) error {
+func (b *markets) handleChange(w *feed.Watch) error {
 	m := b.watched[w]
 	if m == nil {
 		return nil
@@ -103,7 +103,7 @@ func (b *markets) send(m *marketItem, reason Reason, change string) error {
 	return b.out.send(reason, m.key, Append, MarketUpdate{Market: m.market, Meta: m.meta, Change: change})
 }
 
-func (b *markets) nextRead(now time.Time, poll bool) (read, time.Time) {
+func (b *markets) nextRead(now time.Time, poll bool) (readFunc, time.Time) {
 	var wanted []*marketItem
 	var wake time.Time
 	for _, m := range b.items {
@@ -117,7 +117,7 @@ func (b *markets) nextRead(now time.Time, poll bool) (read, time.Time) {
 			m.pending.readStarted()
 			wanted = append(wanted, m)
 		} else {
-			wake = sooner(wake, m.pending.retryAt())
+			wake = earlierOf(wake, m.pending.retryAt())
 		}
 	}
 	if len(wanted) == 0 {
@@ -126,8 +126,9 @@ func (b *markets) nextRead(now time.Time, poll bool) (read, time.Time) {
 	return readItems(wanted, b.read, b.apply, b.out.problem), time.Time{}
 }
 
-// If a change arrives during a read, a stale result of that read is dropped. maxInvalidated is the maximum number of results in a
-// row that are dropped for this reason before the first event. The next result is sent as the first event, even if it is stale.
+// If a change arrives during a read, the body drops a stale result of that read. maxInvalidated is the maximum number of results in
+// a row that the body drops in this way before the first event. It then sends the next result as the first event, even if that
+// result is stale.
 const maxInvalidated = 2
 
 // apply handles the result of a read for one market.

@@ -20,9 +20,9 @@ func (s *testVenue) announce(kind string, status market.Status) {
 // TestMarketChangesWhileItIsRead checks that changes during a read cause another read.
 func TestMarketChangesWhileItIsRead(t *testing.T) {
 	bubble(t, func(t *testing.T, s *testVenue) {
-		r := &restSource[*market.Market]{value: marketNow("a", market.StatusOpen), takes: time.Second}
+		r := &restSource[*market.Market]{value: marketNow("a", market.StatusOpen), duration: time.Second}
 		f := run(t, follow.Markets(s.ctx, s.source(), []string{"M"}, r.list))
-		s.live(marketsOf("M")) // this starts the read of the market
+		s.connect(marketsOf("M")) // this starts the read of the market
 		time.Sleep(500 * time.Millisecond)
 		r.set(marketNow("a", market.StatusClosed))
 		s.announce("STATUS", market.StatusClosed)
@@ -51,9 +51,9 @@ func TestMarketReadIsStale(t *testing.T) {
 	bubble(t, func(t *testing.T, s *testVenue) {
 		r := &restSource[*market.Market]{value: marketNow("a", market.StatusOpen)}
 		f := run(t, follow.Markets(s.ctx, s.source(), []string{"M"}, r.list))
-		s.live(marketsOf("M"))
+		s.connect(marketsOf("M"))
 		f.want(showMarket, "INITIAL a/OPEN")
-		r.edit(func() { r.takes, r.meta = time.Second, staleMeta })
+		r.edit(func() { r.duration, r.meta = time.Second, staleMeta })
 		s.announce("METADATA", "")
 		time.Sleep(500 * time.Millisecond)
 		s.announce("TICK_SIZE", "")
@@ -80,7 +80,7 @@ func TestMarketReadIsOld(t *testing.T) {
 	bubble(t, func(t *testing.T, s *testVenue) {
 		r := &restSource[*market.Market]{value: marketNow("a", market.StatusOpen)}
 		f := run(t, follow.Markets(s.ctx, s.source(), []string{"M"}, r.list))
-		s.live(marketsOf("M"))
+		s.connect(marketsOf("M"))
 		f.want(showMarket, "INITIAL a/OPEN")
 		r.edit(func() { r.value, r.meta = marketNow("b", market.StatusClosed), agedMeta })
 		s.announce("STATUS", market.StatusClosed)
@@ -91,7 +91,7 @@ func TestMarketReadIsOld(t *testing.T) {
 		time.Sleep(2900 * time.Millisecond)
 		f.want(showMarket)
 		if r.calls != reads {
-			t.Errorf("%d reads before the venue has a newer answer", r.calls-reads)
+			t.Errorf("the stream made %d reads before the venue had a newer response, want 0", r.calls-reads)
 		}
 		r.edit(func() { r.value, r.meta = marketNow("c", market.StatusClosed), nil })
 		time.Sleep(200 * time.Millisecond)
@@ -99,7 +99,7 @@ func TestMarketReadIsOld(t *testing.T) {
 		time.Sleep(time.Minute)
 		f.want(showMarket)
 		if r.calls != reads+1 {
-			t.Errorf("%d reads since", r.calls-reads)
+			t.Errorf("the stream made %d reads after the venue had a newer response, want 1", r.calls-reads)
 		}
 	})
 }
@@ -109,7 +109,7 @@ func TestMarketReadFails(t *testing.T) {
 	bubble(t, func(t *testing.T, s *testVenue) {
 		r := &restSource[*market.Market]{value: marketNow("a", market.StatusOpen)}
 		f := run(t, follow.Markets(s.ctx, s.source(), []string{"M"}, r.list))
-		s.live(marketsOf("M"))
+		s.connect(marketsOf("M"))
 		f.want(showMarket, "INITIAL a/OPEN")
 		r.fail(errDown)
 		s.announce("METADATA", market.StatusOpen) // the message does not contain the new metadata, so the market must be read
@@ -119,7 +119,7 @@ func TestMarketReadFails(t *testing.T) {
 		time.Sleep(time.Hour)
 		f.want(showMarket)
 		if r.calls > 200 {
-			t.Errorf("%d reads in an hour", r.calls)
+			t.Errorf("the stream made %d reads in an hour of failures, want at most 200", r.calls)
 		}
 		r.edit(func() { r.err, r.value = nil, marketNow("b", market.StatusClosed) })
 		time.Sleep(time.Minute)
@@ -141,10 +141,10 @@ func TestMarketOutage(t *testing.T) {
 		f.want(showMarket, "CHANGE STATUS a/CLOSED")
 		s.Acknowledged([]messages.Topic{marketsOf("M")})
 		f.want(showMarket, "RESYNC a/CLOSED")
-		s.down(marketsOf("M"))
+		s.disconnect(marketsOf("M"))
 		f.want(showMarket, "FRESHNESS a/CLOSED stale")
 		r.set(marketNow("b", market.StatusClosed))
-		s.live(marketsOf("M"))
+		s.connect(marketsOf("M"))
 		f.want(showMarket, "RESYNC b/CLOSED")
 	})
 }
@@ -155,7 +155,7 @@ func TestManyChangesOfAMarket(t *testing.T) {
 	bubble(t, func(t *testing.T, s *testVenue) {
 		r := &restSource[*market.Market]{value: marketNow("a", market.StatusOpen)}
 		f := run(t, follow.Markets(s.ctx, s.source(), []string{"M"}, r.list))
-		s.live(marketsOf("M"))
+		s.connect(marketsOf("M"))
 		f.want(showMarket, "INITIAL a/OPEN")
 		r.slow(time.Second)
 		for range 1500 {
@@ -165,7 +165,7 @@ func TestManyChangesOfAMarket(t *testing.T) {
 		time.Sleep(10 * time.Second)
 		events := f.take()
 		if last := events[len(events)-1]; len(events) > 600 || showMarket(last.Value) != "METADATA z/OPEN" && showMarket(last.Value) != "z/OPEN" {
-			t.Errorf("%d events, the last shows %s", len(events), showMarket(last.Value))
+			t.Errorf("the stream sent %d events, want at most 600; the last event has the market %s, want z/OPEN", len(events), showMarket(last.Value))
 		}
 	})
 }

@@ -30,7 +30,7 @@ type pending[C any] struct {
 
 	// covered contains version and the number of changes at the start of the current read.
 	covered struct{ version, changes int }
-	// failures is the number of reads in a row after which delay or retryNow was called. retry is the earliest time of the next read.
+	// failures counts the calls of delay and retryNow since the last call of settle. retry is the earliest time of the next read.
 	failures int
 	retry    time.Time
 }
@@ -81,8 +81,8 @@ func (p *pending[C]) settle() (reason Reason, changes []C) {
 	return reason, changes
 }
 
-// readFailed delays the next read after a failure, at least by the RetryAfter of the error, but not by more than 2*maxRetryAfter for
-// this reason. Everything stays pending.
+// readFailed delays the next read after a failure. The delay is at least the RetryAfter of the error, but a RetryAfter of more than
+// 2*maxRetryAfter counts as 2*maxRetryAfter. Everything stays pending.
 func (p *pending[C]) readFailed(now time.Time, err error) {
 	minimum := time.Duration(0)
 	if e, ok := errors.AsType[*market.Error](err); ok {
@@ -91,7 +91,7 @@ func (p *pending[C]) readFailed(now time.Time, err error) {
 	p.delay(now, minimum)
 }
 
-// awaitRenewal delays the next read after a stale result until the venue may have a newer value. Everything stays pending.
+// awaitRenewal delays the next read after a stale result, until the venue may have a newer value. Everything stays pending.
 func (p *pending[C]) awaitRenewal(now time.Time, stale market.Meta) {
 	renewed := stale.Handle.Age().Renewed // 0 if the time of a newer value is unknown
 	p.delay(now, min(max(renewed-now.Sub(stale.ReceivedAt), 0), renewed))
@@ -120,8 +120,8 @@ func (p *pending[C]) retryAt() time.Time {
 	return p.retry
 }
 
-// sooner returns the earlier of two times. If one of them is zero, it returns the other.
-func sooner(a, b time.Time) time.Time {
+// earlierOf returns the earlier of two times. If one of them is zero, it returns the other.
+func earlierOf(a, b time.Time) time.Time {
 	if a.IsZero() || !b.IsZero() && b.Before(a) {
 		return b
 	}

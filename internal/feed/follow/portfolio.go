@@ -82,7 +82,7 @@ type valuedPositions struct {
 	meta       market.Meta
 }
 
-func (b *portfolio) changed(w *feed.Watch) error {
+func (b *portfolio) handleChange(w *feed.Watch) error {
 	s, _, err := w.Take()
 	if w == b.account {
 		if err != nil {
@@ -102,7 +102,7 @@ func hasPositions(s feed.State) bool {
 	return s.Known && s.Account != nil && s.Account.Positions != nil
 }
 
-func (b *portfolio) nextRead(now time.Time, poll bool) (read, time.Time) {
+func (b *portfolio) nextRead(now time.Time, poll bool) (readFunc, time.Time) {
 	if poll {
 		b.headStartOver = true
 		b.pending.request()
@@ -117,7 +117,7 @@ func (b *portfolio) nextRead(now time.Time, poll bool) (read, time.Time) {
 	b.pending.readStarted()
 	var s feed.State
 	if b.account != nil {
-		s, _ = b.account.State() // if the watch has ended, changed returns the error
+		s, _ = b.account.State() // if the watch has ended, handleChange returns the error
 	}
 	return func(ctx context.Context) func() error {
 		v, err := b.value(ctx, s)

@@ -61,11 +61,11 @@ func TestPortfolio(t *testing.T) {
 	bubble(t, func(t *testing.T, s *testVenue) {
 		r, p := &restSource[*[]market.Position]{value: positionsOf("T", "U")}, newPriced("0.5")
 		f := run(t, s.portfolio(r, p))
-		s.live(account)
+		s.connect(account)
 		s.send(account, messages.KindUserSnapshot, func(m *messages.Message) { m.Positions = *positionsOf("T", "U") })
 		f.want(showPortfolio, "INITIAL 2-0 2")
 		if r.calls != 0 || !s.up.has(pricesOf("T")) || !s.up.has(pricesOf("U")) {
-			t.Errorf("%d reads, %v", r.calls, s.up.open)
+			t.Errorf("the stream made %d reads, and the topics %v are open; want 0 reads and the prices of T and U", r.calls, s.up.open)
 		}
 		s.send(account, messages.KindPosition, func(m *messages.Message) {
 			m.Positions = *positionsOf("U")
@@ -75,15 +75,15 @@ func TestPortfolio(t *testing.T) {
 		f.want(showPortfolio, "CHANGE 0-1 1")
 		time.Sleep(6 * time.Second) // longer than feed.Config.Linger
 		if s.up.has(pricesOf("U")) {
-			t.Error("a token that is not held is followed")
+			t.Error("the price of a token without a position is still watched")
 		}
 		p.set(newPriced("0.7").value)
-		s.live(pricesOf("T"))
+		s.connect(pricesOf("T"))
 		s.price("T", "0.7")
 		time.Sleep(time.Second)
 		f.want(showPortfolio, "CHANGE 1-0 1.4")
 		r.fail(errDown)
-		s.down(account)
+		s.disconnect(account)
 		time.Sleep(time.Second)
 		f.want(showPortfolio, "FRESHNESS 1-0 1.4 stale")
 		r.edit(func() { r.err, r.value = nil, positionsOf("T", "V") })
@@ -118,7 +118,7 @@ func TestNoRoomForOneToken(t *testing.T) {
 		time.Sleep(time.Minute)
 		f.want(showPortfolio, "CHANGE 1-0 2")
 		if !s.up.has(pricesOf("T")) {
-			t.Error("a token lost its watch, since another one has no room")
+			t.Error("the watch of T was closed because the upstream has no room for A")
 		}
 	})
 }
@@ -128,11 +128,11 @@ func TestChangesWhileAPortfolioIsRead(t *testing.T) {
 	bubble(t, func(t *testing.T, s *testVenue) {
 		r, p := &restSource[*[]market.Position]{value: positionsOf("T")}, newPriced("0.5")
 		f := run(t, s.portfolio(r, p))
-		s.live(account)
+		s.connect(account)
 		s.send(account, messages.KindUserSnapshot, func(m *messages.Message) { m.Positions = *positionsOf("T") })
 		f.want(showPortfolio, "INITIAL 1-0 1")
-		s.live(pricesOf("T"))
-		p.edit(func() { p.takes = time.Second })
+		s.connect(pricesOf("T"))
+		p.edit(func() { p.duration = time.Second })
 		s.price("T", "0.5")
 		time.Sleep(time.Second)
 		p.set(newPriced("0.7").value)
@@ -160,7 +160,7 @@ func TestPortfolioOfLots(t *testing.T) {
 			time.Sleep(time.Minute)
 			f.want(showPortfolio, "INITIAL 2-0 6")
 			if r.calls < 3 {
-				t.Fatalf("%d reads", r.calls)
+				t.Fatalf("the stream made %d reads in a minute, want at least 3", r.calls)
 			}
 			r.set(numbered(lots("5", "8")))
 			time.Sleep(time.Minute)
@@ -174,17 +174,17 @@ func TestPortfolioOfLots(t *testing.T) {
 		bubble(t, func(t *testing.T, s *testVenue) {
 			r, p := &restSource[*[]market.Position]{}, newPriced("0.5")
 			f := run(t, s.portfolio(r, p))
-			s.live(account)
+			s.connect(account)
 			s.send(account, messages.KindUserSnapshot, func(m *messages.Message) { m.Positions = *lots("5", "7") })
 			f.want(showPortfolio, "INITIAL 2-0 6")
-			s.live(pricesOf("T"))
+			s.connect(pricesOf("T"))
 			for range 3 {
 				s.price("T", "0.5")
 				time.Sleep(time.Second)
 			}
 			f.want(showPortfolio)
 			if p.calls < 3 {
-				t.Errorf("%d updates", p.calls)
+				t.Errorf("the valuations were computed %d times, want at least 3", p.calls)
 			}
 		})
 	})
@@ -203,7 +203,7 @@ func TestUnchangedPortfolio(t *testing.T) {
 		r.fail(nil)
 		time.Sleep(time.Minute)
 		f.want(showPortfolio, "FRESHNESS 1-0 1")
-		s.live(account)
+		s.connect(account)
 		s.send(account, messages.KindUserSnapshot, func(m *messages.Message) { m.Positions = *positionsOf("T") })
 		time.Sleep(time.Second)
 		f.want(showPortfolio, "RESYNC 1-0 1")
@@ -213,7 +213,7 @@ func TestUnchangedPortfolio(t *testing.T) {
 // TestReaderJoinsBetweenUpdates checks that a reader that joins while an update is pending gets the state after the update. The
 // update waits for the interval or for a read of prices.
 func TestReaderJoinsBetweenUpdates(t *testing.T) {
-	for name, takes := range map[string]time.Duration{"pace": 0, "read": time.Second} {
+	for name, takes := range map[string]time.Duration{"interval": 0, "read": time.Second} {
 		t.Run(name, func(t *testing.T) {
 			bubble(t, func(t *testing.T, s *testVenue) {
 				r, p, g := &restSource[*[]market.Position]{value: positionsOf("T")}, newPriced("0.5"), newReaders()
@@ -222,7 +222,7 @@ func TestReaderJoinsBetweenUpdates(t *testing.T) {
 				f := run(t, follow.Portfolio(s.ctx, source, follow.PortfolioSource{
 					Account: follow.Account[[]market.Position]{Topic: account, Read: r.read}, Value: p.each, Key: func(x *market.Position) string { return x.Key().String() },
 				}, 500*time.Millisecond))
-				s.live(account)
+				s.connect(account)
 				s.send(account, messages.KindUserSnapshot, func(m *messages.Message) { m.Positions = *positionsOf("T") })
 				f.want(showPortfolio, "INITIAL 1-0 1")
 				// In the case "read", this sleep ends the interval, so the update waits only for its read of prices.

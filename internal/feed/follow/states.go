@@ -24,10 +24,10 @@ type stateSpec[T any] struct {
 	// older reports whether the venue's sequence number of a is lower than that of b. older may be nil.
 	older func(a, b T) bool
 	read  func(ctx context.Context, keys []string) []market.Result[market.Read[T]]
-	// absent reports whether a value means that the venue does not know the key. absent may be nil. unknown is the noun for a key in
+	// absent reports whether a value means that the venue does not know the key. absent may be nil. keyNoun is the noun for a key in
 	// error messages, such as "token".
 	absent  func(value T) bool
-	unknown string
+	keyNoun string
 	mode    Mode
 }
 
@@ -71,7 +71,7 @@ func (k stateSpec[T]) open(keys []string) func(*publisher[update[T]], *feed.Read
 
 // newStates returns a body for the keys, and watches the topics of the keys.
 func (k stateSpec[T]) newStates(keys []string, out *publisher[update[T]], reader *feed.Reader) *states[T] {
-	b := &states[T]{stateSpec: k, out: out, watched: make(map[*feed.Watch]*state[T], len(keys)), unknown: newUnknowns(k.unknown, len(keys))}
+	b := &states[T]{stateSpec: k, out: out, watched: make(map[*feed.Watch]*state[T], len(keys)), unknown: newUnknowns(k.keyNoun, len(keys))}
 	for _, key := range keys {
 		it := &state[T]{item: item{key: key}}
 		b.items = append(b.items, it)
@@ -85,7 +85,7 @@ func (k stateSpec[T]) newStates(keys []string, out *publisher[update[T]], reader
 	return b
 }
 
-func (b *states[T]) changed(w *feed.Watch) error {
+func (b *states[T]) handleChange(w *feed.Watch) error {
 	it := b.watched[w]
 	if it == nil {
 		return nil
@@ -124,8 +124,8 @@ func (b *states[T]) changed(w *feed.Watch) error {
 const overtakenFor = time.Minute
 
 // sendStreamed sends a value of a live topic. It sends nothing if the last event already came from the live topic with an equal
-// value, and no resync has happened since. If the last event has a value from REST that is newer and arrived less than overtakenFor
-// ago, sendStreamed drops the older value, because the venue's stream will send newer values.
+// value, and no resync has happened since. It also sends nothing if the last event has a newer value from REST that arrived less
+// than overtakenFor ago, because the venue's stream will send newer values.
 func (b *states[T]) sendStreamed(it *state[T], s feed.State, value T) error {
 	it.pending.invalidate()
 	if it.sent && !it.streamed && b.older != nil && b.older(value, it.value) && time.Since(it.meta.ReceivedAt) < overtakenFor {
@@ -170,7 +170,7 @@ func (b *states[T]) reportUnknown(it *state[T]) error {
 	return b.out.reportUnknown(b.unknown, it.key)
 }
 
-func (b *states[T]) nextRead(now time.Time, poll bool) (read, time.Time) {
+func (b *states[T]) nextRead(now time.Time, poll bool) (readFunc, time.Time) {
 	var wanted []*state[T]
 	var wake time.Time
 	for _, it := range b.items {
@@ -184,7 +184,7 @@ func (b *states[T]) nextRead(now time.Time, poll bool) (read, time.Time) {
 			it.pending.readStarted()
 			wanted = append(wanted, it)
 		} else {
-			wake = sooner(wake, it.pending.retryAt())
+			wake = earlierOf(wake, it.pending.retryAt())
 		}
 	}
 	if len(wanted) == 0 {

@@ -18,13 +18,13 @@ func TestPricesInAnOutage(t *testing.T) {
 	bubble(t, func(t *testing.T, s *testVenue) {
 		r := &restSource[*market.Price]{value: priceOf("T", "0.4")}
 		f := run(t, follow.Prices(s.ctx, s.source(), []string{"T"}, 0, r.list))
-		s.live(pricesOf("T"))
+		s.connect(pricesOf("T"))
 		s.price("T", "0.5")
 		f.want(showPrice, "INITIAL 0.5 STREAM")
 		if r.calls != 0 {
-			t.Errorf("got %d reads of a live topic, want 0", r.calls)
+			t.Errorf("the stream made %d reads of a live topic, want 0", r.calls)
 		}
-		s.down(pricesOf("T"))
+		s.disconnect(pricesOf("T"))
 		f.want(showPrice, "FRESHNESS 0.5 STREAM stale")
 		time.Sleep(6 * time.Second)
 		f.want(showPrice, "CHANGE 0.4 REST")
@@ -39,7 +39,7 @@ func TestPricesInAnOutage(t *testing.T) {
 		r.fail(nil)
 		time.Sleep(40 * time.Second)
 		f.want(showPrice, "FRESHNESS 0.3 REST")
-		s.live(pricesOf("T"))
+		s.connect(pricesOf("T"))
 		s.price("T", "0.6")
 		f.want(showPrice, "RESYNC 0.6 STREAM")
 		calls := r.calls
@@ -50,15 +50,15 @@ func TestPricesInAnOutage(t *testing.T) {
 	})
 }
 
-// TestInitialInAnOutage checks that the first event during an outage has a value from REST, not the old value of the venue's
+// TestFirstEventInAnOutage checks that the first event during an outage has a value from REST, not the old value of the venue's
 // stream.
-func TestInitialInAnOutage(t *testing.T) {
+func TestFirstEventInAnOutage(t *testing.T) {
 	bubble(t, func(t *testing.T, s *testVenue) {
 		r := &restSource[*market.Price]{value: priceOf("T", "0.4")}
 		first := run(t, follow.Prices(s.ctx, s.source(), []string{"T"}, 0, r.list))
-		s.live(pricesOf("T"))
+		s.connect(pricesOf("T"))
 		s.price("T", "0.5")
-		s.down(pricesOf("T"))
+		s.disconnect(pricesOf("T"))
 		first.take()
 		second := run(t, follow.Prices(s.ctx, s.source(), []string{"T"}, 0, r.list))
 		time.Sleep(time.Second)
@@ -66,15 +66,15 @@ func TestInitialInAnOutage(t *testing.T) {
 	})
 }
 
-// TestJoiners checks that a reader that joins gets the live state. If the topic is not live, the reader gets a new value from REST.
-// If REST does not respond, the reader gets the last state.
-func TestJoiners(t *testing.T) {
+// TestReaderJoins checks that a reader that joins gets the live state. If the topic is not live, the reader gets a new value from
+// REST. If REST does not respond, the reader gets the last state.
+func TestReaderJoins(t *testing.T) {
 	bubble(t, func(t *testing.T, s *testVenue) {
 		r, g := &restSource[*market.Price]{value: priceOf("T", "0.4")}, newReaders()
 		source := s.source()
 		source.Group = g
 		f := run(t, follow.Prices(s.ctx, source, []string{"T"}, time.Second, r.list))
-		s.live(pricesOf("T"))
+		s.connect(pricesOf("T"))
 		s.price("T", "0.5")
 		f.want(showPrice, "INITIAL 0.5 STREAM")
 		g.cohorts()
@@ -84,7 +84,7 @@ func TestJoiners(t *testing.T) {
 		g.join()
 		f.want(showPrice, "INITIAL 0.5 STREAM")
 		if to := g.cohorts(); fmt.Sprint(to) != "[1]" {
-			t.Errorf("sent to %v", to)
+			t.Errorf("the cohorts of the events are %v, want [1]", to)
 		}
 		// A change waits for the interval. All readers get the change before the joining reader gets the state.
 		s.price("T", "0.51")
@@ -96,14 +96,14 @@ func TestJoiners(t *testing.T) {
 		f.want(showPrice, "CHANGE 0.52 STREAM", "INITIAL 0.52 STREAM")
 
 		// While the topic is not live, the stream reads REST first.
-		s.down(pricesOf("T"))
+		s.disconnect(pricesOf("T"))
 		time.Sleep(time.Second)
 		f.want(showPrice, "FRESHNESS 0.52 STREAM stale")
 		g.cohorts()
 		g.join()
 		f.want(showPrice, "CHANGE 0.4 REST", "INITIAL 0.4 REST")
 		if to := g.cohorts(); fmt.Sprint(to) != "[0 3]" {
-			t.Errorf("sent to %v", to)
+			t.Errorf("the cohorts of the events are %v, want [0 3]", to)
 		}
 		// Now REST does not respond.
 		r.slow(time.Hour)
@@ -115,8 +115,8 @@ func TestJoiners(t *testing.T) {
 	})
 }
 
-// TestJoinersGetTheProblem checks that a reader that joins before the first state gets the current problem.
-func TestJoinersGetTheProblem(t *testing.T) {
+// TestReaderJoinsBeforeTheFirstState checks that a reader that joins before the first state gets the current problem.
+func TestReaderJoinsBeforeTheFirstState(t *testing.T) {
 	bubble(t, func(t *testing.T, s *testVenue) {
 		r, g := &restSource[*market.Price]{err: errDown}, newReaders()
 		source := s.source()
@@ -130,7 +130,7 @@ func TestJoinersGetTheProblem(t *testing.T) {
 		time.Sleep(6 * time.Second)
 		f.want(showPrice, "!UPSTREAM_UNAVAILABLE")
 		if to := g.cohorts(); fmt.Sprint(to) != "[0 1]" {
-			t.Errorf("sent to %v", to)
+			t.Errorf("the cohorts of the events are %v, want [0 1]", to)
 		}
 		r.edit(func() { r.err, r.value = nil, priceOf("T", "0.4") })
 		time.Sleep(40 * time.Second)
@@ -143,7 +143,7 @@ func TestIntervalKeepsNoBacklog(t *testing.T) {
 	bubble(t, func(t *testing.T, s *testVenue) {
 		r := &restSource[*market.Price]{value: priceOf("T", "0.50")} // REST has a price, because an unknown token would end the stream
 		f := run(t, follow.Prices(s.ctx, s.source(), []string{"T"}, time.Second, r.list))
-		s.live(pricesOf("T"))
+		s.connect(pricesOf("T"))
 		for n := range 100 {
 			s.price("T", fmt.Sprintf("0.%02d", n))
 			time.Sleep(100 * time.Millisecond)
@@ -151,10 +151,10 @@ func TestIntervalKeepsNoBacklog(t *testing.T) {
 		time.Sleep(time.Minute)
 		events := f.take()
 		if n := len(events); n < 10 || n > 13 {
-			t.Errorf("%d events of ten seconds, want one a second", n)
+			t.Errorf("the changes of ten seconds caused %d events, want 10 to 13", n)
 		}
 		if last := showPrice(events[len(events)-1].Value); last != "0.99 STREAM" {
-			t.Errorf("the last event shows %s", last)
+			t.Errorf("the last event has the price %s, want 0.99 STREAM", last)
 		}
 	})
 }
@@ -181,12 +181,12 @@ func TestStaleRead(t *testing.T) {
 	})
 }
 
-// TestReclaimedRoom checks that a topic is polled after the feed has closed it for other clients.
-func TestReclaimedRoom(t *testing.T) {
+// TestReclaimedTopicIsPolled checks that a topic is polled after the feed has closed it for other clients.
+func TestReclaimedTopicIsPolled(t *testing.T) {
 	bubble(t, func(t *testing.T, s *testVenue) {
 		r := &restSource[*market.Price]{value: priceOf("T", "0.4")}
 		f := run(t, follow.Prices(s.ctx, s.source(), []string{"T"}, 0, r.list))
-		s.live(pricesOf("T"))
+		s.connect(pricesOf("T"))
 		s.price("T", "0.5")
 		f.want(showPrice, "INITIAL 0.5 STREAM")
 		s.Refused(pricesOf("T"), market.Errorf(market.CodeRateLimited, "others need the room"))
@@ -201,7 +201,7 @@ func TestUnknownOrders(t *testing.T) {
 		r := &restSource[*[]market.Order]{value: &[]market.Order{{OrderID: "o1", Status: market.OrderOpen}}}
 		f := run(t, follow.Orders(s.ctx, s.source(), follow.Account[[]market.Order]{Topic: account, Read: r.read}))
 		show := func(o follow.OrdersUpdate) string { return fmt.Sprint(len(o.Changed), len(o.Closed)) }
-		s.live(account)
+		s.connect(account)
 		s.send(account, messages.KindUserSnapshot, func(m *messages.Message) { m.Positions = []market.Position{} })
 		f.want(show)
 		time.Sleep(time.Second)
@@ -219,12 +219,12 @@ func TestUnknownOrders(t *testing.T) {
 // TestStreamOvertakesARead checks that the result of a read is dropped if the venue's stream sends a value during the read.
 func TestStreamOvertakesARead(t *testing.T) {
 	bubble(t, func(t *testing.T, s *testVenue) {
-		r := &restSource[*market.Price]{value: priceOf("T", "0.4"), takes: 2 * time.Second}
+		r := &restSource[*market.Price]{value: priceOf("T", "0.4"), duration: 2 * time.Second}
 		f := run(t, follow.Prices(s.ctx, s.source(), []string{"T"}, 0, r.list))
 		time.Sleep(time.Second) // the first read is running
-		s.live(pricesOf("T"))
+		s.connect(pricesOf("T"))
 		s.price("T", "0.5")
-		s.down(pricesOf("T"))
+		s.disconnect(pricesOf("T"))
 		f.want(showPrice, "INITIAL 0.5 STREAM", "FRESHNESS 0.5 STREAM stale")
 		r.set(priceOf("T", "0.6"))
 		time.Sleep(2 * time.Second)
@@ -238,13 +238,13 @@ func TestStreamOvertakesARead(t *testing.T) {
 func TestStreamWaitsForItsRead(t *testing.T) {
 	bubble(t, func(t *testing.T, s *testVenue) {
 		ctx, cancel := context.WithCancel(s.ctx)
-		r := &restSource[*market.Price]{takes: time.Hour}
+		r := &restSource[*market.Price]{duration: time.Hour}
 		f := run(t, follow.Prices(ctx, s.source(), []string{"T"}, 0, r.list))
 		time.Sleep(time.Second)
 		cancel()
 		synctest.Wait()
 		if !f.ended || f.err != nil {
-			t.Errorf("ended %v, %v", f.ended, f.err)
+			t.Errorf("the stream has ended: %v, with the error %v; want an end without an error", f.ended, f.err)
 		}
 	})
 }
@@ -257,7 +257,7 @@ func TestRateLimitDelaysReads(t *testing.T) {
 		time.Sleep(20 * time.Second)
 		f.want(showPrice, "!RATE_LIMITED")
 		if r.calls != 1 {
-			t.Errorf("%d reads within the time that the budget refused", r.calls)
+			t.Errorf("the stream made %d reads before RetryAfter had passed, want 1", r.calls)
 		}
 		r.edit(func() { r.err, r.value = nil, priceOf("T", "0.4") })
 		time.Sleep(time.Second)
@@ -267,17 +267,17 @@ func TestRateLimitDelaysReads(t *testing.T) {
 
 func TestIntervalDoesNotDelayTheFirstState(t *testing.T) {
 	bubble(t, func(t *testing.T, s *testVenue) {
-		r := &restSource[*market.Price]{value: priceOf("T", "0.4"), takes: time.Hour}
+		r := &restSource[*market.Price]{value: priceOf("T", "0.4"), duration: time.Hour}
 		f := run(t, follow.Prices(s.ctx, s.source(), []string{"T"}, time.Minute, r.list))
-		s.live(pricesOf("T"))
+		s.connect(pricesOf("T"))
 		synctest.Wait() // the topic is open and has no price yet
 		s.price("T", "0.5")
 		f.want(showPrice, "INITIAL 0.5 STREAM")
 	})
 }
 
-// TestStreamCatchesUp checks that a book of the venue's stream is not sent if it is older than the last book from REST.
-func TestStreamCatchesUp(t *testing.T) {
+// TestBooksOlderThanREST checks that a book of the venue's stream is not sent if it is older than the last book from REST.
+func TestBooksOlderThanREST(t *testing.T) {
 	bubble(t, func(t *testing.T, s *testVenue) {
 		key := messages.Topic{Channel: messages.ChannelOrderbook, ID: "T"}
 		book := func(seq uint64) *market.Book {
@@ -292,7 +292,7 @@ func TestStreamCatchesUp(t *testing.T) {
 		f := run(t, follow.Book(s.ctx, s.source(), "T", 5, false, 0, r.read))
 		time.Sleep(6 * time.Second)
 		f.want(show, "INITIAL 18 REST")
-		s.live(key)
+		s.connect(key)
 		snapshot(16)
 		snapshot(17)
 		f.want(show)
@@ -300,11 +300,11 @@ func TestStreamCatchesUp(t *testing.T) {
 		f.want(show, "RESYNC 19 STREAM")
 
 		// After a minute, books with lower numbers are sent, because the venue may have restarted its sequence numbers.
-		s.down(key)
+		s.disconnect(key)
 		r.set(book(1000))
 		time.Sleep(6 * time.Second)
 		f.want(show, "FRESHNESS 19 STREAM stale", "CHANGE 1000 REST")
-		s.live(key)
+		s.connect(key)
 		snapshot(20)
 		f.want(show)
 		time.Sleep(time.Minute)

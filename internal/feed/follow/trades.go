@@ -85,7 +85,7 @@ func (b *tapes) sendFirst() error {
 	return b.send(Initial, b.latest(), false)
 }
 
-func (b *tapes) changed(w *feed.Watch) error {
+func (b *tapes) handleChange(w *feed.Watch) error {
 	t := b.watched[w]
 	if t == nil {
 		return nil
@@ -120,7 +120,7 @@ func (b *tapes) changed(w *feed.Watch) error {
 // checkFirst sends the first event if the feed has the trades of all tokens that the venue knows. It reports the other tokens as
 // unknown.
 func (b *tapes) checkFirst() error {
-	waits := false
+	missing := false
 	for w := range b.watched {
 		switch s, err := w.State(); {
 		case IsUnknown(err):
@@ -131,17 +131,18 @@ func (b *tapes) checkFirst() error {
 		case err != nil:
 			return err
 		case !s.Known:
-			waits = true
+			missing = true
 		}
 	}
-	if waits {
+	if missing {
 		return nil
 	}
 	return b.sendFirst()
 }
 
-// nextRead makes the loop send the first event after streamHeadStart. The read that it returns does not call the venue.
-func (b *tapes) nextRead(_ time.Time, poll bool) (read, time.Time) {
+// nextRead makes the loop send the first event after streamHeadStart. The returned readFunc only leads to a call of sendFirst, and
+// does not call the venue.
+func (b *tapes) nextRead(_ time.Time, poll bool) (readFunc, time.Time) {
 	if !poll || b.sent {
 		return nil, time.Time{}
 	}

@@ -27,7 +27,7 @@ func (s *testVenue) fill(id string) {
 }
 
 func (s *testVenue) openAccount() {
-	s.live(account)
+	s.connect(account)
 	s.send(account, messages.KindUserSnapshot, func(*messages.Message) {})
 }
 
@@ -38,7 +38,7 @@ func (s *testVenue) userTrades(r *restSource[*queries.TradePage]) follow.Stream[
 // TestUserTradesWhileTheStreamOpens checks that trades are read again if the first read starts before the account's topic is live.
 func TestUserTradesWhileTheStreamOpens(t *testing.T) {
 	bubble(t, func(t *testing.T, s *testVenue) {
-		r := &restSource[*queries.TradePage]{value: pageOf("t1"), takes: 2 * time.Second}
+		r := &restSource[*queries.TradePage]{value: pageOf("t1"), duration: 2 * time.Second}
 		f := run(t, s.userTrades(r))
 		time.Sleep(time.Second) // the first read is running
 		r.set(pageOf("t2", "t1"))
@@ -59,7 +59,7 @@ func TestUserTradesWhileTheStreamOpens(t *testing.T) {
 // TestFillsWhileTradesAreRead checks that fills that arrive during a read are sent once, in order.
 func TestFillsWhileTradesAreRead(t *testing.T) {
 	bubble(t, func(t *testing.T, s *testVenue) {
-		r := &restSource[*queries.TradePage]{value: pageOf("t1"), takes: time.Second}
+		r := &restSource[*queries.TradePage]{value: pageOf("t1"), duration: time.Second}
 		f := run(t, s.userTrades(r))
 		s.openAccount()
 		s.fill("t2")
@@ -88,7 +88,7 @@ func TestUserTradesOfAnOldResponse(t *testing.T) {
 		f.want(showTrades, "CHANGE t3 ")
 		time.Sleep(19 * time.Second)
 		if f.want(showTrades); r.calls != 1 {
-			t.Errorf("%d reads", r.calls)
+			t.Errorf("the stream made %d reads before the venue had a newer response, want 1", r.calls)
 		}
 		r.edit(func() { r.err, r.value = errDown, pageOf("t3", "t2", "t1") })
 		time.Sleep(2 * time.Second)
@@ -98,7 +98,7 @@ func TestUserTradesOfAnOldResponse(t *testing.T) {
 		reads := r.calls
 		time.Sleep(time.Minute)
 		if f.want(showTrades); r.calls != reads {
-			t.Errorf("%d reads more", r.calls-reads)
+			t.Errorf("the stream made %d more reads after a new response, want 0", r.calls-reads)
 		}
 	})
 }
@@ -110,7 +110,7 @@ func TestGapInUserTrades(t *testing.T) {
 		f := run(t, s.userTrades(r))
 		s.openAccount()
 		f.want(showTrades, "INITIAL t1 ")
-		s.down(account)
+		s.disconnect(account)
 		f.want(showTrades, "FRESHNESS ")
 		ids := make([]string, follow.MaxTrades)
 		for i := range ids {
@@ -120,9 +120,9 @@ func TestGapInUserTrades(t *testing.T) {
 		s.openAccount()
 		events := f.take()
 		if len(events) != 1 || events[0].Reason != follow.Resync || !events[0].Value.Gap || len(events[0].Value.Trades) != follow.MaxTrades {
-			t.Errorf("got %+v", events)
+			t.Errorf("got the events %+v, want one RESYNC event with a gap and %d trades", events, follow.MaxTrades)
 		}
-		s.down(account)
+		s.disconnect(account)
 		f.want(showTrades, "FRESHNESS ")
 		r.set(pageOf(append([]string{"v"}, ids[:follow.MaxTrades-1]...)...))
 		s.openAccount()
@@ -145,15 +145,15 @@ func TestUserTradesReadsFail(t *testing.T) {
 	})
 }
 
-// TestTape checks that the first event waits for the trades of all tokens, but at most for a second.
-func TestTape(t *testing.T) {
+// TestPublicTrades checks that the first event waits for the trades of all tokens, but at most for a second.
+func TestPublicTrades(t *testing.T) {
 	bubble(t, func(t *testing.T, s *testVenue) {
 		tapeOf := func(id string) messages.Topic { return messages.Topic{Channel: messages.ChannelTrades, ID: id} }
 		tape := func(key messages.Topic, kind messages.Kind, ids ...string) {
 			s.send(key, kind, func(m *messages.Message) { m.Trades = pageOf(ids...).Trades })
 		}
 		f := run(t, follow.Trades(s.ctx, s.source(), []string{"T", "U"}))
-		s.live(tapeOf("T"), tapeOf("U"))
+		s.connect(tapeOf("T"), tapeOf("U"))
 		tape(tapeOf("T"), messages.KindTradesSnapshot, "t1")
 		f.want(showTrades)
 		time.Sleep(time.Second)
@@ -161,9 +161,9 @@ func TestTape(t *testing.T) {
 		tape(tapeOf("T"), messages.KindTrade, "t2")
 		tape(tapeOf("U"), messages.KindTradesSnapshot, "u1")
 		f.want(showTrades, "CHANGE t2 ", "RESYNC u1 ")
-		s.down(tapeOf("U"))
+		s.disconnect(tapeOf("U"))
 		f.want(showTrades, "FRESHNESS ")
-		s.live(tapeOf("U"))
+		s.connect(tapeOf("U"))
 		tape(tapeOf("U"), messages.KindTradesSnapshot, "u1", "u2")
 		f.want(showTrades, "RESYNC u2 ")
 	})
@@ -186,7 +186,7 @@ func TestStatus(t *testing.T) {
 		cancel()
 		f.take()
 		if !f.ended {
-			t.Error("the status is sent after the end")
+			t.Error("the stream has not ended although its context has ended")
 		}
 	})
 }

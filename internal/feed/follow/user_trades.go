@@ -13,8 +13,8 @@ import (
 )
 
 const (
-	// recheckAfter is the minimum delay before another read if a response may be older than userTrades.joinedAt. The minimum doubles
-	// with each such response, up to maxRecheckAfter.
+	// recheckAfter is the minimum delay before another read if a response may be older than userTrades.followedSince. The minimum
+	// doubles with each such response, up to maxRecheckAfter.
 	recheckAfter    = 2 * time.Second
 	maxRecheckAfter = 5 * time.Minute
 )
@@ -45,15 +45,15 @@ type userTrades struct {
 	// pending contains the trades that the venue's stream has sent since a read became necessary.
 	pending pending[market.Trade]
 	problem error
-	// joinedAt is the time when the account's topic became live or had its last gap. A response from before joinedAt may lack trades,
-	// and the venue's stream has not sent these trades. readBegan is the start of the current read. recheckAt is the time of the next
-	// read if the last response may be from before joinedAt. If not, recheckAt is zero.
-	joinedAt, readBegan, recheckAt time.Time
-	// rechecks is the number of responses in a row that may be from before joinedAt.
+	// followedSince is the time when the account's topic became live or had its last gap. A response from before followedSince may
+	// lack trades, and the venue's stream has not sent these trades. readStart is the start of the current read. If the last response
+	// may be from before followedSince, recheckAt is the time of the next read. Otherwise recheckAt is zero.
+	followedSince, readStart, recheckAt time.Time
+	// rechecks is the number of responses in a row that may be from before followedSince.
 	rechecks int
 }
 
-func (b *userTrades) changed(w *feed.Watch) error {
+func (b *userTrades) handleChange(w *feed.Watch) error {
 	s, items, err := w.Take()
 	if err != nil {
 		return err
@@ -63,11 +63,11 @@ func (b *userTrades) changed(w *feed.Watch) error {
 	}
 	switch {
 	case s.Live && (s.Resyncs != b.resyncs || !b.live):
-		b.live, b.resyncs, b.joinedAt = true, s.Resyncs, time.Now()
+		b.live, b.resyncs, b.followedSince = true, s.Resyncs, time.Now()
 		b.pending.add(Resync, items.Trades...)
 		return nil
 	case items.Gap:
-		b.joinedAt = time.Now()
+		b.followedSince = time.Now()
 		b.pending.add(Resync, items.Trades...)
 	case b.pending.wanted || !b.sent:
 		b.pending.add("", items.Trades...)
@@ -103,16 +103,16 @@ func (b *userTrades) send(reason Reason, trades []market.Trade, gap bool) error 
 	return b.out.send(reason, "", Append, TradesUpdate{Trades: fresh, Gap: gap})
 }
 
-func (b *userTrades) nextRead(now time.Time, poll bool) (read, time.Time) {
-	checks := !b.recheckAt.IsZero() && !now.Before(b.recheckAt)
-	if poll && !(b.sent && b.live) || checks {
+func (b *userTrades) nextRead(now time.Time, poll bool) (readFunc, time.Time) {
+	recheck := !b.recheckAt.IsZero() && !now.Before(b.recheckAt)
+	if poll && !(b.sent && b.live) || recheck {
 		b.pending.request()
 		b.recheckAt = time.Time{} // pending keeps the request until a response arrives
 	}
 	if !b.pending.ready(now) {
-		return nil, sooner(b.pending.retryAt(), b.recheckAt)
+		return nil, earlierOf(b.pending.retryAt(), b.recheckAt)
 	}
-	b.readBegan = now
+	b.readStart = now
 	b.pending.readStarted()
 	return func(ctx context.Context) func() error {
 		page, err := b.read(ctx)
@@ -173,9 +173,9 @@ func (b *userTrades) apply(page market.Read[*queries.TradePage], err error) erro
 	return b.send(Changed, later, false)
 }
 
-// scheduleRecheck sets recheckAt if the response may be older than joinedAt.
+// scheduleRecheck sets recheckAt if the response may be older than followedSince.
 func (b *userTrades) scheduleRecheck(age market.Age) {
-	if age.Most == 0 || !b.readBegan.Add(-age.Most).Before(b.joinedAt) {
+	if age.Most == 0 || !b.readStart.Add(-age.Most).Before(b.followedSince) {
 		b.rechecks = 0
 		return
 	}

@@ -59,7 +59,7 @@ func prices(read ReadPrices) stateSpec[PriceUpdate] {
 			}
 			return out
 		},
-		absent: func(p PriceUpdate) bool { return p.Price == nil }, unknown: "token", mode: Replace,
+		absent: func(p PriceUpdate) bool { return p.Price == nil }, keyNoun: "token", mode: Replace,
 	}
 }
 
@@ -99,7 +99,7 @@ func Book(ctx context.Context, s Source, tokenID string, depth int, deltas bool,
 			}
 			return r, err
 		}),
-		absent: func(b *market.Book) bool { return b == nil }, unknown: "token", mode: mode,
+		absent: func(b *market.Book) bool { return b == nil }, keyNoun: "token", mode: mode,
 	}
 	return mapStream(stream(ctx, s, minInterval, k.open([]string{tokenID})), func(reason Reason, u update[*market.Book]) BookUpdate {
 		b := BookUpdate{Book: u.Value, Previous: u.Previous, Meta: u.Meta}
