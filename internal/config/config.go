@@ -30,8 +30,8 @@ const (
 	CommandConfigShow  Command = "config show"
 )
 
-// configured reports whether the command uses settings from the environment and the configuration file.
-func (c Command) configured() bool {
+// usesSettings reports whether the command uses settings from the environment and the configuration file.
+func (c Command) usesSettings() bool {
 	return c != CommandSchema && c != CommandVersion && c != CommandLicenses
 }
 
@@ -51,12 +51,12 @@ type Config struct {
 	Listen          string        `default:"127.0.0.1:8080" check:"listen" group:"server" help:"Address that serves GraphQL, host:port. An empty host means every interface."`
 	AdminListen     string        `default:"127.0.0.1:9091" check:"admin" group:"server" help:"Private address that serves metrics, profiles and the administration of the cache, host:port. off disables it and all measurements."`
 	RequestTimeout  time.Duration `default:"30s" min:"1ms" max:"10m" group:"server" help:"Longest time for one GraphQL request."`
-	MaxBody         Bytes         `default:"256KiB" min:"1KiB" max:"64MiB" group:"server" help:"Maximum size of a GraphQL request body. A longer one is refused."`
-	MaxResponse     Bytes         `default:"8MiB" min:"1KiB" max:"256MiB" group:"server" help:"Maximum size of a response and of an event of a subscription, including errors. A longer one becomes the error RESPONSE_TOO_LARGE."`
+	MaxBody         Bytes         `default:"256KiB" min:"1KiB" max:"64MiB" group:"server" help:"Maximum size of a GraphQL request body. A longer body is refused."`
+	MaxResponse     Bytes         `default:"8MiB" min:"1KiB" max:"256MiB" group:"server" help:"Maximum size of a response and of an event of a subscription, including errors. A longer response or event becomes the error RESPONSE_TOO_LARGE."`
 	BodyTimeout     time.Duration `default:"10s" min:"1ms" max:"10m" group:"server" help:"Longest time for a request to arrive, from its first byte to the end of its body."`
-	MaxHeaders      Bytes         `default:"64KiB" min:"4KiB" max:"1MiB" group:"server" help:"Maximum size of the headers of a request, including its URL. Longer ones are refused."`
-	MaxOperations   int           `default:"256" min:"1" max:"100000" group:"server" help:"GraphQL requests that execute at once. The requests of one client address may take at most three times as many of these places as are still free. The same number of further requests may wait for the venue, by the same rule."`
-	MaxQueue        int           `default:"512" min:"0" max:"1000000" group:"server" help:"GraphQL requests that wait to execute, by the same rule as --max-operations. The same number of further requests may wait until fewer requests wait for the venue. All others are refused with status 503."`
+	MaxHeaders      Bytes         `default:"64KiB" min:"4KiB" max:"1MiB" group:"server" help:"Maximum size of the headers of a request, including its URL. Longer headers are refused."`
+	MaxOperations   int           `default:"256" min:"1" max:"100000" group:"server" help:"Number of places for GraphQL requests that execute at once. The requests of one client address may take at most three times as many places as are still free. As many further places are for requests that wait for the venue, with the same rule for client addresses."`
+	MaxQueue        int           `default:"512" min:"0" max:"1000000" group:"server" help:"Number of places for GraphQL requests that wait to execute, with the same rule for client addresses as --max-operations. As many further places are for requests that wait until fewer requests wait for the venue. All other requests are refused with status 503."`
 	MaxConnections  int           `default:"3000" min:"16" max:"10000000" group:"server" help:"TCP connections of all clients at once. Further connections are closed. The last twentieth of the connections is reserved for client addresses with fewer than eight connections, such as health checks."`
 	QueueTimeout    time.Duration `default:"2s" min:"0s" max:"1m" group:"server" help:"Longest time that a GraphQL request waits to execute. Then it is refused with status 503."`
 	ShutdownTimeout time.Duration `default:"15s" min:"0s" max:"10m" group:"server" help:"Longest wait for running requests when the program stops."`
@@ -66,7 +66,7 @@ type Config struct {
 	Explain         string        `default:"auto" oneof:"auto,on,off" group:"server" help:"Whether clients that send X-Oddsgraph-Explain: 1 get the history of their operation. auto allows it with the demo venue."`
 	StateDir        string        `placeholder:"DIR" group:"server" help:"Directory in which the program records its calls to the venue of the last minute. After a restart, the program reads the record and stays within the venue's limit. The program creates the directory if necessary. off records nothing. Empty uses the first directory of systemd's STATE_DIRECTORY. Without this variable, empty means off."`
 	Origins         List          `placeholder:"URLS" check:"origins" group:"server" help:"Origins of pages on other hosts that may use the service, separated by commas, such as https://app.example.com. * allows all. Empty allows only pages of the service's own host and, with the demo venue on a loopback address, of localhost, 127.0.0.1 and [::1] at any port."`
-	Hosts           List          `placeholder:"NAMES" check:"hosts" group:"server" help:"Host names of the service, separated by commas, such as odds.example.com. Requests for other names are refused with status 403, except for localhost and IP addresses. * allows all names. Empty refuses all other names if the service listens on a loopback address, and none otherwise."`
+	Hosts           List          `placeholder:"NAMES" check:"hosts" group:"server" help:"Host names of the service, separated by commas, such as odds.example.com. Requests for other names are refused with status 403, except for localhost and IP addresses. * allows all names. If the list is empty, a service that listens on a loopback address still refuses all names except localhost and IP addresses. Any other service then refuses no name."`
 	AccountsFile    string        `placeholder:"FILE" check:"file" group:"server" help:"JSON file with the SHA-256 of bearer tokens and their accounts. Only its owner may have access. Changes take effect within a second. Empty accepts no bearer tokens."`
 	TrustedProxies  List          `placeholder:"NETWORKS" check:"networks" group:"server" help:"Addresses and networks of the proxies in front of the service, separated by commas. The service trusts their X-Forwarded-For and sampled traceparent. Empty trusts nobody."`
 
@@ -107,12 +107,12 @@ type Client struct {
 	Sockets     int   `default:"2000" min:"1" max:"1000000" help:"TCP connections of one client address, which is 64 bits of an IPv6 address. Trusted proxies have no such bound."`
 	Connections int   `default:"1000" min:"1" max:"1000000" help:"WebSockets and event streams of one client address, which is 64 bits of an IPv6 address."`
 	Operations  int   `default:"9000" min:"1" max:"10000000" help:"Operations at once on the WebSockets and event streams of one client address."`
-	Total       int   `default:"12000" min:"1" max:"10000000" help:"Operations at once on the WebSockets and event streams of all clients. The operations of one client address may take at most three times as many of these places as are still free."`
+	Total       int   `default:"12000" min:"1" max:"10000000" help:"Number of places for operations at once on the WebSockets and event streams of all clients. The operations of one client address may take at most three times as many places as are still free."`
 	Executions  int   `default:"500" min:"1" max:"1000000" help:"Different subscriptions at once of one client address. Equal subscriptions count once."`
 	Watched     int   `default:"20000" min:"1" max:"100000000" help:"Ids that the different subscriptions of one client address follow. An id in two subscriptions counts twice."`
 	PerSocket   int   `default:"100" min:"1" max:"100000" help:"Operations at once on one WebSocket."`
-	Events      Bytes `default:"16MiB" min:"1KiB" max:"64GiB" help:"Cost of the events of one client address's subscriptions in a second: the bytes of each different event, and a sixteenth of them for each delivery. Unused cost of up to two seconds is saved for later. Above this cost, events are conflated."`
-	Message     Bytes `default:"256KiB" min:"1KiB" max:"16MiB" help:"Maximum size of a client's message on a WebSocket. A longer one closes the WebSocket."`
+	Events      Bytes `default:"16MiB" min:"1KiB" max:"64GiB" help:"Cost of the events of one client address's subscriptions in a second: the bytes of each different event, and a sixteenth of these bytes for each delivery. Unused cost of up to two seconds is saved for later. Above this cost, events are conflated."`
+	Message     Bytes `default:"256KiB" min:"1KiB" max:"16MiB" help:"Maximum size of a client's message on a WebSocket. A longer message closes the WebSocket."`
 }
 
 // Documents configures persisted documents. Clients may send the id of such a document instead of its text.
@@ -154,7 +154,7 @@ type Venue struct {
 	Credentials string        `default:"auto" oneof:"auto,query,header,none,public" help:"How the service sends a caller's credentials to the venue: query is the credentials parameter, header is X-Api-Credentials, none sends nothing. With none, user data is served only to bearer tokens, each for the address of its account. With public, every account is served to everybody by its address; only some drivers allow it, because their venues show accounts to everybody. auto means public with these drivers, header with the embedded demo venue unless it is strict, and query in all other cases."`
 	Currency    string        `placeholder:"CODE" check:"currency" help:"Currency of the venue's money for serviceStatus: a code of ISO 4217 such as USD, or the venue's own unit. Empty means the currency of the driver, or USD with the demo venue. With the generic driver and a real venue, empty means that the currency is unknown."`
 	Timeout     time.Duration `default:"10s" min:"1ms" max:"5m" help:"Longest time for one call to the venue, including its body."`
-	MaxBody     Bytes         `default:"8MiB" min:"1KiB" max:"256MiB" help:"Maximum size of a response of the venue. A longer one is an error."`
+	MaxBody     Bytes         `default:"8MiB" min:"1KiB" max:"256MiB" help:"Maximum size of a response of the venue. A longer response is an error."`
 	Batch       int           `default:"100" min:"1" max:"1000" help:"Maximum number of ids in one call to the venue. The maximum length of the URL also limits this number."`
 	MaxURL      Bytes         `name:"max-url" default:"2KiB" min:"256" max:"64KiB" help:"Maximum length of the URL of a call for several ids. If the venue refuses such a URL, the service sends shorter ones for ten minutes."`
 	Parameters  List          `placeholder:"LIST" check:"parameters" help:"Names of the parameters of market-details, such as id:conditionId,ids:conditionIds. ids and tokenIds are for lists. The service detects the other names."`
@@ -188,7 +188,7 @@ type Demo struct {
 	Seed            int64         `default:"1" min:"0" max:"9223372036854775807" help:"Seed of the demo venue's data. The same seed gives the same markets."`
 	PublicPerMinute int           `default:"0" min:"0" max:"1000000" help:"Requests a minute that the demo venue allows one IP address. 0 means no limit."`
 	KeyPerMinute    int           `default:"0" min:"0" max:"1000000" help:"Requests a minute that the demo venue allows one API key. 0 means no limit."`
-	Strict          bool          `default:"false" help:"Whether the demo venue supports only the documented features: it refuses unknown parameters, omits additional members, and accepts only its own text of the credentials, only as a parameter."`
+	Strict          bool          `default:"false" help:"Whether the demo venue supports only the documented features. It then refuses unknown parameters and omits additional members. It accepts credentials only as a parameter, and only in exactly the text that it documents."`
 	Lag             time.Duration `default:"0s" min:"0s" max:"10m" help:"Maximum age of the demo venue's responses, given in their Cache-Control and Age. Its stream has no lag."`
 	Without         List          `placeholder:"ENDPOINTS" oneof:"prices,orderbook,price-history,spreads,market-search,market-details,balance,positions,orders,trades,history" help:"Endpoints that the demo venue does not have, separated by commas. They answer 404."`
 	Stream          bool          `default:"true" help:"Whether the service uses the demo venue's stream. Without it everything is read over REST."`
@@ -204,19 +204,20 @@ type Cache struct {
 	Search  Expiry     `kong:"embed,prefix='search-',set='kind=page of search results',set='fresh=15s',set='stale=5m',set='size=2000'"`
 	History Expiry     `kong:"embed,prefix='history-',set='kind=price history',set='fresh=1m',set='stale=1h',set='size=2000'"`
 	User    HardExpiry `kong:"embed,prefix='user-',set='kind=user read',set='fresh=2s',set='size=10000'"`
-	// Stretch is how long public data is served after its fresh time while less than a quarter of the venue's rate limit is free.
-	Stretch  time.Duration `default:"5m" min:"0s" max:"168h" help:"How long after its fresh time public data is still served while the venue's request budget is short."`
+	// Stretch is how long public data is served after its fresh time while less than a quarter of the venue's rate limit is free, or
+	// while the venue refuses calls.
+	Stretch  time.Duration `default:"5m" min:"0s" max:"168h" help:"How long after its fresh time public data is still served while less than a quarter of the venue's rate limit is free, or while the venue refuses calls."`
 	NotFound HardExpiry    `kong:"embed,prefix='not-found-',set='kind=missing id',set='fresh=5s',set='size=10000'"`
 	// Memory bounds the entries of all kinds in bytes. Responses bounds the cached responses in bytes.
 	Memory    Bytes `default:"64MiB" min:"1MiB" max:"64GiB" help:"Memory for cached data. Each kind has a fixed share. When a share is full, the entry that was read longest ago is evicted, even if its kind has fewer entries than its maximum."`
-	Responses Bytes `default:"32MiB" min:"0" max:"64GiB" help:"Memory for whole responses. Each is cached while an execution would give the same. 0 caches none."`
+	Responses Bytes `default:"32MiB" min:"0" max:"64GiB" help:"Memory for whole responses. A response stays cached while an execution would give the same response. 0 caches none."`
 }
 
 // HardExpiry configures a kind of data that is never served after its fresh time.
 type HardExpiry struct {
 	// Fresh is how long a value is served without a call to the venue. If Fresh is 0, each read calls the venue, unless the stream
-	// keeps the value current. While the request budget is short, a kind with a stale time is also served without a call.
-	Fresh time.Duration `default:"${fresh}" min:"0s" max:"24h" help:"How long one ${kind} is served without a call to the venue. With 0s, each read calls the venue. Exceptions are values that the stream keeps current, and public values while the request budget is short."`
+	// keeps the value current. While Cache.Stretch applies, a kind with a stale time is also served without a call.
+	Fresh time.Duration `default:"${fresh}" min:"0s" max:"24h" help:"How long one ${kind} is served without a call to the venue. With 0s, each read calls the venue. Exceptions are values that the stream keeps current, and public values while --cache-stretch applies."`
 	// Size is the maximum number of entries.
 	Size int `default:"${size}" min:"1" max:"10000000" help:"Maximum number of cached entries of this kind."`
 }

@@ -121,7 +121,7 @@ func TestCommands(t *testing.T) {
 func TestEveryFlagAndVariable(t *testing.T) {
 	lines := strings.Split(strings.TrimSpace(config.Default().String()), "\n")
 	if len(lines) < 40 {
-		t.Fatalf("only %d keys: %v", len(lines), lines)
+		t.Fatalf("got only %d settings, want at least 40: %v", len(lines), lines)
 	}
 	values := map[string]string{"ODDSGRAPH_CONFIG": configFile(t, "")}
 	for _, candidate := range []string{"7", "77", "7s", "7KiB", "7MiB", "false", "true", "header", "polymarket", "json", "warn", "allow", "on", "127.0.0.1:7", "http://venue:7/a", "ws://venue:7/a", "redis://redis:7/7", "70ms", "http://page:7,*", "10.0.0.7,fd00::/8", "spreads,orders", "id:conditionId,ids:conditionIds"} {
@@ -146,24 +146,24 @@ func TestEveryFlagAndVariable(t *testing.T) {
 		name, _, _ := strings.Cut(line, "=")
 		value := values[name]
 		if value == "" {
-			t.Errorf("no candidate fits %s", name)
+			t.Errorf("no candidate is a valid value of %s", name)
 			continue
 		}
 		flag := "--" + strings.ToLower(strings.ReplaceAll(strings.TrimPrefix(name, "ODDSGRAPH_"), "_", "-"))
 		flags, variables = append(flags, flag+"="+value), append(variables, name+"="+value)
 		byFlag := parse(t, flag+"="+value)
 		if !strings.Contains(byFlag.String(), name+"="+value+"\n") {
-			t.Errorf("%s=%s did not arrive", flag, value)
+			t.Errorf("%s=%s does not set %s", flag, value, name)
 		}
 		if differ := byFlag.Differences(defaults); len(differ) != 1 || "--"+differ[0] != flag {
-			t.Errorf("%s makes a difference in %v", flag, differ)
+			t.Errorf("%s=%s changes the flags %v, want only its own flag", flag, value, differ)
 		}
 		if changed := strings.Count(byFlag.LogValue().String(), "="); changed != 1 {
-			t.Errorf("%s=%s changed %d values: %v", flag, value, changed, byFlag.LogValue())
+			t.Errorf("%s=%s: LogValue has %d values, want 1: %v", flag, value, changed, byFlag.LogValue())
 		}
 	}
 	if differ := parse(t, strings.Join(flags, " ")).Differences(*parse(t, "", variables...)); len(differ) > 0 {
-		t.Errorf("the flags and the variables differ in %v", differ)
+		t.Errorf("the flags and the variables set different values for %v", differ)
 	}
 }
 
@@ -184,12 +184,12 @@ func TestStateDirectory(t *testing.T) {
 		{"--config=" + configFile(t, "ODDSGRAPH_STATE_DIR=/d\n"), []string{"STATE_DIRECTORY=/var/lib/a"}, "/d"},
 	} {
 		if got := parse(t, test.args, test.environ...).StateDir; got != test.want {
-			t.Errorf("%q, %q: %q, want %q", test.args, test.environ, got, test.want)
+			t.Errorf("arguments %q, environment %q: got StateDir %q, want %q", test.args, test.environ, got, test.want)
 		}
 	}
 	var out bytes.Buffer
 	if err := parse(t, "", "STATE_DIRECTORY=/var/lib/a").Show(&out); err != nil || !strings.Contains(out.String(), "STATE_DIRECTORY") {
-		t.Errorf("the origin is not shown: %v, %s", err, &out)
+		t.Errorf("Show does not name STATE_DIRECTORY as the source: error %v, output %s", err, &out)
 	}
 }
 
@@ -208,7 +208,7 @@ func TestPrecedence(t *testing.T) {
 		{"", nil, 100},
 	} {
 		if got := parse(t, test.args, test.environ...).Venue.Batch; got != test.want {
-			t.Errorf("%q, %q: %d, want %d", test.args, test.environ, got, test.want)
+			t.Errorf("arguments %q, environment %q: got Venue.Batch %d, want %d", test.args, test.environ, got, test.want)
 		}
 	}
 }
@@ -216,7 +216,7 @@ func TestPrecedence(t *testing.T) {
 func TestBooleans(t *testing.T) {
 	for args, want := range map[string]bool{"": false, "--demo-control": true, "--demo-control=true": true, "--demo-control=false": false, "--demo-control=1 venue": true} {
 		if got := parse(t, args).Demo.Control; got != want {
-			t.Errorf("%q gives %v, want %v", args, got, want)
+			t.Errorf("arguments %q: got Demo.Control %v, want %v", args, got, want)
 		}
 	}
 }
@@ -300,7 +300,7 @@ func TestBadValues(t *testing.T) {
 		}
 		got := strings.Split(err.Error(), "\n")
 		if len(got) != 1 || !strings.HasPrefix(got[0], "--"+test.flag+" (ODDSGRAPH_") || !strings.Contains(got[0], test.wrong) || !strings.Contains(got[0], "; want ") {
-			t.Errorf("--%s=%s gives %q, want one problem that says %q and what is right", test.flag, test.value, got, test.wrong)
+			t.Errorf("--%s=%s: got the problems %q, want one problem that contains %q and describes valid values", test.flag, test.value, got, test.wrong)
 		}
 	}
 }
@@ -318,7 +318,7 @@ func TestGoodValues(t *testing.T) {
 	}
 	for text, want := range map[string]config.Bytes{"1024": 1024, "64KiB": 1 << 16, "1MB": 1e6, "2MiB": 2 << 20, "2048B": 2048, "50kB": 50_000} {
 		if got := parse(t, "--venue-max-body="+text).Venue.MaxBody; got != want {
-			t.Errorf("%s: %d, want %d", text, got, want)
+			t.Errorf("--venue-max-body=%s: got %d bytes, want %d", text, got, want)
 		}
 	}
 	for b, want := range map[config.Bytes]string{0: "0", 1: "1", 1536: "1536", 1 << 10: "1KiB", 3 << 20: "3MiB", 1 << 30: "1GiB"} {
@@ -368,7 +368,7 @@ func TestStructuralErrors(t *testing.T) {
 	}
 	// A wrong command does not hide the errors of flags and variables.
 	if got := problems(t, "nonsense --venue-batch=0", "ODDSGRAPH_VENUE_TIMEOUT=x", "ODDSGRAPH_NO=1"); len(got) < 3 {
-		t.Errorf("problems are %q, want those of the environment too", got)
+		t.Errorf("got the problems %q, want also the problems of the environment", got)
 	}
 }
 
@@ -378,7 +378,7 @@ func TestCommandsWithoutConfiguration(t *testing.T) {
 	}
 	for _, command := range []string{"serve", "venue", "healthcheck", "config check", "config show"} {
 		if got := problems(t, command, "ODDSGRAPH_LISTEN=broken", "ODDSGRAPH_UNKNOWN=1"); len(got) != 2 {
-			t.Errorf("%s has the problems %q, want two", command, got)
+			t.Errorf("%s: got the problems %q, want two", command, got)
 		}
 	}
 }
@@ -401,7 +401,7 @@ func TestHelp(t *testing.T) {
 		var out bytes.Buffer
 		c, err := config.Parse(strings.Fields(args), []string{"ODDSGRAPH_LISTEN=broken"}, &out)
 		if c != nil || !errors.Is(err, config.ErrHelp) {
-			t.Errorf("%q gives %v, %v; want ErrHelp", args, c, err)
+			t.Errorf("Parse(%q): got %v and error %v, want ErrHelp", args, c, err)
 		}
 		for _, want := range []string{"oddsgraph", "--venue-url", "$ODDSGRAPH_CACHE_NOT_FOUND_FRESH"} {
 			if !strings.Contains(out.String(), want) {
@@ -425,7 +425,7 @@ func TestRedaction(t *testing.T) {
 			t.Errorf("%s shows the secret:\n%s", name, text)
 		}
 		if !strings.Contains(text, "https://venue.example/base") || !strings.Contains(text, "wss://venue.example/ws") || !strings.Contains(text, "redis://redis.example/1") {
-			t.Errorf("%s hides the addresses, too:\n%s", name, text)
+			t.Errorf("%s also hides parts of the URLs that are not secret:\n%s", name, text)
 		}
 	}
 	for _, bad := range []string{"--venue-credentials=" + secret, "--venue-url=ftp://user:" + secret + "@venue", "--venue-url=http://u:" + secret + "@ve%nue", "--venue-url=http://venue/?key=" + secret, "--stream-url=user:" + secret, "--shared-url=http://user:" + secret + "@redis", "--stream-url=" + "%zz" + secret} {
@@ -467,6 +467,6 @@ func TestReference(t *testing.T) {
 		t.Fatal(err)
 	}
 	if !bytes.Equal(got, want.Bytes()) {
-		t.Errorf("%s is stale: run make generate", path)
+		t.Errorf("%s is out of date: run make generate", path)
 	}
 }

@@ -39,8 +39,8 @@ func (f *file) lookup(name string) (line, bool) {
 	return f.lines[i], true
 }
 
-// open reads the configuration file. It adds errors to p.problems. Later calls of open do nothing.
-func (p *parser) open(ctx *kong.Context) {
+// loadFile reads the configuration file. It adds errors to p.problems. Later calls of loadFile do nothing.
+func (p *parser) loadFile(ctx *kong.Context) {
 	if p.file != nil {
 		return
 	}
@@ -98,9 +98,9 @@ func (f *file) check(l line, assigns bool, known []string) error {
 func readFile(path string) (string, error) {
 	file, err := os.Open(path)
 	if err != nil {
-		var of *fs.PathError // remove the path from the error, because the caller adds it
-		if errors.As(err, &of) {
-			err = of.Err
+		var pathErr *fs.PathError // remove the path from the error, because the caller adds it
+		if errors.As(err, &pathErr) {
+			err = pathErr.Err
 		}
 		return "", fmt.Errorf("cannot be read: %w", err)
 	}

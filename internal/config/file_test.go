@@ -25,15 +25,15 @@ func TestFile(t *testing.T) {
 	path, path2 := configFile(t, "# what the operator wants\n\n  ODDSGRAPH_VENUE_BATCH = 20 \r\nODDSGRAPH_LOG_LEVEL=warn\nODDSGRAPH_MAX_QUEUE=\nODDSGRAPH_STREAM_URL=ws://venue/ws?a=b"), configFile(t, "ODDSGRAPH_VENUE_BATCH=21")
 	c := parse(t, "--config="+path)
 	if c.File != path || c.Venue.Batch != 20 || c.Log.Level != slog.LevelWarn || c.MaxQueue != 512 || c.StreamURL != "ws://venue/ws?a=b" {
-		t.Errorf("the file gave\n%v", c)
+		t.Errorf("got the Config\n%v\nwant the values from the file", c)
 	}
 	for args, want := range map[string]int{"": 20, "--venue-batch=30": 30, "--config=" + path2: 21, "--config=": 100} {
 		if got := parse(t, args, "ODDSGRAPH_CONFIG="+path).Venue.Batch; got != want {
-			t.Errorf("%q gave %d, want %d", args, got, want)
+			t.Errorf("arguments %q: got Venue.Batch %d, want %d", args, got, want)
 		}
 	}
 	if got := parse(t, "", "ODDSGRAPH_CONFIG="+path, "ODDSGRAPH_VENUE_BATCH=25").Venue.Batch; got != 25 {
-		t.Errorf("the environment over the file gave %d", got)
+		t.Errorf("with a value in the environment and another in the file: got Venue.Batch %d, want 25 from the environment", got)
 	}
 	for _, command := range []string{"schema", "version", "licenses"} {
 		parse(t, command+" --config=/no/such/file")
@@ -68,7 +68,7 @@ func TestBadFiles(t *testing.T) {
 	} {
 		for _, got := range [][]string{problems(t, "--config="+path), problems(t, "", "ODDSGRAPH_CONFIG="+path)} {
 			if len(got) != 1 || !strings.Contains(got[0], "ODDSGRAPH_CONFIG") || !strings.Contains(got[0], wrong) {
-				t.Errorf("%s gives %q, want that it %s", path, got, wrong)
+				t.Errorf("--config=%s: got the problems %q, want one problem that contains %q", path, got, wrong)
 			}
 		}
 	}
@@ -96,13 +96,13 @@ func TestShow(t *testing.T) {
 		}
 	}
 	if want := strings.Count(config.Default().String(), "\n") + 1; len(rows) != want || strings.Contains(out.String(), secret) {
-		t.Errorf("%d rows, want %d and no secret:\n%s", len(rows), want, out.String())
+		t.Errorf("Show wrote %d rows, want %d rows without the secret:\n%s", len(rows), want, out.String())
 	}
 }
 
 func TestDifferences(t *testing.T) {
 	a, b := parse(t, "--stream-url=ws://venue/?key=a --log-level=warn"), parse(t, "--stream-url=ws://venue/?key=b", "ODDSGRAPH_LOG_LEVEL=warn")
 	if got := a.Differences(*b); len(got) != 1 || got[0] != "stream-url" {
-		t.Errorf("they differ in %v, want the stream's URL, whose difference is not shown", got)
+		t.Errorf("the configurations differ in %v, want only stream-url", got)
 	}
 }

@@ -100,9 +100,9 @@ func (p *parser) parse(args []string) (*Config, error) {
 		_, _ = k.Parse(nil)
 	} else {
 		g.Command = Command(ctx.Command())
-		g.origins = p.given(ctx)
+		g.origins = p.flagOrigins(ctx)
 	}
-	if g.Command.configured() {
+	if g.Command.usesSettings() {
 		p.checkNames(k)
 	}
 	if g.Command == CommandHealthcheck && strings.HasSuffix(g.Listen, ":0") {
@@ -111,7 +111,7 @@ func (p *parser) parse(args []string) (*Config, error) {
 	if len(p.problems) > 0 {
 		return nil, errors.Join(p.problems...)
 	}
-	if g.StateDir == "" && p.stateDir != "" && g.Command.configured() {
+	if g.StateDir == "" && p.stateDir != "" && g.Command.usesSettings() {
 		g.StateDir = p.stateDir
 		if g.origins == nil {
 			g.origins = map[string]string{}
@@ -121,19 +121,19 @@ func (p *parser) parse(args []string) (*Config, error) {
 	return &g.Config, nil
 }
 
-// given returns the value of Config.origins.
-func (p *parser) given(ctx *kong.Context) map[string]string {
-	var given map[string]string
+// flagOrigins returns the value of Config.origins.
+func (p *parser) flagOrigins(ctx *kong.Context) map[string]string {
+	var origins map[string]string
 	for _, path := range ctx.Path {
 		if path.Flag == nil {
 			continue
 		}
-		if given == nil {
-			given = map[string]string{}
+		if origins == nil {
+			origins = map[string]string{}
 		}
-		given[path.Flag.Name] = cmp.Or(p.origins[path.Flag.Value], "--"+path.Flag.Name)
+		origins[path.Flag.Name] = cmp.Or(p.origins[path.Flag.Value], "--"+path.Flag.Name)
 	}
-	return given
+	return origins
 }
 
 // kong returns a command-line parser that fills g. It reads variables with p.resolve, and adds invalid values to p.problems.
@@ -166,10 +166,10 @@ func (p *parser) kong(g *grammar) (*kong.Kong, error) {
 // resolve looks up a flag in the environment, then in the configuration file. It returns nil if neither sets the flag, if the flag
 // is --help, or if the command ignores the environment and the file.
 func (p *parser) resolve(ctx *kong.Context, _ *kong.Path, flag *kong.Flag) (any, error) {
-	if flag.Name == "help" || !Command(ctx.Command()).configured() {
+	if flag.Name == "help" || !Command(ctx.Command()).usesSettings() {
 		return nil, nil
 	}
-	p.open(ctx)
+	p.loadFile(ctx)
 	if value, ok := p.values[variable(flag.Name)]; ok {
 		p.origins[flag.Value] = environment
 		return value, nil
@@ -260,14 +260,14 @@ func (p *parser) dropUnknownFlags(k *kong.Kong, args []string) []string {
 	return kept
 }
 
-// linked matches most variables that container platforms set for a service named oddsgraph.
-var linked = regexp.MustCompile(`_SERVICE_HOST$|_SERVICE_PORT(_[A-Z0-9_]+)?$|_PORT_[0-9]+_(TCP|UDP|SCTP)(_(PROTO|PORT|ADDR))?$`)
+// platformVariable matches most variables that container platforms set for a service named oddsgraph.
+var platformVariable = regexp.MustCompile(`_SERVICE_HOST$|_SERVICE_PORT(_[A-Z0-9_]+)?$|_PORT_[0-9]+_(TCP|UDP|SCTP)(_(PROTO|PORT|ADDR))?$`)
 
 // checkNames reports variables with the prefix that belong to no flag, except variables that container platforms set.
 func (p *parser) checkNames(k *kong.Kong) {
 	known := keys(k)
 	for _, name := range p.names {
-		ofPlatform := linked.MatchString(name) || strings.HasSuffix(name, "_PORT") && strings.Contains(p.values[name], "://")
+		ofPlatform := platformVariable.MatchString(name) || strings.HasSuffix(name, "_PORT") && strings.Contains(p.values[name], "://")
 		if key := name[len(prefix):]; !slices.Contains(known, key) && !ofPlatform {
 			p.problems = append(p.problems, unknown(key, known))
 		}

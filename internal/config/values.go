@@ -112,9 +112,9 @@ func kindOf(tag *kong.Tag, choice string) kind {
 	}}
 }
 
-// ranged returns a check for values from the struct tag min to the struct tag max. The check parses values with read. noun is the
-// word for a value in errors.
-func ranged[T cmp.Ordered](noun string, read func(string) (T, error)) check {
+// rangeCheck returns a check for values from the struct tag min to the struct tag max. The check parses values with read. noun is
+// the word for a value in errors.
+func rangeCheck[T cmp.Ordered](noun string, read func(string) (T, error)) check {
 	return check{
 		read: func(tag *kong.Tag, s string) (any, error) {
 			v, err := read(s)
@@ -141,10 +141,10 @@ func ranged[T cmp.Ordered](noun string, read func(string) (T, error)) check {
 }
 
 var (
-	integers  = ranged("a number", parseInt[int])
-	longs     = ranged("a number", parseInt[int64])
-	durations = ranged("a duration with its unit (250ms, 1.5s, 2m)", time.ParseDuration)
-	sizes     = ranged("a size (65536, 64KiB, 8MiB)", parseBytes)
+	integers  = rangeCheck("a number", parseInt[int])
+	longs     = rangeCheck("a number", parseInt[int64])
+	durations = rangeCheck("a duration with its unit (250ms, 1.5s, 2m)", time.ParseDuration)
+	sizes     = rangeCheck("a size (65536, 64KiB, 8MiB)", parseBytes)
 	booleans  = check{readBool, wantBool, wantBool}
 	logLevels = check{readLevel, wantText, takesText}
 	texts     = check{readText, wantText, takesText}
