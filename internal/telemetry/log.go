@@ -16,9 +16,9 @@ type requestKey struct{}
 type request struct {
 	context.Context
 	id string
-	// told is true after a call of Operations.Ended for the request. The handler that Requests returns then logs no line for the
-	// request. For the request of a WebSocket, told stays false.
-	told atomic.Bool
+	// logged is true after a call of Operations.Ended for the request. The handler that Requests returns then logs no line for the
+	// request. For the request of a WebSocket, logged stays false.
+	logged atomic.Bool
 }
 
 // Value implements context.Context.
@@ -71,16 +71,16 @@ func NewLogger(w io.Writer, level slog.Leveler, format string) *slog.Logger {
 		return slog.NewTextHandler(w, options)
 	}
 	h := handler(&slog.HandlerOptions{Level: level, ReplaceAttr: redact})
-	return slog.New(&idHandler{h: h, root: h, to: w, plain: handler(nil)})
+	return slog.New(&idHandler{h: h, root: h, writer: w, plain: handler(nil)})
 }
 
 // idHandler adds the request id outside of all groups. It stores the calls of WithAttrs and WithGroup. If a line has an id and a
 // group, idHandler repeats these calls on a handler that already has the id.
 type idHandler struct {
 	h, root slog.Handler
-	way     []func(slog.Handler) slog.Handler // the calls that made h from root
+	steps   []func(slog.Handler) slog.Handler // the calls that made h from root
 	grouped bool                              // true if one of the calls was WithGroup
-	to      io.Writer
+	writer  io.Writer
 	plain   slog.Handler // writes without redaction
 }
 
@@ -100,7 +100,7 @@ func (i *idHandler) Handle(ctx context.Context, r slog.Record) error {
 		return i.h.Handle(ctx, r)
 	}
 	h := i.root.WithAttrs([]slog.Attr{a})
-	for _, step := range i.way {
+	for _, step := range i.steps {
 		h = step(h)
 	}
 	return h.Handle(ctx, r)
@@ -121,7 +121,7 @@ func (i *idHandler) WithGroup(name string) slog.Handler {
 
 func (i *idHandler) step(step func(slog.Handler) slog.Handler, group bool) *idHandler {
 	return &idHandler{
-		h: step(i.h), root: i.root, grouped: i.grouped || group, to: i.to, plain: i.plain,
-		way: append(i.way[:len(i.way):len(i.way)], step),
+		h: step(i.h), root: i.root, grouped: i.grouped || group, writer: i.writer, plain: i.plain,
+		steps: append(i.steps[:len(i.steps):len(i.steps)], step),
 	}
 }

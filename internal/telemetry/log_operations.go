@@ -27,7 +27,7 @@ type Operations struct {
 func NewOperations(log *slog.Logger, limit int) *Operations {
 	h, ok := log.Handler().(*idHandler)
 	if !ok {
-		panic("telemetry: a logger that is not of NewLogger")
+		panic("telemetry: the logger does not come from NewLogger")
 	}
 	return &Operations{log: log, lines: h.plain, sampling: sampling{lines: linesOf(log), limit: int64(limit)}}
 }
@@ -38,9 +38,9 @@ func (o *Operations) Sampled() uint64 { return o.sampled.Load() }
 // Ended logs an operation that has ended. It logs nothing if the level of the line is disabled, or if the operation succeeded and
 // is not in the sample.
 func (o *Operations) Ended(ctx context.Context, j *reqctx.Log) {
-	of := requestFrom(ctx)
-	if of != nil && j.Transport != "websocket" { // a WebSocket has many operations, and a log line of its own
-		of.told.Store(true)
+	req := requestFrom(ctx)
+	if req != nil && j.Transport != "websocket" { // a WebSocket has many operations, and a log line of its own
+		req.logged.Store(true)
 	}
 	level := levelOf(j.Outcome)
 	if !o.log.Enabled(ctx, level) {
@@ -58,8 +58,8 @@ func (o *Operations) Ended(ctx context.Context, j *reqctx.Log) {
 	if weight > 1 {
 		attrs = append(attrs, slog.Int("one_of", weight))
 	}
-	if of != nil {
-		attrs = append(attrs, slog.String("request_id", of.id))
+	if req != nil {
+		attrs = append(attrs, slog.String("request_id", req.id))
 	}
 	r := slog.NewRecord(now, level, "operation", 0)
 	r.AddAttrs(attrs...)

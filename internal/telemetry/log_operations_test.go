@@ -69,42 +69,42 @@ func TestSuccessesAreSampledAndFailuresAreNot(t *testing.T) {
 			return strings.Count(to.String(), "\n"), strings.Count(to.String(), "one_of=100")
 		}
 		if all, samples := lines("ok", 510); all != 15 || samples != 5 || o.Sampled() != 495 {
-			t.Errorf("510 at 10 a second have %d lines, %d of them for 100 each; %d counted as sampled", all, samples, o.Sampled())
+			t.Errorf("510 successes with a limit of 10: got %d lines, %d of them with one_of=100, and %d operations without a line; want 15, 5 and 495", all, samples, o.Sampled())
 		}
 		if all, samples := lines("BAD_USER_INPUT", 500); all != 500 || samples != 0 {
-			t.Errorf("500 failures have %d lines", all)
+			t.Errorf("500 failures: got %d lines, %d of them with one_of=100; want 500 and 0", all, samples)
 		}
 		if all, _ := lines(reqctx.OutcomeCancelled, 50); all != 50 {
-			t.Errorf("50 that were cancelled have %d lines", all)
+			t.Errorf("50 cancelled operations: got %d lines, want 50", all)
 		}
 		time.Sleep(time.Second)
 		if all, samples := lines("ok", 10); all != 10 || samples != 0 {
-			t.Errorf("10 in the next second have %d lines", all)
+			t.Errorf("10 successes in the next second: got %d lines, %d of them with one_of=100; want 10 and 0", all, samples)
 		}
 	})
 }
 
 // TestSuccessesLeaveRoomForFailures checks that the buffer of the log has space for failures after many successes.
 func TestSuccessesLeaveRoomForFailures(t *testing.T) {
-	to := newHeld()
+	to := newBlockedWriter()
 	w := NewWriter(to, 100_000)
 	o := NewOperations(NewLogger(w, slog.LevelInfo, "text"), 1_000_000)
 	for range 1000 {
 		o.Ended(t.Context(), journal("ok"))
 	}
 	if w.Dropped() != 0 || o.Sampled() == 0 {
-		t.Fatalf("%d lines were dropped, %d not written", w.Dropped(), o.Sampled())
+		t.Fatalf("after 1,000 successes: got %d dropped lines and %d operations without a line, want 0 and more than 0", w.Dropped(), o.Sampled())
 	}
 	for range 100 {
 		o.Ended(t.Context(), journal("UPSTREAM_TIMEOUT"))
 	}
 	if w.Dropped() != 0 {
-		t.Errorf("%d failures were dropped", w.Dropped())
+		t.Errorf("the lines of %d of 100 failures were dropped", w.Dropped())
 	}
 	close(to.release)
 	w.Close(time.Minute)
 	if n := strings.Count(to.String(), "UPSTREAM_TIMEOUT"); n != 100 {
-		t.Errorf("%d of 100 failures are in the log", n)
+		t.Errorf("the log has the lines of %d of 100 failures", n)
 	}
 }
 
@@ -134,7 +134,7 @@ func TestARequestIsLoggedOnce(t *testing.T) {
 			got = append(got, line)
 		}
 		if strings.Join(got, ",") != want {
-			t.Errorf("%s: %v, want %s", path, got, want)
+			t.Errorf("POST %s: got the lines %v, want %s", path, got, want)
 		}
 	}
 }
@@ -144,7 +144,7 @@ func TestALineAllocatesLittle(t *testing.T) {
 	o := NewOperations(NewLogger(io.Discard, slog.LevelInfo, "json"), 1_000_000_000)
 	ctx, j := WithRequestID(context.Background(), "abc"), journal("ok")
 	if n := testing.AllocsPerRun(1000, func() { o.Ended(ctx, j) }); n > 3 {
-		t.Errorf("%.1f allocations", n)
+		t.Errorf("a log line costs %.1f allocations, want at most 3", n)
 	}
 }
 
@@ -162,27 +162,27 @@ func TestRequestsLeaveRoomForFailures(t *testing.T) {
 		}
 		h := Requests(NewLogger(&to, slog.LevelInfo, "text"), 10, page)
 		ask(h, 210)
-		if lines, some := strings.Count(to.String(), "\n"), strings.Count(to.String(), "one_of=100"); lines != 12 || some != 2 {
-			t.Errorf("210 requests have %d lines, %d of them for 100 each", lines, some)
+		if lines, samples := strings.Count(to.String(), "\n"), strings.Count(to.String(), "one_of=100"); lines != 12 || samples != 2 {
+			t.Errorf("210 successful requests with a limit of 10: got %d lines, %d of them with one_of=100; want 12 and 2", lines, samples)
 		}
 		status = http.StatusServiceUnavailable
 		if ask(h, 20); strings.Count(to.String(), "status=503") != 20 {
-			t.Errorf("%d of 20 failures have a line", strings.Count(to.String(), "status=503"))
+			t.Errorf("%d of 20 failed requests have a log line", strings.Count(to.String(), "status=503"))
 		}
 
-		held := newHeld()
+		held := newBlockedWriter()
 		w := NewWriter(held, 20_000)
 		h = Requests(NewLogger(w, slog.LevelInfo, "text"), 1_000_000, page)
 		status = http.StatusOK
 		ask(h, 1000)
 		status = http.StatusServiceUnavailable
 		if ask(h, 10); w.Dropped() != 0 {
-			t.Errorf("%d lines were dropped", w.Dropped())
+			t.Errorf("got %d dropped lines, want none", w.Dropped())
 		}
 		close(held.release)
 		w.Close(time.Minute)
 		if n := strings.Count(held.String(), "status=503"); n != 10 {
-			t.Errorf("%d of 10 failures are in the log", n)
+			t.Errorf("the log has the lines of %d of 10 failed requests", n)
 		}
 	})
 }

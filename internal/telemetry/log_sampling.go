@@ -13,14 +13,14 @@ const sampleRate = 100
 type sampling struct {
 	lines *Writer // nil if the log does not write to a Writer
 	limit int64   // number of successes in a second that are logged before the sampling begins
-	// second is a time in seconds since 1970. seen is the number of successes in that second.
-	second, seen atomic.Int64
+	// second is a time in seconds since 1970. successes is the number of successes in that second.
+	second, successes atomic.Int64
 }
 
-// linesOf returns the Writer to which a logger writes, or nil if it writes to something else.
+// linesOf returns the Writer to which a logger writes, or nil if the logger writes to another type of writer.
 func linesOf(log *slog.Logger) *Writer {
 	if h, ok := log.Handler().(*idHandler); ok {
-		w, _ := h.to.(*Writer)
+		w, _ := h.writer.(*Writer)
 		return w
 	}
 	return nil
@@ -32,9 +32,9 @@ func (s *sampling) weight(now time.Time) int {
 		return 0 // keep the remaining space for failures
 	}
 	if second, last := now.Unix(), s.second.Load(); second != last && s.second.CompareAndSwap(last, second) {
-		s.seen.Store(0)
+		s.successes.Store(0)
 	}
-	switch n := s.seen.Add(1); {
+	switch n := s.successes.Add(1); {
 	case n <= s.limit:
 		return 1
 	case (n-s.limit)%sampleRate == 0:

@@ -40,43 +40,43 @@ func TestNoSecretIsLogged(t *testing.T) {
 	withUser := &url.URL{Scheme: "https", User: url.UserPassword("u", secret), Host: "venue.example", Path: "/a"}
 	failed := &url.Error{Op: "Get", URL: "https://venue.example/api/user/orders?address=0x1&credentials=%7B%22" + secret + "%22%7D", Err: errors.New("refused")}
 	for name, attr := range map[string]slog.Attr{
-		"credentials":             slog.String("credentials", secret),
-		"Authorization":           slog.String("Authorization", "Bearer "+secret),
-		"apiKey":                  slog.String("apiKey", secret),
-		"API_KEY":                 slog.String("API_KEY", secret),
-		"secret":                  slog.String("secret", secret),
-		"client-secret":           slog.String("client-secret", secret),
-		"passphrase":              slog.Any("passphrase", []string{secret}),
-		"token":                   slog.String("token", secret),
-		"access_token":            slog.String("access_token", secret),
-		"Set-Cookie":              slog.String("Set-Cookie", secret),
-		"x-venue-credentials":     slog.String("x-venue-credentials", secret),
-		"an object of that name":  slog.Any("credentials", map[string]string{"a": secret}),
-		"a group of that name":    slog.Group("credentials", "a", secret, slog.Group("b", "c", secret)),
-		"in a group":              slog.Group("request", slog.Group("headers", "cookie", secret)),
-		"URL with user info":      slog.String("url", "https://u:"+secret+"@venue.example/a"),
-		"URL with credentials":    slog.String("url", "https://venue.example/a?credentials="+secret+"&b=c"),
-		"URL with key":            slog.String("url", "wss://venue.example/a?key="+secret),
-		"URL with fragment":       slog.String("url", "https://venue.example/a#access_token="+secret),
-		"path in a fragment":      slog.String("url", "https://venue.example/a#/b?key="+secret),
-		"escaped parameter":       slog.String("url", "https://venue.example/a?api%4Bey="+secret),
-		"URL that is none":        slog.String("url", "https://u:"+secret+"@venue.example/%zz"),
-		"URL in a text":           slog.String("text", "cannot read (https://u:"+secret+"@venue.example/a), twice"),
-		"path with credentials":   slog.String("path", "/api/user/orders?address=0x1&credentials="+secret),
-		"url.URL":                 slog.Any("url", withUser),
-		"url.Error":               slog.Any("err", failed),
-		"wrapped error":           slog.Any("err", fmt.Errorf("read orders: %w", failed)),
-		"header":                  slog.Any("headers", http.Header{"Authorization": {"Bearer " + secret}, "X-Api-Credentials": {secret}}),
-		"struct":                  slog.Any("wallet", wallet{ApiKey: secret}),
-		"struct behind pointers":  slog.Any("account", &account{&wallet{ApiKey: secret}}),
-		"JSON":                    slog.String("body", `{"apiKey": "`+secret+`","a":1}`),
-		"JSON with a quote in it": slog.String("body", `{"secret":"a\"`+secret+`"}`),
-		"quoted JSON":             slog.String("body", fmt.Sprintf("%q", `{"apiKey":"`+secret+`"}`)),
-		"JSON bytes":              slog.Any("body", []byte(`{"passphrase":"`+secret+`"}`)),
-		"raw JSON":                slog.Any("body", json.RawMessage(`{"passphrase":"`+secret+`"}`)),
-		"JSON with a number":      slog.String("body", `{"apiKey":`+digits+`,"a":1}`),
-		"credentials of any form": slog.String("body", `{"credentials": {"k":`+"\n"+`["`+secret+`"]}}`),
-		"bearer in a text":        slog.String("text", "sent Bearer "+secret),
+		"credentials":              slog.String("credentials", secret),
+		"Authorization":            slog.String("Authorization", "Bearer "+secret),
+		"apiKey":                   slog.String("apiKey", secret),
+		"API_KEY":                  slog.String("API_KEY", secret),
+		"secret":                   slog.String("secret", secret),
+		"client-secret":            slog.String("client-secret", secret),
+		"passphrase":               slog.Any("passphrase", []string{secret}),
+		"token":                    slog.String("token", secret),
+		"access_token":             slog.String("access_token", secret),
+		"Set-Cookie":               slog.String("Set-Cookie", secret),
+		"x-venue-credentials":      slog.String("x-venue-credentials", secret),
+		"object named credentials": slog.Any("credentials", map[string]string{"a": secret}),
+		"group named credentials":  slog.Group("credentials", "a", secret, slog.Group("b", "c", secret)),
+		"attribute in two groups":  slog.Group("request", slog.Group("headers", "cookie", secret)),
+		"URL with user info":       slog.String("url", "https://u:"+secret+"@venue.example/a"),
+		"URL with credentials":     slog.String("url", "https://venue.example/a?credentials="+secret+"&b=c"),
+		"URL with key":             slog.String("url", "wss://venue.example/a?key="+secret),
+		"URL with fragment":        slog.String("url", "https://venue.example/a#access_token="+secret),
+		"path in a fragment":       slog.String("url", "https://venue.example/a#/b?key="+secret),
+		"escaped parameter":        slog.String("url", "https://venue.example/a?api%4Bey="+secret),
+		"malformed URL":            slog.String("url", "https://u:"+secret+"@venue.example/%zz"),
+		"URL in a text":            slog.String("text", "cannot read (https://u:"+secret+"@venue.example/a), twice"),
+		"path with credentials":    slog.String("path", "/api/user/orders?address=0x1&credentials="+secret),
+		"url.URL":                  slog.Any("url", withUser),
+		"url.Error":                slog.Any("err", failed),
+		"wrapped error":            slog.Any("err", fmt.Errorf("read orders: %w", failed)),
+		"header":                   slog.Any("headers", http.Header{"Authorization": {"Bearer " + secret}, "X-Api-Credentials": {secret}}),
+		"struct":                   slog.Any("wallet", wallet{ApiKey: secret}),
+		"struct behind pointers":   slog.Any("account", &account{&wallet{ApiKey: secret}}),
+		"JSON":                     slog.String("body", `{"apiKey": "`+secret+`","a":1}`),
+		"JSON with a quote in it":  slog.String("body", `{"secret":"a\"`+secret+`"}`),
+		"quoted JSON":              slog.String("body", fmt.Sprintf("%q", `{"apiKey":"`+secret+`"}`)),
+		"JSON bytes":               slog.Any("body", []byte(`{"passphrase":"`+secret+`"}`)),
+		"raw JSON":                 slog.Any("body", json.RawMessage(`{"passphrase":"`+secret+`"}`)),
+		"JSON with a number":       slog.String("body", `{"apiKey":`+digits+`,"a":1}`),
+		"credentials as an object": slog.String("body", `{"credentials": {"k":`+"\n"+`["`+secret+`"]}}`),
+		"bearer in a text":         slog.String("text", "sent Bearer "+secret),
 	} {
 		got := line(func(l *slog.Logger) {
 			l.Info("message", attr)
@@ -95,7 +95,7 @@ func TestNoSecretIsLogged(t *testing.T) {
 		l.WithGroup("credentials").Info("in a group", "a", secret)
 	})
 	if strings.Contains(got, secret) {
-		t.Errorf("a message or a group shows the secret:\n%s", got)
+		t.Errorf("a message, or an attribute in the group credentials, shows the secret:\n%s", got)
 	}
 }
 
@@ -127,16 +127,16 @@ func TestRequestID(t *testing.T) {
 		log  func(*slog.Logger) *slog.Logger
 		want string
 	}{
-		"plain":      {func(l *slog.Logger) *slog.Logger { return l }, `"msg":"m","b":2,"request_id":"r1"}`},
-		"attributes": {func(l *slog.Logger) *slog.Logger { return l.With("a", 1) }, `"msg":"m","a":1,"b":2,"request_id":"r1"}`},
-		"group":      {func(l *slog.Logger) *slog.Logger { return l.WithGroup("g") }, `"msg":"m","request_id":"r1","g":{"b":2}}`},
-		"both":       {func(l *slog.Logger) *slog.Logger { return l.With("a", 1).WithGroup("g").With("c", 3).WithGroup("") }, `"msg":"m","request_id":"r1","a":1,"g":{"c":3,"b":2}}`},
+		"no attributes":        {func(l *slog.Logger) *slog.Logger { return l }, `"msg":"m","b":2,"request_id":"r1"}`},
+		"attributes":           {func(l *slog.Logger) *slog.Logger { return l.With("a", 1) }, `"msg":"m","a":1,"b":2,"request_id":"r1"}`},
+		"group":                {func(l *slog.Logger) *slog.Logger { return l.WithGroup("g") }, `"msg":"m","request_id":"r1","g":{"b":2}}`},
+		"attributes and group": {func(l *slog.Logger) *slog.Logger { return l.With("a", 1).WithGroup("g").With("c", 3).WithGroup("") }, `"msg":"m","request_id":"r1","a":1,"g":{"c":3,"b":2}}`},
 	} {
 		var out bytes.Buffer
 		log := test.log(telemetry.NewLogger(&out, slog.LevelInfo, "json"))
 		log.InfoContext(ctx, "m", "b", 2)
 		if !strings.HasSuffix(out.String(), test.want+"\n") {
-			t.Errorf("%s: logged\n%s\nwant its end to be\n%s", name, out.String(), test.want)
+			t.Errorf("%s: logged\n%s\nwant it to end with\n%s", name, out.String(), test.want)
 		}
 		out.Reset()
 		log.Info("m", "b", 2)
@@ -145,7 +145,7 @@ func TestRequestID(t *testing.T) {
 		}
 	}
 	if id := telemetry.RequestID(context.Background()); id != "" {
-		t.Errorf("a context without an id has %q", id)
+		t.Errorf("the request id of a context without an id is %q, want none", id)
 	}
 	if id := telemetry.RequestID(ctx); id != "r1" {
 		t.Errorf("the id is %q, want r1", id)
@@ -154,7 +154,7 @@ func TestRequestID(t *testing.T) {
 	for range 1000 {
 		id := telemetry.NewRequestID()
 		if len(id) != 26 || seen[id] {
-			t.Fatalf("id %q has not 26 characters or came twice", id)
+			t.Fatalf("id %q does not have 26 characters or is a duplicate", id)
 		}
 		seen[id] = true
 	}

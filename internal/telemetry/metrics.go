@@ -29,10 +29,10 @@ func NewMetrics(version string) *Metrics {
 	m := &Metrics{registry: prometheus.NewRegistry()}
 	m.registry.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
 	m.gauge("oddsgraph_build_info", "What runs; always 1.", prometheus.Labels{"version": version, "goversion": runtime.Version()}).Set(1)
-	m.operations.open(m)
-	m.venue.open(m)
-	m.stream.open(m)
-	m.shared.open(m)
+	m.operations.register(m)
+	m.venue.register(m)
+	m.stream.register(m)
+	m.shared.register(m)
 	return m
 }
 

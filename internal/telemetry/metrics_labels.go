@@ -13,8 +13,8 @@ const (
 	maxLabels = 64
 )
 
-// bounded bounds the number of different values of a label. The zero value is ready to use.
-type bounded struct {
+// boundedLabel bounds the number of different values of a label. The zero value is ready to use.
+type boundedLabel struct {
 	most  int                 // maximum number of values; 0 means maxLabels
 	shape func(string) string // normalizes a value; nil means the function word
 
@@ -24,7 +24,7 @@ type bounded struct {
 
 // label returns the normalized form of s. It returns "other" if s is empty or longer than 100 bytes. It also returns "other" for a
 // new s if the maximum number of values is reached.
-func (b *bounded) label(s string) string {
+func (b *boundedLabel) label(s string) string {
 	if s == "" || len(s) > 100 {
 		return other
 	}

@@ -19,16 +19,16 @@ type operations struct {
 	refused  *prometheus.CounterVec
 	events   *prometheus.CounterVec
 
-	names, codes, rules bounded
+	names, codes, rules boundedLabel
 }
 
-func (o *operations) open(m *Metrics) {
+func (o *operations) register(m *Metrics) {
 	o.total = m.counter("oddsgraph_operations_total", "GraphQL operations that have ended, including refused ones, by type, name of the trusted document and outcome.", "type", "name", "outcome")
 	o.duration = m.histogram("oddsgraph_operation_duration_seconds", "Time from reading a GraphQL operation to its response, without subscriptions.",
 		[]float64{.0001, .00025, .0005, .001, .0025, .005, .01, .025, .05, .1, .25, .5, 1, 2.5, 5, 10, 30}, "type", "name")
 	o.refused = m.counter("oddsgraph_guard_rejections_total", "Operations that were refused because they exceed a limit, by rule.", "rule")
 	o.events = m.counter("oddsgraph_subscription_event_failures_total", "Subscription events with an error in some field, by code. An event that equal subscriptions share counts once.", "code")
-	o.names = bounded{most: maxNames, shape: name}
+	o.names = boundedLabel{most: maxNames, shape: name}
 }
 
 // Operation counts a GraphQL operation and, if it is not a subscription, records its duration. kind is "query", "mutation",

@@ -12,7 +12,7 @@ type sharedCalls struct {
 	duration *prometheus.HistogramVec
 }
 
-func (s *sharedCalls) open(m *Metrics) {
+func (s *sharedCalls) register(m *Metrics) {
 	s.calls = m.counter("oddsgraph_shared_calls_total", "Calls to Redis, by result; refused calls were not sent.", "command", "result")
 	s.duration = m.histogram("oddsgraph_shared_call_duration_seconds", "Time of one call to Redis.",
 		[]float64{.0001, .00025, .0005, .001, .0025, .005, .01, .025, .05, .1, .25, 1}, "command")

@@ -11,13 +11,13 @@ type Stream struct {
 	frames, drift, lost *prometheus.CounterVec
 	lag                 prometheus.Observer
 
-	types, drifts, reasons bounded
+	types, drifts, reasons boundedLabel
 }
 
 // Stream returns the metrics of the stream.
 func (m *Metrics) Stream() *Stream { return &m.stream }
 
-func (s *Stream) open(m *Metrics) {
+func (s *Stream) register(m *Metrics) {
 	s.frames = m.counter("oddsgraph_stream_frames_total", "Frames of the venue's stream, by type. unknown is any other type, garbage is not JSON.", "type")
 	s.drift = m.counter("oddsgraph_stream_drift_total", "Faults of the venue's stream against its documented protocol, by fault.", "what")
 	s.lost = m.counter("oddsgraph_stream_disconnects_total", "Connections of the stream that were lost or could not be opened, by reason.", "reason")

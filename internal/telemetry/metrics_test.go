@@ -93,7 +93,7 @@ oddsgraph_operations_total{name="Board",outcome="ok",type="query"} 1
 		}
 	}
 	if strings.Contains(text, `oddsgraph_operation_duration_seconds_count{name="",type="subscription"}`) {
-		t.Error("the duration of subscriptions is counted as latency")
+		t.Error("the scrape has durations of subscriptions")
 	}
 }
 
@@ -152,7 +152,7 @@ func TestCountingAllocatesNothing(t *testing.T) {
 	}
 	count()
 	if n := testing.AllocsPerRun(1000, count); n > 0 {
-		t.Errorf("%v allocations", n)
+		t.Errorf("counting costs %v allocations, want none", n)
 	}
 }
 
@@ -182,7 +182,7 @@ func TestSeriesAreBounded(t *testing.T) {
 	} {
 		n, err := testutil.GatherAndCount(m.registry, name)
 		if err != nil || n == 0 || n > most {
-			t.Errorf("%s has %d series, %v; want at most %d", name, n, err, most)
+			t.Errorf("%s: got %d series and error %v, want 1 to %d series", name, n, err, most)
 		}
 	}
 }
@@ -198,7 +198,7 @@ func scrape(t *testing.T, m *Metrics) string {
 	defer resp.Body.Close()
 	body, err := io.ReadAll(resp.Body)
 	if err != nil || resp.StatusCode != http.StatusOK {
-		t.Fatalf("scraping gives %d, %v: %s", resp.StatusCode, err, bytes.TrimSpace(body))
+		t.Fatalf("a scrape: got status %d, error %v and body %s", resp.StatusCode, err, bytes.TrimSpace(body))
 	}
 	return string(body)
 }

@@ -27,10 +27,10 @@ type venueCalls struct {
 	keys     *prometheus.HistogramVec
 	drift    *prometheus.CounterVec
 
-	codes, drifts bounded
+	codes, drifts boundedLabel
 }
 
-func (v *venueCalls) open(m *Metrics) {
+func (v *venueCalls) register(m *Metrics) {
 	v.calls = m.counter("oddsgraph_venue_calls_total", "HTTP calls to the venue, including retries. status is none if there was no response.", "endpoint", "status", "outcome")
 	v.duration = m.histogram("oddsgraph_venue_call_duration_seconds", "Time of one HTTP call to the venue.", []float64{.005, .01, .025, .05, .1, .25, .5, 1, 2.5, 5, 10}, "endpoint")
 	v.keys = m.histogram("oddsgraph_venue_call_keys", "Ids in one HTTP call to the venue.", []float64{1, 2, 5, 10, 20, 30, 40, 50}, "endpoint")

@@ -104,15 +104,15 @@ func redact(groups []string, a slog.Attr) slog.Attr {
 	case slog.KindString:
 		a.Value = slog.StringValue(redactText(a.Value.String()))
 	case slog.KindAny:
-		if text, secret := printed(a.Value.Any()); secret {
+		if text, secret := redactPrinted(a.Value.Any()); secret {
 			a.Value = slog.StringValue(text)
 		}
 	}
 	return a
 }
 
-// printed reports whether v contains a secret when fmt or JSON prints it. If so, printed returns the redacted text.
-func printed(v any) (text string, secret bool) {
+// redactPrinted reports whether the text of v that fmt or JSON prints contains a secret. If so, it returns the redacted text.
+func redactPrinted(v any) (text string, secret bool) {
 	switch v := v.(type) {
 	case nil, slog.Level, *slog.Source:
 		return "", false

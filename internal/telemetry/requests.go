@@ -22,7 +22,7 @@ const RequestIDHeader = "X-Request-Id"
 // Apart from the id, a log line contains no input of clients, because the input can be secret. So a line contains the pattern of
 // the mux instead of the URL, and OTHER instead of an unknown method.
 func Requests(log *slog.Logger, limit int, next http.Handler) http.Handler {
-	some := sampling{lines: linesOf(log), limit: int64(limit)}
+	sampler := sampling{lines: linesOf(log), limit: int64(limit)}
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		id := r.Header.Get(RequestIDHeader)
 		if !goodID(id) {
@@ -35,12 +35,12 @@ func Requests(log *slog.Logger, limit int, next http.Handler) http.Handler {
 		r = r.WithContext(ctx)
 		defer func() {
 			seen.ResponseWriter = nil // a WebSocket keeps seen in memory after the request, because ctx is a part of seen
-			if seen.request.told.Load() || !log.Enabled(ctx, slog.LevelInfo) {
+			if seen.request.logged.Load() || !log.Enabled(ctx, slog.LevelInfo) {
 				return
 			}
 			now, weight := time.Now(), 1
 			if seen.status < http.StatusInternalServerError {
-				if weight = some.weight(now); weight == 0 {
+				if weight = sampler.weight(now); weight == 0 {
 					return
 				}
 			}
@@ -54,7 +54,7 @@ func Requests(log *slog.Logger, limit int, next http.Handler) http.Handler {
 	})
 }
 
-// method returns a request's method, or OTHER if HTTP does not define it.
+// method returns a request's method, or OTHER if HTTP does not define the method.
 func method(r *http.Request) string {
 	switch r.Method {
 	case http.MethodGet, http.MethodHead, http.MethodPost, http.MethodPut, http.MethodPatch, http.MethodDelete, http.MethodConnect, http.MethodOptions, http.MethodTrace:

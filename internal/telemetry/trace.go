@@ -41,27 +41,27 @@ func OpenTracer(version string, log *slog.Logger) (*Tracer, error) {
 	if !wanted || err != nil {
 		return nil, err
 	}
-	ear := listenToSDK(log)
-	ear.reading("OTEL_EXPORTER_OTLP_")
+	handler := listenToSDK(log)
+	handler.setPrefixes("OTEL_EXPORTER_OTLP_")
 	exporter, err := otlptracehttp.New(context.Background())
 	if err != nil {
 		return nil, fmt.Errorf("traces: %w", err)
 	}
-	ear.reading("OTEL_RESOURCE_ATTRIBUTES")
-	about, err := resource.New(context.Background(),
+	handler.setPrefixes("OTEL_RESOURCE_ATTRIBUTES")
+	res, err := resource.New(context.Background(),
 		resource.WithAttributes(attribute.String("service.name", "oddsgraph"), attribute.String("service.version", version)),
 		resource.WithTelemetrySDK(), resource.WithFromEnv())
 	if err != nil { // do not wrap err, because it quotes values of variables
 		return nil, errors.Join(errors.New("traces: OTEL_RESOURCE_ATTRIBUTES is not name=value,…"), exporter.Shutdown(context.Background()))
 	}
-	ear.reading("OTEL_TRACES_SAMPLER")
+	handler.setPrefixes("OTEL_TRACES_SAMPLER")
 	limits := sdktrace.NewSpanLimits()
 	if os.Getenv("OTEL_SPAN_LINK_COUNT_LIMIT") == "" {
 		limits.LinkCountLimit = maxLinks
 	}
-	provider := sdktrace.NewTracerProvider(sdktrace.WithBatcher(exporter), sdktrace.WithResource(about), sdktrace.WithIDGenerator(identifiers{}),
+	provider := sdktrace.NewTracerProvider(sdktrace.WithBatcher(exporter), sdktrace.WithResource(res), sdktrace.WithIDGenerator(identifiers{}),
 		sdktrace.WithRawSpanLimits(limits))
-	if err := ear.open(); err != nil {
+	if err := handler.startLogging(); err != nil {
 		return nil, errors.Join(err, provider.Shutdown(context.Background())) // no spans to send yet
 	}
 	return &Tracer{provider, provider.Tracer("oddsgraph", trace.WithInstrumentationVersion(version))}, nil
@@ -203,8 +203,8 @@ func (t *Tracer) addReads(s operationSpan, j *reqctx.Log, ended time.Time) {
 			}
 		}
 	}
-	if by := j.ServedBy(); by != nil {
-		s.AddLink(trace.Link{SpanContext: contextOf(by.Context())})
+	if servedBy := j.ServedBy(); servedBy != nil {
+		s.AddLink(trace.Link{SpanContext: contextOf(servedBy.Context())})
 	}
 }
 
@@ -264,16 +264,16 @@ type identifierKey struct{}
 type identifiers struct{}
 
 // NewIDs implements sdktrace.IDGenerator.
-func (i identifiers) NewIDs(ctx context.Context) (of trace.TraceID, span trace.SpanID) {
-	binary.NativeEndian.PutUint64(of[:8], rand.Uint64())
-	binary.NativeEndian.PutUint64(of[8:], rand.Uint64()|1)
-	return of, i.NewSpanID(ctx, of)
+func (i identifiers) NewIDs(ctx context.Context) (traceID trace.TraceID, span trace.SpanID) {
+	binary.NativeEndian.PutUint64(traceID[:8], rand.Uint64())
+	binary.NativeEndian.PutUint64(traceID[8:], rand.Uint64()|1)
+	return traceID, i.NewSpanID(ctx, traceID)
 }
 
 // NewSpanID implements sdktrace.IDGenerator.
 func (identifiers) NewSpanID(ctx context.Context, _ trace.TraceID) (span trace.SpanID) {
-	if told, ok := ctx.Value(identifierKey{}).([8]byte); ok {
-		return told
+	if id, ok := ctx.Value(identifierKey{}).([8]byte); ok {
+		return id
 	}
 	binary.NativeEndian.PutUint64(span[:], rand.Uint64()|1)
 	return span

@@ -12,17 +12,18 @@ import (
 	"go.opentelemetry.io/otel"
 )
 
-// otelErrorHandler receives OpenTelemetry's internal messages and errors. Until its method open is called, the handler collects
-// them as configuration errors. Such an error may quote the value of an environment variable. The value may be secret, so the
-// handler uses only the name of the variable. After the call of open, the handler logs the messages and errors.
+// otelErrorHandler receives OpenTelemetry's internal messages and errors. Until its method startLogging is called, the handler
+// collects the messages and errors as configuration errors. An error may quote the value of an environment variable. The value may
+// be secret, so the handler uses only the name of the variable. After the call of startLogging, the handler logs the messages and
+// errors.
 type otelErrorHandler struct {
 	log *slog.Logger
 
-	mu     sync.Mutex
-	opened bool
-	// variables contains prefixes. OpenTelemetry is now reading the environment variables whose names have one of these prefixes.
-	variables []string
-	wrong     []string
+	mu      sync.Mutex
+	logging bool
+	// OpenTelemetry is now reading the environment variables whose names begin with one of these prefixes.
+	prefixes []string
+	problems []string
 }
 
 // listenToSDK installs the handler in OpenTelemetry.
@@ -33,35 +34,35 @@ func listenToSDK(log *slog.Logger) *otelErrorHandler {
 	return e
 }
 
-// reading sets the name prefixes of the environment variables that OpenTelemetry reads next.
-func (e *otelErrorHandler) reading(variables ...string) {
+// setPrefixes sets the name prefixes of the environment variables that OpenTelemetry reads next.
+func (e *otelErrorHandler) setPrefixes(prefixes ...string) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	e.variables = variables
+	e.prefixes = prefixes
 }
 
-// open returns the collected errors, or nil. After this call, the handler logs messages and errors.
-func (e *otelErrorHandler) open() error {
+// startLogging returns the collected errors, or nil. After this call, the handler logs messages and errors.
+func (e *otelErrorHandler) startLogging() error {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	if e.opened = true; len(e.wrong) > 0 {
-		return fmt.Errorf("traces: OpenTelemetry can't use the environment: %s", strings.Join(e.wrong, "; "))
+	if e.logging = true; len(e.problems) > 0 {
+		return fmt.Errorf("traces: OpenTelemetry can't use the environment: %s", strings.Join(e.problems, "; "))
 	}
 	return nil
 }
 
-// hear collects a message and returns true. After a call of open, hear collects nothing and returns false. The message must not
-// contain values of variables.
-func (e *otelErrorHandler) hear(message string) bool {
+// collect collects a message and returns true. After a call of startLogging, it collects nothing and returns false. The message
+// must not contain values of variables.
+func (e *otelErrorHandler) collect(message string) bool {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	if e.opened {
+	if e.logging {
 		return false
 	}
 	var set []string
 	for _, entry := range os.Environ() {
 		name, value, _ := strings.Cut(entry, "=")
-		if value != "" && slices.ContainsFunc(e.variables, func(start string) bool { return strings.HasPrefix(name, start) }) {
+		if value != "" && slices.ContainsFunc(e.prefixes, func(start string) bool { return strings.HasPrefix(name, start) }) {
 			set = append(set, name)
 		}
 	}
@@ -69,13 +70,13 @@ func (e *otelErrorHandler) hear(message string) bool {
 	if len(set) > 0 {
 		message += " (one of " + strings.Join(set, ", ") + ")"
 	}
-	e.wrong = append(e.wrong, message)
+	e.problems = append(e.problems, message)
 	return true
 }
 
 // Handle implements otel.ErrorHandler.
 func (e *otelErrorHandler) Handle(err error) {
-	if !e.hear("a value is not allowed") {
+	if !e.collect("a value is not allowed") {
 		e.log.Warn("traces are lost", "error", err)
 	}
 }
@@ -88,8 +89,8 @@ func (e *otelErrorHandler) Init(logr.RuntimeInfo) {}
 func (e *otelErrorHandler) Enabled(level int) bool { return level <= 4 }
 
 // Info implements logr.LogSink. It logs or collects warnings, and messages that name a variable. It ignores all other messages.
-func (e *otelErrorHandler) Info(level int, message string, about ...any) {
-	switch name := variable(about); {
+func (e *otelErrorHandler) Info(level int, message string, keysAndValues ...any) {
+	switch name := variable(keysAndValues); {
 	case name != "":
 		e.Error(nil, message, name)
 	case level <= 1:
@@ -98,11 +99,11 @@ func (e *otelErrorHandler) Info(level int, message string, about ...any) {
 }
 
 // Error implements logr.LogSink. It ignores the parameter of type error, because this error may quote values of variables.
-func (e *otelErrorHandler) Error(_ error, message string, about ...any) {
-	if name := variable(about); name != "" {
+func (e *otelErrorHandler) Error(_ error, message string, keysAndValues ...any) {
+	if name := variable(keysAndValues); name != "" {
 		message += " " + name
 	}
-	if !e.hear(message) {
+	if !e.collect(message) {
 		e.log.Warn("OpenTelemetry", "says", message)
 	}
 }
@@ -114,9 +115,9 @@ func (e *otelErrorHandler) WithValues(...any) logr.LogSink { return e }
 func (e *otelErrorHandler) WithName(string) logr.LogSink { return e }
 
 // variable returns the name of the variable that a message is about, or "".
-func variable(about []any) string {
-	if len(about) > 0 {
-		if name, _ := about[0].(string); strings.HasPrefix(name, "OTEL_") {
+func variable(keysAndValues []any) string {
+	if len(keysAndValues) > 0 {
+		if name, _ := keysAndValues[0].(string); strings.HasPrefix(name, "OTEL_") {
 			return name
 		}
 	}

@@ -22,8 +22,7 @@ type Writer struct {
 	// waiting contains the buffered lines. spare is the memory of the previous write, for reuse.
 	waiting, spare []byte
 	limit          int
-	// busy is true from the time at which the goroutine finds lines in waiting until it has written them. closed is true after
-	// Close.
+	// busy is true while the goroutine gathers or writes lines. closed is true after Close.
 	busy, closed bool
 	// changed is signalled when the goroutine must wake up.
 	changed sync.Cond
@@ -35,8 +34,8 @@ type Writer struct {
 // wake up for each line, and a wake-up takes longer than the formatting of a line.
 const batchDelay = 2 * time.Millisecond
 
-// NewWriter returns a Writer for a destination. limit is the largest number of bytes that the Writer buffers. It does not include
-// the lines that the Writer is writing.
+// NewWriter returns a Writer for a destination. limit is the largest number of bytes that the Writer buffers. The lines that the
+// Writer is writing do not count.
 func NewWriter(to io.Writer, limit int) *Writer {
 	w := &Writer{to: to, limit: limit, done: make(chan struct{}), hurry: make(chan struct{}, 1)}
 	w.changed.L = &w.mu
@@ -87,19 +86,19 @@ func (w *Writer) Close(maxWait time.Duration) {
 	w.changed.Broadcast()
 	w.mu.Unlock()
 	w.hasten()
-	late := time.NewTimer(maxWait)
-	defer late.Stop()
+	timeout := time.NewTimer(maxWait)
+	defer timeout.Stop()
 	select {
 	case <-w.done:
-	case <-late.C:
+	case <-timeout.C:
 	}
 }
 
 // run writes the buffered lines until Close is called and no lines are left.
 func (w *Writer) run() {
 	defer close(w.done)
-	gathered := time.NewTimer(batchDelay)
-	defer gathered.Stop()
+	delay := time.NewTimer(batchDelay)
+	defer delay.Stop()
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	for {
@@ -111,9 +110,9 @@ func (w *Writer) run() {
 		}
 		w.busy = true
 		w.mu.Unlock()
-		gathered.Reset(batchDelay)
+		delay.Reset(batchDelay)
 		select {
-		case <-gathered.C:
+		case <-delay.C:
 		case <-w.hurry:
 		}
 		w.mu.Lock()

@@ -14,8 +14,8 @@ import (
 	"time"
 )
 
-// held is a writer that blocks until the channel release is closed.
-type held struct {
+// blockedWriter is a writer that blocks until the channel release is closed.
+type blockedWriter struct {
 	release chan struct{}
 	entered chan struct{}
 
@@ -23,9 +23,11 @@ type held struct {
 	got bytes.Buffer
 }
 
-func newHeld() *held { return &held{release: make(chan struct{}), entered: make(chan struct{}, 1)} }
+func newBlockedWriter() *blockedWriter {
+	return &blockedWriter{release: make(chan struct{}), entered: make(chan struct{}, 1)}
+}
 
-func (h *held) Write(p []byte) (int, error) {
+func (h *blockedWriter) Write(p []byte) (int, error) {
 	select {
 	case h.entered <- struct{}{}:
 	default:
@@ -36,7 +38,7 @@ func (h *held) Write(p []byte) (int, error) {
 	return h.got.Write(p)
 }
 
-func (h *held) String() string {
+func (h *blockedWriter) String() string {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	return h.got.String()
@@ -44,17 +46,17 @@ func (h *held) String() string {
 
 // TestNobodyWaitsForTheLog checks that Write does not block. Write must drop and count the lines that do not fit into the buffer.
 func TestNobodyWaitsForTheLog(t *testing.T) {
-	to := newHeld()
+	to := newBlockedWriter()
 	w := NewWriter(to, 100)
 	fmt.Fprint(w, "first\n")
 	<-to.entered
 	for i := range 30 {
 		if n, err := fmt.Fprintf(w, "line %04d\n", i); n != 10 || err != nil {
-			t.Fatalf("%d, %v", n, err)
+			t.Fatalf("Write: got %d bytes and error %v, want 10 bytes", n, err)
 		}
 	}
 	if w.Dropped() != 20 || !w.crowded() {
-		t.Errorf("%d of 30 lines of 10 bytes are dropped at a limit of 100, crowded %v", w.Dropped(), w.crowded())
+		t.Errorf("after 30 lines of 10 bytes with a limit of 100: got %d dropped lines and crowded %v, want 20 and true", w.Dropped(), w.crowded())
 	}
 	close(to.release)
 	for w.crowded() {
@@ -63,11 +65,11 @@ func TestNobodyWaitsForTheLog(t *testing.T) {
 	fmt.Fprint(w, "last\n")
 	w.Close(time.Minute)
 	if lines := strings.Split(to.String(), "\n"); len(lines) != 13 || lines[0] != "first" || lines[1] != "line 0000" || lines[10] != "line 0009" || lines[11] != "last" {
-		t.Errorf("%q", lines)
+		t.Errorf("got the lines %q, want first, line 0000 to line 0009, and last", lines)
 	}
 	fmt.Fprint(w, "too late\n")
 	if w.Dropped() != 21 {
-		t.Errorf("%d are dropped", w.Dropped())
+		t.Errorf("after a Write that follows Close: got %d dropped lines, want 21", w.Dropped())
 	}
 }
 
@@ -104,7 +106,7 @@ func TestLinesAreWrittenTogether(t *testing.T) {
 			synctest.Wait()
 			got, since := to.take(), time.Since(start)
 			if since != when || !slices.Equal(got, pieces) {
-				t.Errorf("after %s there is %q; want %q after %s", since, got, pieces, when)
+				t.Errorf("got the writes %q after %s, want %q after %s", got, since, pieces, when)
 			}
 			start = time.Now()
 		}
@@ -125,12 +127,12 @@ func TestLinesAreWrittenTogether(t *testing.T) {
 // TestCloseDoesNotWaitForever checks that Close returns after its timeout if the destination blocks.
 func TestCloseDoesNotWaitForever(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		to, start := newHeld(), time.Now()
+		to, start := newBlockedWriter(), time.Now()
 		w := NewWriter(to, 100)
 		fmt.Fprint(w, "a\n")
 		w.Close(5 * time.Second)
 		if waited := time.Since(start); waited != 5*time.Second {
-			t.Errorf("Close waited for %s", waited)
+			t.Errorf("Close waited for %s, want 5s", waited)
 		}
 		close(to.release)
 	})
@@ -154,11 +156,11 @@ func TestLinesStayWhole(t *testing.T) {
 	lines := strings.Split(strings.TrimSpace(to.String()), "\n")
 	for _, line := range lines {
 		if !strings.HasPrefix(line, "{") || !strings.HasSuffix(line, "}") {
-			t.Fatalf("a line is torn: %q", line)
+			t.Fatalf("%q is not one whole JSON object", line)
 		}
 	}
 	if len(lines) != 800 || w.Dropped() != 0 {
-		t.Errorf("%d lines, %d dropped", len(lines), w.Dropped())
+		t.Errorf("got %d lines and %d dropped lines, want 800 and 0", len(lines), w.Dropped())
 	}
 }
 
@@ -171,14 +173,14 @@ func TestTheLevelChanges(t *testing.T) {
 	level.Set(slog.LevelDebug)
 	log.Debug("two", "a", 1)
 	if got := to.String(); strings.Contains(got, "one") || !strings.Contains(got, "level=DEBUG msg=two a=1\n") {
-		t.Errorf("%q", got)
+		t.Errorf("got the log %q, want only the message two", got)
 	}
 }
 
-// failing is a writer whose writes all return an error. takes is the number of bytes that the writer still accepts.
-type failing struct{ takes int }
+// failingWriter is a writer whose writes all return an error. takes is the number of bytes that the writer still accepts.
+type failingWriter struct{ takes int }
 
-func (f *failing) Write(b []byte) (int, error) {
+func (f *failingWriter) Write(b []byte) (int, error) {
 	n := min(f.takes, len(b))
 	f.takes -= n
 	return n, io.ErrClosedPipe
@@ -186,7 +188,7 @@ func (f *failing) Write(b []byte) (int, error) {
 
 // TestLinesThatCannotBeWrittenAreCounted checks that Dropped counts the lines that a failed write did not write completely.
 func TestLinesThatCannotBeWrittenAreCounted(t *testing.T) {
-	w := NewWriter(&failing{takes: 8}, 100)
+	w := NewWriter(&failingWriter{takes: 8}, 100)
 	fmt.Fprint(w, "one..\ntwo..\nthree\n")
 	w.Close(time.Minute)
 	if w.Dropped() != 2 {
