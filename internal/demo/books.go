@@ -26,8 +26,7 @@ type Level struct {
 // instrument is an order book and its price. The two tokens of a binary market share one instrument: the book of NO is the mirror
 // image of the book of YES. A categorical market has one instrument per outcome.
 //
-// Levels at or below the tick bid are bids, and levels at or above the tick ask are asks. There are no levels in between, so the
-// book cannot be crossed.
+// A level at tick i is a bid if i <= bid, and an ask if i >= ask. There are no levels in between, so the book cannot be crossed.
 type instrument struct {
 	tick  Price
 	ticks int // the price 1.00 in ticks; while the market trades, the price is from 1 to ticks-1
@@ -211,11 +210,11 @@ type view struct {
 	mirrored bool
 }
 
-// stated returns the token's last market price, even if the market is resolved.
-func (w view) stated() Price { return w.at(w.price) }
+// lastPrice returns the token's last market price, even if the market is resolved.
+func (w view) lastPrice() Price { return w.tickPrice(w.price) }
 
-// at returns the token's price at tick i of the instrument.
-func (w view) at(i int) Price {
+// tickPrice returns the token's price at tick i of the instrument.
+func (w view) tickPrice(i int) Price {
 	p := Price(i) * w.tick
 	if w.mirrored {
 		return payout - p
@@ -259,7 +258,7 @@ func (w view) eachAsk(f func(Level) bool) {
 
 func (w view) eachDown(f func(Level) bool) {
 	for i := w.bid; i > 0 && w.bid-i <= w.reach; i-- {
-		if s := w.sizes[i]; s > 0 && !f(Level{w.at(i), Size(s)}) {
+		if s := w.sizes[i]; s > 0 && !f(Level{w.tickPrice(i), Size(s)}) {
 			return
 		}
 	}
@@ -267,7 +266,7 @@ func (w view) eachDown(f func(Level) bool) {
 
 func (w view) eachUp(f func(Level) bool) {
 	for i := w.ask; i < w.ticks && i-w.ask <= w.reach; i++ {
-		if s := w.sizes[i]; s > 0 && !f(Level{w.at(i), Size(s)}) {
+		if s := w.sizes[i]; s > 0 && !f(Level{w.tickPrice(i), Size(s)}) {
 			return
 		}
 	}

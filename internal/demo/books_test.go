@@ -38,13 +38,13 @@ func TestBooksStayConsistent(t *testing.T) {
 		checkBook(t, tok)
 		replayed[tok], seqs[tok] = levelsOf(tok.book()), tok.bookSeq
 	}
-	moved, priced := 0, 0
+	moves, priceMoves := 0, 0
 	for range 1000 {
 		v.Step()
 		for _, m := range v.moves {
-			moved++
+			moves++
 			if m.priced {
-				priced++
+				priceMoves++
 			}
 			for _, tok := range m.token.market.tokens {
 				if tok.instrument != m.instrument {
@@ -60,15 +60,15 @@ func TestBooksStayConsistent(t *testing.T) {
 			}
 		}
 	}
-	if moved < 1000 || priced < 500 || priced == moved {
-		t.Fatalf("got %d moves in 1,000 steps, %d of them of prices", moved, priced)
+	if moves < 1000 || priceMoves < 500 || priceMoves == moves {
+		t.Fatalf("got %d moves in 1,000 steps, %d of them of prices; want at least 1,000, and 500 of prices, but not all", moves, priceMoves)
 	}
 	for _, tok := range v.listing.tokens {
 		b := tok.book()
 		now := levelsOf(b)
 		for _, side := range []Side{Buy, Sell} {
 			if !maps.Equal(now[side], replayed[tok][side]) {
-				t.Fatalf("token %s: the replayed changes give another %s side", tok.id, side)
+				t.Fatalf("token %s: the replayed changes do not give the %s levels of the last book", tok.id, side)
 			}
 		}
 		if b.Seq != seqs[tok] {
@@ -79,10 +79,10 @@ func TestBooksStayConsistent(t *testing.T) {
 
 func checkBook(t *testing.T, tok *token) {
 	t.Helper()
-	b, price := tok.book(), tok.stated()
+	b, price := tok.book(), tok.lastPrice()
 	if tok.market.status != statusOpen {
 		if len(b.Bids)+len(b.Asks) > 0 {
-			t.Fatalf("token %s is %s and has a book", tok.id, tok.market.status)
+			t.Fatalf("token %s: the market has the status %s, but the book is not empty", tok.id, tok.market.status)
 		}
 		return
 	}
@@ -100,14 +100,14 @@ func checkBook(t *testing.T, tok *token) {
 		t.Fatalf("token %s: price %v lies outside the book", tok.id, price)
 	}
 	if len(b.Bids)+len(b.Asks) == 0 {
-		t.Fatalf("token %s trades without a book", tok.id)
+		t.Fatalf("token %s: the market is open, but the book is empty", tok.id)
 	}
 	spread, ok := tok.spread()
 	if ok != (len(b.Bids) > 0 && len(b.Asks) > 0) {
-		t.Fatalf("token %s: spread is known: %v", tok.id, ok)
+		t.Fatalf("token %s: spread() reports a spread: %v; the book has %d bids and %d asks", tok.id, ok, len(b.Bids), len(b.Asks))
 	}
 	if ok && (spread != b.Asks[0].Price-b.Bids[0].Price || spread <= 0) {
-		t.Fatalf("token %s: spread %v", tok.id, spread)
+		t.Fatalf("token %s: got spread %v, want the best ask minus the best bid", tok.id, spread)
 	}
 }
 
@@ -125,7 +125,7 @@ func TestBinaryTokensMirrorEachOther(t *testing.T) {
 		checked++
 		yes, no := m.tokens[0], m.tokens[1]
 		if yes.price()+no.price() != payout {
-			t.Fatalf("market %s: YES %v and NO %v", m.slug, yes.price(), no.price())
+			t.Fatalf("market %s: got prices %v of YES and %v of NO, want a sum of 1", m.slug, yes.price(), no.price())
 		}
 		y, n := yes.book(), no.book()
 		for i, l := range y.Bids {
@@ -139,11 +139,11 @@ func TestBinaryTokensMirrorEachOther(t *testing.T) {
 			}
 		}
 		if y.Seq != n.Seq || len(y.Bids) != len(n.Asks) || len(y.Asks) != len(n.Bids) {
-			t.Fatalf("market %s: books differ in size or seq", m.slug)
+			t.Fatalf("market %s: the books of YES and NO have different numbers of levels or sequence numbers", m.slug)
 		}
 	}
 	if checked < 40 {
-		t.Fatalf("only %d open binary markets", checked)
+		t.Fatalf("got only %d open binary markets, want at least 40", checked)
 	}
 }
 
@@ -160,7 +160,7 @@ func TestSetPrice(t *testing.T) {
 		}
 		q, _ := v.Quote(no.id)
 		if q.Price != price || yes.price() != payout-price || !q.At.Equal(c.Now()) || no.bookSeq != seq+1 {
-			t.Fatalf("after SetPrice(%v): NO %v, YES %v, changed %v, seq %d after %d", price, q.Price, yes.price(), q.At, no.bookSeq, seq)
+			t.Fatalf("after SetPrice(NO, %v): got price %v of NO, price %v of YES, time %v, and seq %d after seq %d", price, q.Price, yes.price(), q.At, no.bookSeq, seq)
 		}
 		checkBook(t, yes)
 		checkBook(t, no)
@@ -172,7 +172,7 @@ func TestSetPrice(t *testing.T) {
 		want  error
 	}{{"nobody", 5000, ErrUnknownToken}, {no.id, 0, ErrPrice}, {no.id, payout, ErrPrice}, {no.id, 5050, ErrPrice}, {settled.id, 5000, ErrNotTrading}} {
 		if err := v.SetPrice(bad.id, bad.price); err != bad.want {
-			t.Errorf("SetPrice(%s, %v): %v, want %v", bad.id, bad.price, err, bad.want)
+			t.Errorf("SetPrice(%s, %v): got %v, want %v", bad.id, bad.price, err, bad.want)
 		}
 	}
 }
@@ -190,8 +190,8 @@ func TestPricesFollowSchedule(t *testing.T) {
 		if tok.market.tick < 100 {
 			margin = 15 * tok.market.tick
 		}
-		if d := tok.stated() - tok.market.priceAt(tok.outcome, now); d > margin || d < -margin {
-			t.Errorf("token %s: got a price %v off its schedule", tok.id, d)
+		if d := tok.lastPrice() - tok.market.priceAt(tok.outcome, now); d > margin || d < -margin {
+			t.Errorf("token %s: the price differs from priceAt by %v, want at most %v", tok.id, d, margin)
 		}
 	}
 }

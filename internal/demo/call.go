@@ -22,7 +22,8 @@ type call struct {
 	account *account // nil if the endpoint needs no credentials or the credentials are not valid
 }
 
-// newCall parses the query of a request. The call is never nil: after an error, call.keys and Venue.limit can still use the call.
+// newCall parses the query of a request. The call is never nil: after an error, call.keyCount and Venue.limit can still use the
+// call.
 func newCall(r *http.Request) (*call, *apiError) {
 	c := &call{r: r}
 	if len(r.URL.RawQuery) > maxQuery {
@@ -42,8 +43,8 @@ func (c *call) get(name string) string { return c.query.Get(name) }
 // has reports whether the request has the parameter, even if it is empty.
 func (c *call) has(name string) bool { return c.query.Has(name) }
 
-// keys returns the length of the request's list of identifiers, or 1 if the request has no list.
-func (c *call) keys() int {
+// keyCount returns the length of the request's list of identifiers, or 1 if the request has no list.
+func (c *call) keyCount() int {
 	for _, name := range []string{"tokenIds", "ids"} {
 		if list := c.get(name); list != "" {
 			return strings.Count(list, ",") + 1

@@ -56,7 +56,7 @@ func (s *stats) count(endpoint, keys int) {
 	s.keys[endpoint].Add(int64(keys))
 }
 
-func (s *stats) answered(status int) { s.statuses[status].Add(1) }
+func (s *stats) countStatus(status int) { s.statuses[status].Add(1) }
 
 // Stats returns the counts. The maps omit paths without requests and statuses without responses.
 func (v *Venue) Stats() Stats {
@@ -230,7 +230,7 @@ func (v *Venue) controlMarket(r *http.Request) error {
 	}
 	switch {
 	case given != 1:
-		return errors.New("one of status, winningTokenId, description and tickSize is needed")
+		return errors.New("exactly one of status, winningTokenId, description and tickSize is needed")
 	case in.Status != "":
 		return v.SetStatus(in.MarketID, in.Status)
 	case in.WinningTokenID != "":

@@ -33,13 +33,13 @@ func TestStats(t *testing.T) {
 		t.Errorf("got %+v, want %+v", got, want)
 	}
 	if fmt.Sprint(v.Stats()) != fmt.Sprint(got) {
-		t.Errorf("Stats: %+v", v.Stats())
+		t.Errorf("Stats(): got %+v, want %+v as in the response", v.Stats(), got)
 	}
 	if w := post(v, "reset", ""); w.Code != 200 {
-		t.Errorf("reset: %d", w.Code)
+		t.Errorf("reset: got status %d, want 200", w.Code)
 	}
 	if s := v.Stats(); len(s.Requests)+len(s.Keys)+len(s.Statuses) > 0 {
-		t.Errorf("after reset: %+v", s)
+		t.Errorf("after reset: got %+v, want no counts", s)
 	}
 }
 
@@ -60,12 +60,12 @@ func TestControl(t *testing.T) {
 	}
 	size := p.size
 	if w := post(v, "trade", `{"address":"`+small+`","tokenId":"`+p.token.id+`","side":"BUY","size":10.5}`); w.Code != 200 || p.size != size+1050 {
-		t.Errorf("trade: got %d %s and position %v", w.Code, w.Body, p.size)
+		t.Errorf("trade: got %d %s and a position of %v, want 200 and %v", w.Code, w.Body, p.size, size+1050)
 	}
 	if w := post(v, "trade", `{"address":"`+small+`","tokenId":"`+p.token.id+`","side":"SELL","size":-0.01}`); w.Code != 400 {
 		t.Errorf("a negative size: got %d %s, want 400", w.Code, w.Body)
 	}
-	if w := post(v, "trade", `{"address":"`+small+`","tokenId":"`+p.token.id+`","side":"SELL"}`); w.Code != 200 || v.accounts[small].held(p.token) != nil {
+	if w := post(v, "trade", `{"address":"`+small+`","tokenId":"`+p.token.id+`","side":"SELL"}`); w.Code != 200 || v.accounts[small].positionIn(p.token) != nil {
 		t.Errorf("a sale without a size: got %d %s, want 200 and no position", w.Code, w.Body)
 	}
 	if w := post(v, "trade", `{"address":"`+small+`","tokenId":"`+p.token.id+`","side":"SELL"}`); w.Code != 400 {
@@ -92,11 +92,11 @@ func TestControl(t *testing.T) {
 	} {
 		w := handle(v, httptest.NewRequest(c.method, "/__control/"+c.name, strings.NewReader(c.body)))
 		if w.Code != c.status {
-			t.Errorf("%s %s %.80s: got %d %s", c.method, c.name, c.body, w.Code, w.Body)
+			t.Errorf("%s %s %.80s: got %d %s, want %d", c.method, c.name, c.body, w.Code, w.Body, c.status)
 		}
 		body := decode[object](t, w.Body.String())
 		if (body["success"] == true) != (c.status == 200) {
-			t.Errorf("%s %s %.80s: got %s", c.method, c.name, c.body, w.Body)
+			t.Errorf("%s %s %.80s: got body %s, want success %v", c.method, c.name, c.body, w.Body, c.status == 200)
 		}
 	}
 	if w := post(New(Config{Markets: 1}), "reset", ""); w.Code != 404 {

@@ -49,7 +49,7 @@ func get[T any](t testing.TB, v http.Handler, target string) T {
 	t.Helper()
 	w := send(v, target)
 	if w.Code != http.StatusOK {
-		t.Fatalf("GET %s: %d %s", target, w.Code, w.Body)
+		t.Fatalf("GET %s: got %d %s, want 200", target, w.Code, w.Body)
 	}
 	return decode[T](t, w.Body.String())
 }
@@ -60,7 +60,7 @@ func decode[T any](t testing.TB, body string) T {
 	d := json.NewDecoder(strings.NewReader(body))
 	d.UseNumber()
 	if err := d.Decode(&into); err != nil {
-		t.Fatalf("%v in %.300s", err, body)
+		t.Fatalf("cannot decode %.300s: %v", body, err)
 	}
 	return into
 }
@@ -154,7 +154,7 @@ func fixed(t *testing.T, n json.Number, scale int) int64 {
 	t.Helper()
 	x, ok := parseFixed(n.String(), scale)
 	if !ok {
-		t.Fatalf("%q has more than %d decimals", n, scale)
+		t.Fatalf("%q is not a number with at most %d decimals", n, scale)
 	}
 	return x
 }

@@ -8,7 +8,8 @@ import (
 	"testing"
 )
 
-// TestStrictVenueIsDocumented checks that docs/venues/generic.md lists the parameters and members of a strict venue, and no others.
+// TestStrictVenueIsDocumented checks the table of a strict venue in docs/venues/generic.md. For each endpoint, the table must list
+// exactly the parameters and response members that the strict venue allows.
 func TestStrictVenueIsDocumented(t *testing.T) {
 	text, err := os.ReadFile("../../docs/venues/generic.md")
 	if err != nil {
@@ -39,24 +40,24 @@ func TestStrictVenueIsDocumented(t *testing.T) {
 			seen++
 			for _, p := range e.strict.parameters {
 				if !slices.Contains(words(cells[2]), p) {
-					t.Errorf("parameter %s of %s is missing", p, e.name())
+					t.Errorf("the table lacks the parameter %s of %s", p, e.name())
 				}
 			}
 			for _, m := range e.strict.members {
 				// The table lists the members bids and asks of a book, but not the members price and size of a level.
 				if !slices.Contains(words(cells[3]), m) && m != "price" && m != "size" && m != e.name() {
-					t.Errorf("member %s of %s is missing", m, e.name())
+					t.Errorf("the table lacks the member %s of %s", m, e.name())
 				}
 			}
 			known = slices.Concat(known, e.strict.parameters, e.strict.members)
 		}
 		for _, word := range append(words(cells[2]), words(cells[3])...) {
 			if !slices.Contains(known, word) {
-				t.Errorf("%v do not have %s", names, word)
+				t.Errorf("the table lists %s for %v, but the strict venue does not allow it there", word, names)
 			}
 		}
 	}
 	if seen != len(endpoints) {
-		t.Errorf("got %d of %d endpoints documented", seen, len(endpoints))
+		t.Errorf("the table lists %d of %d endpoints", seen, len(endpoints))
 	}
 }

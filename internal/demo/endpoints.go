@@ -103,7 +103,7 @@ func (v *Venue) admit(e *endpoint, c *call) *apiError {
 	return nil
 }
 
-// check returns an error if the request has unknown parameters. The error names the alphabetically first of these parameters if its
+// check returns an error if the request has unknown parameters. The error names the alphabetically first unknown parameter if its
 // name is not too long.
 func (f *form) check(c *call) *apiError {
 	unknown, found := "", false
@@ -127,12 +127,13 @@ func (f *form) shape(a *answer) {
 		return
 	}
 	if doc := a.document(); doc != nil {
-		a.replace(f.shaped(doc))
+		a.replace(f.shapeValue(doc))
 	}
 }
 
-// shaped returns value with only the allowed members, and with the replacements of f.values. It changes lists and objects in place.
-func (f *form) shaped(value any) any {
+// shapeValue returns value with only the allowed members, and with the replacements of f.values. It changes lists and objects in
+// place.
+func (f *form) shapeValue(value any) any {
 	switch v := value.(type) {
 	case string:
 		if other, ok := f.values[v]; ok {
@@ -140,7 +141,7 @@ func (f *form) shaped(value any) any {
 		}
 	case []any:
 		for i := range v {
-			v[i] = f.shaped(v[i])
+			v[i] = f.shapeValue(v[i])
 		}
 	case map[string]any:
 		for name, member := range v {
@@ -148,7 +149,7 @@ func (f *form) shaped(value any) any {
 				delete(v, name)
 				continue
 			}
-			v[name] = f.shaped(member)
+			v[name] = f.shapeValue(member)
 		}
 	}
 	return value

@@ -17,11 +17,11 @@ const (
 // answerTokens serves an endpoint that takes tokenId or tokenIds. It omits unknown tokenIds. list is the name of the list in the
 // answer. add appends the object of one token.
 func (v *Venue) answerTokens(c *call, b []byte, list string, add func([]byte, *token) []byte) ([]byte, *apiError) {
-	form, err := c.exactlyOne("tokenId", "tokenIds")
+	parameter, err := c.exactlyOne("tokenId", "tokenIds")
 	if err != nil {
 		return b, err
 	}
-	if form == "tokenId" {
+	if parameter == "tokenId" {
 		t := v.listing.tokenByID[c.get("tokenId")]
 		if t == nil {
 			return b, notFound("unknown token")
@@ -165,12 +165,12 @@ func (v *Venue) answerHistory(c *call, b []byte) ([]byte, *apiError) {
 // answerDetails serves one market by an identifier, or several by a list of identifiers. For a list it omits unknown and repeated
 // markets.
 func (v *Venue) answerDetails(c *call, b []byte) ([]byte, *apiError) {
-	form, err := c.exactlyOne("id", "marketId", "tokenId", "slug", "ids", "tokenIds")
+	parameter, err := c.exactlyOne("id", "marketId", "tokenId", "slug", "ids", "tokenIds")
 	if err != nil {
 		return b, err
 	}
-	if form != "ids" && form != "tokenIds" {
-		m := v.marketBy(form, c.get(form))
+	if parameter != "ids" && parameter != "tokenIds" {
+		m := v.marketBy(parameter, c.get(parameter))
 		if m == nil {
 			return b, notFound("unknown market")
 		}
@@ -178,7 +178,7 @@ func (v *Venue) answerDetails(c *call, b []byte) ([]byte, *apiError) {
 		defer v.mu.RUnlock()
 		return m.append(b, false), nil
 	}
-	ids, err := c.list(form, maxDetails)
+	ids, err := c.list(parameter, maxDetails)
 	if err != nil {
 		return b, err
 	}
@@ -187,7 +187,7 @@ func (v *Venue) answerDetails(c *call, b []byte) ([]byte, *apiError) {
 	b = append(b, `{"markets":[`...)
 	seen := make(map[*market]bool, len(ids))
 	for _, id := range ids {
-		m := v.marketBy(form, id)
+		m := v.marketBy(parameter, id)
 		if m == nil || seen[m] {
 			continue
 		}

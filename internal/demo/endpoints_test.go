@@ -92,18 +92,18 @@ func TestErrors(t *testing.T) {
 	} {
 		w := send(v, c.target)
 		if w.Code != c.status {
-			t.Errorf("GET %.120s: %d %.200s, want %d", c.target, w.Code, w.Body, c.status)
+			t.Errorf("GET %.120s: got %d %.200s, want %d", c.target, w.Code, w.Body, c.status)
 			continue
 		}
 		if ct := w.Header().Get("Content-Type"); ct != "application/json" {
-			t.Errorf("GET %.120s: Content-Type %q", c.target, ct)
+			t.Errorf("GET %.120s: got Content-Type %q, want application/json", c.target, ct)
 		}
 		body := decode[object](t, w.Body.String())
 		if c.status == 200 {
 			continue
 		}
 		if text, _ := body["error"].(string); body["success"] != false || text == "" || body["code"] != c.code {
-			t.Errorf("GET %.120s: %v, want code %s", c.target, body, c.code)
+			t.Errorf("GET %.120s: got body %v, want success false, an error and code %s", c.target, body, c.code)
 		}
 	}
 }
@@ -120,10 +120,10 @@ func TestGzip(t *testing.T) {
 	w := ask(long, "deflate, gzip")
 	z, err := gzip.NewReader(w.Body)
 	if err != nil || w.Header().Get("Content-Encoding") != "gzip" || w.Header().Get("Vary") != "Accept-Encoding" {
-		t.Fatalf("%v %v", w.Header(), err)
+		t.Fatalf("got header %v and gzip error %v, want a response in gzip", w.Header(), err)
 	}
 	if body, err := io.ReadAll(z); err != nil || string(body) != plain {
-		t.Errorf("%d bytes, %v", len(body), err)
+		t.Errorf("got %d decompressed bytes and error %v, want the body without compression", len(body), err)
 	}
 	if w := ask(short, "gzip"); w.Header().Get("Content-Encoding") != "" {
 		t.Errorf("a short response is compressed: %v", w.Header())
@@ -145,7 +145,7 @@ func TestUnknownIDs(t *testing.T) {
 	}
 	tok := first(t, v, isOpen)
 	if b, ok := v.Book(tok.id); !ok || len(b.Bids)+len(b.Asks) == 0 || b.Seq != 1 {
-		t.Errorf("book %+v", b)
+		t.Errorf("got book %+v, want levels and seq 1", b)
 	}
 }
 
@@ -155,7 +155,7 @@ func TestMethods(t *testing.T) {
 	for method, status := range map[string]int{"GET": 200, "HEAD": 200, "POST": 405, "DELETE": 405, "OPTIONS": 405} {
 		w := handle(v, httptest.NewRequest(method, target, nil))
 		if allow := w.Header().Get("Allow"); w.Code != status || (status == 405) != (allow == "GET, HEAD") {
-			t.Errorf("%s: %d, Allow %q", method, w.Code, allow)
+			t.Errorf("%s: got %d and Allow %q, want %d", method, w.Code, allow, status)
 		}
 	}
 }
@@ -178,7 +178,7 @@ func TestPricesAndSpreads(t *testing.T) {
 	prices := get[struct{ Prices []priceAnswer }](t, v, "/api/exchange/prices?tokenIds="+list).Prices
 	spreads := get[struct{ Spreads []spreadAnswer }](t, v, "/api/exchange/spreads?tokenIds="+list).Spreads
 	if len(prices) != len(ids) || len(spreads) != len(ids) {
-		t.Fatalf("%d prices and %d spreads for %d tokens", len(prices), len(spreads), len(ids))
+		t.Fatalf("got %d prices and %d spreads for %d tokens", len(prices), len(spreads), len(ids))
 	}
 	oneSided := 0
 	for i, id := range ids {
@@ -187,12 +187,12 @@ func TestPricesAndSpreads(t *testing.T) {
 			t.Errorf("got price %+v, want %+v", p, q)
 		}
 		if one := get[priceAnswer](t, v, "/api/exchange/prices?tokenId="+id); one != prices[i] {
-			t.Errorf("single: got %+v, in the list %+v", one, prices[i])
+			t.Errorf("request for one price: got %+v, want %+v as in the list", one, prices[i])
 		}
 		book := get[bookAnswer](t, v, "/api/exchange/orderbook?depth=1&tokenId="+id)
 		s, one := spreads[i], get[spreadAnswer](t, v, "/api/exchange/spreads?tokenId="+id)
 		if s.TokenID != id || text(s.BestBid) != text(one.BestBid) || text(s.Spread) != text(one.Spread) || !s.Timestamp.Equal(book.Timestamp) {
-			t.Errorf("single: got %+v, in the list %+v", one, s)
+			t.Errorf("request for one spread: got %+v, want %+v as in the list", one, s)
 		}
 		if text(s.Spread) != text(book.Spread) {
 			t.Errorf("got spread %v, want %v from the book", text(s.Spread), text(book.Spread))
@@ -234,7 +234,7 @@ func TestOrderbookDepth(t *testing.T) {
 	}{{"", 20}, {"&depth=1", 1}, {"&depth=50", 50}, {"&depth=200", 200}} {
 		b := get[bookAnswer](t, v, "/api/exchange/orderbook?tokenId="+deep.id+c.query)
 		if len(b.Bids) != min(c.depth, len(whole.Bids)) || len(b.Asks) != min(c.depth, len(whole.Asks)) {
-			t.Errorf("%s: %d bids and %d asks", c.query, len(b.Bids), len(b.Asks))
+			t.Errorf("query %q: got %d bids and %d asks, want at most %d of each, out of %d and %d", c.query, len(b.Bids), len(b.Asks), c.depth, len(whole.Bids), len(whole.Asks))
 		}
 		for i, l := range b.Bids {
 			if l.Price.String() != whole.Bids[i].Price.String() || l.Size.String() != whole.Bids[i].Size.String() {
@@ -242,11 +242,11 @@ func TestOrderbookDepth(t *testing.T) {
 			}
 		}
 		if b.Seq != whole.Seq || b.Epoch != v.Epoch() || !b.Timestamp.Equal(whole.At) {
-			t.Errorf("%s: seq %d, epoch %s, timestamp %v", c.query, b.Seq, b.Epoch, b.Timestamp)
+			t.Errorf("query %q: got seq %d, epoch %s and timestamp %v; want %d, %s and %v", c.query, b.Seq, b.Epoch, b.Timestamp, whole.Seq, v.Epoch(), whole.At)
 		}
 	}
 	if New(Config{Markets: 1}).Epoch() == v.Epoch() {
-		t.Error("two venues have one epoch")
+		t.Error("two venues have the same epoch")
 	}
 }
 
@@ -259,20 +259,20 @@ func TestMarketDetails(t *testing.T) {
 			one.AcceptingOrders != (m.status == statusOpen) || one.EventID != m.event.id || one.EventSlug != m.event.slug ||
 			one.EventTitle != m.event.title || one.TickSize.String() != m.tick.String() || len(one.Outcomes) != len(m.tokens) ||
 			(one.Resolution != nil) != (m.status == statusResolved) || !one.EndDate.Equal(m.endAt.Time()) || one.UpdatedAt.After(c.Now()) {
-			t.Fatalf("got market %+v", one)
+			t.Fatalf("the details %+v differ from the market %+v", one, m.state())
 		}
 		for i, o := range one.Outcomes {
 			q, _ := v.Quote(o.TokenID)
 			if o.Price.String() != q.Price.String() || (o.Winner != nil) != (m.status == statusResolved) ||
 				o.Winner != nil && (*o.Winner != (o.Outcome == one.Resolution.Outcome) || *o.Winner != (i == m.winner) || *o.Winner != (o.Price == "1")) {
-				t.Fatalf("got outcome %+v of %s", o, m.slug)
+				t.Fatalf("market %s: the outcome %+v does not fit the price %v and the winner %d", m.slug, o, q.Price, m.winner)
 			}
 		}
 	}
 	m, n := v.listing.markets[3], v.listing.markets[0]
 	for _, query := range []string{"slug=" + m.slug, "marketId=" + m.id, "tokenId=" + m.tokens[1].id} {
 		if one := get[marketAnswer](t, v, "/api/exchange/market-details?"+query); one.MarketID != m.id {
-			t.Errorf("%s: got %s", query, one.MarketID)
+			t.Errorf("%s: got market %s, want %s", query, one.MarketID, m.id)
 		}
 	}
 	for _, query := range []string{
@@ -281,7 +281,7 @@ func TestMarketDetails(t *testing.T) {
 	} {
 		markets := get[struct{ Markets []marketAnswer }](t, v, "/api/exchange/market-details?"+query).Markets
 		if len(markets) != 2 || markets[0].MarketID != m.id || markets[1].MarketID != n.id {
-			t.Errorf("%s: got %+v", query, markets)
+			t.Errorf("%s: got markets %+v, want %s and %s", query, markets, m.id, n.id)
 		}
 	}
 }
@@ -295,7 +295,7 @@ func all(t *testing.T, v *Venue, query string) []marketAnswer {
 		found = append(found, page.Markets...)
 		if page.NextCursor == nil {
 			if len(found) != page.TotalCount {
-				t.Fatalf("%s: %d markets, totalCount %d", query, len(found), page.TotalCount)
+				t.Fatalf("search %q: got %d markets on all pages, but totalCount %d", query, len(found), page.TotalCount)
 			}
 			return found
 		}
@@ -331,15 +331,15 @@ func TestSearchFilters(t *testing.T) {
 		}
 		for _, m := range all(t, v, "limit=37&"+query) {
 			if !want[m.MarketID] {
-				t.Errorf("%s: got %s, which does not match or is a duplicate", query, m.Slug)
+				t.Errorf("search %q: got market %s, which does not match or is a duplicate", query, m.Slug)
 			}
 			delete(want, m.MarketID)
 			if m.Description != nil || m.Resolution != nil {
-				t.Errorf("%s: got %s with details", query, m.Slug)
+				t.Errorf("search %q: got market %s with a description or a resolution, want neither", query, m.Slug)
 			}
 		}
 		if len(want) > 0 {
-			t.Errorf("%s: got %d markets too few", query, len(want))
+			t.Errorf("search %q: %d matching markets are missing", query, len(want))
 		}
 	}
 }
@@ -392,28 +392,28 @@ func TestCredentials(t *testing.T) {
 		name, json, address string
 		status              int
 	}{
-		{"own", in("demo-3", "demo", "demo"), small, 200},
-		{"own", in("demo-50", "demo", "demo"), medium, 200},
-		{"own", in("demo-2000", "demo", "demo"), large, 200},
-		{"any case", in("demo", "demo", "demo"), strings.ToUpper(other[2:]), 400},
-		{"any reads all", in("demo", "demo", "demo"), other, 200},
-		{"any reads all", in("demo", "demo", "demo"), large, 200},
-		{"another's", in("demo-3", "demo", "demo"), medium, 403},
-		{"another's", in("demo-50", "demo", "demo"), large, 403},
-		{"another's", in("demo-2000", "demo", "demo"), other, 403},
-		{"more fields", `{"apiKey":"demo-3","secret":"demo","passphrase":"demo","address":"x","n":1}`, small, 200},
+		{"own wallet", in("demo-3", "demo", "demo"), small, 200},
+		{"own wallet", in("demo-50", "demo", "demo"), medium, 200},
+		{"own wallet", in("demo-2000", "demo", "demo"), large, 200},
+		{"upper case without 0x", in("demo", "demo", "demo"), strings.ToUpper(other[2:]), 400},
+		{"key for every wallet", in("demo", "demo", "demo"), other, 200},
+		{"key for every wallet", in("demo", "demo", "demo"), large, 200},
+		{"another wallet", in("demo-3", "demo", "demo"), medium, 403},
+		{"another wallet", in("demo-50", "demo", "demo"), large, 403},
+		{"another wallet", in("demo-2000", "demo", "demo"), other, 403},
+		{"additional fields", `{"apiKey":"demo-3","secret":"demo","passphrase":"demo","address":"x","n":1}`, small, 200},
 		{"wrong secret", in("demo-3", "Demo", "demo"), small, 401},
 		{"wrong passphrase", in("demo-3", "demo", ""), small, 401},
 		{"unknown key", in("demo-4", "demo", "demo"), small, 401},
 		{"no key", `{"secret":"demo","passphrase":"demo"}`, small, 401},
-		{"no JSON", `demo-3`, small, 401},
-		{"no object", `["demo-3"]`, small, 401},
+		{"not JSON", `demo-3`, small, 401},
+		{"not an object", `["demo-3"]`, small, 401},
 		{"too long", in("demo-3", "demo", "demo") + strings.Repeat(" ", maxCredentials), small, 401},
-		{"missing", "", small, 401},
+		{"no credentials", "", small, 401},
 		{"short address", in("demo", "demo", "demo"), small[:41], 400},
 		{"no address", in("demo", "demo", "demo"), "", 400},
 		{"not hexadecimal", in("demo", "demo", "demo"), strings.Replace(small, "1", "g", 1), 400},
-		{"missing and a bad address", "", "x", 401},
+		{"no credentials and a bad address", "", "x", 401},
 	}
 	for _, e := range endpoints {
 		if !e.user {
@@ -422,7 +422,7 @@ func TestCredentials(t *testing.T) {
 		for _, c := range cases {
 			target := e.path + "?address=" + c.address
 			if w := send(v, target+"&credentials="+url.QueryEscape(c.json)); w.Code != c.status {
-				t.Errorf("%s, %s in the query: got %d %s", e.path, c.name, w.Code, w.Body)
+				t.Errorf("%s, %s, sent in the query: got %d %s, want %d", e.path, c.name, w.Code, w.Body, c.status)
 			}
 			r := httptest.NewRequest(http.MethodGet, target, nil)
 			if c.json != "" {
@@ -430,7 +430,7 @@ func TestCredentials(t *testing.T) {
 			}
 			w := handle(v, r)
 			if w.Code != c.status {
-				t.Errorf("%s, %s in the header: got %d %s", e.path, c.name, w.Code, w.Body)
+				t.Errorf("%s, %s, sent in the header: got %d %s, want %d", e.path, c.name, w.Code, w.Body, c.status)
 			}
 			if strings.Contains(w.Body.String(), "demo-4") || strings.Contains(w.Body.String(), "passphrase") {
 				t.Errorf("%s, %s: the response contains the credentials: %s", e.path, c.name, w.Body)

@@ -165,9 +165,9 @@ func (w *wallet) appendTrade(b []byte, i int) []byte {
 	return w.appendTransaction(b, i)
 }
 
-// tradeID returns the id of a trade. The parameter number is the index of the trade among all records that the wallet ever had.
-func (w *wallet) tradeID(number uint64) string {
-	return string(appendHex([]byte("tr-"), hash(w.seed, 3, number)))
+// tradeID returns the id of a trade. index is the index of the trade among all records that the wallet ever had.
+func (w *wallet) tradeID(index uint64) string {
+	return string(appendHex([]byte("tr-"), hash(w.seed, 3, index)))
 }
 
 func (v *Venue) answerUserHistory(c *call, b []byte) ([]byte, *apiError) {

@@ -60,7 +60,7 @@ func (v *Venue) Step() {
 		v.printTrades(now)
 		v.tradeAccounts(now)
 		v.tradeGuests(now)
-		v.live(now)
+		v.changeRandomMarket(now)
 		return nil
 	})
 }
@@ -110,11 +110,11 @@ func (v *Venue) move(t *token, price int, now millis) {
 func (v *Venue) moved(t *token, book, price bool, now millis) {
 	in := t.instrument
 	if book {
-		in.bookSeq += 1 + v.skipped(t, channelOrderbook)
+		in.bookSeq += 1 + v.skippedTokenSeqs(t, channelOrderbook)
 		in.bookAt = now
 	}
 	if price {
-		in.priceSeq += 1 + v.skipped(t, channelPrices)
+		in.priceSeq += 1 + v.skippedTokenSeqs(t, channelPrices)
 		in.priceAt = now
 	}
 	for _, shown := range t.market.tokens {
@@ -187,7 +187,7 @@ func (v *Venue) Trade(address, tokenID string, side Side, size Size) error {
 		if t.market.status != statusOpen {
 			return ErrNotTrading
 		}
-		p := w.held(t)
+		p := w.positionIn(t)
 		if size == WholePosition && side == Sell && p != nil {
 			size = p.size
 		}
@@ -238,9 +238,9 @@ func (w *wallet) fill(t *token, side Side, price Price, size Size, now millis) {
 	}
 	w.records = append(w.records, records...)
 	w.changedAt = now
-	p := w.held(t)
+	p := w.positionIn(t)
 	if p == nil {
-		p = &position{number: w.number(), token: t, usual: size}
+		p = &position{number: w.nextNumber(), token: t, usualSize: size}
 		w.positions = append(w.positions, p)
 	}
 	p.change(sell, size, records[0].amount)

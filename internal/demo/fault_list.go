@@ -8,9 +8,9 @@ import (
 
 // faultList contains the active faults. It is safe for concurrent use.
 type faultList struct {
-	// any reports whether there are rules for responses. If any is false, a request does not lock mu. streaming reports whether there
-	// are rules for frames. If streaming is false, a frame does not lock mu.
-	any, streaming atomic.Bool
+	// If hasResponseRules is false, no rule applies to responses, and a request does not lock mu. If hasFrameRules is false, no rule
+	// applies to frames, and a frame does not lock mu.
+	hasResponseRules, hasFrameRules atomic.Bool
 
 	mu    sync.Mutex
 	rules []rule
@@ -29,28 +29,28 @@ func (l *faultList) set(faults []Fault) {
 	for i, f := range faults {
 		l.rules[i] = rule{f, rng(hash(f.Seed, 8))}
 	}
-	l.count()
+	l.updateFlags()
 }
 
-// count updates l.any and l.streaming.
-func (l *faultList) count() {
-	streaming := 0
+// updateFlags updates hasResponseRules and hasFrameRules.
+func (l *faultList) updateFlags() {
+	frameRules := 0
 	for i := range l.rules {
-		if l.rules[i].streams() {
-			streaming++
+		if l.rules[i].spoilsFrames() {
+			frameRules++
 		}
 	}
-	l.streaming.Store(streaming > 0)
-	l.any.Store(streaming < len(l.rules))
+	l.hasFrameRules.Store(frameRules > 0)
+	l.hasResponseRules.Store(frameRules < len(l.rules))
 }
 
 // take returns the rule that applies to a request, or nil, and counts the use of the rule.
 func (l *faultList) take(path string, c *call) *Fault {
-	if !l.any.Load() {
+	if !l.hasResponseRules.Load() {
 		return nil
 	}
 	return l.first(func(f *Fault) bool {
-		return !f.streams() && (f.Path == "*" && path != StreamPath || f.Path == path) && (f.TokenID == "" || c.mentions(f.TokenID)) &&
+		return !f.spoilsFrames() && (f.Path == "*" && path != StreamPath || f.Path == path) && (f.TokenID == "" || c.mentions(f.TokenID)) &&
 			(f.Kind != FaultUnknownList || c.hasOptionalList(path))
 	})
 }
@@ -67,7 +67,7 @@ func (l *faultList) first(matches func(*Fault) bool) *Fault {
 		}
 		if f.Count == 1 {
 			l.rules = slices.Delete(l.rules, i, i+1)
-			l.count()
+			l.updateFlags()
 		} else if f.Count > 1 {
 			r.Count--
 		}

@@ -25,7 +25,7 @@ const (
 	FaultTruncated FaultKind = "truncated"
 	// FaultWrongTypes answers the true body with a wrong type for every value except lists of objects.
 	FaultWrongTypes FaultKind = "wrong-types"
-	// FaultMissingFields answers the true body without its values, except for identifiers and lists of objects.
+	// FaultMissingFields answers the true body, but its objects have only their identifiers and lists of objects.
 	FaultMissingFields FaultKind = "missing-fields"
 	// FaultUnknownFields answers the true body with unknown members in every object.
 	FaultUnknownFields FaultKind = "unknown-fields"
@@ -121,12 +121,12 @@ const (
 func (f *Fault) check() error {
 	switch {
 	case f.Path != "*" && f.Path != StreamPath && endpointAt(f.Path) < 0:
-		return fmt.Errorf("path %q is no endpoint, not %s and not *", f.Path, StreamPath)
-	case f.Path == StreamPath && !f.streams() && !slices.Contains(openingFaults, f.Kind):
+		return fmt.Errorf("path %q is not an endpoint, %s or *", f.Path, StreamPath)
+	case f.Path == StreamPath && !f.spoilsFrames() && !slices.Contains(openingFaults, f.Kind):
 		return fmt.Errorf("kind %q is not one of %v and %v", f.Kind, streamFaults, openingFaults)
 	case f.Path != StreamPath && !slices.Contains(faultKinds, f.Kind):
 		return fmt.Errorf("kind %q is not one of %v", f.Kind, faultKinds)
-	case !f.streams() && (f.Channel != "" || f.Frame != ""):
+	case !f.spoilsFrames() && (f.Channel != "" || f.Frame != ""):
 		return errors.New("channel and frame are for the frames of a stream")
 	case f.Channel != "" && !slices.Contains(channelNames[:], f.Channel):
 		return fmt.Errorf("channel %q is not one of %v", f.Channel, channelNames)

@@ -40,7 +40,7 @@ func (a *answer) drift(kind FaultKind) {
 	case FaultText:
 		doc = texts(doc)
 	case FaultUnknownFields:
-		unheardOf(doc)
+		addUnknownMembers(doc)
 	}
 	a.replace(doc)
 }
@@ -75,16 +75,16 @@ func texts(value any) any {
 	return value
 }
 
-// unheardOf adds unknown members to every object.
-func unheardOf(value any) {
+// addUnknownMembers adds unknown members to every object.
+func addUnknownMembers(value any) {
 	switch v := value.(type) {
 	case []any:
 		for i := range v {
-			unheardOf(v[i])
+			addUnknownMembers(v[i])
 		}
 	case map[string]any:
 		for _, member := range v {
-			unheardOf(member)
+			addUnknownMembers(member)
 		}
 		v["unheardOf"] = map[string]any{"deep": []any{1, nil, map[string]any{"price": "?"}}}
 		v[""] = false

@@ -169,13 +169,13 @@ func TestFaultsOverHTTP(t *testing.T) {
 			t.Fatal(err)
 		}
 		if _, body, err := fetch(t, client, url+"/api/exchange/spreads?tokenId="+a); err != nil || !strings.HasPrefix(body, `{"tokenId"`) {
-			t.Errorf("%+v changes another endpoint", c.fault)
+			t.Errorf("fault %+v changes the response of another endpoint", c.fault)
 		}
 		if r, body, err := fetch(t, client, target); !c.check(r, body, err) {
-			t.Errorf("%+v: got %v, %d bytes, %v", c.fault, r, len(body), err)
+			t.Errorf("fault %+v: got response %v, %d bytes of body and error %v", c.fault, r, len(body), err)
 		}
 		if _, body, err := fetch(t, client, target); body != truth || err != nil {
-			t.Errorf("%+v lasts longer than its count", c.fault)
+			t.Errorf("fault %+v spoils more responses than its Count", c.fault)
 		}
 	}
 }
@@ -212,7 +212,7 @@ func TestFaultDelays(t *testing.T) {
 			}
 			began := time.Now()
 			if send(v, target); time.Since(began) != c.want {
-				t.Errorf("%+v: got %v, want %v", c.fault, time.Since(began), c.want)
+				t.Errorf("fault %+v: the response took %v, want %v", c.fault, time.Since(began), c.want)
 			}
 		}
 		for kind, sent := range map[FaultKind]int{FaultHang: 0, FaultHangBody: length / 2} {
@@ -224,7 +224,7 @@ func TestFaultDelays(t *testing.T) {
 			w := handle(v, httptest.NewRequestWithContext(ctx, http.MethodGet, target, nil))
 			cancel()
 			if hung := time.Since(began).Round(time.Second); hung != time.Hour || w.Body.Len() != sent {
-				t.Errorf("%s: got %v and %q", kind, hung, w.Body)
+				t.Errorf("%s: the request took %v and got the body %q, want 1h and %d bytes", kind, hung, w.Body, sent)
 			}
 		}
 	})
@@ -254,7 +254,7 @@ func TestFaultsOnEveryEndpoint(t *testing.T) {
 				t.Fatal(err)
 			}
 			if w := send(v, e.path+"?"+query); w.Code != 200 || bytes.Equal(w.Body.Bytes(), truth.Body.Bytes()) || !json.Valid(w.Body.Bytes()) {
-				t.Errorf("%s %s: got %d %s", e.path, kind, w.Code, w.Body)
+				t.Errorf("%s %s: got %d %s, want 200 and changed, valid JSON", e.path, kind, w.Code, w.Body)
 			}
 		}
 		for _, kind := range []FaultKind{FaultTruncated, FaultWrongTypes, FaultMissingFields} {
@@ -263,13 +263,13 @@ func TestFaultsOnEveryEndpoint(t *testing.T) {
 			}
 			w := send(v, e.path+"?"+query)
 			if w.Code != 200 || bytes.Equal(w.Body.Bytes(), truth.Body.Bytes()) {
-				t.Errorf("%s %s: got %d %s", e.path, kind, w.Code, w.Body)
+				t.Errorf("%s %s: got %d %s, want 200 and a changed body", e.path, kind, w.Code, w.Body)
 			}
 			if valid := json.Valid(w.Body.Bytes()); valid != (kind != FaultTruncated) {
-				t.Errorf("%s %s: got valid JSON %v", e.path, kind, valid)
+				t.Errorf("%s %s: the body is valid JSON: %v, want %v", e.path, kind, valid, kind != FaultTruncated)
 			}
 			if left := plainNumber.FindString(w.Body.String()); kind != FaultTruncated && left != "" {
-				t.Errorf("%s %s: number %s is unchanged: %s", e.path, kind, left, w.Body)
+				t.Errorf("%s %s: the member %s is unchanged: %s", e.path, kind, left, w.Body)
 			}
 		}
 		v.Reset()
@@ -312,7 +312,7 @@ func TestFaultRules(t *testing.T) {
 		want int
 	}{{b + "," + a, 503}, {b, 500}, {b, 200}, {a, 503}, {a, 200}} {
 		if got := price(c.ids); got != c.want {
-			t.Errorf("request %d: got %d, want %d", i, got, c.want)
+			t.Errorf("request %d: got status %d, want %d", i, got, c.want)
 		}
 	}
 	forever := []Fault{{Path: "*", Kind: FaultStatus}}
@@ -321,10 +321,10 @@ func TestFaultRules(t *testing.T) {
 		func() error { v.Reset(); return nil },
 	} {
 		if err := v.SetFaults(forever); err != nil || price(a) != 500 || price(a) != 500 {
-			t.Errorf("the fault did not last: %v", err)
+			t.Errorf("a fault without a Count did not apply to two requests; error %v", err)
 		}
 		if err := clear(); err != nil || price(a) != 200 {
-			t.Errorf("the fault was not cleared: %v", err)
+			t.Errorf("a cleared fault still applies; error %v", err)
 		}
 	}
 	// The venue applies the rate limit before the faults, so a refused request does not reduce the Count of a fault.
@@ -333,12 +333,12 @@ func TestFaultRules(t *testing.T) {
 		t.Fatal(err)
 	}
 	if price(a) != 200 || price(a) != 429 {
-		t.Error("got no 429")
+		t.Error("got other statuses than 200 and then 429")
 	}
 
 	parsed, err := ParseFaults(strings.NewReader(`{"faults":[{"path":"*","kind":"hang","count":3}]}`))
 	if err != nil || len(parsed) != 1 || parsed[0] != (Fault{Path: "*", Kind: FaultHang, Count: 3}) {
-		t.Errorf("got %+v, %v", parsed, err)
+		t.Errorf("ParseFaults: got %+v and error %v", parsed, err)
 	}
 	for name, f := range map[string]Fault{
 		"path":     {Path: "/api", Kind: FaultHTML},

@@ -42,16 +42,16 @@ func TestGolden(t *testing.T) {
 		b := tok.book()
 		return isOpen(tok) && tok.market.binary() && len(b.Bids) > 3 && len(b.Asks) > 3
 	})
-	named := first(t, v, func(tok *token) bool { return isOpen(tok) && !tok.market.binary() })
+	categorical := first(t, v, func(tok *token) bool { return isOpen(tok) && !tok.market.binary() })
 	settled := first(t, v, func(tok *token) bool { return tok.market.status == statusResolved })
 	upcoming := first(t, v, func(tok *token) bool { return tok.market.status == statusUpcoming })
 	no := yes.market.tokens[1]
-	paged := func(path string) string { // returns the request target of the second page
+	secondPage := func(path string) string { // returns the URL of the second page
 		base := path + "?limit=2&address=" + medium + credentials("demo-50")
 		page := get[struct{ NextCursor string }](t, v, base)
 		return base + "&cursor=" + page.NextCursor
 	}
-	list := yes.id + "," + "unknown," + named.id + "," + settled.id + "," + upcoming.id
+	list := yes.id + "," + "unknown," + categorical.id + "," + settled.id + "," + upcoming.id
 	user := func(key string) string { return "?address=" + small + credentials(key) }
 	header := map[string]string{"X-Api-Credentials": "eyJhcGlLZXkiOiJkZW1vLTMiLCJzZWNyZXQiOiJkZW1vIiwicGFzc3BocmFzZSI6ImRlbW8ifQ=="}
 	files := map[string]golden{
@@ -68,18 +68,18 @@ func TestGolden(t *testing.T) {
 		"market-search-last":    {Request: "/api/exchange/market-search?status=UPCOMING&sort=endsAt&order=asc&limit=3&eventId=" + upcoming.market.event.id},
 		"market-search-empty":   {Request: "/api/exchange/market-search?q=nothingatall"},
 		"market-details-id":     {Request: "/api/exchange/market-details?id=" + yes.market.id},
-		"market-details-slug":   {Request: "/api/exchange/market-details?slug=" + named.market.slug},
+		"market-details-slug":   {Request: "/api/exchange/market-details?slug=" + categorical.market.slug},
 		"market-details-ids":    {Request: "/api/exchange/market-details?ids=" + settled.market.id + ",unknown," + upcoming.market.id},
-		"market-details-tokens": {Request: "/api/exchange/market-details?tokenIds=" + no.id + "," + yes.id + "," + named.id},
+		"market-details-tokens": {Request: "/api/exchange/market-details?tokenIds=" + no.id + "," + yes.id + "," + categorical.id},
 		"balance":               {Request: "/api/user/balance" + user("demo-3")},
 		"balance-header":        {Request: "/api/user/balance?address=" + small, Header: header},
 		"positions":             {Request: "/api/user/positions" + user("demo-3")},
-		"positions-page":        {Request: paged("/api/user/positions")},
+		"positions-page":        {Request: secondPage("/api/user/positions")},
 		"orders":                {Request: "/api/user/orders" + user("demo-3")},
-		"orders-page":           {Request: paged("/api/user/orders")},
-		"trades":                {Request: paged("/api/user/trades")},
+		"orders-page":           {Request: secondPage("/api/user/orders")},
+		"trades":                {Request: secondPage("/api/user/trades")},
 		"trades-offset":         {Request: "/api/user/trades" + user("demo-3") + "&limit=2&offset=3"},
-		"history":               {Request: paged("/api/user/history")},
+		"history":               {Request: secondPage("/api/user/history")},
 		"history-types":         {Request: "/api/user/history" + user("demo-3") + "&limit=4&type=DEPOSIT,WITHDRAWAL,REDEEM,FEE,REWARD"},
 		"error-400":             {Request: "/api/exchange/orderbook?depth=201&tokenId=" + yes.id},
 		"error-401":             {Request: "/api/user/balance?address=" + small},
@@ -127,7 +127,7 @@ func TestGolden(t *testing.T) {
 		}
 		if want.Request != g.Request || want.Status != g.Status || body.String() != string(g.Body) || !maps.Equal(want.Header, g.Header) ||
 			!maps.Equal(want.ResponseHeader, g.ResponseHeader) {
-			t.Errorf("%s: got\n%d %v %s\nto %s, want\n%d %v %s\nto %s", name,
+			t.Errorf("%s: got\n%d %v %s\nin response to %s, want\n%d %v %s\nin response to %s", name,
 				g.Status, g.ResponseHeader, g.Body, g.Request, want.Status, want.ResponseHeader, body.String(), want.Request)
 		}
 	}
@@ -137,7 +137,7 @@ func TestGolden(t *testing.T) {
 	}
 	for _, path := range found {
 		if _, ok := files[strings.TrimSuffix(filepath.Base(path), ".json")]; !ok {
-			t.Errorf("%s belongs to no request", path)
+			t.Errorf("the test has no request for the golden file %s", path)
 		}
 	}
 }

@@ -20,13 +20,13 @@ func TestHistoryGrid(t *testing.T) {
 	counts := map[time.Duration]int{}
 	for i, p := range points {
 		if p.Timestamp.After(now) || p.Timestamp.Before(tok.market.startAt.Time()) {
-			t.Fatalf("got a point at %v", p.Timestamp)
+			t.Fatalf("got a point at %v, which is in the future or before the market's start", p.Timestamp)
 		}
 		if price := fixed(t, p.Price, 4); price <= 0 || price >= int64(payout) || price%int64(tok.market.tick) != 0 {
-			t.Fatalf("got price %v", p.Price)
+			t.Fatalf("got price %v, want a multiple of the tick size between 0 and 1", p.Price)
 		}
 		if fixed(t, p.Volume, 2) < 0 {
-			t.Fatalf("got volume %v", p.Volume)
+			t.Fatalf("got volume %v, want at least 0", p.Volume)
 		}
 		if i == 0 {
 			continue
@@ -44,15 +44,15 @@ func TestHistoryGrid(t *testing.T) {
 			want = gap
 		}
 		if gap != want || gap <= 0 {
-			t.Fatalf("got %v between points of age %v", gap, age)
+			t.Fatalf("the points of age %v are %v apart, want %v", age, gap, want)
 		}
 		counts[gap]++
 	}
 	if counts[5*time.Minute] < 570 || counts[time.Hour] < 660 || counts[24*time.Hour] < 60 {
-		t.Errorf("got points by grid %v", counts)
+		t.Errorf("got too few points; by the distance to the next point, the numbers of points are %v", counts)
 	}
 	if age := now.Sub(points[0].Timestamp); age >= 5*time.Minute {
-		t.Errorf("got a newest point of age %v", age)
+		t.Errorf("the newest point has the age %v, want less than 5 minutes", age)
 	}
 }
 
@@ -72,12 +72,12 @@ func TestHistoryDays(t *testing.T) {
 	} {
 		points := get[historyAnswer](t, v, "/api/exchange/price-history?tokenId="+tok.id+c.query).History
 		if len(points) == 0 {
-			t.Errorf("%s: no points", c.query)
+			t.Errorf("query %q: got no points", c.query)
 			continue
 		}
 		newest, oldest := points[0].Timestamp.Format(time.DateOnly), points[len(points)-1].Timestamp.Format(time.DateOnly)
 		if newest != c.first || oldest != c.last {
-			t.Errorf("%s: got %s to %s, want %s to %s", c.query, oldest, newest, c.last, c.first)
+			t.Errorf("query %q: got points from %s to %s, want %s to %s", c.query, oldest, newest, c.last, c.first)
 		}
 	}
 	for _, query := range []string{"&startDate=2030-01-01&endDate=2030-02-01", "&startDate=2020-01-01&endDate=2020-02-01"} {
@@ -107,7 +107,7 @@ func TestHistoryEndsAtPrice(t *testing.T) {
 			open++
 			d := tok.price() - points[0].price
 			if limit := payout / 20; d > limit || d < -limit {
-				t.Errorf("%s: got price %v and last point %v", m.slug, tok.price(), points[0].price)
+				t.Errorf("%s: got the present price %v and the last point %v, want at most %v between them", m.slug, tok.price(), points[0].price, limit)
 			}
 		case m.status == statusResolved:
 			settled++
@@ -115,12 +115,12 @@ func TestHistoryEndsAtPrice(t *testing.T) {
 				t.Fatalf("%s: got a point after the close", m.slug)
 			}
 			if d := tok.price() - m.priceAt(tok.outcome, m.closedAt); d > m.tick || d < -m.tick {
-				t.Errorf("%s: paid %v, last price %v", m.slug, tok.price(), m.priceAt(tok.outcome, m.closedAt))
+				t.Errorf("%s: got the payout %v and the price %v at the close, want at most one tick between them", m.slug, tok.price(), m.priceAt(tok.outcome, m.closedAt))
 			}
 		}
 	}
 	if open < 100 || settled < 20 {
-		t.Fatalf("got %d open and %d settled tokens", open, settled)
+		t.Fatalf("got %d open and %d settled tokens, want at least 100 and 20", open, settled)
 	}
 }
 
@@ -135,12 +135,12 @@ func TestHistoryStaysInBand(t *testing.T) {
 		for at := v.opened - 300*day; at < v.opened+300*day; at += 17*hour + 3*minute {
 			p := tok.market.priceAt(tok.outcome, at)
 			if p < low || p > high {
-				t.Fatalf("%s: got %v, want %v to %v", tok.market.slug, p, low, high)
+				t.Fatalf("%s: got price %v, want %v to %v", tok.market.slug, p, low, high)
 			}
 			moved = moved || p != tok.market.priceAt(tok.outcome, at-day)
 		}
 	}
 	if !moved {
-		t.Error("got a constant price")
+		t.Error("no price changed from one day to the next")
 	}
 }

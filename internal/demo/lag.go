@@ -21,9 +21,9 @@ type keptAnswer struct {
 	body []byte
 }
 
-// lagged writes an answer to out. The age of the answer is at most Config.Lag. The header Age contains the age. An error answer has
-// no header Age.
-func (v *Venue) lagged(e *endpoint, c *call, out *answer) {
+// answerWithLag writes an answer to out. The age of the answer is at most Config.Lag. The header Age contains the age. An error
+// answer has no header Age.
+func (v *Venue) answerWithLag(e *endpoint, c *call, out *answer) {
 	key, now, maxAge := c.r.URL.Path+"?"+c.r.URL.RawQuery, v.now(), millis(v.config.Lag.Milliseconds())
 	scope := "public"
 	if e.user {

@@ -69,7 +69,7 @@ func TestLagOfAccounts(t *testing.T) {
 		t.Errorf("another key got the cached balance %v", other)
 	}
 	if got := send(v, target+credentials("demo-3")).Header().Get("Cache-Control"); got != "private, max-age=60" {
-		t.Errorf("got Cache-Control %q", got)
+		t.Errorf("got Cache-Control %q, want private, max-age=60", got)
 	}
 	c.Advance(time.Minute)
 	if after := get[balanceAnswer](t, v, target+credentials("demo-3")); after == before {
@@ -77,10 +77,10 @@ func TestLagOfAccounts(t *testing.T) {
 	}
 	for _, target := range []string{target, target + credentials("demo-50"), "/api/exchange/prices", "/api/exchange/prices?tokenId=unknown"} {
 		if h := send(v, target).Header(); h.Get("Cache-Control") != "" || h.Get("Age") != "" {
-			t.Errorf("GET %s: got header %v", target, h)
+			t.Errorf("GET %s: got header %v, want no Age and no Cache-Control", target, h)
 		}
 	}
 	if w := send(New(Config{Markets: 40, Clock: c}), "/api/exchange/market-search"); w.Code != http.StatusOK || w.Header().Get("Cache-Control") != "" {
-		t.Errorf("without lag: got %d %v", w.Code, w.Header())
+		t.Errorf("without lag: got %d %v, want 200 and no Cache-Control", w.Code, w.Header())
 	}
 }

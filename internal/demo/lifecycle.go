@@ -9,7 +9,7 @@ import (
 var (
 	ErrUnknownMarket = errors.New("demo: unknown market")
 	ErrStatus        = errors.New("demo: the market can't change to that status")
-	ErrTickSize      = errors.New("demo: the tick size must be 0.001 or the one that the market began with, and not be the present one")
+	ErrTickSize      = errors.New("demo: the tick size must be 0.001 or the market's first tick size, and differ from the present tick size")
 )
 
 // SetStatus opens, closes, disputes or cancels a market. If the new status is not OPEN, the market's books become empty and its
@@ -71,7 +71,7 @@ func (v *Venue) SetTickSize(marketID string, tick Price) error {
 		switch {
 		case m.status != statusOpen:
 			return ErrNotTrading
-		case tick != fine && tick != m.born.tick, tick == m.tick:
+		case tick != fineTick && tick != m.born.tick, tick == m.tick:
 			return ErrTickSize
 		}
 		v.setTickSize(m, tick, now)
@@ -116,8 +116,8 @@ func (v *Venue) reword(m *market, description string, now millis) {
 	v.marketChanged(m, changeMetadata)
 }
 
-// fine is the smallest tick size.
-const fine Price = 10
+// fineTick is the smallest tick size.
+const fineTick Price = 10
 
 // setTickSize puts the books of an open market on another grid.
 func (v *Venue) setTickSize(m *market, tick Price, now millis) {
@@ -163,11 +163,11 @@ func (v *Venue) closeBooks(m *market, settled bool, now millis) {
 		v.moved(t, had, had || settled, now)
 	}
 	m.halted = true
-	here := func(o *order) bool { return o.token.market == m }
+	inMarket := func(o *order) bool { return o.token.market == m }
 	for _, w := range v.accounts {
-		w.cancelOrders(now, here)
+		w.cancelOrders(now, inMarket)
 	}
-	v.derived.each(func(w *wallet) { w.cancelOrders(now, here) })
+	v.derived.each(func(w *wallet) { w.cancelOrders(now, inMarket) })
 }
 
 // cancelOrders cancels the orders for which match returns true.
@@ -183,23 +183,24 @@ func (w *wallet) cancelOrders(now millis, match func(*order) bool) {
 
 // marketChanged assigns a sequence number to a change of a market and streams the change.
 func (v *Venue) marketChanged(m *market, change string) {
-	m.seq += 1 + v.skippedTopic(m.topic)
+	m.seq += 1 + v.skippedSeqs(m.topic)
 	v.publishMarket(m, change)
 	if v.config.Watch != nil {
 		v.config.Watch.Changed(m.state(), change)
 	}
 }
 
-// Bounds of the automatic changes of markets. The number of tradable instruments is divided by these constants.
+// Bounds of the automatic changes of markets. n is the number of tradable instruments.
 const (
-	haltedParts  = 20 // maximum number of closed markets: the quotient plus 1
-	refinedParts = 20 // maximum number of markets with a finer tick size: the quotient plus 1
-	settledParts = 10 // maximum total number of resolved markets: the quotient
+	haltedParts  = 20 // at most n/haltedParts + 1 markets are closed
+	refinedParts = 20 // at most n/refinedParts + 1 markets have a finer tick size
+	settledParts = 10 // at most n/settledParts markets have been resolved
 )
 
-// live sometimes opens, closes, resolves or rewords a market, or changes its tick size. It limits the numbers of closed markets,
-// of resolved markets and of markets with a finer tick size. It does not change the markets of the smallest demo account.
-func (v *Venue) live(now millis) {
+// changeRandomMarket sometimes opens, closes, resolves or rewords a market, or changes its tick size. It limits the numbers of
+// closed markets, of resolved markets and of markets with a finer tick size. It does not change the markets of the smallest demo
+// account.
+func (v *Venue) changeRandomMarket(now millis) {
 	r := &v.dice.life
 	if v.config.MarketEvery <= 0 || !r.oneIn(max(int(v.config.MarketEvery/pace), 1)) {
 		return
@@ -222,10 +223,10 @@ func (v *Venue) live(now millis) {
 				}
 			}
 		case 6:
-			if len(v.halted) > 0 && v.settled < open/settledParts {
+			if len(v.halted) > 0 && v.settledCount < open/settledParts {
 				if m := takeOne(&v.halted, r); m.status == statusClosed {
-					v.settled++
-					v.resolve(m, m.likely(r), now)
+					v.settledCount++
+					v.resolve(m, m.randomOutcome(r), now)
 					return
 				}
 			}
@@ -235,8 +236,8 @@ func (v *Venue) live(now millis) {
 				return
 			}
 		case 8:
-			if m := v.anyMarket(statusOpen, r); m != nil && m.tick != fine && len(v.refined) < open/refinedParts+1 {
-				v.setTickSize(m, fine, now)
+			if m := v.anyMarket(statusOpen, r); m != nil && m.tick != fineTick && len(v.refined) < open/refinedParts+1 {
+				v.setTickSize(m, fineTick, now)
 				v.refined = append(v.refined, m)
 				return
 			}
@@ -278,20 +279,20 @@ func (v *Venue) anyMarket(status string, r *rng) *market {
 	return nil
 }
 
-// spared reports whether the smallest demo account has a position in the market. live does not change such a market.
+// spared reports whether the smallest demo account has a position in the market. changeRandomMarket does not change such a market.
 func (v *Venue) spared(m *market) bool {
 	return slices.ContainsFunc(v.accounts[accounts[0].address].positions, func(p *position) bool { return p.token.market == m })
 }
 
-// likely returns a random outcome of a market, with the prices as probabilities.
-func (m *market) likely(r *rng) int {
+// randomOutcome returns a random outcome of a market, with the prices as probabilities.
+func (m *market) randomOutcome(r *rng) int {
 	sum := 0
 	for _, t := range m.tokens {
-		sum += int(t.stated())
+		sum += int(t.lastPrice())
 	}
 	n := r.intn(sum)
 	for i, t := range m.tokens {
-		if n -= int(t.stated()); n < 0 {
+		if n -= int(t.lastPrice()); n < 0 {
 			return i
 		}
 	}

@@ -29,7 +29,7 @@ func TestMarketChanges(t *testing.T) {
 	derived, _ := parseAddress(other)
 	var guest *order
 	for _, guest = range s.walletOf(derived).orders {
-		if guest.token.market != m && s.accounts[small].held(guest.token) == nil {
+		if guest.token.market != m && s.accounts[small].positionIn(guest.token) == nil {
 			break
 		}
 	}
@@ -54,7 +54,7 @@ func TestMarketChanges(t *testing.T) {
 					seqs[id] = 1
 				}
 				if seqs[id]++; number(t, f, "seq") != seqs[id] {
-					t.Fatalf("got %v, want seq %d", f, seqs[id])
+					t.Fatalf("got frame %v, want seq %d", f, seqs[id])
 				}
 				found += fmt.Sprint(f["type"], " ", f["change"], " ", f["status"], " ", f["outcome"])
 			case "price_update":
@@ -64,11 +64,11 @@ func TestMarketChanges(t *testing.T) {
 			}
 		}
 		if found != want {
-			t.Fatalf("got %s, want %s", found, want)
+			t.Fatalf("got frames of markets %q, want %q", found, want)
 		}
 		account.check(t, s, medium)
 		if d := details(t, s.Venue, m); d.Status != m.status || d.AcceptingOrders != (m.status == statusOpen) || !d.UpdatedAt.Equal(c.Now()) {
-			t.Fatalf("got details %+v", d)
+			t.Fatalf("got details %+v, want status %s and the update time %v", d, m.status, c.Now())
 		}
 		for _, tok := range m.tokens {
 			checkBook(t, tok)
@@ -87,10 +87,10 @@ func TestMarketChanges(t *testing.T) {
 	change(`{"marketId":"` + m.id + `","status":"CLOSED"}`)
 	frames := event(m, "market_update STATUS CLOSED <nil>")
 	if len(frames) != 1 || frames[0]["bestBid"] != nil || frames[0]["bestAsk"] != nil || frames[0]["price"].(json.Number).String() != price.String() {
-		t.Errorf("after the close: got prices %v", frames)
+		t.Errorf("after the close: got price frames %v, want one with price %v and without best prices", frames, price)
 	}
 	if slices.Contains(w.orders, o) || o.ended != orderCancelled {
-		t.Errorf("the order %+v was not cancelled", *o)
+		t.Errorf("the close did not cancel the order %+v", *o)
 	}
 	if err := s.SetPrice(o.token.id, 5000); err != ErrNotTrading {
 		t.Errorf("SetPrice: got %v, want %v", err, ErrNotTrading)
@@ -98,38 +98,38 @@ func TestMarketChanges(t *testing.T) {
 	change(`{"marketId":"` + m.id + `","status":"OPEN"}`)
 	frames = event(m, "market_update STATUS OPEN <nil>")
 	if len(frames) != 1 || frames[0]["bestBid"] == nil && frames[0]["bestAsk"] == nil || o.token.price() != price {
-		t.Errorf("after the opening: got prices %v", frames)
+		t.Errorf("after the opening: got price frames %v and price %v, want one frame with a best price, and price %v", frames, o.token.price(), price)
 	}
 	change(`{"marketId":"` + m.id + `","description":"Anew."}`)
 	event(m, "market_update METADATA OPEN <nil>")
 	if d := details(t, s.Venue, m); *d.Description != "Anew." {
-		t.Errorf("got details %+v", d)
+		t.Errorf("got details %+v, want the description Anew.", d)
 	}
 	change(`{"marketId":"` + m.id + `","winningTokenId":"` + o.token.id + `"}`)
 	frames = event(m, "market_resolved <nil> <nil> "+o.token.label)
 	if len(frames) != 1 || frames[0]["price"] != json.Number("1") {
-		t.Errorf("after the resolution: got prices %v", frames)
+		t.Errorf("after the resolution: got price frames %v, want one with price 1", frames)
 	}
 	for i, outcome := range details(t, s.Venue, m).Outcomes {
 		won := m.tokens[i] == o.token
 		if *outcome.Winner != won || (outcome.Price == "1") != won || (outcome.Price == "0") == won {
-			t.Errorf("got outcome %+v", outcome)
+			t.Errorf("got outcome %+v, want winner %v", outcome, won)
 		}
 	}
 	if d := details(t, s.Venue, m); d.Resolution == nil || d.Resolution.Outcome != o.token.label || len(w.positions) != 50 {
-		t.Errorf("got details %+v and %d positions", d, len(w.positions))
+		t.Errorf("got details %+v and %d positions, want the resolution %s and 50 positions", d, len(w.positions), o.token.label)
 	}
 
 	change(`{"marketId":"` + upcoming.id + `","status":"OPEN"}`)
 	event(upcoming, "market_update CREATED OPEN <nil>")
 	if d := details(t, s.Venue, upcoming); !d.StartDate.Equal(c.Now()) {
-		t.Errorf("got details %+v", d)
+		t.Errorf("got details %+v, want the start %v", d, c.Now())
 	}
 	for range 2000 { // let the opened market trade
 		s.Step()
 	}
 	if upcoming.tokens[0].bookSeq < 3 {
-		t.Error("a market that opened does not trade")
+		t.Error("the book of an opened market does not change")
 	}
 	l.settle()
 	account = newStreamedAccount(t, func() object {
@@ -154,13 +154,13 @@ func TestMarketChanges(t *testing.T) {
 	}
 	before, kept := ask(), s.walletOf(derived)
 	if slices.Contains(kept.orders, guest) || len(kept.orders) == 0 || len(s.Positions(derived)) != positions {
-		t.Errorf("got %d orders", len(kept.orders))
+		t.Errorf("got %d orders and %d positions, want some orders without the cancelled one, and %d positions", len(kept.orders), len(s.Positions(derived)), positions)
 	}
 	for i := range maxDerived + 5 {
 		s.walletOf(fmt.Sprintf("0x%040x", i))
 	}
 	if s.walletOf(derived) == kept || ask() != before {
-		t.Error("the derived wallet differs from before")
+		t.Error("the derived wallet was not evicted, or differs after it was derived again")
 	}
 
 	for _, body := range []string{
@@ -177,11 +177,11 @@ func TestMarketChanges(t *testing.T) {
 	}
 	l.send("resync", `"channel":"market","marketId":"`+m.id+`"`)
 	if f := l.take("market_resolved"); number(t, f, "seq") != seqs[m.id] {
-		t.Errorf("got %v", f)
+		t.Errorf("after a resync: got %v, want seq %d", f, seqs[m.id])
 	}
 	l.send("resync", `"channel":"market","marketId":"`+upcoming.id+`"`)
 	if f := l.take("market_update"); f["status"] != "OPEN" {
-		t.Errorf("got %v", f)
+		t.Errorf("after a resync: got %v, want status OPEN", f)
 	}
 }
 
@@ -209,15 +209,15 @@ func TestTickSizes(t *testing.T) {
 			switch f["type"] {
 			case "orderbook_snapshot", "orderbook_update":
 				if !books[f["tokenId"].(string)].take(t, f) {
-					t.Fatalf("got a gap at %v", f)
+					t.Fatalf("got a gap before frame %v", f)
 				}
 			case "market_update":
 				if f["change"] != "TICK_SIZE" || f["status"] != "OPEN" || len(f) != 5 {
-					t.Errorf("got frame %v", f)
+					t.Errorf("got frame %v, want TICK_SIZE, OPEN and 5 members", f)
 				}
 				found++
 			default:
-				t.Errorf("got frame %v", f)
+				t.Errorf("got an unexpected frame %v", f)
 			}
 		}
 		for _, f := range listener.settle() {
@@ -226,13 +226,13 @@ func TestTickSizes(t *testing.T) {
 		account.check(t, s, medium)
 		d := details(t, s.Venue, m)
 		if d.TickSize.String() != tick || !d.UpdatedAt.Equal(c.Now()) && found > 0 {
-			t.Errorf("got details %+v", d)
+			t.Errorf("got details %+v, want the tick size %s", d, tick)
 		}
 		for _, tok := range m.tokens {
 			checkBook(t, tok)
 			books[tok.id].check(t, s, tok.id, maxDepth, s.Epoch())
 			if q, _ := s.Quote(tok.id); d.Outcomes[tok.outcome].Price.String() != q.Price.String() {
-				t.Errorf("got price %v in details and %v as quote", d.Outcomes[tok.outcome].Price, q.Price)
+				t.Errorf("got price %v in the details, want %v as in the quote", d.Outcomes[tok.outcome].Price, q.Price)
 			}
 		}
 		return found
@@ -241,14 +241,14 @@ func TestTickSizes(t *testing.T) {
 		t.Helper()
 		c.Advance(time.Second)
 		if w := post(s.Venue, "market", `{"marketId":"`+m.id+`","tickSize":`+tick+`}`); w.Code != status {
-			t.Fatalf("%s: got %d %s", tick, w.Code, w.Body)
+			t.Fatalf("change to tick size %s: got %d %s, want %d", tick, w.Code, w.Body, status)
 		}
 	}
 	event("0.01")
-	price := m.tokens[0].stated()
+	price := m.tokens[0].lastPrice()
 	change("0.001", 200)
-	if event("0.001") != 1 || m.tokens[0].stated() != price || !slices.Contains(w.orders, o) {
-		t.Errorf("got price %v before and %v after", price, m.tokens[0].stated())
+	if event("0.001") != 1 || m.tokens[0].lastPrice() != price || !slices.Contains(w.orders, o) {
+		t.Errorf("after the finer tick size: got price %v, want %v, and the order must stay", m.tokens[0].lastPrice(), price)
 	}
 	for range 3 {
 		c.Advance(pace)
@@ -263,18 +263,18 @@ func TestTickSizes(t *testing.T) {
 		o.shown, w.changedAt = shownOrder{}, now
 		return nil
 	})
-	kept := len(w.orders)
+	orders := len(w.orders)
 	event("0.001")
 	for _, tick := range []string{"0.001", "0.1", "0.005", "0", "-1", `"x"`} {
 		change(tick, 400)
 	}
 	change("0.01", 200)
-	if event("0.01") != 1 || slices.Contains(w.orders, o) || len(w.orders) >= kept {
-		t.Errorf("got %d orders, before %d", len(w.orders), kept)
+	if event("0.01") != 1 || slices.Contains(w.orders, o) || len(w.orders) >= orders {
+		t.Errorf("got %d orders, want fewer than the %d before, and without the order at a finer price", len(w.orders), orders)
 	}
 	for _, o := range w.orders {
 		if o.price%o.token.tick != 0 {
-			t.Errorf("got an order at %v", o.price)
+			t.Errorf("got an order at %v, want a multiple of the tick size %v", o.price, o.token.tick)
 		}
 	}
 	if got := send(s, "/api/user/orders?address="+other+credentials("demo")).Body.String(); got != guest {
@@ -286,20 +286,20 @@ func TestTickSizes(t *testing.T) {
 	}
 	change("0.01", 200)
 	closed := first(t, s.Venue, func(tok *token) bool { return tok.market.status == statusClosed }).market
-	if err := s.SetTickSize(closed.id, fine); err != ErrNotTrading {
-		t.Errorf("closed market: got %v", err)
+	if err := s.SetTickSize(closed.id, fineTick); err != ErrNotTrading {
+		t.Errorf("SetTickSize of a closed market: got %v, want %v", err, ErrNotTrading)
 	}
-	if err := s.SetTickSize("none", fine); err != ErrUnknownMarket {
-		t.Errorf("unknown market: got %v", err)
+	if err := s.SetTickSize("none", fineTick); err != ErrUnknownMarket {
+		t.Errorf("SetTickSize of an unknown market: got %v, want %v", err, ErrUnknownMarket)
 	}
-	if deep := first(t, s.Venue, func(tok *token) bool { return isOpen(tok) && tok.market.born.tick == fine }).market; s.SetTickSize(deep.id, 100) != ErrTickSize {
-		t.Error("a market that began with a fine grid lost it")
+	if deep := first(t, s.Venue, func(tok *token) bool { return isOpen(tok) && tok.market.born.tick == fineTick }).market; s.SetTickSize(deep.id, 100) != ErrTickSize {
+		t.Error("SetTickSize accepted a coarser tick size than the market's first tick size")
 	}
 }
 
-// TestMarketsLive checks that markets change if MarketEvery is set, and that equal seeds cause equal changes. The number of open
-// markets at the end must be at least 80 % of the number at the start.
-func TestMarketsLive(t *testing.T) {
+// TestMarketsChangeAutomatically checks that markets change if MarketEvery is set, and that equal seeds cause equal changes. The
+// number of open markets at the end must be at least 80 % of the number at the start.
+func TestMarketsChangeAutomatically(t *testing.T) {
 	c := newClock()
 	config := Config{Markets: 400, Clock: c, Seed: 6, MarketEvery: 3 * pace}
 	v, twin := New(config), New(config)
@@ -350,20 +350,20 @@ func TestMarketsLive(t *testing.T) {
 	after := count(v)
 	for _, change := range []string{"OPEN CLOSED", "CLOSED OPEN", "CLOSED RESOLVED", "UPCOMING OPEN", "tick size 0.001", "tick size 0.01"} {
 		if changes[change] < 3 {
-			t.Errorf("got changes %v", changes)
+			t.Errorf("got changes %v, want at least 3 times %q", changes, change)
 		}
 	}
 	if after[statusOpen]*10 < before[statusOpen]*8 {
-		t.Errorf("got %v, before %v", after, before)
+		t.Errorf("got numbers of markets by status %v, before %v; want at least 80 %% as many OPEN", after, before)
 	}
-	refined := 0
+	finer := 0
 	for _, m := range v.listing.markets {
 		if m.tick != m.born.tick {
-			refined++
+			finer++
 		}
 	}
-	if open := len(v.listing.tradable); refined > open/refinedParts+3 {
-		t.Errorf("got %d of %d markets with a finer grid", refined, open)
+	if open := len(v.listing.tradable); finer > open/refinedParts+3 {
+		t.Errorf("got %d markets with a finer tick size, want at most %d", finer, open/refinedParts+3)
 	}
 	reworded := 0
 	for i, m := range v.listing.markets {
@@ -372,7 +372,7 @@ func TestMarketsLive(t *testing.T) {
 		}
 		other := twin.listing.markets[i]
 		if m.status != other.status || m.description != other.description || m.seq != other.seq {
-			t.Fatalf("market %s: got %s, with the same seed %s", m.slug, m.status, other.status)
+			t.Fatalf("market %s: got status %s and seq %d, but %s and %d in the venue with the same seed", m.slug, m.status, m.seq, other.status, other.seq)
 		}
 	}
 	if reworded == 0 {
@@ -380,13 +380,13 @@ func TestMarketsLive(t *testing.T) {
 	}
 	for i, want := range []int{3, 50} {
 		w := v.accounts[accounts[i].address]
-		if len(w.positions) != want || w.usual-len(w.orders) > 2 {
-			t.Errorf("%s: got %d positions, %d of %d orders", w.address, len(w.positions), len(w.orders), w.usual)
+		if len(w.positions) != want || w.usualOrders-len(w.orders) > 2 {
+			t.Errorf("%s: got %d positions and %d orders, want %d and at least %d", w.address, len(w.positions), len(w.orders), want, w.usualOrders-2)
 		}
 	}
 	for _, p := range v.accounts[small].positions {
 		if p.token.market.status != statusOpen {
-			t.Errorf("the market of the smallest account is %s", p.token.market.status)
+			t.Errorf("a market of the smallest demo account has the status %s, want OPEN", p.token.market.status)
 		}
 	}
 	if past() != history {
@@ -402,7 +402,7 @@ func TestMarketsDoNotChange(t *testing.T) {
 	}
 	for _, m := range v.listing.markets {
 		if m.status != m.born.status || m.seq != 1 || m.halted {
-			t.Errorf("market %s changed", m.slug)
+			t.Errorf("market %s changed: got status %s and seq %d, want %s and 1", m.slug, m.status, m.seq, m.born.status)
 		}
 	}
 }
@@ -419,18 +419,18 @@ func TestStreamedWalletIsKept(t *testing.T) {
 	quiet := s.dial(t)
 	unmoved := newStreamedAccount(t, quiet.subscribeUser(idle, "demo"))
 	w, still := s.walletOf(derived), s.walletOf(idle)
-	crowd := func() {
+	fillCache := func() {
 		t.Helper()
 		for i := range maxDerived + 5 {
 			s.walletOf(fmt.Sprintf("0x%040x", i))
 		}
 		if s.walletOf(idle) != still {
-			t.Fatal("a streamed wallet was dropped")
+			t.Fatal("the cache evicted a wallet with a subscriber")
 		}
 	}
-	crowd() // no wallet has traded yet
+	fillCache() // no wallet has traded yet
 	if s.walletOf(derived) != w || still.kept {
-		t.Fatal("a streamed wallet was dropped")
+		t.Fatal("the cache evicted a wallet with a subscriber, or a wallet without trades is kept")
 	}
 	for len(account.fills) < 3 {
 		c.Advance(pace)
@@ -442,25 +442,25 @@ func TestStreamedWalletIsKept(t *testing.T) {
 			unmoved.take(t, f)
 		}
 	}
-	crowd()
+	fillCache()
 	account.check(t, s, derived)
 	unmoved.check(t, s, idle)
 	checkWallet(t, s.Venue, derived)
 	l.send("unsubscribe", `"channel":"user","address":"`+derived+`"`)
 	l.settle()
-	crowd()
+	fillCache()
 	if s.walletOf(derived) != w {
-		t.Error("a wallet that has traded was dropped")
+		t.Error("the cache evicted a wallet that has traded")
 	}
 	if w.pins != 0 || still.pins != 1 {
 		t.Errorf("got %d and %d pins, want 0 and 1", w.pins, still.pins)
 	}
-	state := account.seq
-	if again := newStreamedAccount(t, l.subscribeUser(derived, "demo")); again.seq <= state {
-		t.Errorf("got state %d after %d", again.seq, state)
+	seq := account.seq
+	if again := newStreamedAccount(t, l.subscribeUser(derived, "demo")); again.seq <= seq {
+		t.Errorf("after a new subscription: got seq %d, want more than %d", again.seq, seq)
 	}
 	if n := s.derived.recent.Len(); n > maxDerived+2 {
-		t.Errorf("got %d wallets", n)
+		t.Errorf("the cache has %d wallets, want at most %d", n, maxDerived+2)
 	}
 }
 
@@ -486,7 +486,7 @@ func TestAccountEvents(t *testing.T) {
 			}
 		}
 		if seconds["fill"] < 15 || seconds["order_update"] < 8 || seconds["position_update"] < 20 || seconds["balance_update"] < 20 {
-			t.Errorf("%s: got seconds with events %v of 60", address, seconds)
+			t.Errorf("%s: by frame type, the numbers of seconds with a frame are %v of 60", address, seconds)
 		}
 	}
 }

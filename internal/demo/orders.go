@@ -22,8 +22,7 @@ func (v *Venue) tradeAccounts(now millis) {
 	}
 }
 
-// tradeGuests lets wallets that belong to no demo account trade while they have subscribers. Such wallets trade less often than the
-// demo accounts.
+// tradeGuests lets derived wallets trade while they have subscribers. Derived wallets trade less often than the demo accounts.
 func (v *Venue) tradeGuests(now millis) {
 	r := &v.dice.guests
 	for _, t := range v.stream.users {
@@ -50,11 +49,11 @@ func (o *order) reached() bool {
 }
 
 // fillOrder fills half or all of the unfilled size of the order at index k. It cancels the order if the wallet has too little cash
-// or no position in the token, or if the sale would close the position. It reports whether the order has ended. For an ended order,
-// it places a new order for the same position if the wallet has this position.
+// or no position in the token, or if the sale would close the position. It reports whether the order has ended. If the
+// order has ended and the wallet has a position in the token, fillOrder places a new order for the position.
 func (v *Venue) fillOrder(w *wallet, k int, now millis, r *rng) bool {
 	o := w.orders[k]
-	p := w.held(o.token)
+	p := w.positionIn(o.token)
 	size := o.size - o.filled
 	if o.filled == 0 && size >= 2*share && r.oneIn(2) {
 		size = size / 2 / share * share
@@ -97,14 +96,14 @@ func (w *wallet) place(p *position, sell bool, now millis, r *rng) {
 	if o.side == Sell {
 		o.size = min(o.size, p.size)
 	}
-	o.number, o.createdAt, w.changedAt = w.number(), now, now
+	o.number, o.createdAt, w.changedAt = w.nextNumber(), now, now
 	w.orders = append(w.orders, o)
 }
 
 // requote replaces a random order by a new order for the same position. If the wallet has fewer orders than usual, requote tries to
 // add an order instead.
 func (w *wallet) requote(now millis, r *rng) {
-	if len(w.orders) < w.usual && len(w.positions) > 0 {
+	if len(w.orders) < w.usualOrders && len(w.positions) > 0 {
 		for range 8 {
 			p := w.positions[r.intn(len(w.positions))]
 			if p.token.market.status == statusOpen && !slices.ContainsFunc(w.orders, func(o *order) bool { return o.token == p.token }) {
@@ -119,7 +118,7 @@ func (w *wallet) requote(now millis, r *rng) {
 	}
 	k := r.intn(len(w.orders))
 	o := w.orders[k]
-	if p := w.held(o.token); p != nil {
+	if p := w.positionIn(o.token); p != nil {
 		w.endOrder(k, now)
 		w.place(p, o.side == Sell, now, r)
 	}
@@ -129,9 +128,9 @@ func (w *wallet) requote(now millis, r *rng) {
 // smaller than usual, or else sells. It does nothing if the market is not open, the book is frozen, the cash is too low or the sale
 // would close the position.
 func (v *Venue) takeLiquidity(w *wallet, p *position, now millis) {
-	size := max(p.usual/10, share)
+	size := max(p.usualSize/10, share)
 	side := Buy
-	if p.size >= p.usual {
+	if p.size >= p.usualSize {
 		side = Sell
 	}
 	if p.token.market.status != statusOpen || p.token.frozen || side == Sell && p.size <= size ||

@@ -30,7 +30,7 @@ func TestPagingWhilePositionsClose(t *testing.T) {
 		cursor = "&cursor=" + *page.NextCursor
 	}
 	if len(closed) < 8 {
-		t.Fatalf("got only %d closed positions", len(closed))
+		t.Fatalf("got only %d closed positions, want at least 8", len(closed))
 	}
 	for _, p := range want {
 		if seen[p.TokenID] != 1 {
@@ -38,7 +38,7 @@ func TestPagingWhilePositionsClose(t *testing.T) {
 		}
 	}
 	if left := len(v.Positions(medium)); left != len(want)-len(closed) {
-		t.Errorf("got %d positions left", left)
+		t.Errorf("%d positions are left, want %d", left, len(want)-len(closed))
 	}
 }
 
@@ -46,7 +46,7 @@ func TestPagingOrders(t *testing.T) {
 	v := New(Config{Markets: 400, Clock: newClock()})
 	whole := get[ordersAnswer](t, v, "/api/user/orders?address="+large+credentials("demo-2000"))
 	if len(whole.Orders) < 30 || whole.NextCursor != nil {
-		t.Fatalf("got %d orders", len(whole.Orders))
+		t.Fatalf("got %d orders and cursor %v, want at least 30 and no cursor", len(whole.Orders), whole.NextCursor)
 	}
 	var paged []orderAnswer
 	for cursor := ""; ; {
@@ -64,7 +64,7 @@ func TestPagingOrders(t *testing.T) {
 		filled, size := fixed(t, o.FilledSize, 2), fixed(t, o.Size, 2)
 		if filled >= size || (o.Status == "PARTIALLY_FILLED") != (filled > 0) || o.Status != "OPEN" && filled == 0 ||
 			o.Side != "BUY" && o.Side != "SELL" || o.CreatedAt.After(v.opened.Time()) {
-			t.Errorf("got order %+v", o)
+			t.Errorf("got order %+v with an invalid status, side, fill or time", o)
 		}
 	}
 }
@@ -81,7 +81,7 @@ func TestPagingRecords(t *testing.T) {
 		counted := get[recordsAnswer](t, v, path+base+"&offset=0&limit=500")
 		whole := rows(counted)
 		if counted.Count == nil || *counted.Count != len(whole) || len(whole) < 250 {
-			t.Fatalf("%s: got %d rows and count %v", path, len(whole), counted.Count)
+			t.Fatalf("%s: got %d rows and count %v, want at least 250 rows and an equal count", path, len(whole), counted.Count)
 		}
 		if !slices.IsSortedFunc(whole, func(a, b recordAnswer) int { return b.Timestamp.Compare(a.Timestamp) }) {
 			t.Errorf("%s: the order is not newest first", path)
@@ -90,7 +90,7 @@ func TestPagingRecords(t *testing.T) {
 			t.Errorf("%s: got %d rows without a limit, want 100", path, n)
 		}
 		if page := rows(get[recordsAnswer](t, v, path+base+"&offset=40&limit=5")); len(page) != 5 || id(page[0]) != id(whole[40]) {
-			t.Errorf("%s: got first row %+v for offset 40", path, page[0])
+			t.Errorf("%s: with offset 40 and limit 5: got %d rows from %+v, want 5 from %+v", path, len(page), page[0], whole[40])
 		}
 		var paged []recordAnswer
 		for cursor := ""; ; {
@@ -108,23 +108,23 @@ func TestPagingRecords(t *testing.T) {
 			}
 		}
 		if !slices.EqualFunc(paged, whole, func(a, b recordAnswer) bool { return id(a) == id(b) }) {
-			t.Errorf("%s: got %d rows in pages, %d in all", path, len(paged), len(whole))
+			t.Errorf("%s: the %d rows on the pages differ from the %d rows of one request", path, len(paged), len(whole))
 		}
 
 		from, to := whole[200].Timestamp, whole[100].Timestamp
 		window := rows(get[recordsAnswer](t, v, path+base+"&limit=500&from="+from.Format(time.RFC3339Nano)+"&to="+to.Format(time.RFC3339Nano)))
 		for _, r := range window {
 			if r.Timestamp.Before(from) || r.Timestamp.After(to) {
-				t.Errorf("%s: got %v, which is outside the window", path, r.Timestamp)
+				t.Errorf("%s: got a record at %v, want %v to %v", path, r.Timestamp, from, to)
 			}
 		}
 		if len(window) < 101 {
-			t.Errorf("%s: got %d rows in the window", path, len(window))
+			t.Errorf("%s: got %d rows between two times, want at least 101", path, len(window))
 		}
 		market := open[3].MarketID
-		of := rows(get[recordsAnswer](t, v, path+base+"&limit=500&marketId="+market))
-		if len(of) == 0 || slices.ContainsFunc(of, func(r recordAnswer) bool { return r.MarketID != market }) {
-			t.Errorf("%s of one market: got %+v", path, of)
+		ofMarket := rows(get[recordsAnswer](t, v, path+base+"&limit=500&marketId="+market))
+		if len(ofMarket) == 0 || slices.ContainsFunc(ofMarket, func(r recordAnswer) bool { return r.MarketID != market }) {
+			t.Errorf("%s of market %s: got %+v", path, market, ofMarket)
 		}
 	}
 	moved := get[recordsAnswer](t, v, "/api/user/history"+base+"&type=deposit,WITHDRAWAL&limit=500").History
@@ -132,10 +132,10 @@ func TestPagingRecords(t *testing.T) {
 	for _, r := range moved {
 		kinds[r.Type]++
 		if sign := r.Amount[0] == '-'; sign != (r.Type == "WITHDRAWAL") {
-			t.Errorf("got record %+v", r)
+			t.Errorf("got record %+v, want a negative amount exactly for WITHDRAWAL", r)
 		}
 	}
 	if len(kinds) != 2 || kinds["DEPOSIT"] == 0 || kinds["WITHDRAWAL"] == 0 {
-		t.Errorf("got kinds %v", kinds)
+		t.Errorf("got numbers of records by kind %v, want only DEPOSIT and WITHDRAWAL", kinds)
 	}
 }

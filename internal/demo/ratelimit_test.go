@@ -9,8 +9,8 @@ import (
 	"time"
 )
 
-// from sends a GET request from the given client address.
-func from(v *Venue, address, target string) *httptest.ResponseRecorder {
+// sendFrom sends a GET request from the given client address.
+func sendFrom(v *Venue, address, target string) *httptest.ResponseRecorder {
 	r := httptest.NewRequest(http.MethodGet, target, nil)
 	r.RemoteAddr = address + ":1234"
 	return handle(v, r)
@@ -28,7 +28,7 @@ func TestLimitHoldsInEveryWindow(t *testing.T) {
 		if r.oneIn(200) {
 			c.Advance(45 * time.Second)
 		}
-		if from(v, "10.0.0.1", target).Code == 200 {
+		if sendFrom(v, "10.0.0.1", target).Code == 200 {
 			passed = append(passed, c.Now())
 		}
 	}
@@ -38,7 +38,7 @@ func TestLimitHoldsInEveryWindow(t *testing.T) {
 		}
 	}
 	if len(passed) < 500 {
-		t.Errorf("only %d requests succeeded", len(passed))
+		t.Errorf("only %d requests succeeded, want at least 500", len(passed))
 	}
 }
 
@@ -53,45 +53,45 @@ func TestLimitHeaders(t *testing.T) {
 		if remaining == 1 {
 			target = "/api/exchange/nothing" // an error response counts too, and has the X-RateLimit headers
 		}
-		w := from(v, "10.0.0.1", target)
+		w := sendFrom(v, "10.0.0.1", target)
 		if h := w.Header(); h.Get("X-RateLimit-Limit") != "3" || h.Get("X-RateLimit-Remaining") != strconv.Itoa(remaining) || h.Get("X-RateLimit-Reset") != reset || h.Get("Retry-After") != "" {
-			t.Errorf("%d remaining: got %v", remaining, h)
+			t.Errorf("with %d remaining requests: got header %v", remaining, h)
 		}
 		c.Advance(10 * time.Second)
 	}
-	w := from(v, "10.0.0.1", public)
+	w := sendFrom(v, "10.0.0.1", public)
 	if h := w.Header(); w.Code != 429 || h.Get("Retry-After") != "30" || h.Get("X-RateLimit-Remaining") != "0" || h.Get("X-RateLimit-Reset") != reset {
-		t.Errorf("got %d %v, want 429", w.Code, h)
+		t.Errorf("beyond the limit: got %d %v, want 429, 0 remaining requests and Retry-After 30", w.Code, h)
 	}
 	if body := decode[object](t, w.Body.String()); body["code"] != "RATE_LIMITED" || body["success"] != false {
-		t.Errorf("got body %v", body)
+		t.Errorf("beyond the limit: got body %v, want success false and RATE_LIMITED", body)
 	}
-	if w := from(v, "10.0.0.2", public); w.Code != 200 {
+	if w := sendFrom(v, "10.0.0.2", public); w.Code != 200 {
 		t.Errorf("other address: got %d, want 200", w.Code)
 	}
 	// Each API key has a separate limit for all requests with the key, from any address. A request without a valid key counts
 	// towards the limit of its address.
 	user := "/api/user/balance?address=" + small
 	for i, want := range []int{200, 200, 429} {
-		if w := from(v, fmt.Sprintf("10.0.1.%d", i), user+credentials("demo-3")); w.Code != want {
-			t.Errorf("request %d with the key: got %d", i, w.Code)
+		if w := sendFrom(v, fmt.Sprintf("10.0.1.%d", i), user+credentials("demo-3")); w.Code != want {
+			t.Errorf("request %d with the key: got %d, want %d", i, w.Code, want)
 		}
 	}
-	if w := from(v, "10.0.0.1", user+credentials("demo")); w.Code != 200 {
+	if w := sendFrom(v, "10.0.0.1", user+credentials("demo")); w.Code != 200 {
 		t.Errorf("other key: got %d, want 200", w.Code)
 	}
-	if w := from(v, "10.0.0.1", user+credentials("nobody")); w.Code != 429 {
+	if w := sendFrom(v, "10.0.0.1", user+credentials("nobody")); w.Code != 429 {
 		t.Errorf("invalid key from a limited address: got %d, want 429", w.Code)
 	}
-	if w := from(v, "10.0.0.3", user+credentials("nobody")); w.Code != 401 {
+	if w := sendFrom(v, "10.0.0.3", user+credentials("nobody")); w.Code != 401 {
 		t.Errorf("invalid key: got %d, want 401", w.Code)
 	}
 	c.Advance(30 * time.Second)
-	if w := from(v, "10.0.0.1", public); w.Code != 200 {
+	if w := sendFrom(v, "10.0.0.1", public); w.Code != 200 {
 		t.Errorf("after Retry-After: got %d, want 200", w.Code)
 	}
 	if s := v.Stats(); s.Statuses["429"] != 3 {
-		t.Errorf("got statuses %v", s.Statuses)
+		t.Errorf("got numbers of responses by status %v, want 3 with 429", s.Statuses)
 	}
 }
 
@@ -102,12 +102,12 @@ func TestLimiterIsBounded(t *testing.T) {
 		l.allow(strconv.Itoa(i), now)
 	}
 	if len(l.log) != maxClients {
-		t.Errorf("got %d clients, want maxClients", len(l.log))
+		t.Errorf("the limiter remembers %d clients, want %d", len(l.log), maxClients)
 	}
 	if ok, _, _ := l.allow("new", now); ok {
-		t.Error("a client that cannot be counted was allowed")
+		t.Error("the limiter allowed a new client while it remembers maxClients clients")
 	}
 	if ok, _, _ := l.allow("new", now+window); !ok || len(l.log) != 1 {
-		t.Errorf("got %d clients, want 1: idle ones are removed", len(l.log))
+		t.Errorf("after a minute: got ok %v and %d remembered clients, want true and 1", ok, len(l.log))
 	}
 }

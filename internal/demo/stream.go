@@ -51,15 +51,15 @@ const (
 
 // streams is the state of all streams of the venue.
 type streams struct {
-	limits streamLimits
-	counts streamCounts
-	held   atomic.Int64 // number of frames that FaultReorder holds back
-	due    atomic.Pointer[restart]
+	limits     streamLimits
+	counts     streamCounts
+	heldFrames atomic.Int64 // frames that FaultReorder holds back
+	due        atomic.Pointer[restart]
 
 	// Guarded by the venue's lock.
-	users []*topic
-	open  [channels]int // number of topics with subscribers
-	subs  [channels]int // number of subscriptions
+	users      []*topic
+	openTopics [channels]int // number of topics with subscribers
+	subs       [channels]int // number of subscriptions
 
 	mu      sync.Mutex // locked after the venue's lock
 	closed  bool
@@ -219,7 +219,7 @@ func (v *Venue) restart(code int) {
 			c.forgetAll()
 			c.greet()
 			for _, s := range c.subs {
-				s.group.snapshot(c)
+				s.group.sendSnapshot(c)
 			}
 		}
 	}

@@ -31,28 +31,28 @@ type streamConn struct {
 	written chan struct{} // closed when the writer has ended
 	greeted atomic.Bool   // hello was sent
 
-	mu      sync.Mutex // guards the fields below up to delayed; locked after all other mutexes
-	queue   []frame
-	head    int  // index of the first waiting frame in queue
-	bytes   int  // bytes of the waiting frames
-	crowded bool // the reader waits for drained
-	ending  bool
-	code    int // close code to send when the queue is empty
-	reason  string
-	stalled time.Time        // end of a stall, during which new frames are ignored
-	held    map[*topic]frame // frames to send after the next frame of their topic
-	delayed []delayedFrame   // unordered
+	mu           sync.Mutex // guards the fields below up to delayed; locked after all other mutexes
+	queue        []frame
+	head         int  // index of the first waiting frame in queue
+	bytes        int  // bytes of the waiting frames
+	readerWaits  bool // the reader waits for a signal on drained
+	ending       bool
+	code         int // close code to send when the queue is empty
+	reason       string
+	stalledUntil time.Time        // end of a stall, during which new frames are ignored
+	held         map[*topic]frame // frames to send after the next frame of their topic
+	delayed      []delayedFrame   // unordered
 
-	// Used only by the reader. The window passed bounds the frames that the reader handles. The window heard bounds the frames that
-	// the client may send.
-	passed, heard window1s
-	addresses     map[string]bool // authenticated addresses
+	// Used only by the reader. handleWindow bounds the frames that the reader handles in a second. If the client sends more frames
+	// than receiveWindow admits, the venue closes the connection.
+	handleWindow, receiveWindow window1s
+	addresses                   map[string]bool // authenticated addresses
 
 	// Changed by the reader under the venue's lock.
 	subs  map[topicKey]*subscription
 	turns [channels][]*subscription // by channel, in the order in which heartbeats list the topics
-	// Used only by the writer. For each channel, the index in the field turns of the topic that was last in the last heartbeat.
-	beaten [channels]int
+	// Used only by the writer. For each channel, the index in turns of the last topic that the previous heartbeat listed.
+	lastBeat [channels]int
 }
 
 type delayedFrame struct {
@@ -65,7 +65,7 @@ func (c *streamConn) serve() {
 	c.v.stream.counts.opened.Add(1)
 	limits := &c.v.stream.limits
 	c.ws.SetReadLimit(int64(limits.frameBytes))
-	c.passed, c.heard = newWindow1s(limits.framesPerSecond), newWindow1s(2*limits.framesPerSecond)
+	c.handleWindow, c.receiveWindow = newWindow1s(limits.framesPerSecond), newWindow1s(2*limits.framesPerSecond)
 	c.addresses = make(map[string]bool)
 
 	c.v.mu.RLock() // the epoch must not change between greet and greeted.Store
@@ -97,7 +97,7 @@ func (c *streamConn) push(f frame) {
 	c.signal()
 }
 
-// add is push for callers that hold c.mu and signal the writer themselves.
+// add does what push does, for callers that hold c.mu and then signal the writer.
 func (c *streamConn) add(f frame) {
 	limits := &c.v.stream.limits
 	waiting := len(c.queue) - c.head
@@ -117,7 +117,7 @@ func (c *streamConn) add(f frame) {
 
 // deaf reports whether the connection is ending or stalled. Such a connection ignores new frames of the venue and of the client.
 func (c *streamConn) deaf() bool {
-	return c.ending || !c.stalled.IsZero() && time.Now().Before(c.stalled)
+	return c.ending || !c.stalledUntil.IsZero() && time.Now().Before(c.stalledUntil)
 }
 
 // end closes the connection. If immediate is false, the writer first sends the waiting frames.
@@ -128,7 +128,7 @@ func (c *streamConn) end(code int, reason string, immediate bool) {
 	c.signal()
 }
 
-// finish is end for callers that hold c.mu and signal the writer themselves.
+// finish does what end does, for callers that hold c.mu and then signal the writer.
 func (c *streamConn) finish(code int, reason string, immediate bool) {
 	if c.ending {
 		return
@@ -138,12 +138,12 @@ func (c *streamConn) finish(code int, reason string, immediate bool) {
 	c.relieve()
 }
 
-// room waits until the queue is at most half full or the connection ends. The reader calls room, so that answers to many requests
-// do not overflow the queue.
-func (c *streamConn) room() {
+// waitForRoom waits until the queue is at most half full or the connection ends. The reader calls waitForRoom before it queues a
+// snapshot, so that answers to many requests do not overflow the queue.
+func (c *streamConn) waitForRoom() {
 	c.mu.Lock()
-	c.crowded = !c.ending && c.half()
-	wait := c.crowded
+	c.readerWaits = !c.ending && c.moreThanHalfFull()
+	wait := c.readerWaits
 	c.mu.Unlock()
 	if wait {
 		select {
@@ -153,23 +153,23 @@ func (c *streamConn) room() {
 	}
 }
 
-// half reports whether the queue is more than half full.
-func (c *streamConn) half() bool {
+// moreThanHalfFull reports whether the queue is more than half full.
+func (c *streamConn) moreThanHalfFull() bool {
 	limits := &c.v.stream.limits
 	return len(c.queue)-c.head > limits.queue/2 || c.bytes > limits.queueBytes/2
 }
 
-// If the queue is at most half full or the connection is ending, relieve wakes a reader that waits in room.
+// relieve wakes a reader that waits in waitForRoom, if the queue is at most half full or the connection is ending.
 func (c *streamConn) relieve() {
-	if c.crowded && (c.ending || !c.half()) {
-		c.crowded = false
+	if c.readerWaits && (c.ending || !c.moreThanHalfFull()) {
+		c.readerWaits = false
 		c.drained <- struct{}{} // does not block: only relieve sends, once for each wait of the reader
 	}
 }
 
 // drop removes held and delayed frames. If all is true, drop also removes waiting frames.
 func (c *streamConn) drop(all bool) {
-	c.v.stream.held.Add(-int64(len(c.held)))
+	c.v.stream.heldFrames.Add(-int64(len(c.held)))
 	c.held, c.delayed = nil, nil
 	if all {
 		c.queue, c.head, c.bytes = nil, 0, 0
@@ -263,7 +263,7 @@ func (c *streamConn) write() {
 
 // close sends a close frame and disconnects a client that doesn't answer.
 func (c *streamConn) close() {
-	c.v.stream.counts.closed(c.code)
+	c.v.stream.counts.countClose(c.code)
 	_ = c.raw.SetDeadline(time.Now().Add(c.v.stream.limits.goodbye))
 	_ = c.ws.Close(websocket.StatusCode(c.code), c.reason)
 }
@@ -291,7 +291,7 @@ type window1s struct {
 
 func newWindow1s(n int) window1s { return window1s{times: make([]time.Time, n)} }
 
-// take admits and counts a frame, or returns the time to wait until it can admit one.
+// take admits and counts a frame, and returns 0. If the window is full, take returns the time until it can admit a frame.
 func (w *window1s) take(now time.Time) (wait time.Duration) {
 	if oldest := w.times[w.next]; !oldest.IsZero() {
 		if wait = oldest.Add(time.Second).Sub(now); wait > 0 {

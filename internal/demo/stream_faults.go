@@ -13,7 +13,7 @@ const (
 	FaultDrop FaultKind = "drop"
 	// FaultDuplicate sends the frame twice.
 	FaultDuplicate FaultKind = "duplicate"
-	// FaultReorder holds the frame back until the next frame of its topic was sent.
+	// FaultReorder holds the frame back until the next frame of its topic has been sent.
 	FaultReorder FaultKind = "reorder"
 	// FaultLostTail drops the frame. The venue does not move the token of the frame again until the list of faults is replaced or
 	// the venue is reset. A frame with the whole state of a topic does not match.
@@ -48,7 +48,9 @@ var (
 )
 
 // streams reports whether the rule applies to frames.
-func (f *Fault) streams() bool { return f.Path == StreamPath && slices.Contains(streamFaults, f.Kind) }
+func (f *Fault) spoilsFrames() bool {
+	return f.Path == StreamPath && slices.Contains(streamFaults, f.Kind)
+}
 
 // checkCode returns an error if a connection can't be closed with the code. It also accepts 0, which means no code.
 func checkCode(code int) error {
@@ -58,47 +60,45 @@ func checkCode(code int) error {
 	return errors.New("code is not a valid WebSocket close code")
 }
 
-// about reports whether the rule matches frames of the topic with the channel and the id.
-func (f *Fault) about(ch channel, id string) bool {
+// matchesTopic reports whether the rule matches frames of the topic with the channel and the id.
+func (f *Fault) matchesTopic(ch channel, id string) bool {
 	return (f.Channel == "" || f.Channel == channelNames[ch]) && (f.TokenID == "" || f.TokenID == id)
 }
 
-// takeFrame returns the rule that spoils a frame, or nil, and counts the use of the rule. t is nil for a frame without a
-// topic.
+// takeFrame returns the rule that spoils a frame, or nil, and counts the use of the rule. t is nil for a frame without a topic.
 func (l *faultList) takeFrame(t *topic, fr frame) *Fault {
 	return l.first(func(f *Fault) bool {
-		if !f.streams() || f.Kind == FaultSkip || f.Frame != "" && f.Frame != frameNames[fr.kind] ||
+		if !f.spoilsFrames() || f.Kind == FaultSkip || f.Frame != "" && f.Frame != frameNames[fr.kind] ||
 			f.Kind == FaultSlowSnapshot && !fr.whole || f.Kind == FaultLostTail && fr.whole {
 			return false
 		}
 		if t == nil {
 			return f.Frame != "" && f.Channel == "" && f.TokenID == ""
 		}
-		return f.about(t.channel, t.id)
+		return f.matchesTopic(t.channel, t.id)
 	})
 }
 
-// skippedTopic returns the number of sequence numbers that a fault skips now for a topic: 0 or 1. t is nil for a topic
-// without subscribers.
-func (v *Venue) skippedTopic(t *topic) uint64 {
-	if t == nil || !v.faults.streaming.Load() {
+// skippedSeqs returns how many sequence numbers a fault skips now for a topic: 0 or 1. t is nil for a topic without subscribers.
+func (v *Venue) skippedSeqs(t *topic) uint64 {
+	if t == nil || !v.faults.hasFrameRules.Load() {
 		return 0
 	}
-	if v.faults.first(func(f *Fault) bool { return f.streams() && f.Kind == FaultSkip && f.about(t.channel, t.id) }) != nil {
+	if v.faults.first(func(f *Fault) bool { return f.spoilsFrames() && f.Kind == FaultSkip && f.matchesTopic(t.channel, t.id) }) != nil {
 		return 1
 	}
 	return 0
 }
 
-// skipped is skippedTopic for a channel of a token. If tokens share an instrument, a fault for one of them skips a number for all
-// of them, because their books and prices have the same sequence numbers.
-func (v *Venue) skipped(t *token, ch channel) uint64 {
+// skippedTokenSeqs does what skippedSeqs does, for a channel of a token. If tokens share an instrument, a fault for one of the
+// tokens skips a sequence number for all of them, because their books and prices have the same sequence numbers.
+func (v *Venue) skippedTokenSeqs(t *token, ch channel) uint64 {
 	if ch == channelTrades {
-		return v.skippedTopic(t.topics[ch])
+		return v.skippedSeqs(t.topics[ch])
 	}
 	for _, shown := range t.market.tokens {
 		if shown.instrument == t.instrument {
-			if n := v.skippedTopic(shown.topics[ch]); n > 0 {
+			if n := v.skippedSeqs(shown.topics[ch]); n > 0 {
 				return n
 			}
 		}
@@ -118,7 +118,7 @@ func (v *Venue) deliver(c *streamConn, t *topic, f frame) {
 		return // an ignored frame must not use up a fault
 	}
 	var fault *Fault
-	if v.faults.streaming.Load() {
+	if v.faults.hasFrameRules.Load() {
 		fault = v.faults.takeFrame(t, f)
 	}
 	if fault == nil {
@@ -152,7 +152,7 @@ func (v *Venue) addSpoiled(c *streamConn, t *topic, f frame, fault *Fault) bool 
 				c.held = make(map[*topic]frame)
 			}
 			c.held[t] = f
-			v.stream.held.Add(1)
+			v.stream.heldFrames.Add(1)
 			return false
 		}
 		c.add(f)
@@ -165,9 +165,9 @@ func (v *Venue) addSpoiled(c *streamConn, t *topic, f frame, fault *Fault) bool 
 	case FaultSlowSnapshot:
 		c.delayed = append(c.delayed, delayedFrame{time.Now().Add(fault.delay()), f})
 	case FaultStall:
-		c.stalled = time.Now().AddDate(100, 0, 0)
+		c.stalledUntil = time.Now().AddDate(100, 0, 0)
 		if fault.DelayMs > 0 {
-			c.stalled = time.Now().Add(fault.delay())
+			c.stalledUntil = time.Now().Add(fault.delay())
 		}
 	case FaultClose:
 		c.finish(fault.closeCode(), "", true)
@@ -191,7 +191,7 @@ func (f *Fault) closeCode() int {
 func (c *streamConn) forgetLocked(t *topic) {
 	if _, ok := c.held[t]; ok {
 		delete(c.held, t)
-		c.v.stream.held.Add(-1)
+		c.v.stream.heldFrames.Add(-1)
 	}
 }
 

@@ -46,23 +46,23 @@ func TestFrameFaults(t *testing.T) {
 		fault Fault
 		want  []uint64 // sequence numbers of the updates that arrive when the price of token a moves four times
 	}{
-		"drop":           {Fault{Kind: FaultDrop, Count: 1}, []uint64{3, 4, 5}},
-		"drop two":       {Fault{Kind: FaultDrop, Count: 2}, []uint64{4, 5}},
-		"duplicate":      {Fault{Kind: FaultDuplicate, Count: 1}, []uint64{2, 2, 3, 4, 5}},
-		"reorder":        {Fault{Kind: FaultReorder, Count: 1}, []uint64{3, 2, 4, 5}},
-		"reorder two":    {Fault{Kind: FaultReorder, Count: 2}, []uint64{3, 2, 4, 5}},
-		"unknown":        {Fault{Kind: FaultUnknownType, Count: 1}, []uint64{2, 3, 4, 5}},
-		"skip":           {Fault{Kind: FaultSkip, Count: 1}, []uint64{3, 4, 5, 6}},
-		"stall":          {Fault{Kind: FaultStall, Count: 1}, nil},
-		"by type":        {Fault{Kind: FaultDrop, Frame: update}, nil},
-		"another type":   {Fault{Kind: FaultDrop, Frame: "price_update"}, []uint64{2, 3, 4, 5}},
-		"another topic":  {Fault{Kind: FaultDrop, TokenID: "b"}, []uint64{2, 3, 4, 5}},
-		"other channel":  {Fault{Kind: FaultDrop, Channel: "trades"}, []uint64{2, 3, 4, 5}},
-		"quiet on it":    {Fault{Kind: FaultSlowSnapshot, DelayMs: 1}, []uint64{2, 3, 4, 5}},
-		"improbable":     {Fault{Kind: FaultDrop, Probability: 1e-12}, []uint64{2, 3, 4, 5}},
-		"certain":        {Fault{Kind: FaultDrop, Probability: 1}, nil},
-		"lost tail":      {Fault{Kind: FaultLostTail, Count: 1}, []uint64{3, 4, 5}}, // the fault does not stop SetPrice
-		"drop heartbeat": {Fault{Kind: FaultDrop, Frame: "heartbeat"}, []uint64{2, 3, 4, 5}},
+		"drop":            {Fault{Kind: FaultDrop, Count: 1}, []uint64{3, 4, 5}},
+		"drop two":        {Fault{Kind: FaultDrop, Count: 2}, []uint64{4, 5}},
+		"duplicate":       {Fault{Kind: FaultDuplicate, Count: 1}, []uint64{2, 2, 3, 4, 5}},
+		"reorder":         {Fault{Kind: FaultReorder, Count: 1}, []uint64{3, 2, 4, 5}},
+		"reorder two":     {Fault{Kind: FaultReorder, Count: 2}, []uint64{3, 2, 4, 5}},
+		"unknown type":    {Fault{Kind: FaultUnknownType, Count: 1}, []uint64{2, 3, 4, 5}},
+		"skip":            {Fault{Kind: FaultSkip, Count: 1}, []uint64{3, 4, 5, 6}},
+		"stall":           {Fault{Kind: FaultStall, Count: 1}, nil},
+		"drop by type":    {Fault{Kind: FaultDrop, Frame: update}, nil},
+		"another type":    {Fault{Kind: FaultDrop, Frame: "price_update"}, []uint64{2, 3, 4, 5}},
+		"another topic":   {Fault{Kind: FaultDrop, TokenID: "b"}, []uint64{2, 3, 4, 5}},
+		"other channel":   {Fault{Kind: FaultDrop, Channel: "trades"}, []uint64{2, 3, 4, 5}},
+		"slow snapshots":  {Fault{Kind: FaultSlowSnapshot, DelayMs: 1}, []uint64{2, 3, 4, 5}},
+		"improbable drop": {Fault{Kind: FaultDrop, Probability: 1e-12}, []uint64{2, 3, 4, 5}},
+		"certain drop":    {Fault{Kind: FaultDrop, Probability: 1}, nil},
+		"lost tail":       {Fault{Kind: FaultLostTail, Count: 1}, []uint64{3, 4, 5}}, // the fault does not stop SetPrice
+		"drop heartbeat":  {Fault{Kind: FaultDrop, Frame: "heartbeat"}, []uint64{2, 3, 4, 5}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := open(t, Config{Markets: 40, Control: true})
@@ -91,7 +91,7 @@ func TestFrameFaults(t *testing.T) {
 				spoiled.send("ping", "")
 				go s.Close()
 				if data, err := spoiled.bytes(); err == nil || websocket.CloseStatus(err) != websocket.StatusGoingAway {
-					t.Errorf("after a stall: got %s, %v", data, err)
+					t.Errorf("after a stall: got frame %s and error %v, want no frame and close code 1001", data, err)
 				}
 				return
 			}
@@ -108,7 +108,7 @@ func TestFrameFaults(t *testing.T) {
 			}
 			strange := slices.IndexFunc(frames, func(f object) bool { return f["type"] == "weather_update" })
 			if (strange >= 0) != (c.fault.Kind == FaultUnknownType) {
-				t.Errorf("got frames of an unknown type: %d", strange)
+				t.Errorf("the index of a frame of an unknown type is %d (-1 means none)", strange)
 			}
 			// After the faults are removed, all frames arrive again.
 			s.spoil(t)
@@ -118,7 +118,7 @@ func TestFrameFaults(t *testing.T) {
 			bk.check(t, s, a.id, 200, whole.epoch)
 			s.nudge(t, a)
 			if got := seqsOf(t, spoiled.settle(), update, a.id); len(got) != 1 || got[0] != bk.seq+1 {
-				t.Errorf("after the fault: got %v, want %d", got, bk.seq+1)
+				t.Errorf("after the fault: got updates %v, want only %d", got, bk.seq+1)
 			}
 		})
 	}
@@ -137,9 +137,9 @@ func TestSkippedNumbers(t *testing.T) {
 		l.subscribe(channel, 0, id)
 		l.settle()
 	}
-	l.subscribeLate(t)
+	l.subscribeWithoutReading(t)
 	account := l.settle()
-	state := number(t, account[len(account)-1], "seq")
+	first := number(t, account[len(account)-1], "seq")
 	s.spoil(t, Fault{Kind: FaultSkip})
 	s.nudge(t, tok)
 	if err := s.Reword(tok.market.id, "Anew."); err != nil {
@@ -150,19 +150,19 @@ func TestSkippedNumbers(t *testing.T) {
 	}
 	s.spoil(t)
 	want := map[any]uint64{"orderbook_update": 3, "price_update": 3, "market_update": 3}
-	previous := state
+	previous := first
 	for _, f := range l.settle() {
 		if n, ok := want[f["type"]]; ok && number(t, f, "seq") != n {
-			t.Errorf("got %v, want seq %d", f, n)
+			t.Errorf("got frame %v, want seq %d", f, n)
 		}
 		if f["address"] != nil {
 			if number(t, f, "seq") != previous+2 || number(t, f, "prevSeq") != previous+1 {
-				t.Errorf("after %d: got %v", previous, f)
+				t.Errorf("after seq %d: got %v, want seq %d and prevSeq %d", previous, f, previous+2, previous+1)
 			}
 			previous += 2
 		}
 	}
-	if previous == state {
+	if previous == first {
 		t.Error("got no frame after the trade")
 	}
 	if b, _ := s.Book(tok.id); b.Seq != 3 {
@@ -170,8 +170,8 @@ func TestSkippedNumbers(t *testing.T) {
 	}
 }
 
-// subscribeLate subscribes to the smallest demo account without reading the responses.
-func (l *listener) subscribeLate(t testing.TB) {
+// subscribeWithoutReading subscribes to the smallest demo account without reading the responses.
+func (l *listener) subscribeWithoutReading(t testing.TB) {
 	t.Helper()
 	l.send("auth", `"address":"`+small+`","credentials":{"apiKey":"demo-3","secret":"demo","passphrase":"demo"}`)
 	l.send("subscribe", `"channel":"user","address":"`+small+`"`)
@@ -188,11 +188,11 @@ func TestGarbage(t *testing.T) {
 	l.send("ping", "")
 	for _, kind := range []string{"price_update", "pong"} {
 		if data, err := l.bytes(); err != nil || json.Valid(data) || !strings.HasPrefix(string(data), `{"type":"`+kind[:3]) {
-			t.Errorf("got %s, %v", data, err)
+			t.Errorf("got frame %s and error %v, want half of a frame %s", data, err, kind)
 		}
 	}
 	if frames := l.settle(); len(frames) > 0 {
-		t.Errorf("then got %v, want nothing", frames)
+		t.Errorf("after the spoiled frames: got %v, want nothing", frames)
 	}
 }
 
@@ -212,11 +212,11 @@ func TestLostTail(t *testing.T) {
 		s.Step()
 	}
 	if frames := l.settle(); len(frames) > 0 || tok.bookSeq != 2 {
-		t.Errorf("got state %d and frames %v", tok.bookSeq, frames)
+		t.Errorf("after the lost frame: got seq %d and frames %v, want 2 and none", tok.bookSeq, frames)
 	}
 	beat := s.stream.all()[0].heartbeat()
 	if !strings.Contains(string(beat.data), `"`+tok.id+`":2`) {
-		t.Errorf("got heartbeat %s", beat.data)
+		t.Errorf("got heartbeat %s, want seq 2 of the token", beat.data)
 	}
 	l.send("resync", `"channel":"orderbook","tokenId":"`+tok.id+`"`)
 	b := &bookCopy{}
@@ -227,7 +227,7 @@ func TestLostTail(t *testing.T) {
 		s.Step()
 	}
 	if f := l.take("orderbook_update"); !b.take(t, f) {
-		t.Errorf("got a gap: %v", f)
+		t.Errorf("got a gap before frame %v", f)
 	}
 }
 
@@ -241,7 +241,7 @@ func TestSlowSnapshot(t *testing.T) {
 	l.take("price_update")
 	l.subscribe("orderbook", 0, tok.id)
 	c := s.stream.all()[0]
-	s.eventually(t, "the snapshot waits", func() bool {
+	s.eventually(t, "the snapshot is delayed", func() bool {
 		c.mu.Lock()
 		defer c.mu.Unlock()
 		return len(c.delayed) > 0
@@ -259,7 +259,7 @@ func TestSlowSnapshot(t *testing.T) {
 	b := &bookCopy{}
 	b.take(t, updates[len(updates)-1])
 	if got := seqsOf(t, updates, "orderbook_update", tok.id); b.seq != 1 || !slices.Equal(got, []uint64{2, 3}) {
-		t.Fatalf("got state %d and updates %v", b.seq, got)
+		t.Fatalf("got a snapshot with seq %d and updates %v, want 1 and [2 3]", b.seq, got)
 	}
 	for _, f := range updates {
 		if f["type"] == "orderbook_update" {
@@ -287,7 +287,7 @@ func TestStallForATime(t *testing.T) {
 		return len(c.queue) > c.head || s.stream.counts.frames[frameBookUpdate].Load() > 0
 	})
 	if f := l.take("orderbook_update"); number(t, f, "seq") <= 2 || b.take(t, f) {
-		t.Errorf("after the stall: got %v", f)
+		t.Errorf("after the stall: got %v, want an update after a gap", f)
 	}
 }
 
@@ -315,7 +315,7 @@ func TestCloseFaults(t *testing.T) {
 	}
 	s.spoil(t, Fault{Kind: FaultClose, Code: CloseSlow, Count: 1})
 	s.nudge(t, tok)
-	s.eventually(t, "one is closed", func() bool { return s.Stats().Stream.Closes["4002"] == 2 })
+	s.eventually(t, "one of the two connections is closed", func() bool { return s.Stats().Stream.Closes["4002"] == 2 })
 	s.nudge(t, tok)
 	codes, updates := 0, 0
 	for _, l := range []*listener{a, b} {
@@ -326,12 +326,12 @@ func TestCloseFaults(t *testing.T) {
 		}
 	}
 	if codes != 1 || updates != 1 {
-		t.Errorf("got %d closed and %d updated, want 1 and 1", codes, updates)
+		t.Errorf("got %d closed connections and %d connections with an update, want 1 and 1", codes, updates)
 	}
 	// A fault for the frame hello closes a new connection before the hello.
 	s.spoil(t, Fault{Kind: FaultClose, Code: CloseAbuse, Frame: "hello", Count: 1})
 	if l := s.connect(t); l.closed() != CloseAbuse {
-		t.Error("the connection was not closed at once")
+		t.Error("the connection was not closed with code 4008 instead of the hello")
 	}
 	s.dial(t)
 }
@@ -352,7 +352,7 @@ func TestRestartFaults(t *testing.T) {
 	l.greeted(l.take("hello"))
 	b.take(t, l.take("orderbook_snapshot"))
 	if l.epoch == before || l.epoch != s.Epoch() || b.seq != 1 {
-		t.Errorf("got epoch %s after %s, state %d", l.epoch, before, b.seq)
+		t.Errorf("got epoch %s after %s, and seq %d; want a new epoch and seq 1", l.epoch, before, b.seq)
 	}
 	b.check(t, s, tok.id, 200, l.epoch)
 	s.nudge(t, tok)
@@ -364,15 +364,15 @@ func TestRestartFaults(t *testing.T) {
 	l.send("ping", "")
 	for _, l := range []*listener{l, bystander} {
 		if code := l.closed(); code != CloseShed {
-			t.Errorf("got close code %d", code)
+			t.Errorf("got close code %d, want %d", code, CloseShed)
 		}
 	}
 	if again := s.dial(t); again.epoch == l.epoch || again.epoch != s.Epoch() {
-		t.Errorf("got epoch %s after %s", again.epoch, l.epoch)
+		t.Errorf("got epoch %s after %s, want the new epoch %s", again.epoch, l.epoch, s.Epoch())
 	}
 	s.spoil(t, Fault{Kind: FaultRestart, Code: 1012, Count: 1, Frame: "hello"})
 	if l := s.connect(t); l.closed() != 1012 {
-		t.Error("the connection was not closed at once")
+		t.Error("the connection was not closed with code 1012 instead of the hello")
 	}
 }
 
@@ -391,14 +391,14 @@ func TestOpeningFaults(t *testing.T) {
 		c.fault.Count = 2
 		s.spoil(t, c.fault)
 		if w := send(s, "/api/exchange/market-search"); w.Code != 200 {
-			t.Errorf("%+v changes the REST API", c.fault)
+			t.Errorf("fault %+v changes a REST response", c.fault)
 		}
 		for range 2 {
 			client := *s.client
 			client.CheckRedirect = func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
 			_, response, err := websocket.Dial(t.Context(), s.url+StreamPath, &websocket.DialOptions{HTTPClient: &client})
 			if err == nil || response == nil || response.StatusCode != c.status || response.Header.Get("Retry-After") != c.header {
-				t.Errorf("%+v: got %v, %v", c.fault, response, err)
+				t.Errorf("fault %+v: got response %v and error %v, want status %d", c.fault, response, err, c.status)
 			}
 		}
 		s.dial(t)
@@ -431,15 +431,15 @@ func TestFaultProbability(t *testing.T) {
 			kept = append(kept, int(number(t, f, "seq")-first))
 		}
 		_ = l.ws.CloseNow()
-		s.eventually(t, "it has gone", func() bool { return s.Stats().Stream.Connections == 0 })
+		s.eventually(t, "the connection has ended", func() bool { return s.Stats().Stream.Connections == 0 })
 		return kept
 	}
 	a := run(1)
 	if len(a) < 110 || len(a) > 170 {
-		t.Errorf("got %d of 200 frames", len(a))
+		t.Errorf("got %d of 200 frames, want 110 to 170", len(a))
 	}
 	if !slices.Equal(a, run(1)) || slices.Equal(a, run(2)) {
-		t.Error("the seed does not determine the frames")
+		t.Error("equal seeds dropped different frames, or different seeds dropped the same frames")
 	}
 	// A fault of REST responses can have a probability too.
 	if err := s.SetFaults([]Fault{{Path: "*", Kind: FaultStatus, Probability: 0.5}}); err != nil {
@@ -450,7 +450,7 @@ func TestFaultProbability(t *testing.T) {
 		codes[send(s, "/api/exchange/prices?tokenId="+tok.id).Code]++
 	}
 	if codes[200] < 30 || codes[500] < 30 {
-		t.Errorf("got statuses %v", codes)
+		t.Errorf("got numbers of responses by status %v, want at least 30 of each", codes)
 	}
 }
 
@@ -475,11 +475,11 @@ func TestStreamFaultRules(t *testing.T) {
 	}
 	for _, kind := range slices.Concat(streamFaults, openingFaults) {
 		if err := v.SetFaults([]Fault{{Path: StreamPath, Kind: kind}}); err != nil {
-			t.Errorf("%s: %v", kind, err)
+			t.Errorf("SetFaults with %s: %v", kind, err)
 		}
 	}
 	v.Reset()
-	if v.faults.streaming.Load() || v.faults.any.Load() {
-		t.Error("got faults after a reset")
+	if v.faults.hasFrameRules.Load() || v.faults.hasResponseRules.Load() {
+		t.Error("rules are still active after a reset")
 	}
 }

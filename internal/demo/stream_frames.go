@@ -65,7 +65,7 @@ func addNumber(b []byte, name string, n uint64) []byte {
 	return strconv.AppendUint(addName(b, name), n, 10)
 }
 
-func finished(kind frameKind, b []byte) frame { return frame{data: append(b, '}'), kind: kind} }
+func finishFrame(kind frameKind, b []byte) frame { return frame{data: append(b, '}'), kind: kind} }
 
 // greet queues a hello frame. The caller holds the venue's lock.
 func (c *streamConn) greet() {
@@ -77,11 +77,11 @@ func (c *streamConn) greet() {
 	b = addNumber(b, "depth", maxDepth)
 	b = addNumber(b, "framesPerSecond", uint64(limits.framesPerSecond))
 	b = addNumber(b, "frameBytes", uint64(limits.frameBytes))
-	c.reply(finished(frameHello, append(b, '}')))
+	c.reply(finishFrame(frameHello, append(b, '}')))
 }
 
 // heartbeat returns a frame with the time and the sequence numbers of up to maxBeatIDs topics of each channel. The next heartbeat
-// continues with the topics after these. The caller holds the venue's lock.
+// continues with the following topics. The caller holds the venue's lock.
 func (c *streamConn) heartbeat() frame {
 	b := addNumber(begin(frameHeartbeat, 128), "ts", uint64(c.v.now()))
 	b = append(b, `,"seqs":`...)
@@ -94,8 +94,8 @@ func (c *streamConn) heartbeat() frame {
 		b = append(b, ':')
 		inner := byte('{')
 		for range min(len(turns), maxBeatIDs) {
-			c.beaten[ch] = (c.beaten[ch] + 1) % len(turns)
-			t := turns[c.beaten[ch]].group.topic
+			c.lastBeat[ch] = (c.lastBeat[ch] + 1) % len(turns)
+			t := turns[c.lastBeat[ch]].group.topic
 			b = appendText(append(b, inner), t.id)
 			b = strconv.AppendUint(append(b, ':'), t.seq(), 10)
 			inner = ','
@@ -106,7 +106,7 @@ func (c *streamConn) heartbeat() frame {
 	if open == '{' {
 		b = append(b, open)
 	}
-	return finished(frameHeartbeat, append(b, '}'))
+	return finishFrame(frameHeartbeat, append(b, '}'))
 }
 
 // answerFrame starts the answer to a request.
@@ -121,7 +121,7 @@ func answerFrame(kind frameKind, rid string, size int) []byte {
 // ackFrame answers a subscribe or unsubscribe.
 func ackFrame(kind frameKind, rid string, ch channel, ids []string) frame {
 	b := addText(answerFrame(kind, rid, 96+40*len(ids)), "channel", channelNames[ch])
-	return finished(kind, addIDs(b, ch, ids))
+	return finishFrame(kind, addIDs(b, ch, ids))
 }
 
 // addIDs adds the identifiers of a request.
@@ -161,14 +161,14 @@ func priceFrame(t *token) frame {
 	b = addPrice(b, "price", t.price())
 	b = addPriceOrNull(b, "bestBid", t.bestBid)
 	b = addPriceOrNull(b, "bestAsk", t.bestAsk)
-	return finished(framePriceUpdate, addTime(b, "timestamp", t.priceAt))
+	return finishFrame(framePriceUpdate, addTime(b, "timestamp", t.priceAt))
 }
 
 func bookFrame(t *token, g *group) frame {
 	b := beginToken(frameBookSnapshot, t, t.bookSeq, 256+32*(len(g.bids)+len(g.asks)))
 	b = appendLevels(addName(b, "bids"), t.eachBid, g.depth)
 	b = appendLevels(addName(b, "asks"), t.eachAsk, g.depth)
-	return finished(frameBookSnapshot, addTime(b, "timestamp", t.bookAt))
+	return finishFrame(frameBookSnapshot, addTime(b, "timestamp", t.bookAt))
 }
 
 // bookUpdateFrame returns a frame with the changes from the old levels of g to its present levels.
@@ -178,7 +178,7 @@ func bookUpdateFrame(t *token, g *group) frame {
 	start := len(b)
 	b = appendDifference(b, Buy, g.oldBids, g.bids, start)
 	b = appendDifference(b, Sell, g.oldAsks, g.asks, start)
-	return finished(frameBookUpdate, addTime(append(b, ']'), "timestamp", t.bookAt))
+	return finishFrame(frameBookUpdate, addTime(append(b, ']'), "timestamp", t.bookAt))
 }
 
 // appendDifference appends the changes that turn the old levels into the present levels. Both lists begin with the best price. The
@@ -212,7 +212,7 @@ func appendDifference(b []byte, side Side, old, now []Level, start int) []byte {
 }
 
 func tapeFrame(t *token, opened millis) frame {
-	trades := t.recent(opened)
+	trades := t.recentTrades(opened)
 	b := beginToken(frameTradesSnapshot, t, t.tape.seq, 192+160*len(trades))
 	b = append(addName(b, "trades"), '[')
 	for i, trade := range trades {
@@ -222,12 +222,12 @@ func tapeFrame(t *token, opened millis) frame {
 		b = append(b, '{')
 		b = append(trade.append(b, t), '}')
 	}
-	return finished(frameTradesSnapshot, append(b, ']'))
+	return finishFrame(frameTradesSnapshot, append(b, ']'))
 }
 
 func tradeFrame(t *token, trade tapeTrade) frame {
 	b := addNumber(beginToken(frameTrade, t, t.tape.seq, 384), "prevSeq", t.tape.seq-1)
-	return finished(frameTrade, trade.append(append(b, ','), t))
+	return finishFrame(frameTrade, trade.append(append(b, ','), t))
 }
 
 // append appends the trade's members.
@@ -248,10 +248,10 @@ func marketFrame(m *market, change string) frame {
 	b := addNumber(addText(begin(kind, 192), "marketId", m.id), "seq", m.seq)
 	if change == changeResolved {
 		b = addText(b, "outcome", m.tokens[m.winner].label)
-		return finished(kind, addText(b, "winningTokenId", m.tokens[m.winner].id))
+		return finishFrame(kind, addText(b, "winningTokenId", m.tokens[m.winner].id))
 	}
 	b = addText(b, "change", change)
-	return finished(kind, addText(b, "status", m.status))
+	return finishFrame(kind, addText(b, "status", m.status))
 }
 
 // beginUser starts a frame of a wallet.
@@ -275,7 +275,7 @@ func userFrame(w *wallet) frame {
 		}
 		b = p.append(b)
 	}
-	return finished(frameUserSnapshot, w.appendBalance(addName(append(b, ']'), "balance")))
+	return finishFrame(frameUserSnapshot, w.appendBalance(addName(append(b, ']'), "balance")))
 }
 
 // appendStreamed appends the order as the stream sends it: with the tokenId.
@@ -284,8 +284,8 @@ func (o *order) appendStreamed(b []byte, w *wallet) []byte {
 	return append(addText(b[:len(b)-1], "tokenId", o.token.id), '}')
 }
 
-// some returns a text with at most three of the identifiers and the number of the remaining ones.
-func some(ids []string) string {
+// abbreviate returns a text with at most three of the identifiers and the number of the remaining identifiers.
+func abbreviate(ids []string) string {
 	if len(ids) > 3 {
 		return strings.Join(ids[:3], ", ") + " and " + strconv.Itoa(len(ids)-3) + " more"
 	}

@@ -39,7 +39,7 @@ func TestFramesHaveTheGoldenShapes(t *testing.T) {
 	}
 	v := s.Venue
 	_ = v.change(func(now millis) error {
-		v.printTrade(tok, tapeTrade{id: "x", price: tok.stated(), size: share, side: Buy, at: now})
+		v.printTrade(tok, tapeTrade{id: "x", price: tok.lastPrice(), size: share, side: Buy, at: now})
 		return nil
 	})
 	for f := range l.all("heartbeat") {
@@ -60,23 +60,23 @@ func TestFramesHaveTheGoldenShapes(t *testing.T) {
 	empty.subscribe("orderbook", 0, tok.id)
 	note(empty.take("orderbook_snapshot"))
 
-	u := s.dial(t)
-	u.subscribeLate(t)
-	for f := range u.all("user_snapshot") {
+	account := s.dial(t)
+	account.subscribeWithoutReading(t)
+	for f := range account.all("user_snapshot") {
 		note(f)
 	}
 	for range 60 {
 		s.Step()
 	}
 	for range 2 { // the first heartbeat may lack the user topic
-		for f := range u.all("heartbeat") {
+		for f := range account.all("heartbeat") {
 			note(f)
 		}
 	}
 	for range 70 {
-		u.send("ping", "")
+		account.send("ping", "")
 	}
-	for f := range u.all("error") {
+	for f := range account.all("error") {
 		note(f)
 	}
 	e := s.dial(t)
@@ -85,7 +85,7 @@ func TestFramesHaveTheGoldenShapes(t *testing.T) {
 
 	files, err := filepath.Glob(filepath.Join(goldenFrames, "*.json"))
 	if err != nil || len(files) < 20 {
-		t.Fatalf("got %d files, %v", len(files), err)
+		t.Fatalf("got %d golden files and error %v, want at least 20 files", len(files), err)
 	}
 	for _, file := range files {
 		raw, err := os.ReadFile(file)
@@ -103,7 +103,7 @@ func TestFramesHaveTheGoldenShapes(t *testing.T) {
 			}
 			return f["type"] == golden["type"] && sameShape(f, golden)
 		}) {
-			t.Errorf("%s: no frame has the shape of %v; got %v", filepath.Base(file), golden, candidates[:min(len(candidates), 2)])
+			t.Errorf("%s: no frame has the members and types of %v; frames of the same type: %v", filepath.Base(file), golden, candidates[:min(len(candidates), 2)])
 		}
 	}
 }

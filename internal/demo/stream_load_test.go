@@ -16,10 +16,10 @@ import (
 	"github.com/coder/websocket"
 )
 
-// narrow is a listener that gives its connections small write buffers.
-type narrow struct{ net.Listener }
+// narrowListener is a listener that gives its connections small write buffers.
+type narrowListener struct{ net.Listener }
 
-func (n narrow) Accept() (net.Conn, error) {
+func (n narrowListener) Accept() (net.Conn, error) {
 	c, err := n.Listener.Accept()
 	if err == nil {
 		_ = c.(*net.TCPConn).SetWriteBuffer(4 << 10)
@@ -33,7 +33,7 @@ func TestSlowReader(t *testing.T) {
 	v := New(Config{Markets: 40, Clock: newClock()})
 	v.stream.limits.framesPerSecond, v.stream.limits.queue = 1000, 100
 	server := httptest.NewUnstartedServer(v)
-	server.Listener = narrow{server.Listener}
+	server.Listener = narrowListener{server.Listener}
 	server.Start()
 	defer server.Close()
 	defer v.Close()
@@ -60,12 +60,12 @@ func TestSlowReader(t *testing.T) {
 	sent := 0
 	for !s.ending() {
 		if sent++; sent > 100_000 {
-			t.Fatal("the slow client was not closed")
+			t.Fatal("the venue did not close the connection of the slow client after 100,000 changes")
 		}
 		s.nudge(t, tok)
 		for _, f := range good.settle() {
 			if !b.take(t, f) {
-				t.Fatalf("the good client got a gap: %v", f)
+				t.Fatalf("the other client got a gap before frame %v", f)
 			}
 		}
 	}
@@ -75,24 +75,24 @@ func TestSlowReader(t *testing.T) {
 		data, err := slow.bytes()
 		if err != nil {
 			if code := websocket.CloseStatus(err); code != CloseSlow {
-				t.Fatalf("got close code %d: %v", code, err)
+				t.Fatalf("the slow client got close code %d and error %v, want %d", code, err, CloseSlow)
 			}
 			break
 		}
 		if !lag.take(t, decode[object](t, string(data))) {
-			t.Fatalf("got a gap before the close")
+			t.Fatalf("the slow client got a gap before the close")
 		}
 	}
 	if lag.seq >= b.seq {
-		t.Error("no frame was lost")
+		t.Error("the slow client got all frames, want a loss at the close")
 	}
-	s.eventually(t, "the slow client has gone", func() bool {
+	s.eventually(t, "the connection of the slow client has ended", func() bool {
 		n := s.Stats().Stream
 		return n.Connections == 1 && n.Closes["4002"] == 1
 	})
 	s.nudge(t, tok)
 	if frames := good.settle(); len(frames) != 1 || !b.take(t, frames[0]) {
-		t.Errorf("then the good client got %v", frames)
+		t.Errorf("after the close: the other client got %v, want the next update", frames)
 	}
 }
 
@@ -115,7 +115,7 @@ func TestDeadReader(t *testing.T) {
 	l := s.dial(t)
 	for n := 0; s.Stats().Stream.Connections > 0; n++ {
 		if n == 10_000 {
-			t.Fatal("the client was not disconnected")
+			t.Fatal("the client was not disconnected after 10,000 requests")
 		}
 		ctx, cancel := context.WithTimeout(t.Context(), patience)
 		err := l.ws.Write(ctx, websocket.MessageText, []byte(`{"type":"subscribe","channel":"orderbook","depth":`+strconv.Itoa(1+n%2)+
@@ -125,9 +125,9 @@ func TestDeadReader(t *testing.T) {
 			break
 		}
 	}
-	s.eventually(t, "the client is cut off", func() bool { return s.Stats().Stream.Connections == 0 })
+	s.eventually(t, "the client is disconnected", func() bool { return s.Stats().Stream.Connections == 0 })
 	if n := s.Stats().Stream; len(n.Closes)+len(n.Topics) > 0 {
-		t.Errorf("got %+v", n)
+		t.Errorf("got stats %+v, want no close frame and no topics", n)
 	}
 }
 
@@ -197,12 +197,12 @@ func TestStreamUnderLoad(t *testing.T) {
 		b.check(t, s, f["tokenId"].(string), 200, l.epoch)
 	}
 	_ = l.ws.Close(websocket.StatusNormalClosure, "")
-	s.eventually(t, "all have gone", func() bool {
+	s.eventually(t, "all connections have ended", func() bool {
 		n := s.Stats().Stream
 		return n.Connections == 0 && len(n.Topics)+len(n.Subscriptions) == 0
 	})
-	if held := s.stream.held.Load(); held != 0 || len(s.stream.users) > 0 {
-		t.Errorf("got %d held frames and %d watched wallets, want none", held, len(s.stream.users))
+	if held := s.stream.heldFrames.Load(); held != 0 || len(s.stream.users) > 0 {
+		t.Errorf("got %d held frames and %d subscribed wallets, want none", held, len(s.stream.users))
 	}
 }
 
@@ -231,18 +231,18 @@ func TestConnections(t *testing.T) {
 	for range 3 {
 		listeners = append(listeners, s.dial(t))
 	}
-	refused := func() (int, string) {
+	dialRefused := func() (int, string) {
 		_, response, err := websocket.Dial(t.Context(), s.url+StreamPath, &websocket.DialOptions{HTTPClient: s.client})
 		if err == nil || response == nil {
-			t.Fatalf("%v, %v", response, err)
+			t.Fatalf("got response %v and error %v, want a refused handshake", response, err)
 		}
 		return response.StatusCode, response.Header.Get("Retry-After")
 	}
-	if status, after := refused(); status != 503 || after == "" {
-		t.Errorf("fourth connection: got %d, %q", status, after)
+	if status, after := dialRefused(); status != 503 || after == "" {
+		t.Errorf("fourth connection: got status %d and Retry-After %q, want 503 and a time", status, after)
 	}
 	_ = listeners[0].ws.Close(websocket.StatusNormalClosure, "")
-	s.eventually(t, "one has gone", func() bool { return s.Stats().Stream.Connections == 2 })
+	s.eventually(t, "one connection has ended", func() bool { return s.Stats().Stream.Connections == 2 })
 	listeners[0] = s.dial(t)
 
 	done := make(chan int, len(listeners))
@@ -252,13 +252,13 @@ func TestConnections(t *testing.T) {
 	s.Close()
 	for range listeners {
 		if code := <-done; code != int(websocket.StatusGoingAway) {
-			t.Errorf("got close code %d", code)
+			t.Errorf("after Close: got close code %d, want 1001", code)
 		}
 	}
 	if n := s.Stats().Stream; n.Connections != 0 || n.Closes["1001"] != 3 {
-		t.Errorf("after Close: %+v", n)
+		t.Errorf("after Close: got stats %+v, want no connections and 3 closes with 1001", n)
 	}
-	if status, _ := refused(); status != 503 {
+	if status, _ := dialRefused(); status != 503 {
 		t.Errorf("after Close: got %d, want 503", status)
 	}
 	if w := send(s, "/api/exchange/market-search"); w.Code != 200 {
@@ -285,20 +285,20 @@ func TestRestart(t *testing.T) {
 	l.subscribe("orderbook", 10, tok.id)
 	b := &bookCopy{}
 	if b.take(t, l.take("orderbook_snapshot")); b.seq != 6 {
-		t.Fatalf("state %d", b.seq)
+		t.Fatalf("before the restart: got seq %d, want 6", b.seq)
 	}
 	l.subscribe("prices", 0, tok.id)
 	l.take("price_update")
 	l.subscribeUser(small, "demo")
 	if w := post(s.Venue, "restart", `{"code":4003}`); w.Code != 200 {
-		t.Fatalf("%d %s", w.Code, w.Body)
+		t.Fatalf("restart: got %d %s, want 200", w.Code, w.Body)
 	}
 	if code := l.closed(); code != CloseShed {
-		t.Errorf("got close code %d", code)
+		t.Errorf("got close code %d, want %d", code, CloseShed)
 	}
 	again := s.dial(t)
 	if again.epoch == l.epoch || again.epoch != s.Epoch() {
-		t.Errorf("got epoch %s after %s", again.epoch, l.epoch)
+		t.Errorf("got epoch %s after %s, want the new epoch %s", again.epoch, l.epoch, s.Epoch())
 	}
 	again.subscribe("orderbook", 10, tok.id)
 	if b.take(t, again.take("orderbook_snapshot")); b.seq != 1 {
@@ -317,22 +317,22 @@ func TestRestart(t *testing.T) {
 	again.settle()
 	s.Restart(0)
 	again.greeted(again.take("hello"))
-	states := map[any]uint64{}
+	seqs := map[any]uint64{}
 	for _, f := range again.settle() {
-		states[f["type"]] = number(t, f, "seq")
+		seqs[f["type"]] = number(t, f, "seq")
 		if f["type"] == "orderbook_snapshot" {
 			b.take(t, f)
 		}
 	}
 	want := map[any]uint64{"orderbook_snapshot": 1, "price_update": 1, "trades_snapshot": 1, "market_update": 1, "user_snapshot": 1}
-	if !maps.Equal(states, want) || again.epoch != s.Epoch() {
-		t.Errorf("got epoch %s, states %v", again.epoch, states)
+	if !maps.Equal(seqs, want) || again.epoch != s.Epoch() {
+		t.Errorf("after the restart: got epoch %s and sequence numbers %v, want %s and %v", again.epoch, seqs, s.Epoch(), want)
 	}
 	b.check(t, s, tok.id, 10, again.epoch)
 	s.nudge(t, tok)
 	for _, f := range again.settle() {
 		if f["type"] == "orderbook_update" && !b.take(t, f) {
-			t.Errorf("got a gap: %v", f)
+			t.Errorf("got a gap before frame %v", f)
 		}
 	}
 	b.check(t, s, tok.id, 10, again.epoch)

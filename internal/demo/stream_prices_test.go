@@ -24,17 +24,17 @@ func TestStreamedPrices(t *testing.T) {
 		for _, f := range l.settle() {
 			id := f["tokenId"].(string)
 			if step[id] {
-				t.Fatalf("got %v twice in a step", f)
+				t.Fatalf("got a second frame of a token in one step: %v", f)
 			}
 			step[id] = true
 			if seq := number(t, f, "seq"); seqs[id] != 0 && seq != seqs[id]+1 {
-				t.Fatalf("after %d: got %v", seqs[id], f)
+				t.Fatalf("after seq %d: got frame %v", seqs[id], f)
 			}
 			seqs[id] = number(t, f, "seq")
 			rest := get[object](t, s, "/api/exchange/prices?tokenId="+id)
 			spread := get[object](t, s, "/api/exchange/spreads?tokenId="+id)
 			if f["price"] != rest["price"] || f["timestamp"] != rest["timestamp"] || f["bestBid"] != spread["bestBid"] || f["bestAsk"] != spread["bestAsk"] {
-				t.Fatalf("got %v, REST has %v and %v", f, rest, spread)
+				t.Fatalf("got frame %v, want the values from REST: price %v and spread %v", f, rest, spread)
 			}
 		}
 	}
@@ -45,7 +45,7 @@ func TestStreamedPrices(t *testing.T) {
 		take()
 	}
 	if len(seqs) != len(ids) {
-		t.Errorf("got %d of %d tokens", len(seqs), len(ids))
+		t.Errorf("got frames of %d tokens, want %d", len(seqs), len(ids))
 	}
 }
 
@@ -65,7 +65,7 @@ func TestTape(t *testing.T) {
 		for _, x := range f["trades"].([]any) {
 			trade := x.(object)
 			if at := trade["timestamp"].(string); at < previous || at > c.Now().Format(time.RFC3339) {
-				t.Fatalf("got %v after %s", trade, previous)
+				t.Fatalf("got trade %v after a trade at %s, want a later time that has passed", trade, previous)
 			} else {
 				previous = at
 			}
@@ -76,7 +76,7 @@ func TestTape(t *testing.T) {
 			ids[trade["tradeId"]] = true
 		}
 		if n := len(tapes[tok.id]); n != tapeLength || f["tokenId"] != tok.id {
-			t.Fatalf("got %d trades of %s in %v", n, tok.id, f)
+			t.Fatalf("got %d trades in the snapshot %v, want %d of token %s", n, f, tapeLength, tok.id)
 		}
 		seqs[tok.id] = number(t, f, "seq")
 	}
@@ -84,7 +84,7 @@ func TestTape(t *testing.T) {
 		for _, f := range l.settle() {
 			id := f["tokenId"].(string)
 			if f["type"] != "trade" || number(t, f, "prevSeq") != seqs[id] || number(t, f, "seq") != seqs[id]+1 {
-				t.Fatalf("after %d: got %v", seqs[id], f)
+				t.Fatalf("after seq %d: got frame %v, want the next trade", seqs[id], f)
 			}
 			seqs[id]++
 			if ids[f["tradeId"]] {
@@ -96,7 +96,7 @@ func TestTape(t *testing.T) {
 				trade[name] = f[name]
 			}
 			if size := fixed(t, f["size"].(json.Number), 2); size <= 0 {
-				t.Fatalf("got size in %v", f)
+				t.Fatalf("got a size that is not positive in %v", f)
 			}
 			tapes[id] = append(tapes[id], trade)
 			taken = append(taken, f)
@@ -117,7 +117,7 @@ func TestTape(t *testing.T) {
 		for _, f := range take() {
 			q, _ := s.Quote(f["tokenId"].(string))
 			if price := Price(fixed(t, f["price"].(json.Number), 4)); q.BestBid > 0 && price < q.BestBid || q.BestAsk > 0 && price > q.BestAsk {
-				t.Fatalf("got %v, quote %+v", f, q)
+				t.Fatalf("got trade %v, want a price between the best prices of %+v", f, q)
 			}
 		}
 	}
@@ -134,10 +134,10 @@ func TestTape(t *testing.T) {
 	taken := take()
 	mine := get[recordsAnswer](t, s, "/api/user/trades?limit=1&address="+small+credentials("demo")).Trades[0]
 	if len(taken) != 1 || taken[0]["tradeId"] != mine.TradeID || taken[0]["size"] != json.Number("12.34") || taken[0]["side"] != "BUY" {
-		t.Errorf("trade %+v: got %v on the tape", mine, taken)
+		t.Errorf("got the public trades %v, want only the trade of the account %+v", taken, mine)
 	}
 	if prints-len(tokens)*tapeLength < 50 || len(ids) == prints {
-		t.Errorf("got %d trades", prints-len(tokens)*tapeLength)
+		t.Errorf("got %d trades in the first loop and %d later, want at least 50 and 1", prints-len(tokens)*tapeLength, len(ids)-prints)
 	}
 	late := s.dial(t)
 	late.subscribe("trades", 0, idsOf(tokens)...)
@@ -160,7 +160,7 @@ func TestHeartbeat(t *testing.T) {
 		t.Errorf("got heartbeatMs %d, want 2", n)
 	}
 	if f := l.until("heartbeat"); number(t, f, "ts") != uint64(c.Now().UnixMilli()) || fmt.Sprint(f["seqs"]) != "map[]" {
-		t.Errorf("got %v", f)
+		t.Errorf("without subscriptions: got heartbeat %v, want no sequence numbers", f)
 	}
 	for range 40 {
 		s.Step()
@@ -169,18 +169,18 @@ func TestHeartbeat(t *testing.T) {
 	l.send("subscribe", `"channel":"orderbook","tokenIds":["`+strings.Join(idsOf(tokens), `","`)+`"]`)
 	l.send("subscribe", `"channel":"trades","tokenIds":["`+tokens[4].id+`"]`)
 	l.send("subscribe", `"channel":"market","marketIds":["`+tokens[4].market.id+`"]`)
-	l.subscribeLate(t)
+	l.subscribeWithoutReading(t)
 	user := number(t, l.until("user_snapshot"), "seq")
 	found := map[string]json.Number{}
 	for beats := 0; len(found) < len(tokens); beats++ {
 		if beats == 4 {
-			t.Fatalf("got %d tokens in %d heartbeats", len(found), beats)
+			t.Fatalf("%d heartbeats have the sequence numbers of %d of %d tokens", beats, len(found), len(tokens))
 		}
 		seqs := l.until("heartbeat")["seqs"].(object)
 		books := seqs["orderbook"].(object)
 		if len(books) > 100 || fmt.Sprint(seqs["trades"]) != fmt.Sprintf("map[%s:%d]", tokens[4].id, tokens[4].tape.seq) ||
 			fmt.Sprint(seqs["market"]) != "map["+tokens[4].market.id+":1]" || fmt.Sprint(seqs["user"]) != fmt.Sprintf("map[%s:%d]", small, user) {
-			t.Fatalf("got %v", seqs)
+			t.Fatalf("got a heartbeat with the sequence numbers %v", seqs)
 		}
 		for id, n := range books {
 			found[id] = n.(json.Number)
@@ -188,7 +188,7 @@ func TestHeartbeat(t *testing.T) {
 	}
 	for _, tok := range tokens {
 		if b, _ := s.Book(tok.id); found[tok.id].String() != strconv.FormatUint(b.Seq, 10) {
-			t.Errorf("token %s: got %s, want %d", tok.id, found[tok.id], b.Seq)
+			t.Errorf("token %s: got seq %s in the heartbeats, want %d", tok.id, found[tok.id], b.Seq)
 		}
 	}
 }

@@ -45,12 +45,12 @@ func (c *streamConn) reply(f frame) { c.v.deliver(c, nil, f) }
 
 // refuse queues an error for a request.
 func (c *streamConn) refuse(rid, code, text string) {
-	c.reply(finished(frameError, errorFrame(rid, code, text)))
+	c.reply(finishFrame(frameError, errorFrame(rid, code, text)))
 }
 
 // refuseID queues an error for one identifier of a request.
 func (c *streamConn) refuseID(rid, code, text string, ch channel, id string) {
-	c.reply(finished(frameError, addText(errorFrame(rid, code, text), idName(ch), id)))
+	c.reply(finishFrame(frameError, addText(errorFrame(rid, code, text), idName(ch), id)))
 }
 
 // receive handles a frame of the client.
@@ -67,21 +67,21 @@ func (c *streamConn) receive(message []byte, text bool) {
 		r = request{}
 	}
 	now := time.Now()
-	if c.heard.take(now) > 0 {
-		c.refuse(r.Rid, codeRateLimited, "twice as many frames a second as are allowed")
+	if c.receiveWindow.take(now) > 0 {
+		c.refuse(r.Rid, codeRateLimited, "more than twice the allowed number of frames a second")
 		c.end(CloseAbuse, "too many frames", false)
 		return
 	}
-	if wait := c.passed.take(now); wait > 0 {
+	if wait := c.handleWindow.take(now); wait > 0 {
 		b := errorFrame(r.Rid, codeRateLimited, "more than "+strconv.Itoa(c.v.stream.limits.framesPerSecond)+" frames a second")
-		c.reply(finished(frameError, addNumber(b, "retryAfterMs", uint64(wait.Milliseconds())+1)))
+		c.reply(finishFrame(frameError, addNumber(b, "retryAfterMs", uint64(wait.Milliseconds())+1)))
 		return
 	}
 	switch {
 	case bad:
 		c.refuse("", codeBadRequest, "the frame is not a JSON object of the documented form")
 	case r.Type == "ping":
-		c.reply(finished(framePong, answerFrame(framePong, r.Rid, 64)))
+		c.reply(finishFrame(framePong, answerFrame(framePong, r.Rid, 64)))
 	case r.Type == "auth":
 		c.authenticate(&r)
 	case r.Type == "subscribe" || r.Type == "unsubscribe" || r.Type == "resync":
@@ -109,7 +109,7 @@ func (c *streamConn) authenticate(r *request) {
 	default:
 		c.addresses[address] = true
 		b := answerFrame(frameAuthenticated, r.Rid, 128)
-		c.reply(finished(frameAuthenticated, addText(b, "address", address)))
+		c.reply(finishFrame(frameAuthenticated, addText(b, "address", address)))
 	}
 }
 
@@ -205,7 +205,7 @@ func (u *universe) resolve(ch channel, tokens, markets []string) (known, unknown
 // clip bounds the length of a client's identifier in an answer.
 func clip(id string) string { return id[:min(len(id), maxID)] }
 
-// userRequest is topicRequest for the user channel.
+// userRequest runs a subscribe, unsubscribe or resync request on the user channel.
 func (c *streamConn) userRequest(r *request) {
 	address, ok := parseAddress(r.Address)
 	switch {
@@ -232,8 +232,8 @@ func (c *streamConn) act(r *request, ch channel, ids []string, depth int, report
 		}
 		reportUnknown()
 		if len(refused) > 0 {
-			b := errorFrame(r.Rid, codeTooManyTopics, "no more than "+strconv.Itoa(c.v.stream.limits.topics)+" topics; not subscribed: "+some(refused))
-			c.reply(finished(frameError, addIDs(b, ch, refused)))
+			b := errorFrame(r.Rid, codeTooManyTopics, "no more than "+strconv.Itoa(c.v.stream.limits.topics)+" topics; not subscribed: "+abbreviate(refused))
+			c.reply(finishFrame(frameError, addIDs(b, ch, refused)))
 		}
 		for _, id := range ids {
 			c.subscribe(topicKey{ch, id}, depth)
@@ -257,16 +257,16 @@ func (c *streamConn) act(r *request, ch channel, ids []string, depth int, report
 				continue
 			}
 			c.v.stream.counts.resyncs[ch].Add(1)
-			c.room()
+			c.waitForRoom()
 			c.v.mu.RLock()
-			s.group.snapshot(c)
+			s.group.sendSnapshot(c)
 			c.v.mu.RUnlock()
 		}
 	}
 }
 
-// admit splits the identifiers of a subscribe request. The connection's limit of topics allows those in taken, but not those in
-// refused.
+// admit splits the identifiers of a subscribe request. The connection's limit of topics allows the identifiers in taken, but not
+// the identifiers in refused.
 func (c *streamConn) admit(ch channel, ids []string) (taken, refused []string) {
 	room := c.v.stream.limits.topics - len(c.subs)
 	for _, id := range ids {
@@ -285,17 +285,17 @@ func (c *streamConn) admit(ch channel, ids []string) (taken, refused []string) {
 // subscribe joins one topic.
 func (c *streamConn) subscribe(key topicKey, depth int) {
 	v := c.v
-	var about subject
+	var subj subject
 	switch key.channel {
 	case channelMarket:
-		about.market = v.listing.marketByID[key.id]
+		subj.market = v.listing.marketByID[key.id]
 	case channelUser:
-		about.wallet = v.walletAt(key.id, c.subs[key] == nil)
+		subj.wallet = v.walletAt(key.id, c.subs[key] == nil)
 	default:
-		about.token = v.listing.tokenByID[key.id]
+		subj.token = v.listing.tokenByID[key.id]
 	}
-	c.room()
+	c.waitForRoom()
 	v.mu.Lock()
 	defer v.mu.Unlock()
-	v.join(c, key, about, depth)
+	v.join(c, key, subj, depth)
 }

@@ -21,7 +21,7 @@ func openTokens(t testing.TB, v *Venue, n int) (tokens []*token) {
 		}
 	}
 	if len(tokens) < n {
-		t.Fatalf("only %d markets are open", len(tokens))
+		t.Fatalf("only %d markets are open, want %d", len(tokens), n)
 	}
 	return tokens
 }
@@ -36,9 +36,9 @@ func idsOf(tokens []*token) (ids []string) {
 // nudge changes the price of a token by five ticks. Such a change always changes the order book of the token too.
 func (s *testVenue) nudge(t testing.TB, tok *token) {
 	t.Helper()
-	price := tok.stated() + 5*tok.tick
-	if tok.stated() > payout/2 {
-		price = tok.stated() - 5*tok.tick
+	price := tok.lastPrice() + 5*tok.tick
+	if tok.lastPrice() > payout/2 {
+		price = tok.lastPrice() - 5*tok.tick
 	}
 	if err := s.SetPrice(tok.id, price); err != nil {
 		t.Fatal(err)
@@ -72,16 +72,16 @@ func TestSubscribe(t *testing.T) {
 	for channel, snapshot := range map[string]string{"prices": "price_update", "orderbook": "orderbook_snapshot", "trades": "trades_snapshot"} {
 		rid := l.send("subscribe", `"channel":"`+channel+`","tokenIds":["`+a.id+`","nobody","`+b.id+`","`+a.id+`","odd"]`)
 		if f := l.take("subscribed"); f["rid"] != rid || fmt.Sprint(f["tokenIds"]) != fmt.Sprint([]string{a.id, b.id}) || f["channel"] != channel {
-			t.Fatalf("got %v", f)
+			t.Fatalf("got acknowledgement %v, want tokens %s and %s of %s", f, a.id, b.id, channel)
 		}
 		for _, id := range []string{"nobody", "odd"} {
 			if f := l.take("error"); f["rid"] != rid || f["code"] != "UNKNOWN_TOKEN" || f["tokenId"] != id {
-				t.Fatalf("got %v", f)
+				t.Fatalf("got error %v, want UNKNOWN_TOKEN for %s", f, id)
 			}
 		}
 		for _, tok := range []*token{a, b} {
 			if f := l.take(snapshot); f["tokenId"] != tok.id || f["marketId"] != tok.market.id {
-				t.Fatalf("got %v", f)
+				t.Fatalf("got %v, want a snapshot of token %s", f, tok.id)
 			}
 		}
 		l.subscribe(channel, 0, b.id, a.id)
@@ -90,54 +90,54 @@ func TestSubscribe(t *testing.T) {
 		}
 	}
 	if n := s.Stats().Stream; n.Topics["orderbook"] != 2 || n.Subscriptions["trades"] != 2 || n.Subscribes["prices"] != 4 || n.Connections != 1 || n.Opened != 1 {
-		t.Errorf("got stats %+v", n)
+		t.Errorf("after the subscribes: got stats %+v", n)
 	}
 	s.nudge(t, a)
 	frames := l.settle()
 	if len(frames) != 2 || frames[0]["type"] != "orderbook_update" || frames[1]["type"] != "price_update" {
-		t.Fatalf("after a move: got %v", frames)
+		t.Fatalf("after a change of the price: got %v, want an orderbook_update and a price_update", frames)
 	}
 
 	// After a subscribe with another depth, the venue sends a new snapshot.
 	l.subscribe("orderbook", 1, a.id)
 	if f := l.take("orderbook_snapshot"); len(f["bids"].([]any)) != 1 {
-		t.Fatalf("got %v", f)
+		t.Fatalf("got %v, want a snapshot with one bid", f)
 	}
 	// After a resync, the venue sends a new snapshot.
 	for channel, snapshot := range map[string]string{"prices": "price_update", "orderbook": "orderbook_snapshot", "trades": "trades_snapshot"} {
 		l.send("resync", `"channel":"`+channel+`","tokenId":"`+a.id+`"`)
 		if f := l.take(snapshot); f["tokenId"] != a.id {
-			t.Fatalf("got %v", f)
+			t.Fatalf("after a resync: got %v, want token %s", f, a.id)
 		}
 	}
 	if s.Stats().Stream.Resyncs["trades"] != 1 {
-		t.Errorf("got stats %+v", s.Stats().Stream)
+		t.Errorf("after the resyncs: got stats %+v, want 1 resync of trades", s.Stats().Stream)
 	}
 	rid := l.send("resync", `"channel":"orderbook","tokenId":"`+tokens[2].id+`"`)
 	if f := l.take("error"); f["rid"] != rid || f["code"] != "NOT_SUBSCRIBED" || f["tokenId"] != tokens[2].id {
-		t.Fatalf("got %v", f)
+		t.Fatalf("got error %v, want NOT_SUBSCRIBED for %s", f, tokens[2].id)
 	}
 
 	// After an unsubscribe, the venue sends only frames of the other topics.
 	rid = l.send("unsubscribe", `"channel":"orderbook","tokenIds":["`+a.id+`","`+tokens[2].id+`"]`)
 	if f := l.take("unsubscribed"); f["rid"] != rid || f["channel"] != "orderbook" || fmt.Sprint(f["tokenIds"]) != fmt.Sprint([]string{a.id, tokens[2].id}) {
-		t.Fatalf("got %v", f)
+		t.Fatalf("got acknowledgement %v, want tokens %s and %s", f, a.id, tokens[2].id)
 	}
 	s.nudge(t, a)
 	s.nudge(t, b)
 	frames = l.settle()
 	if len(frames) != 3 || frames[0]["type"] != "price_update" || frames[1]["tokenId"] != b.id {
-		t.Fatalf("after unsubscribing: got %v", frames)
+		t.Fatalf("after the unsubscribe: got %v, want the price of one token, and the book and price of the other", frames)
 	}
 
 	// A market id subscribes to all tokens of the market.
 	m := a.market
 	rid = l.send("subscribe", `"channel":"orderbook","marketIds":["`+m.id+`","none"]`)
 	if f := l.take("subscribed"); f["rid"] != rid || len(f["tokenIds"].([]any)) != len(m.tokens) {
-		t.Fatalf("got %v", f)
+		t.Fatalf("got acknowledgement %v, want %d tokens", f, len(m.tokens))
 	}
 	if f := l.take("error"); f["code"] != "UNKNOWN_MARKET" || f["marketId"] != "none" {
-		t.Fatalf("got %v", f)
+		t.Fatalf("got error %v, want UNKNOWN_MARKET for none", f)
 	}
 	for range m.tokens {
 		l.take("orderbook_snapshot")
@@ -155,11 +155,12 @@ func TestSubscribe(t *testing.T) {
 }
 
 // eventually waits until f returns true, because of a change in another goroutine. It fails the test after the time in patience.
+// what describes the state that f waits for.
 func (s *testVenue) eventually(t testing.TB, what string, f func() bool) {
 	t.Helper()
 	for end := time.Now().Add(patience); !f(); time.Sleep(time.Millisecond) {
 		if time.Now().After(end) {
-			t.Fatalf("%s: not reached; %+v", what, s.Stats().Stream)
+			t.Fatalf("not true after %v: %s; the stats are %+v", patience, what, s.Stats().Stream)
 		}
 	}
 }
@@ -187,25 +188,25 @@ func TestRefusedRequests(t *testing.T) {
 		l.raw(c.frame)
 		f := l.take("error")
 		if rid, _ := f["rid"].(string); f["code"] != c.code || rid != c.rid || f["error"] == "" {
-			t.Errorf("%.80s: got %v", c.frame, f)
+			t.Errorf("request %.80s: got %v, want an error with code %s and rid %q", c.frame, f, c.code, c.rid)
 		}
 		if frames := l.settle(); len(frames) > 0 {
-			t.Errorf("%.80s: then got %v", c.frame, frames)
+			t.Errorf("request %.80s: after the error: got %v, want nothing", c.frame, frames)
 		}
 	}
 	if err := l.ws.Write(t.Context(), websocket.MessageBinary, []byte(`{"type":"ping"}`)); err != nil {
 		t.Fatal(err)
 	}
 	if f := l.take("error"); f["code"] != "BAD_REQUEST" {
-		t.Errorf("binary frame: got %v", f)
+		t.Errorf("binary frame: got %v, want BAD_REQUEST", f)
 	}
 	l.raw(`{"type":"ping"}`)
 	if f := l.take("pong"); len(f) != 1 {
-		t.Errorf("ping without a rid: got %v", f)
+		t.Errorf("ping without a rid: got %v, want a pong without a rid", f)
 	}
 	l.raw(`{"type":"ping","rid":"` + strings.Repeat("x", 65<<10) + `"}`)
 	if code := l.closed(); code != int(websocket.StatusMessageTooBig) {
-		t.Errorf("frame of 65 KB: got close code %d", code)
+		t.Errorf("frame of 65 KB: got close code %d, want 1009", code)
 	}
 }
 
@@ -224,7 +225,7 @@ func TestTopicLimit(t *testing.T) {
 	}
 	f := l.take("error")
 	if f["rid"] != rid || f["code"] != "TOO_MANY_TOPICS" || fmt.Sprint(f["tokenIds"]) != fmt.Sprint(all[200:250]) {
-		t.Errorf("got %v", f)
+		t.Errorf("got error %v, want TOO_MANY_TOPICS for the last 50 tokens", f)
 	}
 	if n := len(l.settle()); n != 200 {
 		t.Errorf("got %d snapshots, want 200", n)
@@ -236,10 +237,10 @@ func TestTopicLimit(t *testing.T) {
 	l.take("orderbook_snapshot")
 	rid = l.send("subscribe", `"channel":"market","marketIds":["`+s.listing.markets[0].id+`"]`)
 	if f := l.take("error"); f["rid"] != rid || f["code"] != "TOO_MANY_TOPICS" {
-		t.Errorf("got %v", f)
+		t.Errorf("got error %v, want TOO_MANY_TOPICS", f)
 	}
 	if n := s.Stats().Stream.Subscriptions; n["prices"]+n["trades"]+n["orderbook"] != 500 {
-		t.Errorf("got %v, want 500", n)
+		t.Errorf("got subscriptions %v, want 500 in total", n)
 	}
 }
 
@@ -252,7 +253,7 @@ func TestLargeRequest(t *testing.T) {
 	l.subscribe("orderbook", 0, idsOf(tokens)...)
 	for _, tok := range tokens {
 		if f := l.take("orderbook_snapshot"); f["tokenId"] != tok.id {
-			t.Fatalf("got %v", f)
+			t.Fatalf("got %v, want a snapshot of token %s", f, tok.id)
 		}
 	}
 }
@@ -268,19 +269,19 @@ func TestFrameRate(t *testing.T) {
 	for n := range 41 {
 		f := l.next()
 		if n < 20 && f["type"] != "pong" || n >= 20 && (f["type"] != "error" || f["code"] != "RATE_LIMITED") || f["rid"] != strconv.Itoa(n+1) {
-			t.Fatalf("response %d: got %v", n+1, f)
+			t.Fatalf("response %d: got %v, want 20 pongs and then RATE_LIMITED", n+1, f)
 		}
 		if n >= 20 && n < 40 {
 			if wait := number(t, f, "retryAfterMs"); wait < 1 || wait > 1001 {
-				t.Fatalf("response %d: got %v", n+1, f)
+				t.Fatalf("response %d: got %v, want retryAfterMs from 1 to 1001", n+1, f)
 			}
 		}
 	}
 	if code := l.closed(); code != CloseAbuse {
-		t.Errorf("got close code %d", code)
+		t.Errorf("got close code %d, want %d", code, CloseAbuse)
 	}
 	if n := s.Stats().Stream.Closes; n["4008"] != 1 || len(n) != 1 {
-		t.Errorf("got closes %v", n)
+		t.Errorf("got numbers of closes by code %v, want 1 with 4008", n)
 	}
 }
 
@@ -293,13 +294,13 @@ func TestAuthentication(t *testing.T) {
 	for _, c := range []struct{ address, key, code string }{{medium, "demo-3", "FORBIDDEN"}, {"0x1", "demo-3", "BAD_REQUEST"}} {
 		rid := l.send("auth", `"address":"`+c.address+`"`+key(c.key))
 		if f := l.take("error"); f["code"] != c.code || f["rid"] != rid {
-			t.Errorf("got %v", f)
+			t.Errorf("auth for %s: got error %v, want %s", c.address, f, c.code)
 		}
 	}
 	l.subscribeUser(small, "demo-3")
 	rid := l.send("subscribe", `"channel":"user","address":"`+medium+`"`)
 	if f := l.take("error"); f["code"] != "FORBIDDEN" || f["rid"] != rid || f["address"] != medium {
-		t.Errorf("got %v", f)
+		t.Errorf("subscribe to another wallet: got error %v, want FORBIDDEN", f)
 	}
 	l.send("subscribe", `"channel":"user","address":"`+small+`"`)
 	l.take("subscribed") // a repeated subscribe causes no snapshot
@@ -308,17 +309,17 @@ func TestAuthentication(t *testing.T) {
 	l.subscribeUser(other, "demo") // a second account on the same connection
 	l.send("unsubscribe", `"channel":"user","address":"`+small+`"`)
 	if f := l.take("unsubscribed"); f["address"] != small {
-		t.Errorf("got %v", f)
+		t.Errorf("got acknowledgement %v, want the address %s", f, small)
 	}
 	for i, credentials := range []string{``, `,"credentials":null`, `,"credentials":"x"`, key("nobody"),
 		`,"credentials":{"apiKey":"demo-3","secret":"x","passphrase":"demo"}`, `,"credentials":{"apiKey":"` + strings.Repeat("x", 5000) + `"}`} {
 		l := s.dial(t)
 		rid := l.send("auth", `"address":"`+small+`"`+credentials)
 		if f := l.take("error"); f["code"] != "UNAUTHENTICATED" || f["rid"] != rid {
-			t.Errorf("credentials %d: got %v", i, f)
+			t.Errorf("credentials %d: got error %v, want UNAUTHENTICATED", i, f)
 		}
 		if code := l.closed(); code != CloseCredentials {
-			t.Errorf("credentials %d: got close code %d", i, code)
+			t.Errorf("credentials %d: got close code %d, want %d", i, code, CloseCredentials)
 		}
 	}
 }

@@ -33,7 +33,7 @@ type streamCounts struct {
 	closes              [5000]atomic.Int64
 }
 
-func (c *streamCounts) closed(code int) { c.closes[code].Add(1) }
+func (c *streamCounts) countClose(code int) { c.closes[code].Add(1) }
 
 func (c *streamCounts) reset() {
 	c.opened.Store(0)
@@ -64,7 +64,7 @@ func (v *Venue) streamStats() StreamStats {
 	}
 	v.mu.RLock()
 	for ch, name := range channelNames {
-		set(s.Topics, name, int64(v.stream.open[ch]))
+		set(s.Topics, name, int64(v.stream.openTopics[ch]))
 		set(s.Subscriptions, name, int64(v.stream.subs[ch]))
 	}
 	v.mu.RUnlock()

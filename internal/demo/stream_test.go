@@ -73,7 +73,7 @@ func (s *testVenue) connect(t testing.TB) *listener {
 	defer cancel()
 	ws, response, err := websocket.Dial(ctx, s.url+StreamPath, &websocket.DialOptions{HTTPClient: s.client})
 	if err != nil {
-		t.Fatalf("%v, %v", err, response)
+		t.Fatalf("cannot open a stream: %v, response %v", err, response)
 	}
 	ws.SetReadLimit(-1)
 	t.Cleanup(func() { _ = ws.CloseNow() })
@@ -185,7 +185,7 @@ func (l *listener) subscribe(channel string, depth int, ids ...string) {
 	rid := l.send("subscribe", `"channel":"`+channel+`","`+name+`":`+string(list)+extra)
 	ack := l.take("subscribed")
 	if ack["rid"] != rid || ack["channel"] != channel || fmt.Sprint(ack[name]) != fmt.Sprint(ids) {
-		l.t.Fatalf("subscribed to %v: %v", ids, ack)
+		l.t.Fatalf("subscribe to %v: got acknowledgement %v", ids, ack)
 	}
 }
 
@@ -194,7 +194,7 @@ func (l *listener) authorize(address, key string) {
 	l.t.Helper()
 	rid := l.send("auth", `"address":"`+address+`","credentials":{"apiKey":"`+key+`","secret":"demo","passphrase":"demo"}`)
 	if f := l.take("authenticated"); f["rid"] != rid || f["address"] != strings.ToLower(address) {
-		l.t.Fatalf("got %v, want authenticated", f)
+		l.t.Fatalf("got acknowledgement %v, want rid %s and address %s", f, rid, address)
 	}
 }
 
@@ -204,7 +204,7 @@ func (l *listener) subscribeUser(address, key string) object {
 	l.authorize(address, key)
 	rid := l.send("subscribe", `"channel":"user","address":"`+address+`"`)
 	if f := l.take("subscribed"); f["rid"] != rid || f["channel"] != "user" || f["address"] != strings.ToLower(address) {
-		l.t.Fatalf("got %v, want subscribed", f)
+		l.t.Fatalf("got acknowledgement %v, want rid %s and address %s", f, rid, address)
 	}
 	return l.take("user_snapshot")
 }
@@ -289,10 +289,10 @@ func (b *bookCopy) check(t testing.TB, s *testVenue, tokenID string, depth int, 
 		return m
 	}
 	if rest.Seq != b.seq || rest.Epoch != epoch || rest.Timestamp != b.at {
-		t.Fatalf("token %s: REST has state %d of %s at %s, the stream %d of %s at %s", tokenID, rest.Seq, rest.Epoch, rest.Timestamp, b.seq, epoch, b.at)
+		t.Fatalf("token %s: REST has seq %d in epoch %s at %s, the stream has seq %d in epoch %s at %s", tokenID, rest.Seq, rest.Epoch, rest.Timestamp, b.seq, epoch, b.at)
 	}
 	if !maps.Equal(side(rest.Bids), b.bids) || !maps.Equal(side(rest.Asks), b.asks) {
-		t.Fatalf("token %s at depth %d, state %d: REST has\n%v\n%v, the stream\n%v\n%v", tokenID, depth, b.seq, side(rest.Bids), side(rest.Asks), b.bids, b.asks)
+		t.Fatalf("token %s, depth %d, seq %d: the book over REST is\n%v\n%v\nand on the stream\n%v\n%v", tokenID, depth, b.seq, side(rest.Bids), side(rest.Asks), b.bids, b.asks)
 	}
 }
 
@@ -300,21 +300,21 @@ func (b *bookCopy) check(t testing.TB, s *testVenue, tokenID string, depth int, 
 func TestStreamedBooks(t *testing.T) {
 	c := newClock()
 	s := open(t, Config{Clock: c, Seed: 3})
-	// deep is the token whose book reaches furthest from the best prices. The book of wide reaches less than 15 ticks.
-	var deep, wide *token
+	// deep is the token whose book reaches furthest from the best prices. The book of shallow reaches less than 15 ticks.
+	var deep, shallow *token
 	for _, tok := range s.listing.tradable {
 		if deep == nil || tok.reach > deep.reach {
 			deep = tok
 		}
 		if tok.market.binary() && tok.reach < 15 && tok != deep {
-			wide = tok
+			shallow = tok
 		}
 	}
 	if deep.reach < 215 {
-		t.Fatalf("no book has more than 200 levels")
+		t.Fatalf("the deepest book reaches %d ticks, want at least 215", deep.reach)
 	}
-	named := first(t, s.Venue, func(tok *token) bool { return isOpen(tok) && !tok.market.binary() })
-	tokens := []*token{deep, wide, wide.market.tokens[1], named, s.listing.tradable[5], s.listing.tradable[9]}
+	categorical := first(t, s.Venue, func(tok *token) bool { return isOpen(tok) && !tok.market.binary() })
+	tokens := []*token{deep, shallow, shallow.market.tokens[1], categorical, s.listing.tradable[5], s.listing.tradable[9]}
 	depths := []int{1, 7, 199, 200}
 	if deep.market.binary() {
 		tokens = append(tokens, deep.market.tokens[1])
@@ -328,7 +328,7 @@ func TestStreamedBooks(t *testing.T) {
 	for _, depth := range depths {
 		l := s.dial(t)
 		if l.epoch != s.Epoch() {
-			t.Fatalf("got epoch %s in the hello", l.epoch)
+			t.Fatalf("got epoch %s in the hello, want %s", l.epoch, s.Epoch())
 		}
 		var ids []string
 		for _, tok := range tokens {
@@ -348,7 +348,7 @@ func TestStreamedBooks(t *testing.T) {
 			for _, f := range cp.l.settle() {
 				b := cp.books[f["tokenId"].(string)]
 				if !b.take(t, f) {
-					t.Fatalf("after %d: got a gap: %v", b.seq, f)
+					t.Fatalf("after seq %d: got a gap before frame %v", b.seq, f)
 				}
 				updates++
 			}
@@ -367,7 +367,7 @@ func TestStreamedBooks(t *testing.T) {
 			case tok.market.status == statusOpen && r.oneIn(3):
 				price := Price(r.between(1, tok.ticks-1)) * tok.tick
 				if r.oneIn(2) {
-					price = min(max(tok.stated()+Price(r.between(-3, 3))*tok.tick, tok.tick), payout-tok.tick)
+					price = min(max(tok.lastPrice()+Price(r.between(-3, 3))*tok.tick, tok.tick), payout-tok.tick)
 				}
 				if err := s.SetPrice(tok.id, price); err != nil {
 					t.Fatal(err)
@@ -388,7 +388,7 @@ func TestStreamedBooks(t *testing.T) {
 	}
 	take()
 	if updates < 6_000 {
-		t.Errorf("got only %d updates", updates)
+		t.Errorf("got only %d updates, want at least 6,000", updates)
 	}
 	// A late subscriber gets the current book.
 	l := s.dial(t)
@@ -422,7 +422,7 @@ func newStreamedAccount(t testing.TB, snapshot object) *streamedAccount {
 func (a *streamedAccount) take(t testing.TB, f object) {
 	t.Helper()
 	if number(t, f, "prevSeq") != a.seq || number(t, f, "seq") != a.seq+1 {
-		t.Fatalf("after %d: got a gap: %v", a.seq, f)
+		t.Fatalf("after seq %d: got a gap before frame %v", a.seq, f)
 	}
 	a.seq++
 	switch f["type"] {
@@ -436,7 +436,7 @@ func (a *streamedAccount) take(t testing.TB, f object) {
 			delete(a.orders, id)
 			a.ended = append(a.ended, o)
 		default:
-			t.Fatalf("got %v", f)
+			t.Fatalf("got an order with an unknown status: %v", f)
 		}
 	case "fill":
 		a.fills = append(a.fills, f["trade"].(object))
@@ -459,33 +459,33 @@ func (a *streamedAccount) check(t testing.TB, s *testVenue, address string) {
 	t.Helper()
 	user := "?address=" + address + credentials("demo")
 	if rest := get[object](t, s, "/api/user/balance"+user); fmt.Sprint(rest) != fmt.Sprint(a.balance) {
-		t.Fatalf("balance over REST %v, streamed %v", rest, a.balance)
+		t.Fatalf("the balance over REST is %v, but %v on the stream", rest, a.balance)
 	}
 	positions := get[struct{ Positions []object }](t, s, "/api/user/positions"+user).Positions
 	if len(positions) != len(a.positions) {
-		t.Fatalf("%d positions over REST, %d streamed", len(positions), len(a.positions))
+		t.Fatalf("got %d positions over REST and %d on the stream", len(positions), len(a.positions))
 	}
 	for _, p := range positions {
 		if streamed := a.positions[p["tokenId"].(string)]; fmt.Sprint(p) != fmt.Sprint(streamed) {
-			t.Fatalf("position over REST %v, streamed %v", p, streamed)
+			t.Fatalf("the position over REST is %v, but %v on the stream", p, streamed)
 		}
 	}
 	orders := get[struct{ Orders []object }](t, s, "/api/user/orders"+user).Orders
 	if len(orders) != len(a.orders) {
-		t.Fatalf("%d orders over REST, %d streamed", len(orders), len(a.orders))
+		t.Fatalf("got %d orders over REST and %d on the stream", len(orders), len(a.orders))
 	}
 	for _, o := range orders {
 		streamed := maps.Clone(a.orders[o["orderId"].(string)])
 		delete(streamed, "tokenId")
 		if fmt.Sprint(o) != fmt.Sprint(streamed) {
-			t.Fatalf("order over REST %v, streamed %v", o, streamed)
+			t.Fatalf("the order over REST is %v, but %v on the stream", o, streamed)
 		}
 	}
 	if len(a.fills) > 0 {
 		trades := get[struct{ Trades []object }](t, s, "/api/user/trades"+user+"&limit="+strconv.Itoa(min(len(a.fills), maxTrades))).Trades
 		for i, trade := range trades {
 			if streamed := a.fills[len(a.fills)-1-i]; fmt.Sprint(trade) != fmt.Sprint(streamed) {
-				t.Fatalf("trade over REST %v, streamed %v", trade, streamed)
+				t.Fatalf("the trade over REST is %v, but %v on the stream", trade, streamed)
 			}
 		}
 	}
@@ -529,7 +529,7 @@ func TestStreamedAccounts(t *testing.T) {
 			ended[o["status"]]++
 		}
 		if derived := cp.address == strings.ToLower(other); len(a.fills) < 15 && !derived || len(a.fills) == 0 || ended["CANCELLED"] < 3 && !derived {
-			t.Errorf("%s: got %d fills, %v ended", cp.address, len(a.fills), ended)
+			t.Errorf("%s: got too few events: %d fills, and %v ended orders by status", cp.address, len(a.fills), ended)
 		}
 	}
 	// The account closes a position and opens it again.
@@ -547,7 +547,7 @@ func TestStreamedAccounts(t *testing.T) {
 	for _, cp := range copies {
 		w := s.walletOf(cp.address)
 		if want := map[string]int{small: 3, medium: 50, large: 2000, strings.ToLower(other): 50}[cp.address]; len(w.positions) != want {
-			t.Errorf("%s: got %d positions", cp.address, len(w.positions))
+			t.Errorf("%s: got %d positions, want %d", cp.address, len(w.positions), want)
 		}
 		checkWallet(t, s.Venue, cp.address)
 	}

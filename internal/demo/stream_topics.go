@@ -46,10 +46,10 @@ type group struct {
 
 // subscription is the subscription of one client to one topic.
 type subscription struct {
-	conn  *streamConn
-	group *group
-	at    int // index in group.subs
-	turn  int // index in conn.turns[channel]
+	conn       *streamConn
+	group      *group
+	groupIndex int // index in group.subs
+	turnIndex  int // index in conn.turns[channel]
 }
 
 // seq returns the sequence number of the topic's present state.
@@ -80,7 +80,7 @@ func (k topicKey) slot(t *token, m *market, w *wallet) **topic {
 	}
 }
 
-// subject is the token, market or wallet of a topic. Two of the fields are nil.
+// subject is the token, market or wallet of a topic. The other two fields are nil.
 type subject struct {
 	token  *token
 	market *market
@@ -89,34 +89,34 @@ type subject struct {
 
 // join subscribes a client and, except on the market channel, sends the present state to the client. A client that is already
 // subscribed gets a new snapshot only if the requested depth differs.
-func (v *Venue) join(c *streamConn, key topicKey, about subject, depth int) {
+func (v *Venue) join(c *streamConn, key topicKey, subj subject, depth int) {
 	v.stream.counts.subscribes[key.channel].Add(1)
 	if s := c.subs[key]; s != nil {
 		if s.group.depth != depth {
 			t := s.group.topic
 			s.leaveGroup()
 			s.joinGroup(t, depth)
-			s.group.snapshot(c)
+			s.group.sendSnapshot(c)
 		}
 		return
 	}
-	slot := key.slot(about.token, about.market, about.wallet)
+	slot := key.slot(subj.token, subj.market, subj.wallet)
 	if *slot == nil {
-		t := &topic{topicKey: key, token: about.token, market: about.market, wallet: about.wallet}
+		t := &topic{topicKey: key, token: subj.token, market: subj.market, wallet: subj.wallet}
 		*slot = t
-		v.stream.open[key.channel]++
+		v.stream.openTopics[key.channel]++
 		if key.channel == channelUser {
 			v.stream.users = append(v.stream.users, t)
-			t.wallet.watch()
+			t.wallet.markSent()
 		}
 	}
-	s := &subscription{conn: c, turn: len(c.turns[key.channel])}
+	s := &subscription{conn: c, turnIndex: len(c.turns[key.channel])}
 	c.subs[key] = s
 	c.turns[key.channel] = append(c.turns[key.channel], s)
 	v.stream.subs[key.channel]++
 	s.joinGroup(*slot, depth)
 	if key.channel != channelMarket { // clients read the state of a market over REST
-		s.group.snapshot(c)
+		s.group.sendSnapshot(c)
 	}
 }
 
@@ -132,7 +132,7 @@ func (s *subscription) joinGroup(t *topic, depth int) {
 		}
 		t.groups = append(t.groups, g)
 	}
-	s.group, s.at = g, len(g.subs)
+	s.group, s.groupIndex = g, len(g.subs)
 	g.subs = append(g.subs, s)
 }
 
@@ -140,8 +140,8 @@ func (s *subscription) joinGroup(t *topic, depth int) {
 func (s *subscription) leaveGroup() {
 	g := s.group
 	last := len(g.subs) - 1
-	g.subs[s.at] = g.subs[last]
-	g.subs[s.at].at = s.at
+	g.subs[s.groupIndex] = g.subs[last]
+	g.subs[s.groupIndex].groupIndex = s.groupIndex
 	g.subs[last] = nil
 	g.subs = g.subs[:last]
 	if last == 0 {
@@ -159,8 +159,8 @@ func (v *Venue) leave(c *streamConn, key topicKey) {
 	delete(c.subs, key)
 	turns := c.turns[key.channel]
 	last := len(turns) - 1
-	turns[s.turn] = turns[last]
-	turns[s.turn].turn = s.turn
+	turns[s.turnIndex] = turns[last]
+	turns[s.turnIndex].turnIndex = s.turnIndex
 	turns[last] = nil
 	c.turns[key.channel] = turns[:last]
 	v.stream.subs[key.channel]--
@@ -175,7 +175,7 @@ func (v *Venue) leave(c *streamConn, key topicKey) {
 		return
 	}
 	*key.slot(t.token, t.market, t.wallet) = nil
-	v.stream.open[key.channel]--
+	v.stream.openTopics[key.channel]--
 	if key.channel == channelUser {
 		v.stream.users = slices.DeleteFunc(v.stream.users, func(o *topic) bool { return o == t })
 		t.wallet.stream = walletStream{}
@@ -193,7 +193,7 @@ func (v *Venue) leaveAll(c *streamConn) {
 
 // publish sends a frame to all subscribers of the group.
 func (g *group) publish(v *Venue, f frame) {
-	if v.faults.streaming.Load() || v.stream.held.Load() > 0 {
+	if v.faults.hasFrameRules.Load() || v.stream.heldFrames.Load() > 0 {
 		for _, s := range g.subs {
 			v.deliver(s.conn, g.topic, f)
 		}
@@ -204,8 +204,8 @@ func (g *group) publish(v *Venue, f frame) {
 	}
 }
 
-// snapshot sends a subscriber the present state.
-func (g *group) snapshot(c *streamConn) {
+// sendSnapshot sends a subscriber the present state.
+func (g *group) sendSnapshot(c *streamConn) {
 	t := g.topic
 	var f frame
 	switch t.channel {

@@ -1,7 +1,7 @@
 package demo
 
-// A wallet's stream sends the differences between the present state and the last sent state. Therefore, code that changes a
-// wallet or a price need not notify the stream of each difference.
+// A wallet's stream sends the differences between the present state and the last sent state. So code that changes a wallet or a
+// price need not notify the stream.
 
 // walletStream is the last sent state of a wallet. The last sent states of its positions and orders are in position.shown and
 // order.shown.
@@ -29,63 +29,65 @@ type (
 	}
 )
 
-func (p *position) show() shownPosition { return shownPosition{p.size, p.cost, p.token.price()} }
-func (o *order) show() shownOrder       { return shownOrder{true, o.filled} }
-func (w *wallet) show() shownBalance    { return shownBalance{w.portfolioValue(), w.cash, w.updatedAt()} }
+func (p *position) values() shownPosition { return shownPosition{p.size, p.cost, p.token.price()} }
+func (o *order) values() shownOrder       { return shownOrder{true, o.filled} }
+func (w *wallet) values() shownBalance {
+	return shownBalance{w.portfolioValue(), w.cash, w.updatedAt()}
+}
 
-// watch marks the present state as sent. The state gets a new sequence number, because the wallet may have changed while it had no
-// subscribers.
-func (w *wallet) watch() {
+// markSent marks the present state as sent. The state gets a new sequence number, because the wallet may have changed while it had
+// no subscribers.
+func (w *wallet) markSent() {
 	w.seq++
-	w.stream = walletStream{records: w.dropped + uint64(len(w.records)), balance: w.show()}
+	w.stream = walletStream{records: w.dropped + uint64(len(w.records)), balance: w.values()}
 	for _, p := range w.positions {
-		p.shown = p.show()
+		p.shown = p.values()
 	}
 	for _, o := range w.orders {
-		o.shown = o.show()
+		o.shown = o.values()
 	}
 }
 
 // publishAccount streams all differences of a wallet: orders, then fills, positions and the balance.
 func (v *Venue) publishAccount(t *topic) {
 	w := t.wallet
-	say := func(kind frameKind, name string, add func([]byte) []byte) {
-		previous := w.seq + v.skippedTopic(t)
+	send := func(kind frameKind, name string, add func([]byte) []byte) {
+		previous := w.seq + v.skippedSeqs(t)
 		w.seq = previous + 1
 		b := addNumber(beginUser(kind, w, 512), "prevSeq", previous)
-		t.groups[0].publish(v, finished(kind, add(addName(b, name))))
+		t.groups[0].publish(v, finishFrame(kind, add(addName(b, name))))
 	}
-	tell := func(o *order) {
-		o.shown = o.show()
-		say(frameOrderUpdate, "order", func(b []byte) []byte { return o.appendStreamed(b, w) })
+	sendOrder := func(o *order) {
+		o.shown = o.values()
+		send(frameOrderUpdate, "order", func(b []byte) []byte { return o.appendStreamed(b, w) })
 	}
 	for _, o := range w.stream.ended {
-		tell(o)
+		sendOrder(o)
 	}
 	w.stream.ended = w.stream.ended[:0]
 	for _, o := range w.orders {
-		if o.shown != o.show() {
-			tell(o)
+		if o.shown != o.values() {
+			sendOrder(o)
 		}
 	}
 	for i := max(w.stream.records, w.dropped) - w.dropped; i < uint64(len(w.records)); i++ {
 		if w.records[i].kind == kindTrade {
-			say(frameFill, "trade", func(b []byte) []byte { return w.appendTrade(b, int(i)) })
+			send(frameFill, "trade", func(b []byte) []byte { return w.appendTrade(b, int(i)) })
 		}
 	}
 	w.stream.records = w.dropped + uint64(len(w.records))
 	for _, p := range w.stream.closed {
-		say(framePositionUpdate, "position", p.append)
+		send(framePositionUpdate, "position", p.append)
 	}
 	w.stream.closed = w.stream.closed[:0]
 	for _, p := range w.positions {
-		if now := p.show(); p.shown != now {
+		if now := p.values(); p.shown != now {
 			p.shown = now
-			say(framePositionUpdate, "position", p.append)
+			send(framePositionUpdate, "position", p.append)
 		}
 	}
-	if now := w.show(); w.stream.balance != now {
+	if now := w.values(); w.stream.balance != now {
 		w.stream.balance = now
-		say(frameBalanceUpdate, "balance", w.appendBalance)
+		send(frameBalanceUpdate, "balance", w.appendBalance)
 	}
 }

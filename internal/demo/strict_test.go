@@ -39,13 +39,13 @@ func TestStrictVenueRefusesUnknownParameters(t *testing.T) {
 		"/api/user/history" + user + "&limit=1&type=TRADE":                                      {"kind=TRADE"},
 	} {
 		if w := send(v, target); w.Code != http.StatusOK {
-			t.Errorf("GET %s: %d %s", target, w.Code, w.Body)
+			t.Errorf("GET %s: got %d %s, want 200", target, w.Code, w.Body)
 		}
 		for _, more := range refused {
 			name, _, _ := strings.Cut(more, "=")
 			w := send(v, target+"&"+more)
 			if w.Code != http.StatusBadRequest || !strings.Contains(w.Body.String(), "unknown parameter "+name) {
-				t.Errorf("GET %s&%s: got %d %s, want 400", target, more, w.Code, w.Body)
+				t.Errorf("GET %s&%s: got %d %s, want 400 and unknown parameter %s", target, more, w.Code, w.Body, name)
 			}
 		}
 	}
@@ -94,18 +94,18 @@ func TestStrictVenueServesDocumentedForms(t *testing.T) {
 	filled := 0
 	for i, o := range v.walletOf(medium).orders {
 		if orders[i].Status != "OPEN" || orders[i].FilledSize.String() != o.filled.String() {
-			t.Errorf("order %d: got %+v", i, orders[i])
+			t.Errorf("order %d: got %+v, want status OPEN and filledSize %v", i, orders[i], o.filled)
 		}
 		if o.filled > 0 {
 			filled++
 		}
 	}
 	if filled != partly {
-		t.Errorf("got %d of %d orders partly filled", filled, partly)
+		t.Errorf("got %d partly filled orders, want %d", filled, partly)
 	}
 	// If the description of the venue's API does not list the members of a response, the strict venue sends all members.
 	if m := get[marketAnswer](t, v, "/api/exchange/market-details?marketId="+tok.market.id); m.Question != tok.market.question || m.Description == nil {
-		t.Errorf("got market %+v", m)
+		t.Errorf("got market %+v, want the question %q and a description", m, tok.market.question)
 	}
 }
 
@@ -163,12 +163,12 @@ func TestDisabledEndpoints(t *testing.T) {
 			e := &endpoints[i]
 			w := send(v, e.path)
 			body := decode[struct{ Error string }](t, w.Body.String())
-			if off := w.Code == http.StatusNotFound && body.Error == errPath.text; off != (e.name() == name) {
-				t.Errorf("without %s: %s got %d %s", name, e.path, w.Code, w.Body)
+			if disabled := w.Code == http.StatusNotFound && body.Error == errPath.text; disabled != (e.name() == name) {
+				t.Errorf("without the endpoint %s: GET %s: got %d %s", name, e.path, w.Code, w.Body)
 			}
 		}
 		if n := v.Stats().Requests; len(n) != len(endpoints) {
-			t.Errorf("without %s: got requests %v", name, n)
+			t.Errorf("without the endpoint %s: got numbers of requests by path %v, want %d paths", name, n, len(endpoints))
 		}
 	}
 }

@@ -14,8 +14,8 @@ type tapeTrade struct {
 	at    millis
 }
 
-// public returns the trade as other packages see it.
-func (trade *tapeTrade) public() Trade {
+// toTrade returns the trade as other packages see it.
+func (trade *tapeTrade) toTrade() Trade {
 	return Trade{trade.id, trade.price, trade.size, trade.side, trade.at.Time()}
 }
 
@@ -30,14 +30,14 @@ type tape struct {
 func (v *Venue) printTrade(t *token, trade tapeTrade) {
 	tp := &t.tape
 	tp.count++
-	tp.seq += 1 + v.skipped(t, channelTrades)
+	tp.seq += 1 + v.skippedTokenSeqs(t, channelTrades)
 	if len(tp.trades) == 2*tapeLength {
 		tp.trades = append(tp.trades[:0], tp.trades[tapeLength:]...)
 	}
 	tp.trades = append(tp.trades, trade)
 	v.publishTrade(t, trade)
 	if v.config.Watch != nil {
-		v.config.Watch.Traded(t.id, trade.public())
+		v.config.Watch.Traded(t.id, trade.toTrade())
 	}
 }
 
@@ -82,9 +82,9 @@ func (t *token) tradeID(past, number uint64) string {
 	return string(appendHex([]byte("tr-"), hash(t.market.seed, 6, past, uint64(t.outcome), number)))
 }
 
-// recent returns the last trades of the token, at most tapeLength, oldest first. Trades from before the venue opened are generated
-// from the seed.
-func (t *token) recent(opened millis) []tapeTrade {
+// recentTrades returns the last trades of the token, at most tapeLength, oldest first. Trades from before the venue opened are
+// generated from the seed.
+func (t *token) recentTrades(opened millis) []tapeTrade {
 	trades := t.tape.trades[max(len(t.tape.trades)-tapeLength, 0):]
 	m := t.market
 	last := opened

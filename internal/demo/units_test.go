@@ -16,12 +16,12 @@ func TestNumbers(t *testing.T) {
 	}
 	for s, want := range map[string]int64{"0.65": 6500, "1": 10000, "-0.5": -5000, "-12.25": -122500, "0.0001": 1, "1.": 10000} {
 		if got, ok := parseFixed(s, 4); !ok || got != want {
-			t.Errorf("parseFixed(%q) = %d, %v", s, got, ok)
+			t.Errorf("parseFixed(%q): got %d and %v, want %d and true", s, got, ok, want)
 		}
 	}
 	for _, s := range []string{"", ".", ".5", "0.00001", "1e2", "+1", "NaN", "1.-5", "1234567890123", "0x1"} {
 		if got, ok := parseFixed(s, 4); ok {
-			t.Errorf("parseFixed(%q) = %d, want an error", s, got)
+			t.Errorf("parseFixed(%q): got %d and true, want false", s, got)
 		}
 	}
 	for at, want := range map[millis]millis{0: 0, 7: 5, -1: -5, -5: -5, 10: 10} {

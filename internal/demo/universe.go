@@ -86,7 +86,7 @@ type token struct {
 func (t *token) price() Price {
 	switch m := t.market; {
 	case m.status != statusResolved:
-		return t.stated()
+		return t.lastPrice()
 	case m.winner == t.outcome:
 		return payout
 	default:
@@ -107,7 +107,7 @@ type universe struct {
 	eventsBySlug       map[string]*event
 }
 
-// shape is the number of binary and of categorical markets of an event.
+// shape is the number of binary and of categorical markets of an event. A categorical market has three or more named outcomes.
 type shape struct{ binary, categorical int }
 
 // The events take their shapes from shapes and their statuses from eventStatuses in turn. The lengths of these lists and the number

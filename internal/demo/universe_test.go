@@ -12,7 +12,7 @@ func TestDefaultUniverse(t *testing.T) {
 	v := New(Config{Clock: newClock()})
 	u := v.listing
 	if len(u.markets) < 1200 || len(u.tokens) < 2500 || len(u.events) < 300 {
-		t.Fatalf("got %d markets, %d tokens, %d events", len(u.markets), len(u.tokens), len(u.events))
+		t.Fatalf("got %d markets, %d tokens and %d events, want at least 1,200, 2,500 and 300", len(u.markets), len(u.tokens), len(u.events))
 	}
 	if len(u.tokenByID) != len(u.tokens) || len(u.marketByID) != len(u.markets) || len(u.bySlug) != len(u.markets) ||
 		len(u.eventsBySlug) != len(u.events) {
@@ -28,7 +28,7 @@ func TestDefaultUniverse(t *testing.T) {
 		sum, settled := Price(0), Price(0)
 		for _, tok := range m.tokens {
 			labels[tok.label] = true
-			sum += tok.stated()
+			sum += tok.lastPrice()
 			settled += tok.price()
 		}
 		if len(labels) != len(m.tokens) {
@@ -38,12 +38,12 @@ func TestDefaultUniverse(t *testing.T) {
 			t.Errorf("%s: the labels do not match binary()", m.slug)
 		}
 		if sum < payout-Price(len(labels))*m.tick || sum > payout+Price(len(labels))*m.tick {
-			t.Errorf("%s: got a sum of prices of %v", m.slug, sum)
+			t.Errorf("%s: the sum of the prices is %v, want about 1", m.slug, sum)
 		}
 		switch m.status {
 		case statusResolved:
 			if settled != payout || m.winner < 0 || m.resolvedAt > now || m.resolvedAt < m.closedAt {
-				t.Errorf("%s: got resolution at %v, pays %v", m.slug, m.resolvedAt.Time(), settled)
+				t.Errorf("%s: got the time of resolution %v and the payouts %v, want a time since the close and a sum of 1", m.slug, m.resolvedAt.Time(), settled)
 			}
 		case statusUpcoming:
 			if m.startAt <= now {
@@ -51,7 +51,7 @@ func TestDefaultUniverse(t *testing.T) {
 			}
 		case statusOpen:
 			if m.startAt > now || m.endAt <= now {
-				t.Errorf("%s is open, but from %v to %v", m.slug, m.startAt.Time(), m.endAt.Time())
+				t.Errorf("%s is open, but trades from %v to %v", m.slug, m.startAt.Time(), m.endAt.Time())
 			}
 		case statusClosed:
 			if m.endAt > now {
@@ -59,7 +59,7 @@ func TestDefaultUniverse(t *testing.T) {
 			}
 		}
 		if m.updatedAt > now || m.startAt >= m.endAt {
-			t.Errorf("%s: got updated %v, from %v to %v", m.slug, m.updatedAt.Time(), m.startAt.Time(), m.endAt.Time())
+			t.Errorf("%s: got the last update %v, the start %v and the end %v", m.slug, m.updatedAt.Time(), m.startAt.Time(), m.endAt.Time())
 		}
 		if len(m.event.markets) > 1 && m.groupTitle == "" {
 			t.Errorf("%s is one of several markets of its event but has no group title", m.slug)
@@ -71,10 +71,10 @@ func TestDefaultUniverse(t *testing.T) {
 		}
 	}
 	if share := byStatus[statusOpen] * 100 / len(u.markets); share < 60 {
-		t.Errorf("got only %d %% of the markets open", share)
+		t.Errorf("only %d %% of the markets are open, want at least 60 %%", share)
 	}
 	if len(byCategory) < 6 {
-		t.Errorf("got categories %v", byCategory)
+		t.Errorf("got numbers of markets by category %v, want at least 6 categories", byCategory)
 	}
 	for n := 2; n <= 8; n++ {
 		if outcomes[n] == 0 {
@@ -87,7 +87,7 @@ func TestDefaultUniverse(t *testing.T) {
 		deepest = max(deepest, min(len(b.Bids), len(b.Asks)))
 	}
 	if deepest < 150 {
-		t.Errorf("got at most %d levels a side", deepest)
+		t.Errorf("no book has more than %d levels on both sides, want at least 150", deepest)
 	}
 }
 
@@ -106,23 +106,23 @@ func TestResolvedEvents(t *testing.T) {
 			if m.winner == 0 {
 				yes++
 				if yes > 1 && yes != i+1 {
-					t.Errorf("%s: market %d is true, but one before it is not", e.slug, i)
+					t.Errorf("%s: market %d is resolved to YES, but an earlier market is not", e.slug, i)
 				}
 			}
 		}
 		if yes == 0 {
-			t.Errorf("%s: no market is true", e.slug)
+			t.Errorf("%s: no market is resolved to YES", e.slug)
 		}
 	}
 	if checked < 5 {
-		t.Fatalf("got only %d events", checked)
+		t.Fatalf("got only %d resolved events of several binary markets, want at least 5", checked)
 	}
 }
 
 func TestScale(t *testing.T) {
 	v := New(Config{Markets: 4400, Clock: newClock()})
 	if n := len(v.listing.tokens); n < 10_000 {
-		t.Errorf("got %d tokens", n)
+		t.Errorf("got %d tokens, want at least 10,000", n)
 	}
 	for _, n := range []int{1, 2, 3, 41} {
 		v := New(Config{Markets: n, Clock: newClock()})
@@ -191,13 +191,13 @@ func TestTokens(t *testing.T) {
 	v := New(Config{Markets: 40, Clock: newClock()})
 	tokens := v.Tokens()
 	if len(tokens) != len(v.listing.tokens) {
-		t.Fatalf("got %d tokens", len(tokens))
+		t.Fatalf("got %d tokens, want %d", len(tokens), len(v.listing.tokens))
 	}
 	m := get[struct{ Markets []marketAnswer }](t, v, "/api/exchange/market-details?tokenIds="+tokens[9].TokenID).Markets[0]
 	want := tokens[9]
 	if m.MarketID != want.MarketID || m.Slug != want.Slug || m.EventID != want.EventID || m.Status != want.Status ||
 		!slices.ContainsFunc(m.Outcomes, func(o outcomeAnswer) bool { return o.TokenID == want.TokenID && o.Outcome == want.Outcome }) {
-		t.Errorf("got token %+v, want market %+v", want, m)
+		t.Errorf("the token %+v differs from the market %+v over REST", want, m)
 	}
 }
 
@@ -206,7 +206,7 @@ func TestTextsAreGrammatical(t *testing.T) {
 	wrong := regexp.MustCompile(`\b[Aa] ([aeio]|u[^n])|\ban [^aeiou]|^Will Another|than now|a warmest`)
 	for _, m := range New(Config{Clock: newClock()}).listing.markets {
 		if wrong.MatchString(m.question) {
-			t.Errorf("question %q", m.question)
+			t.Errorf("the question %q has a mistake", m.question)
 		}
 	}
 }

@@ -74,16 +74,16 @@ type Venue struct {
 	lag     lag
 	stream  streams
 
-	mu       sync.RWMutex // guards instruments, markets, wallets, topics and the fields below
-	epoch    string
-	random   rng
-	dice     dice
-	steps    uint64
-	moves    []move    // moves of the last step
-	halted   []*market // automatically closed markets, which may open again
-	refined  []*market // markets with an automatically reduced tick size
-	settled  int       // number of automatically resolved markets
-	accounts map[string]*wallet
+	mu           sync.RWMutex // guards instruments, markets, wallets, topics and the fields below
+	epoch        string
+	random       rng
+	dice         dice
+	steps        uint64
+	moves        []move    // moves of the last step
+	halted       []*market // automatically closed markets, which may open again
+	refined      []*market // markets with an automatically reduced tick size
+	settledCount int       // number of automatically resolved markets
+	accounts     map[string]*wallet
 }
 
 // dice has a separate random generator for each purpose, so that draws for one purpose do not affect another purpose.
@@ -122,7 +122,7 @@ func New(config Config) *Venue {
 	v.accounts = make(map[string]*wallet, len(accounts))
 	for _, a := range accounts {
 		w := v.newWallet(a.address, a.positions, true)
-		w.usual = len(w.orders)
+		w.usualOrders = len(w.orders)
 		v.accounts[a.address] = w
 	}
 	return v
@@ -163,7 +163,7 @@ func (v *Venue) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		a.header.Set("Allow", "GET, HEAD")
 		err = errMethod
 	default:
-		v.stats.count(i, c.keys())
+		v.stats.count(i, c.keyCount())
 		if endpoints[i].user {
 			c.account = v.accountOf(c)
 		}
@@ -177,7 +177,7 @@ func (v *Venue) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 			v.respond(&endpoints[i], c, a)
 		}
 	}
-	v.stats.answered(a.status)
+	v.stats.countStatus(a.status)
 	if fault != nil {
 		v.serveFault(w, r, a, fault)
 		return
@@ -190,7 +190,7 @@ func (v *Venue) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 // respond fills in the endpoint's answer to a call. With [Config.Lag] the answer may be cached.
 func (v *Venue) respond(e *endpoint, c *call, a *answer) {
 	if v.config.Lag > 0 {
-		v.lagged(e, c, a)
+		v.answerWithLag(e, c, a)
 		return
 	}
 	v.answer(e, c, a)

@@ -7,7 +7,8 @@ import (
 
 // pools are the tokens from which wallets choose, grouped by the states of their markets when the venue opened.
 type pools struct {
-	open, named, closed, winners, losers []*token
+	open, categorical       []*token // of open binary markets, and of open categorical markets
+	closed, winners, losers []*token
 }
 
 func newPools(u *universe) *pools {
@@ -17,7 +18,7 @@ func newPools(u *universe) *pools {
 		case m.born.status == statusOpen && m.binary():
 			p.open = append(p.open, t)
 		case m.born.status == statusOpen:
-			p.named = append(p.named, t)
+			p.categorical = append(p.categorical, t)
 		case m.born.status == statusResolved && m.born.winner == t.outcome:
 			p.winners = append(p.winners, t)
 		case m.born.status == statusResolved:
@@ -47,11 +48,11 @@ func (p *pools) choose(count int, taken map[*token]bool, r *rng) []*token {
 			}
 		}
 	}
-	take(p.winners, min(count/12, len(p.winners)*3/4)) // so that some winning tokens remain for roundTrip, which redeems them
+	take(p.winners, min(count/12, len(p.winners)*3/4)) // leave some winning tokens for roundTrip, which redeems them
 	take(p.losers, count/12)
 	take(p.closed, count/25)
-	take(p.named, count/7)
-	for _, pool := range [][]*token{p.open, p.named, p.losers, p.winners, p.closed} {
+	take(p.categorical, count/7)
+	for _, pool := range [][]*token{p.open, p.categorical, p.losers, p.winners, p.closed} {
 		take(pool, count)
 	}
 	for i := len(chosen) - 1; i > 0; i-- {
@@ -134,10 +135,10 @@ func (b *walletBuilder) record(at millis, t *token, sell bool, price Price, size
 	return records[0].amount
 }
 
-// open adds a position that results from a random number of trades, from 1 to the parameter trades.
-func (b *walletBuilder) open(t *token, trades int) {
-	p := &position{number: b.w.number(), token: t}
-	for i, at := range b.times(t, b.r.between(1, trades)) {
+// open adds a position that results from 1 to maxTrades trades. The number of trades is random.
+func (b *walletBuilder) open(t *token, maxTrades int) {
+	p := &position{number: b.w.nextNumber(), token: t}
+	for i, at := range b.times(t, b.r.between(1, maxTrades)) {
 		size, price := b.lot(), t.market.priceAt(t.outcome, at)
 		sell := i > 0 && b.r.oneIn(4)
 		if sell {
@@ -166,7 +167,7 @@ func (b *walletBuilder) roundTrip(t *token) {
 // Some of them are partly filled.
 func (b *walletBuilder) placeOrders(count int, trader bool) {
 	for _, p := range b.w.positions {
-		p.usual = p.size
+		p.usualSize = p.size
 		if len(b.w.orders) >= count || p.token.market.born.status != statusOpen {
 			continue
 		}
@@ -182,12 +183,12 @@ func (b *walletBuilder) placeOrders(count int, trader bool) {
 			amount := b.record(o.createdAt+hour, p.token, o.side == Sell, o.price, o.filled)
 			p.change(o.side == Sell, o.filled, amount)
 		}
-		o.number = b.w.number()
+		o.number = b.w.nextNumber()
 		b.w.orders = append(b.w.orders, o)
 	}
 	slices.SortStableFunc(b.w.orders, func(a, c *order) int { return cmp.Compare(a.createdAt, c.createdAt) })
 	for i, o := range b.w.orders {
-		o.number = b.w.numbers - uint64(len(b.w.orders)-1-i)
+		o.number = b.w.lastNumber - uint64(len(b.w.orders)-1-i)
 	}
 }
 
@@ -197,7 +198,7 @@ func newOrder(p *position, sell bool) *order {
 	if sell {
 		side = Sell
 	}
-	return &order{token: p.token, side: side, size: max(p.usual/4/share*share, p.token.market.minOrder)}
+	return &order{token: p.token, side: side, size: max(p.usualSize/4/share*share, p.token.market.minOrder)}
 }
 
 // priceNear sets a price that is 0 to 3 ticks worse than the best price of the order's side.
@@ -219,8 +220,8 @@ func (o *order) priceNear(r *rng) {
 // moveAway sets a price that the market never reaches in Step. It reports whether there is such a price.
 func (o *order) moveAway() bool {
 	low, high := o.token.market.band(o.token.outcome)
-	tick := o.token.market.born.tick // never changes, so a wallet that is derived again has the same orders
-	margin := 4 * tick               // more than nextPrice can move the live price out of the band
+	tick := o.token.market.born.tick // unlike market.tick, it never changes, so a wallet that is made again has the same orders
+	margin := 4 * tick               // nextPrice moves the live price out of the band by less than the margin
 	if tick < 100 {
 		margin = 20 * tick
 	}

@@ -18,11 +18,11 @@ const (
 
 // walletCache caches the most recently used derived wallets, and all derived wallets that have subscribers or have traded.
 type walletCache struct {
-	making sync.Mutex // locked from find until add, so that no address gets two wallets
-	mu     sync.Mutex
-	recent list.List // of *wallet, the most recently used first
-	byAddr map[string]*list.Element
-	kept   int // number of wallets that may trade
+	making    sync.Mutex // locked from find until add, so that no address gets two wallets
+	mu        sync.Mutex
+	recent    list.List // of *wallet, the most recently used first
+	byAddr    map[string]*list.Element
+	keptCount int // number of wallets that may trade
 }
 
 // find returns a cached wallet, or nil. If pin is true, it pins the wallet, so that add does not evict the wallet.
@@ -71,9 +71,9 @@ func (c *walletCache) unpin(w *wallet) {
 func (c *walletCache) keep(w *wallet) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if !w.kept && c.kept < maxGuests {
+	if !w.kept && c.keptCount < maxGuests {
 		w.kept = true
-		c.kept++
+		c.keptCount++
 	}
 	return w.kept
 }

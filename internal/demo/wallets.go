@@ -39,11 +39,11 @@ func (r *record) side() Side {
 
 // position is a holding of one token.
 type position struct {
-	number uint64 // increases with each new position of the wallet; used in cursors
-	token  *token
-	size   Size
-	usual  Size // size around which the wallet trades
-	cost   Money
+	number    uint64 // increases with each new position of the wallet; used in cursors
+	token     *token
+	size      Size
+	usualSize Size // size around which the wallet trades
+	cost      Money
 
 	shown shownPosition // last state sent on the stream
 }
@@ -76,16 +76,16 @@ type order struct {
 // wallet: its contents are derived from the address. A derived wallet trades only while a client is subscribed to it, and loses
 // its orders on markets that close.
 type wallet struct {
-	address   string
-	seed      uint64
-	positions []*position // in the order in which they were opened
-	orders    []*order    // oldest first
-	records   []record    // oldest first
-	dropped   uint64      // index of records[0] among all records that the wallet ever had; wallet.fold increases it
-	numbers   uint64      // last number that a position or order got
-	cash      Money
-	changedAt millis
-	usual     int // number of orders that a demo account tries to keep
+	address     string
+	seed        uint64
+	positions   []*position // in the order in which they were opened
+	orders      []*order    // oldest first
+	records     []record    // oldest first
+	dropped     uint64      // index of records[0] among all records that the wallet ever had; wallet.fold increases it
+	lastNumber  uint64      // number of the newest position or order
+	cash        Money
+	changedAt   millis
+	usualOrders int // number of orders that a demo account tries to keep
 
 	seq    uint64 // sequence number of the last streamed state
 	topic  *topic // nil without subscribers
@@ -93,7 +93,7 @@ type wallet struct {
 
 	// The fields below are for derived wallets and guarded by walletCache.mu.
 	pins int  // number of subscriptions
-	kept bool // true if the wallet may trade; a wallet that has traded can't be derived again, so it must stay cached
+	kept bool // the wallet may trade, so it must stay cached: its trades cannot be derived from the address
 }
 
 // portfolioValue returns the sum of size × price over the positions, exactly.
@@ -114,14 +114,14 @@ func (w *wallet) updatedAt() millis {
 	return at
 }
 
-// number returns the next number for a position or order.
-func (w *wallet) number() uint64 {
-	w.numbers++
-	return w.numbers
+// nextNumber returns an unused number for a position or order.
+func (w *wallet) nextNumber() uint64 {
+	w.lastNumber++
+	return w.lastNumber
 }
 
-// held returns the wallet's position in a token, or nil.
-func (w *wallet) held(t *token) *position {
+// positionIn returns the wallet's position in a token, or nil.
+func (w *wallet) positionIn(t *token) *position {
 	for _, p := range w.positions {
 		if p.token == t {
 			return p

@@ -17,12 +17,12 @@ func checkWallet(t *testing.T, v *Venue, address string) {
 	for i := range w.records {
 		r := &w.records[i]
 		if r.at < previous {
-			t.Fatalf("record %d is older than the one before", i)
+			t.Fatalf("record %d is older than the previous record", i)
 		}
 		previous = r.at
 		cash += r.amount
 		if cash < 0 {
-			t.Fatalf("after record %d: got cash %v", i, cash)
+			t.Fatalf("after record %d: got cash %v, want at least 0", i, cash)
 		}
 		switch {
 		case r.kind == kindTrade && r.sell, r.kind == kindRedeem:
@@ -31,16 +31,16 @@ func checkWallet(t *testing.T, v *Venue, address string) {
 			left[r.token] += r.size
 		}
 		if r.token != nil && left[r.token] < 0 {
-			t.Fatalf("record %d sells more than the position", i)
+			t.Fatalf("record %d sells or redeems more than the position", i)
 		}
 		grid := Price(1)
 		if r.kind == kindTrade {
 			if grid = r.token.market.born.tick; r.at >= v.opened {
-				grid = min(grid, fine) // the tick size may have been finer at the time of the trade
+				grid = min(grid, fineTick) // the tick size may have been finer at the time of the trade
 			}
 		}
 		if r.kind == kindTrade && (r.price%grid != 0 || r.size <= 0 || r.at < r.token.market.startAt) {
-			t.Fatalf("trade %d: got %v of %s at %v, %v", i, r.size, r.token.id, r.price, r.at.Time())
+			t.Fatalf("trade %d: got size %v of token %s at the price %v and the time %v", i, r.size, r.token.id, r.price, r.at.Time())
 		}
 	}
 	if w.dropped == 0 {
@@ -61,21 +61,21 @@ func checkWallet(t *testing.T, v *Venue, address string) {
 		t.Fatalf("got cash %v, want %v from the history", balance.CashBalance, cash)
 	}
 	if w.reserved() > cash {
-		t.Fatalf("got reserved %v of cash %v", w.reserved(), cash)
+		t.Fatalf("the orders reserve %v, want at most the cash %v", w.reserved(), cash)
 	}
 	portfolio := int64(0)
 	for _, p := range get[positionsAnswer](t, v, "/api/user/positions?address="+address+credentials("demo")).Positions {
 		size, price, avg := fixed(t, p.Size, 2), fixed(t, p.CurrentPrice, 4), fixed(t, p.AvgPrice, 4)
 		portfolio += size * price
 		if pnl := fixed(t, p.UnrealizedPnl, 6); pnl != size*(price-avg) {
-			t.Fatalf("position %+v: got another profit, want %d millionths", p, size*(price-avg))
+			t.Fatalf("position %+v: got profit of %d millionths, want %d", p, pnl, size*(price-avg))
 		}
 		q, ok := v.Quote(p.TokenID)
 		if !ok || q.Price != Price(price) {
-			t.Fatalf("position %+v: got price %v", p, q.Price)
+			t.Fatalf("position %+v: got another price than the quote %v", p, q.Price)
 		}
 		if avg < 0 || avg > int64(payout) || size <= 0 {
-			t.Fatalf("got position %+v", p)
+			t.Fatalf("got position %+v, want avgPrice from 0 to 1 and a positive size", p)
 		}
 	}
 	if got := fixed(t, balance.PortfolioValue, 6); got != portfolio {
@@ -86,14 +86,14 @@ func checkWallet(t *testing.T, v *Venue, address string) {
 	}
 	b, _ := v.Balance(address)
 	if int64(b.TotalValue) != portfolio+int64(cash) || int64(b.PortfolioValue) != portfolio || b.CashBalance != cash {
-		t.Fatalf("got Balance %+v", b)
+		t.Fatalf("Balance(): got %+v, want the values from REST", b)
 	}
 	taken := map[*token]bool{}
 	for _, o := range w.orders {
-		p := w.held(o.token)
+		p := w.positionIn(o.token)
 		if taken[o.token] || o.token.market.status != statusOpen || o.filled < 0 || o.filled >= o.size ||
 			o.price <= 0 || o.price >= payout || o.price%o.token.tick != 0 || p == nil || o.side == Sell && o.size-o.filled > p.size {
-			t.Fatalf("got order %+v on %+v", *o, p)
+			t.Fatalf("got invalid order %+v for position %+v", *o, p)
 		}
 		taken[o.token] = true
 	}
@@ -114,11 +114,11 @@ func TestWalletsAddUp(t *testing.T) {
 			kinds[r.kind]++
 		}
 		if trades = kinds[kindTrade]; trades < c.trades || len(w.positions) != c.positions || len(w.orders) < c.orders {
-			t.Errorf("%s: got %d positions, %d trades, %d orders", address, len(w.positions), trades, len(w.orders))
+			t.Errorf("%s: got %d positions, %d trades and %d orders; want %d, at least %d and at least %d", address, len(w.positions), trades, len(w.orders), c.positions, c.trades, c.orders)
 		}
 		for _, k := range []kind{kindDeposit, kindWithdrawal, kindRedeem, kindFee, kindReward} {
 			if kinds[k] == 0 {
-				t.Errorf("%s: got no %s", address, kindNames[k])
+				t.Errorf("%s: got no record of the kind %s", address, kindNames[k])
 			}
 		}
 		if len(w.positions) < 50 {
@@ -133,7 +133,7 @@ func TestWalletsAddUp(t *testing.T) {
 			case m.status == statusResolved:
 				held["lost"]++
 			case !m.binary():
-				held["named"]++
+				held["categorical"]++
 			case m.status == statusOpen:
 				held["open"]++
 			}
@@ -143,8 +143,8 @@ func TestWalletsAddUp(t *testing.T) {
 				partly++
 			}
 		}
-		if held["won"] == 0 || held["lost"] == 0 || held["named"] == 0 || held["open"]*2 < len(w.positions) || partly == 0 {
-			t.Errorf("%s: got positions %v, %d orders partly filled", address, held, partly)
+		if held["won"] == 0 || held["lost"] == 0 || held["categorical"] == 0 || held["open"]*2 < len(w.positions) || partly == 0 {
+			t.Errorf("%s: got numbers of positions by state of the market %v, and %d partly filled orders", address, held, partly)
 		}
 	}
 }
@@ -176,13 +176,13 @@ func TestAccountsTrade(t *testing.T) {
 		}
 		for _, o := range v.walletOf(derived).orders {
 			if o.reached() {
-				t.Fatalf("the market reached a %s order at %v", o.side, o.price)
+				t.Fatalf("the market reached a %s order of a derived wallet at %v", o.side, o.price)
 			}
 		}
 	}
 	for address, w := range v.accounts {
 		if grown := len(w.records) - before[address].records; grown < 100 {
-			t.Errorf("%s: got %d trades", address, grown)
+			t.Errorf("%s: got %d new records, want at least 100", address, grown)
 		}
 		if len(w.orders) != before[address].orders {
 			t.Errorf("%s: got %d orders, want %d", address, len(w.orders), before[address].orders)
@@ -207,7 +207,7 @@ func TestTrade(t *testing.T) {
 	}
 	trades := get[recordsAnswer](t, v, "/api/user/trades?limit=1&address="+medium+credentials("demo-50")).Trades
 	if r := trades[0]; r.TokenID != p.TokenID || r.Side != "BUY" || r.Size != "100" || r.Price.String() != q.BestAsk.String() || !r.Timestamp.Equal(c.Now()) {
-		t.Errorf("got trade %+v, best ask %v", r, q.BestAsk)
+		t.Errorf("got trade %+v, want a purchase of 100 at the best ask %v", r, q.BestAsk)
 	}
 	checkWallet(t, v, medium)
 	if err := v.Trade(medium, p.TokenID, Sell, p.Size+100*share); err != nil {
@@ -216,12 +216,12 @@ func TestTrade(t *testing.T) {
 	if slices.ContainsFunc(v.Positions(medium), func(q Position) bool { return q.TokenID == p.TokenID }) {
 		t.Error("the position is not closed")
 	}
-	free := first(t, v, func(tok *token) bool { return isOpen(tok) && v.accounts[medium].held(tok) == nil })
+	free := first(t, v, func(tok *token) bool { return isOpen(tok) && v.accounts[medium].positionIn(tok) == nil })
 	if err := v.Trade(medium, free.id, Buy, share); err != nil {
 		t.Fatal(err)
 	}
 	if last := v.Positions(medium)[49]; last.TokenID != free.id || last.Size != share {
-		t.Errorf("got new position %+v", last)
+		t.Errorf("got new position %+v, want 1 of token %s", last, free.id)
 	}
 	settled := first(t, v, func(tok *token) bool { return tok.market.status == statusResolved })
 	for _, bad := range []struct {
@@ -257,7 +257,7 @@ func TestAnAccountWithoutPositions(t *testing.T) {
 		v.Step()
 	}
 	if n := len(v.Positions(small)); n != 0 {
-		t.Errorf("the account has %d positions", n)
+		t.Errorf("the account has %d positions, want none", n)
 	}
 }
 
@@ -273,19 +273,19 @@ func TestHistoryIsBounded(t *testing.T) {
 		}
 	}
 	if len(w.records) > maxRecords || w.dropped == 0 || w.records[0].kind != kindTransfer {
-		t.Fatalf("got %d records, %d dropped", len(w.records), w.dropped)
+		t.Fatalf("got %d records and %d dropped records, want at most %d and more than 0, and first a TRANSFER", len(w.records), w.dropped, maxRecords)
 	}
 	sum := Money(0)
 	for _, r := range w.records {
 		sum += r.amount
 	}
 	if sum != w.cash {
-		t.Errorf("got cash %v, want %v", w.cash, sum)
+		t.Errorf("got cash %v, want %v as the sum of the records", w.cash, sum)
 	}
 	page := get[recordsAnswer](t, v, "/api/user/trades?limit=2&address="+small+credentials("demo-3"))
 	next := get[recordsAnswer](t, v, "/api/user/trades?limit=2&cursor="+*page.NextCursor+"&address="+small+credentials("demo-3"))
 	if page.Trades[1].TradeID == next.Trades[0].TradeID || next.Trades[0].Size != "0.01" {
-		t.Errorf("got pages %+v and %+v", page, next)
+		t.Errorf("got the pages %+v and %+v, want different trades of 0.01", page, next)
 	}
 }
 
@@ -298,7 +298,7 @@ func TestDerivedWallets(t *testing.T) {
 			send(v, "/api/user/orders?address="+address+credentials("demo")).Body.String()
 	}
 	before := ask(other)
-	kept := v.walletOf("0xabcdef0123456789abcdef0123456789abcdef01")
+	evicted := v.walletOf("0xabcdef0123456789abcdef0123456789abcdef01")
 	for range 50 {
 		v.Step()
 	}
@@ -309,13 +309,13 @@ func TestDerivedWallets(t *testing.T) {
 		different[w.positions[0].token.id] = true
 	}
 	if n := v.derived.recent.Len(); n != maxDerived || len(v.derived.byAddr) != n {
-		t.Errorf("got %d wallets", n)
+		t.Errorf("the cache has %d wallets, want %d", n, maxDerived)
 	}
 	if len(different) < 50 {
-		t.Errorf("got only %d different first tokens", len(different))
+		t.Errorf("the first positions of the wallets have only %d different tokens, want at least 50", len(different))
 	}
-	if v.walletOf(kept.address) == kept {
-		t.Error("the wallet was not dropped")
+	if v.walletOf(evicted.address) == evicted {
+		t.Error("the cache did not evict the wallet")
 	}
 	if ask(other) != before {
 		t.Error("the wallet differs after it was derived again")

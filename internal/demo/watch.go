@@ -126,10 +126,10 @@ func (v *Venue) Tape(tokenID string) []Trade {
 	}
 	v.mu.RLock()
 	defer v.mu.RUnlock()
-	recent := t.recent(v.opened)
+	recent := t.recentTrades(v.opened)
 	trades := make([]Trade, 0, len(recent))
 	for _, trade := range slices.Backward(recent) {
-		trades = append(trades, trade.public())
+		trades = append(trades, trade.toTrade())
 	}
 	return trades
 }
@@ -168,6 +168,6 @@ func (v *Venue) Records(address string) []Record {
 // notifyMoved notifies the Watcher of a change of the token's book or price.
 func (v *Venue) notifyMoved(t *token) {
 	if v.config.Watch != nil {
-		v.config.Watch.Moved(t.id, t.stated(), t.book())
+		v.config.Watch.Moved(t.id, t.lastPrice(), t.book())
 	}
 }

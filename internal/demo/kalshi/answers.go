@@ -14,8 +14,8 @@ func (v *Venue) answerStatus(*http.Request, url.Values) (any, *refusal) {
 	return object{"exchange_active": true, "trading_active": true}, nil
 }
 
-// statuses maps a market's status at the demo venue to Kalshi's status. filters maps it to the value of the query parameter "status"
-// that selects markets with this status.
+// statuses maps a market's status at the demo venue to Kalshi's status. filters maps the demo venue's status to the value of the
+// query parameter "status" that selects markets with this status.
 var (
 	statuses = map[string]string{
 		"UPCOMING": "initialized", "OPEN": "active", "CLOSED": "closed", "DISPUTED": "disputed", "RESOLVED": "finalized", "CANCELLED": "finalized",
@@ -37,10 +37,10 @@ func (v *Venue) answerMarkets(_ *http.Request, query url.Values) (any, *refusal)
 		return nil, refuse(http.StatusBadRequest, "invalid_parameters", "status filter is not valid")
 	}
 	return v.page(query, func(m *market) bool {
-		closed := m.state.EndAt.Unix()
+		endAt := m.state.EndAt.Unix()
 		from, _ := number(query, "min_close_ts", 0, 1<<40)
 		until, _ := number(query, "max_close_ts", 1<<40, 1<<40)
-		return !m.archived && (status == "" || filters[m.state.Status] == status) && closed >= int64(from) && closed <= int64(until)
+		return !m.archived && (status == "" || filters[m.state.Status] == status) && endAt >= int64(from) && endAt <= int64(until)
 	})
 }
 
@@ -66,8 +66,8 @@ func (v *Venue) page(query url.Values, keep func(*market) bool) (any, *refusal) 
 	defer v.mu.Unlock()
 	rows, cursor := []object{}, ""
 	for _, m := range v.markets[min(after, len(v.markets)):] {
-		named := func(name, own string) bool { return query.Get(name) == "" || query.Get(name) == own }
-		if !keep(m) || len(tickers) > 0 && !slices.Contains(tickers, m.ticker) || !named("event_ticker", m.event.ticker) || !named("series_ticker", m.event.series) {
+		matches := func(name, own string) bool { return query.Get(name) == "" || query.Get(name) == own }
+		if !keep(m) || len(tickers) > 0 && !slices.Contains(tickers, m.ticker) || !matches("event_ticker", m.event.ticker) || !matches("series_ticker", m.event.series) {
 			continue
 		}
 		if len(rows) == limit {
@@ -180,10 +180,10 @@ func (v *Venue) row(m *market) object {
 		"ticker": m.ticker, "event_ticker": m.event.ticker, "market_type": "binary", "title": m.title, "subtitle": "", "yes_sub_title": m.yes, "no_sub_title": m.no,
 		"created_time": iso(s.StartAt), "updated_time": iso(s.UpdatedAt), "open_time": iso(s.StartAt), "close_time": iso(s.EndAt),
 		"latest_expiration_time": iso(s.EndAt.Add(7 * 24 * time.Hour)), "settlement_timer_seconds": 3600, "status": statuses[s.Status],
-		"yes_bid_dollars": dollars(bid), "yes_bid_size_fp": count(m.bids[0][bid]), "yes_ask_dollars": dollars(ask), "yes_ask_size_fp": count(m.bids[1][payout-ask]),
+		"yes_bid_dollars": dollars(bid), "yes_bid_size_fp": contractCount(m.bids[0][bid]), "yes_ask_dollars": dollars(ask), "yes_ask_size_fp": contractCount(m.bids[1][payout-ask]),
 		"no_bid_dollars": dollars(payout - ask), "no_ask_dollars": dollars(payout - bid), "last_price_dollars": dollars(m.last),
 		"previous_yes_bid_dollars": dollars(bid), "previous_yes_ask_dollars": dollars(ask), "previous_price_dollars": dollars(m.last),
-		"volume_fp": count(volume), "volume_24h_fp": count(volume / 10), "open_interest_fp": count(volume / 3), "liquidity_dollars": "0.0000",
+		"volume_fp": contractCount(volume), "volume_24h_fp": contractCount(volume / 10), "open_interest_fp": contractCount(volume / 3), "liquidity_dollars": "0.0000",
 		"notional_value_dollars": dollars(payout), "result": "", "can_close_early": true, "fractional_trading_enabled": true, "expiration_value": "",
 		"rules_primary": s.Description, "rules_secondary": "", "price_level_structure": "custom",
 		"price_ranges": []object{{"start": dollars(0), "end": dollars(payout), "step": dollars(s.TickSize)}},
@@ -224,7 +224,7 @@ func levels(bids map[demo.Price]demo.Size, depth int) [][2]string {
 	}
 	out := make([][2]string, len(prices))
 	for i, p := range prices {
-		out[i] = [2]string{dollars(p), count(bids[p])}
+		out[i] = [2]string{dollars(p), contractCount(bids[p])}
 	}
 	return out
 }

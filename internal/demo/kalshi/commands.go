@@ -111,20 +111,20 @@ func (v *Venue) subscribe(c *conn, in *command) {
 		case channel == channelLifecycle:
 			tickers = nil
 		}
-		c.sids++
-		s := &subscription{sid: c.sids, channel: channel, tickers: map[string]bool{}, all: len(tickers) == 0, unified: in.Params.UseYesPrice}
+		c.lastSID++
+		s := &subscription{sid: c.lastSID, channel: channel, tickers: map[string]bool{}, all: len(tickers) == 0, unified: in.Params.UseYesPrice}
 		for _, t := range tickers {
 			s.tickers[t] = true
 		}
 		c.subs = append(c.subs, s)
 		c.push(object{"id": in.ID, "type": "subscribed", "msg": object{"channel": channel, "sid": s.sid}})
-		v.snapshots(c, s, tickers, 0, in.Params.InitialSnapshot)
+		v.sendSnapshots(c, s, tickers, 0, in.Params.InitialSnapshot)
 	}
 }
 
-// snapshots sends the present state of markets to a subscription. It skips unknown tickers. For the book channel it always sends
-// the books. For the ticker channel it sends messages only if initial is true. For other channels it sends nothing.
-func (v *Venue) snapshots(c *conn, s *subscription, tickers []string, id int, initial bool) {
+// sendSnapshots sends the present state of markets to a subscription. It skips unknown tickers. For the book channel it always
+// sends the books. For the ticker channel it sends messages only if initial is true. For other channels it sends nothing.
+func (v *Venue) sendSnapshots(c *conn, s *subscription, tickers []string, id int, initial bool) {
 	for _, ticker := range tickers {
 		m := v.byTicker[ticker]
 		switch {
@@ -132,7 +132,7 @@ func (v *Venue) snapshots(c *conn, s *subscription, tickers []string, id int, in
 		case s.channel == channelTicker && initial:
 			c.push(v.ticker(m, s))
 		case s.channel == channelBook:
-			v.numbered(c, s, v.snapshot(m, s, id))
+			v.sendNumbered(c, s, v.snapshot(m, s, id))
 		}
 	}
 }
@@ -172,7 +172,7 @@ func (v *Venue) unsubscribe(c *conn, in *command) {
 			c.fail(in, 7, "Unknown subscription ID")
 			continue
 		}
-		v.numbered(c, c.subs[i], object{"id": in.ID, "type": "unsubscribed"})
+		v.sendNumbered(c, c.subs[i], object{"id": in.ID, "type": "unsubscribed"})
 		c.subs = slices.Delete(c.subs, i, i+1)
 	}
 }
@@ -198,7 +198,7 @@ func (v *Venue) updateSubscription(c *conn, in *command) {
 			c.fail(in, 13, "Unsupported action")
 			return
 		}
-		v.snapshots(c, s, tickers, in.ID, false)
+		v.sendSnapshots(c, s, tickers, in.ID, false)
 		return
 	case "add_markets":
 		for _, t := range tickers {
@@ -216,6 +216,6 @@ func (v *Venue) updateSubscription(c *conn, in *command) {
 		c.fail(in, 13, "Unsupported action")
 		return
 	}
-	v.numbered(c, s, object{"id": in.ID, "type": "ok", "msg": object{"market_tickers": slices.Sorted(maps.Keys(s.tickers))}})
-	v.snapshots(c, s, tickers, 0, in.Params.InitialSnapshot)
+	v.sendNumbered(c, s, object{"id": in.ID, "type": "ok", "msg": object{"market_tickers": slices.Sorted(maps.Keys(s.tickers))}})
+	v.sendSnapshots(c, s, tickers, 0, in.Params.InitialSnapshot)
 }

@@ -82,24 +82,24 @@ func (v *Venue) serve(e *endpoint, w http.ResponseWriter, r *http.Request) {
 	}
 	cost := itemCost * max(items, 1)
 	var body any
-	var no *refusal
+	var refused *refusal
 	switch {
 	case !v.bucket.take(cost, v.config.TokensPerSecond, v.clock.Now()):
-		no = &refusal{http.StatusTooManyRequests, object{"error": "too many requests"}}
+		refused = &refusal{http.StatusTooManyRequests, object{"error": "too many requests"}}
 	case len(r.URL.RequestURI()) > maxURL:
-		no = refuse(http.StatusRequestURITooLong, "uri_too_long", "URI too long")
+		refused = refuse(http.StatusRequestURITooLong, "uri_too_long", "URI too long")
 	case items > maxList || e.list != "" && items == 0:
-		no = refuse(http.StatusBadRequest, "invalid_parameters", e.list+" takes 1 to 100 values")
+		refused = refuse(http.StatusBadRequest, "invalid_parameters", e.list+" takes 1 to 100 values")
 	default:
-		body, no = e.answer(v, r, query)
+		body, refused = e.answer(v, r, query)
 	}
 	v.mu.Lock()
 	v.calls[strings.TrimPrefix(e.pattern, "GET "+Path)]++
-	v.spent += cost
+	v.spentTokens += cost
 	v.mu.Unlock()
 	status := http.StatusOK
-	if no != nil {
-		status, body = no.status, no.body
+	if refused != nil {
+		status, body = refused.status, refused.body
 	}
 	w.Header().Set("Content-Type", "application/json")
 	w.WriteHeader(status)

@@ -18,8 +18,8 @@ const pingEvery = 10 * time.Second
 type conn struct {
 	*demo.Socket
 
-	subs []*subscription
-	sids int
+	subs    []*subscription
+	lastSID int
 }
 
 // subscription is one channel of a socket for a set of markets, or for all markets.
@@ -57,7 +57,7 @@ func (v *Venue) admit(c *conn) bool {
 		return false
 	}
 	v.serving.Add(1)
-	v.opened++
+	v.openedStreams++
 	v.conns[c] = struct{}{}
 	return true
 }
@@ -90,9 +90,9 @@ func (v *Venue) Disconnect() {
 
 func (c *conn) push(message object) { c.Push(demo.Encode(message)) }
 
-// numbered sends a message of a subscription with the next sequence number. It loses Config.LostFrames percent of the
+// sendNumbered sends a message of a subscription with the next sequence number. It loses Config.LostFrames percent of the
 // orderbook_delta and trade messages. A lost message also uses up a sequence number.
-func (v *Venue) numbered(c *conn, s *subscription, message object) {
+func (v *Venue) sendNumbered(c *conn, s *subscription, message object) {
 	s.seq++
 	message["sid"], message["seq"] = s.sid, s.seq
 	kind := message["type"]
@@ -164,8 +164,8 @@ func (v *Venue) Moved(demoToken string, _ demo.Price, b demo.Book) {
 			if s.unified && ch.side == 1 {
 				price = payout - price
 			}
-			v.numbered(c, s, object{"type": "orderbook_delta", "msg": object{
-				"market_ticker": m.ticker, "market_id": m.uuid(), "price_dollars": dollars(price), "delta_fp": count(ch.delta), "side": sideNames[ch.side],
+			v.sendNumbered(c, s, object{"type": "orderbook_delta", "msg": object{
+				"market_ticker": m.ticker, "market_id": m.uuid(), "price_dollars": dollars(price), "delta_fp": contractCount(ch.delta), "side": sideNames[ch.side],
 				"ts": now.UTC().Format(time.RFC3339), "ts_ms": now.UnixMilli(),
 			}})
 		})
@@ -196,7 +196,7 @@ func (v *Venue) Traded(demoToken string, trade demo.Trade) {
 	t.market.last = p.Price
 	msg := p.row()
 	msg["market_ticker"], msg["ts"], msg["ts_ms"] = t.market.ticker, p.At.Unix(), p.At.UnixMilli()
-	v.each(channelTrade, t.market.ticker, func(c *conn, s *subscription) { v.numbered(c, s, object{"type": "trade", "msg": msg}) })
+	v.each(channelTrade, t.market.ticker, func(c *conn, s *subscription) { v.sendNumbered(c, s, object{"type": "trade", "msg": msg}) })
 	v.each(channelTicker, t.market.ticker, func(c *conn, s *subscription) { c.push(v.ticker(t.market, s)) })
 }
 
@@ -217,14 +217,14 @@ func (v *Venue) Changed(state demo.Market, kind string) {
 			case kind == "METADATA" || name == "":
 			case state.Status == "RESOLVED":
 				result, value := m.result()
-				v.numbered(c, s, object{"type": "market_lifecycle_v2", "msg": object{
+				v.sendNumbered(c, s, object{"type": "market_lifecycle_v2", "msg": object{
 					"market_ticker": m.ticker, "event_type": "determined", "result": result, "settlement_value": dollars(value), "determination_ts": v.clock.Now().Unix(),
 				}})
 				msg["event_type"], msg["settled_ts"] = name, v.clock.Now().Unix()
 			default:
 				msg["event_type"] = name
 			}
-			v.numbered(c, s, object{"type": "market_lifecycle_v2", "msg": msg})
+			v.sendNumbered(c, s, object{"type": "market_lifecycle_v2", "msg": msg})
 		})
 	}
 }

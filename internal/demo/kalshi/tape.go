@@ -78,7 +78,7 @@ func (v *Venue) answerTrades(_ *http.Request, query url.Values) (any, *refusal) 
 // row returns the members of a trade that REST and the stream have in common.
 func (p execution) row() object {
 	return object{
-		"trade_id": p.ID, "yes_price_dollars": dollars(p.Price), "no_price_dollars": dollars(payout - p.Price), "count_fp": count(p.Size),
+		"trade_id": p.ID, "yes_price_dollars": dollars(p.Price), "no_price_dollars": dollars(payout - p.Price), "count_fp": contractCount(p.Size),
 		"taker_side": sideNames[p.taker], "taker_outcome_side": sideNames[p.taker], "taker_book_side": [...]string{"bid", "ask"}[p.taker],
 		"is_block_trade": false,
 	}

@@ -54,14 +54,14 @@ type Venue struct {
 	byDemoToken   map[string]demoToken
 	byDemoMarket  map[string][]*market
 
-	mu      sync.Mutex // guards the fields below, config.LostFrames and the changing fields of markets; locked after the engine's lock
-	random  *rand.Rand
-	calls   map[string]int
-	spent   int
-	opened  int
-	conns   map[*conn]struct{}
-	closed  bool
-	serving sync.WaitGroup
+	mu            sync.Mutex // guards the fields below, config.LostFrames and the changing fields of markets; locked after the engine's lock
+	random        *rand.Rand
+	calls         map[string]int
+	spentTokens   int
+	openedStreams int
+	conns         map[*conn]struct{}
+	closed        bool
+	serving       sync.WaitGroup
 }
 
 // event is a set of related markets.
@@ -76,8 +76,8 @@ type market struct {
 	number                   int
 	ticker, title, yes, no   string
 	event                    *event
-	demoToken                string // demo venue's token for YES
-	outcome                  int    // index of YES in the market of the demo venue
+	demoToken                string // the demo venue's token whose price is the price of YES
+	outcome                  int    // index of demoToken in state.TokenIDs
 	binary, archived, silent bool   // silent: the market has no trades from before the simulator was created
 
 	state demo.Market
@@ -107,7 +107,7 @@ func New(config Config) *Venue {
 	d.PublicPerMinute, d.KeyPerMinute = 0, 0
 	v.engine = demo.New(d)
 	for _, s := range v.engine.Markets() {
-		v.list(s)
+		v.addMarkets(s)
 	}
 	v.mux = v.routes()
 	return v
@@ -122,12 +122,12 @@ func (v *Venue) Engine() *demo.Venue { return v.engine }
 // ServeHTTP answers a REST call or opens a stream.
 func (v *Venue) ServeHTTP(w http.ResponseWriter, r *http.Request) { v.mux.ServeHTTP(w, r) }
 
-// list adds the markets for a market of the demo venue: one for a binary market, or one for each outcome of any other market.
-func (v *Venue) list(s demo.Market) {
-	series := "KX" + letters(s.Category)
-	ticker := series + "-" + letters(s.EventSlug)
+// addMarkets adds the markets for a market of the demo venue: one for a binary market, or one for each outcome of any other market.
+func (v *Venue) addMarkets(s demo.Market) {
+	series := "KX" + tickerPart(s.Category)
+	ticker := series + "-" + tickerPart(s.EventSlug)
 	if !s.Binary {
-		ticker = series + "-" + letters(s.Slug)
+		ticker = series + "-" + tickerPart(s.Slug)
 	}
 	e := v.eventByTicker[ticker]
 	if e == nil {
@@ -139,16 +139,16 @@ func (v *Venue) list(s demo.Market) {
 		v.eventByTicker[ticker] = e
 	}
 	if s.Binary {
-		v.add(s, e, 0)
+		v.addMarket(s, e, 0)
 		return
 	}
 	for i := range s.TokenIDs {
-		v.add(s, e, i)
+		v.addMarket(s, e, i)
 	}
 }
 
-// letters returns the letters and digits of a text in upper case, as a part of a ticker.
-func letters(text string) string {
+// tickerPart returns the letters and digits of a text in upper case, as a part of a ticker.
+func tickerPart(text string) string {
 	return strings.Map(func(c rune) rune {
 		switch {
 		case c >= 'a' && c <= 'z':
@@ -160,8 +160,8 @@ func letters(text string) string {
 	}, text)
 }
 
-// add lists one market.
-func (v *Venue) add(s demo.Market, e *event, outcome int) {
+// addMarket adds the simulator's market for a binary market, or for one outcome of any other market.
+func (v *Venue) addMarket(s demo.Market, e *event, outcome int) {
 	n := len(v.markets)
 	m := &market{
 		number: n, ticker: fmt.Sprintf("%s-T%d", e.ticker, len(e.markets)+1), title: s.Question, yes: s.GroupTitle, no: "Not " + s.GroupTitle,
@@ -253,14 +253,14 @@ func (v *Venue) Calls() (calls map[string]int, tokens int) {
 	for path, n := range v.calls {
 		calls[path] = n
 	}
-	return calls, v.spent
+	return calls, v.spentTokens
 }
 
 // Streams returns the number of streams that were opened.
 func (v *Venue) Streams() int {
 	v.mu.Lock()
 	defer v.mu.Unlock()
-	return v.opened
+	return v.openedStreams
 }
 
 // LoseFrames sets [Config.LostFrames].
@@ -273,8 +273,8 @@ func (v *Venue) LoseFrames(percent float64) {
 // dollars returns a price as Kalshi writes it.
 func dollars(p demo.Price) string { return fmt.Sprintf("%d.%04d", p/payout, p%payout) }
 
-// count returns a number of contracts as Kalshi writes it.
-func count(s demo.Size) string {
+// contractCount returns a number of contracts as Kalshi writes it.
+func contractCount(s demo.Size) string {
 	sign := ""
 	if s < 0 {
 		sign, s = "-", -s

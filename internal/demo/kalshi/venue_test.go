@@ -29,7 +29,7 @@ import (
 
 type object = map[string]any
 
-var private = sync.OnceValue(func() *rsa.PrivateKey {
+var privateKey = sync.OnceValue(func() *rsa.PrivateKey {
 	k, err := rsa.GenerateKey(rand.Reader, 2048)
 	if err != nil {
 		panic(err)
@@ -48,7 +48,7 @@ type rig struct {
 func newRig(t *testing.T) *rig {
 	t.Helper()
 	clock := tool.NewClock(time.Date(2026, 3, 14, 15, 9, 26, 0, time.UTC))
-	v := kalshi.New(kalshi.Config{Demo: demo.Config{Markets: 200, Seed: 1, Clock: clock}, Keys: map[string]*rsa.PublicKey{"key": &private().PublicKey}})
+	v := kalshi.New(kalshi.Config{Demo: demo.Config{Markets: 200, Seed: 1, Clock: clock}, Keys: map[string]*rsa.PublicKey{"key": &privateKey().PublicKey}})
 	s := httptest.NewServer(v)
 	t.Cleanup(func() {
 		v.Close()
@@ -85,7 +85,7 @@ func (r *rig) rows(path, member string) (rows []object) {
 	r.t.Helper()
 	status, out := r.call(path)
 	if status != http.StatusOK {
-		r.t.Fatalf("%s: %d %v", path, status, out)
+		r.t.Fatalf("GET %s: got %d %v, want 200", path, status, out)
 	}
 	for _, row := range out[member].([]any) {
 		rows = append(rows, row.(object))
@@ -128,7 +128,7 @@ type socket struct {
 
 func (r *rig) socket() *socket {
 	r.t.Helper()
-	ws, _ := r.dial(headers(r.t, "key", private(), r.clock.Now()))
+	ws, _ := r.dial(headers(r.t, "key", privateKey(), r.clock.Now()))
 	return &socket{t: r.t, ws: ws}
 }
 
@@ -170,31 +170,31 @@ func TestREST(t *testing.T) {
 	r.clock.Advance(time.Second)
 	books := r.rows("/markets/orderbooks?tickers="+ticker+"&tickers=KXABSENT", "orderbooks")
 	if len(books) != 2 || books[1]["ticker"] != "KXABSENT" || len(books[0]["orderbook_fp"].(object)["yes_dollars"].([]any)) == 0 {
-		t.Errorf("books %v", books)
+		t.Errorf("got books %v, want a book with bids and the book of KXABSENT", books)
 	}
 	markets := r.rows("/markets?tickers="+ticker+",KXABSENT", "markets")
 	if len(markets) != 1 || markets[0]["status"] != "active" {
-		t.Errorf("markets %v", markets)
+		t.Errorf("got markets %v, want one active market", markets)
 	}
 	if status, _ := r.call("/markets/KXABSENT"); status != http.StatusNotFound {
-		t.Errorf("an unknown market has status %d", status)
+		t.Errorf("unknown market: got status %d, want 404", status)
 	}
 	if _, spent := r.Calls(); spent != 40 {
-		t.Errorf("two books and two other calls cost %d tokens; want 40", spent)
+		t.Errorf("the calls for two books, one list and one market cost %d tokens, want 40", spent)
 	}
 	// A request for books does not split the parameter tickers at commas. The value is one ticker.
 	if books := r.rows("/markets/orderbooks?tickers="+ticker+",KXABSENT", "orderbooks"); len(books) != 1 {
-		t.Errorf("books %v", books)
+		t.Errorf("got books %v, want one", books)
 	}
 	if _, spent := r.Calls(); spent != 50 {
-		t.Errorf("one more book cost %d tokens; want 10", spent-40)
+		t.Errorf("the call for one more book cost %d tokens, want 10", spent-40)
 	}
 	r.clock.Advance(time.Second)
 	seen, path := 0, "/markets?limit=90&status=open"
 	for next := path; next != ""; {
 		status, page := r.call(next)
 		if status != http.StatusOK {
-			t.Fatalf("%s: %d", next, status)
+			t.Fatalf("GET %s: got status %d, want 200", next, status)
 		}
 		seen += len(page["markets"].([]any))
 		if next = ""; page["cursor"] != "" {
@@ -202,7 +202,7 @@ func TestREST(t *testing.T) {
 		}
 	}
 	if want := len(r.Tickers()); seen != want {
-		t.Errorf("the pages have %d open markets; want %d", seen, want)
+		t.Errorf("the pages have %d open markets, want %d", seen, want)
 	}
 }
 
@@ -213,7 +213,7 @@ func TestCursors(t *testing.T) {
 		cursor := base64.URLEncoding.EncodeToString([]byte(text))
 		for _, path := range []string{"/markets", "/historical/markets", "/events"} {
 			if status, _ := r.call(path + "?cursor=" + cursor); status != http.StatusBadRequest {
-				t.Errorf("%s with the cursor %s has status %d", path, text, status)
+				t.Errorf("GET %s with the cursor %s: got status %d, want 400", path, text, status)
 			}
 			r.clock.Advance(time.Second)
 		}
@@ -226,16 +226,16 @@ func TestBucket(t *testing.T) {
 	r := newRig(t)
 	for i := range 20 {
 		if status, _ := r.call("/exchange/status"); status != http.StatusOK {
-			t.Fatalf("call %d has status %d", i, status)
+			t.Fatalf("call %d: got status %d, want 200", i, status)
 		}
 	}
 	status, body := r.call("/exchange/status")
 	if status != http.StatusTooManyRequests || body["error"] != "too many requests" {
-		t.Errorf("the call beyond the budget: %d %v", status, body)
+		t.Errorf("call while the bucket is empty: got %d %v, want 429 and too many requests", status, body)
 	}
 	r.clock.Advance(50 * time.Millisecond)
 	if status, _ := r.call("/exchange/status"); status != http.StatusOK {
-		t.Errorf("the call after 10 tokens came back has status %d", status)
+		t.Errorf("call after the bucket has 10 tokens again: got status %d, want 200", status)
 	}
 }
 
@@ -247,10 +247,10 @@ func TestArchive(t *testing.T) {
 	}
 	ticker := archived[0]["ticker"].(string)
 	if rows := r.rows("/markets?tickers="+ticker, "markets"); len(rows) != 0 {
-		t.Errorf("the list has an archived market")
+		t.Errorf("/markets has the archived market %s", ticker)
 	}
 	if archived[0]["result"] != "yes" && archived[0]["result"] != "no" {
-		t.Errorf("the result is %v", archived[0]["result"])
+		t.Errorf("the result of an archived market is %v, want yes or no", archived[0]["result"])
 	}
 }
 
@@ -265,14 +265,14 @@ func TestSignatures(t *testing.T) {
 		h    http.Header
 		want int
 	}{
-		"valid":       {headers(t, "key", private(), now), http.StatusSwitchingProtocols},
+		"valid":       {headers(t, "key", privateKey(), now), http.StatusSwitchingProtocols},
 		"unsigned":    {nil, http.StatusUnauthorized},
-		"unknown key": {headers(t, "other", private(), now), http.StatusUnauthorized},
+		"unknown key": {headers(t, "other", privateKey(), now), http.StatusUnauthorized},
 		"wrong key":   {headers(t, "key", other, now), http.StatusUnauthorized},
-		"old":         {headers(t, "key", private(), now.Add(-time.Minute)), http.StatusUnauthorized},
+		"old":         {headers(t, "key", privateKey(), now.Add(-time.Minute)), http.StatusUnauthorized},
 	} {
 		if _, status := r.dial(test.h); status != test.want {
-			t.Errorf("%s: status %d; want %d", name, status, test.want)
+			t.Errorf("handshake with the signature %q: got status %d, want %d", name, status, test.want)
 		}
 	}
 }
@@ -289,7 +289,7 @@ func TestStreamedBooks(t *testing.T) {
 		s.send("update_subscription", object{"sid": 1, "market_tickers": tickers[:1], "action": "get_snapshot"})
 		messages := s.drain()
 		if last := messages[len(messages)-1]; last["id"] != float64(s.id-1) || last["type"] != "orderbook_snapshot" {
-			t.Errorf("the answer to get_snapshot is %v", last)
+			t.Errorf("the answer to get_snapshot is %v, want an orderbook_snapshot with the id of the command", last)
 		}
 
 		s2 := r.socket()
@@ -312,7 +312,7 @@ func TestStreamedBooks(t *testing.T) {
 				}
 			}
 			if got := books[ticker]; !maps.Equal(got, want) {
-				t.Errorf("unified %t: the book of %s is %v; want %v", unified, ticker, got, want)
+				t.Errorf("use_yes_price %t: the book of %s is %v on the stream, want %v as over REST", unified, ticker, got, want)
 			}
 		}
 		r.clock.Advance(time.Minute)
@@ -349,7 +349,7 @@ func apply(t *testing.T, books map[string]map[string]float64, messages []object,
 			continue
 		}
 		if last++; m["seq"] != float64(last) {
-			t.Errorf("the message has number %v; want %d", m["seq"], last)
+			t.Errorf("the message has the sequence number %v, want %d", m["seq"], last)
 		}
 	}
 }
@@ -362,13 +362,13 @@ func TestLostFrames(t *testing.T) {
 	s.drain()
 	r.LoseFrames(30)
 	r.step(100)
-	var numbers []int
+	var seqs []int
 	for _, m := range s.drain() {
-		numbers = append(numbers, int(m["seq"].(float64)))
+		seqs = append(seqs, int(m["seq"].(float64)))
 	}
-	span := numbers[len(numbers)-1] - numbers[0] + 1
-	if len(numbers) < 10 || len(numbers) >= span || !slices.IsSorted(numbers) {
-		t.Errorf("%d messages have the numbers of %d", len(numbers), span)
+	span := seqs[len(seqs)-1] - seqs[0] + 1
+	if len(seqs) < 10 || len(seqs) >= span || !slices.IsSorted(seqs) {
+		t.Errorf("got %d messages with sequence numbers that span %d, want at least 10 and fewer than the span", len(seqs), span)
 	}
 }
 
@@ -393,7 +393,7 @@ func TestErrors(t *testing.T) {
 		id := s.id
 		answers := s.drain()
 		if len(answers) != 1 || answers[0]["type"] != "error" || answers[0]["id"] != float64(id) || answers[0]["msg"].(object)["code"] != test.code {
-			t.Errorf("%s %v: %v", test.cmd, test.params, answers)
+			t.Errorf("%s %v: got %v, want one error with code %v", test.cmd, test.params, answers, test.code)
 		}
 	}
 }

@@ -19,15 +19,15 @@ type change struct {
 	demo.Level
 }
 
-// of returns the book of one of the market's two tokens. b is the book of the token with the index 0.
-func (b book) of(index int) book {
+// forToken returns the book of one of the market's two tokens. b is the book of the token with the index 0.
+func (b book) forToken(index int) book {
 	if index == 0 {
 		return b
 	}
-	return book{mirrored(b.asks), mirrored(b.bids)}
+	return book{mirror(b.asks), mirror(b.bids)}
 }
 
-func mirrored(levels []demo.Level) []demo.Level {
+func mirror(levels []demo.Level) []demo.Level {
 	out := make([]demo.Level, len(levels))
 	for i, l := range levels {
 		out[i] = demo.Level{Price: payout - l.Price, Size: l.Size}
@@ -35,8 +35,9 @@ func mirrored(levels []demo.Level) []demo.Level {
 	return out
 }
 
-// of returns the change in the book of one of the market's two tokens. c is the change in the book of the token with the index 0.
-func (c change) of(index int) change {
+// forToken returns the change in the book of one of the market's two tokens. c is the change in the book of the token with the
+// index 0.
+func (c change) forToken(index int) change {
 	if index == 0 {
 		return c
 	}
@@ -105,7 +106,7 @@ func diff(old, next book) []change {
 
 // hash returns a text that identifies the present state of a token's book.
 func (m *market) hash(index int) string {
-	return digest("book", m.tokenIDs[index]+" "+m.time())[:40]
+	return digest("book", m.tokenIDs[index]+" "+m.timestamp())[:40]
 }
 
 // Moved implements [demo.Watcher].
@@ -184,21 +185,21 @@ func (v *Venue) publish(m *market, changes []change, topMoved bool) {
 		rows := []object{}
 		for _, c := range changes[from : from+step] {
 			for i, id := range m.tokenIDs {
-				bid, ask := m.book.of(i).top()
-				own := c.of(i)
+				bid, ask := m.book.forToken(i).top()
+				own := c.forToken(i)
 				rows = append(rows, object{
 					"asset_id": id, "price": own.Price.String(), "size": own.Size.String(), "side": string(own.side), "hash": m.hash(i),
 					"best_bid": bid.String(), "best_ask": ask.String(),
 				})
 			}
 		}
-		v.send(m, 3, false, object{"event_type": "price_change", "market": m.conditionID, "price_changes": rows, "timestamp": m.time()})
+		v.send(m, 3, false, object{"event_type": "price_change", "market": m.conditionID, "price_changes": rows, "timestamp": m.timestamp()})
 	}
 	for i, id := range m.tokenIDs {
-		if bid, ask := m.book.of(i).top(); topMoved {
+		if bid, ask := m.book.forToken(i).top(); topMoved {
 			v.send(m, 1<<i, true, object{
 				"event_type": "best_bid_ask", "market": m.conditionID, "asset_id": id, "best_bid": bid.String(), "best_ask": ask.String(),
-				"spread": (ask - bid).String(), "timestamp": m.time(),
+				"spread": (ask - bid).String(), "timestamp": m.timestamp(),
 			})
 		}
 	}
@@ -211,18 +212,18 @@ func (v *Venue) sendBooks(m *market) {
 	}
 }
 
-// time returns the time of the book's last change as Polymarket writes it.
-func (m *market) time() string { return strconv.FormatInt(m.stamp, 10) }
+// timestamp returns the time of the book's last change as Polymarket writes it.
+func (m *market) timestamp() string { return strconv.FormatInt(m.stamp, 10) }
 
 // wholeBook returns the members of a book that REST and the stream have in common.
 func (m *market) wholeBook(index int) object {
-	b := m.book.of(index)
+	b := m.book.forToken(index)
 	last := ""
 	if l := m.last[index]; l.side != "" {
 		last = l.price.String()
 	}
 	return object{
-		"market": m.conditionID, "asset_id": m.tokenIDs[index], "timestamp": m.time(), "hash": m.hash(index),
+		"market": m.conditionID, "asset_id": m.tokenIDs[index], "timestamp": m.timestamp(), "hash": m.hash(index),
 		"bids": levels(b.bids), "asks": levels(b.asks), "tick_size": m.state.TickSize.String(), "last_trade_price": last,
 	}
 }

@@ -19,7 +19,7 @@ func (v *Venue) answerBook(r *request) (any, *refusal) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	t, ok := v.tokens[r.get("token_id")]
-	if !ok || !t.market.trades() {
+	if !ok || !t.market.hasBooks() {
 		return nil, refuse(http.StatusNotFound, "No orderbook exists for the requested token id")
 	}
 	return t.restBook(), nil
@@ -31,15 +31,15 @@ func (t token) restBook() object {
 	return b
 }
 
-// wanted is one element of a request for several tokens.
-type wanted struct {
+// wantedToken is one element of a request for several tokens.
+type wantedToken struct {
 	token
 	id   string
 	side demo.Side
 }
 
-// wanted reads a request for several tokens. It leaves out unknown tokens and tokens without an order book.
-func (v *Venue) wanted(r *request) ([]wanted, *refusal) {
+// wantedTokens reads a request for several tokens. It leaves out unknown tokens and tokens without an order book.
+func (v *Venue) wantedTokens(r *request) ([]wantedToken, *refusal) {
 	var in []struct {
 		TokenID string    `json:"token_id"`
 		Side    demo.Side `json:"side"`
@@ -47,13 +47,13 @@ func (v *Venue) wanted(r *request) ([]wanted, *refusal) {
 	if err := json.NewDecoder(r.Body).Decode(&in); err != nil || len(in) == 0 {
 		return nil, refuse(http.StatusBadRequest, "Invalid payload")
 	}
-	if r.keys = len(in); len(in) > maxTokens {
+	if r.keyCount = len(in); len(in) > maxTokens {
 		return nil, refuse(http.StatusBadRequest, "Payload exceeds the limit")
 	}
-	var out []wanted
+	var out []wantedToken
 	for _, row := range in {
-		if t, ok := v.tokens[row.TokenID]; ok && t.market.trades() {
-			out = append(out, wanted{t, row.TokenID, row.Side})
+		if t, ok := v.tokens[row.TokenID]; ok && t.market.hasBooks() {
+			out = append(out, wantedToken{t, row.TokenID, row.Side})
 		}
 	}
 	if v.behaviour.ShuffledIDs {
@@ -64,10 +64,10 @@ func (v *Venue) wanted(r *request) ([]wanted, *refusal) {
 
 // answerTokens answers an object with a member for each requested token that has an order book. The callback returns the value of a
 // token, or nil to leave the token out.
-func (v *Venue) answerTokens(r *request, member func(wanted) any) (any, *refusal) {
+func (v *Venue) answerTokens(r *request, member func(wantedToken) any) (any, *refusal) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
-	list, err := v.wanted(r)
+	list, err := v.wantedTokens(r)
 	if err != nil {
 		return nil, err
 	}
@@ -82,10 +82,10 @@ func (v *Venue) answerTokens(r *request, member func(wanted) any) (any, *refusal
 
 // answerRows answers a list with a row for each requested token that has an order book. The callback returns the row of a token, or
 // nil to leave the token out.
-func (v *Venue) answerRows(r *request, row func(wanted) object) (any, *refusal) {
+func (v *Venue) answerRows(r *request, row func(wantedToken) object) (any, *refusal) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
-	list, err := v.wanted(r)
+	list, err := v.wantedTokens(r)
 	if err != nil {
 		return nil, err
 	}
@@ -99,12 +99,12 @@ func (v *Venue) answerRows(r *request, row func(wanted) object) (any, *refusal) 
 }
 
 func (v *Venue) answerBooks(r *request) (any, *refusal) {
-	return v.answerRows(r, func(w wanted) object { return w.restBook() })
+	return v.answerRows(r, func(w wantedToken) object { return w.restBook() })
 }
 
 func (v *Venue) answerMidpoints(r *request) (any, *refusal) {
-	return v.answerTokens(r, func(w wanted) any {
-		if p, ok := w.market.book.of(w.index).middle(); ok {
+	return v.answerTokens(r, func(w wantedToken) any {
+		if p, ok := w.market.book.forToken(w.index).middle(); ok {
 			return p.String()
 		}
 		return nil
@@ -112,7 +112,7 @@ func (v *Venue) answerMidpoints(r *request) (any, *refusal) {
 }
 
 func (v *Venue) answerSpreads(r *request) (any, *refusal) {
-	return v.answerTokens(r, func(w wanted) any {
+	return v.answerTokens(r, func(w wantedToken) any {
 		if _, ok := w.market.book.middle(); ok {
 			bid, ask := w.market.book.top()
 			return (ask - bid).String()
@@ -125,8 +125,8 @@ func (v *Venue) answerSpreads(r *request) (any, *refusal) {
 // documentation describes both ways.
 func (v *Venue) answerPrices(r *request) (any, *refusal) {
 	out := map[string]map[demo.Side]string{}
-	_, err := v.answerTokens(r, func(w wanted) any {
-		b := w.market.book.of(w.index)
+	_, err := v.answerTokens(r, func(w wantedToken) any {
+		b := w.market.book.forToken(w.index)
 		bid, ask := b.top()
 		price, ok := bid, len(b.bids) > 0
 		if (w.side == demo.Sell) != v.behaviour.SwapPriceSides {
@@ -144,7 +144,7 @@ func (v *Venue) answerPrices(r *request) (any, *refusal) {
 }
 
 func (v *Venue) answerLastTrades(r *request) (any, *refusal) {
-	return v.answerRows(r, func(w wanted) object {
+	return v.answerRows(r, func(w wantedToken) object {
 		switch last := w.market.last[w.index]; {
 		case last.side != "":
 			return object{"token_id": w.id, "price": last.price.String(), "side": string(last.side)}
@@ -174,7 +174,7 @@ func (v *Venue) answerHistories(r *request) (any, *refusal) {
 	if err := json.NewDecoder(r.Body).Decode(&in); err != nil || len(in.Markets) == 0 {
 		return nil, refuse(http.StatusBadRequest, "Invalid payload")
 	}
-	if r.keys = len(in.Markets); len(in.Markets) > maxHistories {
+	if r.keyCount = len(in.Markets); len(in.Markets) > maxHistories {
 		return nil, refuse(http.StatusBadRequest, "Payload exceeds the limit")
 	}
 	now := v.clock.Now()
@@ -207,7 +207,7 @@ func (v *Venue) answerHistories(r *request) (any, *refusal) {
 			if t.index == 1 {
 				p.Price = payout - p.Price
 			}
-			points = append(points, object{"t": p.At.Unix(), "p": number(p.Price)})
+			points = append(points, object{"t": p.At.Unix(), "p": jsonNumber(p.Price)})
 		}
 		history[id] = points
 	}
@@ -224,14 +224,14 @@ func (v *Venue) answerClobMarket(r *request) (any, *refusal) {
 	}
 	tokens := make([]object, 2)
 	for i, id := range m.tokenIDs {
-		tokens[i] = object{"token_id": id, "outcome": m.labels[i], "price": number(m.shown(i)), "winner": m.winner() == i}
+		tokens[i] = object{"token_id": id, "outcome": m.labels[i], "price": jsonNumber(m.displayPrice(i)), "winner": m.winner() == i}
 	}
 	return object{
 		"condition_id": m.conditionID, "question_id": "0x" + digest("question", m.conditionID), "question": m.question,
 		"description": m.state.Description, "market_slug": m.slug, "tokens": tokens, "tags": m.state.Tags,
-		"active": true, "closed": m.over(), "archived": false, "accepting_orders": m.trades(), "enable_order_book": m.trades(),
+		"active": true, "closed": m.isClosed(), "archived": false, "accepting_orders": m.hasBooks(), "enable_order_book": m.hasBooks(),
 		"accepting_order_timestamp": m.state.StartAt.UTC().Format(time.RFC3339), "end_date_iso": m.state.EndAt.UTC().Format(time.RFC3339),
-		"game_start_time": nil, "minimum_order_size": number(m.state.MinOrder), "minimum_tick_size": number(m.state.TickSize),
+		"game_start_time": nil, "minimum_order_size": jsonNumber(m.state.MinOrder), "minimum_tick_size": jsonNumber(m.state.TickSize),
 		"seconds_delay": 0, "fpmm": "", "maker_base_fee": 0, "taker_base_fee": 0, "notifications_enabled": true,
 		"neg_risk": m.event.negRisk, "neg_risk_market_id": m.negRiskID(), "neg_risk_request_id": "", "icon": m.picture(), "image": m.picture(),
 		"rewards": object{"rates": nil, "min_size": 0, "max_spread": 0}, "is_50_50_outcome": m.state.Status == "CANCELLED",

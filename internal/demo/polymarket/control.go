@@ -68,11 +68,11 @@ func (v *Venue) Behaviour() Behaviour {
 func (v *Venue) SetBehaviour(b Behaviour) error {
 	switch {
 	case !(b.LostFrames >= 0 && b.LostFrames <= 100):
-		return errors.New("polymarket: lostFrames is a percentage")
+		return errors.New("polymarket: lostFrames is not a percentage")
 	case b.AssetLimit < 0 || b.PerTenSeconds < 0:
 		return errors.New("polymarket: a limit is negative")
 	case b.EmptySide != "" && b.EmptySide != "bids" && b.EmptySide != "asks":
-		return errors.New("polymarket: emptySide is bids, asks or empty")
+		return errors.New("polymarket: emptySide is not bids, asks or empty")
 	}
 	v.mu.Lock()
 	defer v.mu.Unlock()
@@ -103,7 +103,7 @@ func (v *Venue) Stats() Stats {
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	s := Stats{Requests: maps.Clone(v.requests), Keys: maps.Clone(v.keys), Statuses: maps.Clone(v.statuses)}
-	s.Stream = StreamStats{Connections: int64(len(v.conns)), Opened: v.opened}
+	s.Stream = StreamStats{Connections: int64(len(v.conns)), Opened: v.openedSockets}
 	for c := range v.conns {
 		s.Stream.Subscriptions += int64(len(c.assets))
 	}
@@ -125,11 +125,11 @@ func (v *Venue) Reset() {
 	clear(v.requests)
 	clear(v.keys)
 	clear(v.statuses)
-	v.opened, v.behaviour = 0, Documented()
+	v.openedSockets, v.behaviour = 0, Documented()
 }
 
-// controlPrefix is the path prefix of control requests. The simulator passes most of them to the demo venue, after it has replaced
-// its own identifiers by those of the demo venue. It answers only the following control requests itself:
+// controlPrefix is the path prefix of control requests. The simulator replaces its own identifiers in a control request by those
+// of the demo venue, and passes the request to the demo venue. It answers only the following control requests itself:
 //
 //	GET  /__control/stats   the [Stats]
 //	POST /__control/reset   see [Venue.Reset]

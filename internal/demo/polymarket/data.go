@@ -41,7 +41,7 @@ func (v *Venue) answerPositions(r *request) (any, *refusal) {
 	if err != nil {
 		return nil, err
 	}
-	limit, err := r.number("limit", 100, maxPositions)
+	limit, err := r.integer("limit", 100, maxPositions)
 	if err != nil {
 		return nil, err
 	}
@@ -81,9 +81,9 @@ func (v *Venue) position(user string, p demo.Position) object {
 		"proxy_wallet": user, "condition_id": m.conditionID, "token_id": m.tokenIDs[t.index], "outcome": m.labels[t.index],
 		"outcome_index": t.index, "opposite_outcome": m.labels[1-t.index], "opposite_token_id": m.tokenIDs[1-t.index],
 		"title": m.question, "slug": m.slug, "event_id": m.event.id, "event_slug": m.event.slug, "end_date": m.state.EndAt.UTC().Format(time.DateOnly),
-		"current_size": number(p.Size), "total_size": number(p.Size), "avg_price": number(p.AvgPrice), "current_price": number(p.CurrentPrice),
-		"entry_cost_usdc": number(entry), "entry_fees_usdc": 0, "total_cost_usdc": number(entry), "current_value": number(value),
-		"unrealized_pnl": number(p.UnrealizedPnl), "realized_pnl": 0, "total_pnl": number(p.UnrealizedPnl), "percent_pnl": percent,
+		"current_size": jsonNumber(p.Size), "total_size": jsonNumber(p.Size), "avg_price": jsonNumber(p.AvgPrice), "current_price": jsonNumber(p.CurrentPrice),
+		"entry_cost_usdc": jsonNumber(entry), "entry_fees_usdc": 0, "total_cost_usdc": jsonNumber(entry), "current_value": jsonNumber(value),
+		"unrealized_pnl": jsonNumber(p.UnrealizedPnl), "realized_pnl": 0, "total_pnl": jsonNumber(p.UnrealizedPnl), "percent_pnl": percent,
 		"percent_realized_pnl": 0, "status": status, "redeemable": status == "REDEEMABLE", "mergeable": false, "negative_risk": m.event.negRisk,
 		"archived": false, "last_event_at": m.state.UpdatedAt.Unix(),
 	}
@@ -98,7 +98,7 @@ func (v *Venue) answerValue(r *request) (any, *refusal) {
 		return nil, err
 	}
 	b, _ := v.engine.Balance(user)
-	return object{"data": object{"proxy_wallet": user, "value": number(b.PortfolioValue)}}, nil
+	return object{"data": object{"proxy_wallet": user, "value": jsonNumber(b.PortfolioValue)}}, nil
 }
 
 func (v *Venue) answerTrades(r *request) (any, *refusal) {
@@ -128,7 +128,7 @@ func (v *Venue) answerRecords(r *request, kind func(string) bool, row func(*Venu
 	if err != nil {
 		return nil, err
 	}
-	limit, err := r.number("limit", maxTrades, maxTrades)
+	limit, err := r.integer("limit", maxTrades, maxTrades)
 	if err != nil {
 		return nil, err
 	}
@@ -166,8 +166,8 @@ func (v *Venue) trade(user string, r demo.Record) object {
 	t := v.byDemoToken[r.TokenID]
 	m := t.market
 	out := object{
-		"proxy_wallet": user, "side": string(r.Side), "token_id": m.tokenIDs[t.index], "condition_id": m.conditionID, "size": number(r.Size),
-		"price": number(r.Price), "timestamp": r.At.Unix(), "title": m.question, "slug": m.slug, "event_slug": m.event.slug,
+		"proxy_wallet": user, "side": string(r.Side), "token_id": m.tokenIDs[t.index], "condition_id": m.conditionID, "size": jsonNumber(r.Size),
+		"price": jsonNumber(r.Price), "timestamp": r.At.Unix(), "title": m.question, "slug": m.slug, "event_slug": m.event.slug,
 		"outcome": m.labels[t.index], "outcome_index": t.index, "transaction_hash": "0x" + r.Transaction,
 	}
 	if r.Number%4 == 3 {
@@ -179,7 +179,7 @@ func (v *Venue) trade(user string, r demo.Record) object {
 // activity returns a row of /v2/activity.
 func (v *Venue) activity(user string, r demo.Record) object {
 	out := object{
-		"proxy_wallet": user, "side": "", "token_id": "", "condition_id": "", "size": number(r.Size), "price": number(r.Price),
+		"proxy_wallet": user, "side": "", "token_id": "", "condition_id": "", "size": jsonNumber(r.Size), "price": jsonNumber(r.Price),
 		"timestamp": r.At.Unix(), "title": "", "slug": "", "event_slug": "", "outcome": "", "outcome_index": unknownIndex,
 		"transaction_hash": "0x" + r.Transaction,
 	}
@@ -190,6 +190,6 @@ func (v *Venue) activity(user string, r demo.Record) object {
 	if amount < 0 {
 		amount = -amount
 	}
-	out["type"], out["usdc_size"] = r.Kind, number(amount)
+	out["type"], out["usdc_size"] = r.Kind, jsonNumber(amount)
 	return out
 }

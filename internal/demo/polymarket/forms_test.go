@@ -12,24 +12,24 @@ import (
 	"oddsgraph/tests/tool"
 )
 
-// shape adds the JSON types of a value and of its parts, except null, to the map into. The keys of into are paths such as
-// ".events[].id".
-func shape(value any, at string, into map[string][]string) {
+// shape adds the JSON types of a value and of its members and elements, except null, to the map types. The keys of types are paths
+// such as ".events[].id". path is the path of the value.
+func shape(value any, path string, types map[string][]string) {
 	add := func(kind string) {
-		if !slices.Contains(into[at], kind) {
-			into[at] = append(into[at], kind)
+		if !slices.Contains(types[path], kind) {
+			types[path] = append(types[path], kind)
 		}
 	}
 	switch v := value.(type) {
 	case object:
 		add("object")
 		for name, member := range v {
-			shape(member, at+"."+name, into)
+			shape(member, path+"."+name, types)
 		}
 	case []any:
 		add("list")
 		for _, element := range v {
-			shape(element, at+"[]", into)
+			shape(element, path+"[]", types)
 		}
 	case nil:
 	default:
@@ -38,11 +38,11 @@ func shape(value any, at string, into map[string][]string) {
 }
 
 func shapeOf(values ...any) map[string][]string {
-	into := map[string][]string{}
+	types := map[string][]string{}
 	for _, v := range values {
-		shape(v, "", into)
+		shape(v, "", types)
 	}
-	return into
+	return types
 }
 
 // TestFormsAreThoseOfRecordedAnswers checks that the members of the simulator's responses have the same names and types as in
@@ -132,7 +132,7 @@ func TestFormsAreThoseOfRecordedAnswers(t *testing.T) {
 		{"ws/ws_market_resolved_msg.json", frames["market_resolved"], nil, nil},
 	} {
 		if len(test.ours) == 0 {
-			t.Errorf("%s: nothing to compare", test.file)
+			t.Errorf("%s: the simulator sent no response to compare", test.file)
 			continue
 		}
 		file, err := os.ReadFile(filepath.Join(dir, test.file))
@@ -155,10 +155,10 @@ type form struct {
 	extra   []string // members that the simulator sends and the recorded response lacks
 }
 
-// listed reports whether a list contains the path of a member, or the path of an enclosing member.
-func listed(list []string, at string) bool {
+// containsPath reports whether a list contains the path of a member, or the path of an enclosing member.
+func containsPath(list []string, path string) bool {
 	return slices.ContainsFunc(list, func(prefix string) bool {
-		return at == prefix || strings.HasPrefix(at, prefix+".") || strings.HasPrefix(at, prefix+"[]")
+		return path == prefix || strings.HasPrefix(path, prefix+".") || strings.HasPrefix(path, prefix+"[]")
 	})
 }
 
@@ -174,15 +174,15 @@ func (f *form) compare(t *testing.T, want, got map[string][]string) {
 		}
 	}
 	for at, kinds := range want {
-		if len(got[at]) == 0 && !listed(f.missing, at) {
-			t.Errorf("%s: %s is missing (%v)", f.file, at, kinds)
+		if len(got[at]) == 0 && !containsPath(f.missing, at) {
+			t.Errorf("%s: the simulator does not send the member %s of the types %v", f.file, at, kinds)
 		}
 	}
 	for at, kinds := range got {
-		if len(want[at]) == 0 && !listed(f.extra, at) {
-			t.Errorf("%s: %s was not recorded (%v)", f.file, at, kinds)
+		if len(want[at]) == 0 && !containsPath(f.extra, at) {
+			t.Errorf("%s: the simulator sends the member %s of the types %v, which the recorded response lacks", f.file, at, kinds)
 		} else if len(want[at]) > 0 && !slices.Equal(slices.Sorted(slices.Values(kinds)), slices.Sorted(slices.Values(want[at]))) {
-			t.Errorf("%s: %s is %v, recorded %v", f.file, at, kinds, want[at])
+			t.Errorf("%s: the member %s has the types %v, want %v as recorded", f.file, at, kinds, want[at])
 		}
 	}
 }

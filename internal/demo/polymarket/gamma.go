@@ -23,8 +23,8 @@ const (
 // gammaTime is the form of Gamma's closedTime.
 const gammaTime = "2006-01-02 15:04:05-07"
 
-// orders maps a value of the query parameter "order" to the function that returns a market's sort key.
-var orders = map[string]func(*market) int64{
+// sortKeys maps a value of the query parameter "order" to the function that returns a market's sort key.
+var sortKeys = map[string]func(*market) int64{
 	"":             func(m *market) int64 { return int64(m.number) },
 	"id":           func(m *market) int64 { return int64(m.number) },
 	"volume":       func(m *market) int64 { return int64(m.state.Volume) },
@@ -41,15 +41,15 @@ var orders = map[string]func(*market) int64{
 func (v *Venue) answerMarkets(r *request) (any, *refusal) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
-	limit, err := v.page(r, 20, maxMarkets)
+	limit, err := v.pageLimit(r, 20, maxMarkets)
 	if err != nil {
 		return nil, err
 	}
-	key, ok := orders[r.get("order")]
+	key, ok := sortKeys[r.get("order")]
 	if !ok {
 		return nil, invalid("order fields are not valid")
 	}
-	list, err := v.filtered(r)
+	list, err := v.filteredMarkets(r)
 	if err != nil {
 		return nil, err
 	}
@@ -75,7 +75,7 @@ func (v *Venue) answerMarkets(r *request) (any, *refusal) {
 		list = list[:limit]
 		out["next_cursor"] = cursorAt(uint64(list[limit-1].number) + 1)
 	}
-	if r.keys > 1 && v.behaviour.ShuffledIDs {
+	if r.keyCount > 1 && v.behaviour.ShuffledIDs {
 		v.random.Shuffle(len(list), func(i, j int) { list[i], list[j] = list[j], list[i] })
 	}
 	rows := make([]object, len(list))
@@ -90,23 +90,23 @@ func (v *Venue) answerMarkets(r *request) (any, *refusal) {
 	return out, nil
 }
 
-// page checks the parameters that all keyset endpoints have, and returns the maximum number of rows of a page.
-func (v *Venue) page(r *request, fallback, greatest int) (int, *refusal) {
+// pageLimit checks the parameters that all keyset endpoints have, and returns the maximum number of rows of a page.
+func (v *Venue) pageLimit(r *request, fallback, greatest int) (int, *refusal) {
 	if r.URL.Query().Has("offset") && v.behaviour.RefuseOffset {
 		return 0, invalid("offset is not supported; use after_cursor")
 	}
-	return r.number("limit", fallback, greatest)
+	return r.integer("limit", fallback, greatest)
 }
 
-// filtered returns the markets that match the filters of a request, in listing order.
-func (v *Venue) filtered(r *request) ([]*market, *refusal) {
+// filteredMarkets returns the markets that match the filters of a request, in listing order.
+func (v *Venue) filteredMarkets(r *request) ([]*market, *refusal) {
 	ids := map[string][]string{}
 	for _, name := range []string{"condition_ids", "clob_token_ids", "slug", "id"} {
 		if list := r.list(name); len(list) > 0 && !v.behaviour.IgnoreFilters {
 			if ids[name] = list; len(list) > maxFilter {
 				return nil, invalid("%s takes at most %d values", name, maxFilter)
 			}
-			r.keys = max(r.keys, len(list))
+			r.keyCount = max(r.keyCount, len(list))
 		}
 	}
 	from, until := readDate(r.get("end_date_min")), readDate(r.get("end_date_max"))
@@ -114,15 +114,15 @@ func (v *Venue) filtered(r *request) ([]*market, *refusal) {
 	var out []*market
 	for _, m := range v.markets {
 		closed := r.get("closed") == "true"
-		if closed != m.over() && (closed || v.behaviour.LeaveOutClosed) ||
+		if closed != m.isClosed() && (closed || v.behaviour.LeaveOutClosed) ||
 			!from.IsZero() && m.state.EndAt.Before(from) || !until.IsZero() && m.state.EndAt.After(until) ||
 			tag != "" && !slices.ContainsFunc(v.tagsOf(m), func(t object) bool { return t["id"] == tag }) {
 			continue
 		}
-		named := func(name string, own ...string) bool {
+		matches := func(name string, own ...string) bool {
 			return len(ids[name]) == 0 || slices.ContainsFunc(own, func(id string) bool { return slices.Contains(ids[name], id) })
 		}
-		if named("condition_ids", m.conditionID) && named("clob_token_ids", m.tokenIDs[:]...) && named("slug", m.slug) && named("id", m.id) {
+		if matches("condition_ids", m.conditionID) && matches("clob_token_ids", m.tokenIDs[:]...) && matches("slug", m.slug) && matches("id", m.id) {
 			out = append(out, m)
 		}
 	}
@@ -142,7 +142,7 @@ func readDate(s string) time.Time {
 func (v *Venue) answerEvents(r *request) (any, *refusal) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
-	limit, err := v.page(r, 20, maxEvents)
+	limit, err := v.pageLimit(r, 20, maxEvents)
 	if err != nil {
 		return nil, err
 	}
@@ -175,7 +175,7 @@ func (v *Venue) answerEvents(r *request) (any, *refusal) {
 
 // filteredEvents returns the events that match the filters of a request, in the requested order.
 func (v *Venue) filteredEvents(r *request) ([]*event, *refusal) {
-	key, ok := orders[r.get("order")]
+	key, ok := sortKeys[r.get("order")]
 	if !ok {
 		return nil, invalid("order fields are not valid")
 	}
@@ -185,7 +185,7 @@ func (v *Venue) filteredEvents(r *request) ([]*event, *refusal) {
 	for _, e := range v.events {
 		named := len(ids) == 0 && len(slugs) == 0 || slices.Contains(ids, e.id) || slices.Contains(slugs, e.slug) || v.behaviour.IgnoreFilters
 		closed, ends := r.get("closed") == "true", e.markets[0].state.EndAt
-		if !named || closed != e.over() && (closed || v.behaviour.LeaveOutClosed) ||
+		if !named || closed != e.isClosed() && (closed || v.behaviour.LeaveOutClosed) ||
 			!from.IsZero() && ends.Before(from) || !until.IsZero() && ends.After(until) ||
 			tag != "" && !slices.ContainsFunc(v.tagsOf(e.markets[0]), func(t object) bool { return t["id"] == tag }) {
 			continue
@@ -212,9 +212,9 @@ func (v *Venue) filteredEvents(r *request) ([]*event, *refusal) {
 	return list, nil
 }
 
-// over reports whether all markets of the event are closed.
-func (e *event) over() bool {
-	return !slices.ContainsFunc(e.markets, func(m *market) bool { return !m.over() })
+// isClosed reports whether all markets of the event are closed.
+func (e *event) isClosed() bool {
+	return !slices.ContainsFunc(e.markets, func(m *market) bool { return !m.isClosed() })
 }
 
 // wholeEvent returns an event with its tags, the markets for which keep returns true, and the placeholder if the event has one.
@@ -257,18 +257,18 @@ func (v *Venue) answerSearch(r *request) (any, *refusal) {
 	if len(words) == 0 {
 		return nil, invalid("q is required")
 	}
-	page, err := r.number("page", 1, 1_000_000)
+	page, err := r.integer("page", 1, 1_000_000)
 	if err != nil {
 		return nil, err
 	}
-	limit, err := r.number("limit_per_type", searchPage, maxMarkets)
+	limit, err := r.integer("limit_per_type", searchPage, maxMarkets)
 	if err != nil {
 		return nil, err
 	}
 	var found []*event
 	for _, e := range v.events {
 		status := r.get("events_status")
-		if status == "active" && e.over() || status == "resolved" && !e.over() {
+		if status == "active" && e.isClosed() || status == "resolved" && !e.isClosed() {
 			continue
 		}
 		if slices.ContainsFunc(e.markets, func(m *market) bool { return m.has(words) }) {
@@ -279,7 +279,7 @@ func (v *Venue) answerSearch(r *request) (any, *refusal) {
 	found = found[first:min(first+limit, total)]
 	rows := []object{}
 	for _, e := range found {
-		rows = append(rows, v.wholeEvent(e, func(m *market) bool { return e.over() || !m.over() || r.get("keep_closed_markets") == "1" }))
+		rows = append(rows, v.wholeEvent(e, func(m *market) bool { return e.isClosed() || !m.isClosed() || r.get("keep_closed_markets") == "1" }))
 	}
 	return object{"events": rows, "pagination": object{"hasMore": first+limit < total, "totalResults": total}}, nil
 }
@@ -317,10 +317,10 @@ func (e *event) gamma(whole bool) object {
 	out := object{
 		"id": e.id, "ticker": e.slug, "slug": e.slug, "title": e.title, "description": first.Description, "resolutionSource": "",
 		"startDate": iso(first.StartAt), "creationDate": iso(first.StartAt), "endDate": iso(first.EndAt), "createdAt": iso(first.StartAt),
-		"updatedAt": iso(first.UpdatedAt), "image": e.markets[0].picture(), "icon": e.markets[0].picture(), "active": true, "closed": e.over(),
-		"archived": false, "new": false, "featured": false, "restricted": true, "liquidity": number(liquidity), "volume": number(volume),
-		"openInterest": 0, "competitive": number(payout / 2), "volume24hr": number(day), "volume1wk": number(day * 7), "volume1mo": number(volume),
-		"volume1yr": number(volume), "enableOrderBook": true, "liquidityClob": number(liquidity), "negRisk": e.negRisk, "commentCount": 0,
+		"updatedAt": iso(first.UpdatedAt), "image": e.markets[0].picture(), "icon": e.markets[0].picture(), "active": true, "closed": e.isClosed(),
+		"archived": false, "new": false, "featured": false, "restricted": true, "liquidity": jsonNumber(liquidity), "volume": jsonNumber(volume),
+		"openInterest": 0, "competitive": jsonNumber(payout / 2), "volume24hr": jsonNumber(day), "volume1wk": jsonNumber(day * 7), "volume1mo": jsonNumber(volume),
+		"volume1yr": jsonNumber(volume), "enableOrderBook": true, "liquidityClob": jsonNumber(liquidity), "negRisk": e.negRisk, "commentCount": 0,
 		"cyom": false, "showAllOutcomes": true, "showMarketImages": true, "enableNegRisk": e.negRisk, "automaticallyActive": true,
 		"negRiskAugmented": e.augmented(), "pendingDeployment": false, "deploying": false, "requiresTranslation": false,
 	}
@@ -340,16 +340,16 @@ func (m *market) gamma() object {
 		"startDateIso": s.StartAt.UTC().Format(time.DateOnly), "endDateIso": s.EndAt.UTC().Format(time.DateOnly),
 		"image": m.picture(), "icon": m.picture(), "description": s.Description, "groupItemTitle": m.group,
 		"groupItemThreshold": strconv.Itoa(m.outcome), "questionID": "0x" + digest("question", m.conditionID), "marketMakerAddress": "",
-		"outcomes": text(m.labels), "outcomePrices": text([2]string{m.shown(0).String(), m.shown(1).String()}), "clobTokenIds": text(m.tokenIDs),
-		"volume": s.Volume.String(), "liquidity": s.Liquidity.String(), "volumeNum": number(s.Volume), "liquidityNum": number(s.Liquidity),
-		"volume24hr": number(s.Volume24h), "volume1wk": number(s.Volume24h * 7), "volume1mo": number(s.Volume), "volume1yr": number(s.Volume),
-		"volume24hrClob": number(s.Volume24h), "volume1wkClob": number(s.Volume24h * 7), "volume1moClob": number(s.Volume),
-		"volume1yrClob": number(s.Volume), "volumeClob": number(s.Volume), "liquidityClob": number(s.Liquidity),
-		"active": true, "closed": m.over(), "archived": false, "new": false, "featured": false, "restricted": true, "hasReviewedDates": true,
-		"enableOrderBook": true, "acceptingOrders": m.trades(), "acceptingOrdersTimestamp": iso(s.StartAt),
-		"orderPriceMinTickSize": number(s.TickSize), "orderMinSize": number(s.MinOrder), "negRisk": m.event.negRisk, "negRiskOther": false,
-		"ready": false, "funded": false, "cyom": false, "approved": true, "pagerDutyNotificationEnabled": false, "competitive": number(payout / 2),
-		"rewardsMinSize": 20, "rewardsMaxSpread": number(demo.Price(35_000)), "spread": number(ask - bid), "bestBid": number(bid), "bestAsk": number(ask),
+		"outcomes": jsonText(m.labels), "outcomePrices": jsonText([2]string{m.displayPrice(0).String(), m.displayPrice(1).String()}), "clobTokenIds": jsonText(m.tokenIDs),
+		"volume": s.Volume.String(), "liquidity": s.Liquidity.String(), "volumeNum": jsonNumber(s.Volume), "liquidityNum": jsonNumber(s.Liquidity),
+		"volume24hr": jsonNumber(s.Volume24h), "volume1wk": jsonNumber(s.Volume24h * 7), "volume1mo": jsonNumber(s.Volume), "volume1yr": jsonNumber(s.Volume),
+		"volume24hrClob": jsonNumber(s.Volume24h), "volume1wkClob": jsonNumber(s.Volume24h * 7), "volume1moClob": jsonNumber(s.Volume),
+		"volume1yrClob": jsonNumber(s.Volume), "volumeClob": jsonNumber(s.Volume), "liquidityClob": jsonNumber(s.Liquidity),
+		"active": true, "closed": m.isClosed(), "archived": false, "new": false, "featured": false, "restricted": true, "hasReviewedDates": true,
+		"enableOrderBook": true, "acceptingOrders": m.hasBooks(), "acceptingOrdersTimestamp": iso(s.StartAt),
+		"orderPriceMinTickSize": jsonNumber(s.TickSize), "orderMinSize": jsonNumber(s.MinOrder), "negRisk": m.event.negRisk, "negRiskOther": false,
+		"ready": false, "funded": false, "cyom": false, "approved": true, "pagerDutyNotificationEnabled": false, "competitive": jsonNumber(payout / 2),
+		"rewardsMinSize": 20, "rewardsMaxSpread": jsonNumber(demo.Price(35_000)), "spread": jsonNumber(ask - bid), "bestBid": jsonNumber(bid), "bestAsk": jsonNumber(ask),
 		"automaticallyActive": true, "clearBookOnStart": true, "manualActivation": false, "umaResolutionStatuses": "[]", "pendingDeployment": false,
 		"deploying": false, "rfqEnabled": false, "holdingRewardsEnabled": false, "feesEnabled": false, "requiresTranslation": false, "feeType": nil,
 	}
@@ -357,17 +357,17 @@ func (m *market) gamma() object {
 		out["negRiskMarketID"], out["negRiskRequestID"] = m.negRiskID(), "0x"+digest("request", m.conditionID)
 	}
 	if m.last[0].side != "" {
-		out["lastTradePrice"] = number(m.last[0].price)
+		out["lastTradePrice"] = jsonNumber(m.last[0].price)
 	}
-	if m.over() {
+	if m.isClosed() {
 		out["closedTime"] = s.ClosedAt.UTC().Format(gammaTime)
 	}
 	switch {
 	case m.state.Status == "DISPUTED":
-		out["umaResolutionStatus"], out["umaResolutionStatuses"] = "disputed", text([]string{"proposed", "disputed"})
+		out["umaResolutionStatus"], out["umaResolutionStatuses"] = "disputed", jsonText([]string{"proposed", "disputed"})
 	case m.state.Status == "CLOSED":
-		out["umaResolutionStatus"], out["umaResolutionStatuses"] = "proposed", text([]string{"proposed"})
-	case m.over() && m.number%3 > 0: // a third of the resolved markets lacks this status
+		out["umaResolutionStatus"], out["umaResolutionStatuses"] = "proposed", jsonText([]string{"proposed"})
+	case m.isClosed() && m.number%3 > 0: // a third of the resolved markets lacks this status
 		out["umaResolutionStatus"] = "resolved"
 	}
 	return out
@@ -375,5 +375,5 @@ func (m *market) gamma() object {
 
 func iso(t time.Time) string { return t.UTC().Format(time.RFC3339) }
 
-// text returns the JSON of value as a string, which is Gamma's form of a list.
-func text(value any) string { return string(demo.Encode(value)) }
+// jsonText returns the JSON of value as a string, because Gamma sends a list as a string that contains JSON.
+func jsonText(value any) string { return string(demo.Encode(value)) }

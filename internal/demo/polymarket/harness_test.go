@@ -95,7 +95,7 @@ func (r *rig) get(path string) object {
 	status, answer := r.call(path, nil)
 	out, _ := answer.(object)
 	if status != http.StatusOK || out == nil {
-		r.t.Fatalf("%s: %d %v", path, status, answer)
+		r.t.Fatalf("GET %s: got %d %v, want 200 and an object", path, status, answer)
 	}
 	return out
 }
@@ -189,7 +189,7 @@ func (s *socket) drain() (messages []object) {
 			frame = append(append([]byte("["), frame...), ']')
 		}
 		if err := json.Unmarshal(frame, &list); err != nil {
-			s.t.Fatalf("%v: %s", err, frame)
+			s.t.Fatalf("cannot decode the frame %s: %v", frame, err)
 		}
 		messages = append(messages, list...)
 	}

@@ -8,12 +8,12 @@ import (
 	"oddsgraph/internal/demo/polymarket"
 )
 
-// priced contains the prices of one token from the CLOB API.
-type priced struct{ mid, last, side, buy, sell any }
+// tokenPrices contains the prices of one token from the CLOB API.
+type tokenPrices struct{ mid, last, side, buy, sell any }
 
-func (r *rig) priced(ids ...string) map[string]priced {
+func (r *rig) tokenPrices(ids ...string) map[string]tokenPrices {
 	r.t.Helper()
-	out := map[string]priced{}
+	out := map[string]tokenPrices{}
 	_, mids := r.call("/midpoints", tokens(ids...))
 	body := []object{}
 	for _, id := range ids {
@@ -23,7 +23,7 @@ func (r *rig) priced(ids ...string) map[string]priced {
 	_, lasts := r.call("/last-trades-prices", tokens(ids...))
 	for _, id := range ids {
 		own, _ := prices.(object)[id].(object)
-		out[id] = priced{mid: mids.(object)[id], buy: own["BUY"], sell: own["SELL"]}
+		out[id] = tokenPrices{mid: mids.(object)[id], buy: own["BUY"], sell: own["SELL"]}
 	}
 	for _, row := range lasts.([]any) {
 		o := row.(object)
@@ -37,48 +37,48 @@ func (r *rig) priced(ids ...string) map[string]priced {
 func TestPrices(t *testing.T) {
 	r := newRig(t)
 	ids := r.TokenIDs()[:200]
-	books := map[string]*copied{}
+	books := map[string]*bookCopy{}
 	_, rest := r.call("/books", tokens(ids...))
 	for _, row := range rest.([]any) {
 		books[row.(object)["asset_id"].(string)] = copyOf(row.(object))
 	}
 	empty, untraded := 0, ""
-	before := r.priced(ids...)
+	before := r.tokenPrices(ids...)
 	for id, p := range before {
 		bid, ask := books[id].top(t)
 		if bid == "0" || ask == "1" {
 			if empty++; p.mid != nil {
-				t.Errorf("a midpoint %v between %s and %s", p.mid, bid, ask)
+				t.Errorf("got midpoint %v for a book with an empty side (best bid %s, best ask %s), want none", p.mid, bid, ask)
 			}
 			continue
 		}
 		if p.buy != bid || p.sell != ask || p.mid == nil {
-			t.Errorf("%+v with the best prices %s and %s", p, bid, ask)
+			t.Errorf("got %+v, want a midpoint and the best prices %s and %s", p, bid, ask)
 		}
 		if p.side == "" {
 			if untraded = id; p.last != "0.5" {
-				t.Errorf("last price %v of a token that never traded", p.last)
+				t.Errorf("got last price %v of a token that never traded, want 0.5", p.last)
 			}
 		}
 	}
 	if empty == 0 || untraded == "" {
-		t.Fatalf("%d books with an empty side, untraded %q", empty, untraded)
+		t.Fatalf("got %d books with an empty side, and the token without trades %q; want at least one of both", empty, untraded)
 	}
 	r.behave(func(b *polymarket.Behaviour) { b.SwapPriceSides, b.DefaultHalf = true, false })
-	after := r.priced(untraded)[untraded]
+	after := r.tokenPrices(untraded)[untraded]
 	if after.buy != before[untraded].sell || after.sell != before[untraded].buy || after.last != nil {
-		t.Errorf("%+v, want the sides of %+v swapped and no last price", after, before[untraded])
+		t.Errorf("got %+v, want the sides of %+v swapped and no last price", after, before[untraded])
 	}
 	r.behave(func(b *polymarket.Behaviour) { b.EmptySide = "bids" })
 	r.step(200)
 	without := 0
-	for _, p := range r.priced(ids...) {
+	for _, p := range r.tokenPrices(ids...) {
 		if p.mid == nil {
 			without++
 		}
 	}
 	if without <= empty+10 {
-		t.Errorf("%d tokens without a midpoint, %d before", without, empty)
+		t.Errorf("got %d tokens without a midpoint after EmptySide, want more than %d", without, empty+10)
 	}
 }
 
@@ -93,11 +93,11 @@ func TestOrderOfIDs(t *testing.T) {
 		return got
 	}
 	if slices.Equal(order(), ids) {
-		t.Error("the order is that of the request")
+		t.Error("ShuffledIDs is true, but the answer has the order of the request")
 	}
 	r.behave(func(b *polymarket.Behaviour) { b.ShuffledIDs = false })
 	if !slices.Equal(order(), ids) {
-		t.Error("the order is not that of the request")
+		t.Error("ShuffledIDs is false, but the answer does not have the order of the request")
 	}
 }
 
@@ -108,20 +108,20 @@ func TestHistories(t *testing.T) {
 	history := answer.(object)["history"].(object)
 	yes, no := rowsOf(history, m.tokens[0]), rowsOf(history, m.tokens[1])
 	if len(yes) < 20 || len(yes) > 25 || len(no) != len(yes) {
-		t.Fatalf("%d and %d points of a day by hours", len(yes), len(no))
+		t.Fatalf("got %d and %d hourly points of a day, want equal numbers from 20 to 25", len(yes), len(no))
 	}
 	for i := range yes {
 		if sum := yes[i]["p"].(float64) + no[i]["p"].(float64); sum < 0.999 || sum > 1.001 || yes[i]["t"] != no[i]["t"] {
-			t.Errorf("point %d: %v and %v", i, yes[i], no[i])
+			t.Errorf("point %d: got %v and %v, want equal times and a sum of 1", i, yes[i], no[i])
 		}
 		if i > 0 && yes[i]["t"].(float64) <= yes[i-1]["t"].(float64) {
-			t.Errorf("point %d is not later", i)
+			t.Errorf("point %d is not later than the previous point", i)
 		}
 	}
 	start := r.clock.Now().Unix() - 7200
 	_, answer = r.call("/batch-prices-history", object{"markets": m.tokens[:1], "start_ts": start, "end_ts": start + 3600, "fidelity": 5})
 	if points := rowsOf(answer.(object)["history"].(object), m.tokens[0]); len(points) < 11 || len(points) > 13 {
-		t.Errorf("%d points of an hour", len(points))
+		t.Errorf("got %d points of an hour, want 11 to 13", len(points))
 	}
 }
 
@@ -142,30 +142,30 @@ func TestRateLimits(t *testing.T) {
 		got = append(got, s)
 	}
 	if !slices.Equal(got, []int{200, 200, 429}) {
-		t.Errorf("statuses %v", got)
+		t.Errorf("got statuses %v, want 200, 200 and 429", got)
 	}
 	if _, page := status(); page != "text/html0" {
-		t.Errorf("a refusal is %s", page)
+		t.Errorf("a refused request has Content-Type and Retry-After %q, want text/html and 0", page)
 	}
 	r.clock.Advance(10_000_000_000)
 	if s, _ := status(); s != 200 {
-		t.Errorf("status %d in the next window", s)
+		t.Errorf("in the next ten seconds: got status %d, want 200", s)
 	}
 	r.behave(func(b *polymarket.Behaviour) { b.RefuseAll, b.PerTenSeconds = true, 0 })
 	if s, _ := status(); s != 429 {
-		t.Errorf("status %d while all requests are refused", s)
+		t.Errorf("with RefuseAll: got status %d, want 429", s)
 	}
 }
 
 func TestValueIsTheSumOfPositions(t *testing.T) {
 	r := newRig(t)
 	sum := 0.0
-	for _, p := range r.pages("/v2/positions?limit=500&user="+address, "data", "cursor", paged) {
+	for _, p := range r.pages("/v2/positions?limit=500&user="+address, "data", "cursor", dataCursor) {
 		sum += p["current_value"].(float64)
 	}
 	value := r.get("/v2/value?user=" + address)["data"].(object)["value"].(float64)
 	if diff := sum - value; diff > 0.01 || diff < -0.01 {
-		t.Errorf("value %v, positions %v", value, sum)
+		t.Errorf("got value %v, want %v as the sum of the positions", value, sum)
 	}
 }
 
@@ -173,16 +173,16 @@ func TestActivity(t *testing.T) {
 	r := newRig(t)
 	kinds := func(query string) map[any]int {
 		kinds := map[any]int{}
-		for _, row := range r.pages("/v2/activity?limit=100&user="+address+query, "data", "cursor", paged) {
+		for _, row := range r.pages("/v2/activity?limit=100&user="+address+query, "data", "cursor", dataCursor) {
 			kinds[row["type"]]++
 		}
 		return kinds
 	}
 	if got := kinds(""); got["TRADE"] == 0 || got["REWARD"] == 0 || got["DEPOSIT"] > 0 {
-		t.Errorf("%v", got)
+		t.Errorf("got rows by type %v, want TRADE and REWARD without DEPOSIT", got)
 	}
 	if got := kinds("&exclude_deposits_withdrawals=false&type=DEPOSIT"); got["DEPOSIT"] == 0 || len(got) != 1 {
-		t.Errorf("%v", got)
+		t.Errorf("got rows by type %v, want only DEPOSIT", got)
 	}
 }
 
@@ -194,29 +194,29 @@ func TestControl(t *testing.T) {
 	}
 	demoID, ok := r.DemoTokenID(m.tokens[0])
 	if r.ID(demoID) != m.tokens[0] || r.ID("unknown") != "" {
-		t.Errorf("%s is %s here, want %s", demoID, r.ID(demoID), m.tokens[0])
+		t.Errorf("ID(%s): got %s, want %s; and ID(unknown): got %q, want none", demoID, r.ID(demoID), m.tokens[0], r.ID("unknown"))
 	}
 	if q, _ := r.Engine().Quote(demoID); !ok || q.Price.String() != "0.5" {
-		t.Errorf("price %v", q.Price)
+		t.Errorf("got price %v, want 0.5", q.Price)
 	}
 	for _, body := range []object{{"lostFrames": 101}, {"emptySide": "left"}, {"assetLimit": -1}, {"unknown": 1}} {
 		if status, _ := r.call("/__control/faults", body); status != 400 {
-			t.Errorf("%v: %d", body, status)
+			t.Errorf("faults %v: got status %d, want 400", body, status)
 		}
 	}
 	if status, _ := r.call("/__control/faults", object{"lostFrames": 2, "freeze": true}); status != 200 || r.Behaviour().LostFrames != 2 {
-		t.Errorf("%d, %+v", status, r.Behaviour())
+		t.Errorf("faults: got status %d and behaviour %+v, want 200 and lostFrames 2", status, r.Behaviour())
 	}
 	if o := r.get("/__control/faults"); o["lostFrames"] != 2.0 || o["crossingBursts"] != true {
-		t.Errorf("%v", o)
+		t.Errorf("GET faults: got %v, want lostFrames 2 and crossingBursts true", o)
 	}
 	if status, _ := r.call("/__control/reset", object{}); status != 200 || r.Behaviour() != polymarket.Documented() || len(r.Stats().Requests) > 0 {
-		t.Errorf("%d, %+v", status, r.Behaviour())
+		t.Errorf("reset: got status %d, behaviour %+v and %v, want 200, the documented behaviour and no counts", status, r.Behaviour(), r.Stats().Requests)
 	}
 	if status, _ := r.call("/__control/step", object{"steps": 3}); status != 200 {
-		t.Error(status)
+		t.Errorf("step: got status %d, want 200", status)
 	}
 	if status, _ := r.call("/__control/nothing", object{}); status != 404 {
-		t.Error(status)
+		t.Errorf("unknown control request: got status %d, want 404", status)
 	}
 }

@@ -32,10 +32,11 @@ func invalid(format string, arguments ...any) *refusal {
 	return &refusal{http.StatusUnprocessableEntity, object{"type": "validation error", "error": fmt.Sprintf(format, arguments...)}}
 }
 
-// request is a call with its parameters. keys is the number of identifiers in the request, or 1 if it has no list of identifiers.
+// request is a call with its parameters. keyCount is the number of identifiers in the request, or 1 if the request has no list of
+// identifiers.
 type request struct {
 	*http.Request
-	keys int
+	keyCount int
 }
 
 func (r *request) get(name string) string { return r.URL.Query().Get(name) }
@@ -48,8 +49,8 @@ func (r *request) list(name string) (values []string) {
 	return values
 }
 
-// number returns an integer parameter from 1 to greatest. It returns fallback if the parameter is missing or empty.
-func (r *request) number(name string, fallback, greatest int) (int, *refusal) {
+// integer returns an integer parameter from 1 to greatest. It returns fallback if the parameter is missing or empty.
+func (r *request) integer(name string, fallback, greatest int) (int, *refusal) {
 	if r.get(name) == "" {
 		return fallback, nil
 	}
@@ -111,27 +112,27 @@ func (v *Venue) serve(e *endpoint, latency time.Duration, w http.ResponseWriter,
 	if b.PerTenSeconds == 0 {
 		b.PerTenSeconds = e.per10s
 	}
-	q := &request{Request: r, keys: 1}
+	q := &request{Request: r, keyCount: 1}
 	wait := v.limits.wait(e.pattern, b.PerTenSeconds, v.clock.Now(), b.DelayOverLimit)
 	var body any
 	status := http.StatusOK
-	var no *refusal
+	var refused *refusal
 	switch {
 	case b.RefuseAll || wait > 0 && !b.DelayOverLimit:
 		status = http.StatusTooManyRequests
 	case len(r.URL.RequestURI()) > maxURL:
-		no = refuse(http.StatusRequestURITooLong, "URI too long")
+		refused = refuse(http.StatusRequestURITooLong, "URI too long")
 	default:
 		if wait += latency; wait > 0 && !demo.Pause(r.Context(), wait) {
 			return
 		}
 		r.Body = http.MaxBytesReader(w, r.Body, maxBody)
-		body, no = e.answer(v, q)
+		body, refused = e.answer(v, q)
 	}
-	if no != nil {
-		status, body = no.status, no.body
+	if refused != nil {
+		status, body = refused.status, refused.body
 	}
-	v.count(e.pattern, q.keys, status)
+	v.count(e.pattern, q.keyCount, status)
 	if status == http.StatusTooManyRequests {
 		w.Header().Set("Content-Type", "text/html")
 		w.Header().Set("Retry-After", "0")
@@ -144,8 +145,8 @@ func (v *Venue) serve(e *endpoint, latency time.Duration, w http.ResponseWriter,
 	_, _ = w.Write(demo.Encode(body))
 }
 
-// number returns the decimal text of s as a JSON number.
-func number(s fmt.Stringer) json.RawMessage { return json.RawMessage(s.String()) }
+// jsonNumber returns the decimal text of s as a JSON number.
+func jsonNumber(s fmt.Stringer) json.RawMessage { return json.RawMessage(s.String()) }
 
 // stampOf returns a time in milliseconds as a text.
 func stampOf(t time.Time) string { return strconv.FormatInt(t.UnixMilli(), 10) }

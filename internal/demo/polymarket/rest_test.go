@@ -12,10 +12,10 @@ import (
 	"oddsgraph/internal/demo/polymarket"
 )
 
-// repeated formats the numbers from 0 to n-1 with the format string form.
-func repeated(n int, form string) (ids []string) {
+// formatNumbers formats the numbers from 0 to n-1 with a format string.
+func formatNumbers(n int, format string) (ids []string) {
 	for i := range n {
-		ids = append(ids, fmt.Sprintf(form, i))
+		ids = append(ids, fmt.Sprintf(format, i))
 	}
 	return ids
 }
@@ -25,18 +25,18 @@ func TestLimitsOfACall(t *testing.T) {
 	ids := r.TokenIDs()
 	for _, path := range []string{"/books", "/midpoints", "/prices", "/spreads", "/last-trades-prices"} {
 		if status, answer := r.call(path, tokens(ids[:500]...)); status != 200 {
-			t.Errorf("%s of 500: %d %v", path, status, answer)
+			t.Errorf("%s with 500 tokens: got %d %v, want 200", path, status, answer)
 		}
 		if status, _ := r.call(path, tokens(ids[:501]...)); status != 400 {
-			t.Errorf("%s of 501: %d", path, status)
+			t.Errorf("%s with 501 tokens: got %d, want 400", path, status)
 		}
 		if status, _ := r.call(path, object{"token_id": ids[0]}); status != 400 {
-			t.Errorf("%s without a list: %d", path, status)
+			t.Errorf("%s without a list: got %d, want 400", path, status)
 		}
 	}
 	for n, want := range map[int]int{20: 200, 21: 400} {
 		if status, _ := r.call("/batch-prices-history", object{"markets": ids[:n], "interval": "1d", "fidelity": 60}); status != want {
-			t.Errorf("history of %d: %d, want %d", n, status, want)
+			t.Errorf("price history of %d tokens: got %d, want %d", n, status, want)
 		}
 	}
 	beyond := base64.URLEncoding.EncodeToString([]byte("k9223372036854775808")) // 1 << 63, which overflows an int64
@@ -47,8 +47,8 @@ func TestLimitsOfACall(t *testing.T) {
 		"/markets/keyset?order=colour":           422,
 		"/markets/keyset?after_cursor=x":         422,
 		"/markets/keyset?after_cursor=" + beyond: 422,
-		"/markets/keyset?condition_ids=" + strings.Join(repeated(90, "0x%064d"), ","):  200,
-		"/markets/keyset?condition_ids=" + strings.Join(repeated(200, "0x%064d"), ","): 414,
+		"/markets/keyset?condition_ids=" + strings.Join(formatNumbers(90, "0x%064d"), ","):  200,
+		"/markets/keyset?condition_ids=" + strings.Join(formatNumbers(200, "0x%064d"), ","): 414,
 		"/events/keyset?limit=500":                            200,
 		"/events/keyset?limit=501":                            422,
 		"/events/keyset?offset=0":                             422,
@@ -68,11 +68,11 @@ func TestLimitsOfACall(t *testing.T) {
 		"/orders":                                             404,
 	} {
 		if status, answer := r.call(path, nil); status != want {
-			t.Errorf("%.60s: %d, want %d: %v", path, status, want, answer)
+			t.Errorf("GET %.60s: got %d %v, want %d", path, status, answer, want)
 		}
 	}
 	if keys := r.Stats().Keys["POST /books"]; keys != 500+501+1 {
-		t.Errorf("%d keys counted", keys)
+		t.Errorf("Stats counts %d keys of POST /books, want %d", keys, 500+501+1)
 	}
 }
 
@@ -81,22 +81,23 @@ func TestIdentifiers(t *testing.T) {
 	for _, m := range newRig(t).markets("limit=100") {
 		id := m.object["conditionId"].(string)
 		if len(id) != 66 || !strings.HasPrefix(id, "0x") || seen[id] {
-			t.Errorf("condition id %s", id)
+			t.Errorf("the condition id %s is a duplicate or not 0x and 64 digits", id)
 		}
 		seen[id] = true
 		for _, token := range m.tokens {
 			if len(token) != 77 || strings.Trim(token, "0123456789") != "" || seen[token] {
-				t.Errorf("token id %s", token)
+				t.Errorf("the token id %s is a duplicate or not 77 digits", token)
 			}
 			seen[token] = true
 		}
 	}
 	if len(seen) != 300 {
-		t.Errorf("%d identifiers", len(seen))
+		t.Errorf("got %d different identifiers, want 300", len(seen))
 	}
 }
 
-// pages reads all pages of a list.
+// pages reads all pages of a list and returns their rows. name is the member of a page that contains the rows. parameter is the
+// query parameter for the cursor.
 func (r *rig) pages(path, name, parameter string, cursorOf func(object) any) (rows []object) {
 	cursor := ""
 	for range 1000 {
@@ -108,12 +109,12 @@ func (r *rig) pages(path, name, parameter string, cursorOf func(object) any) (ro
 		}
 		cursor = next
 	}
-	r.t.Fatal("the list has no end")
+	r.t.Fatalf("%s has more than 1,000 pages", path)
 	return nil
 }
 
-func keyset(page object) any { return page["next_cursor"] }
-func paged(page object) any  { return page["pagination"].(object)["next_cursor"] }
+func keysetCursor(page object) any { return page["next_cursor"] }
+func dataCursor(page object) any   { return page["pagination"].(object)["next_cursor"] }
 
 func TestPagesAreComplete(t *testing.T) {
 	r := newRig(t)
@@ -123,12 +124,12 @@ func TestPagesAreComplete(t *testing.T) {
 			seen[row[key]] = true
 		}
 		if len(seen) != len(rows) {
-			t.Errorf("%d rows, %d of them different", len(rows), len(seen))
+			t.Errorf("got %d rows, but only %d different values of %s", len(rows), len(seen), key)
 		}
 		return len(seen)
 	}
-	open := count(r.pages("/markets/keyset?limit=33&order=volume24hr", "markets", "after_cursor", keyset), "id")
-	closed := count(r.pages("/markets/keyset?limit=33&closed=true", "markets", "after_cursor", keyset), "id")
+	open := count(r.pages("/markets/keyset?limit=33&order=volume24hr", "markets", "after_cursor", keysetCursor), "id")
+	closed := count(r.pages("/markets/keyset?limit=33&closed=true", "markets", "after_cursor", keysetCursor), "id")
 	want, all := 0, 0
 	for _, m := range r.Engine().Markets() {
 		n := len(m.TokenIDs)
@@ -140,10 +141,10 @@ func TestPagesAreComplete(t *testing.T) {
 		}
 	}
 	if open != want || open+closed != all {
-		t.Errorf("%d open and %d closed markets, want %d of %d", open, closed, want, all)
+		t.Errorf("got %d open and %d closed markets, want %d and %d", open, closed, want, all-want)
 	}
-	if n := count(r.pages("/v2/positions?limit=300&user="+address, "data", "cursor", paged), "token_id"); n != len(r.Positions()) {
-		t.Errorf("%d positions, want %d", n, len(r.Positions()))
+	if n := count(r.pages("/v2/positions?limit=300&user="+address, "data", "cursor", dataCursor), "token_id"); n != len(r.Positions()) {
+		t.Errorf("got %d positions, want %d", n, len(r.Positions()))
 	}
 	trades := 0
 	for _, record := range r.Engine().Records(address) {
@@ -151,12 +152,12 @@ func TestPagesAreComplete(t *testing.T) {
 			trades++
 		}
 	}
-	if n := count(r.pages("/v2/trades?limit=100&user="+address, "data", "cursor", paged), "transaction_hash"); n != trades {
-		t.Errorf("%d trades, want %d", n, trades)
+	if n := count(r.pages("/v2/trades?limit=100&user="+address, "data", "cursor", dataCursor), "transaction_hash"); n != trades {
+		t.Errorf("got %d trades, want %d", n, trades)
 	}
 }
 
-// Positions returns the positions of the demo account whose address is the constant address.
+// Positions returns the positions of the demo account with 2,000 positions.
 func (r *rig) Positions() []demo.Position { return r.Engine().Positions(address) }
 
 func TestFiltersOfMarkets(t *testing.T) {
@@ -177,20 +178,20 @@ func TestFiltersOfMarkets(t *testing.T) {
 		"condition_ids=0x12":                   nil,
 	} {
 		if got := ids(r.markets(query)); !slices.Equal(got, want) {
-			t.Errorf("%s: %v, want %v", query, got, want)
+			t.Errorf("filter %s: got markets %v, want %v", query, got, want)
 		}
 	}
 	r.behave(func(b *polymarket.Behaviour) { b.LeaveOutClosed = false })
 	if got := r.markets(both); len(got) != 2 {
-		t.Errorf("%d markets without the fault", len(got))
+		t.Errorf("without LeaveOutClosed: got %d markets, want 2", len(got))
 	}
 	r.behave(func(b *polymarket.Behaviour) { b.IgnoreFilters = true })
 	if got := r.markets(both); len(got) != 20 {
-		t.Errorf("%d markets with an ignored filter", len(got))
+		t.Errorf("with IgnoreFilters: got %d markets, want 20", len(got))
 	}
 	r.behave(func(b *polymarket.Behaviour) { b.RefuseOffset = false })
 	if got := r.markets("offset=10"); len(got) != 20 {
-		t.Errorf("%d markets with an ignored offset", len(got))
+		t.Errorf("without RefuseOffset: got %d markets, want 20", len(got))
 	}
 	r.behave(func(b *polymarket.Behaviour) { *b = polymarket.Documented() })
 	known := rowsOf(r.markets("include_tag=true&limit=1")[0].object, "tags")[0]
@@ -198,7 +199,7 @@ func TestFiltersOfMarkets(t *testing.T) {
 	tagged := r.markets("include_tag=true&tag_id=" + tag["id"].(string))
 	for _, m := range tagged {
 		if !slices.ContainsFunc(rowsOf(m.object, "tags"), func(o object) bool { return o["id"] == tag["id"] }) {
-			t.Errorf("%v has not the tag", m.object["slug"])
+			t.Errorf("the market %v does not have the tag", m.object["slug"])
 		}
 	}
 	if len(tagged) == 0 {
@@ -208,8 +209,8 @@ func TestFiltersOfMarkets(t *testing.T) {
 
 func TestResults(t *testing.T) {
 	r := newRig(t)
-	resolved, unsaid, exclusive, cancelled := 0, 0, 0, 0
-	for _, row := range r.pages("/markets/keyset?limit=100&closed=true", "markets", "after_cursor", keyset) {
+	resolved, onlyCLOB, exclusive, cancelled := 0, 0, 0, 0 // onlyCLOB counts results that only the CLOB API has
+	for _, row := range r.pages("/markets/keyset?limit=100&closed=true", "markets", "after_cursor", keysetCursor) {
 		at := r.get("/markets/" + row["conditionId"].(string))
 		winners := 0
 		for _, token := range rowsOf(at, "tokens") {
@@ -219,11 +220,11 @@ func TestResults(t *testing.T) {
 		}
 		exact := row["outcomePrices"] == `["1","0"]` || row["outcomePrices"] == `["0","1"]`
 		if exact != (winners == 1) {
-			t.Errorf("prices %v with %d winners", row["outcomePrices"], winners)
+			t.Errorf("got prices %v and %d winners; the prices must be 1 and 0 exactly if there is one winner", row["outcomePrices"], winners)
 		}
 		if winners == 1 {
 			if resolved++; row["umaResolutionStatus"] != "resolved" {
-				unsaid++
+				onlyCLOB++
 			}
 		}
 		if row["negRisk"] == true {
@@ -233,15 +234,15 @@ func TestResults(t *testing.T) {
 			cancelled++
 		}
 	}
-	if resolved == 0 || unsaid == 0 || unsaid == resolved || exclusive == 0 || cancelled == 0 {
-		t.Errorf("%d results, %d of them only at the CLOB, %d of negRisk markets, %d cancelled", resolved, unsaid, exclusive, cancelled)
+	if resolved == 0 || onlyCLOB == 0 || onlyCLOB == resolved || exclusive == 0 || cancelled == 0 {
+		t.Errorf("got %d results, %d of them only from the CLOB API, %d negRisk markets and %d cancelled markets; want some of each", resolved, onlyCLOB, exclusive, cancelled)
 	}
 }
 
 func TestEventsAreExclusiveOrNot(t *testing.T) {
 	r := newRig(t)
 	exclusive, other, augmented := 0, 0, 0
-	for _, e := range r.pages("/events/keyset?limit=100", "events", "after_cursor", keyset) {
+	for _, e := range r.pages("/events/keyset?limit=100", "events", "after_cursor", keysetCursor) {
 		if e["negRisk"] != true {
 			other++
 			continue
@@ -252,19 +253,19 @@ func TestEventsAreExclusiveOrNot(t *testing.T) {
 			augmented++
 		}
 		if unnamed := last["groupItemTitle"] == "Outcome A"; unnamed != (e["negRiskAugmented"] == true) {
-			t.Errorf("the last market %v of an event with negRiskAugmented %v", last["groupItemTitle"], e["negRiskAugmented"])
+			t.Errorf("the last market is %v in an event with negRiskAugmented %v; it must be Outcome A exactly if negRiskAugmented is true", last["groupItemTitle"], e["negRiskAugmented"])
 		}
 		if e["negRiskMarketID"] == "" || len(rowsOf(e, "markets")) < 3 {
-			t.Errorf("negRisk event %v", e)
+			t.Errorf("got negRisk event %v, want a negRiskMarketID and at least 3 markets", e)
 		}
 	}
 	if exclusive == 0 || other == 0 || augmented == 0 || augmented == exclusive {
-		t.Errorf("%d exclusive events, %d of them augmented, %d others", exclusive, augmented, other)
+		t.Errorf("got %d exclusive events, %d of them augmented, and %d other events; want some of each", exclusive, augmented, other)
 	}
 	e := rowsOf(r.get("/events/keyset?limit=1"), "events")[0]
 	for _, query := range []string{"id=" + e["id"].(string), "slug=" + e["slug"].(string)} {
 		if found := rowsOf(r.get("/events/keyset?"+query), "events"); len(found) != 1 || found[0]["id"] != e["id"] {
-			t.Errorf("%s: %d events", query, len(found))
+			t.Errorf("filter %s: got %d events, want one", query, len(found))
 		}
 	}
 }
@@ -274,13 +275,13 @@ func TestSearch(t *testing.T) {
 	first := r.get("/public-search?q=wil&limit_per_type=1&events_status=active")
 	pages := first["pagination"].(object)
 	if len(rowsOf(first, "events")) != 1 || pages["hasMore"] != true || pages["totalResults"].(float64) < 2 {
-		t.Errorf("%v", pages)
+		t.Errorf("got pagination %v and %d events, want hasMore, at least 2 results and one event", pages, len(rowsOf(first, "events")))
 	}
 	second := r.get("/public-search?q=wil&limit_per_type=1&page=2&events_status=active")
 	if rowsOf(second, "events")[0]["id"] == rowsOf(first, "events")[0]["id"] {
-		t.Error("the second page is the first one")
+		t.Error("the second page has the same event as the first page")
 	}
 	if none := r.get("/public-search?q=nothingatall"); len(rowsOf(none, "events")) != 0 {
-		t.Errorf("%v", none)
+		t.Errorf("got search results %v, want none", none)
 	}
 }

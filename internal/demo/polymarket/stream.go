@@ -42,7 +42,7 @@ func (v *Venue) admit(c *conn) bool {
 		return false
 	}
 	v.serving.Add(1)
-	v.opened++
+	v.openedSockets++
 	v.conns[c] = struct{}{}
 	return true
 }
@@ -116,7 +116,7 @@ func (v *Venue) receive(c *conn, message []byte) {
 	}
 	var dump []object
 	for _, id := range in.Assets {
-		if t, ok := v.tokens[id]; ok && v.join(c, id) && t.market.trades() && (in.InitialDump == nil || *in.InitialDump) {
+		if t, ok := v.tokens[id]; ok && v.join(c, id) && t.market.hasBooks() && (in.InitialDump == nil || *in.InitialDump) {
 			dump = append(dump, t.market.streamedBook(t.index))
 		}
 	}

@@ -9,14 +9,14 @@ import (
 	"oddsgraph/internal/demo/polymarket"
 )
 
-// copied is a client's copy of a book. bids and asks map prices to sizes.
-type copied struct {
+// bookCopy is a client's copy of a book. bids and asks map prices to sizes.
+type bookCopy struct {
 	bids, asks map[string]string
 	stamp      string
 }
 
-func copyOf(book object) *copied {
-	c := &copied{map[string]string{}, map[string]string{}, book["timestamp"].(string)}
+func copyOf(book object) *bookCopy {
+	c := &bookCopy{map[string]string{}, map[string]string{}, book["timestamp"].(string)}
 	for name, side := range map[string]map[string]string{"bids": c.bids, "asks": c.asks} {
 		for _, l := range rowsOf(book, name) {
 			side[l["price"].(string)] = l["size"].(string)
@@ -26,7 +26,7 @@ func copyOf(book object) *copied {
 }
 
 // top returns the best prices in the format of a price_change message.
-func (c *copied) top(t *testing.T) (bid, ask string) {
+func (c *bookCopy) top(t *testing.T) (bid, ask string) {
 	bid, ask = "0", "1"
 	value := func(s string) float64 {
 		f, err := strconv.ParseFloat(s, 64)
@@ -51,7 +51,7 @@ func (c *copied) top(t *testing.T) (bid, ask string) {
 // replay applies messages to copies of books. A burst is a series of consecutive price_change messages with the same market and
 // timestamp. replay returns three counts: the bursts, the changes after which a book was crossed, and the books whose best prices
 // after a burst differ from the best prices in the last message.
-func replay(t *testing.T, books map[string]*copied, messages []object) (bursts, crossed, wrong int) {
+func replay(t *testing.T, books map[string]*bookCopy, messages []object) (bursts, crossed, wrong int) {
 	t.Helper()
 	for i, m := range messages {
 		if m["event_type"] == "book" {
@@ -106,11 +106,11 @@ func TestStreamedBooksEqualThoseOfREST(t *testing.T) {
 	s.send(object{"operation": "subscribe", "assets_ids": ids[60:]})
 	dump := s.drain()
 	r.step(60)
-	books := map[string]*copied{}
+	books := map[string]*bookCopy{}
 	messages := append(dump, s.drain()...)
 	bursts, crossed, wrong := replay(t, books, messages)
 	if len(dump) != len(ids) || bursts == 0 || crossed == 0 || wrong > 0 {
-		t.Errorf("%d books, %d bursts, %d crossings, %d wrong tops", len(dump), bursts, crossed, wrong)
+		t.Errorf("got %d books, %d bursts, %d changes with a crossed book and %d books with wrong best prices; want %d, some, some and 0", len(dump), bursts, crossed, wrong, len(ids))
 	}
 	_, rest := r.call("/books", tokens(ids...))
 	for _, row := range rest.([]any) {
@@ -118,12 +118,12 @@ func TestStreamedBooksEqualThoseOfREST(t *testing.T) {
 		id := book["asset_id"].(string)
 		want, got := copyOf(book), books[id]
 		if len(want.bids) != len(got.bids) || len(want.asks) != len(got.asks) || want.stamp != got.stamp {
-			t.Errorf("%s: %d bids, %d asks at %s; REST has %d, %d at %s", id, len(got.bids), len(got.asks), got.stamp, len(want.bids),
+			t.Errorf("token %s: got %d bids and %d asks at %s, want %d and %d at %s as over REST", id, len(got.bids), len(got.asks), got.stamp, len(want.bids),
 				len(want.asks), want.stamp)
 		}
 		for p, size := range want.bids {
 			if got.bids[p] != size {
-				t.Errorf("%s: %s bid at %s, REST has %s", id, got.bids[p], p, size)
+				t.Errorf("token %s: got a bid of %s at %s, want %s as over REST", id, got.bids[p], p, size)
 			}
 		}
 	}
@@ -133,11 +133,11 @@ func TestStreamedBooksEqualThoseOfREST(t *testing.T) {
 	}
 	for _, kind := range []string{"book", "price_change", "best_bid_ask", "last_trade_price"} {
 		if kinds[kind] == 0 {
-			t.Errorf("no %s in %v", kind, kinds)
+			t.Errorf("got no message %s; the numbers of messages by type are %v", kind, kinds)
 		}
 	}
 	if len(rest.([]any)) != len(ids) {
-		t.Errorf("%d books of %d", len(rest.([]any)), len(ids))
+		t.Errorf("got %d books over REST, want %d", len(rest.([]any)), len(ids))
 	}
 }
 
@@ -148,18 +148,18 @@ func TestWithoutBurstsEachMessageIsComplete(t *testing.T) {
 	r.behave(func(b *polymarket.Behaviour) { b.CrossingBursts = false })
 	s := r.dial()
 	s.subscribe(r.TokenIDs()[:40]...)
-	books := map[string]*copied{}
+	books := map[string]*bookCopy{}
 	replay(t, books, s.drain())
 	r.step(60)
 	total := 0
 	for _, m := range s.drain() {
 		bursts, _, wrong := replay(t, books, []object{m})
 		if total += bursts; wrong > 0 {
-			t.Fatalf("a single change leaves another top: %v", m)
+			t.Fatalf("after a message, the best prices of a book differ from those in the message: %v", m)
 		}
 	}
 	if total == 0 {
-		t.Error("there were no changes")
+		t.Error("got no price_change messages")
 	}
 }
 
@@ -167,12 +167,12 @@ func TestLostFramesLeaveWrongTops(t *testing.T) {
 	r := newRig(t)
 	s := r.dial()
 	s.subscribe(r.TokenIDs()[:100]...)
-	books := map[string]*copied{}
+	books := map[string]*bookCopy{}
 	replay(t, books, s.drain())
 	r.behave(func(b *polymarket.Behaviour) { b.LostFrames = 30 })
 	r.step(60)
 	if bursts, _, wrong := replay(t, books, s.drain()); wrong == 0 {
-		t.Errorf("%d bursts, all with the right top", bursts)
+		t.Errorf("got %d bursts, all with the right best prices, want some wrong best prices after lost frames", bursts)
 	}
 }
 
@@ -189,10 +189,10 @@ func TestFrozenSocketAnswersPing(t *testing.T) {
 	later.drain()
 	r.step(30)
 	if n := len(frozen.drain()); n != 0 {
-		t.Errorf("%d messages on a frozen socket", n)
+		t.Errorf("got %d messages on a frozen socket, want none", n)
 	}
 	if n := len(later.drain()); n == 0 {
-		t.Error("no message on a socket that was opened later")
+		t.Error("got no message on a socket that was opened after Freeze")
 	}
 }
 
@@ -200,20 +200,20 @@ func TestTheAssetBeyondTheLimitGetsNothing(t *testing.T) {
 	r := newRig(t)
 	ids := r.TokenIDs()
 	if len(ids) < 501 {
-		t.Fatalf("only %d tokens", len(ids))
+		t.Fatalf("got only %d tokens, want at least 501", len(ids))
 	}
 	s := r.dial()
 	s.subscribe(ids[:501]...)
 	if n := len(s.drain()); n != 500 {
-		t.Errorf("%d books, want 500", n)
+		t.Errorf("after subscribing 501 tokens: got %d books, want 500", n)
 	}
 	s.send(object{"operation": "unsubscribe", "assets_ids": ids[:1]})
 	s.send(object{"operation": "subscribe", "assets_ids": ids[500:501]})
 	if n := len(s.drain()); n != 1 {
-		t.Errorf("%d books after one has left, want 1", n)
+		t.Errorf("after an unsubscribe and a subscribe: got %d books, want 1", n)
 	}
 	if n := r.Stats().Stream.Subscriptions; n != 500 {
-		t.Errorf("%d subscriptions", n)
+		t.Errorf("got %d subscriptions, want 500", n)
 	}
 }
 
@@ -236,12 +236,12 @@ func TestResolution(t *testing.T) {
 		return slices.ContainsFunc(messages, func(m object) bool { return m["event_type"] == "market_resolved" && m["winning_outcome"] == "Yes" })
 	}
 	if messages := resolveOne(t, newRig(t)); !resolved(messages) {
-		t.Errorf("no market_resolved in %v", messages)
+		t.Errorf("got no market_resolved for Yes in %v", messages)
 	}
 	r := newRig(t)
 	r.behave(func(b *polymarket.Behaviour) { b.ResolutionByPolling = true })
 	if messages := resolveOne(t, r); resolved(messages) {
-		t.Errorf("market_resolved in %v", messages)
+		t.Errorf("with ResolutionByPolling: got a market_resolved in %v", messages)
 	}
 }
 
@@ -273,10 +273,10 @@ func TestTickSizeAndNewMarket(t *testing.T) {
 		kinds[m["event_type"]] = m
 	}
 	if m := kinds["tick_size_change"]; m == nil || m["old_tick_size"] != "0.01" || m["new_tick_size"] != "0.001" {
-		t.Errorf("tick_size_change %v", m)
+		t.Errorf("got tick_size_change %v, want a change from 0.01 to 0.001", m)
 	}
 	if m := kinds["new_market"]; m == nil || len(m["assets_ids"].([]any)) != 2 {
-		t.Errorf("new_market %v", m)
+		t.Errorf("got new_market %v, want a message with two tokens", m)
 	}
 }
 
@@ -285,7 +285,7 @@ func TestWrongRequests(t *testing.T) {
 	s.send("HELLO")
 	_, frame, err := s.ws.Read(context.Background())
 	if err != nil || string(frame) != "INVALID OPERATION" {
-		t.Errorf("%s, %v", frame, err)
+		t.Errorf("got frame %s and error %v, want INVALID OPERATION", frame, err)
 	}
 }
 
@@ -294,13 +294,13 @@ func TestDisconnectAndClose(t *testing.T) {
 	s := r.dial()
 	s.drain()
 	if status, _ := r.call("/__control/faults", object{"disconnect": true}); status != 200 {
-		t.Error(status)
+		t.Errorf("disconnect: got status %d, want 200", status)
 	}
 	if _, _, err := s.ws.Read(context.Background()); err == nil {
-		t.Error("the socket is open")
+		t.Error("the socket is still open after disconnect")
 	}
 	r.Close()
 	if n := r.Stats().Stream.Connections; n != 0 {
-		t.Errorf("%d sockets", n)
+		t.Errorf("after Close: got %d open sockets, want none", n)
 	}
 }

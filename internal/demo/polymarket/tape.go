@@ -11,7 +11,7 @@ import (
 // execution is a public trade of a token.
 type execution struct {
 	demo.Trade
-	of token
+	token token
 }
 
 // tape returns the last trades of a market, newest first. A market with the flag untraded has no trades from before
@@ -30,7 +30,7 @@ func (v *Venue) tape(m *market) (all []execution) {
 
 // answerTape answers a page of the public trades of a market. A cursor contains the id of the last trade of a page.
 func (v *Venue) answerTape(r *request) (any, *refusal) {
-	limit, err := r.number("limit", maxTrades, maxTrades)
+	limit, err := r.integer("limit", maxTrades, maxTrades)
 	if err != nil {
 		return nil, err
 	}
@@ -60,11 +60,11 @@ func (v *Venue) answerTape(r *request) (any, *refusal) {
 
 // row returns a row of /v2/trades.
 func (p *execution) row() object {
-	m := p.of.market
+	m := p.token.market
 	return object{
-		"proxy_wallet": "0x" + digest("wallet", p.ID)[:40], "side": string(p.Side), "token_id": m.tokenIDs[p.of.index], "condition_id": m.conditionID,
-		"size": number(p.Size), "price": number(p.Price), "timestamp": p.At.Unix(), "title": m.question, "slug": m.slug, "event_slug": m.event.slug,
-		"outcome": m.labels[p.of.index], "outcome_index": p.of.index, "transaction_hash": transaction(p.Trade),
+		"proxy_wallet": "0x" + digest("wallet", p.ID)[:40], "side": string(p.Side), "token_id": m.tokenIDs[p.token.index], "condition_id": m.conditionID,
+		"size": jsonNumber(p.Size), "price": jsonNumber(p.Price), "timestamp": p.At.Unix(), "title": m.question, "slug": m.slug, "event_slug": m.event.slug,
+		"outcome": m.labels[p.token.index], "outcome_index": p.token.index, "transaction_hash": transaction(p.Trade),
 	}
 }
 

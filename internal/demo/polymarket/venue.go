@@ -43,16 +43,16 @@ type Venue struct {
 	byDemoMarket        map[string][]*market
 	tags                map[string]object // by slug
 
-	mu        sync.Mutex // guards the fields below and the changing fields of markets; locked after the engine's lock
-	behaviour Behaviour
-	random    *rand.Rand
-	requests  map[string]int64
-	keys      map[string]int64
-	statuses  map[string]int64
-	opened    int64
-	conns     map[*conn]struct{}
-	closed    bool
-	serving   sync.WaitGroup
+	mu            sync.Mutex // guards the fields below and the changing fields of markets; locked after the engine's lock
+	behaviour     Behaviour
+	random        *rand.Rand
+	requests      map[string]int64
+	keys          map[string]int64
+	statuses      map[string]int64
+	openedSockets int64
+	conns         map[*conn]struct{}
+	closed        bool
+	serving       sync.WaitGroup
 }
 
 // event is a set of related markets.
@@ -79,7 +79,7 @@ type market struct {
 	stamp   int64      // time of the book's last change in milliseconds; differs for each change
 	movedAt time.Time
 	last    [2]lastTrade
-	subs    map[*conn]int // bits of the subscribed tokens
+	subs    map[*conn]int // bit i is set if the client is subscribed to token i
 }
 
 // lastTrade is the last trade of a token. The zero value means that the token never traded.
@@ -108,7 +108,7 @@ func New(config demo.Config) *Venue {
 	config.PublicPerMinute, config.KeyPerMinute = 0, 0
 	v.engine = demo.New(config)
 	for _, s := range v.engine.Markets() {
-		v.list(s)
+		v.addMarkets(s)
 	}
 	v.mux = v.routes(config.Control, config.Latency)
 	return v
@@ -123,8 +123,8 @@ func (v *Venue) Engine() *demo.Venue { return v.engine }
 // ServeHTTP answers a request to one of the APIs or opens a stream.
 func (v *Venue) ServeHTTP(w http.ResponseWriter, r *http.Request) { v.mux.ServeHTTP(w, r) }
 
-// list adds the markets for a market of the demo venue: one for a binary market, or one for each outcome of any other market.
-func (v *Venue) list(s demo.Market) {
+// addMarkets adds the markets for a market of the demo venue: one for a binary market, or one for each outcome of any other market.
+func (v *Venue) addMarkets(s demo.Market) {
 	e := v.eventBySlug[s.EventSlug]
 	if !s.Binary {
 		e = nil // the market becomes a separate event
@@ -146,16 +146,16 @@ func (v *Venue) list(s demo.Market) {
 		}
 	}
 	if s.Binary {
-		v.add(s, e, 0)
+		v.addMarket(s, e, 0)
 		return
 	}
 	for i := range s.TokenIDs {
-		v.add(s, e, i)
+		v.addMarket(s, e, i)
 	}
 }
 
-// add lists one market.
-func (v *Venue) add(s demo.Market, e *event, outcome int) {
+// addMarket adds the simulator's market for a binary market, or for one outcome of any other market.
+func (v *Venue) addMarket(s demo.Market, e *event, outcome int) {
 	n, demoToken := len(v.markets), s.TokenIDs[outcome]
 	m := &market{
 		number: n, id: strconv.Itoa(500_000 + n), conditionID: "0x" + digest("condition", demoToken),
@@ -211,9 +211,8 @@ func slugOf(text string) string {
 	return strings.Join(strings.FieldsFunc(strings.ToLower(text), func(c rune) bool { return (c < 'a' || c > 'z') && (c < '0' || c > '9') }), "-")
 }
 
-// DemoTokenID returns the identifier of a token at the demo venue. ok is false if the token is unknown. A market of the demo venue
-// with several outcomes has only one token for each outcome. So ok is also false for the second token of the simulator's market for
-// such an outcome.
+// DemoTokenID returns the identifier of a token at the demo venue. ok is false if the token is unknown. If a market of the demo
+// venue has several outcomes, it has one token for each outcome. The simulator has two, and ok is false for the second token.
 func (v *Venue) DemoTokenID(tokenID string) (id string, ok bool) {
 	t, ok := v.tokens[tokenID]
 	if !ok || t.index >= len(t.market.demoTokens) {
@@ -250,7 +249,7 @@ func (v *Venue) Book(tokenID string) (demo.Book, bool) {
 	}
 	v.mu.Lock()
 	defer v.mu.Unlock()
-	b := t.market.book.of(t.index)
+	b := t.market.book.forToken(t.index)
 	return demo.Book{Bids: slices.Clone(b.bids), Asks: slices.Clone(b.asks), At: time.UnixMilli(t.market.stamp)}, true
 }
 
@@ -260,7 +259,7 @@ func (v *Venue) TokenIDs() []string {
 	defer v.mu.Unlock()
 	var ids []string
 	for _, m := range v.markets {
-		if m.trades() {
+		if m.hasBooks() {
 			ids = append(ids, m.tokenIDs[:]...)
 		}
 	}
@@ -270,11 +269,11 @@ func (v *Venue) TokenIDs() []string {
 // binary reports whether this market is also a binary market of the demo venue.
 func (m *market) binary() bool { return !m.event.negRisk }
 
-// trades reports whether the market has order books.
-func (m *market) trades() bool { return m.state.Status == "OPEN" }
+// hasBooks reports whether the market has order books.
+func (m *market) hasBooks() bool { return m.state.Status == "OPEN" }
 
-// over reports whether Gamma calls the market closed.
-func (m *market) over() bool {
+// isClosed reports whether Gamma calls the market closed.
+func (m *market) isClosed() bool {
 	return !slices.Contains([]string{"UPCOMING", "OPEN", "DISPUTED"}, m.state.Status)
 }
 
@@ -292,8 +291,8 @@ func (m *market) winner() int {
 	}
 }
 
-// shown returns the price of a token: 1 or 0 once there is a winner, 0.5 after a cancellation, or else the market price.
-func (m *market) shown(index int) demo.Price {
+// displayPrice returns the price of a token: 1 or 0 once there is a winner, 0.5 after a cancellation, or else the market price.
+func (m *market) displayPrice(index int) demo.Price {
 	p := m.price
 	switch w := m.winner(); {
 	case w >= 0 && w == index:
