@@ -29,11 +29,11 @@ type StreamConfig struct {
 // streams maps the name of a driver to a function that returns the results of OpenStream for this driver. A driver that is not in
 // the map has no stream.
 var streams = map[string]func(StreamConfig) (address string, p *stream.Protocol, err error){
-	Generic:  func(c StreamConfig) (string, *stream.Protocol, error) { return c.URL, nil, noKey(c) },
+	Generic:  func(c StreamConfig) (string, *stream.Protocol, error) { return c.URL, nil, refuseKey(c) },
 	"kalshi": openKalshi,
 	// The method Stream of this driver provides the protocol, which reads books over REST.
 	"polymarket": func(c StreamConfig) (string, *stream.Protocol, error) {
-		return cmp.Or(c.URL, polymarket.StreamURL), nil, noKey(c)
+		return cmp.Or(c.URL, polymarket.StreamURL), nil, refuseKey(c)
 	},
 }
 
@@ -43,12 +43,12 @@ var streams = map[string]func(StreamConfig) (address string, p *stream.Protocol,
 func OpenStream(cfg StreamConfig) (address string, p *stream.Protocol, err error) {
 	open, ok := streams[cmp.Or(cfg.Driver, Generic)]
 	if !ok {
-		return "", nil, noKey(cfg)
+		return "", nil, refuseKey(cfg)
 	}
 	return open(cfg)
 }
 
-func noKey(c StreamConfig) error {
+func refuseKey(c StreamConfig) error {
 	if len(c.Key) > 0 {
 		return fmt.Errorf("the driver %q uses no API key", c.Driver)
 	}

@@ -83,8 +83,8 @@ type Config struct {
 	Names          DetailNames
 }
 
-// driver is an entry of the map drivers.
-type driver struct {
+// driverEntry is an entry of the map drivers.
+type driverEntry struct {
 	open func(Config) (Driver, error)
 	// publicAccounts is the result of PublicAccounts.
 	publicAccounts bool
@@ -93,7 +93,7 @@ type driver struct {
 }
 
 // drivers contains the drivers by name.
-var drivers = map[string]driver{
+var drivers = map[string]driverEntry{
 	Generic: {func(c Config) (Driver, error) {
 		return generic.New(generic.Config{Config: c.Config, MaxIDs: c.MaxIDs, MaxURL: c.MaxURL, Names: c.Names})
 	}, false, ""},

@@ -11,12 +11,12 @@ func TestOpen(t *testing.T) {
 	for name, ok := range map[string]bool{"": true, Generic: true, "kalshi": true, "polymarket": true, "Generic": false, "unknown": false} {
 		d, err := Open(Config{Driver: name, Config: rest.Config{BaseURL: "http://venue.invalid"}})
 		if (err == nil) != ok {
-			t.Errorf("%q: %v", name, err)
+			t.Errorf("Open with the driver %q returned the error %v, want success: %t", name, err, ok)
 		}
 		if err == nil {
 			d.Close()
 		} else if !strings.Contains(err.Error(), strings.Join(Drivers(), ", ")) {
-			t.Errorf("%q: the error does not name the drivers: %v", name, err)
+			t.Errorf("the error for the driver %q does not name all drivers: %v", name, err)
 		}
 	}
 }

@@ -17,7 +17,7 @@ type accountPage struct {
 	// filter sets the query parameters that select rows. The venue may ignore these parameters.
 	filter func(to *rest.Query)
 	limit  int
-	at     pageStart
+	start  pageStart
 	// keys are the names of the JSON members that may contain the list.
 	keys []string
 }
@@ -48,29 +48,29 @@ func (c *Client) readPage(ctx context.Context, e reqctx.Endpoint, a market.Addre
 	if limit == 0 {
 		limit = maxPageSize
 	}
-	at, err := parsePageToken(e, token)
+	start, err := parsePageToken(e, token)
 	if err != nil {
 		return rest.RowList{}, pageInfo{}, nil, err
 	}
-	p := &accountPage{endpoint: e, account: a, filter: filter, limit: limit, at: at, keys: keys}
+	p := &accountPage{endpoint: e, account: a, filter: filter, limit: limit, start: start, keys: keys}
 	list, sized, err := c.fetchPage(ctx, p)
 	traits, now := &c.traits[e], c.Now()
-	if at.guessed && rest.Refused(err) { // the client had guessed that there is one more page, but there is none
-		traits.ignoresOffset(now)
+	if start.guessed && rest.Refused(err) { // the client had only guessed that this page exists
+		traits.recordIgnoredOffset(now)
 		return rest.RowList{}, pageInfo{}, nil, nil
 	}
 	if err != nil {
 		return rest.RowList{}, pageInfo{}, nil, rest.BadIfNotFound(e, err)
 	}
-	if at.isRepeated(list.Rows) {
-		heeds, err := rest.WithBackoff(c.Client, e, c.AccountKey(ctx, a), func() (bool, error) {
-			return c.readsOffset(ctx, p.query(traits.plain(now), sized), list.Rows, keys...)
+	if start.isRepeated(list.Rows) {
+		respects, err := rest.WithBackoff(c.Client, e, c.AccountKey(ctx, a), func() (bool, error) {
+			return c.respectsOffset(ctx, p.query(traits.omitsOptions(now), sized), list.Rows, keys...)
 		})
 		switch {
 		case err != nil:
 			return rest.RowList{}, pageInfo{}, nil, err
-		case !heeds:
-			traits.ignoresOffset(now)
+		case !respects:
+			traits.recordIgnoredOffset(now)
 			return rest.RowList{Object: list.Object}, pageInfo{}, rest.Drift{"repeated page"}, nil
 		}
 	}
@@ -78,18 +78,18 @@ func (c *Client) readPage(ctx context.Context, e reqctx.Endpoint, a market.Addre
 	if n := len(list.Rows); !sized && n%roundCount == 0 {
 		size = min(size, n) // the request had no page size, so the venue's page size may be less than limit
 	}
-	t, err := pageInfoOf(e, list, at, size)
+	t, err := pageInfoOf(e, list, start, size)
 	if err != nil {
 		return rest.RowList{}, pageInfo{}, nil, err
 	}
-	traits.trustCount(&t, at)
+	traits.trustCount(&t, start)
 	switch {
 	case t.guessed && traits.isWhole(now):
 		t.next, t.guessed = pageStart{}, false
-	case !t.next.isStart() && !t.guessed, at.guessed && len(list.Rows) > 0:
+	case !t.next.isStart() && !t.guessed, start.guessed && len(list.Rows) > 0:
 		traits.setPaged()
 	}
-	t.numbering, err = market.ParseNumbering(at.numbering)
+	t.numbering, err = market.ParseNumbering(start.numbering)
 	return list, t, nil, err
 }
 
@@ -98,15 +98,15 @@ func (c *Client) readPage(ctx context.Context, e reqctx.Endpoint, a market.Addre
 // whether the last request had a page size.
 func (c *Client) fetchPage(ctx context.Context, p *accountPage) (list rest.RowList, sized bool, err error) {
 	traits, now := &c.traits[p.endpoint], c.Now()
-	plain := traits.plain(now)
+	plain := traits.omitsOptions(now)
 	sized = !plain && traits.sendsLimit()
 	rq := p.query(plain, sized)
-	options := rq.Query.Len() > p.query(true, false).Query.Len()
+	hasOptions := rq.Query.Len() > p.query(true, false).Query.Len()
 	payload, err := c.sendPage(ctx, p, rq)
-	if options && rest.RefusesParameter(err) {
+	if hasOptions && rest.RefusesParameter(err) {
 		first := err
 		if payload, err = c.sendPage(ctx, p, p.query(true, false)); err == nil {
-			traits.refuseOptions(now)
+			traits.recordRefusedOptions(now)
 			c.Log().Info("the venue refuses optional parameters of a list: they are omitted", "endpoint", p.endpoint.String())
 		} else if rest.RefusesParameter(err) {
 			err = first // the venue also refuses the request without optional parameters, so these parameters are not the reason
@@ -125,6 +125,6 @@ func (c *Client) fetchPage(ctx context.Context, p *accountPage) (list rest.RowLi
 
 // sendPage adds the cursor or the offset of the page to rq and makes one call.
 func (c *Client) sendPage(ctx context.Context, p *accountPage, rq *rest.Request) (wire.Value, error) {
-	p.at.setQuery(&rq.Query)
+	p.start.setQuery(&rq.Query)
 	return rest.WithBackoff(c.Client, p.endpoint, c.AccountKey(ctx, p.account), func() (wire.Value, error) { return c.Get(ctx, rq) })
 }

@@ -26,22 +26,23 @@ type pageCase struct {
 	reads []pageRead
 }
 
-// pageRead is one read of a page. The clock advances by the duration after, and then the test reads the page. rows is the expected
-// number of rows. If more is true, the page must have a token of a next page. parameters contains the expected parameters of each
-// call of the read.
+// pageRead is one read of a page.
 type pageRead struct {
+	// after is the time by which the clock advances before the read.
 	after    time.Duration
 	marketID string
 	// next is true if the read continues after the page of the previous read.
-	next       bool
-	rows       int
-	more       bool
+	next bool
+	// rows is the expected number of rows. more is true if the page must have the token of a next page.
+	rows int
+	more bool
+	// parameters contains the expected parameters of each call of the read.
 	parameters string
 }
 
 var pageCases = []pageCase{
 	{
-		"knows nothing but the account", nil, 53, 0,
+		"accepts only the address", nil, 53, 0,
 		[]pageRead{
 			{rows: 53, more: true, parameters: "-"},
 			{next: true, rows: 0, parameters: "offset"}, // the first read returned all 53 rows
@@ -61,7 +62,7 @@ var pageCases = []pageCase{
 		},
 	},
 	{
-		"pages by cursor and has a size of its own", []string{"cursor"}, 53, 20,
+		"pages by cursor and refuses a page size", []string{"cursor"}, 53, 20,
 		[]pageRead{
 			{rows: 20, more: true, parameters: "-"},
 			{next: true, rows: 20, more: true, parameters: "limit cursor | cursor"},
@@ -132,7 +133,7 @@ func TestAccountPagesLearnParameters(t *testing.T) {
 						rows, token = len(page.Records), page.Next
 					}
 					if rows != read.rows || (token != "") != read.more {
-						t.Errorf("read %d: %d rows, next %q, want %d, more %v", i, rows, token, read.rows, read.more)
+						t.Errorf("read %d returned %d rows and the next token %q, want %d rows and a next token: %v", i, rows, token, read.rows, read.more)
 					}
 					calls := v.parameters(asked)
 					asked += len(calls)
@@ -185,13 +186,13 @@ func TestSearchWithoutOptions(t *testing.T) {
 		before := v.count()
 		page, err := c.Search(t.Context(), read.query)
 		if market.CodeOf(err) != read.code || err == nil && len(page.Markets) != read.rows {
-			t.Errorf("read %d: %+v, %v", i, page, err)
+			t.Errorf("read %d returned the page %+v and the error %v, want %d markets and the code %q", i, page, err, read.rows, read.code)
 		}
 		assertEqual(t, sortedWords(v.parameters(before)), read.calls)
 	}
 	clock.Advance(relearnAfter)
 	before := v.count()
 	if _, err := c.Search(t.Context(), queries.Search{Text: "x"}); err != nil || v.count() != before+2 {
-		t.Errorf("later: %v after %d calls", err, v.count()-before)
+		t.Errorf("after relearnAfter, the search returned the error %v after %d calls, want 2 calls", err, v.count()-before)
 	}
 }

@@ -3,6 +3,7 @@ package generic
 import (
 	"context"
 	"errors"
+	"fmt"
 	"net/http"
 	"strings"
 	"syscall"
@@ -25,9 +26,9 @@ func TestFailedKeysAreNotReadDuringBackoff(t *testing.T) {
 	}{
 		"429":             {respond(429, ""), market.CodeRateLimited, 125 * time.Millisecond},
 		"429 with wait":   {respond(429, "", "Retry-After", "7"), market.CodeRateLimited, 7 * time.Second},
-		"429 and 0":       {respond(429, "", "Retry-After", "0"), market.CodeRateLimited, 125 * time.Millisecond},
+		"429 with wait 0": {respond(429, "", "Retry-After", "0"), market.CodeRateLimited, 125 * time.Millisecond},
 		"429 HTML":        {respond(429, "<html>slow down", "Content-Type", "text/html", "Retry-After", "7"), market.CodeRateLimited, 7 * time.Second},
-		"429 with window": {respond(429, "", "X-RateLimit-Remaining", "0", "X-RateLimit-Reset", "9"), market.CodeRateLimited, 9 * time.Second},
+		"429 with reset":  {respond(429, "", "X-RateLimit-Remaining", "0", "X-RateLimit-Reset", "9"), market.CodeRateLimited, 9 * time.Second},
 		"200 and limited": {respond(200, `{"success":false,"code":"RATE_LIMITED"}`, "Retry-After", "7"), market.CodeRateLimited, 7 * time.Second},
 		"500":             {respond(500, ""), market.CodeUpstreamUnavailable, 125 * time.Millisecond},
 		"503 with wait":   {respond(503, "", "Retry-After", "3"), market.CodeUpstreamUnavailable, 3 * time.Second},
@@ -49,7 +50,7 @@ func TestFailedKeysAreNotReadDuringBackoff(t *testing.T) {
 						_, err := r.call(ctx, c)
 						var e *market.Error
 						if !errors.As(err, &e) || e.Code != tt.code || e.RetryAfter != left {
-							t.Fatalf("got %v after %v, want %s after %v", err, e, tt.code, left)
+							t.Fatalf("got the error %v with the code and RetryAfter %q, want %q", err, retryAfterOf(err), fmt.Sprint(tt.code, " ", left))
 						}
 					}
 					expect(tt.wait)
@@ -60,15 +61,15 @@ func TestFailedKeysAreNotReadDuringBackoff(t *testing.T) {
 					time.Sleep(tt.wait/4*3 - time.Microsecond)
 					expect(time.Millisecond)
 					if v.calls() != calls {
-						t.Fatalf("asked %q before the end of the backoff", v.asked[calls:])
+						t.Fatalf("the client sent %q before the end of the backoff", v.asked[calls:])
 					}
 					time.Sleep(time.Millisecond)
 					v.answer = validResponse
 					if _, err := r.call(ctx, c); err != nil || v.calls() == calls {
-						t.Fatalf("after the backoff: %v after %d calls", err, v.calls()-calls)
+						t.Fatalf("after the backoff, the read returned the error %v and made %d calls", err, v.calls()-calls)
 					}
 					if _, err := r.call(ctx, c); err != nil {
-						t.Fatalf("after a success: %v", err)
+						t.Fatalf("the read after a success failed: %v", err)
 					}
 				})
 			})
@@ -126,10 +127,10 @@ func TestBackoffIsPerKey(t *testing.T) {
 		assertEqual(t, showResults(results, func(p *market.Price) string { return p.TokenID }), "RATE_LIMITED\n103\nRATE_LIMITED\n103")
 		assertEqual(t, strings.Join(v.asked, " "), "prices?tokenIds=101,102 prices?tokenId=103")
 		if results, err = c.Prices(t.Context(), []string{"101", "102"}); err != nil || results[0].Err == nil || results[1].Err == nil {
-			t.Errorf("all refused: %v, %v", results, err)
+			t.Errorf("got %v and the error %v, want an error for each id and no error of the read", results, err)
 		}
 		if _, err := c.Book(t.Context(), "101", 20); err != nil {
-			t.Errorf("another endpoint: %v", err)
+			t.Errorf("the read of another endpoint failed: %v", err)
 		}
 	})
 }
@@ -148,10 +149,10 @@ func TestBackoffIsPerCredentials(t *testing.T) {
 		}
 		v.answer = validResponse
 		if _, err := c.Balance(asUser(t), wallet); err != nil || v.calls() != 2 {
-			t.Errorf("the owner: %v after %d calls", err, v.calls())
+			t.Errorf("the owner's read returned the error %v after %d calls, want no error after 2", err, v.calls())
 		}
 		if key := c.AccountKey(theirs, wallet); len(key) != 32 || strings.Contains(key, string(wallet)) || strings.Contains(key, "junk") {
-			t.Errorf("the key is %q", key)
+			t.Errorf("the account key is %q, want a hash of 32 bytes", key)
 		}
 	})
 }
@@ -167,8 +168,8 @@ func TestBackoffOnlyAfterVenueFailures(t *testing.T) {
 				time.AfterFunc(time.Second, cancel)
 				return ctx, cancel
 			},
-			"deadline": func() (context.Context, context.CancelFunc) { return context.WithTimeout(t.Context(), time.Second) },
-			"budget": func() (context.Context, context.CancelFunc) {
+			"past its deadline": func() (context.Context, context.CancelFunc) { return context.WithTimeout(t.Context(), time.Second) },
+			"refused by the permit": func() (context.Context, context.CancelFunc) {
 				return reqctx.WithPermit(t.Context(), &permit{refuseFrom: 1}), func() {}
 			},
 		} {
@@ -176,10 +177,10 @@ func TestBackoffOnlyAfterVenueFailures(t *testing.T) {
 			_, err := c.Book(ctx, "101", 20)
 			cancel()
 			if err == nil {
-				t.Errorf("%s: no error", name)
+				t.Errorf("the call that is %s returned no error", name)
 			}
 			if err := c.Refusal(reqctx.EndpointBook, "101"); err != nil {
-				t.Errorf("%s started a backoff: %v", name, err)
+				t.Errorf("the call that is %s started a backoff: %v", name, err)
 			}
 		}
 		v.answer = validResponse

@@ -38,20 +38,20 @@ func TestListsFitURLs(t *testing.T) {
 		c := v.client(t, func(cfg *Config) { cfg.MaxURL = tt.maxURL })
 		ids := idsOf(fmt.Sprintf("%%0%dd", tt.digits), tt.ids)
 		if got := c.Cost(reqctx.EndpointPrices, tt.ids, tt.ids*tt.digits); got != tt.calls {
-			t.Errorf("%d ids of %d digits: the cost is %d, want %d", tt.ids, tt.digits, got, tt.calls)
+			t.Errorf("the cost of %d ids of %d digits is %d, want %d", tt.ids, tt.digits, got, tt.calls)
 		}
 		results, err := c.Prices(t.Context(), ids)
 		if err != nil || v.count() != tt.calls {
-			t.Errorf("%d ids of %d digits: %v in %d calls, want %d", tt.ids, tt.digits, err, v.count(), tt.calls)
+			t.Errorf("the read of %d ids of %d digits returned the error %v after %d calls, want %d calls", tt.ids, tt.digits, err, v.count(), tt.calls)
 		}
 		for i, r := range results {
 			if r.Value == nil || r.Value.TokenID != ids[i] {
-				t.Errorf("%s: %+v", ids[i], r)
+				t.Errorf("the result of %s is %+v, want its price", ids[i], r)
 			}
 		}
 		for _, r := range v.requests {
 			if n := len(v.URL + r.URL.RequestURI()); n > length {
-				t.Errorf("a URL of %d bytes", n)
+				t.Errorf("a URL has %d bytes, want at most %d", n, length)
 			}
 		}
 	}
@@ -61,7 +61,7 @@ func TestListsFitURLs(t *testing.T) {
 // many ids. Until relearnAfter has passed, all lists must have an accepted length.
 func TestURLLimitIsLearned(t *testing.T) {
 	for name, h := range map[string]http.HandlerFunc{
-		"414": pricesUpTo(1300, 1000, 414), "431": pricesUpTo(1300, 1000, 431), "400": pricesUpTo(1300, 1000, 400), "400 for their number": pricesUpTo(10_000, 50, 400),
+		"414": pricesUpTo(1300, 1000, 414), "431": pricesUpTo(1300, 1000, 431), "400": pricesUpTo(1300, 1000, 400), "400 for too many ids": pricesUpTo(10_000, 50, 400),
 	} {
 		t.Run(name, func(t *testing.T) {
 			v := newVenue(t, everywhere(h))
@@ -73,33 +73,32 @@ func TestURLLimitIsLearned(t *testing.T) {
 				must(t, err)
 				for i, r := range results {
 					if r.Value == nil || r.Value.TokenID != ids[i] {
-						t.Errorf("%s: %+v", ids[i], r)
+						t.Errorf("the result of %s is %+v, want its price", ids[i], r)
 					}
 				}
 				if got := v.count(); got != calls {
-					t.Errorf("read %d: %d calls, want %d", i, got, calls)
+					t.Errorf("read %d made %d calls, want %d", i, got, calls)
 				}
 				v.mu.Lock()
 				v.requests = nil
 				v.mu.Unlock()
 			}
 			if got := c.Cost(reqctx.EndpointPrices, 80, 80*19); got != 2 {
-				t.Errorf("the cost is %d", got)
+				t.Errorf("the cost of 80 ids is %d, want 2", got)
 			}
 			clock.Advance(relearnAfter)
 			if got := c.Cost(reqctx.EndpointPrices, 80, 80*19); got != 1 {
-				t.Errorf("the cost is %d later", got)
+				t.Errorf("after relearnAfter, the cost of 80 ids is %d, want 1", got)
 			}
 		})
 	}
 }
 
-// TestParameterNamesAreLearned checks which id parameters the client tries if the venue accepts only one of them. The field knows
-// names the accepted parameter.
+// TestParameterNamesAreLearned checks which id parameters the client tries if the venue accepts only one of them.
 func TestParameterNamesAreLearned(t *testing.T) {
 	for _, tt := range []struct {
-		knows string
-		names DetailNames
+		accepted string
+		names    DetailNames
 		// calls contains the id parameter of each expected call. The test makes three reads: of two markets, of one market, and of
 		// a market that does not exist. A | separates the reads.
 		calls string
@@ -110,21 +109,21 @@ func TestParameterNamesAreLearned(t *testing.T) {
 		{"conditionId", DetailNames{ID: "conditionId"}, "ids conditionId conditionId | conditionId | conditionId"},
 		{"markets", DetailNames{ID: "conditionId", IDs: "markets"}, "markets | conditionId | conditionId"},
 	} {
-		t.Run(tt.knows, func(t *testing.T) {
+		t.Run(tt.accepted, func(t *testing.T) {
 			v := newVenue(t, everywhere(func(w http.ResponseWriter, r *http.Request) {
 				q := r.URL.Query()
-				if !q.Has(tt.knows) {
+				if !q.Has(tt.accepted) {
 					answerWith(http.StatusBadRequest, "application/json", `{"success":false,"message":"unknown parameter"}`)(w, r)
 					return
 				}
 				var rows []string
-				for id := range strings.SplitSeq(q.Get(tt.knows), ",") {
+				for id := range strings.SplitSeq(q.Get(tt.accepted), ",") {
 					if id != "none" {
 						rows = append(rows, marketJSON(strings.TrimPrefix(id, "M")))
 					}
 				}
 				switch {
-				case strings.HasSuffix(tt.knows, "s"):
+				case strings.HasSuffix(tt.accepted, "s"):
 					answer(`{"markets":[`+strings.Join(rows, ",")+`]}`)(w, r)
 				case len(rows) == 1:
 					answer(rows[0])(w, r)
@@ -137,8 +136,8 @@ func TestParameterNamesAreLearned(t *testing.T) {
 			for i, ids := range [][]string{{"M1", "M2"}, {"M3"}, {"none"}} {
 				before := v.count()
 				results, err := c.MarketsByID(t.Context(), ids)
-				if tt.knows != "markets" && (err != nil || i < 2 && results[0].Value == nil || i == 2 && (results[0].Value != nil || results[0].Err != nil)) {
-					t.Errorf("%v: %+v, %v", ids, results, err)
+				if tt.accepted != "markets" && (err != nil || i < 2 && results[0].Value == nil || i == 2 && (results[0].Value != nil || results[0].Err != nil)) {
+					t.Errorf("the read of %v returned %+v and the error %v", ids, results, err)
 				}
 				got = append(got, strings.Join(v.parameters(before), " "))
 			}

@@ -23,12 +23,12 @@ func TestContentTypes(t *testing.T) {
 		c := newVenue(t, everywhere(answerWith(200, contentType, goldenFile(t, "prices/object")))).client(t)
 		results, err := c.Prices(t.Context(), []string{"101"})
 		if got := err == nil && results[0].Value != nil; got != ok {
-			t.Errorf("%q: %v, %v; want it to be read: %v", contentType, results, err, ok)
+			t.Errorf("for the content type %q, got %v and the error %v, want a price: %v", contentType, results, err, ok)
 		}
 	}
 }
 
-func zipped(t testing.TB, body []byte) string {
+func compress(t testing.TB, body []byte) string {
 	t.Helper()
 	var b bytes.Buffer
 	z := gzip.NewWriter(&b)
@@ -51,12 +51,12 @@ func TestBodies(t *testing.T) {
 	}{
 		{name: "at the limit", body: padded(limit), ok: true},
 		{name: "over the limit", body: padded(limit + 1), cause: "the body is larger than the limit"},
-		{name: "gzip", encoding: "gzip", body: zipped(t, []byte(price)), ok: true},
-		{name: "x-gzip", encoding: "X-GZIP", body: zipped(t, []byte(price)), ok: true},
+		{name: "gzip", encoding: "gzip", body: compress(t, []byte(price)), ok: true},
+		{name: "x-gzip", encoding: "X-GZIP", body: compress(t, []byte(price)), ok: true},
 		{name: "identity", encoding: "identity", body: price, ok: true},
-		{name: "a bomb below the limit", encoding: "gzip", body: zipped(t, []byte(padded(limit))), cause: "the decompressed body is too large for its compressed size"},
-		{name: "well compressed below the bound", encoding: "gzip", body: zipped(t, []byte(padded(1<<20))), ok: true},
-		{name: "gzip cut off", encoding: "gzip", body: zipped(t, []byte(price))[:20], cause: "the body has an unknown or broken content encoding"},
+		{name: "a bomb below the limit", encoding: "gzip", body: compress(t, []byte(padded(limit))), cause: "the decompressed body is too large for its compressed size"},
+		{name: "well compressed below the bound", encoding: "gzip", body: compress(t, []byte(padded(1<<20))), ok: true},
+		{name: "gzip cut off", encoding: "gzip", body: compress(t, []byte(price))[:20], cause: "the body has an unknown or broken content encoding"},
 		{name: "not gzip", encoding: "gzip", body: price, cause: "the body has an unknown or broken content encoding"},
 		{name: "unknown encoding", encoding: "br", body: price, cause: "the body has an unknown or broken content encoding"},
 		{name: "JSON cut off", body: price[:len(price)-5], cause: wire.ErrTruncated.Error()},
@@ -94,15 +94,15 @@ func TestBodies(t *testing.T) {
 					return
 				}
 				if market.CodeOf(err) != market.CodeUpstreamBadResponse || !strings.Contains(err.Error(), tt.cause) {
-					t.Fatalf("got %v; want %s because %s", err, market.CodeUpstreamBadResponse, tt.cause)
+					t.Fatalf("got the error %v, want %s with the cause %q", err, market.CodeUpstreamBadResponse, tt.cause)
 				}
 			})
 		}
 	}
 }
 
-// TestAnnouncedSizeIsRefused checks that the client refuses a response whose Content-Length exceeds the limit before it reads the
-// body.
+// TestAnnouncedSizeIsRefused checks a response whose Content-Length exceeds the limit. The client must refuse the response before
+// it reads the body.
 func TestAnnouncedSizeIsRefused(t *testing.T) {
 	v := newVenue(t, everywhere(func(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("Content-Type", "application/json")

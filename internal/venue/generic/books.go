@@ -28,9 +28,9 @@ func (c *Client) Book(ctx context.Context, tokenID string, depth int) (*market.B
 		if err != nil || payload.IsNull() {
 			return nil, rest.NilIfNotFound(err)
 		}
-		var n rest.Drift
-		b, err := decodeBook(payload, tokenID, depth, &n)
-		c.Report(reqctx.EndpointBook, n)
+		var drift rest.Drift
+		b, err := decodeBook(payload, tokenID, depth, &drift)
+		c.Report(reqctx.EndpointBook, drift)
 		return b, err
 	})
 }
@@ -38,12 +38,12 @@ func (c *Client) Book(ctx context.Context, tokenID string, depth int) (*market.B
 // Books returns the books of several tokens. It reads each element of books with its own call. If every read failed, Books also
 // returns the error of the first read.
 func (c *Client) Books(ctx context.Context, books []queries.Book) ([]market.Result[*market.Book], error) {
-	return each(books, func(q queries.Book) (*market.Book, error) { return c.Book(ctx, q.TokenID, q.Depth) })
+	return readEach(books, func(q queries.Book) (*market.Book, error) { return c.Book(ctx, q.TokenID, q.Depth) })
 }
 
-// each calls the function read once for every key, and returns the results in the order of the keys. If every call failed, the
+// readEach calls the function read once for every key, and returns the results in the order of the keys. If every call failed, the
 // second result is the error for the first key.
-func each[K, T any](keys []K, read func(K) (*T, error)) ([]market.Result[*T], error) {
+func readEach[K, T any](keys []K, read func(K) (*T, error)) ([]market.Result[*T], error) {
 	results, errs := make([]market.Result[*T], len(keys)), make([]error, len(keys))
 	rest.ForEach(len(keys), func(i int) {
 		results[i].Value, errs[i] = read(keys[i])
@@ -52,12 +52,12 @@ func each[K, T any](keys []K, read func(K) (*T, error)) ([]market.Result[*T], er
 	return results, rest.ErrorIfAllFailed(errs)
 }
 
-func decodeBook(payload wire.Value, tokenID string, depth int, n *rest.Drift) (*market.Book, error) {
+func decodeBook(payload wire.Value, tokenID string, depth int, drift *rest.Drift) (*market.Book, error) {
 	m, ok := rest.SingleObject(payload, "orderbook", "book")
 	if !ok {
 		return nil, rest.UnknownForm(reqctx.EndpointBook, "not an object")
 	}
-	r := wire.NewRow(m, n.Add)
+	r := wire.NewRow(m, drift.Add)
 	if id := r.ID(wire.FieldTokenID); id != "" && id != tokenID {
 		return nil, rest.UnknownForm(reqctx.EndpointBook, "the book of another token")
 	}
@@ -73,7 +73,7 @@ func decodeBook(payload wire.Value, tokenID string, depth int, n *rest.Drift) (*
 	b.Bids, b.Asks = r.Levels()
 	b.Spread = spreadOf(r, b)
 	if r.Err != nil {
-		n.Add("bad element")
+		drift.Add("bad element")
 		return nil, rest.UnknownForm(reqctx.EndpointBook, r.Err.Error())
 	}
 	return b.Cut(depth), nil

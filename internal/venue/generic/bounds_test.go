@@ -23,14 +23,14 @@ import (
 // endpoints do not wait for these calls.
 func TestCallsInFlightAreBounded(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		var under, most atomic.Int32
+		var inFlight, most atomic.Int32
 		v := &scripted{}
 		v.answer = func(r *http.Request) (*http.Response, error) {
 			if !strings.HasSuffix(r.URL.Path, "/orderbook") {
 				return validResponse(r)
 			}
-			n := under.Add(1)
-			defer under.Add(-1)
+			n := inFlight.Add(1)
+			defer inFlight.Add(-1)
 			for m := most.Load(); n > m && !most.CompareAndSwap(m, n); m = most.Load() {
 			}
 			return hangUntilDone(r)
@@ -42,13 +42,13 @@ func TestCallsInFlightAreBounded(t *testing.T) {
 			wg.Go(func() { _, _ = c.Book(ctx, fmt.Sprint(i), 20) })
 		}
 		synctest.Wait()
-		if under.Load() != rest.MaxInFlight {
-			t.Errorf("%d calls are under way, want %d", under.Load(), rest.MaxInFlight)
+		if inFlight.Load() != rest.MaxInFlight {
+			t.Errorf("%d calls are in flight, want %d", inFlight.Load(), rest.MaxInFlight)
 		}
 		for _, r := range reads {
 			if r.name != "orderbook" {
 				if _, err := r.call(asUser(t), c); err != nil {
-					t.Errorf("%s waits: %v", r.name, err)
+					t.Errorf("the read of %s failed: %v", r.name, err)
 				}
 			}
 		}
@@ -56,12 +56,12 @@ func TestCallsInFlightAreBounded(t *testing.T) {
 		defer cancel()
 		started := time.Now()
 		if _, err := c.Book(late, "late", 20); market.CodeOf(err) != market.CodeUpstreamTimeout || time.Since(started) != time.Second {
-			t.Errorf("a call with a deadline: %v after %v", err, time.Since(started))
+			t.Errorf("a call with a deadline returned the error %v after %v, want %s after 1s", err, time.Since(started), market.CodeUpstreamTimeout)
 		}
 		leave()
 		wg.Wait()
 		if most.Load() > rest.MaxInFlight {
-			t.Errorf("%d calls were under way", most.Load())
+			t.Errorf("%d calls were in flight, want at most %d", most.Load(), rest.MaxInFlight)
 		}
 		v.answer = func(r *http.Request) (*http.Response, error) {
 			time.Sleep(time.Second)
@@ -71,7 +71,7 @@ func TestCallsInFlightAreBounded(t *testing.T) {
 		for i := range rest.MaxInFlight { // all earlier calls have ended, so none of these calls waits
 			wg.Go(func() {
 				if _, err := c.Book(t.Context(), fmt.Sprint("later", i), 20); err != nil || time.Since(started) != time.Second {
-					t.Errorf("a later call: %v after %v", err, time.Since(started))
+					t.Errorf("a later call returned the error %v after %v, want no error after 1s", err, time.Since(started))
 				}
 			})
 		}
@@ -83,9 +83,9 @@ func TestCallsInFlightAreBounded(t *testing.T) {
 // the backoff or the rate limit.
 func TestSlowCallsOnlyWait(t *testing.T) {
 	const latency, timeout = 6 * time.Second, 10 * time.Second
-	// at reads n balances with the client c, all at the same time. It returns the number of reads by error code, and the duration
-	// of the longest read.
-	at := func(ctx context.Context, c *Client, n int) (codes map[market.Code]int, longest time.Duration) {
+	// readBalances reads n balances with the client c, all at the same time. It returns the number of reads by error code, and the
+	// duration of the longest read.
+	readBalances := func(ctx context.Context, c *Client, n int) (codes map[market.Code]int, longest time.Duration) {
 		codes = make(map[market.Code]int)
 		var mu sync.Mutex
 		var wg sync.WaitGroup
@@ -102,7 +102,7 @@ func TestSlowCallsOnlyWait(t *testing.T) {
 		wg.Wait()
 		return codes, longest
 	}
-	slow := func(t *testing.T) (*scripted, *Client, *permit) {
+	newSlowVenue := func(t *testing.T) (*scripted, *Client, *permit) {
 		v := &scripted{answer: func(r *http.Request) (*http.Response, error) {
 			select {
 			case <-time.After(latency):
@@ -114,47 +114,47 @@ func TestSlowCallsOnlyWait(t *testing.T) {
 		return v, v.client(t, 1, func(cfg *Config) { cfg.Timeout = timeout }), &permit{}
 	}
 	for name, tt := range map[string]struct {
-		accounts int
-		patience time.Duration
-		answered int
-		longest  time.Duration
+		accounts  int
+		deadline  time.Duration
+		successes int
+		longest   time.Duration
 	}{
-		"many accounts":                    {45, timeout, 45, latency},
-		"more than the slots":              {3 * rest.MaxInFlight, time.Minute, 3 * rest.MaxInFlight, 3 * latency},
-		"more than the callers' time lets": {3 * rest.MaxInFlight, timeout, rest.MaxInFlight, timeout},
+		"many accounts":                   {45, timeout, 45, latency},
+		"more than MaxInFlight":           {3 * rest.MaxInFlight, time.Minute, 3 * rest.MaxInFlight, 3 * latency},
+		"more than fit into the deadline": {3 * rest.MaxInFlight, timeout, rest.MaxInFlight, timeout},
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				v, c, p := slow(t)
-				ctx, cancel := context.WithTimeout(reqctx.WithPermit(asUser(t), p), tt.patience)
+				v, c, p := newSlowVenue(t)
+				ctx, cancel := context.WithTimeout(reqctx.WithPermit(asUser(t), p), tt.deadline)
 				defer cancel()
-				codes, longest := at(ctx, c, tt.accounts)
-				if codes[""] != tt.answered || codes[market.CodeUpstreamTimeout] != tt.accounts-tt.answered || longest != tt.longest {
-					t.Errorf("%v in %v", codes, longest)
+				codes, longest := readBalances(ctx, c, tt.accounts)
+				if codes[""] != tt.successes || codes[market.CodeUpstreamTimeout] != tt.accounts-tt.successes || longest != tt.longest {
+					t.Errorf("the numbers of reads by error code are %v after %v, want %d successes after %v", codes, longest, tt.successes, tt.longest)
 				}
 				assertEqual(t, circuitText(c, "balance"), "closed")
 				if p.admitted != v.calls() {
-					t.Errorf("%d calls of the budget for %d calls", p.admitted, v.calls())
+					t.Errorf("the permit admitted %d calls, but the client sent %d", p.admitted, v.calls())
 				}
 				time.Sleep(time.Minute)
-				if codes, _ := at(asUser(t), c, tt.accounts); codes[""] != tt.accounts {
-					t.Errorf("afterwards: %v", codes)
+				if codes, _ := readBalances(asUser(t), c, tt.accounts); codes[""] != tt.accounts {
+					t.Errorf("a minute later, the numbers of reads by error code are %v, want %d successes", codes, tt.accounts)
 				}
 			})
 		})
 	}
 
 	// If the circuit opens while calls wait, the client does not send these calls.
-	t.Run("a dead one", func(t *testing.T) {
+	t.Run("the circuit opens", func(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			v, p := &scripted{answer: hangUntilDone}, &permit{}
 			c := v.client(t, 1, func(cfg *Config) { cfg.Timeout = timeout })
-			codes, longest := at(reqctx.WithPermit(asUser(t), p), c, 2*rest.MaxInFlight)
+			codes, longest := readBalances(reqctx.WithPermit(asUser(t), p), c, 2*rest.MaxInFlight)
 			if codes[market.CodeUpstreamTimeout] < rest.MaxInFlight || codes[market.CodeUpstreamTimeout] >= 2*rest.MaxInFlight || longest > 2*timeout {
-				t.Errorf("%v in %v", codes, longest)
+				t.Errorf("the numbers of reads by error code are %v after %v, want some timeouts after at most %v", codes, longest, 2*timeout)
 			}
 			if p.admitted != v.calls() {
-				t.Errorf("%d calls of the budget for %d calls", p.admitted, v.calls())
+				t.Errorf("the permit admitted %d calls, but the client sent %d", p.admitted, v.calls())
 			}
 		})
 	})
@@ -194,16 +194,16 @@ func TestLargeBodyUsesLittleMemory(t *testing.T) {
 			t.Fatal("no error")
 		}
 		if read := body.n; read > 2*limit {
-			t.Errorf("%d: %d bytes were read for a limit of %d", status, read, limit)
+			t.Errorf("with the status %d and the limit %d, the client read %d bytes", status, limit, read)
 		}
 		if grown := after.TotalAlloc - before.TotalAlloc; grown > 12*limit {
-			t.Errorf("%d: %d bytes were allocated for a limit of %d", status, grown, limit)
+			t.Errorf("with the status %d and the limit %d, the client allocated %d bytes", status, limit, grown)
 		}
 	}
 }
 
 func TestRedirectsAreNotFollowed(t *testing.T) {
-	elsewhere := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) { t.Errorf("followed to %s", r.URL) }))
+	elsewhere := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) { t.Errorf("the redirect was followed to %s", r.URL) }))
 	defer elsewhere.Close()
 	for _, status := range []int{301, 302, 303, 307, 308} {
 		for name, location := range map[string]string{"another host": elsewhere.URL, "the same host": "/moved"} {
@@ -212,7 +212,7 @@ func TestRedirectsAreNotFollowed(t *testing.T) {
 			}))
 			for _, r := range reads {
 				if _, err := r.call(asUser(t), v.client(t)); market.CodeOf(err) != market.CodeUpstreamBadResponse {
-					t.Errorf("%d to %s, %s: %v", status, name, r.name, err)
+					t.Errorf("after the status %d with a redirect to %s, the read of %s returned %v, want %s", status, name, r.name, err, market.CodeUpstreamBadResponse)
 				}
 			}
 		}
@@ -258,11 +258,11 @@ func TestSlowResponseTimesOut(t *testing.T) {
 				for _, err := range []error{byCaller, byClient} {
 					code := market.CodeOf(err)
 					if code != market.CodeUpstreamTimeout && !(code == market.CodeUpstreamUnavailable && strings.HasSuffix(name, "error")) {
-						t.Errorf("got %v", err)
+						t.Errorf("got the error %v, want %s", err, market.CodeUpstreamTimeout)
 					}
 				}
 				if d := time.Since(started); d > 10*time.Second {
-					t.Errorf("it took %v", d)
+					t.Errorf("the two reads took %v, want at most 10s", d)
 				}
 			})
 		}

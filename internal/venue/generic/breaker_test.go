@@ -17,7 +17,7 @@ import (
 	"oddsgraph/internal/venue/rest"
 )
 
-// readBooks reads n different books at the same time, and returns the number of reads by error code as text.
+// readBooks reads n different books at the same time. It returns the numbers of reads by error code, as text.
 func readBooks(t *testing.T, c *Client, n int) string {
 	t.Helper()
 	codes := map[market.Code]int{}
@@ -26,8 +26,8 @@ func readBooks(t *testing.T, c *Client, n int) string {
 	for range n {
 		wg.Go(func() {
 			mu.Lock()
-			serial++
-			id := strconv.Itoa(serial)
+			lastBookID++
+			id := strconv.Itoa(lastBookID)
 			mu.Unlock()
 			_, err := c.Book(t.Context(), id, 20)
 			mu.Lock()
@@ -39,8 +39,8 @@ func readBooks(t *testing.T, c *Client, n int) string {
 	return fmt.Sprint(codes)
 }
 
-// serial is the id of the last book. Every book has a new id, so that the backoff of one id delays no other read.
-var serial int
+// lastBookID is the id of the last book. Every book has a new id, so that the backoff of one id delays no other read.
+var lastBookID int
 
 // circuitText returns the state of the circuit of an endpoint, and for how long an open circuit stays open.
 func circuitText(c *Client, endpoint string) string {
@@ -88,7 +88,7 @@ func TestCircuitOpensAndCloses(t *testing.T) {
 		for _, r := range reads { // the circuits of the other endpoints stay closed
 			if r.name != "orderbook" {
 				if _, err := r.call(asUser(t), c); err != nil {
-					t.Errorf("%s: %v", r.name, err)
+					t.Errorf("the read of %s failed: %v", r.name, err)
 				}
 			}
 		}
@@ -103,7 +103,7 @@ func TestCircuitOpensAndCloses(t *testing.T) {
 			readBooks(t, c, 1)
 			calls++
 			if want := min(2*open, 30) * time.Second; time.Until(c.Circuits()[2].Until) != want {
-				t.Fatalf("after a failed probe the circuit is %s", circuitText(c, "orderbook"))
+				t.Fatalf("after a failed probe, the circuit is %s, want open for %v", circuitText(c, "orderbook"), want)
 			}
 		}
 		time.Sleep(rest.MaxOpen)
@@ -115,7 +115,7 @@ func TestCircuitOpensAndCloses(t *testing.T) {
 		readBooks(t, c, 5)
 		expect("open for 1s", calls+56)
 		if s := c.Circuits()[2]; s.Opened != 9 || s.Refused != 2+7*3 {
-			t.Errorf("%+v", s)
+			t.Errorf("the circuit is %+v, want 9 openings and 23 refused calls", s)
 		}
 	})
 }
@@ -132,7 +132,7 @@ func TestHalfOpenCircuitAdmitsOneCall(t *testing.T) {
 		}
 		assertEqual(t, readBooks(t, c, 20), "map[:1 UPSTREAM_UNAVAILABLE:19]")
 		if v.calls() != 6 {
-			t.Errorf("%d calls", v.calls())
+			t.Errorf("the venue received %d calls, want 6", v.calls())
 		}
 		assertEqual(t, circuitText(c, "orderbook"), "closed")
 	})
@@ -171,7 +171,7 @@ func TestResponsesThatOpenNoCircuit(t *testing.T) {
 	for name, answer := range map[string]func(*http.Request) (*http.Response, error){
 		"400": respond(400, ""), "401": respond(401, ""), "403": respond(403, ""), "404": respond(404, ""), "429": respond(429, "", "Retry-After", "1"),
 		"HTML": respond(200, "<html>", "Content-Type", "text/html"), "wrong form": respond(200, `{"x":[7]}`), "redirect": respond(302, "", "Location", "/x"),
-		"unclear": respond(200, `{"success":false,"error":"who knows"}`),
+		"error without a code": respond(200, `{"success":false,"error":"who knows"}`),
 	} {
 		for _, r := range reads {
 			if !r.user && (name == "401" || name == "403") {
@@ -207,7 +207,7 @@ func TestOneFailingAccountOpensNoCircuit(t *testing.T) {
 		assertEqual(t, circuitText(c, "positions"), "closed")
 		ask("three")
 		if got := circuitText(c, "positions"); got == "closed" {
-			t.Errorf("the circuit is %s", got)
+			t.Errorf("after failed reads with three credentials, the circuit is %s, want open", got)
 		}
 		assertEqual(t, circuitText(c, "orders"), "closed")
 	})
@@ -236,7 +236,7 @@ func TestOldFailuresDoNotCount(t *testing.T) {
 func TestLateResultsAreIgnored(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		v := &scripted{}
-		after := func(wait time.Duration, then func(*http.Request) (*http.Response, error)) {
+		answerAfter := func(wait time.Duration, then func(*http.Request) (*http.Response, error)) {
 			v.answer = func(r *http.Request) (*http.Response, error) {
 				time.Sleep(wait)
 				return then(r)
@@ -245,18 +245,18 @@ func TestLateResultsAreIgnored(t *testing.T) {
 		c := v.client(t, 1)
 		var wg sync.WaitGroup
 		defer wg.Wait()
-		late := func() {
+		startRead := func() {
 			wg.Go(func() { readBooks(t, c, 1) })
 			synctest.Wait()
 		}
-		after(1500*time.Millisecond, validResponse)
-		late()
-		after(100*time.Millisecond, respond(500, ""))
+		answerAfter(1500*time.Millisecond, validResponse)
+		startRead()
+		answerAfter(100*time.Millisecond, respond(500, ""))
 		readBooks(t, c, rest.MaxInFlight-1) // all calls fail at the same time
 		assertEqual(t, circuitText(c, "orderbook"), "open for 1s")
 		time.Sleep(1100 * time.Millisecond)
-		after(time.Second, respond(500, ""))
-		late() // this call is the probe; the first call succeeds while the probe runs
+		answerAfter(time.Second, respond(500, ""))
+		startRead() // this call is the probe; the first call succeeds while the probe runs
 		time.Sleep(500 * time.Millisecond)
 		assertEqual(t, circuitText(c, "orderbook"), "half-open")
 		time.Sleep(500 * time.Millisecond)

@@ -13,8 +13,8 @@ import (
 	"oddsgraph/internal/venue/rest"
 )
 
-// read describes a read of one endpoint. text makes the read. It returns the values as text, the errors of the rows that the client
-// left out, and the error of the read. The text of a value that the venue does not have is "absent".
+// read is a read of one endpoint. The function text makes the read. It returns the values as text, the errors of the rows that the
+// client left out, and the error of the read. The text of a value that the venue does not have is "absent".
 type read struct {
 	name string
 	user bool
@@ -31,7 +31,8 @@ func (r read) path() string {
 	return paths[slices.IndexFunc(paths[:], func(path string) bool { return strings.HasSuffix(path, "/"+r.name) })]
 }
 
-// readsFor returns a read of every endpoint. The error of the only element of a list is the error of the read.
+// readsFor returns a read of every endpoint. If the result of a read has only one element, the error of the element is the error of
+// the read.
 func readsFor(tokens []string, marketID, slug string, from, to market.Date) []read {
 	return []read{
 		{"prices", false, func(ctx context.Context, c *Client) (string, market.LeftOut, error) {
@@ -153,29 +154,29 @@ var badIDs = []string{"", "a,b", "a/b", "a\nb", "a\x00", "\x7f", "\u0085", "\xff
 func TestBadInputIsNotSent(t *testing.T) {
 	v := newVenue(t, nil) // newVenue fails the test on every HTTP call
 	c := v.client(t)
-	refused := func(what string, err error) {
+	wantBadInput := func(what string, err error) {
 		t.Helper()
 		if market.CodeOf(err) != market.CodeBadUserInput {
-			t.Errorf("%s: got %v, want %s", what, err, market.CodeBadUserInput)
+			t.Errorf("for the bad argument %q, got %v, want %s", what, err, market.CodeBadUserInput)
 		}
 	}
 	ctx := asUser(t)
 	for _, id := range badIDs {
 		_, err := c.Book(ctx, id, 1)
-		refused("book", err)
+		wantBadInput("book", err)
 		_, err = c.PriceHistory(ctx, id, 1, 2)
-		refused("history", err)
+		wantBadInput("history", err)
 		_, err = c.MarketBySlug(ctx, id)
-		refused("slug", err)
+		wantBadInput("slug", err)
 		if id != "" {
 			_, err = c.Search(ctx, queries.Search{EventID: id})
-			refused("event", err)
+			wantBadInput("event", err)
 			_, err = c.Search(ctx, queries.Search{EventSlug: id})
-			refused("event slug", err)
+			wantBadInput("event slug", err)
 			_, err = c.Trades(ctx, wallet, queries.Trades{MarketID: id})
-			refused("market of trades", err)
+			wantBadInput("market of trades", err)
 			_, err = c.Trades(ctx, wallet, queries.Trades{Page: "c:" + id})
-			refused("page of trades", err)
+			wantBadInput("page of trades", err)
 		}
 		for name, list := range map[string]func() error{
 			"prices":  func() error { r, err := c.Prices(ctx, []string{id}); return elementError(r[0].Err, err) },
@@ -183,27 +184,27 @@ func TestBadInputIsNotSent(t *testing.T) {
 			"markets": func() error { r, err := c.MarketsByID(ctx, []string{id}); return elementError(r[0].Err, err) },
 			"tokens":  func() error { r, err := c.MarketsByToken(ctx, []string{id}); return elementError(r[0].Err, err) },
 		} {
-			refused(name, list())
+			wantBadInput(name, list())
 		}
 	}
 	for _, page := range []string{"x", "c", "c:", "o:", "o:0", "o:-1", "o:x", "o:1000001", "o:5:" + strings.Repeat("a", 17), "b:", "b:!", "d:1"} {
 		_, err := c.Search(ctx, queries.Search{Page: page})
-		refused("page "+page, err)
+		wantBadInput("page "+page, err)
 		_, err = c.History(ctx, wallet, queries.History{Page: page})
-		refused("page "+page, err)
+		wantBadInput("page "+page, err)
 	}
 	_, err := c.Book(ctx, "101", 0)
-	refused("depth", err)
+	wantBadInput("depth", err)
 	_, err = c.PriceHistory(ctx, "101", 3, 2)
-	refused("days", err)
+	wantBadInput("days", err)
 	for _, q := range []queries.Search{{Limit: 101}, {Limit: -1}, {Sort: "NAME"}, {Text: strings.Repeat("x", maxText+1)}, {Tag: strings.Repeat("x", market.MaxIDLength+1)}} {
 		_, err = c.Search(ctx, q)
-		refused("search", err)
+		wantBadInput("search", err)
 	}
 	_, err = c.Trades(ctx, wallet, queries.Trades{Limit: 101})
-	refused("limit", err)
+	wantBadInput("limit", err)
 	if v.count() != 0 {
-		t.Errorf("%d calls", v.count())
+		t.Errorf("the client made %d calls, want none", v.count())
 	}
 }
 

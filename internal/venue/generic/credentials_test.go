@@ -57,11 +57,11 @@ func TestUserReadsNeedCredentials(t *testing.T) {
 		v := newVenue(t, everywhere(answer(`{}`)))
 		_, err := r.call(t.Context(), v.client(t, func(cfg *Config) { cfg.Observer = seen }))
 		if market.CodeOf(err) != market.CodeUnauthenticated || v.count() != 0 || len(seen.calls) != 0 {
-			t.Errorf("%s: got %v after %d calls", r.name, err, v.count())
+			t.Errorf("the read of %s without credentials returned %v after %d calls, want %s after none", r.name, err, v.count(), market.CodeUnauthenticated)
 		}
 		none := v.client(t, func(cfg *Config) { cfg.CredentialsMode = rest.CredentialsNone })
 		if _, err := r.call(t.Context(), none); market.CodeOf(err) == market.CodeUnauthenticated || v.count() == 0 {
-			t.Errorf("%s in mode none: got %v after %d calls", r.name, err, v.count())
+			t.Errorf("the read of %s in the mode none returned %v after %d calls, want a call", r.name, err, v.count())
 		}
 	}
 }
@@ -175,7 +175,7 @@ func TestRedactedMessageIsBounded(t *testing.T) {
 	c := newVenue(t, everywhere(answerWith(500, "application/json", `{"error":"`+strings.Repeat("é", 20_000)+`\u0000\n"}`))).client(t)
 	_, err := c.Balance(asUser(t), wallet)
 	if text := err.Error(); len(text) > 400 || strings.ContainsAny(text, "\x00\n") || !strings.Contains(text, "éé…") {
-		t.Errorf("the error is %d bytes long: %.500q", len(text), text)
+		t.Errorf("the error has %d bytes, want at most 400 bytes without control characters: %.500q", len(text), text)
 	}
 }
 
@@ -191,7 +191,7 @@ func TestTransportErrorsAreNotExposed(t *testing.T) {
 		c := newClient(t, "http://venue.invalid", func(cfg *Config) { cfg.Transport, cfg.CredentialsMode = leakyTransport{}, mode })
 		_, err := c.Balance(asUser(t), wallet)
 		if market.CodeOf(err) != market.CodeUpstreamUnavailable {
-			t.Fatalf("got %v", err)
+			t.Fatalf("got %v, want %s", err, market.CodeUpstreamUnavailable)
 		}
 		for _, secret := range append(secretSpellings(t), "venue.invalid") {
 			if strings.Contains(printErrorChain(err), secret) {

@@ -34,7 +34,7 @@ func answerOf(key, row string, n int) []byte {
 	return []byte(`{"` + key + `":[` + strings.Join(rows, ",") + `]}`)
 }
 
-// idsOf returns n ids in the given format. The ids have the numbers from 0 to n-1.
+// idsOf formats the numbers from 0 to n-1 as ids.
 func idsOf(format string, n int) []string {
 	ids := make([]string, n)
 	for i := range ids {
@@ -51,33 +51,33 @@ func BenchmarkDecode(b *testing.B) {
 		rows      int
 		endpoint  reqctx.Endpoint
 		// decode returns the number of values in the list.
-		decode func(payload wire.Value, n *rest.Drift) (int, error)
+		decode func(payload wire.Value, drift *rest.Drift) (int, error)
 	}{
-		{"positions", positionRow, 50, reqctx.EndpointPositions, func(payload wire.Value, n *rest.Drift) (int, error) {
+		{"positions", positionRow, 50, reqctx.EndpointPositions, func(payload wire.Value, drift *rest.Drift) (int, error) {
 			list, _ := rest.RowsOf(payload, "positions")
-			good, _ := rest.ReadRows(list.Rows, n.Add, (*wire.Row).Position)
+			good, _ := rest.ReadRows(list.Rows, drift.Add, (*wire.Row).Position)
 			return len(good), nil
 		}},
-		{"markets", marketRow, 25, reqctx.EndpointMarketsByID, func(payload wire.Value, n *rest.Drift) (int, error) {
-			got, err := decodeMarketsByID(payload, markets, n)
+		{"markets", marketRow, 25, reqctx.EndpointMarketsByID, func(payload wire.Value, drift *rest.Drift) (int, error) {
+			got, err := decodeMarketsByID(payload, markets, drift)
 			return len(got.byID), err
 		}},
-		{"prices", priceRow, 50, reqctx.EndpointPrices, func(payload wire.Value, n *rest.Drift) (int, error) {
-			got, err := priceDecoder.decode(payload, tokens, n)
+		{"prices", priceRow, 50, reqctx.EndpointPrices, func(payload wire.Value, drift *rest.Drift) (int, error) {
+			got, err := priceDecoder.decode(payload, tokens, drift)
 			return len(got.byID), err
 		}},
 	} {
 		b.Run(list.name, func(b *testing.B) {
 			body := answerOf(list.name, list.row, list.rows)
-			c := decoding(b, body)
+			c := newDecodingClient(b, body)
 			b.SetBytes(int64(len(body)))
 			b.ReportAllocs()
 			for b.Loop() {
 				payload, err := c.Get(b.Context(), &rest.Request{Endpoint: list.endpoint})
 				must(b, err)
-				var n rest.Drift
-				if got, err := list.decode(payload, &n); got != list.rows || err != nil || len(n) > 0 {
-					b.Fatal(got, err, n)
+				var drift rest.Drift
+				if got, err := list.decode(payload, &drift); got != list.rows || err != nil || len(drift) > 0 {
+					b.Fatal(got, err, drift)
 				}
 			}
 		})

@@ -27,9 +27,9 @@ type wireFile struct {
 // object is a JSON object that is decoded without the client's decoders.
 type object map[string]json.RawMessage
 
-// at returns a string member without quotes, and another member as its JSON literal. If the member is null, missing or an empty
-// string, at returns "-".
-func (o object) at(name string) string {
+// text returns a string member without quotes, and another member as its JSON literal. If the member is null, missing or an empty
+// string, text returns "-".
+func (o object) text(name string) string {
 	s := strings.Trim(string(o[name]), `"`)
 	if s == "" || s == "null" {
 		return "-"
@@ -41,9 +41,9 @@ func (o object) at(name string) string {
 	return s
 }
 
-// when returns a member that is a time, in the format of showTime. If the member is not a time, when returns "-".
-func (o object) when(name string) string {
-	t, err := time.Parse(time.RFC3339Nano, o.at(name))
+// timeText returns a member that is a time, in the format of showTime. If the member is not a time, timeText returns "-".
+func (o object) timeText(name string) string {
+	t, err := time.Parse(time.RFC3339Nano, o.text(name))
 	if err != nil {
 		return "-"
 	}
@@ -55,19 +55,20 @@ func (o object) rows(t *testing.T, name string) []object {
 	t.Helper()
 	var list []object
 	if err := json.Unmarshal(o[name], &list); err != nil {
-		t.Fatalf("%s: %v", name, err)
+		t.Fatalf("the member %s is not a list of objects: %v", name, err)
 	}
 	return list
 }
 
-// byToken formats the row of each token. If the member is missing, the object itself is the only row.
+// byToken finds the row of each token in the list with the given name, and formats the row. If the list is missing, the object
+// itself is the only row.
 func (o object) byToken(t *testing.T, name string, tokens []string, text func(o object) string) (lines []string) {
 	rows := []object{o}
 	if o[name] != nil {
 		rows = o.rows(t, name)
 	}
 	for _, id := range tokens {
-		if i := slices.IndexFunc(rows, func(o object) bool { return o.at("tokenId") == id }); i >= 0 {
+		if i := slices.IndexFunc(rows, func(o object) bool { return o.text("tokenId") == id }); i >= 0 {
 			lines = append(lines, text(rows[i]))
 		} else {
 			lines = append(lines, "absent")
@@ -79,7 +80,7 @@ func (o object) byToken(t *testing.T, name string, tokens []string, text func(o 
 func TestDemoVenue(t *testing.T) {
 	files, err := filepath.Glob(filepath.Join("..", "..", "..", "tests", "testdata", "venue", "demo", "*.json"))
 	if err != nil || len(files) == 0 {
-		t.Fatalf("no files: %v", err)
+		t.Fatalf("there are no golden files of the demo venue (error %v)", err)
 	}
 	for _, file := range files {
 		name := strings.TrimSuffix(filepath.Base(file), ".json")
@@ -91,7 +92,7 @@ func TestDemoVenue(t *testing.T) {
 			asked, err := url.Parse(w.Request)
 			must(t, err)
 			if w.Request == "/api/exchange/nothing" {
-				t.Skip("not an endpoint of the client's")
+				t.Skip("the client does not call this endpoint")
 			}
 			seen := &recordingObserver{}
 			v := newVenue(t, map[string]http.HandlerFunc{asked.Path: func(rw http.ResponseWriter, _ *http.Request) {
@@ -121,7 +122,7 @@ func demoError(t *testing.T, c *Client, path string, w wireFile) {
 		429: market.CodeRateLimited, 500: market.CodeUpstreamUnavailable, 503: market.CodeUpstreamUnavailable}
 	code, known := want[w.Status]
 	if !known {
-		t.Fatalf("no expectation for status %d", w.Status)
+		t.Fatalf("the test has no expected error code for the status %d", w.Status)
 	}
 	for _, r := range reads {
 		if r.path() != path {
@@ -129,10 +130,10 @@ func demoError(t *testing.T, c *Client, path string, w wireFile) {
 		}
 		_, err := r.call(asUser(t), c)
 		if got := market.CodeOf(err); got != code {
-			t.Errorf("%s: got %v, want %s", r.name, err, code)
+			t.Errorf("the read of %s returned %v, want %s", r.name, err, code)
 		}
 		if w.ResponseHeader["Retry-After"] == "60" && retryAfterOf(err) != string(code)+" 1m0s" {
-			t.Errorf("%s: %v has no Retry-After", r.name, err)
+			t.Errorf("the read of %s returned %v, want RetryAfter 1m0s", r.name, err)
 		}
 	}
 }
@@ -152,17 +153,17 @@ func demoRead(t *testing.T, v *fakeVenue, c *Client, asked *url.URL, body object
 	}
 	tokens := ids("tokenIds", "tokenId")
 	text, _, err := readOf(readsFor(tokens, "", "", date(t, "2020-01-01"), date(t, "2030-01-01")), endpoint).text(asUser(t), c)
-	if body.at("nextCursor") != "-" && (endpoint == "positions" || endpoint == "orders") {
+	if body.text("nextCursor") != "-" && (endpoint == "positions" || endpoint == "orders") {
 		// The venue sends the recorded page for every request, so the read of all pages must fail.
 		if market.CodeOf(err) != market.CodeUpstreamBadResponse {
-			t.Errorf("got %v of a venue that repeats its page", err)
+			t.Errorf("got %v from a venue that repeats its page, want %s", err, market.CodeUpstreamBadResponse)
 		}
 		return
 	}
 	must(t, err)
 	assertEqual(t, text, demoText(t, endpoint, tokens, body))
 	if v.count() != 1 {
-		t.Errorf("%d calls", v.count())
+		t.Errorf("the read made %d calls, want 1", v.count())
 	}
 }
 
@@ -176,52 +177,52 @@ func demoText(t *testing.T, endpoint string, tokens []string, body object) strin
 			lines = append(lines, text(o))
 		}
 	}
-	page := func(total string) { lines = append(lines, "next "+demoNext(body)+" total "+body.at(total)) }
+	page := func(total string) { lines = append(lines, "next "+demoNext(body)+" total "+body.text(total)) }
 	switch endpoint {
 	case "prices":
 		lines = body.byToken(t, "prices", tokens, func(o object) string {
-			return join(o.at("tokenId"), o.at("price"), "VENUE", o.when("timestamp"))
+			return join(o.text("tokenId"), o.text("price"), "VENUE", o.timeText("timestamp"))
 		})
 	case "spreads":
 		lines = body.byToken(t, "spreads", tokens, func(o object) string {
-			return join(o.at("tokenId"), o.at("bestBid"), o.at("bestAsk"), o.at("spread"), o.when("timestamp"))
+			return join(o.text("tokenId"), o.text("bestBid"), o.text("bestAsk"), o.text("spread"), o.timeText("timestamp"))
 		})
 	case "orderbook":
-		rows("bids", func(l object) string { return l.at("size") + "@" + l.at("price") })
+		rows("bids", func(l object) string { return l.text("size") + "@" + l.text("price") })
 		bids := join(lines...)
 		lines = nil
-		rows("asks", func(l object) string { return l.at("size") + "@" + l.at("price") })
+		rows("asks", func(l object) string { return l.text("size") + "@" + l.text("price") })
 		return fmt.Sprintf("%s [%s] [%s] spread %s at %s epoch %s seq %s hash - depth 20", tokens[0], bids, join(lines...),
-			body.at("spread"), body.when("timestamp"), body.at("epoch"), body.at("seq"))
+			body.text("spread"), body.timeText("timestamp"), body.text("epoch"), body.text("seq"))
 	case "price-history":
-		rows("history", func(o object) string { return join(o.when("timestamp"), o.at("price"), o.at("volume")) })
+		rows("history", func(o object) string { return join(o.timeText("timestamp"), o.text("price"), o.text("volume")) })
 		slices.Reverse(lines)
 	case "market-search":
 		page("totalCount")
 		rows("markets", func(o object) string { return demoMarket(t, o, true) })
 	case "balance":
-		return fmt.Sprintf("portfolio %s cash %s positions - total %s at %s", body.at("portfolioValue"), body.at("cashBalance"),
-			body.at("totalValue"), body.when("lastUpdated"))
+		return fmt.Sprintf("portfolio %s cash %s positions - total %s at %s", body.text("portfolioValue"), body.text("cashBalance"),
+			body.text("totalValue"), body.timeText("lastUpdated"))
 	case "positions":
 		rows("positions", func(o object) string {
-			return join(o.at("marketId"), o.at("tokenId"), o.at("outcome"), o.at("size"), o.at("avgPrice"), o.at("currentPrice"), o.at("unrealizedPnl"))
+			return join(o.text("marketId"), o.text("tokenId"), o.text("outcome"), o.text("size"), o.text("avgPrice"), o.text("currentPrice"), o.text("unrealizedPnl"))
 		})
 	case "orders":
 		rows("orders", func(o object) string {
-			return join(o.at("orderId"), o.at("marketId"), "-", raw(o.at("side")), o.at("outcome"), o.at("price"), o.at("size"),
-				o.at("filledSize"), raw(o.at("status")), o.when("createdAt"))
+			return join(o.text("orderId"), o.text("marketId"), "-", raw(o.text("side")), o.text("outcome"), o.text("price"), o.text("size"),
+				o.text("filledSize"), raw(o.text("status")), o.timeText("createdAt"))
 		})
 	case "trades":
 		page("count")
 		rows("trades", func(o object) string {
-			return join(o.at("tradeId"), o.at("marketId"), o.at("tokenId"), o.at("outcome"), raw(o.at("side")), o.at("price"), o.at("size"),
-				o.at("fee"), o.when("timestamp"), o.at("transactionHash"))
+			return join(o.text("tradeId"), o.text("marketId"), o.text("tokenId"), o.text("outcome"), raw(o.text("side")), o.text("price"), o.text("size"),
+				o.text("fee"), o.timeText("timestamp"), o.text("transactionHash"))
 		})
 	case "history":
 		page("count")
 		rows("history", func(o object) string {
-			return join(o.at("id"), raw(o.at("type")), o.when("timestamp"), o.at("amount"), o.at("marketId"), o.at("tokenId"), o.at("outcome"),
-				o.at("side"), o.at("price"), o.at("size"), o.at("transactionHash"))
+			return join(o.text("id"), raw(o.text("type")), o.timeText("timestamp"), o.text("amount"), o.text("marketId"), o.text("tokenId"), o.text("outcome"),
+				o.text("side"), o.text("price"), o.text("size"), o.text("transactionHash"))
 		})
 	}
 	return strings.Join(lines, "\n")
@@ -236,7 +237,7 @@ func must(t testing.TB, err error) {
 
 // demoNext returns the page token that the client makes from the recorded cursor, or "-" if there is no cursor.
 func demoNext(body object) string {
-	if cursor := body.at("nextCursor"); cursor != "-" {
+	if cursor := body.text("nextCursor"); cursor != "-" {
 		return "c:" + cursor
 	}
 	return "-"
@@ -247,19 +248,19 @@ func demoMarket(t *testing.T, o object, summary bool) string {
 	var b marketText
 	var tags []string
 	must(t, json.Unmarshal(o["tags"], &tags))
-	b.line("market", o.at("marketId"), o.at("slug"), o.at("question"), o.at("groupItemTitle"))
-	b.line("about", o.at("description"), o.at("image"), o.at("category"), showText(strings.Join(tags, ",")))
-	b.line("status", o.at("status"), o.at("status"), o.at("acceptingOrders"))
-	b.line("times", o.when("startDate"), o.when("endDate"), o.when("updatedAt"))
-	b.line("figures", o.at("volume"), o.at("volume24h"), o.at("liquidity"), o.at("tickSize"), o.at("minOrderSize"))
-	b.line("event", o.at("eventId"), o.at("eventSlug"), o.at("eventTitle"))
+	b.line("market", o.text("marketId"), o.text("slug"), o.text("question"), o.text("groupItemTitle"))
+	b.line("about", o.text("description"), o.text("image"), o.text("category"), showText(strings.Join(tags, ",")))
+	b.line("status", o.text("status"), o.text("status"), o.text("acceptingOrders"))
+	b.line("times", o.timeText("startDate"), o.timeText("endDate"), o.timeText("updatedAt"))
+	b.line("figures", o.text("volume"), o.text("volume24h"), o.text("liquidity"), o.text("tickSize"), o.text("minOrderSize"))
+	b.line("event", o.text("eventId"), o.text("eventSlug"), o.text("eventTitle"))
 	for _, outcome := range o.rows(t, "outcomes") {
-		b.line("outcome", outcome.at("tokenId"), outcome.at("outcome"), outcome.at("price"), outcome.at("winner"))
+		b.line("outcome", outcome.text("tokenId"), outcome.text("outcome"), outcome.text("price"), outcome.text("winner"))
 	}
-	if o.at("resolution") != "-" {
+	if o.text("resolution") != "-" {
 		var r object
 		must(t, json.Unmarshal(o["resolution"], &r))
-		b.line("resolution", r.at("outcome"), r.when("resolvedAt"), r.at("source"))
+		b.line("resolution", r.text("outcome"), r.timeText("resolvedAt"), r.text("source"))
 	}
 	return b.end(summary)
 }
@@ -287,13 +288,13 @@ func demoDetails(t *testing.T, c *Client, q url.Values, ids func(list, single st
 	case q.Has("slug"):
 		m, e := c.MarketBySlug(t.Context(), q.Get("slug"))
 		results, err = []market.Result[*market.Market]{{Value: m}}, e
-		find([]string{q.Get("slug")}, func(o object, slug string) bool { return o.at("slug") == slug })
+		find([]string{q.Get("slug")}, func(o object, slug string) bool { return o.text("slug") == slug })
 	case q.Has("tokenIds"):
 		results, err = c.MarketsByToken(t.Context(), ids("tokenIds", ""))
 		find(ids("tokenIds", ""), func(o object, id string) bool { return strings.Contains(string(o["outcomes"]), `"`+id+`"`) })
 	default:
 		results, err = c.MarketsByID(t.Context(), ids("ids", "id"))
-		find(ids("ids", "id"), func(o object, id string) bool { return o.at("marketId") == id })
+		find(ids("ids", "id"), func(o object, id string) bool { return o.text("marketId") == id })
 	}
 	must(t, err)
 	assertEqual(t, showResults(results, showMarket), strings.Join(want, "\n"))

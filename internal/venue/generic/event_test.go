@@ -27,19 +27,19 @@ func TestEvent(t *testing.T) {
 		e, err := v.client(t).Event(t.Context(), market.EventRef{EventID: "e1", EventSlug: "other"})
 		if pages > maxEventPages {
 			if market.CodeOf(err) != market.CodeUpstreamBadResponse || e != nil || v.count() != maxEventPages {
-				t.Errorf("%d pages: got %+v, %v, %d calls", pages, e, err, v.count())
+				t.Errorf("with %d pages, Event returned %+v and the error %v after %d calls, want %s after %d calls", pages, e, err, v.count(), market.CodeUpstreamBadResponse, maxEventPages)
 			}
 			continue
 		}
 		if err != nil || v.count() != pages {
-			t.Fatalf("%d pages: got %v, %d calls", pages, err, v.count())
+			t.Fatalf("with %d pages, Event returned the error %v after %d calls", pages, err, v.count())
 		}
 		if e.EventID != "e1" || e.Slug != "slug" || e.Title != "Title" || len(e.Markets) != pages+1 || e.Volume.String() != fmt.Sprint(pages+1) {
-			t.Errorf("%d pages: got %+v", pages, e)
+			t.Errorf("with %d pages, Event returned %+v", pages, e)
 		}
 		for i, q := range v.queries() {
 			if !strings.Contains(q, "eventId=e1") || strings.Contains(q, "other") || !strings.Contains(q, "limit=100") || strings.Contains(q, "cursor=") != (i > 0) {
-				t.Errorf("%d pages: page %d has the query %s", pages, i, q)
+				t.Errorf("with %d pages, the request for page %d has the query %s", pages, i, q)
 			}
 		}
 	}
@@ -49,10 +49,10 @@ func TestEvent(t *testing.T) {
 func TestEventBySlug(t *testing.T) {
 	v := newVenue(t, everywhere(answer(`{"markets":[]}`)))
 	if e, err := v.client(t).Event(t.Context(), market.EventRef{EventSlug: "s"}); e != nil || err != nil {
-		t.Errorf("got %+v, %v", e, err)
+		t.Errorf("Event returned %+v and the error %v, want neither", e, err)
 	}
 	if q := v.queries(); len(q) != 1 || !strings.Contains(q[0], "eventSlug=s") || strings.Contains(q[0], "eventId") {
-		t.Errorf("got %q", q)
+		t.Errorf("the requests have the queries %q, want one query with the slug", q)
 	}
 }
 
@@ -74,13 +74,13 @@ func TestBooksAndHistories(t *testing.T) {
 	c := v.client(t)
 	books, err := c.Books(t.Context(), []queries.Book{{TokenID: "1", Depth: 5}, {TokenID: "missing", Depth: 5}, {TokenID: "bad", Depth: 5}})
 	if err != nil || books[0].Value == nil || books[1].Value != nil || books[1].Err != nil || books[2].Err == nil || v.count() != 3 {
-		t.Errorf("got %+v, %v, %d calls", books, err, v.count())
+		t.Errorf("Books returned %+v and the error %v after %d calls, want a book, an absent book and an error after 3 calls", books, err, v.count())
 	}
 	histories, err := c.PriceHistories(t.Context(), []queries.PriceHistory{{TokenID: "1", From: 2, To: 3}, {TokenID: "missing", From: 2, To: 3}})
 	if err != nil || histories[0].Value == nil || histories[1].Value != nil || v.count() != 5 {
-		t.Errorf("got %+v, %v, %d calls", histories, err, v.count())
+		t.Errorf("PriceHistories returned %+v and the error %v after %d calls in total, want a history and an absent history after 5 calls", histories, err, v.count())
 	}
 	if _, err := c.Books(t.Context(), []queries.Book{{TokenID: "bad", Depth: 5}}); market.CodeOf(err) != market.CodeUpstreamBadResponse {
-		t.Errorf("got %v", err)
+		t.Errorf("Books returned the error %v, want %s", err, market.CodeUpstreamBadResponse)
 	}
 }

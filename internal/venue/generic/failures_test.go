@@ -120,10 +120,10 @@ func TestStatuses(t *testing.T) {
 					t.Errorf("RetryAfter is %v, want %v", e.RetryAfter, wait)
 				}
 				if !strings.HasSuffix(e.Message, "("+r.name+")") || strings.Contains(e.Message, "reason") {
-					t.Errorf("the message is %q: it must name the endpoint and nothing of the venue's", e.Message)
+					t.Errorf("the message is %q, want the endpoint and no text of the venue in it", e.Message)
 				}
 				if n := v.count(); n > 3 {
-					t.Errorf("%d calls for one key", n)
+					t.Errorf("the read made %d calls for one key, want at most 3", n)
 				}
 			})
 		}
@@ -187,7 +187,7 @@ func TestCancelledByCaller(t *testing.T) {
 				_, err := r.call(ctx, c)
 				var e *market.Error
 				if !errors.Is(err, cause) || !errors.Is(err, context.Canceled) || errors.As(err, &e) {
-					t.Errorf("got %v, want the cause and no failure of the venue's", err)
+					t.Errorf("got %v, want the cause of the cancellation and no market.Error", err)
 				}
 			})
 		}
@@ -196,7 +196,7 @@ func TestCancelledByCaller(t *testing.T) {
 	cancel()
 	v := newVenue(t, nil)
 	if _, err := v.client(t).Book(ctx, "101", 1); !errors.Is(err, context.Canceled) || v.count() != 0 {
-		t.Errorf("cancelled before: got %v after %d calls", err, v.count())
+		t.Errorf("with a cancelled context, Book returned %v after %d calls, want %v after none", err, v.count(), context.Canceled)
 	}
 }
 
@@ -225,7 +225,7 @@ func TestConnectionFailures(t *testing.T) {
 	} {
 		for _, r := range reads {
 			if _, err := r.call(asUser(t), newClient(t, base)); market.CodeOf(err) != market.CodeUpstreamUnavailable {
-				t.Errorf("%s of %s: got %v, want %s", name, r.name, err, market.CodeUpstreamUnavailable)
+				t.Errorf("after %q, the read of %s returned %v, want %s", name, r.name, err, market.CodeUpstreamUnavailable)
 			}
 		}
 	}

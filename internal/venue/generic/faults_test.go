@@ -31,7 +31,7 @@ func TestDemoFaults(t *testing.T) {
 	for i, r := range all {
 		text, left, err := r.text(ctx, newClient(t, url))
 		if err != nil || left != nil || text == "" || strings.Contains(text, "absent") {
-			t.Fatalf("%s: %q, %v, %v", r.name, text, left, err)
+			t.Fatalf("without a fault, the read of %s returned %q, left out %v and the error %v", r.name, text, left, err)
 		}
 		truth[i] = text
 	}
@@ -84,7 +84,7 @@ func TestDemoFaults(t *testing.T) {
 				switch want := tt.code; want {
 				case "":
 					if assertEqual(t, text, truth[i]); err != nil || left != nil {
-						t.Errorf("%v, %v", err, left)
+						t.Errorf("got the error %v and left out %v, want neither", err, left)
 					}
 				case "half":
 					checkHalfBroken(t, r.name, text, truth[i], left, err)
@@ -96,17 +96,17 @@ func TestDemoFaults(t *testing.T) {
 					}
 					for line := range strings.SplitSeq(text, "\n") { // the error belongs either to each id or to the whole read
 						if line != "" && line != string(want) {
-							t.Errorf("it says %s", line)
+							t.Errorf("a line of the result is %s, want %s", line, want)
 						}
 					}
 					if got := market.CodeOf(err); got != want && !(got == "" && text != "") {
-						t.Errorf("%v, want %s", err, want)
+						t.Errorf("got the error %v, want %s", err, want)
 					}
 				}
 				must(t, v.SetFaults(nil))
 				clock.Advance(wire.MaxWait)
 				if text, left, err := r.text(ctx, c); text != truth[i] || left != nil || err != nil {
-					t.Errorf("when it has passed: %s, %v, %v", text, left, err)
+					t.Errorf("after the fault, the read returned %s, left out %v and the error %v", text, left, err)
 				}
 			})
 		}
@@ -123,26 +123,26 @@ func checkHalfBroken(t *testing.T, endpoint, text, truth string, left market.Lef
 		return
 	case "spreads":
 		if must(t, err); strings.ReplaceAll(text, fromBook, "") != truth || !strings.Contains(text, fromBook) {
-			t.Errorf("it says %s", text)
+			t.Errorf("the spreads are %s, want one from a book", text)
 		}
 		return
 	case "orderbook", "market-details", "positions", "orders": // one bad row makes the read fail
 		if market.CodeOf(err) != market.CodeUpstreamBadResponse && text != truth { // a list of one row has no broken row
-			t.Errorf("%s, %v", text, err)
+			t.Errorf("got %s and the error %v, want %s", text, err, market.CodeUpstreamBadResponse)
 		}
 		return
 	}
 	must(t, err)
-	told := len(left)
+	reported := len(left)
 	for line := range strings.SplitSeq(text, "\n") {
 		switch {
 		case line == string(market.CodeUpstreamBadResponse):
-			told++
+			reported++
 		case !strings.Contains(truth, line):
-			t.Errorf("it says %s", line)
+			t.Errorf("the line %s is not a line of the result without the fault", line)
 		}
 	}
-	if told == 0 || text == truth {
-		t.Errorf("rows are missing without a word:\n%s", text)
+	if reported == 0 || text == truth {
+		t.Errorf("the client reported no bad row:\n%s", text)
 	}
 }

@@ -149,7 +149,7 @@ func TestBookForms(t *testing.T) {
 			return string(market.CodeOf(err))
 		}
 		if b.Rendered == nil {
-			t.Error("the book has no cache for its rendered sides")
+			t.Error("Rendered of the book is nil")
 		}
 		return showBook(b)
 	})

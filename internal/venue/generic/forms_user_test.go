@@ -79,7 +79,7 @@ func TestLeftOutRowsAreReported(t *testing.T) {
 		}
 		if tt.body == many {
 			if len(got) != rest.MaxLeftOut+1 || got[rest.MaxLeftOut] != "UPSTREAM_BAD_RESPONSE: 2 more rows of the venue's answer could not be read and are left out (trades)" {
-				t.Errorf("%d errors, the last is %s", len(got), got[len(got)-1])
+				t.Errorf("got %d errors and the last error %s, want %d errors", len(got), got[len(got)-1], rest.MaxLeftOut+1)
 			}
 			continue
 		}

@@ -29,8 +29,8 @@ func seed(f *testing.F, endpoints ...string) {
 	}
 }
 
-// decoding returns a client. Each call of the client gets a response with status 200 and the given body.
-func decoding(t testing.TB, body []byte) *Client {
+// newDecodingClient returns a client. Each call of the client gets a response with status 200 and the given body.
+func newDecodingClient(t testing.TB, body []byte) *Client {
 	t.Helper()
 	answer := func(*http.Request) (*http.Response, error) {
 		return &http.Response{StatusCode: http.StatusOK, Header: http.Header{}, ContentLength: int64(len(body)), Body: io.NopCloser(bytes.NewReader(body))}, nil
@@ -44,7 +44,7 @@ func decoding(t testing.TB, body []byte) *Client {
 // body has no payload, ok is false.
 func decodeBody(t *testing.T, e reqctx.Endpoint, body []byte) (payload wire.Value, ok bool) {
 	t.Helper()
-	payload, err := decoding(t, body).Get(t.Context(), &rest.Request{Endpoint: e})
+	payload, err := newDecodingClient(t, body).Get(t.Context(), &rest.Request{Endpoint: e})
 	checkError(t, err)
 	return payload, err == nil && !payload.IsNull()
 }
@@ -57,7 +57,7 @@ func checkError(t *testing.T, err error) {
 	}
 	var e *market.Error
 	if !errors.As(err, &e) || e.Message == "" || len(err.Error()) > 1000 {
-		t.Fatalf("a bad error: %.2000v", err)
+		t.Fatalf("the error is no market.Error, or has a bad message: %.2000v", err)
 	}
 }
 
@@ -68,10 +68,10 @@ func checkResults[T any](t *testing.T, asked []string, got batchValues[T], err e
 	checkError(t, err)
 	for id, r := range got.byID {
 		if !slices.Contains(asked, id) {
-			t.Fatalf("%q was not requested", id)
+			t.Fatalf("there is a result for %q, which was not requested", id)
 		}
 		if (r.Err == nil) == (r.Value == nil) {
-			t.Fatalf("%q has %+v", id, r)
+			t.Fatalf("the result of %q is %+v, want either a value or an error", id, r)
 		}
 		checkError(t, r.Err)
 		if r.Value != nil {
@@ -101,7 +101,7 @@ func FuzzPrices(f *testing.F) {
 			checkResults(t, asked, got, err, func(id string, p *market.Price) {
 				checkUnit(t, &p.Price)
 				if p.TokenID != id || p.Basis == "" {
-					t.Fatalf("%+v for %q", p, id)
+					t.Fatalf("the price of %q is %+v", id, p)
 				}
 			})
 		}
@@ -120,7 +120,7 @@ func FuzzSpreads(f *testing.F) {
 			checkResults(t, asked, got, err, func(id string, s *market.Spread) {
 				checkUnit(t, s.BestBid, s.BestAsk, s.Spread)
 				if s.TokenID != id || s.BestBid != nil && s.BestAsk != nil && s.Spread == nil {
-					t.Fatalf("%+v for %q", s, id)
+					t.Fatalf("the spread of %q is %+v", id, s)
 				}
 			})
 		}
@@ -140,18 +140,18 @@ func FuzzBook(f *testing.F) {
 			return
 		}
 		if b.TokenID != "101" || b.Depth != depth || b.Bids.Len() > depth || b.Asks.Len() > depth {
-			t.Fatalf("%+v", b)
+			t.Fatalf("the book %+v has a wrong token or depth", b)
 		}
 		for side, levels := range map[int][]market.Level{-1: b.Bids.Levels(), 1: b.Asks.Levels()} {
 			for i, l := range levels {
 				checkUnit(t, &l.Price)
 				if l.Size.Sign() <= 0 || i > 0 && side*l.Price.Cmp(levels[i-1].Price) <= 0 {
-					t.Fatalf("level %d of %+v", i, levels)
+					t.Fatalf("level %d has no size or is out of order: %+v", i, levels)
 				}
 			}
 		}
 		if both := b.Bids.Len() > 0 && b.Asks.Len() > 0; both != (b.Spread != nil) || both && b.BestBid().Cmp(*b.BestAsk()) > 0 {
-			t.Fatalf("%+v", b)
+			t.Fatalf("the book %+v has a wrong spread", b)
 		}
 	})
 }
@@ -171,7 +171,7 @@ func FuzzPriceHistory(f *testing.F) {
 		for i, p := range h.Points {
 			checkUnit(t, &p.Price)
 			if day := market.DateOf(p.Timestamp); day < from || day > to || i > 0 && !h.Points[i-1].Timestamp.Before(p.Timestamp) {
-				t.Fatalf("point %d of %+v", i, h.Points)
+				t.Fatalf("point %d is on another day or out of order: %+v", i, h.Points)
 			}
 		}
 	})
@@ -181,13 +181,13 @@ func FuzzPriceHistory(f *testing.F) {
 func checkMarket(t *testing.T, m *market.Market) {
 	t.Helper()
 	if market.CheckID(m.MarketID) != nil || m.Status == "" || m.EventID != "" && market.CheckID(m.EventID) != nil {
-		t.Fatalf("%+v", m)
+		t.Fatalf("the market %+v has a bad id or status", m)
 	}
 	seen := map[string]bool{}
 	for _, o := range m.Outcomes {
 		checkUnit(t, o.Price)
 		if market.CheckID(o.TokenID) != nil || o.Label == "" || seen[o.TokenID] {
-			t.Fatalf("%+v", m.Outcomes)
+			t.Fatalf("an outcome is bad or repeated: %+v", m.Outcomes)
 		}
 		seen[o.TokenID] = true
 	}
@@ -204,7 +204,7 @@ func FuzzMarkets(f *testing.F) {
 			got, err := decodeMarketsByID(payload, asked, &rest.Drift{})
 			checkResults(t, asked, got, err, func(id string, m *market.Market) {
 				if checkMarket(t, m); m.MarketID != id {
-					t.Fatalf("%+v for %q", m, id)
+					t.Fatalf("the market of %q is %+v", id, m)
 				}
 			})
 		}
@@ -212,7 +212,7 @@ func FuzzMarkets(f *testing.F) {
 			got, err := decodeMarketsByToken(payload, asked, &rest.Drift{})
 			checkResults(t, asked, got, err, func(id string, m *market.Market) {
 				if checkMarket(t, m); m.OutcomeByToken(id) == nil {
-					t.Fatalf("%+v for %q", m, id)
+					t.Fatalf("the market of %q is %+v", id, m)
 				}
 			})
 		}
@@ -236,11 +236,11 @@ func FuzzSearch(f *testing.F) {
 			}
 			for _, m := range page.Markets {
 				if checkMarket(t, m); q.Category != "" && (m.Status != market.StatusOpen || !strings.EqualFold(m.Category, q.Category)) {
-					t.Fatalf("%+v does not fit", m)
+					t.Fatalf("the market %+v does not match the filter", m)
 				}
 			}
 			if _, err := parsePageToken(reqctx.EndpointSearch, page.Next); err != nil {
-				t.Fatalf("the page's own token %q: %v", page.Next, err)
+				t.Fatalf("the token %q of the next page is not valid: %v", page.Next, err)
 			}
 		}
 	})
@@ -255,41 +255,41 @@ func FuzzUser(f *testing.F) {
 		}
 		b, err := decodeBalance(payload, &rest.Drift{})
 		if checkError(t, err); err == nil && b.PortfolioValue == nil && b.CashBalance == nil && b.PositionsValue == nil && b.TotalValue == nil {
-			t.Fatalf("%+v", b)
+			t.Fatalf("the balance has no amount: %+v", b)
 		}
 		list, ok := rest.RowsOf(payload, "positions", "orders", "trades", "history")
 		if !ok {
 			return
 		}
-		n := &rest.Drift{}
-		positions, _ := rest.ReadRows(list.Rows, n.Add, (*wire.Row).Position)
+		drift := &rest.Drift{}
+		positions, _ := rest.ReadRows(list.Rows, drift.Add, (*wire.Row).Position)
 		for _, p := range positions {
 			if market.CheckID(p.MarketID) != nil || p.Outcome == "" {
-				t.Fatalf("%+v", p)
+				t.Fatalf("the position has a bad market or outcome: %+v", p)
 			}
 		}
-		orders, _ := rest.ReadRows(list.Rows, n.Add, (*wire.Row).Order)
+		orders, _ := rest.ReadRows(list.Rows, drift.Add, (*wire.Row).Order)
 		for _, o := range orders {
 			if market.CheckID(o.OrderID) != nil || market.CheckID(o.MarketID) != nil || o.Side == "" || o.Size.Sign() < 0 || o.FilledSize.Sign() < 0 {
-				t.Fatalf("%+v", o)
+				t.Fatalf("the order has a bad field: %+v", o)
 			}
 		}
-		trades, _ := rest.ReadRows(list.Rows, n.Add, (*wire.Row).UserTrade)
+		trades, _ := rest.ReadRows(list.Rows, drift.Add, (*wire.Row).UserTrade)
 		for _, trade := range trades {
 			if trade.Timestamp.IsZero() || trade.MarketID == "" && trade.TokenID == "" || trade.Size.Sign() < 0 {
-				t.Fatalf("%+v", trade)
+				t.Fatalf("the trade has a bad field: %+v", trade)
 			}
 		}
-		records, _ := rest.ReadRows(list.Rows, n.Add, func(r *wire.Row) market.HistoryRecord { return readRecord(r, true) })
+		records, _ := rest.ReadRows(list.Rows, drift.Add, func(r *wire.Row) market.HistoryRecord { return readRecord(r, true) })
 		for _, h := range records {
 			if h.Timestamp.IsZero() || h.Kind == "" {
-				t.Fatalf("%+v", h)
+				t.Fatalf("the history record has no time or kind: %+v", h)
 			}
 		}
 		next, err := pageInfoOf(reqctx.EndpointTrades, list, pageStart{}, 100)
 		if checkError(t, err); err == nil {
 			if _, err := parsePageToken(reqctx.EndpointTrades, next.next.token()); err != nil {
-				t.Fatalf("the page's own token: %v", err)
+				t.Fatalf("the token of the next page is not valid: %v", err)
 			}
 		}
 	})

@@ -153,7 +153,7 @@ func goldenFiles(t testing.TB, endpoint string) []string {
 // recordingObserver is an Observer that records the calls and the drift that the client reports.
 type recordingObserver struct {
 	mu    sync.Mutex
-	what  []string
+	drift []string
 	calls []string
 }
 
@@ -166,13 +166,13 @@ func (d *recordingObserver) Call(endpoint string, keys, status int, outcome stri
 func (d *recordingObserver) Drift(endpoint, what string) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	d.what = append(d.what, endpoint+": "+what)
+	d.drift = append(d.drift, endpoint+": "+what)
 }
 
 func (d *recordingObserver) driftText() string {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	return strings.Join(d.what, ", ")
+	return strings.Join(d.drift, ", ")
 }
 
 func date(t testing.TB, s string) market.Date {

@@ -31,9 +31,9 @@ func (c *Client) PriceHistory(ctx context.Context, tokenID string, from, to mark
 		if err != nil || payload.IsNull() {
 			return nil, rest.NilIfNotFound(err)
 		}
-		var n rest.Drift
-		h, err := decodePriceHistory(payload, tokenID, from, to, &n)
-		c.Report(reqctx.EndpointPriceHistory, n)
+		var drift rest.Drift
+		h, err := decodePriceHistory(payload, tokenID, from, to, &drift)
+		c.Report(reqctx.EndpointPriceHistory, drift)
 		return h, err
 	})
 }
@@ -41,12 +41,12 @@ func (c *Client) PriceHistory(ctx context.Context, tokenID string, from, to mark
 // PriceHistories returns several price histories. It reads each history with its own call. If every read failed, PriceHistories
 // also returns the error of the first read.
 func (c *Client) PriceHistories(ctx context.Context, histories []queries.PriceHistory) ([]market.Result[*market.PriceHistory], error) {
-	return each(histories, func(q queries.PriceHistory) (*market.PriceHistory, error) {
+	return readEach(histories, func(q queries.PriceHistory) (*market.PriceHistory, error) {
 		return c.PriceHistory(ctx, q.TokenID, q.From, q.To)
 	})
 }
 
-func decodePriceHistory(payload wire.Value, tokenID string, from, to market.Date, n *rest.Drift) (*market.PriceHistory, error) {
+func decodePriceHistory(payload wire.Value, tokenID string, from, to market.Date, drift *rest.Drift) (*market.PriceHistory, error) {
 	list, ok := rest.RowsOf(payload, "history", "prices", "points")
 	if !ok {
 		return nil, rest.UnknownForm(reqctx.EndpointPriceHistory, "no list of points")
@@ -54,29 +54,29 @@ func decodePriceHistory(payload wire.Value, tokenID string, from, to market.Date
 	if id, ok := wire.FieldTokenID.Of(list.Object).ID(); ok && id != "" && id != tokenID {
 		return nil, rest.UnknownForm(reqctx.EndpointPriceHistory, "the history of another token")
 	}
-	points, bad := rest.ReadRows(list.Rows, n.Add, readPoint)
+	points, bad := rest.ReadRows(list.Rows, drift.Add, readPoint)
 	kept := points[:0]
 	for _, p := range points {
 		if day := market.DateOf(p.Timestamp); day >= from && day <= to {
 			kept = append(kept, p)
 			continue
 		}
-		n.Add("point on another day")
+		drift.Add("point on another day")
 	}
 	if len(kept) == 0 && len(list.Rows) > 0 {
 		return nil, rest.UnknownForm(reqctx.EndpointPriceHistory, bad.WhyEmpty())
 	}
 	// The sort is stable, so points with the same time stay in the order of the response.
 	slices.SortStableFunc(kept, func(a, b market.PricePoint) int { return a.Timestamp.Compare(b.Timestamp) })
-	last := kept[:0]
+	distinct := kept[:0]
 	for _, p := range kept {
-		if i := len(last) - 1; i >= 0 && last[i].Timestamp.Equal(p.Timestamp) {
-			last[i] = p
+		if i := len(distinct) - 1; i >= 0 && distinct[i].Timestamp.Equal(p.Timestamp) {
+			distinct[i] = p
 			continue
 		}
-		last = append(last, p)
+		distinct = append(distinct, p)
 	}
-	return &market.PriceHistory{TokenID: wire.Intern(tokenID), From: from, To: to, Points: last, LeftOut: bad.LeftOut(reqctx.EndpointPriceHistory)}, nil
+	return &market.PriceHistory{TokenID: wire.Intern(tokenID), From: from, To: to, Points: distinct, LeftOut: bad.LeftOut(reqctx.EndpointPriceHistory)}, nil
 }
 
 func readPoint(r *wire.Row) market.PricePoint {

@@ -20,8 +20,8 @@ import (
 	"oddsgraph/tests/tool"
 )
 
-// overTLS returns the client's default transport, which also trusts the certificate of the test server s.
-func overTLS(t *testing.T, s *httptest.Server) *http.Transport {
+// newTLSTransport returns the client's default transport, which also trusts the certificate of the test server s.
+func newTLSTransport(t *testing.T, s *httptest.Server) *http.Transport {
 	t.Helper()
 	transport := rest.NewTransport()
 	transport.TLSClientConfig = s.Client().Transport.(*http.Transport).TLSClientConfig.Clone()
@@ -68,14 +68,14 @@ func TestFaultsOverHTTP2(t *testing.T) {
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
-			var came, connections atomic.Int64
-			var well atomic.Bool
+			var received, connections atomic.Int64
+			var healthy atomic.Bool
 			s := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-				came.Add(1)
+				received.Add(1)
 				if r.ProtoMajor != 2 {
 					t.Errorf("the venue got a request over %s", r.Proto)
 				}
-				if well.Load() {
+				if healthy.Load() {
 					answer(aBook)(w, r)
 					return
 				}
@@ -91,7 +91,7 @@ func TestFaultsOverHTTP2(t *testing.T) {
 			t.Cleanup(s.Close)
 			clock := tool.NewClock(time.Now())
 			c := newClient(t, s.URL, func(cfg *Config) {
-				cfg.Transport, cfg.Retries, cfg.Clock, cfg.Rand = overTLS(t, s), 2, clock, func() float64 { return 0.5 }
+				cfg.Transport, cfg.Retries, cfg.Clock, cfg.Rand = newTLSTransport(t, s), 2, clock, func() float64 { return 0.5 }
 				if tt.timeout > 0 {
 					cfg.Timeout = tt.timeout
 				}
@@ -99,31 +99,31 @@ func TestFaultsOverHTTP2(t *testing.T) {
 			p := &permit{}
 			ctx := reqctx.WithPermit(t.Context(), p)
 			if _, err := c.Book(ctx, "101", 20); retryAfterOf(err) != tt.want {
-				t.Errorf("got %v (%s), want %s", err, retryAfterOf(err), tt.want)
+				t.Errorf("during the fault, Book returned the error %v (%s), want %s", err, retryAfterOf(err), tt.want)
 			}
-			if came.Load() != tt.calls || int64(p.admitted) != tt.calls {
-				t.Errorf("%d calls were admitted and %d came, want %d", p.admitted, came.Load(), tt.calls)
+			if received.Load() != tt.calls || int64(p.admitted) != tt.calls {
+				t.Errorf("the permit admitted %d calls and the venue received %d, want %d", p.admitted, received.Load(), tt.calls)
 			}
-			well.Store(true)
+			healthy.Store(true)
 			clock.Advance(time.Minute)
 			if b, err := c.Book(ctx, "101", 20); err != nil || b.Bids.Len() != 1 {
-				t.Errorf("when it has passed: %v, %v", b, err)
+				t.Errorf("after the fault, Book returned %v and the error %v", b, err)
 			}
 			if n := connections.Load(); n != 1 {
-				t.Errorf("%d connections were opened", n)
+				t.Errorf("the client opened %d connections, want 1", n)
 			}
 		})
 	}
 }
 
-// interruptingServer is an HTTP/2 server. It interrupts the first connections during a call and serves all later connections. At
-// the start, left is the number of connections to interrupt. came counts the calls.
+// interruptingServer is an HTTP/2 server. It interrupts the first connections during a call and serves all later connections. The
+// field left is the number of connections that it still has to interrupt, and received is the number of calls.
 type interruptingServer struct {
 	net.Listener
-	tls        func() *tls.Config
-	end        func(f *http2.Framer, id uint32)
-	left, came atomic.Int64
-	ended      sync.WaitGroup
+	tls            func() *tls.Config
+	end            func(f *http2.Framer, id uint32)
+	left, received atomic.Int64
+	ended          sync.WaitGroup
 }
 
 // Accept interrupts the first connections. It returns the later connections to the HTTP server.
@@ -139,7 +139,7 @@ func (v *interruptingServer) Accept() (net.Conn, error) {
 
 // ServeHTTP responds to the calls on connections that Accept has returned.
 func (v *interruptingServer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	v.came.Add(1)
+	v.received.Add(1)
 	answer(aBook)(w, r)
 }
 
@@ -158,7 +158,7 @@ func (v *interruptingServer) interrupt(conn *tls.Conn) {
 			return
 		}
 		if h, ok := frame.(*http2.HeadersFrame); ok {
-			v.came.Add(1)
+			v.received.Add(1)
 			v.end(f, h.StreamID)
 			return
 		}
@@ -171,18 +171,18 @@ func TestHTTP2ConnectionsThatEnd(t *testing.T) {
 	for _, tt := range []struct {
 		name string
 		end  func(f *http2.Framer, id uint32)
-		// again is true if the client must retry the call.
-		again bool
+		// retried is true if the client must retry the call.
+		retried bool
 	}{
 		{"the stream is refused", func(f *http2.Framer, id uint32) { _ = f.WriteRSTStream(id, http2.ErrCodeRefusedStream) }, true},
 		{"the stream is cancelled", func(f *http2.Framer, id uint32) { _ = f.WriteRSTStream(id, http2.ErrCodeCancel) }, true},
-		{"the stream is too much", func(f *http2.Framer, id uint32) { _ = f.WriteRSTStream(id, http2.ErrCodeEnhanceYourCalm) }, false},
-		{"going away, the call was not seen", func(f *http2.Framer, _ uint32) { _ = f.WriteGoAway(0, http2.ErrCodeNo, nil) }, true},
-		{"going away, the call was seen", func(f *http2.Framer, id uint32) { _ = f.WriteGoAway(id, http2.ErrCodeNo, []byte("maintenance")) }, true},
-		{"going away for an error", func(f *http2.Framer, id uint32) { _ = f.WriteGoAway(id, http2.ErrCodeEnhanceYourCalm, []byte("calm")) }, false},
-		{"closed without a word", func(*http2.Framer, uint32) {}, true},
+		{"the stream is reset with ENHANCE_YOUR_CALM", func(f *http2.Framer, id uint32) { _ = f.WriteRSTStream(id, http2.ErrCodeEnhanceYourCalm) }, false},
+		{"GOAWAY that excludes the call", func(f *http2.Framer, _ uint32) { _ = f.WriteGoAway(0, http2.ErrCodeNo, nil) }, true},
+		{"GOAWAY that includes the call", func(f *http2.Framer, id uint32) { _ = f.WriteGoAway(id, http2.ErrCodeNo, []byte("maintenance")) }, true},
+		{"GOAWAY with ENHANCE_YOUR_CALM", func(f *http2.Framer, id uint32) { _ = f.WriteGoAway(id, http2.ErrCodeEnhanceYourCalm, []byte("calm")) }, false},
+		{"closed without a frame", func(*http2.Framer, uint32) {}, true},
 	} {
-		// ends is the number of calls that the venue interrupts. calls is the expected number of calls if the client must retry.
+		// ends is the number of connections that the venue interrupts. calls is the expected number of calls if the client must retry.
 		for ends, calls := range map[int64]int64{1: 2, 3: 3} {
 			t.Run(fmt.Sprintf("%s, %d times", tt.name, ends), func(t *testing.T) {
 				v := &interruptingServer{end: tt.end}
@@ -196,21 +196,21 @@ func TestHTTP2ConnectionsThatEnd(t *testing.T) {
 					v.ended.Wait()
 				})
 				c := newClient(t, s.URL, func(cfg *Config) {
-					cfg.Transport, cfg.Retries, cfg.Rand = overTLS(t, s), 2, func() float64 { return 0.5 }
+					cfg.Transport, cfg.Retries, cfg.Rand = newTLSTransport(t, s), 2, func() float64 { return 0.5 }
 				})
 				p := &permit{}
 				_, err := c.Book(reqctx.WithPermit(t.Context(), p), "101", 20)
 				want := market.CodeUpstreamUnavailable
-				if !tt.again {
+				if !tt.retried {
 					calls = 1
 				} else if ends == 1 {
 					want = ""
 				}
 				if err != nil && market.CodeOf(err) != want || err == nil && want != "" {
-					t.Errorf("got %v, want %q", err, want)
+					t.Errorf("Book returned the error %v, want the code %q", err, want)
 				}
-				if v.came.Load() != calls || int64(p.admitted) != calls {
-					t.Errorf("%d calls were admitted and %d came, want %d: %v", p.admitted, v.came.Load(), calls, err)
+				if v.received.Load() != calls || int64(p.admitted) != calls {
+					t.Errorf("the permit admitted %d calls and the venue received %d, want %d: %v", p.admitted, v.received.Load(), calls, err)
 				}
 			})
 		}

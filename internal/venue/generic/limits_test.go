@@ -20,24 +20,24 @@ func TestPermitObservesLimits(t *testing.T) {
 			observed  string
 			throttled string
 		}{
-			"well":              {respond(200, `{"bids":[],"asks":[]}`, headers...), "100 42 -", "[]"},
-			"silent":            {respond(200, `{"bids":[],"asks":[]}`), "", "[]"},
-			"bad":               {respond(200, `[`, headers...), "100 42 -", "[]"},
-			"500":               {respond(500, "", headers...), "100 42 -", "[]"},
-			"503 with wait":     {respond(503, "", "Retry-After", "7"), "", "[]"},
-			"429":               {respond(429, "", "Retry-After", "7"), "", "[7s]"},
-			"429 without word":  {respond(429, "<html>", "Content-Type", "text/html"), "", "[250ms]"},
-			"429 and a window":  {respond(429, "", "X-RateLimit-Remaining", "0", "X-RateLimit-Reset", "12"), "-1 0 " + showTime(time.Now().Add(12*time.Second).UTC()), "[12s]"},
-			"429, both":         {respond(429, "", "Retry-After", "3", "X-RateLimit-Remaining", "0", "X-RateLimit-Reset", "12"), "-1 0 " + showTime(time.Now().Add(12*time.Second).UTC()), "[3s]"},
-			"429, not used up":  {respond(429, "", "X-RateLimit-Remaining", "5", "X-RateLimit-Reset", "12"), "-1 5 " + showTime(time.Now().Add(12*time.Second).UTC()), "[250ms]"},
-			"reported with 200": {respond(200, `{"success":false,"code":"TOO_MANY_REQUESTS"}`, "Retry-After", "7"), "", "[7s]"},
-			"no answer":         {failWith(http.ErrHandlerTimeout), "", "[]"},
+			"200 with limits":         {respond(200, `{"bids":[],"asks":[]}`, headers...), "100 42 -", "[]"},
+			"200 without limits":      {respond(200, `{"bids":[],"asks":[]}`), "", "[]"},
+			"200 with bad JSON":       {respond(200, `[`, headers...), "100 42 -", "[]"},
+			"500":                     {respond(500, "", headers...), "100 42 -", "[]"},
+			"503 with wait":           {respond(503, "", "Retry-After", "7"), "", "[]"},
+			"429":                     {respond(429, "", "Retry-After", "7"), "", "[7s]"},
+			"429 without wait":        {respond(429, "<html>", "Content-Type", "text/html"), "", "[250ms]"},
+			"429 with reset":          {respond(429, "", "X-RateLimit-Remaining", "0", "X-RateLimit-Reset", "12"), "-1 0 " + showTime(time.Now().Add(12*time.Second).UTC()), "[12s]"},
+			"429 with wait and reset": {respond(429, "", "Retry-After", "3", "X-RateLimit-Remaining", "0", "X-RateLimit-Reset", "12"), "-1 0 " + showTime(time.Now().Add(12*time.Second).UTC()), "[3s]"},
+			"429 with calls left":     {respond(429, "", "X-RateLimit-Remaining", "5", "X-RateLimit-Reset", "12"), "-1 5 " + showTime(time.Now().Add(12*time.Second).UTC()), "[250ms]"},
+			"reported with 200":       {respond(200, `{"success":false,"code":"TOO_MANY_REQUESTS"}`, "Retry-After", "7"), "", "[7s]"},
+			"no response":             {failWith(http.ErrHandlerTimeout), "", "[]"},
 		} {
 			p := &permit{}
 			c := (&scripted{answer: tt.answer}).client(t, 1)
 			_, _ = c.Book(reqctx.WithPermit(t.Context(), p), "101", 20)
 			if got := strings.Join(p.observed, ","); got != tt.observed || fmt.Sprint(p.throttledFor) != tt.throttled {
-				t.Errorf("%s: observed %q, throttled %v; want %q, %s", name, got, p.throttledFor, tt.observed, tt.throttled)
+				t.Errorf("after %q, the permit observed %q and was throttled for %v, want %q and %s", name, got, p.throttledFor, tt.observed, tt.throttled)
 			}
 		}
 	})

@@ -16,8 +16,8 @@ type listTraits struct {
 	countIsTotal bool
 	// Before the time wholeUntil, the first page counts as the whole list, because the venue has refused or ignored an offset.
 	wholeUntil time.Time
-	// maxRows[true] is the greatest number of rows on a page that was requested with a page size. maxRows[false] is the greatest
-	// number on a page that was requested without one. A page with fewer rows counts as the last page.
+	// maxRows[true] is the greatest number of rows on a page that was requested with a page size. maxRows[false] is the same for pages
+	// that were requested without a page size. A page with fewer rows counts as the last page.
 	maxRows map[bool]int
 	// At the time sizesUntil, the client forgets maxRows.
 	sizesUntil time.Time
@@ -25,15 +25,15 @@ type listTraits struct {
 	plainUntil time.Time
 }
 
-// plain reports whether the client omits optional parameters.
-func (h *listTraits) plain(now time.Time) bool {
+// omitsOptions reports whether the client omits optional parameters.
+func (h *listTraits) omitsOptions(now time.Time) bool {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	return now.Before(h.plainUntil)
 }
 
-// refuseOptions records that the venue refuses an optional parameter.
-func (h *listTraits) refuseOptions(now time.Time) {
+// recordRefusedOptions records that the venue refuses an optional parameter.
+func (h *listTraits) recordRefusedOptions(now time.Time) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	h.plainUntil = now.Add(relearnAfter)
@@ -53,8 +53,8 @@ func (h *listTraits) sendsLimit() bool {
 	return h.isPaged && !h.refusesLimit
 }
 
-// refuseLimit records that the venue refuses a page size.
-func (h *listTraits) refuseLimit() {
+// recordRefusedLimit records that the venue refuses a page size.
+func (h *listTraits) recordRefusedLimit() {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	h.refusesLimit = true
@@ -62,7 +62,7 @@ func (h *listTraits) refuseLimit() {
 
 // mayBeCut reports whether another page may follow a page of n rows although the response announces none. limited reports whether
 // the page was requested with a page size.
-func (h *listTraits) mayBeCut(now time.Time, t pageInfo, at pageStart, n int, limited bool) bool {
+func (h *listTraits) mayBeCut(now time.Time, t pageInfo, start pageStart, n int, limited bool) bool {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	switch {
@@ -71,7 +71,7 @@ func (h *listTraits) mayBeCut(now time.Time, t pageInfo, at pageStart, n int, li
 	case n%roundCount != 0, now.Before(h.wholeUntil), n < h.maxRows[limited] && now.Before(h.sizesUntil):
 		return false
 	}
-	return !t.countsPage || !at.isStart() || !h.countIsTotal
+	return !t.countsPage || !start.isStart() || !h.countIsTotal
 }
 
 // observe records the length n of a page, and calls learnCount. limited reports whether the page was requested with a page size.
@@ -98,10 +98,10 @@ func (h *listTraits) learnCount(t pageInfo) {
 
 // trustCount calls learnCount. If the venue's JSON field "count" shows that the first page contains all rows, trustCount also
 // removes a guessed next page from t.
-func (h *listTraits) trustCount(t *pageInfo, at pageStart) {
+func (h *listTraits) trustCount(t *pageInfo, start pageStart) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	if h.learnCount(*t); t.guessed && t.countsPage && at.isStart() && h.countIsTotal {
+	if h.learnCount(*t); t.guessed && t.countsPage && start.isStart() && h.countIsTotal {
 		t.next, t.guessed = pageStart{}, false
 	}
 }
@@ -113,8 +113,8 @@ func (h *listTraits) setPaged() {
 	h.isPaged = true
 }
 
-// ignoresOffset records that the venue has refused an offset, or has responded to an offset with rows of an earlier page.
-func (h *listTraits) ignoresOffset(now time.Time) {
+// recordIgnoredOffset records that the venue has refused an offset, or has responded to an offset with rows of an earlier page.
+func (h *listTraits) recordIgnoredOffset(now time.Time) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	h.wholeUntil = now.Add(relearnAfter)

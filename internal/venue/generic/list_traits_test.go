@@ -21,21 +21,22 @@ type listCase struct {
 	reads []listRead
 }
 
-// listRead is one read of a list. The clock advances by the duration after, and then the test reads the list. rows is the length of
-// the list. want contains the expected parameters of each call of the read, without address and credentials.
+// listRead is one read of a list.
 type listRead struct {
+	// after is the time by which the clock advances before the read. rows is the length of the list.
 	after time.Duration
 	rows  int
-	want  string
+	// want contains the expected parameters of each call of the read, without address and credentials.
+	want string
 }
 
 func badParameter(w http.ResponseWriter, r *http.Request) {
 	answerWith(http.StatusBadRequest, "application/json", `{"success":false,"message":"unknown parameter"}`)(w, r)
 }
 
-// paged serves a page of a list from the requested offset. The text rest follows the page. The page has at most size rows. A limit
-// in the request replaces size, but not beyond 500 rows.
-func paged(w http.ResponseWriter, r *http.Request, rows, size int, rest string) {
+// servePage sends a page of a list from the requested offset, and the text in rest after the page. The page has at most size rows.
+// If the request has a limit, the page has at most this number of rows, but never more than 500.
+func servePage(w http.ResponseWriter, r *http.Request, rows, size int, rest string) {
 	q := r.URL.Query()
 	from, _ := strconv.Atoi(q.Get("offset"))
 	if limit, err := strconv.Atoi(q.Get("limit")); err == nil {
@@ -47,7 +48,7 @@ func paged(w http.ResponseWriter, r *http.Request, rows, size int, rest string) 
 
 var listCases = []listCase{
 	{
-		"refuses parameters that its description does not show",
+		"refuses undocumented parameters",
 		func(w http.ResponseWriter, r *http.Request, rows int) {
 			if q := r.URL.Query(); q.Has("limit") || q.Has("offset") || q.Has("cursor") {
 				badParameter(w, r)
@@ -58,29 +59,29 @@ var listCases = []listCase{
 		[]listRead{{0, 53, "-"}, {0, 200, "- | offset"}, {0, 200, "-"}, {0, 10, "-"}, {relearnAfter, 30, "- | offset"}, {0, 30, "-"}},
 	},
 	{
-		"ignores parameters that its description does not show",
+		"ignores undocumented parameters",
 		func(w http.ResponseWriter, r *http.Request, rows int) { listOfUser(w, r, rowsJSON(0, rows), "") },
 		[]listRead{{0, 20, "- | offset"}, {0, 200, "-"}, {relearnAfter, 200, "- | offset"}},
 	},
 	{
-		"knows offsets and does not page lists of this length",
-		func(w http.ResponseWriter, r *http.Request, rows int) { paged(w, r, rows, 1000, "") },
+		"supports offsets but has long pages",
+		func(w http.ResponseWriter, r *http.Request, rows int) { servePage(w, r, rows, 1000, "") },
 		[]listRead{{0, 200, "- | offset"}, {0, 100, "-"}, {0, 190, "-"}, {0, 300, "- | offset"}, {0, 200, "-"}},
 	},
 	{
 		"pages by offset",
-		func(w http.ResponseWriter, r *http.Request, rows int) { paged(w, r, rows, 100, "") },
+		func(w http.ResponseWriter, r *http.Request, rows int) { servePage(w, r, rows, 100, "") },
 		[]listRead{{0, 99, "-"}, {0, 250, "- | offset | offset"}, {0, 250, "limit | limit offset"}, {0, 120, "limit"}, {0, 600, "limit | limit offset"}, {0, 500, "limit | limit offset"}},
 	},
 	{
-		"counts all rows",
+		"sends the number of all rows",
 		func(w http.ResponseWriter, r *http.Request, rows int) {
-			paged(w, r, rows, 1000, fmt.Sprintf(`,"count":%d`, rows))
+			servePage(w, r, rows, 1000, fmt.Sprintf(`,"count":%d`, rows))
 		},
 		[]listRead{{0, 200, "- | offset"}, {0, 300, "-"}, {0, 200, "-"}},
 	},
 	{
-		"counts the rows of a page, and pages by offset",
+		"sends the number of rows of a page, and pages by offset",
 		func(w http.ResponseWriter, r *http.Request, rows int) {
 			from, _ := strconv.Atoi(r.URL.Query().Get("offset"))
 			from = min(from, rows)
@@ -90,7 +91,7 @@ var listCases = []listCase{
 		[]listRead{{0, 150, "- | offset"}, {0, 100, "limit | limit offset"}, {0, 150, "limit | limit offset"}},
 	},
 	{
-		"counts the rows of a page, and pages by cursor without saying that there are no more",
+		"sends the number of rows of a page, and pages by cursor",
 		func(w http.ResponseWriter, r *http.Request, rows int) {
 			q := r.URL.Query()
 			if q.Has("limit") || q.Has("offset") {
@@ -119,16 +120,16 @@ func TestWholeListsLearnParameters(t *testing.T) {
 				clock := tool.NewClock(time.Date(2026, 3, 14, 15, 9, 26, 0, time.UTC))
 				c := v.client(t, func(cfg *Config) { cfg.Clock = clock })
 				asked := 0
-				for i, one := range test.reads {
-					clock.Advance(one.after)
-					rows = one.rows
+				for i, step := range test.reads {
+					clock.Advance(step.after)
+					rows = step.rows
 					got, err := read(asUser(t), c)
 					if err != nil || got != rows {
-						t.Fatalf("read %d: %d rows of %d, %v", i, got, rows, err)
+						t.Fatalf("read %d returned %d rows and the error %v, want %d rows", i, got, err, rows)
 					}
 					calls := v.parameters(asked)
 					asked += len(calls)
-					assertEqual(t, fmt.Sprint("read ", i, ": ", strings.Join(calls, " | ")), fmt.Sprint("read ", i, ": ", one.want))
+					assertEqual(t, fmt.Sprint("read ", i, ": ", strings.Join(calls, " | ")), fmt.Sprint("read ", i, ": ", step.want))
 				}
 			})
 		}
@@ -151,22 +152,22 @@ func (v *fakeVenue) parameters(n int) (calls []string) {
 // TestListsThatMayBeCut reads a list of 50 rows whose response does not say whether more rows follow. If the call for further rows
 // fails, the read must fail.
 func TestListsThatMayBeCut(t *testing.T) {
-	for name, far := range map[string]http.HandlerFunc{
-		"the venue fails":           answerWith(http.StatusInternalServerError, "application/json", `{}`),
-		"the venue is busy":         answerWith(http.StatusTooManyRequests, "application/json", `{}`),
-		"nobody knows what it says": answer(`{"success":false}`),
-		"of another form":           answer(`{"rows":"none"}`),
+	for name, furtherRows := range map[string]http.HandlerFunc{
+		"the venue fails":       answerWith(http.StatusInternalServerError, "application/json", `{}`),
+		"the venue is busy":     answerWith(http.StatusTooManyRequests, "application/json", `{}`),
+		"the error has no code": answer(`{"success":false}`),
+		"the form is unknown":   answer(`{"rows":"none"}`),
 	} {
 		t.Run(name, func(t *testing.T) {
 			readBoth(t, func(w http.ResponseWriter, r *http.Request) {
 				if r.URL.Query().Has("offset") {
-					far(w, r)
+					furtherRows(w, r)
 					return
 				}
 				listOfUser(w, r, rowsJSON(0, 50), "")
 			}, func(t *testing.T, _ *fakeVenue, rows int, err error) {
 				if err == nil || rows > 0 || market.CodeOf(err) == market.CodeInternal {
-					t.Errorf("%d rows, %v", rows, err)
+					t.Errorf("the read returned %d rows and the error %v, want no rows and an error of the venue", rows, err)
 				}
 			})
 		})

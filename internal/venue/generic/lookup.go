@@ -63,7 +63,7 @@ type lookup[T any] struct {
 	// list parameter first.
 	preferSingle bool
 	// decode reads the response to a call for the given ids.
-	decode func(payload wire.Value, ids []string, n *rest.Drift) (batchValues[T], error)
+	decode func(payload wire.Value, ids []string, drift *rest.Drift) (batchValues[T], error)
 }
 
 // read returns a result for each id, in the order of ids. If every call failed, and no id was waiting for the end of its backoff,
@@ -71,10 +71,10 @@ type lookup[T any] struct {
 func (l *lookup[T]) read(ctx context.Context, c *Client, ids []string) ([]market.Result[*T], error) {
 	results := make([]market.Result[*T], len(ids))
 	keys := make([]string, 0, len(ids))
-	at := make(map[string]int, len(ids))
+	indexes := make(map[string]int, len(ids))
 	refused := false
 	for i, id := range ids {
-		if _, repeated := at[id]; repeated {
+		if _, repeated := indexes[id]; repeated {
 			continue
 		}
 		if err := rest.CheckID(l.endpoint, id); err != nil {
@@ -85,7 +85,7 @@ func (l *lookup[T]) read(ctx context.Context, c *Client, ids []string) ([]market
 			results[i].Err, refused = err, true
 			continue
 		}
-		at[id] = len(keys)
+		indexes[id] = len(keys)
 		keys = append(keys, id)
 	}
 	answered := make([]market.Result[*T], len(keys))
@@ -93,11 +93,11 @@ func (l *lookup[T]) read(ctx context.Context, c *Client, ids []string) ([]market
 	err = l.recordOutcomes(c, err, keys, answered)
 	for i, id := range ids {
 		if results[i].Err == nil {
-			results[i] = answered[at[id]]
+			results[i] = answered[indexes[id]]
 		}
 	}
 	if refused {
-		err = nil // an error means that every id has failed in a call, but some ids were in no call
+		err = nil // some ids were not sent, so the errors of the calls are only in the results
 	}
 	return results, err
 }
@@ -111,11 +111,11 @@ func (l *lookup[T]) recordOutcomes(c *Client, err error, keys []string, results 
 		failed[results[i].Err] = append(failed[results[i].Err], i)
 	}
 	for cause, places := range failed {
-		of := make([]string, len(places))
+		ids := make([]string, len(places))
 		for i, place := range places {
-			of[i] = keys[place]
+			ids[i] = keys[place]
 		}
-		recorded := c.Record(l.endpoint, cause, of...)
+		recorded := c.Record(l.endpoint, cause, ids...)
 		for _, place := range places {
 			results[place].Err = recorded
 		}
@@ -227,7 +227,7 @@ func (l *lookup[T]) probe(ctx context.Context, c *Client, keys []string, out []m
 	switch {
 	case settled:
 		_ = l.readEach(ctx, c, keys[i:], out[i:])
-		if provesRefusal(out) {
+		if provesListUnsupported(out) {
 			l.support.disable(c.Now())
 			c.Log().Info("the venue refuses a list parameter: ids are requested one by one", "endpoint", l.endpoint.String(), "parameter", l.list)
 		}
@@ -246,9 +246,10 @@ func (l *lookup[T]) probe(ctx context.Context, c *Client, keys []string, out []m
 	return listErr
 }
 
-// provesRefusal reports whether the calls for single ids show that the venue does not support the list parameter. The calls show
-// this if the venue found an id and refused none of the calls.
-func provesRefusal[T any](results []market.Result[*T]) bool {
+// provesListUnsupported is called with the results of calls for single ids, after the venue has refused the list of these ids or
+// found none of them. It reports whether the venue does not support the list parameter. This is certain if the venue found at least
+// one single id and refused none of the calls.
+func provesListUnsupported[T any](results []market.Result[*T]) bool {
 	hits := 0
 	for _, r := range results {
 		if r.Err != nil && rest.RefusesForm(r.Err) {
@@ -307,12 +308,12 @@ func (l *lookup[T]) bisect(ctx context.Context, c *Client, keys []string, out []
 
 // readEach reads each key with its own call. After RATE_LIMITED, readEach starts no further call.
 func (l *lookup[T]) readEach(ctx context.Context, c *Client, keys []string, out []market.Result[*T]) error {
-	return untilLimited(out, func(i int) error { return l.readOne(ctx, c, keys[i:i+1], out[i:i+1]).err })
+	return readUntilLimited(out, func(i int) error { return l.readOne(ctx, c, keys[i:i+1], out[i:i+1]).err })
 }
 
-// untilLimited calls read for each index of results, until a call returns RATE_LIMITED. All elements without a call get this error.
-// If every element has an error, untilLimited returns the error of the first element.
-func untilLimited[T any](results []market.Result[T], read func(i int) error) error {
+// readUntilLimited calls read for each index of results, until a call returns RATE_LIMITED. All elements without a call get this
+// error. If every element has an error, readUntilLimited returns the error of the first element.
+func readUntilLimited[T any](results []market.Result[T], read func(i int) error) error {
 	errs := make([]error, len(results))
 	var limited atomic.Pointer[error]
 	rest.ForEach(len(results), func(i int) {
@@ -331,7 +332,7 @@ type callResult struct {
 	err error
 	// answered is the number of keys that have an element in the response, good or bad.
 	answered int
-	// unattributed is batchValues.unattributed.
+	// unattributed reports that an element had no readable id; see batchValues.
 	unattributed bool
 }
 
@@ -346,14 +347,14 @@ func (l *lookup[T]) call(ctx context.Context, c *Client, parameter string, keys 
 			return callResult{}
 		}
 	}
-	var n rest.Drift
+	var drift rest.Drift
 	var got batchValues[T]
 	if err == nil {
-		if got, err = l.decode(payload, keys, &n); err == nil && len(got.byID) == 0 && got.otherIDs {
+		if got, err = l.decode(payload, keys, &drift); err == nil && len(got.byID) == 0 && got.otherIDs {
 			err = rest.UnknownForm(l.endpoint, "the answer is about other ids")
 		}
 	}
-	c.Report(l.endpoint, n)
+	c.Report(l.endpoint, drift)
 	if err != nil {
 		err = rest.BadIfNotFound(l.endpoint, err)
 		for i := range out {
@@ -364,7 +365,7 @@ func (l *lookup[T]) call(ctx context.Context, c *Client, parameter string, keys 
 	for i, key := range keys {
 		r, ok := got.byID[key]
 		if !ok && got.unattributed {
-			r.Err = rest.BadElement(l.endpoint, errors.New("an element without a readable id may have been this one"))
+			r.Err = rest.BadElement(l.endpoint, errors.New("an element has no readable id, so it may belong to this id"))
 		}
 		out[i] = r
 	}

@@ -85,10 +85,10 @@ var refusals = map[string]http.HandlerFunc{
 	"422":              answerWith(422, "application/json", `{"success":false,"error":"ids is not known"}`),
 	"501":              answerWith(501, "application/json", ""),
 	"200 with failure": answer(`{"success":false,"error":"id is required"}`),
-	"one market":       answer(marketJSON("77")),
-	"the first alone":  answer(marketJSON("1")),
+	"another market":   answer(marketJSON("77")),
+	"only one market":  answer(marketJSON("1")),
 	"other markets":    answer(`[` + marketJSON("77") + `,` + marketJSON("78") + `]`),
-	"nothing":          answer(`{"markets":[]}`),
+	"an empty list":    answer(`{"markets":[]}`),
 	"another object":   answer(`{"hello":"world"}`),
 }
 
@@ -102,14 +102,14 @@ func TestUnsupportedListIsLearned(t *testing.T) {
 			ask := func(want string, calls, cost int) {
 				t.Helper()
 				if got := c.Cost(reqctx.EndpointMarketsByID, 4, 10); got != cost {
-					t.Errorf("the cost is %d, want %d", got, cost)
+					t.Errorf("the cost of four ids is %d, want %d", got, cost)
 				}
 				before := v.count()
 				results, err := c.MarketsByID(t.Context(), []string{"M1", "none", "M2", "M3"})
 				must(t, err)
 				assertEqual(t, marketIDs(results), want)
 				if got := v.count() - before; got != calls {
-					t.Errorf("%d calls, want %d: %v", got, calls, v.queries()[before:])
+					t.Errorf("the read made %d calls, want %d: %v", got, calls, v.queries()[before:])
 				}
 			}
 			const all = "M1 absent M2 M3"
@@ -118,7 +118,7 @@ func TestUnsupportedListIsLearned(t *testing.T) {
 			clock.Advance(relearnAfter - time.Second)
 			ask(all, 4, 4)
 			if got := c.Cost(reqctx.EndpointMarketsByToken, 4, 10); got != 1 {
-				t.Errorf("what was learned of ids counts for tokenIds: cost %d", got)
+				t.Errorf("after the refusal of ids, the cost of four tokens is %d, want 1", got)
 			}
 			clock.Advance(time.Second)
 			ask(all, 5, 1) // after relearnAfter, the client requests the list again
@@ -172,7 +172,7 @@ func TestBadIDsDoNotDisableLists(t *testing.T) {
 		must(t, err)
 		assertEqual(t, marketIDs(results), "M1 UPSTREAM_BAD_RESPONSE M2")
 		if got := c.Cost(reqctx.EndpointMarketsByID, 3, 7); got != 1 {
-			t.Fatalf("the cost is %d: a bad id was taken for a list that is not known", got)
+			t.Fatalf("after the refusal of a bad id, the cost of a list is %d, want 1", got)
 		}
 	}
 }
@@ -180,28 +180,28 @@ func TestBadIDsDoNotDisableLists(t *testing.T) {
 // TestOneBadIDAmongMany reads 40 ids. The venue refuses every list that contains the one bad id. The client must read the other 39
 // ids with a bounded number of calls.
 func TestOneBadIDAmongMany(t *testing.T) {
-	for _, at := range []int{0, 13, 39} {
+	for _, badIndex := range []int{0, 13, 39} {
 		odd := &partialVenue{}
 		v := newVenue(t, map[string]http.HandlerFunc{detailsPath: odd.details})
 		c := v.client(t)
 		ids := idsOf("M%d", 40)
 		if _, err := c.MarketsByID(t.Context(), ids); err != nil || v.count() != 1 {
-			t.Fatalf("%v after %d calls", err, v.count())
+			t.Fatalf("the first read returned the error %v after %d calls, want no error after 1", err, v.count())
 		}
-		odd.badID = ids[at]
+		odd.badID = ids[badIndex]
 		results, err := c.MarketsByID(t.Context(), ids)
 		must(t, err)
 		for i, r := range results {
-			if i == at {
+			if i == badIndex {
 				if market.CodeOf(r.Err) != market.CodeUpstreamBadResponse {
-					t.Errorf("the bad id: %v", r.Err)
+					t.Errorf("the bad id has the error %v, want %s", r.Err, market.CodeUpstreamBadResponse)
 				}
 			} else if r.Value == nil || r.Value.MarketID != ids[i] {
-				t.Errorf("%s: %+v", ids[i], r)
+				t.Errorf("the result of %s is %+v, want its market", ids[i], r)
 			}
 		}
 		if n := v.count() - 1; n > maxBisectCalls+1 {
-			t.Errorf("%d calls", n)
+			t.Errorf("the read made %d calls, want at most %d", n, maxBisectCalls+1)
 		}
 	}
 }
@@ -232,14 +232,14 @@ func TestFailingVenueGetsFewCalls(t *testing.T) {
 				results, err = errorsOf(c.MarketsByToken(t.Context(), ids))
 			}
 			if v.count() > most {
-				t.Errorf("%s, %s: %d calls, want at most %d", name, lookup, v.count(), most)
+				t.Errorf("with the response %q, the read of %s made %d calls, want at most %d", name, lookup, v.count(), most)
 			}
 			if name != "wrong types" && err == nil {
-				t.Errorf("%s, %s: the read as a whole has no error", name, lookup)
+				t.Errorf("with the response %q, the read of %s returned no error", name, lookup)
 			}
 			for i, e := range results {
 				if e == nil {
-					t.Fatalf("%s, %s: element %d has no error", name, lookup, i)
+					t.Fatalf("with the response %q, element %[3]d of the read of %[2]s has no error", name, lookup, i)
 				}
 			}
 		}
@@ -273,15 +273,15 @@ func TestNoFurtherCallsAfterTheRateLimit(t *testing.T) {
 	before := v.count()
 	results, err := c.MarketsByID(t.Context(), idsOf("M%d", 40))
 	if market.CodeOf(err) != market.CodeRateLimited {
-		t.Errorf("got %v", err)
+		t.Errorf("the read returned %v, want %s", err, market.CodeRateLimited)
 	}
 	for _, r := range results {
 		if market.CodeOf(r.Err) != market.CodeRateLimited {
-			t.Errorf("an element has %v", r.Err)
+			t.Errorf("an element has the error %v, want %s", r.Err, market.CodeRateLimited)
 		}
 	}
 	if n := v.count() - before; n > rest.Parallel {
-		t.Errorf("%d calls, want at most %d", n, rest.Parallel)
+		t.Errorf("the read made %d calls, want at most %d", n, rest.Parallel)
 	}
 }
 
@@ -305,12 +305,12 @@ func TestLongListsAreSplit(t *testing.T) {
 	ids := idsOf("T%d", 100)
 	results, err := c.Prices(t.Context(), ids)
 	if err != nil || v.count() != 3 {
-		t.Fatalf("%v after %d calls", err, v.count())
+		t.Fatalf("the read returned the error %v after %d calls, want no error after 3", err, v.count())
 	}
 	for i, r := range results {
 		failed := i >= 40 && i < 80
 		if failed != (market.CodeOf(r.Err) == market.CodeUpstreamUnavailable) || !failed && r.Value.TokenID != ids[i] {
-			t.Errorf("%s: %+v", ids[i], r)
+			t.Errorf("the result of %s is %+v, want an error: %t", ids[i], r, failed)
 		}
 	}
 }
@@ -319,7 +319,7 @@ func TestEmptyListMakesNoCall(t *testing.T) {
 	c := newVenue(t, nil).client(t)
 	results, err := c.Prices(t.Context(), nil)
 	if err != nil || len(results) != 0 {
-		t.Errorf("got %v, %v", results, err)
+		t.Errorf("got the results %v and the error %v, want neither", results, err)
 	}
 }
 
@@ -342,13 +342,13 @@ func TestCost(t *testing.T) {
 // TestSingleCallsAreBounded checks that at most rest.Parallel calls for single ids run at once, and that these calls end with the
 // context of the read.
 func TestSingleCallsAreBounded(t *testing.T) {
-	var now, most atomic.Int32
+	var inFlight, most atomic.Int32
 	odd := &partialVenue{refuse: refusals["405"]}
 	gate := make(chan struct{})
 	var gated atomic.Bool
 	v := newVenue(t, map[string]http.HandlerFunc{detailsPath: func(w http.ResponseWriter, r *http.Request) {
-		n := now.Add(1)
-		defer now.Add(-1)
+		n := inFlight.Add(1)
+		defer inFlight.Add(-1)
 		for m := most.Load(); n > m && !most.CompareAndSwap(m, n); m = most.Load() {
 		}
 		if gated.Load() {
@@ -365,7 +365,7 @@ func TestSingleCallsAreBounded(t *testing.T) {
 		t.Fatal(err)
 	}
 	if most.Load() > rest.Parallel {
-		t.Errorf("%d calls at a time, want at most %d", most.Load(), rest.Parallel)
+		t.Errorf("%d calls were in flight, want at most %d", most.Load(), rest.Parallel)
 	}
 	gated.Store(true)
 	ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
@@ -383,10 +383,10 @@ func TestResponseForOtherIDs(t *testing.T) {
 	}))
 	c := v.client(t)
 	if _, err := c.Prices(t.Context(), []string{"101", "102"}); market.CodeOf(err) != market.CodeUpstreamBadResponse {
-		t.Errorf("prices: got %v", err)
+		t.Errorf("Prices returned %v, want %s", err, market.CodeUpstreamBadResponse)
 	}
 	if _, err := c.Spreads(t.Context(), []string{"101"}); market.CodeOf(err) != market.CodeUpstreamBadResponse {
-		t.Errorf("spreads: got %v", err)
+		t.Errorf("Spreads returned %v, want %s", err, market.CodeUpstreamBadResponse)
 	}
 }
 
@@ -395,7 +395,7 @@ func TestBisectionIsBounded(t *testing.T) {
 	v := newVenue(t, everywhere(answerWith(400, "application/json", `{"success":false,"error":"no"}`)))
 	results, err := v.client(t).Prices(t.Context(), idsOf("T%d", 40))
 	if market.CodeOf(err) != market.CodeUpstreamBadResponse || v.count() > maxBisectCalls+1 {
-		t.Errorf("%v after %d calls", err, v.count())
+		t.Errorf("the read returned %v after %d calls, want %s after at most %d", err, v.count(), market.CodeUpstreamBadResponse, maxBisectCalls+1)
 	}
 	for i, r := range results {
 		if r.Err == nil {
@@ -407,7 +407,7 @@ func TestBisectionIsBounded(t *testing.T) {
 func TestOneElementForSeveralIDs(t *testing.T) {
 	results, err := newVenue(t, everywhere(answer(goldenFile(t, "prices/object")))).client(t).Prices(t.Context(), []string{"101", "102"})
 	if market.CodeOf(err) != market.CodeUpstreamBadResponse {
-		t.Errorf("got %v, %v", results, err)
+		t.Errorf("got %v and the error %v, want %s", results, err, market.CodeUpstreamBadResponse)
 	}
 }
 
@@ -440,7 +440,7 @@ func TestForEachPassesPanicsOn(t *testing.T) {
 		func() {
 			defer func() {
 				if p := recover(); p == nil || !strings.Contains(fmt.Sprint(p), "boom") || n > 1 && !strings.Contains(fmt.Sprint(p), "TestForEachPassesPanicsOn") {
-					t.Errorf("%d: the panic is %v", n, p)
+					t.Errorf("ForEach with %d calls panicked with %v, want boom with the stack of the call", n, p)
 				}
 			}()
 			rest.ForEach(n, func(i int) {

@@ -45,11 +45,11 @@ func TestWholeListsWhoseRowsMove(t *testing.T) {
 				}
 			}
 			if len(ids) != 200 || v.count() != calls {
-				t.Errorf("%d different rows in %d calls, want 200 in %d", len(ids), v.count(), calls)
+				t.Errorf("got %d different rows in %d calls, want 200 rows in %d calls", len(ids), v.count(), calls)
 			}
 			for id, n := range ids {
 				if n != 1 {
-					t.Errorf("%s is there %d times", id, n)
+					t.Errorf("the client returned the row %s %d times, want once", id, n)
 				}
 			}
 		})
@@ -68,7 +68,7 @@ func TestPositionsThatKeepMoving(t *testing.T) {
 		listOfUser(w, r, rowsJSON(100-read, 200), ``)
 	}))
 	list, err := v.client(t).Positions(asUser(t), wallet)
-	refusedWhole("changes while it is read")(t, v, len(list), err)
+	wantRefused("changes while it is read")(t, v, len(list), err)
 }
 
 // TestLotsOnEveryPageSize checks, for every page size, that the client returns all lots of a position. A lot is one of several rows
@@ -79,15 +79,15 @@ func TestLotsOnEveryPageSize(t *testing.T) {
 		"different": func(i int) string {
 			return fmt.Sprintf(`{"marketId":"M1","tokenId":"T1","outcome":"YES","size":%d,"avgPrice":0.4}`, i+1)
 		},
-		"alike": func(int) string { return `{"marketId":"M1","tokenId":"T1","outcome":"YES","size":4,"avgPrice":0.4}` },
-		"in turn": func(i int) string {
+		"equal": func(int) string { return `{"marketId":"M1","tokenId":"T1","outcome":"YES","size":4,"avgPrice":0.4}` },
+		"alternating": func(i int) string {
 			return fmt.Sprintf(`{"marketId":"M%d","outcome":"YES","size":4,"avgPrice":0.4}`, i%2)
 		},
 	}
 	for name, lot := range lots {
 		for size := 1; size <= total+1; size++ {
 			for _, by := range []string{"offset", "cursor"} {
-				t.Run(fmt.Sprint(name, " by ", size, " by ", by), func(t *testing.T) {
+				t.Run(fmt.Sprint(name, " lots, pages of ", size, " by ", by), func(t *testing.T) {
 					v := newVenue(t, everywhere(func(w http.ResponseWriter, r *http.Request) {
 						from, _ := strconv.Atoi(r.URL.Query().Get(by))
 						var rows []string
@@ -103,8 +103,8 @@ func TestLotsOnEveryPageSize(t *testing.T) {
 						listOfUser(w, r, "["+strings.Join(rows, ",")+"]", more)
 					}))
 					list, err := v.client(t).Positions(asUser(t), wallet)
-					if name == "in turn" && by == "cursor" && size == 2 {
-						refusedWhole("repeats its pages")(t, v, len(list), err) // every page of two rows is equal to the page before
+					if name == "alternating" && by == "cursor" && size == 2 {
+						wantRefused("repeats its pages")(t, v, len(list), err) // every page of two rows equals the previous page
 						return
 					}
 					must(t, err)
@@ -113,7 +113,7 @@ func TestLotsOnEveryPageSize(t *testing.T) {
 						sum, keys[p.Key()] = sum.Add(p.Size), true
 					}
 					if len(list) != total || len(keys) != total || sum.String() != "28" {
-						t.Errorf("%d lots of %s shares, want %d of 28", len(list), sum, total)
+						t.Errorf("got %d lots with %d keys and %s shares, want %d lots with different keys and 28 shares", len(list), len(keys), sum, total)
 					}
 				})
 			}
@@ -125,7 +125,7 @@ func TestLotsOnEveryPageSize(t *testing.T) {
 // have different keys too.
 func TestPagesOfAlikeRows(t *testing.T) {
 	const total = 4
-	for name, price := range map[string]string{"fills of one transaction": `0.5%d`, "fills that are all alike": `0.5`} {
+	for name, price := range map[string]string{"fills of one transaction": `0.5%d`, "equal fills": `0.5`} {
 		for limit := 1; limit <= total+1; limit++ {
 			for _, count := range []string{`,"count":4`, ``} {
 				t.Run(fmt.Sprint(name, limit, count), func(t *testing.T) {
@@ -144,7 +144,7 @@ func TestPagesOfAlikeRows(t *testing.T) {
 					trades, records := map[string]bool{}, map[string]bool{}
 					readPages(t, c, limit, func(trade *market.Trade) { trades[trade.Key()] = true }, func(record *market.HistoryRecord) { records[record.Key()] = true })
 					if len(trades) != total || len(records) != total {
-						t.Errorf("%d trades and %d records of different keys, want %d of each", len(trades), len(records), total)
+						t.Errorf("got %d trades and %d records with different keys, want %d of each", len(trades), len(records), total)
 					}
 				})
 			}

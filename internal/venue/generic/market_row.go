@@ -234,9 +234,8 @@ func outcomes(r *wire.Row) []market.Outcome {
 	return list
 }
 
-// outcomeRows returns the list of objects in the field outcomes or tokens. The list may be empty. But if the list in outcomes is
-// empty and the row has the field tokens or clobTokenIds, outcomeRows ignores this list. If neither field has such a list, the
-// second result is false.
+// outcomeRows returns the list of objects in the field outcomes or tokens. The list may be empty. But an empty list in outcomes is
+// ignored if the row has the field tokens or clobTokenIds. If neither field has a list of objects, the second result is false.
 func outcomeRows(r *wire.Row) ([]wire.Value, bool) {
 	for i, f := range []wire.Field{fieldOutcomes, fieldTokens} {
 		list, ok := r.Of(f).List()
@@ -272,8 +271,8 @@ func outcomesFromLists(r *wire.Row) []market.Outcome {
 		r.Fail(fieldOutcomes, "are missing or do not match their tokens")
 		return nil
 	}
-	prices, priced := r.Of(fieldOutcomePrices).List()
-	if priced && len(prices) != len(labels) {
+	prices, hasPrices := r.Of(fieldOutcomePrices).List()
+	if hasPrices && len(prices) != len(labels) {
 		r.Fail(fieldOutcomePrices, "do not match the outcomes")
 		return nil
 	}
@@ -282,7 +281,7 @@ func outcomesFromLists(r *wire.Row) []market.Outcome {
 		in := &wire.Row{Note: r.Note}
 		in.Set(fieldOutcome, labels[i])
 		in.Set(fieldOutcomeToken, tokens[i])
-		if priced {
+		if hasPrices {
 			in.Set(wire.FieldPrice, prices[i])
 		}
 		o, ok := outcome(r, in)
@@ -301,7 +300,7 @@ func outcome(r, x *wire.Row) (o market.Outcome, ok bool) {
 		Price: x.Unit(wire.FieldPrice), Winner: x.Bool(fieldWinner),
 	}
 	if x.Err != nil {
-		r.Fail(fieldOutcomes, "have a bad one: "+x.Err.Error())
+		r.Fail(fieldOutcomes, "contain a bad outcome: "+x.Err.Error())
 	}
 	return o, x.Err == nil
 }
@@ -328,24 +327,24 @@ func outcomeTokens(r *wire.Row) []string {
 }
 
 // readSearchRow reads the row at index i of a search response. The row is a market, or an event with markets.
-func readSearchRow(v wire.Value, i int, n *rest.Drift) (good []*market.Market, bad rest.RowErrors) {
+func readSearchRow(v wire.Value, i int, drift *rest.Drift) (good []*market.Market, bad rest.RowErrors) {
 	rows, event := []wire.Value{v}, (*marketEvent)(nil)
 	inside := v.Member("markets")
 	isEvent := inside.Kind() == wire.List
 	if isEvent {
-		rows, event = inside.Elements(), readEvent(wire.NewRow(v, n.Add))
+		rows, event = inside.Elements(), readEvent(wire.NewRow(v, drift.Add))
 	}
-	good, bad = rest.ReadRows(rows, n.Add, func(r *wire.Row) *market.Market {
-		one := readMarket(r, event)
-		one.Summary = !r.Has(fieldDescription) && !r.Has(fieldResolution)
-		return one
+	good, bad = rest.ReadRows(rows, drift.Add, func(r *wire.Row) *market.Market {
+		m := readMarket(r, event)
+		m.Summary = !r.Has(fieldDescription) && !r.Has(fieldResolution)
+		return m
 	})
 	for j := range bad {
-		at := "row " + strconv.Itoa(i+1)
+		where := "row " + strconv.Itoa(i+1)
 		if isEvent {
-			at = "market " + strings.TrimPrefix(bad[j].Where, "row ") + " of " + at
+			where = "market " + strings.TrimPrefix(bad[j].Where, "row ") + " of " + where
 		}
-		bad[j].Where = at
+		bad[j].Where = where
 	}
 	return good, bad
 }

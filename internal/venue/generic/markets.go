@@ -53,20 +53,20 @@ func (c *Client) marketBySlug(ctx context.Context, slug string) (*market.Market,
 	if err != nil || payload.IsNull() {
 		return nil, rest.NilIfNotFound(err)
 	}
-	var n rest.Drift
-	defer func() { c.Report(e, n) }()
+	var drift rest.Drift
+	defer func() { c.Report(e, drift) }()
 	rows, ok := marketRows(payload)
 	if !ok {
 		return nil, rest.UnknownForm(e, "no market and no list of markets")
 	}
 	for _, v := range rows {
-		r := wire.NewRow(v, n.Add)
+		r := wire.NewRow(v, drift.Add)
 		if !r.Of(fieldSlug).Is(slug) {
 			continue
 		}
 		m := readMarket(r, nil)
 		if r.Err != nil {
-			n.Add("bad element")
+			drift.Add("bad element")
 			return nil, rest.BadElement(e, r.Err)
 		}
 		return m, nil
@@ -99,40 +99,40 @@ func isMarket(v wire.Value) bool {
 		(fieldOutcomes.PresentIn(v) || fieldTokens.PresentIn(v) || fieldQuestion.PresentIn(v) || fieldSlug.PresentIn(v))
 }
 
-func decodeMarketsByID(payload wire.Value, asked []string, n *rest.Drift) (batchValues[market.Market], error) {
+func decodeMarketsByID(payload wire.Value, asked []string, drift *rest.Drift) (batchValues[market.Market], error) {
 	names := fieldMarketID.Names()
-	return decodeMarkets(reqctx.EndpointMarketsByID, payload, asked, n, func(r *wire.Row, m *market.Market) []string {
+	return decodeMarkets(reqctx.EndpointMarketsByID, payload, asked, drift, func(r *wire.Row, m *market.Market) []string {
 		for _, name := range names {
 			// A venue may use several ids for a market. The market gets the requested id.
 			id, _ := r.Object.Member(name).ID()
-			if at := slices.Index(asked, id); at >= 0 {
+			if i := slices.Index(asked, id); i >= 0 {
 				if m != nil {
 					m.MarketID = id
 				}
-				return asked[at : at+1]
+				return asked[i : i+1]
 			}
 		}
 		return nil
 	})
 }
 
-func decodeMarketsByToken(payload wire.Value, asked []string, n *rest.Drift) (batchValues[market.Market], error) {
-	return decodeMarkets(reqctx.EndpointMarketsByToken, payload, asked, n, func(r *wire.Row, m *market.Market) []string {
+func decodeMarketsByToken(payload wire.Value, asked []string, drift *rest.Drift) (batchValues[market.Market], error) {
+	return decodeMarkets(reqctx.EndpointMarketsByToken, payload, asked, drift, func(r *wire.Row, m *market.Market) []string {
 		return slices.DeleteFunc(outcomeTokens(r), func(id string) bool { return !slices.Contains(asked, id) })
 	})
 }
 
 // decodeMarkets reads a market-details response. For each row, it calls keysOf, which returns the requested ids that identify the
 // row's market. If the row is bad, keysOf gets a nil market.
-func decodeMarkets(e reqctx.Endpoint, payload wire.Value, asked []string, n *rest.Drift, keysOf func(*wire.Row, *market.Market) []string) (batchValues[market.Market], error) {
+func decodeMarkets(e reqctx.Endpoint, payload wire.Value, asked []string, drift *rest.Drift, keysOf func(*wire.Row, *market.Market) []string) (batchValues[market.Market], error) {
 	rows, ok := marketRows(payload)
 	if !ok {
 		return batchValues[market.Market]{}, rest.UnknownForm(e, "no market and no list of markets")
 	}
-	if _, list := rest.RowsOf(payload, "markets"); !list && len(asked) > 1 {
+	if _, isList := rest.RowsOf(payload, "markets"); !isList && len(asked) > 1 {
 		return batchValues[market.Market]{}, rest.UnknownForm(e, "one market for several ids")
 	}
-	out, note := newBatchValues[market.Market](len(asked)), n.Add
+	out, note := newBatchValues[market.Market](len(asked)), drift.Add
 	for _, v := range rows {
 		r := wire.NewRow(v, note)
 		var m *market.Market
@@ -141,7 +141,7 @@ func decodeMarkets(e reqctx.Endpoint, payload wire.Value, asked []string, n *res
 		}
 		var result market.Result[*market.Market]
 		if r.Err != nil {
-			n.Add("bad element")
+			drift.Add("bad element")
 			result.Err, m = rest.BadElement(e, r.Err), nil
 		}
 		keys := keysOf(r, m)

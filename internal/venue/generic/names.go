@@ -41,15 +41,15 @@ func (p *parameter) doubt() {
 
 // setParameterNames sets the names of the parameters that the venue's documentation does not name.
 func (c *Client) setParameterNames(n DetailNames) {
-	one := func(said string, names ...string) []string {
-		if said != "" {
-			return []string{said}
+	configuredOr := func(configured string, names ...string) []string {
+		if configured != "" {
+			return []string{configured}
 		}
 		return names
 	}
-	c.marketIDParam.names = one(n.ID, "marketId", "id")
-	c.marketTokenParam.names = one(n.TokenID, "tokenId")
-	c.marketSlugParam.names = one(n.Slug, "slug")
+	c.marketIDParam.names = configuredOr(n.ID, "marketId", "id")
+	c.marketTokenParam.names = configuredOr(n.TokenID, "tokenId")
+	c.marketSlugParam.names = configuredOr(n.Slug, "slug")
 	c.marketIDsSupport.name, c.marketTokensSupport.name, c.spreadTokensSupport.name = cmp.Or(n.IDs, "ids"), cmp.Or(n.TokenIDs, "tokenIds"), "tokenIds"
 }
 

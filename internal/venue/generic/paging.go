@@ -34,14 +34,14 @@ func pagingOf(page wire.Value) paging {
 	for o := page; o.Kind() == wire.Object; o = o.Parent() {
 		p = append(p, o)
 	}
-	if inside := p.of(fieldPagination); inside.Kind() == wire.Object {
+	if inside := p.valueOf(fieldPagination); inside.Kind() == wire.Object {
 		p = append(p, inside)
 	}
 	return p
 }
 
-// of returns the value of a field in the first object that has the field.
-func (p paging) of(f wire.Field) wire.Value {
+// valueOf returns the value of a field in the first object that has the field.
+func (p paging) valueOf(f wire.Field) wire.Value {
 	for _, o := range p {
 		if f.PresentIn(o) {
 			return f.Of(o)
@@ -56,8 +56,9 @@ func (p paging) has(f wire.Field) bool { return slices.ContainsFunc(p, f.Present
 type pageStart struct {
 	cursor string
 	offset int
-	// lastPage is the fingerprint of the previous page. If this page has the same fingerprint, the venue may ignore offsets.
-	lastPage string
+	// previousHash is the fingerprint of the previous page. If the page that starts here has the same fingerprint, the venue may
+	// ignore offsets.
+	previousHash string
 	// guessed reports that only the length of the previous page suggests that this page exists.
 	guessed bool
 	// numbering is the market.Numbering after the previous page, as a text.
@@ -97,10 +98,10 @@ func parsePageToken(e reqctx.Endpoint, token string) (pageStart, error) {
 			return p, nil
 		}
 	case "o", "g":
-		digits, before, _ := strings.Cut(rest, ":")
+		digits, previous, _ := strings.Cut(rest, ":")
 		n, err := strconv.Atoi(digits)
-		if err == nil && n > 0 && n <= maxOffset && len(before) <= 16 {
-			p.offset, p.lastPage, p.guessed = n, before, kind == "g"
+		if err == nil && n > 0 && n <= maxOffset && len(previous) <= 16 {
+			p.offset, p.previousHash, p.guessed = n, previous, kind == "g"
 			return p, nil
 		}
 	}
@@ -124,9 +125,9 @@ func (p pageStart) token() string {
 	case p.cursor != "":
 		return counted + "b:" + base64.RawURLEncoding.EncodeToString([]byte(p.cursor))
 	case p.offset > 0 && p.guessed:
-		return counted + "g:" + strconv.Itoa(p.offset) + ":" + p.lastPage
+		return counted + "g:" + strconv.Itoa(p.offset) + ":" + p.previousHash
 	case p.offset > 0:
-		return counted + "o:" + strconv.Itoa(p.offset) + ":" + p.lastPage
+		return counted + "o:" + strconv.Itoa(p.offset) + ":" + p.previousHash
 	}
 	return ""
 }
@@ -170,13 +171,13 @@ func (t *pageInfo) nextToken() string {
 func pageInfoOf(e reqctx.Endpoint, list rest.RowList, p pageStart, limit int) (pageInfo, error) {
 	page := pagingOf(list.Object)
 	n := len(list.Rows)
-	t := pageInfo{total: rest.ParseCount(page.of(fieldTotal))}
-	if rows := rest.ParseCount(page.of(fieldCount)); t.total == nil && rows != nil && *rows >= n {
+	t := pageInfo{total: rest.ParseCount(page.valueOf(fieldTotal))}
+	if rows := rest.ParseCount(page.valueOf(fieldCount)); t.total == nil && rows != nil && *rows >= n {
 		if t.countsPage = *rows == n; !t.countsPage { // some venues count the rows of the page, other venues count all rows
 			t.total, t.countIsTotal = rows, true
 		}
 	}
-	cursor, ok := cursorOf(page.of(fieldNextCursor))
+	cursor, ok := cursorOf(page.valueOf(fieldNextCursor))
 	switch {
 	case !ok:
 		return pageInfo{}, rest.UnknownForm(e, "the cursor is not a text of at most 1024 bytes")
@@ -188,15 +189,15 @@ func pageInfoOf(e reqctx.Endpoint, list rest.RowList, p pageStart, limit int) (p
 	case p.cursor != "" || n == 0:
 		return t, nil
 	}
-	after := func() pageStart { return pageStart{offset: p.offset + n, lastPage: fingerprint(list.Rows)} }
-	more := page.of(fieldHasMore).Kind()
-	said := more == wire.True || more == wire.False
+	nextByOffset := func() pageStart { return pageStart{offset: p.offset + n, previousHash: fingerprint(list.Rows)} }
+	hasMore := page.valueOf(fieldHasMore).Kind()
+	announced := hasMore == wire.True || hasMore == wire.False
 	switch {
-	case more == wire.True, !said && t.total != nil && *t.total > p.offset+n:
-		t.next = after()
-	case said, t.total != nil, page.has(fieldNextCursor):
+	case hasMore == wire.True, !announced && t.total != nil && *t.total > p.offset+n:
+		t.next = nextByOffset()
+	case announced, t.total != nil, page.has(fieldNextCursor):
 	case n >= limit:
-		t.next, t.guessed = after(), !page.has(fieldOffset)
+		t.next, t.guessed = nextByOffset(), !page.has(fieldOffset)
 		t.next.guessed = t.guessed
 	}
 	return t, nil
@@ -218,7 +219,7 @@ func cursorOf(v wire.Value) (string, bool) {
 // isRepeated reports whether the rows of the page that starts at p have the fingerprint of the previous page. If there are no rows,
 // or the previous page is unknown, isRepeated returns false.
 func (p pageStart) isRepeated(rows []wire.Value) bool {
-	return p.lastPage != "" && len(rows) > 0 && p.lastPage == fingerprint(rows)
+	return p.previousHash != "" && len(rows) > 0 && p.previousHash == fingerprint(rows)
 }
 
 // identity contains the names of the members that identify a row: ids, and other members that never change.
@@ -256,11 +257,11 @@ func allAlike(rows []wire.Value) bool {
 	return true
 }
 
-// readsOffset reports whether the venue respects the offset in a request for an account's list. Its arguments are the request
-// without paging parameters, and the rows of a page that equals an earlier page. readsOffset makes one call with the offset
-// maxOffset. A venue that ignores offsets responds with the same rows. Any other venue refuses this offset, or responds with
-// other rows.
-func (c *Client) readsOffset(ctx context.Context, rq *rest.Request, rows []wire.Value, keys ...string) (bool, error) {
+// respectsOffset reports whether the venue respects the offset in a request for an account's list. Its arguments are the request
+// without paging parameters, and the rows of a page that equals an earlier page. respectsOffset makes one call with the offset
+// maxOffset. A venue that ignores offsets responds with the same rows. Any other venue refuses this offset, or responds with other
+// rows.
+func (c *Client) respectsOffset(ctx context.Context, rq *rest.Request, rows []wire.Value, keys ...string) (bool, error) {
 	rq.Query.Set("offset", strconv.Itoa(maxOffset))
 	payload, err := c.Get(ctx, rq)
 	switch {

@@ -48,14 +48,14 @@ func readBoth(t *testing.T, h http.HandlerFunc, check func(t *testing.T, v *fake
 	}
 }
 
-// listOfUser sends a JSON object with the rows in a member that has the name of the endpoint. The text rest follows this member.
+// listOfUser sends a JSON object with the rows in a member that has the name of the endpoint. The text in rest follows this member.
 func listOfUser(w http.ResponseWriter, r *http.Request, rows, rest string) {
 	name := r.URL.Path[strings.LastIndexByte(r.URL.Path, '/')+1:]
 	answer(fmt.Sprintf(`{%q:%s%s}`, name, rows, rest))(w, r)
 }
 
-// complete returns a check that a read returned the given number of rows in the given number of calls.
-func complete(rows, calls int) func(*testing.T, *fakeVenue, int, error) {
+// wantComplete returns a check that a read returned the given number of rows in the given number of calls.
+func wantComplete(rows, calls int) func(*testing.T, *fakeVenue, int, error) {
 	return func(t *testing.T, v *fakeVenue, got int, err error) {
 		t.Helper()
 		if err != nil || got != rows || v.count() != calls {
@@ -64,13 +64,12 @@ func complete(rows, calls int) func(*testing.T, *fakeVenue, int, error) {
 	}
 }
 
-// refusedWhole returns a check that a read returned no rows and an UPSTREAM_BAD_RESPONSE error. The error must contain the text
-// why.
-func refusedWhole(why string) func(*testing.T, *fakeVenue, int, error) {
+// wantRefused returns a check that a read returned no rows and an UPSTREAM_BAD_RESPONSE error. The error must contain the text why.
+func wantRefused(why string) func(*testing.T, *fakeVenue, int, error) {
 	return func(t *testing.T, _ *fakeVenue, got int, err error) {
 		t.Helper()
 		if market.CodeOf(err) != market.CodeUpstreamBadResponse || !strings.Contains(err.Error(), why) || got != 0 {
-			t.Errorf("got %d rows, error %v; want none because %q", got, err, why)
+			t.Errorf("got %d rows and the error %v, want no rows and an error with the text %q", got, err, why)
 		}
 	}
 }
@@ -85,7 +84,7 @@ func TestWholeListsFollowCursors(t *testing.T) {
 		case "7":
 			listOfUser(w, r, rowsJSON(200, 300), ``)
 		}
-	}, complete(300, 3))
+	}, wantComplete(300, 3))
 }
 
 func TestWholeListsFollowOffsets(t *testing.T) {
@@ -100,7 +99,7 @@ func TestWholeListsFollowOffsets(t *testing.T) {
 					more = fmt.Sprintf(`,"hasMore":%v`, offset < 200)
 				}
 				listOfUser(w, r, rowsJSON(offset, min(offset+100, 250)), more)
-			}, complete(250, 3))
+			}, wantComplete(250, 3))
 		})
 	}
 }
@@ -108,14 +107,14 @@ func TestWholeListsFollowOffsets(t *testing.T) {
 // TestWholeListsThatLookCut checks lists whose length is a multiple of 10. If the response does not say that the list ends, the
 // client must request a further page.
 func TestWholeListsThatLookCut(t *testing.T) {
-	t.Run("were cut", func(t *testing.T) {
+	t.Run("further rows follow", func(t *testing.T) {
 		readBoth(t, func(w http.ResponseWriter, r *http.Request) {
 			offset, _ := strconv.Atoi(r.URL.Query().Get("offset"))
 			listOfUser(w, r, rowsJSON(offset, min(offset+100, 200)), "")
-		}, complete(200, 3))
+		}, wantComplete(200, 3))
 	})
 	t.Run("offsets are ignored", func(t *testing.T) {
-		readBoth(t, func(w http.ResponseWriter, r *http.Request) { listOfUser(w, r, rowsJSON(0, 200), "") }, complete(200, 2))
+		readBoth(t, func(w http.ResponseWriter, r *http.Request) { listOfUser(w, r, rowsJSON(0, 200), "") }, wantComplete(200, 2))
 	})
 	t.Run("offsets are refused", func(t *testing.T) {
 		readBoth(t, func(w http.ResponseWriter, r *http.Request) {
@@ -124,7 +123,7 @@ func TestWholeListsThatLookCut(t *testing.T) {
 				return
 			}
 			listOfUser(w, r, rowsJSON(0, 200), "")
-		}, complete(200, 2))
+		}, wantComplete(200, 2))
 	})
 	t.Run("the second page fails", func(t *testing.T) {
 		readBoth(t, func(w http.ResponseWriter, r *http.Request) {
@@ -135,15 +134,15 @@ func TestWholeListsThatLookCut(t *testing.T) {
 			listOfUser(w, r, rowsJSON(0, 200), "")
 		}, func(t *testing.T, _ *fakeVenue, rows int, err error) {
 			if market.CodeOf(err) != market.CodeUpstreamUnavailable || rows != 0 {
-				t.Errorf("got %d rows, error %v", rows, err)
+				t.Errorf("got %d rows and the error %v, want no rows and %s", rows, err, market.CodeUpstreamUnavailable)
 			}
 		})
 	})
-	t.Run("the venue says that they end", func(t *testing.T) {
-		readBoth(t, func(w http.ResponseWriter, r *http.Request) { listOfUser(w, r, rowsJSON(0, 200), `,"nextCursor":null`) }, complete(200, 1))
+	t.Run("the venue says that the list ends", func(t *testing.T) {
+		readBoth(t, func(w http.ResponseWriter, r *http.Request) { listOfUser(w, r, rowsJSON(0, 200), `,"nextCursor":null`) }, wantComplete(200, 1))
 	})
-	t.Run("an odd length", func(t *testing.T) {
-		readBoth(t, func(w http.ResponseWriter, r *http.Request) { listOfUser(w, r, rowsJSON(0, 53), ``) }, complete(53, 1))
+	t.Run("the length is no multiple of 10", func(t *testing.T) {
+		readBoth(t, func(w http.ResponseWriter, r *http.Request) { listOfUser(w, r, rowsJSON(0, 53), ``) }, wantComplete(53, 1))
 	})
 }
 
@@ -155,20 +154,20 @@ func TestWholeListsRefuseRepetition(t *testing.T) {
 				from = 3
 			}
 			listOfUser(w, r, rowsJSON(from, from+3), `,"nextCursor":"x"`)
-		}, refusedWhole("repeats its cursor"))
+		}, wantRefused("repeats its cursor"))
 	})
 	t.Run("new cursors, old rows", func(t *testing.T) {
 		readBoth(t, func(w http.ResponseWriter, r *http.Request) {
 			listOfUser(w, r, rowsJSON(0, 3), `,"nextCursor":"x`+r.URL.Query().Get("cursor")+`"`)
-		}, refusedWhole("repeats its pages"))
+		}, wantRefused("repeats its pages"))
 	})
-	t.Run("offsets that are promised and ignored", func(t *testing.T) {
-		readBoth(t, func(w http.ResponseWriter, r *http.Request) { listOfUser(w, r, rowsJSON(0, 3), `,"total":6`) }, refusedWhole("repeats its pages"))
+	t.Run("announced offsets are ignored", func(t *testing.T) {
+		readBoth(t, func(w http.ResponseWriter, r *http.Request) { listOfUser(w, r, rowsJSON(0, 3), `,"total":6`) }, wantRefused("repeats its pages"))
 	})
 	t.Run("empty pages", func(t *testing.T) {
 		readBoth(t, func(w http.ResponseWriter, r *http.Request) {
 			listOfUser(w, r, "[]", `,"nextCursor":"x`+r.URL.Query().Get("cursor")+`"`)
-		}, refusedWhole("repeats its pages"))
+		}, wantRefused("repeats its pages"))
 	})
 }
 
@@ -180,19 +179,19 @@ func TestWholeListsAreBounded(t *testing.T) {
 		}
 	}
 	readBoth(t, page(2500), func(t *testing.T, v *fakeVenue, rows int, err error) {
-		refusedWhole("more than 10000 rows")(t, v, rows, err)
+		wantRefused("more than 10000 rows")(t, v, rows, err)
 		if v.count() != 5 {
-			t.Errorf("%d calls, want 5", v.count())
+			t.Errorf("the read made %d calls, want 5", v.count())
 		}
 	})
-	readBoth(t, page(1), refusedWhole("too many pages"))
+	readBoth(t, page(1), wantRefused("too many pages"))
 	readBoth(t, func(w http.ResponseWriter, r *http.Request) {
 		listOfUser(w, r, rowsJSON(0, 10_000), `,"nextCursor":null`)
-	}, complete(10_000, 1))
+	}, wantComplete(10_000, 1))
 	readBoth(t, func(w http.ResponseWriter, r *http.Request) {
 		listOfUser(w, r, rowsJSON(0, 10_001), `,"nextCursor":null`)
 	},
-		refusedWhole("more than 10000 rows"))
+		wantRefused("more than 10000 rows"))
 }
 
 func TestWholeListsReportTheBadRow(t *testing.T) {
@@ -203,7 +202,7 @@ func TestWholeListsReportTheBadRow(t *testing.T) {
 		}
 		listOfUser(w, r, strings.Replace(rowsJSON(3, 5), `"size":1`, `"size":"1,5"`, 1), `,"total":5`)
 	}, func(t *testing.T, v *fakeVenue, rows int, err error) {
-		refusedWhole("row 4 of the venue's answer could not be read (")(t, v, rows, err)
+		wantRefused("row 4 of the venue's answer could not be read (")(t, v, rows, err)
 	})
 }
 
@@ -299,16 +298,16 @@ func TestTradesAndHistoryAreFiltered(t *testing.T) {
 		{"tradeId":"T1","marketId":"M1","type":"FEE","price":0.5,"size":1,"side":"BUY","timestamp":"2026-11-20T10:00:00Z"},
 		{"tradeId":"T2","marketId":"M2","type":"TRADE","price":0.5,"size":1,"side":"BUY","timestamp":"2026-11-20T11:00:00Z"},
 		{"tradeId":"T3","marketId":"M1","type":"TRADE","price":0.5,"size":1,"side":"BUY","timestamp":"2026-11-20T12:00:00Z"}],"nextCursor":null}`))).client(t)
-	at := func(hour int) time.Time { return time.Date(2026, 11, 20, hour, 0, 0, 0, time.UTC) }
+	atHour := func(hour int) time.Time { return time.Date(2026, 11, 20, hour, 0, 0, 0, time.UTC) }
 	for _, tt := range []struct {
 		q    queries.Trades
 		want string
 	}{
 		{queries.Trades{}, "T3 T2 T1"},
 		{queries.Trades{MarketID: "M1"}, "T3 T1"},
-		{queries.Trades{From: at(11)}, "T3 T2"},
-		{queries.Trades{To: at(11)}, "T2 T1"},
-		{queries.Trades{From: at(11), To: at(11)}, "T2"},
+		{queries.Trades{From: atHour(11)}, "T3 T2"},
+		{queries.Trades{To: atHour(11)}, "T2 T1"},
+		{queries.Trades{From: atHour(11), To: atHour(11)}, "T2"},
 	} {
 		page, err := c.Trades(asUser(t), wallet, tt.q)
 		must(t, err)
@@ -318,20 +317,20 @@ func TestTradesAndHistoryAreFiltered(t *testing.T) {
 		}
 		assertEqual(t, strings.Join(got, " "), tt.want)
 	}
-	page, err := c.History(asUser(t), wallet, queries.History{Kinds: []market.HistoryKind{market.HistoryFee}, From: at(9)})
+	page, err := c.History(asUser(t), wallet, queries.History{Kinds: []market.HistoryKind{market.HistoryFee}, From: atHour(9)})
 	if err != nil || len(page.Records) != 1 || page.Records[0].ID != "T1" {
-		t.Errorf("got %+v, %v", page, err)
+		t.Errorf("History returned %+v and the error %v, want only the record T1", page, err)
 	}
 }
 
 func TestPageTokens(t *testing.T) {
 	for _, p := range []pageStart{
 		{}, {cursor: "abc"}, {cursor: "a/b,c"}, {cursor: strings.Repeat("x", maxCursor)}, {cursor: "c:"}, {cursor: "é\x00"},
-		{offset: 20}, {offset: 20, lastPage: "0123456789abcdef"}, {offset: 20, numbering: "AgAAAAEB"}, {cursor: "a/b", numbering: "AgAAAAEB"}, {cursor: "x", numbering: "AgAAAAEB"},
+		{offset: 20}, {offset: 20, previousHash: "0123456789abcdef"}, {offset: 20, numbering: "AgAAAAEB"}, {cursor: "a/b", numbering: "AgAAAAEB"}, {cursor: "x", numbering: "AgAAAAEB"},
 	} {
 		got, err := parsePageToken(reqctx.EndpointTrades, p.token())
 		if err != nil || got != p {
-			t.Errorf("%+v → %q → %+v, %v", p, p.token(), got, err)
+			t.Errorf("the token of %+v is %q, which parsePageToken reads as %+v with the error %v", p, p.token(), got, err)
 		}
 	}
 }
@@ -341,10 +340,10 @@ func TestCursorsAreBounded(t *testing.T) {
 	for _, cursor := range []string{string(long), "{}", "[1]", "true"} {
 		c := newVenue(t, everywhere(answer(`{"trades":[],"markets":[],"nextCursor":`+cursor+`}`))).client(t)
 		if _, err := c.Trades(asUser(t), wallet, queries.Trades{}); market.CodeOf(err) != market.CodeUpstreamBadResponse {
-			t.Errorf("trades with cursor %.10s: %v", cursor, err)
+			t.Errorf("Trades with the next cursor %.10s returned %v, want %s", cursor, err, market.CodeUpstreamBadResponse)
 		}
 		if _, err := c.Search(t.Context(), queries.Search{}); market.CodeOf(err) != market.CodeUpstreamBadResponse {
-			t.Errorf("search with cursor %.10s: %v", cursor, err)
+			t.Errorf("Search with the next cursor %.10s returned %v, want %s", cursor, err, market.CodeUpstreamBadResponse)
 		}
 	}
 }

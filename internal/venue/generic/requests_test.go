@@ -199,7 +199,7 @@ func TestEveryEndpointHasRequests(t *testing.T) {
 	must(t, err)
 	for e, path := range paths {
 		if path != "" && !strings.Contains(string(golden), "\nGET "+prefix+path+"?") {
-			t.Errorf("no request of %s", reqctx.Endpoint(e))
+			t.Errorf("testdata/requests.txt has no request to %s", reqctx.Endpoint(e))
 		}
 	}
 }

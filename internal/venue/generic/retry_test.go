@@ -23,20 +23,20 @@ import (
 func cutOff(err error) func(*http.Request) (*http.Response, error) {
 	return func(r *http.Request) (*http.Response, error) {
 		resp, _ := respond(200, "")(r)
-		resp.Body = io.NopCloser(io.MultiReader(strings.NewReader(`{"tokenId":`), broken{err}))
+		resp.Body = io.NopCloser(io.MultiReader(strings.NewReader(`{"tokenId":`), brokenReader{err}))
 		return resp, nil
 	}
 }
 
-type broken struct{ err error }
+type brokenReader struct{ err error }
 
-func (b broken) Read([]byte) (int, error) { return 0, b.err }
+func (b brokenReader) Read([]byte) (int, error) { return 0, b.err }
 
 func TestOnlyTransientFailuresAreRetried(t *testing.T) {
 	certificate := x509.UnknownAuthorityError{}
 	for name, tt := range map[string]struct {
 		answer  func(*http.Request) (*http.Response, error)
-		passing bool
+		retried bool
 	}{
 		"425": {respond(425, ""), true}, "502": {respond(502, "<html>", "Content-Type", "text/html"), true}, "503": {respond(503, ""), true}, "504": {respond(504, ""), true},
 		"refused": {failWith(syscall.ECONNREFUSED), true}, "reset": {failWith(syscall.ECONNRESET), true}, "hung up": {failWith(io.EOF), true},
@@ -56,14 +56,14 @@ func TestOnlyTransientFailuresAreRetried(t *testing.T) {
 				c := v.client(t, 0.5, func(cfg *Config) { cfg.Retries = 0 })
 				_, err := c.Book(t.Context(), "101", 20)
 				want := 1
-				if tt.passing {
+				if tt.retried {
 					want = 1 + rest.DefaultRetries
 				}
 				if v.calls() != want || err == nil && name != "404" {
-					t.Errorf("%v after %d calls, want %d", err, v.calls(), want)
+					t.Errorf("the read returned the error %v after %d calls, want %d calls", err, v.calls(), want)
 				}
-				if tt.passing && (v.at[1].Sub(v.at[0]) != 125*time.Millisecond || v.at[2].Sub(v.at[1]) != 250*time.Millisecond) {
-					t.Errorf("at %v", v.at)
+				if tt.retried && (v.askedAt[1].Sub(v.askedAt[0]) != 125*time.Millisecond || v.askedAt[2].Sub(v.askedAt[1]) != 250*time.Millisecond) {
+					t.Errorf("the calls were at %v, want waits of 125ms and 250ms", v.askedAt)
 				}
 			})
 		})
@@ -85,16 +85,16 @@ func TestRetrySucceeds(t *testing.T) {
 				seen := &recordingObserver{}
 				c := v.client(t, 0.5, func(cfg *Config) { cfg.Retries, cfg.Observer = 1, seen })
 				if _, err := r.call(reqctx.WithPermit(asUser(t), p), c); err != nil || v.calls() != 2 || len(seen.calls) != 2 {
-					t.Fatalf("%v after %q", err, v.asked)
+					t.Fatalf("the read returned the error %v after the calls %q, want no error after two calls", err, v.asked)
 				}
 				if v.asked[0] != v.asked[1] {
-					t.Errorf("first %s, then %s", v.asked[0], v.asked[1])
+					t.Errorf("the first call was %s, but the retry was %s", v.asked[0], v.asked[1])
 				}
 				if p.admitted != 2 {
-					t.Errorf("%d of 2 calls were admitted", p.admitted)
+					t.Errorf("the permit admitted %d calls, want 2", p.admitted)
 				}
 				if _, err := r.call(asUser(t), c); err != nil {
-					t.Errorf("the failure is remembered: %v", err)
+					t.Errorf("the read after a successful retry failed: %v", err)
 				}
 			})
 		})
@@ -104,26 +104,26 @@ func TestRetrySucceeds(t *testing.T) {
 // TestNoRetryPastTheDeadline checks that the client retries a call only if the retry would end before the deadline. The client
 // expects a retry to take as long as the previous attempt.
 func TestNoRetryPastTheDeadline(t *testing.T) {
-	const lasts, wait = 400 * time.Millisecond, 125 * time.Millisecond
+	const latency, wait = 400 * time.Millisecond, 125 * time.Millisecond
 	slow := func(r *http.Request) (*http.Response, error) {
-		time.Sleep(lasts)
+		time.Sleep(latency)
 		return respond(503, "")(r)
 	}
 	for name, tt := range map[string]struct {
-		within func(ctx context.Context) (context.Context, context.CancelFunc)
-		calls  int
+		limit func(ctx context.Context) (context.Context, context.CancelFunc)
+		calls int
 	}{
 		"no deadline": {func(ctx context.Context) (context.Context, context.CancelFunc) { return ctx, func() {} }, 3},
-		"time for two": {func(ctx context.Context) (context.Context, context.CancelFunc) {
-			return context.WithTimeout(ctx, 2*lasts+wait+1)
+		"deadline after two calls": {func(ctx context.Context) (context.Context, context.CancelFunc) {
+			return context.WithTimeout(ctx, 2*latency+wait+1)
 		}, 2},
-		"time for one": {func(ctx context.Context) (context.Context, context.CancelFunc) {
-			return context.WithTimeout(ctx, 2*lasts+wait)
+		"deadline in the second call": {func(ctx context.Context) (context.Context, context.CancelFunc) {
+			return context.WithTimeout(ctx, 2*latency+wait)
 		}, 1},
-		"waiters' time": {func(ctx context.Context) (context.Context, context.CancelFunc) {
-			return reqctx.WithCall(ctx, callWithDeadline{time.Now().Add(2*lasts + wait)}), func() {}
+		"deadline of the waiting callers": {func(ctx context.Context) (context.Context, context.CancelFunc) {
+			return reqctx.WithCall(ctx, callWithDeadline{time.Now().Add(2*latency + wait)}), func() {}
 		}, 1},
-		"waiters forever": {func(ctx context.Context) (context.Context, context.CancelFunc) {
+		"waiting callers without deadline": {func(ctx context.Context) (context.Context, context.CancelFunc) {
 			return reqctx.WithCall(ctx, callWithDeadline{}), func() {}
 		}, 3},
 	} {
@@ -131,15 +131,15 @@ func TestNoRetryPastTheDeadline(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				v := &scripted{answer: slow}
 				c := v.client(t, 0.5, func(cfg *Config) { cfg.Retries = 2 })
-				ctx, cancel := tt.within(t.Context())
+				ctx, cancel := tt.limit(t.Context())
 				defer cancel()
 				started := time.Now()
 				_, err := c.Book(ctx, "101", 20)
 				if market.CodeOf(err) != market.CodeUpstreamUnavailable || v.calls() != tt.calls {
-					t.Errorf("%v after %d calls, want %d", err, v.calls(), tt.calls)
+					t.Errorf("the read returned the error %v after %d calls, want %d calls", err, v.calls(), tt.calls)
 				}
-				if deadline, ok := ctx.Deadline(); ok && time.Now().After(deadline) || tt.calls == 1 && time.Since(started) != lasts {
-					t.Errorf("it took %v", time.Since(started))
+				if deadline, ok := ctx.Deadline(); ok && time.Now().After(deadline) || tt.calls == 1 && time.Since(started) != latency {
+					t.Errorf("the read took %v, want an end before the deadline", time.Since(started))
 				}
 			})
 		})
@@ -161,13 +161,13 @@ func TestRetryWaitsForRetryAfter(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		v := &scripted{answer: respond(503, "", "Retry-After", "4")}
 		_, _ = v.client(t, 0.5, func(cfg *Config) { cfg.Retries = 1 }).Book(t.Context(), "101", 20)
-		if v.calls() != 2 || v.at[1].Sub(v.at[0]) != 4*time.Second {
-			t.Errorf("at %v", v.at)
+		if v.calls() != 2 || v.askedAt[1].Sub(v.askedAt[0]) != 4*time.Second {
+			t.Errorf("the calls were at %v, want two calls with a wait of 4s", v.askedAt)
 		}
 		v = &scripted{answer: respond(503, "", "Retry-After", "11")} // this wait is longer than Config.Timeout
 		_, err := v.client(t, 0.5, func(cfg *Config) { cfg.Retries = 1 }).Book(t.Context(), "101", 20)
 		if v.calls() != 1 || retryAfterOf(err) != "UPSTREAM_UNAVAILABLE 11s" {
-			t.Errorf("%v at %v", err, v.at)
+			t.Errorf("the read returned the error %v after calls at %v, want one call and RetryAfter 11s", err, v.askedAt)
 		}
 	})
 }
@@ -179,10 +179,10 @@ func TestRateLimitRefusesRetry(t *testing.T) {
 		c := v.client(t, 0.5, func(cfg *Config) { cfg.Retries = 2 })
 		_, err := c.Book(reqctx.WithPermit(t.Context(), p), "101", 20)
 		if market.CodeOf(err) != market.CodeUpstreamUnavailable || v.calls() != 1 {
-			t.Errorf("%v after %d calls", err, v.calls())
+			t.Errorf("the read returned the error %v after %d calls, want %s after 1", err, v.calls(), market.CodeUpstreamUnavailable)
 		}
 		if _, err := c.Book(reqctx.WithPermit(t.Context(), p), "102", 20); err != error(errBudget) || v.calls() != 1 {
-			t.Errorf("a first call: %v after %d calls", err, v.calls())
+			t.Errorf("the refused read returned the error %v after %d calls, want the error of the permit", err, v.calls())
 		}
 	})
 }
@@ -196,7 +196,7 @@ func TestCancellationEndsRetryWait(t *testing.T) {
 		started := time.Now()
 		_, err := c.Book(ctx, "101", 20)
 		if err == nil || v.calls() != 1 || time.Since(started) != time.Second {
-			t.Errorf("%v after %d calls and %v", err, v.calls(), time.Since(started))
+			t.Errorf("the read returned the error %v after %d calls and %v, want an error after 1 call and 1s", err, v.calls(), time.Since(started))
 		}
 	})
 }
@@ -209,11 +209,11 @@ func TestEveryCallOfAReadIsAdmitted(t *testing.T) {
 	}
 	v, p := &scripted{answer: page}, &permit{}
 	if list, err := v.client(t, 0.5).Positions(reqctx.WithPermit(asUser(t), p), wallet); err != nil || len(list) != 3 || p.admitted != 3 {
-		t.Errorf("pages: %v, %v, %d admitted", list, err, p.admitted)
+		t.Errorf("for three pages, the read returned %v and the error %v after %d admitted calls", list, err, p.admitted)
 	}
 	p = &permit{refuseFrom: 3}
 	if list, err := v.client(t, 0.5).Positions(reqctx.WithPermit(asUser(t), p), wallet); err != error(errBudget) || list != nil {
-		t.Errorf("refused in the middle: %v, %v", list, err)
+		t.Errorf("after the permit refused the third page, the read returned %v and the error %v", list, err)
 	}
 	singles := func(r *http.Request) (*http.Response, error) {
 		if r.URL.Query().Has("tokenIds") {
@@ -223,16 +223,16 @@ func TestEveryCallOfAReadIsAdmitted(t *testing.T) {
 	}
 	v, p = &scripted{answer: singles}, &permit{}
 	if _, err := v.client(t, 0.5).Spreads(reqctx.WithPermit(t.Context(), p), []string{"101", "102", "103"}); err != nil || v.calls() != 4 || p.admitted != 4 {
-		t.Errorf("single calls: %v, %d calls, %d admitted", err, v.calls(), p.admitted)
+		t.Errorf("a read with single calls returned the error %v after %d calls, of which %d were admitted; want 4 admitted calls", err, v.calls(), p.admitted)
 	}
 }
 
 // TestTransportRepeatsNoCall checks that net/http does not repeat a call if the venue closes a reused connection, because the rate
 // limit has admitted only one call.
 func TestTransportRepeatsNoCall(t *testing.T) {
-	var came, reused atomic.Int64
+	var received, reused atomic.Int64
 	v := newVenue(t, everywhere(func(w http.ResponseWriter, r *http.Request) {
-		if came.Add(1) == 1 {
+		if received.Add(1) == 1 {
 			answerWith(500, "application/json", "{}")(w, r)
 			return
 		}
@@ -246,10 +246,10 @@ func TestTransportRepeatsNoCall(t *testing.T) {
 	}})
 	for _, token := range []string{"101", "102"} {
 		if _, err := c.Book(ctx, token, 20); market.CodeOf(err) != market.CodeUpstreamUnavailable {
-			t.Errorf("%s: %v", token, err)
+			t.Errorf("the read of the book of %s returned %v, want %s", token, err, market.CodeUpstreamUnavailable)
 		}
 	}
-	if p.admitted != 2 || came.Load() != 2 || reused.Load() != 1 {
-		t.Errorf("%d calls were admitted and %d came, %d on a connection that was idle", p.admitted, came.Load(), reused.Load())
+	if p.admitted != 2 || received.Load() != 2 || reused.Load() != 1 {
+		t.Errorf("the permit admitted %d calls, the venue received %d, and %d used an idle connection; want 2, 2 and 1", p.admitted, received.Load(), reused.Load())
 	}
 }

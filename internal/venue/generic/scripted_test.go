@@ -19,15 +19,15 @@ import (
 type scripted struct {
 	answer func(r *http.Request) (*http.Response, error)
 
-	mu    sync.Mutex
-	asked []string
-	at    []time.Time
+	mu      sync.Mutex
+	asked   []string
+	askedAt []time.Time
 }
 
 func (s *scripted) RoundTrip(r *http.Request) (*http.Response, error) {
 	s.mu.Lock()
 	s.asked = append(s.asked, r.URL.Path[strings.LastIndexByte(r.URL.Path, '/')+1:]+"?"+r.URL.RawQuery)
-	s.at = append(s.at, time.Now())
+	s.askedAt = append(s.askedAt, time.Now())
 	s.mu.Unlock()
 	return s.answer(r)
 }

@@ -29,23 +29,23 @@ var sortNames = map[queries.Sort]string{
 
 // Search returns one page of the venue's search. Unreadable rows are reported in LeftOut. Rows that do not match the filters are
 // dropped, so a page may be short or empty although there is a next page. If the venue ignores the limit, a page may be longer than
-// requested. The error is UNSUPPORTED if the page has rows but none of them has the field of a filter, or if the venue ignores the
-// requested sort.
+// requested. If the page has rows, but no row has the field that a filter compares, the error is UNSUPPORTED. It is also
+// UNSUPPORTED if the venue ignores the requested sort.
 func (c *Client) Search(ctx context.Context, q queries.Search) (*queries.SearchPage, error) {
 	const e = reqctx.EndpointSearch
-	at, err := checkSearch(q)
+	start, err := checkSearch(q)
 	if err != nil {
 		return nil, err
 	}
 	if q.Limit == 0 {
 		q.Limit = defaultPageSize
 	}
-	key := c.Digest(searchRequest(q, at, false).Query.String())
-	return rest.WithBackoff(c.Client, e, key, func() (*queries.SearchPage, error) { return c.search(ctx, q, at) })
+	key := c.Digest(searchRequest(q, start, false).Query.String())
+	return rest.WithBackoff(c.Client, e, key, func() (*queries.SearchPage, error) { return c.search(ctx, q, start) })
 }
 
 // searchRequest returns the request for a page. If plain is true, the request has neither a sort nor a page size.
-func searchRequest(q queries.Search, at pageStart, plain bool) *rest.Request {
+func searchRequest(q queries.Search, start pageStart, plain bool) *rest.Request {
 	statuses := make([]string, len(q.Status))
 	for i, s := range q.Status {
 		statuses[i] = string(s)
@@ -58,32 +58,32 @@ func searchRequest(q queries.Search, at pageStart, plain bool) *rest.Request {
 		rq.Query.Set("sort", sortNames[q.Sort]).Set("order", strings.ToLower(string(q.Direction))).
 			Set("limit", strconv.Itoa(q.Limit))
 	}
-	at.setQuery(&rq.Query)
+	start.setQuery(&rq.Query)
 	return rq
 }
 
 // fetchSearch requests a page. If the venue refuses a parameter, fetchSearch requests the page once more without sort and page
 // size. If this request succeeds, fetchSearch remembers the refusal.
-func (c *Client) fetchSearch(ctx context.Context, q queries.Search, at pageStart) (wire.Value, error) {
+func (c *Client) fetchSearch(ctx context.Context, q queries.Search, start pageStart) (wire.Value, error) {
 	traits, now := &c.traits[reqctx.EndpointSearch], c.Now()
-	plain := traits.plain(now)
-	payload, err := c.Get(ctx, searchRequest(q, at, plain))
+	plain := traits.omitsOptions(now)
+	payload, err := c.Get(ctx, searchRequest(q, start, plain))
 	if plain || !rest.RefusesParameter(err) {
 		return payload, err
 	}
-	found, failed := c.Get(ctx, searchRequest(q, at, true))
+	found, failed := c.Get(ctx, searchRequest(q, start, true))
 	if failed != nil {
 		return payload, err // the request without sort and page size fails, too, so these parameters are not the reason
 	}
-	traits.refuseOptions(now)
+	traits.recordRefusedOptions(now)
 	c.Log().Info("the venue refuses optional parameters of a list: they are omitted", "endpoint", reqctx.EndpointSearch.String())
 	return found, nil
 }
 
-func (c *Client) search(ctx context.Context, q queries.Search, at pageStart) (*queries.SearchPage, error) {
+func (c *Client) search(ctx context.Context, q queries.Search, start pageStart) (*queries.SearchPage, error) {
 	const e = reqctx.EndpointSearch
-	payload, err := c.fetchSearch(ctx, q, at)
-	if at.guessed && rest.Refused(err) { // the client had guessed that there is one more page, but there is none
+	payload, err := c.fetchSearch(ctx, q, start)
+	if start.guessed && rest.Refused(err) { // the client had only guessed that this page exists
 		return &queries.SearchPage{}, nil
 	}
 	if err != nil {
@@ -92,9 +92,9 @@ func (c *Client) search(ctx context.Context, q queries.Search, at pageStart) (*q
 	if yes, no, ok := tokenPair(payload); ok {
 		return c.searchPair(ctx, q, yes, no)
 	}
-	var n rest.Drift
-	page, err := decodeSearch(payload, q, at, &c.traits[e], &n)
-	c.Report(e, n)
+	var drift rest.Drift
+	page, err := decodeSearch(payload, q, start, &c.traits[e], &drift)
+	c.Report(e, drift)
 	return page, err
 }
 
@@ -120,41 +120,42 @@ func checkSearch(q queries.Search) (pageStart, error) {
 }
 
 // decodeSearch reads one page, drops the markets that do not match the filters of q, and checks the order of the remaining markets.
-func decodeSearch(payload wire.Value, q queries.Search, at pageStart, traits *listTraits, n *rest.Drift) (*queries.SearchPage, error) {
+func decodeSearch(payload wire.Value, q queries.Search, start pageStart, traits *listTraits, drift *rest.Drift) (*queries.SearchPage, error) {
 	const e = reqctx.EndpointSearch
 	list, ok := searchRows(payload)
 	if !ok {
 		return nil, rest.UnknownForm(e, "no list of markets or events")
 	}
-	if at.isRepeated(list.Rows) {
-		n.Add("repeated page")
+	if start.isRepeated(list.Rows) {
+		drift.Add("repeated page")
 		return &queries.SearchPage{}, nil
 	}
-	t, err := pageInfoOf(e, list, at, q.Limit)
+	t, err := pageInfoOf(e, list, start, q.Limit)
 	if err != nil {
 		return nil, err
 	}
-	traits.trustCount(&t, at)
-	markets, bad := searchMarkets(list.Rows, n)
+	traits.trustCount(&t, start)
+	markets, bad := searchMarkets(list.Rows, drift)
 	if len(markets) == 0 && len(bad) > 0 {
 		return nil, rest.UnknownForm(e, bad.WhyEmpty())
 	}
-	if f := uncheckedFilter(markets, q); f != "" {
-		return nil, unsupported("the venue's search does not show " + f + ", so it cannot be filtered by it")
+	if f := uncheckableFilter(markets, q); f != "" {
+		return nil, unsupportedError("the venue's search does not return " + f + " of markets, so markets cannot be filtered by " + f)
 	}
 	page := &queries.SearchPage{Markets: markets, Next: t.next.token(), Total: t.total, LeftOut: bad.LeftOut(e)}
 	page.Markets = slices.DeleteFunc(markets, func(m *market.Market) bool { return !matchesFilters(m, q) })
 	if left := len(markets) - len(page.Markets); left > 0 {
-		n.Add("rows outside the filter")
+		drift.Add("rows outside the filter")
 		page.Total = nil
 	}
-	if err := checkOrder(page.Markets, q, n); err != nil {
+	if err := ensureOrder(page.Markets, q, drift); err != nil {
 		return nil, err
 	}
 	return page, nil
 }
 
-// searchRows finds the rows of a response: a list of markets, a list of events with markets, or the rows that pairRows makes.
+// searchRows finds the rows of a response. The rows are a list of markets, or a list of events with markets. If the response has no
+// list, pairRows makes the rows from the members yes and no.
 func searchRows(payload wire.Value) (rest.RowList, bool) {
 	if list, ok := rest.RowsOf(payload, "markets", "events"); ok {
 		return list, true
@@ -165,10 +166,10 @@ func searchRows(payload wire.Value) (rest.RowList, bool) {
 }
 
 // searchMarkets reads the rows. If several rows describe the same market, searchMarkets returns the market of the first row.
-func searchMarkets(rows []wire.Value, n *rest.Drift) (good []*market.Market, bad rest.RowErrors) {
+func searchMarkets(rows []wire.Value, drift *rest.Drift) (good []*market.Market, bad rest.RowErrors) {
 	seen := make(map[string]bool, len(rows))
 	for i, v := range rows {
-		markets, failed := readSearchRow(v, i, n)
+		markets, failed := readSearchRow(v, i, drift)
 		bad = append(bad, failed...)
 		for _, m := range markets {
 			if !seen[m.MarketID] {
@@ -180,7 +181,7 @@ func searchMarkets(rows []wire.Value, n *rest.Drift) (good []*market.Market, bad
 	return good, bad
 }
 
-func unsupported(what string) *market.Error {
+func unsupportedError(what string) *market.Error {
 	return market.Errorf(market.CodeUnsupported, "%s (%s)", what, reqctx.EndpointSearch)
 }
 
@@ -208,7 +209,7 @@ var filters = []filter{
 		func(m *market.Market, q queries.Search) bool { return strings.EqualFold(m.Category, q.Category) },
 	},
 	{
-		"tags", func(q queries.Search) bool { return q.Tag != "" },
+		"the tags", func(q queries.Search) bool { return q.Tag != "" },
 		func(m *market.Market, _ queries.Search) bool { return m.Tags != nil },
 		func(m *market.Market, q queries.Search) bool {
 			return slices.ContainsFunc(m.Tags, func(tag string) bool { return strings.EqualFold(tag, q.Tag) })
@@ -220,20 +221,20 @@ var filters = []filter{
 		func(m *market.Market, q queries.Search) bool { return q.MatchesEnd(m.EndsAt) },
 	},
 	{
-		"the event's id", func(q queries.Search) bool { return q.EventID != "" },
+		"the event id", func(q queries.Search) bool { return q.EventID != "" },
 		func(m *market.Market, _ queries.Search) bool { return m.EventID != "" },
 		func(m *market.Market, q queries.Search) bool { return m.EventID == q.EventID },
 	},
 	{
-		"the event's slug", func(q queries.Search) bool { return q.EventSlug != "" },
+		"the event slug", func(q queries.Search) bool { return q.EventSlug != "" },
 		func(m *market.Market, _ queries.Search) bool { return m.EventSlug != "" },
 		func(m *market.Market, q queries.Search) bool { return m.EventSlug == q.EventSlug },
 	},
 }
 
-// uncheckedFilter returns the name of the first condition that cannot be checked, because no market has the field. If all
-// conditions can be checked, or there are no markets, uncheckedFilter returns "".
-func uncheckedFilter(markets []*market.Market, q queries.Search) string {
+// uncheckableFilter returns the name of the first filter that the client cannot check, because no market has the field. If the
+// client can check all filters, or if there are no markets, uncheckableFilter returns "".
+func uncheckableFilter(markets []*market.Market, q queries.Search) string {
 	for _, f := range filters {
 		if len(markets) > 0 && f.isSet(q) && !slices.ContainsFunc(markets, func(m *market.Market) bool { return f.isPresent(m, q) }) {
 			return f.name
@@ -252,16 +253,16 @@ func matchesFilters(m *market.Market, q queries.Search) bool {
 	return true
 }
 
-// checkOrder checks that markets are sorted as requested. If more than 1/rest.OutOfOrderShare of the pairs of neighbouring markets
-// are out of order, the error is UNSUPPORTED. If fewer pairs are out of order, checkOrder sorts the markets. It does not check
-// markets without the field of the sort. If checkOrder sorts, it moves these markets to the end.
-func checkOrder(markets []*market.Market, q queries.Search, n *rest.Drift) error {
-	by, ok := rest.SortFields[q.Sort]
+// ensureOrder checks that the markets are sorted as requested, and corrects small differences. If more than 1/rest.OutOfOrderShare
+// of the pairs of neighbouring markets are out of order, the error is UNSUPPORTED. If fewer pairs are out of order, ensureOrder
+// sorts the markets. It does not check markets without the field of the sort. If ensureOrder sorts, these markets come last.
+func ensureOrder(markets []*market.Market, q queries.Search, drift *rest.Drift) error {
+	field, ok := rest.SortFields[q.Sort]
 	if !ok || q.Direction == "" {
 		return nil
 	}
-	compare := by.Comparer(q.Direction)
-	known := slices.DeleteFunc(slices.Clone(markets), func(m *market.Market) bool { return !by.Has(m) })
+	compare := field.Comparer(q.Direction)
+	known := slices.DeleteFunc(slices.Clone(markets), func(m *market.Market) bool { return !field.Has(m) })
 	wrong := 0
 	for i := 1; i < len(known); i++ {
 		if compare(known[i-1], known[i]) > 0 {
@@ -272,9 +273,9 @@ func checkOrder(markets []*market.Market, q queries.Search, n *rest.Drift) error
 	case wrong == 0:
 		return nil
 	case wrong*rest.OutOfOrderShare > len(known)-1:
-		return unsupported("the venue's search does not sort by " + sortNames[q.Sort])
+		return unsupportedError("the venue's search does not sort by " + sortNames[q.Sort])
 	}
-	n.Add("rows out of order")
+	drift.Add("rows out of order")
 	slices.SortStableFunc(markets, compare)
 	return nil
 }

@@ -14,7 +14,7 @@ func searchRow(fields string) string {
 	return `{` + fields + `,"outcomes":[]}`
 }
 
-func searched(t *testing.T, body string, q queries.Search) (string, *queries.SearchPage, error) {
+func runSearch(t *testing.T, body string, q queries.Search) (string, *queries.SearchPage, error) {
 	t.Helper()
 	page, err := newVenue(t, everywhere(answer(body))).client(t).Search(t.Context(), q)
 	if err != nil {
@@ -28,7 +28,7 @@ func searched(t *testing.T, body string, q queries.Search) (string, *queries.Sea
 }
 
 func TestSearchFiltersRows(t *testing.T) {
-	at := func(day int) time.Time { return time.Date(2026, 12, day, 0, 0, 0, 0, time.UTC) }
+	december := func(day int) time.Time { return time.Date(2026, 12, day, 0, 0, 0, 0, time.UTC) }
 	rows := `{"totalCount":3,"markets":[` + strings.Join([]string{
 		searchRow(`"marketId":"A","status":"OPEN","category":"Sports","tags":["Cup","final"],"endDate":"2026-12-01T00:00:00Z","eventId":"E1","eventSlug":"e-1"`),
 		searchRow(`"marketId":"B","status":"active","category":"sports","tags":["cup"],"endDate":"2026-12-05T00:00:00Z","eventId":"E2","eventSlug":"e-2"`),
@@ -46,20 +46,20 @@ func TestSearchFiltersRows(t *testing.T) {
 		{queries.Search{Category: "SPORTS"}, "A B"},
 		{queries.Search{Tag: "cup"}, "A B"},
 		{queries.Search{Tag: "final"}, "A"},
-		{queries.Search{EndsAfter: at(5)}, "B C"},
-		{queries.Search{EndsBefore: at(5)}, "A B"},
-		{queries.Search{EndsAfter: at(2), EndsBefore: at(5)}, "B"},
+		{queries.Search{EndsAfter: december(5)}, "B C"},
+		{queries.Search{EndsBefore: december(5)}, "A B"},
+		{queries.Search{EndsAfter: december(2), EndsBefore: december(5)}, "B"},
 		{queries.Search{EventID: "E1"}, "A C"},
 		{queries.Search{EventSlug: "e-2"}, "B"},
 		{queries.Search{EventID: "E1", Category: "Politics"}, "C"},
 	} {
-		got, page, err := searched(t, rows, tt.q)
+		got, page, err := runSearch(t, rows, tt.q)
 		if got != tt.want || err != nil {
-			t.Errorf("%+v: got %q, %v; want %q", tt.q, got, err, tt.want)
+			t.Errorf("the search %+v returned %q and the error %v, want %q", tt.q, got, err, tt.want)
 			continue
 		}
 		if all := tt.want == "A B C D"; all != (page.Total != nil) {
-			t.Errorf("%+v: total %v of a page that the venue did not filter", tt.q, page.Total)
+			t.Errorf("the search %+v has the total %v, want a total only if the client dropped no rows", tt.q, page.Total)
 		}
 	}
 }
@@ -72,11 +72,11 @@ func TestSearchUncheckedFilter(t *testing.T) {
 		{Status: []market.Status{market.StatusOpen}}, {Category: "c"}, {Tag: "t"}, {EndsAfter: time.Unix(1, 0)}, {EndsBefore: time.Unix(1, 0)},
 		{EventID: "E"}, {EventSlug: "e"},
 	} {
-		if got, _, err := searched(t, rows, q); got != string(market.CodeUnsupported) {
-			t.Errorf("%+v: got %q, %v; want %s", q, got, err, market.CodeUnsupported)
+		if got, _, err := runSearch(t, rows, q); got != string(market.CodeUnsupported) {
+			t.Errorf("the search %+v returned %q and the error %v, want %s", q, got, err, market.CodeUnsupported)
 		}
-		if got, _, err := searched(t, `[]`, q); got != "" || err != nil {
-			t.Errorf("%+v of nothing: got %q, %v", q, got, err)
+		if got, _, err := runSearch(t, `[]`, q); got != "" || err != nil {
+			t.Errorf("with no rows, the search %+v returned %q and the error %v, want neither", q, got, err)
 		}
 	}
 }
@@ -96,9 +96,9 @@ func TestSearchSort(t *testing.T) {
 	many := []string{"100", "90", "80", "70", "60", "50", "40", "30", "10", "20", "5", "4"}
 	for _, sort := range []queries.Sort{queries.SortVolume, queries.SortVolume24h, queries.SortLiquidity, queries.SortEndsAt} {
 		for _, tt := range []struct {
-			rows string
-			by   queries.Direction
-			want string
+			rows      string
+			direction queries.Direction
+			want      string
 		}{
 			{rows("30", "20.5", "20.5", "10"), queries.Descending, "M0 M1 M2 M3"},
 			{rows("10", "20", "30"), queries.Ascending, "M0 M1 M2"},
@@ -110,13 +110,13 @@ func TestSearchSort(t *testing.T) {
 			{rows("7"), queries.Descending, "M0"},
 			{rows(append([]string{""}, many...)...), queries.Descending, "M1 M2 M3 M4 M5 M6 M7 M8 M10 M9 M11 M12 M0"},
 		} {
-			if got, _, err := searched(t, tt.rows, queries.Search{Sort: sort, Direction: tt.by}); got != tt.want {
-				t.Errorf("%s %s of %s: got %q, %v; want %q", sort, tt.by, tt.rows, got, err, tt.want)
+			if got, _, err := runSearch(t, tt.rows, queries.Search{Sort: sort, Direction: tt.direction}); got != tt.want {
+				t.Errorf("the sort by %s, %s, of the rows %s returned %q and the error %v, want %q", sort, tt.direction, tt.rows, got, err, tt.want)
 			}
 		}
 	}
-	if got, _, err := searched(t, rows("1", "3", "2"), queries.Search{Sort: queries.SortRelevance, Direction: queries.Descending}); got != "M0 M1 M2" {
-		t.Errorf("relevance: got %q, %v", got, err)
+	if got, _, err := runSearch(t, rows("1", "3", "2"), queries.Search{Sort: queries.SortRelevance, Direction: queries.Descending}); got != "M0 M1 M2" {
+		t.Errorf("the search by relevance returned %q and the error %v, want the order of the venue", got, err)
 	}
 }
 
@@ -125,26 +125,26 @@ func TestSearchOffsetPages(t *testing.T) {
 	c := newVenue(t, everywhere(answer(body))).client(t)
 	first, err := c.Search(t.Context(), queries.Search{})
 	if err != nil || first.Next == "" {
-		t.Fatalf("got %+v, %v", first, err)
+		t.Fatalf("the first search returned %+v and the error %v, want a next page", first, err)
 	}
 	// This venue ignores the offset, so it returns the first page again, with another volume.
 	again := newVenue(t, everywhere(answer(strings.Replace(body, `"volume":1`, `"volume":2`, 1)))).client(t)
 	second, err := again.Search(t.Context(), queries.Search{Page: first.Next})
 	if err != nil || len(second.Markets) != 0 || second.Next != "" {
-		t.Errorf("the repeated page: got %+v, %v; want the end", second, err)
+		t.Errorf("the search for the repeated page returned %+v and the error %v, want an empty last page", second, err)
 	}
 }
 
 func TestSearchDropsDuplicates(t *testing.T) {
-	got, _, err := searched(t, `[`+searchRow(`"marketId":"A"`)+`,`+searchRow(`"marketId":"B"`)+`,`+searchRow(`"marketId":"A"`)+`]`, queries.Search{})
+	got, _, err := runSearch(t, `[`+searchRow(`"marketId":"A"`)+`,`+searchRow(`"marketId":"B"`)+`,`+searchRow(`"marketId":"A"`)+`]`, queries.Search{})
 	if got != "A B" {
-		t.Errorf("got %q, %v", got, err)
+		t.Errorf("got the markets %q and the error %v, want A and B", got, err)
 	}
 }
 
 func TestSearchAllRowsBad(t *testing.T) {
-	if got, _, err := searched(t, `{"markets":[{"marketId":"A"},{}]}`, queries.Search{}); got != string(market.CodeUpstreamBadResponse) {
-		t.Errorf("got %q, %v", got, err)
+	if got, _, err := runSearch(t, `{"markets":[{"marketId":"A"},{}]}`, queries.Search{}); got != string(market.CodeUpstreamBadResponse) {
+		t.Errorf("got %q and the error %v, want %s", got, err, market.CodeUpstreamBadResponse)
 	}
 }
 
@@ -154,6 +154,6 @@ func TestSearchPairOfTwoMarkets(t *testing.T) {
 	handlers := everywhere(answer(goldenFile(t, "market-details/object")))
 	handlers["/api/exchange/market-search"] = answer(`{"yes":"101","no":"202"}`)
 	if page, err := newVenue(t, handlers).client(t).Search(t.Context(), queries.Search{}); market.CodeOf(err) != market.CodeUpstreamBadResponse {
-		t.Errorf("got %+v, %v", page, err)
+		t.Errorf("got %+v and the error %v, want %s", page, err, market.CodeUpstreamBadResponse)
 	}
 }

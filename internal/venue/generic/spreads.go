@@ -76,8 +76,8 @@ func (c *Client) fillFromBooks(ctx context.Context, tokenIDs []string, results [
 	for i, top := range append(tops, rest...) {
 		// If the endpoint failed for a token, the venue may know the token although the token has no book. So the error of the
 		// endpoint stays.
-		if at := missing[i]; top.Value != nil || top.Err == nil && !isFailure(results[at].Err) {
-			results[at], err = top, nil
+		if place := missing[i]; top.Value != nil || top.Err == nil && !isFailure(results[place].Err) {
+			results[place], err = top, nil
 		}
 		found = found || top.Value != nil
 	}
@@ -110,7 +110,7 @@ func mayBeMissing(err error) bool {
 // topsOfBooks reads spreads from the first levels of order books. After RATE_LIMITED, topsOfBooks starts no further call.
 func (c *Client) topsOfBooks(ctx context.Context, tokenIDs []string) ([]market.Result[*market.Spread], error) {
 	results := make([]market.Result[*market.Spread], len(tokenIDs))
-	return results, untilLimited(results, func(i int) error {
+	return results, readUntilLimited(results, func(i int) error {
 		book, err := c.Book(ctx, tokenIDs[i], 1)
 		if results[i].Err = err; book != nil {
 			results[i].Value = rest.SpreadOf(book)

@@ -17,14 +17,13 @@ import (
 func TestSpreadsWithoutTheEndpoint(t *testing.T) {
 	for name, test := range map[string]struct {
 		serve http.HandlerFunc
-		// The test reads the spreads of two tokens twice. first is the number of calls of the first read, and later of the second
-		// read.
-		first, later int
+		// The test reads the spreads of two tokens twice. first and second are the numbers of calls of the two reads.
+		first, second int
 	}{
 		"404":  {answerWith(404, "application/json", `{"success":false}`), 5, 2},
 		"400":  {answerWith(400, "application/json", `{"success":false}`), 5, 2},
 		"501":  {answerWith(501, "application/json", ``), 5, 2},
-		"page": {answerWith(404, "text/html", `<h1>Not Found</h1>`), 3, 2},
+		"HTML": {answerWith(404, "text/html", `<h1>Not Found</h1>`), 3, 2},
 	} {
 		t.Run(name, func(t *testing.T) {
 			v := newVenue(t, map[string]http.HandlerFunc{
@@ -33,31 +32,31 @@ func TestSpreadsWithoutTheEndpoint(t *testing.T) {
 			})
 			clock := tool.NewClock(time.Unix(1_700_000_000, 0))
 			c := v.client(t, func(cfg *Config) { cfg.Clock = clock })
-			for i, calls := range []int{test.first, test.later} {
+			for i, calls := range []int{test.first, test.second} {
 				before := v.count()
 				results, err := c.Spreads(t.Context(), []string{"101", "102"})
 				must(t, err)
 				for _, r := range results {
 					if r.Err != nil || r.Value == nil || !r.Value.FromBook || r.Value.BestBid.String() != "0.4" || r.Value.BestAsk.String() != "0.43" || r.Value.Spread.String() != "0.03" {
-						t.Errorf("read %d: %+v", i, r)
+						t.Errorf("a result of read %d is %+v, want the spread of the book", i, r)
 					}
 				}
 				if got := v.count() - before; got != calls {
-					t.Errorf("read %d: %d calls, want %d: %v", i, got, calls, v.queries()[before:])
+					t.Errorf("read %d made %d calls, want %d: %v", i, got, calls, v.queries()[before:])
 				}
 				if got := c.Cost(reqctx.EndpointSpreads, 2, 6); got != 2 {
-					t.Errorf("after read %d: Cost of two spreads is %d calls", i, got)
+					t.Errorf("after read %d, the cost of two spreads is %d, want 2", i, got)
 				}
 			}
 		})
 	}
 }
 
-// topOfTest is the response of the book endpoint for the tokens 101 and 102. topSaid is the response of the spreads endpoint for
+// testBook is the response of the book endpoint for the tokens 101 and 102. testSpreads is the response of the spreads endpoint for
 // both tokens.
 const (
-	topOfTest = `{"bids":[{"price":0.4,"size":1}],"asks":[{"price":0.43,"size":2}],"spread":0.03}`
-	topSaid   = `{"spreads":[{"tokenId":"101","bestBid":0.4,"bestAsk":0.43},{"tokenId":"102","bestBid":0.4,"bestAsk":0.43}]}`
+	testBook    = `{"bids":[{"price":0.4,"size":1}],"asks":[{"price":0.43,"size":2}],"spread":0.03}`
+	testSpreads = `{"spreads":[{"tokenId":"101","bestBid":0.4,"bestAsk":0.43},{"tokenId":"102","bestBid":0.4,"bestAsk":0.43}]}`
 )
 
 // TestSpreadsFailOverToBooks checks that the client reads order books while the spreads endpoint fails. After the backoff, the
@@ -69,18 +68,18 @@ func TestSpreadsFailOverToBooks(t *testing.T) {
 		// spreads endpoint in these reads.
 		first, second int
 	}{
-		"500":            {answerWith(500, "application/json", `{"success":false}`), 1, 0},
-		"502 page":       {answerWith(502, "text/html", `<h1>Bad Gateway</h1>`), 1, 0},
-		"503":            {answerWith(503, "application/json", ``), 1, 0},
-		"504":            {answerWith(504, "application/json", ``), 1, 0},
-		"timeout":        {func(_ http.ResponseWriter, r *http.Request) { <-r.Context().Done() }, 1, 0},
-		"reset":          {reset, 1, 0},
-		"success:false":  {answer(`{"success":false,"code":"INTERNAL"}`), 1, 0},
-		"a page":         {answerWith(200, "text/html", `<h1>Hello</h1>`), 1, 1}, // an unreadable response starts no backoff
-		"another form":   {answer(`{"spreads":7}`), 2, 2},                        // a second call, for one id, shows whether the venue refuses lists
-		"bad elements":   {answer(`{"spreads":[{"tokenId":"101","spread":true},{"tokenId":"102","spread":7}]}`), 1, 1},
-		"one bad":        {answer(`{"spreads":[{"tokenId":"101","bestBid":0.4,"bestAsk":0.43},{"tokenId":"102","spread":7}]}`), 1, 1},
-		"only a message": {answer(`{"error":"out of order"}`), 2, 0},
+		"500":             {answerWith(500, "application/json", `{"success":false}`), 1, 0},
+		"502 HTML":        {answerWith(502, "text/html", `<h1>Bad Gateway</h1>`), 1, 0},
+		"503":             {answerWith(503, "application/json", ``), 1, 0},
+		"504":             {answerWith(504, "application/json", ``), 1, 0},
+		"timeout":         {func(_ http.ResponseWriter, r *http.Request) { <-r.Context().Done() }, 1, 0},
+		"reset":           {reset, 1, 0},
+		"success:false":   {answer(`{"success":false,"code":"INTERNAL"}`), 1, 0},
+		"200 HTML":        {answerWith(200, "text/html", `<h1>Hello</h1>`), 1, 1}, // an unreadable response starts no backoff
+		"another form":    {answer(`{"spreads":7}`), 2, 2},                        // a second call, for one id, shows whether the venue refuses lists
+		"bad elements":    {answer(`{"spreads":[{"tokenId":"101","spread":true},{"tokenId":"102","spread":7}]}`), 1, 1},
+		"one bad element": {answer(`{"spreads":[{"tokenId":"101","bestBid":0.4,"bestAsk":0.43},{"tokenId":"102","spread":7}]}`), 1, 1},
+		"only a message":  {answer(`{"error":"out of order"}`), 2, 0},
 	} {
 		t.Run(name, func(t *testing.T) {
 			var fails atomic.Bool
@@ -91,11 +90,11 @@ func TestSpreadsFailOverToBooks(t *testing.T) {
 						test.serve(w, r)
 						return
 					}
-					answer(topSaid)(w, r)
+					answer(testSpreads)(w, r)
 				},
 				paths[reqctx.EndpointBook]: func(w http.ResponseWriter, r *http.Request) {
 					books.Add(1)
-					answer(topOfTest)(w, r)
+					answer(testBook)(w, r)
 				},
 			})
 			clock := tool.NewClock(time.Unix(1_700_000_000, 0))
@@ -105,32 +104,32 @@ func TestSpreadsFailOverToBooks(t *testing.T) {
 					cfg.Timeout = 100 * time.Millisecond
 				}
 			})
-			// read reads the spreads of two tokens. The client must make wantSpreads calls to the spreads endpoint. It must take
-			// ofBooks spreads from order books, with one call for each book.
-			read := func(when string, wantSpreads, ofBooks int) {
+			// read reads the spreads of two tokens. The client must make wantSpreads calls to the spreads endpoint. It must take wantBooks
+			// spreads from order books, with one call for each book.
+			read := func(when string, wantSpreads, wantBooks int) {
 				t.Helper()
 				spreads.Store(0)
 				books.Store(0)
 				results, err := c.Spreads(t.Context(), []string{"101", "102"})
 				if err != nil {
-					t.Fatalf("%s: %v", when, err)
+					t.Fatalf("the read %s returned the error %v", when, err)
 				}
 				marked := 0
 				for _, r := range results {
 					if r.Err != nil || r.Value == nil || r.Value.BestBid.String() != "0.4" || r.Value.BestAsk.String() != "0.43" || r.Value.Spread.String() != "0.03" {
-						t.Fatalf("%s: %+v", when, r)
+						t.Fatalf("a result of the read %s is %+v", when, r)
 					}
 					if r.Value.Basis() == market.SpreadOfBook {
 						marked++
 					}
 				}
-				if marked != ofBooks || int(books.Load()) != ofBooks || int(spreads.Load()) != wantSpreads {
-					t.Errorf("%s: %d spreads came from books, want %d; %d calls to the spreads endpoint, want %d; %d calls to the book endpoint", when, marked, ofBooks, spreads.Load(), wantSpreads, books.Load())
+				if marked != wantBooks || int(books.Load()) != wantBooks || int(spreads.Load()) != wantSpreads {
+					t.Errorf("in the read %s, %d spreads came from books, want %d; the client made %d calls to the spreads endpoint, want %d, and %d to the book endpoint", when, marked, wantBooks, spreads.Load(), wantSpreads, books.Load())
 				}
 			}
-			ofBooks := 2
-			if name == "one bad" {
-				ofBooks = 1
+			bookSpreads := 2
+			if name == "one bad element" {
+				bookSpreads = 1
 			}
 			for _, known := range []bool{false, true} {
 				fails.Store(true)
@@ -138,13 +137,13 @@ func TestSpreadsFailOverToBooks(t *testing.T) {
 				if known {
 					first = 1 // the client knows that the venue supports lists of tokens
 				}
-				read("failing", first, ofBooks)
-				read("at the same instant", test.second, ofBooks)
+				read("during the failure", first, bookSpreads)
+				read("in the backoff", test.second, bookSpreads)
 				fails.Store(false)
 				clock.Advance(rest.MaxBackoff)
-				read("back", 1, 0)
+				read("after the failure", 1, 0)
 				if got := c.Cost(reqctx.EndpointSpreads, 2, 6); got != 1 {
-					t.Errorf("list known to be supported: %v: Cost of two spreads is %d calls", known, got)
+					t.Errorf("if the client knows that lists are supported (%t), the cost of two spreads is %d, want 1", known, got)
 				}
 			}
 		})
@@ -163,7 +162,7 @@ func TestBooksForSpreadsAreBounded(t *testing.T) {
 		"no book":        {func(int32) http.HandlerFunc { return answerWith(404, "application/json", `{}`) }, 40, false, market.CodeUpstreamUnavailable},
 		"rate limit": {func(n int32) http.HandlerFunc {
 			if n == 1 {
-				return answer(topOfTest)
+				return answer(testBook)
 			}
 			return answerWith(429, "application/json", `{}`)
 		}, 1 + rest.Parallel, true, market.CodeUpstreamUnavailable},
@@ -176,11 +175,11 @@ func TestBooksForSpreadsAreBounded(t *testing.T) {
 			})
 			results, err := v.client(t).Spreads(t.Context(), idsOf("T%d", 40))
 			if (err == nil) != test.found || books.Load() > test.most {
-				t.Errorf("%v after %d calls for books, want at most %d", err, books.Load(), test.most)
+				t.Errorf("the read returned the error %v after %d calls for books, want success %t after at most %d", err, books.Load(), test.found, test.most)
 			}
 			for i, r := range results {
 				if found := r.Value != nil; found != (test.found && i == 0) || !found && market.CodeOf(r.Err) != test.code {
-					t.Errorf("element %d: %+v", i, r)
+					t.Errorf("the result of token %d is %+v", i, r)
 				}
 			}
 		})
@@ -198,7 +197,7 @@ func TestSpreadsWithoutNeedForBooks(t *testing.T) {
 	for i, code := range []int32{200, 404, 429} {
 		status.Store(code)
 		if _, err := c.Spreads(t.Context(), []string{"101"}); (err != nil) != (code == 429) || v.count() != i+1 { // newVenue fails the test on a request for a book
-			t.Errorf("%d: %v after %d calls", code, err, v.count())
+			t.Errorf("after the status %d, the read returned the error %v after %d calls in total", code, err, v.count())
 		}
 	}
 }

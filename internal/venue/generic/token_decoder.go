@@ -25,9 +25,9 @@ type tokenDecoder[T any] struct {
 }
 
 // decode reads the response to a call for the given ids.
-func (k *tokenDecoder[T]) decode(payload wire.Value, asked []string, n *rest.Drift) (batchValues[T], error) {
+func (k *tokenDecoder[T]) decode(payload wire.Value, asked []string, drift *rest.Drift) (batchValues[T], error) {
 	if list, ok := rest.RowsOf(payload, k.list); ok {
-		return k.rows(list.Rows, asked, n), nil
+		return k.rows(list.Rows, asked, drift), nil
 	}
 	if payload.Kind() != wire.Object {
 		return batchValues[T]{}, rest.UnknownForm(k.endpoint, "neither a list nor an object")
@@ -36,7 +36,7 @@ func (k *tokenDecoder[T]) decode(payload wire.Value, asked []string, n *rest.Dri
 		if len(asked) > 1 {
 			return batchValues[T]{}, rest.UnknownForm(k.endpoint, "one element for several ids")
 		}
-		return k.rows([]wire.Value{payload}, asked, n), nil
+		return k.rows([]wire.Value{payload}, asked, drift), nil
 	}
 	inside, enveloped := payload, false
 	for _, key := range []string{k.list, "data", "results"} {
@@ -45,13 +45,13 @@ func (k *tokenDecoder[T]) decode(payload wire.Value, asked []string, n *rest.Dri
 		}
 	}
 	if enveloped && k.isRow(inside) {
-		return k.decode(inside, asked, n)
+		return k.decode(inside, asked, drift)
 	}
 	m := inside.Members()
 	if !k.isMap(m, asked, enveloped) {
 		return batchValues[T]{}, rest.UnknownForm(k.endpoint, "an object of another form")
 	}
-	return k.fromMap(m, asked, n), nil
+	return k.fromMap(m, asked, drift), nil
 }
 
 // isRow reports whether an object is a row.
@@ -81,8 +81,8 @@ func (k *tokenDecoder[T]) isMap(m map[string]wire.Value, asked []string, envelop
 
 // rows reads a list of rows. If several rows have the same id, the last row is used. If the call was for one id, and the only row
 // has no id, the row belongs to this id.
-func (k *tokenDecoder[T]) rows(list []wire.Value, asked []string, n *rest.Drift) batchValues[T] {
-	out, note := newBatchValues[T](len(asked)), n.Add
+func (k *tokenDecoder[T]) rows(list []wire.Value, asked []string, drift *rest.Drift) batchValues[T] {
+	out, note := newBatchValues[T](len(asked)), drift.Add
 	for _, v := range list {
 		r := wire.NewRow(v, note)
 		token := r.Of(wire.FieldTokenID)
@@ -93,7 +93,7 @@ func (k *tokenDecoder[T]) rows(list []wire.Value, asked []string, n *rest.Drift)
 		switch {
 		case !ok || id == "":
 			out.unattributed = true
-			n.Add("element without a readable id")
+			drift.Add("element without a readable id")
 		case !slices.Contains(asked, id):
 			out.otherIDs = true
 		default:
@@ -104,7 +104,7 @@ func (k *tokenDecoder[T]) rows(list []wire.Value, asked []string, n *rest.Drift)
 }
 
 // fromMap reads an object that maps ids to rows or numbers. An id with the value null has no result.
-func (k *tokenDecoder[T]) fromMap(m map[string]wire.Value, asked []string, n *rest.Drift) batchValues[T] {
+func (k *tokenDecoder[T]) fromMap(m map[string]wire.Value, asked []string, drift *rest.Drift) batchValues[T] {
 	out := newBatchValues[T](len(asked))
 	for _, id := range asked {
 		v := m[id]
@@ -113,19 +113,19 @@ func (k *tokenDecoder[T]) fromMap(m map[string]wire.Value, asked []string, n *re
 		}
 		id = wire.Intern(id)
 		if v.Kind() == wire.Object {
-			out.byID[id] = k.read(wire.NewRow(v, n.Add), id)
+			out.byID[id] = k.read(wire.NewRow(v, drift.Add), id)
 			continue
 		}
-		out.byID[id] = k.number(v, id, n)
+		out.byID[id] = k.number(v, id, drift)
 	}
 	out.otherIDs = len(out.byID) < len(m)
 	return out
 }
 
-func (k *tokenDecoder[T]) number(v wire.Value, id string, n *rest.Drift) market.Result[*T] {
+func (k *tokenDecoder[T]) number(v wire.Value, id string, drift *rest.Drift) market.Result[*T] {
 	d, ok := v.Decimal()
 	if !ok || k.fromNumber == nil || !wire.InUnit(d) {
-		n.Add("bad element")
+		drift.Add("bad element")
 		return market.Result[*T]{Err: rest.BadElement(k.endpoint, errors.New("the value is not a number from 0 to 1"))}
 	}
 	return market.Result[*T]{Value: k.fromNumber(d, id)}

@@ -26,22 +26,22 @@ func (c *Client) Balance(ctx context.Context, a market.Address) (*market.Balance
 		if err != nil || payload.IsNull() {
 			return nil, rest.NilIfNotFound(err)
 		}
-		var n rest.Drift
-		b, err := decodeBalance(payload, &n)
-		c.Report(e, n)
+		var drift rest.Drift
+		b, err := decodeBalance(payload, &drift)
+		c.Report(e, drift)
 		return b, err
 	})
 }
 
-func decodeBalance(payload wire.Value, n *rest.Drift) (*market.Balance, error) {
+func decodeBalance(payload wire.Value, drift *rest.Drift) (*market.Balance, error) {
 	m, ok := rest.SingleObject(payload, "balance")
 	if !ok {
 		return nil, rest.UnknownForm(reqctx.EndpointBalance, "not an object")
 	}
-	r := wire.NewRow(m, n.Add)
+	r := wire.NewRow(m, drift.Add)
 	b := r.Balance()
 	if r.Err != nil {
-		n.Add("bad element")
+		drift.Add("bad element")
 		return nil, rest.UnknownForm(reqctx.EndpointBalance, r.Err.Error())
 	}
 	return b, nil
@@ -99,14 +99,14 @@ func (c *Client) Trades(ctx context.Context, a market.Address, q queries.Trades)
 			return nil, err
 		}
 	}
-	list, t, n, err := c.readPage(ctx, e, a, func(to *rest.Query) {
+	list, t, drift, err := c.readPage(ctx, e, a, func(to *rest.Query) {
 		to.Set("marketId", q.MarketID).Instant("from", q.From).Instant("to", q.To)
 	}, q.Limit, q.Page, "trades")
 	if err != nil {
 		return nil, err
 	}
-	defer func() { c.Report(e, n) }()
-	trades, bad := rest.ReadRows(list.Rows, n.Add, (*wire.Row).UserTrade)
+	defer func() { c.Report(e, drift) }()
+	trades, bad := rest.ReadRows(list.Rows, drift.Add, (*wire.Row).UserTrade)
 	if len(trades) == 0 && len(bad) > 0 {
 		return nil, rest.UnknownForm(e, bad.WhyEmpty())
 	}
@@ -125,15 +125,15 @@ func (c *Client) History(ctx context.Context, a market.Address, q queries.Histor
 	for i, k := range q.Kinds {
 		kinds[i] = string(k)
 	}
-	list, t, n, err := c.readPage(ctx, e, a, func(to *rest.Query) {
+	list, t, drift, err := c.readPage(ctx, e, a, func(to *rest.Query) {
 		to.List("type", kinds).Instant("from", q.From).Instant("to", q.To)
 	}, q.Limit, q.Page, "history", "trades")
 	if err != nil {
 		return nil, err
 	}
-	defer func() { c.Report(e, n) }()
+	defer func() { c.Report(e, drift) }()
 	onlyTrades := list.Object.Member("trades").Kind() == wire.List
-	records, bad := rest.ReadRows(list.Rows, n.Add, func(r *wire.Row) market.HistoryRecord { return readRecord(r, onlyTrades) })
+	records, bad := rest.ReadRows(list.Rows, drift.Add, func(r *wire.Row) market.HistoryRecord { return readRecord(r, onlyTrades) })
 	if len(records) == 0 && len(bad) > 0 {
 		return nil, rest.UnknownForm(e, bad.WhyEmpty())
 	}

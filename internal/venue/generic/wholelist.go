@@ -47,32 +47,32 @@ func (l wholeList[T, K]) readAll(ctx context.Context, c *Client, a market.Addres
 	traits := &c.traits[l.endpoint]
 	page, err := l.firstPage(ctx, c, a)
 	limited := page.hasLimit
-	at, guessed := pageStart{}, false
+	start, guessed := pageStart{}, false
 	for n := range maxPages {
 		if n > 0 {
-			page, err = readWholePage(ctx, c, l, a, at, limited)
+			page, err = readWholePage(ctx, c, l, a, start, limited)
 		}
 		if guessed && rest.Refused(err) {
-			l.endedAt(c, n)
-			return all, moved, nil // the client had guessed that there is one more page, but there is none
+			l.recordMissingPage(c, n)
+			return all, moved, nil // the client had only guessed that this page exists
 		}
 		if err != nil {
 			return nil, false, err
 		}
 		last := page.next.isStart()
-		var print string
+		var pageHash string
 		if n > 0 || !last { // the only page of a list cannot repeat another page
-			print = fingerprint(page.raw)
+			pageHash = fingerprint(page.raw)
 		}
-		repeated := len(page.rows) > 0 && pages[print]
+		repeated := len(page.rows) > 0 && pages[pageHash]
 		if repeated && !l.unique {
-			if repeated, err = l.isRepeat(ctx, c, a, at, guessed, page.raw, n); err != nil {
+			if repeated, err = l.isRepeat(ctx, c, a, start, guessed, page.raw, n); err != nil {
 				return nil, false, err
 			}
 		}
-		pages[print] = true
+		pages[pageHash] = true
 		if repeated && guessed {
-			l.endedAt(c, n)
+			l.recordMissingPage(c, n)
 			return all, moved, nil
 		}
 		fresh, overlap := l.newRows(page.rows, seen, n)
@@ -80,7 +80,7 @@ func (l wholeList[T, K]) readAll(ctx context.Context, c *Client, a market.Addres
 		switch {
 		case guessed && len(fresh) == 0:
 			if len(page.raw) > 0 {
-				l.endedAt(c, n)
+				l.recordMissingPage(c, n)
 			}
 			return all, moved, nil
 		case repeated, len(fresh) == 0 && !(last && len(page.raw) == 0):
@@ -94,16 +94,16 @@ func (l wholeList[T, K]) readAll(ctx context.Context, c *Client, a market.Addres
 		if all = append(all, fresh...); last {
 			return all, moved, nil
 		}
-		at, guessed = page.next, page.guessed
+		start, guessed = page.next, page.guessed
 	}
 	return nil, false, rest.UnknownForm(l.endpoint, "the list has too many pages")
 }
 
-// endedAt is called if the client had guessed that there is a page n, but the venue does not have this page. The first page is page
-// 0. If n is 1, endedAt records that the first page is the whole list.
-func (l wholeList[T, K]) endedAt(c *Client, n int) {
+// recordMissingPage is called if the client had guessed that there is a page n, but the venue does not have this page. The first
+// page is page 0. If n is 1, recordMissingPage records that the first page is the whole list.
+func (l wholeList[T, K]) recordMissingPage(c *Client, n int) {
 	if n == 1 {
-		c.traits[l.endpoint].ignoresOffset(c.Now())
+		c.traits[l.endpoint].recordIgnoredOffset(c.Now())
 	}
 }
 
@@ -114,11 +114,11 @@ func (l wholeList[T, K]) newRows(rows []T, seen map[K]int, n int) (fresh []T, ov
 	fresh = rows[:0]
 	for i := range rows {
 		key := l.key(&rows[i])
-		on, known := seen[key]
+		page, known := seen[key]
 		if !known {
 			seen[key] = n
 		}
-		overlap = overlap || known && on != n
+		overlap = overlap || known && page != n
 		if !known || !l.unique {
 			fresh = append(fresh, rows[i])
 		}
@@ -128,16 +128,16 @@ func (l wholeList[T, K]) newRows(rows []T, seen map[K]int, n int) (fresh []T, ov
 
 // isRepeat is called if the rows of page n look the same as the rows of an earlier page. It reports whether the venue has repeated
 // the earlier page. If isRepeat returns false, the rows are further lots that look the same.
-func (l wholeList[T, K]) isRepeat(ctx context.Context, c *Client, a market.Address, at pageStart, guessed bool, rows []wire.Value, n int) (bool, error) {
+func (l wholeList[T, K]) isRepeat(ctx context.Context, c *Client, a market.Address, start pageStart, guessed bool, rows []wire.Value, n int) (bool, error) {
 	uniform := allAlike(rows)
 	switch {
-	case n > maxAlikePages, !uniform && (guessed || at.cursor != ""):
+	case n > maxAlikePages, !uniform && (guessed || start.cursor != ""):
 		return true, nil
-	case at.cursor != "":
+	case start.cursor != "":
 		return false, nil
 	}
-	heeds, err := c.readsOffset(ctx, rest.ForAccount(l.endpoint, a), rows, l.name)
-	return !heeds, err
+	respects, err := c.respectsOffset(ctx, rest.ForAccount(l.endpoint, a), rows, l.name)
+	return !respects, err
 }
 
 // firstPage reads the first page. It requests a page size only if the venue is known to divide the list into pages. If the venue
@@ -152,7 +152,7 @@ func (l wholeList[T, K]) firstPage(ctx context.Context, c *Client, a market.Addr
 		return first, err
 	}
 	if first, err = readWholePage(ctx, c, l, a, pageStart{}, false); err == nil {
-		traits.refuseLimit()
+		traits.recordRefusedLimit()
 	}
 	return first, err
 }
@@ -168,12 +168,12 @@ type listPage[T any] struct {
 }
 
 // readWholePage reads one page. It fails if a row is bad.
-func readWholePage[T any, K comparable](ctx context.Context, c *Client, l wholeList[T, K], a market.Address, at pageStart, limited bool) (listPage[T], error) {
+func readWholePage[T any, K comparable](ctx context.Context, c *Client, l wholeList[T, K], a market.Address, start pageStart, limited bool) (listPage[T], error) {
 	e, rq := l.endpoint, rest.ForAccount(l.endpoint, a)
 	if limited {
 		rq.Query.Set("limit", strconv.Itoa(wholeListLimit))
 	}
-	at.setQuery(&rq.Query)
+	start.setQuery(&rq.Query)
 	payload, err := c.Get(ctx, rq)
 	if err != nil {
 		return listPage[T]{}, rest.BadIfNotFound(e, err)
@@ -182,26 +182,26 @@ func readWholePage[T any, K comparable](ctx context.Context, c *Client, l wholeL
 	if !ok {
 		return listPage[T]{}, rest.UnknownForm(e, "no list of "+l.name)
 	}
-	t, err := pageInfoOf(e, list, at, max(len(list.Rows), 1)) // the venue may use a smaller page size than requested
+	t, err := pageInfoOf(e, list, start, max(len(list.Rows), 1)) // the venue may use a smaller page size than requested
 	if err != nil {
 		return listPage[T]{}, err
 	}
 	traits, now := &c.traits[e], c.Now()
-	if t.guessed && !traits.mayBeCut(now, t, at, len(list.Rows), limited) {
+	if t.guessed && !traits.mayBeCut(now, t, start, len(list.Rows), limited) {
 		t.next, t.guessed = pageStart{}, false
 	}
 	traits.observe(now, t, len(list.Rows), limited)
-	var n rest.Drift
-	rows, note := make([]T, 0, len(list.Rows)), n.Add
+	var drift rest.Drift
+	rows, note := make([]T, 0, len(list.Rows)), drift.Add
 	for i, v := range list.Rows {
 		r := wire.NewRow(v, note)
 		if rows = append(rows, l.read(r)); r.Err != nil {
-			n.Add("bad row")
-			c.Report(e, n)
-			return listPage[T]{}, market.Errorf(market.CodeUpstreamBadResponse, "row %d of the venue's answer could not be read (%s)", at.offset+i+1, e).
+			drift.Add("bad row")
+			c.Report(e, drift)
+			return listPage[T]{}, market.Errorf(market.CodeUpstreamBadResponse, "row %d of the venue's answer could not be read (%s)", start.offset+i+1, e).
 				Because(&rest.CallFailure{Kind: rest.KindUnreadable, Text: r.Err.Error()})
 		}
 	}
-	c.Report(e, n)
+	c.Report(e, drift)
 	return listPage[T]{pageInfo: t, rows: rows, raw: list.Rows, hasLimit: limited}, nil
 }

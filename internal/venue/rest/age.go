@@ -13,9 +13,9 @@ import (
 const maxHiddenAge = time.Minute
 
 // ageOf returns the least and the greatest age that a response can have according to its header. Caches count ages in whole
-// seconds, so a response may be a second older than its Age header says. If the Age header is not above the lifetime, the response
-// is not older than its lifetime. A response with a lifetime but without an Age header may be as old as its lifetime, but ageOf
-// assumes at most maxHiddenAge. If a response has neither a lifetime nor an Age header, its age is unknown.
+// seconds, so a response may be a second older than its Age header says. But if the Age header is at most the lifetime, the
+// greatest age is at most the lifetime, too. A response with a lifetime but without an Age header may be as old as its lifetime,
+// but ageOf assumes at most maxHiddenAge. If a response has neither a lifetime nor an Age header, its age is unknown.
 func ageOf(h http.Header) (a market.Age) {
 	life, limited := maxAge(h.Values("Cache-Control"))
 	seconds, err := strconv.ParseUint(strings.TrimSpace(h.Get("Age")), 10, 31)

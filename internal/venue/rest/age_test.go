@@ -41,7 +41,7 @@ func TestAgeOfResponse(t *testing.T) {
 			h.Set("Cache-Control", test.cacheControl)
 		}
 		if got := ageOf(h); got != test.want {
-			t.Errorf("Age %q, Cache-Control %q: %+v, want %+v", test.age, test.cacheControl, got, test.want)
+			t.Errorf("with Age %q and Cache-Control %q, ageOf returned %+v, want %+v", test.age, test.cacheControl, got, test.want)
 		}
 	}
 }

@@ -141,7 +141,7 @@ func venueFailure(err error) (failure *market.Error, sent bool) {
 	}
 	why, ok := errors.AsType[*CallFailure](err)
 	if !ok {
-		return nil, failure.Code == market.CodeUpstreamBadResponse // a bad element of a response
+		return nil, failure.Code == market.CodeUpstreamBadResponse // the venue has responded, but with a bad element
 	}
 	switch {
 	case why.Kind == KindCaller, why.Kind == KindOpen:

@@ -37,7 +37,7 @@ func TestBombIsRefusedEarly(t *testing.T) {
 		t.Fatalf("got %v, want %v", err, errBomb)
 	}
 	if read.n > int64(len(bomb))/2 {
-		t.Errorf("%d of %d bytes were read before the bomb was refused", read.n, len(bomb))
+		t.Errorf("the client read %d of %d bytes before it refused the bomb, want at most half", read.n, len(bomb))
 	}
 }
 
@@ -86,7 +86,7 @@ func TestConnectionsAreBounded(t *testing.T) {
 	close(release)
 	wg.Wait()
 	if int(most.Load()) > maxConns {
-		t.Errorf("%d connections, want at most %d", most.Load(), maxConns)
+		t.Errorf("%d connections were open, want at most %d", most.Load(), maxConns)
 	}
 	for range maxConns - maxIdleConns { // the transport closes all but maxIdleConns connections
 		select {
@@ -111,10 +111,10 @@ func TestEmptyBodyIsNotProbed(t *testing.T) {
 		t.Fatal(err)
 	}
 	if sent.copied {
-		t.Error("net/http makes a buffer to copy the body by")
+		t.Error("net/http called ReadFrom, for which it allocates a buffer")
 	}
 	if _, body, _ := strings.Cut(sent.String(), "\r\n\r\n"); body != "" || strings.Contains(sent.String(), "Transfer-Encoding") || strings.Contains(sent.String(), "Content-Length") {
-		t.Errorf("sent is %q", sent.String())
+		t.Errorf("the sent request is %q, want no body, Transfer-Encoding or Content-Length", sent.String())
 	}
 	allocations := func(encoding []string) float64 {
 		return testing.AllocsPerRun(20, func() {
@@ -123,8 +123,8 @@ func TestEmptyBodyIsNotProbed(t *testing.T) {
 			_ = r.Write(io.Discard)
 		})
 	}
-	if as, probed := allocations(build().TransferEncoding), allocations(nil); as >= probed {
-		t.Errorf("a call takes %v allocations, and %v where net/http finds out that its body is empty", as, probed)
+	if unprobed, probed := allocations(build().TransferEncoding), allocations(nil); unprobed >= probed {
+		t.Errorf("a request takes %v allocations, want fewer than the %v of a request whose body net/http probes", unprobed, probed)
 	}
 }
 

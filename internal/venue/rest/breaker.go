@@ -35,7 +35,7 @@ const (
 
 // Circuit is the state of the circuit breaker of one endpoint.
 type Circuit struct {
-	// Endpoint is the last segment of the path, as in Observer.
+	// Endpoint is the name of the endpoint, as in Observer. If several endpoints share a path, it is the name of the first of them.
 	Endpoint string
 	State    CircuitState
 	// Until is the time at which an open circuit admits the next call. It is zero in the states CircuitClosed and CircuitHalfOpen.

@@ -11,15 +11,15 @@ import (
 // Drift collects the differences between a usable response and its documented form.
 type Drift []string
 
-func (n *Drift) Add(what string) { *n = append(*n, what) }
+func (d *Drift) Add(what string) { *d = append(*d, what) }
 
 // Report passes the drift of a response to the Observer.
-func (c *Client) Report(e reqctx.Endpoint, n Drift) {
-	for _, what := range n {
+func (c *Client) Report(e reqctx.Endpoint, drift Drift) {
+	for _, what := range drift {
 		c.cfg.Observer.Drift(e.String(), what)
 	}
-	if len(n) > 0 {
-		c.cfg.Log.Debug("a response of the venue differs from its documented form", "endpoint", e.String(), "count", len(n), "first", n[0])
+	if len(drift) > 0 {
+		c.cfg.Log.Debug("a response of the venue differs from its documented form", "endpoint", e.String(), "count", len(drift), "first", drift[0])
 	}
 }
 

@@ -152,8 +152,8 @@ func contextFailure(ctx context.Context, e reqctx.Endpoint) error {
 	return fmt.Errorf("venue: %s: %w: %w", e, context.Canceled, why)
 }
 
-// openCircuit returns the error of a call that an open circuit refuses. The circuit refuses further calls for the given time.
-func openCircuit(e reqctx.Endpoint, wait time.Duration) error {
+// circuitOpenError returns the error of a call that an open circuit refuses. The circuit refuses further calls for the given time.
+func circuitOpenError(e reqctx.Endpoint, wait time.Duration) error {
 	return withRetryAfter(newError(e, market.CodeUpstreamUnavailable, &CallFailure{Kind: KindOpen, Text: "the circuit is open after failures in a row"}), wait)
 }
 
@@ -167,8 +167,8 @@ func connectionFailure(ctx, call context.Context, e reqctx.Endpoint, err error) 
 	if call.Err() != nil || errors.As(err, &timeout) && timeout.Timeout() {
 		return newError(e, market.CodeUpstreamTimeout, &CallFailure{Kind: KindConnection, Text: "no whole answer within the timeout"})
 	}
-	text, passing := describeConnectionError(err)
-	return newError(e, market.CodeUpstreamUnavailable, &CallFailure{Kind: KindConnection, Text: text, Transient: passing})
+	text, transient := describeConnectionError(err)
+	return newError(e, market.CodeUpstreamUnavailable, &CallFailure{Kind: KindConnection, Text: text, Transient: transient})
 }
 
 // goAwayPrefix is the start of net/http's error for an HTTP/2 connection that ends during a call. The type of the error is not
@@ -198,7 +198,7 @@ func (r streamReset) transient() bool {
 }
 
 // describeConnectionError returns a fixed text for a connection error, and whether a retry may succeed.
-func describeConnectionError(err error) (text string, passing bool) {
+func describeConnectionError(err error) (text string, transient bool) {
 	var (
 		number      syscall.Errno
 		dns         *net.DNSError

@@ -11,24 +11,24 @@ import (
 // ReadHistories also returns an error. A query whose first day is after its last day gets an error without a call.
 func ReadHistories(list []queries.PriceHistory, read func(from, to market.Date, tokenIDs []string) ([]market.Result[*market.PriceHistory], error)) ([]market.Result[*market.PriceHistory], error) {
 	type days struct{ from, to market.Date }
-	places := make(map[days][]int)
+	placesByDays := make(map[days][]int)
 	results := make([]market.Result[*market.PriceHistory], len(list))
 	for i, q := range list {
 		if q.From > q.To {
 			results[i].Err = BadInput(reqctx.EndpointPriceHistory, "the first day is after the last")
 			continue
 		}
-		places[days{q.From, q.To}] = append(places[days{q.From, q.To}], i)
+		placesByDays[days{q.From, q.To}] = append(placesByDays[days{q.From, q.To}], i)
 	}
 	var errs []error
-	for span, at := range places {
-		ids := make([]string, len(at))
-		for i, place := range at {
+	for span, places := range placesByDays {
+		ids := make([]string, len(places))
+		for i, place := range places {
 			ids[i] = list[place].TokenID
 		}
 		got, err := read(span.from, span.to, ids)
 		errs = append(errs, err)
-		for i, place := range at {
+		for i, place := range places {
 			results[place] = got[i]
 		}
 	}

@@ -34,7 +34,7 @@ func TestRateLimitHeaders(t *testing.T) {
 			reset = got.reset.UTC().Format(time.RFC3339Nano)
 		}
 		if text := fmt.Sprint(got.limit, " ", got.remaining, " ", reset); text != tt.want {
-			t.Errorf("got %s, want %s", text, tt.want)
+			t.Errorf("for the headers %v, the limit, the remaining calls and the reset are %s, want %s", h, text, tt.want)
 		}
 	}
 }

@@ -28,8 +28,7 @@ type Lookup[T any] struct {
 	Endpoint reqctx.Endpoint
 	// Batch is the greatest number of ids in one call.
 	Batch int
-	// IsID reports whether a text has the form of an id. If IsID returns false, Read does not send the text, because the venue cannot
-	// know it.
+	// IsID reports whether a text has the form of an id. Read does not send other texts, because the venue cannot know them.
 	IsID func(string) bool
 	// Call reads the values of ids, and passes the drift of the response to note.
 	Call func(ctx context.Context, ids []string, note func(string)) (Values[T], error)
@@ -57,9 +56,9 @@ func (l Lookup[T]) Read(ctx context.Context, ids []string) ([]market.Result[*T],
 	lists := slices.Collect(slices.Chunk(keys, l.Batch))
 	found, errs := make([]Values[T], len(lists)), make([]error, len(lists))
 	ForEach(len(lists), func(i int) {
-		var n Drift
-		found[i], errs[i] = l.Call(ctx, lists[i], n.Add)
-		l.Client.Report(l.Endpoint, n)
+		var drift Drift
+		found[i], errs[i] = l.Call(ctx, lists[i], drift.Add)
+		l.Client.Report(l.Endpoint, drift)
 	})
 	for i, list := range lists {
 		errs[i] = l.record(list, found[i], errs[i], results)
@@ -69,7 +68,7 @@ func (l Lookup[T]) Read(ctx context.Context, ids []string) ([]market.Result[*T],
 		out[i] = results[id]
 	}
 	if len(seen) > len(keys) {
-		return out, nil // an error means that every id has failed in a call, but some ids were in no call
+		return out, nil // some ids were not sent, so the errors of the calls are only in the results
 	}
 	return out, ErrorIfAllFailed(errs)
 }

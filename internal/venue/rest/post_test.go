@@ -33,13 +33,13 @@ func TestARequestWithABodyIsAPost(t *testing.T) {
 	defer c.Close()
 	v, err := c.Get(t.Context(), &rest.Request{Endpoint: reqctx.EndpointPrices, Path: "/last", Body: []byte(`["1"]`)})
 	if err != nil || v.Member("ok").IsNull() {
-		t.Fatalf("%s, error %v (%s)", v.JSON(), err, market.CodeOf(err))
+		t.Fatalf("Get returned %s and the error %v (%s), want a member ok", v.JSON(), err, market.CodeOf(err))
 	}
 	if _, err = c.Get(t.Context(), &rest.Request{Endpoint: reqctx.EndpointPrices}); err != nil {
 		t.Fatal(err)
 	}
 	post := `POST /base/last application/json 5 ["1"]`
 	if want := []string{post, post, "GET /base/prices  0 "}; fmt.Sprint(got) != fmt.Sprint(want) {
-		t.Errorf("\n got %q\nwant %q", got, want)
+		t.Errorf("the venue received the requests\n%q\nwant\n%q", got, want)
 	}
 }

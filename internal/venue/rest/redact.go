@@ -14,8 +14,8 @@ import (
 // maxMessage is the greatest length in bytes of a venue's text in a log line.
 const maxMessage = 200
 
-// minRedacted is the minimum length in bytes of a redacted value of a GraphQL client. A shorter value could occur in a text by
-// chance.
+// minRedacted is the minimum length in bytes of a value from a GraphQL client that is redacted. A shorter value could occur in a
+// text by chance.
 const minRedacted = 8
 
 // newRedactor returns a function that replaces credentials and the results of clientValues in a text of the venue by "[redacted]".
@@ -43,8 +43,8 @@ func newRedactor(credentials *market.Credentials, rq *Request) func(string) stri
 	}
 }
 
-// minRedactedName is the minimum length in bytes, with quotes, of a redacted name in the JSON object of the credentials. A shorter
-// name, for example passphrase, usually describes its value and is not secret.
+// minRedactedName is the minimum length in bytes of a redacted name in the JSON object of the credentials. The quotes count. A
+// shorter name, for example passphrase, usually describes its value and is not secret.
 const minRedactedName = 20
 
 // secretsOf returns the secrets in the credentials in all their spellings, the longest first. The secrets are the whole JSON object
@@ -60,8 +60,8 @@ func secretsOf(credentials *market.Credentials) []string {
 		case c == '"':
 			literal := leadingString(text[at:])
 			at += len(literal)
-			name := strings.HasPrefix(strings.TrimLeft(text[at:], " \t\r\n"), ":")
-			if name && len(literal) < minRedactedName {
+			isName := strings.HasPrefix(strings.TrimLeft(text[at:], " \t\r\n"), ":")
+			if isName && len(literal) < minRedactedName {
 				continue
 			}
 			var decoded string

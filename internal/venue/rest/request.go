@@ -127,7 +127,7 @@ func (c *Client) attempt(ctx context.Context, rq *Request, credentials *market.C
 	}
 	state, queued := c.endpoints[rq.Endpoint], time.Now()
 	if wait := state.breaker.refuse(); wait > 0 {
-		return wire.Value{}, false, openCircuit(rq.Endpoint, wait)
+		return wire.Value{}, false, circuitOpenError(rq.Endpoint, wait)
 	}
 	select {
 	case state.slots <- struct{}{}:
@@ -136,7 +136,7 @@ func (c *Client) attempt(ctx context.Context, rq *Request, credentials *market.C
 		return wire.Value{}, false, contextFailure(ctx, rq.Endpoint)
 	}
 	if wait := state.breaker.refuse(); wait > 0 { // the circuit may have opened while the call waited
-		return wire.Value{}, false, openCircuit(rq.Endpoint, wait)
+		return wire.Value{}, false, circuitOpenError(rq.Endpoint, wait)
 	}
 	if err := reqctx.AdmitCall(ctx); err != nil {
 		if ctx.Err() != nil {
@@ -146,7 +146,7 @@ func (c *Client) attempt(ctx context.Context, rq *Request, credentials *market.C
 	}
 	generation, wait, ok := state.breaker.acquire()
 	if !ok {
-		return wire.Value{}, false, openCircuit(rq.Endpoint, wait)
+		return wire.Value{}, false, circuitOpenError(rq.Endpoint, wait)
 	}
 	result := verdictNone // the verdict if the call panics
 	defer func() { state.breaker.done(generation, result, c.subject(ctx, rq)) }()
@@ -222,7 +222,7 @@ func (c *Client) exchange(ctx, call context.Context, rq *Request, credentials *m
 	body, err := readBody(resp, c.cfg.MaxBody)
 	switch {
 	case errors.Is(err, errTooLarge), errors.Is(err, errBomb), errors.Is(err, errEncoding):
-		return resp.StatusCode, age, wire.Value{}, unreadable(rq.Endpoint, resp, err)
+		return resp.StatusCode, age, wire.Value{}, unreadableError(rq.Endpoint, resp, err)
 	case err != nil:
 		return resp.StatusCode, age, wire.Value{}, connectionFailure(ctx, call, rq.Endpoint, err)
 	}
@@ -321,11 +321,11 @@ func errorText(resp *http.Response, redact func(string) string) (isJSON bool, te
 // or the body reports a failure, or if the whole body is null or unreadable.
 func (c *Client) decode(e reqctx.Endpoint, resp *http.Response, body []byte, redact func(string) string) (wire.Value, error) {
 	if !jsonType(resp.Header.Get("Content-Type")) {
-		return wire.Value{}, unreadable(e, resp, errContentType)
+		return wire.Value{}, unreadableError(e, resp, errContentType)
 	}
 	v, err := wire.Parse(body)
 	if err != nil {
-		return wire.Value{}, unreadable(e, resp, err)
+		return wire.Value{}, unreadableError(e, resp, err)
 	}
 	for range maxEnvelopes {
 		if err := c.reportedFailure(e, resp, v, redact); err != nil {
@@ -361,9 +361,9 @@ func jsonType(contentType string) bool {
 
 var errContentType = errors.New("the content type is not JSON")
 
-// unreadable returns the error of a response that is not JSON, is too large or has an unknown encoding. Only a response with
+// unreadableError returns the error of a response that is not JSON, is too large or has an unknown encoding. Only a response with
 // truncated JSON is retried.
-func unreadable(e reqctx.Endpoint, resp *http.Response, err error) *market.Error {
+func unreadableError(e reqctx.Endpoint, resp *http.Response, err error) *market.Error {
 	return newError(e, market.CodeUpstreamBadResponse,
 		&CallFailure{Kind: KindUnreadable, Status: resp.StatusCode, Text: err.Error(), Transient: errors.Is(err, wire.ErrTruncated)})
 }

@@ -23,7 +23,7 @@ func Intern(s string) string {
 	if s == "" || len(s) > maxInterned {
 		return s
 	}
-	return lookUp(s, maphash.String(seed, s))
+	return loadOrStore(s, maphash.String(seed, s))
 }
 
 // textOf returns b as a string. If intern is true, textOf interns the string; see Intern.
@@ -31,12 +31,12 @@ func textOf(b []byte, intern bool) string {
 	if !intern || len(b) == 0 || len(b) > maxInterned {
 		return string(b)
 	}
-	return lookUp(b, maphash.Bytes(seed, b))
+	return loadOrStore(b, maphash.Bytes(seed, b))
 }
 
-// lookUp returns the text at the index that the hash of s selects, if this text equals s. If there is no text at the index, or
-// another text, lookUp stores a copy of s there and returns the copy.
-func lookUp[T string | []byte](s T, hash uint64) string {
+// loadOrStore returns the text at the index that the hash of s selects, if this text equals s. If there is no text at the index, or
+// another text, loadOrStore stores a copy of s there and returns the copy.
+func loadOrStore[T string | []byte](s T, hash uint64) string {
 	slot := &interned[hash%uint64(len(interned))]
 	if known := slot.Load(); known != nil && *known == string(s) {
 		return *known

@@ -12,7 +12,7 @@ func TestIntern(t *testing.T) {
 	first := Intern(strings.Clone(id))
 	again := strings.Clone(id)
 	if got := Intern(again); got != id || unsafe.StringData(got) != unsafe.StringData(first) {
-		t.Errorf("%q does not share memory", got)
+		t.Errorf("Intern returned %q, want a string that shares memory with the first string", got)
 	}
 	if n := testing.AllocsPerRun(100, func() { Intern(again) }); n != 0 {
 		t.Errorf("interning a known text takes %v allocations", n)
@@ -34,7 +34,7 @@ func TestInternReplacesTexts(t *testing.T) {
 			for n := range 2 * len(interned) {
 				text := string(rune('a'+n%26)) + strings.Repeat("-", n%7) + string(rune(0x4e00+n/26))
 				if got := Intern(text); got != text {
-					t.Errorf("%q becomes %q", text, got)
+					t.Errorf("Intern(%q) = %q", text, got)
 					return
 				}
 			}
@@ -59,7 +59,7 @@ func TestRowsShareIDs(t *testing.T) {
 	first, again := texts(), texts()
 	for i := range first {
 		if first[i] == "" || unsafe.StringData(first[i]) != unsafe.StringData(again[i]) || first[i] != first[i%3] {
-			t.Errorf("text %d: %q and %q", i, first[i], again[i])
+			t.Errorf("text %d of the rows is %q and %q, want equal texts that share memory", i, first[i], again[i])
 		}
 	}
 }

@@ -40,7 +40,7 @@ func tree(t *testing.T, v Value) any {
 		list := []any{}
 		for _, e := range v.Elements() {
 			if e.Parent() != v {
-				t.Errorf("%s is not in %s", e.JSON(), v.JSON())
+				t.Errorf("Parent of the element %s is not the list %s", e.JSON(), v.JSON())
 			}
 			list = append(list, tree(t, e))
 		}
@@ -52,7 +52,7 @@ func tree(t *testing.T, v Value) any {
 		for _, name := range names {
 			m := members[name]
 			if m.Parent() != v || v.Member(name) != m || !(Field{names: []string{name}}).PresentIn(v) {
-				t.Errorf("%q is %s, %s, in %s", name, m.JSON(), v.Member(name).JSON(), v.JSON())
+				t.Errorf("Members, Member, Parent and PresentIn disagree about %q: Members has %s and Member returns %s in %s", name, m.JSON(), v.Member(name).JSON(), v.JSON())
 			}
 			if first.IsNull() && !m.IsNull() {
 				first = m
@@ -60,11 +60,11 @@ func tree(t *testing.T, v Value) any {
 			object[name] = tree(t, m)
 		}
 		if got := (Field{names: names}).Of(v); got != first {
-			t.Errorf("the first of %q is %s instead of %s", names, got.JSON(), first.JSON())
+			t.Errorf("Field.Of with the names %q returned %s, want %s", names, got.JSON(), first.JSON())
 		}
 		return object
 	}
-	t.Fatalf("%s is of kind %d", v.JSON(), v.Kind())
+	t.Fatalf("the value %s has the unknown kind %d", v.JSON(), v.Kind())
 	return nil
 }
 
@@ -77,7 +77,7 @@ func compareParse(t *testing.T, b []byte) {
 		got = tree(t, v)
 	}
 	if ok != (err == nil) || ok && !reflect.DeepEqual(got, want) {
-		t.Errorf("%q\ngives %#v, %v\ninstead of %#v, %v", b, got, err, want, ok)
+		t.Errorf("Parse(%q) returned\n%#v and the error %v, want\n%#v, valid JSON: %v", b, got, err, want, ok)
 	}
 }
 
@@ -124,7 +124,7 @@ func TestParseAllocatesForTheDocumentOnly(t *testing.T) {
 		}
 	})
 	if n > values/4 {
-		t.Errorf("%v allocations for %d values", n, values)
+		t.Errorf("Parse made %v allocations for %d values, want at most %d", n, values, values/4)
 	}
 }
 
@@ -143,7 +143,7 @@ func TestDocumentsAreIndependent(t *testing.T) {
 	}
 	for n := range 16 {
 		if got := first.Member(fmt.Sprint(n)).Text(); got != fmt.Sprint(n) {
-			t.Errorf("member %d is %s", n, got)
+			t.Errorf("member %d has become %s", n, got)
 		}
 	}
 }

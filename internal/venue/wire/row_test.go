@@ -34,13 +34,13 @@ func TestBalanceTotals(t *testing.T) {
 			got = b.TotalValue.String()
 		}
 		if got != want || r.Err != nil {
-			t.Errorf("%s: total %s, error %v; want %s", text, got, r.Err, want)
+			t.Errorf("the balance %s has the total %s and the error %v, want the total %s", text, got, r.Err, want)
 		}
 	}
 	for _, text := range []string{`{}`, `{"lastUpdated":1764000000}`, `{"cashBalance":"much"}`} {
 		r, _ := rowOf(t, text)
 		if r.Balance(); r.Err == nil {
-			t.Errorf("%s is a balance", text)
+			t.Errorf("the balance %s is not bad", text)
 		}
 	}
 }
@@ -68,24 +68,24 @@ func TestRequiredFields(t *testing.T) {
 		r, _ := rowOf(t, "{"+tt.text+"}")
 		read[tt.kind](r)
 		if got := r.Err; (got == nil) != (tt.want == "") || got != nil && !strings.HasPrefix(got.Error(), tt.want) {
-			t.Errorf("%s {%s}: error %v, want %q", tt.kind, tt.text, got, tt.want)
+			t.Errorf("the %s {%s} has the error %v, want %q", tt.kind, tt.text, got, tt.want)
 		}
 	}
 	for text, fine := range map[string]bool{`{"price":0}`: true, `{"price":1}`: true, `{"price":1.02}`: false, `{"price":-0.1}`: false, `{}`: true} {
 		r, _ := rowOf(t, text)
 		if r.Unit(FieldPrice); (r.Err == nil) != fine {
-			t.Errorf("an optional price in %s: error %v", text, r.Err)
+			t.Errorf("Unit of %s set the error %v, want success: %t", text, r.Err, fine)
 		}
 		r, _ = rowOf(t, text)
 		if r.Price(FieldPrice); (r.Err == nil) != (fine && text != `{}`) {
-			t.Errorf("a price in %s: error %v", text, r.Err)
+			t.Errorf("Price of %s set the error %v, want success: %t", text, r.Err, fine && text != `{}`)
 		}
 	}
 	if r, _ := rowOf(t, `[]`); r.Err == nil {
-		t.Error("a list is a row")
+		t.Error("the row of a list is not bad")
 	}
 	r, notes := rowOf(t, `{"outcome":7}`)
 	if r.Text(FieldOutcome) != "" || len(*notes) != 1 || (*notes)[0] != "outcome unreadable" {
-		t.Errorf("a label that is a number noted %v", *notes)
+		t.Errorf("Text of an outcome that is a number reported the drift %v, want [outcome unreadable]", *notes)
 	}
 }

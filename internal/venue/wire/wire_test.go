@@ -79,7 +79,7 @@ func TestTimes(t *testing.T) {
 	}
 }
 
-func TestNumbersKeepTheirLiteral(t *testing.T) {
+func TestDecimalsAreExact(t *testing.T) {
 	for in, want := range map[string]string{
 		`0.8100000092466668`: "0.8100000092466668", `25814545.294374414`: "25814545.294374414", `1e3`: "1000", `"0.650"`: "0.650",
 		`" 7 "`: "7", `".5"`: "0.5", `-0`: "0", `123456789012345678901234567890.5`: "123456789012345678901234567890.5",
@@ -92,7 +92,7 @@ func TestNumbersKeepTheirLiteral(t *testing.T) {
 		}
 		d, ok := v.Decimal()
 		if ok != (want != "") || ok && d.String() != want {
-			t.Errorf("%s: got %s, %v; want %q", in, d, ok, want)
+			t.Errorf("Decimal of %s = %s, %v, want %q", in, d, ok, want)
 		}
 	}
 }
@@ -107,7 +107,7 @@ func TestIDs(t *testing.T) {
 			t.Fatal(err)
 		}
 		if got, ok := v.ID(); got != want || ok != (want != "") {
-			t.Errorf("%s: got %q, %v; want %q", in, got, ok, want)
+			t.Errorf("ID of %s = %q, %v, want %q", in, got, ok, want)
 		}
 	}
 }
@@ -116,10 +116,10 @@ func TestNamesInSnakeCase(t *testing.T) {
 	f := NewField("marketId", "size", "endDateIso")
 	for _, name := range []string{"marketId", "market_id", "size", "endDateIso", "end_date_iso"} {
 		if !f.Of(value(t, map[string]any{name: "x"})).Is("x") {
-			t.Errorf("%s is not found", name)
+			t.Errorf("the field does not accept the name %s", name)
 		}
 	}
 	if !f.Of(value(t, map[string]any{"marketId": nil, "market_id": "x"})).Is("x") {
-		t.Error("a null hides the other name")
+		t.Error("the field does not skip a name whose value is null")
 	}
 }
