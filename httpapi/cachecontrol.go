@@ -14,7 +14,8 @@ type hint struct {
 	private, noStore bool
 }
 
-// hints maps a type or a Type.field to its hint. A field does not change the policy if neither the field nor its type has a hint.
+// hints contains the hints by type name, or by Type.field. If neither a field nor its type has a hint, the field does not change
+// the policy.
 var hints = map[string]hint{
 	"Query.__schema":      {maxAge: 5 * time.Minute},
 	"Query.__type":        {maxAge: 5 * time.Minute},

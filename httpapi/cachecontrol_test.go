@@ -59,7 +59,7 @@ func TestCacheControl(t *testing.T) {
 	}
 	doc := c.load(`query A { viewer { id } } query B { market(marketId: "1") { id } }`, false)
 	if got := doc.plans[doc.ast.Operations[1]].policy.header(false); got != "public, max-age=60" {
-		t.Errorf("the second of two operations: %s", got)
+		t.Errorf("the second of two operations has the header %s, want public, max-age=60", got)
 	}
 }
 
@@ -79,14 +79,14 @@ func TestEveryTypeHasAHint(t *testing.T) {
 		switch {
 		case definition.Kind != ast.Object, definition.BuiltIn, strings.HasPrefix(name, "__"), name == "Query", name == "Subscription", strings.HasSuffix(name, "Update"):
 		case hints[name] == (hint{}) == !slices.Contains(parts, name):
-			t.Errorf("the type %s has to be in hints, or in parts", name)
+			t.Errorf("the type %s must be either in hints or in parts", name)
 		}
 	}
 	for name := range hints {
 		typ, field, isField := strings.Cut(name, ".")
 		d := schema.Types[typ]
 		if d == nil || isField && !strings.HasPrefix(field, "__") && d.Fields.ForName(field) == nil {
-			t.Errorf("the schema has no %s", name)
+			t.Errorf("hints contains %s, but the schema does not", name)
 		}
 	}
 }
@@ -100,27 +100,27 @@ func TestConditionalRequests(t *testing.T) {
 	}
 	tag, _, _ := get()
 	if len(tag) != 24 || tag[0] != '"' {
-		t.Fatal(tag)
+		t.Fatalf("the ETag is %s, want 24 characters in quotes", tag)
 	}
 	for _, known := range []string{tag, "W/" + tag, `"x", ` + tag, "*", ` "x" ,W/` + tag + " "} {
 		if again, status, n := get("If-None-Match", known); again != tag || status != 304 || n != 0 {
-			t.Errorf("If-None-Match: %s: %s %d, %d bytes", known, again, status, n)
+			t.Errorf("If-None-Match: %s: got the ETag %s, the status %d and %d bytes, want %s, 304 and no bytes", known, again, status, n, tag)
 		}
 	}
 	for _, unknown := range []string{`"x"`, "x", strings.Trim(tag, `"`), `"` + tag + `"`} {
 		if again, status, n := get("If-None-Match", unknown); again != tag || status != 200 || n == 0 {
-			t.Errorf("If-None-Match: %s: %s %d, %d bytes", unknown, again, status, n)
+			t.Errorf("If-None-Match: %s: got the ETag %s, the status %d and %d bytes, want %s, 200 and a body", unknown, again, status, n, tag)
 		}
 	}
 	if other, _, _ := get("Accept", typeResponse); other == tag {
-		t.Error("another media type has the same tag")
+		t.Error("the response in another media type has the same ETag")
 	}
 	// A compressed response has other bytes than the uncompressed response, so its ETag must be weak.
 	coded, _, _ := get("Accept-Encoding", "gzip")
 	if coded != "W/"+tag {
-		t.Errorf("%s is %s when it is compressed", tag, coded)
+		t.Errorf("the ETag of the compressed response is %s, want W/%s", coded, tag)
 	}
 	if _, status, _ := get("Accept-Encoding", "br", "If-None-Match", coded); status != 304 {
-		t.Errorf("%d", status)
+		t.Errorf("If-None-Match with the ETag of a compressed response: got the status %d, want 304", status)
 	}
 }

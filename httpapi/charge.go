@@ -9,41 +9,41 @@ import (
 )
 
 // charge counts a subscription against the limits of a client until release is called. It counts the execution, the ids, the
-// document and the variables of the subscription. extraBytes is the number of further bytes to count.
+// document, the variables, and extraBytes further bytes.
 func (s *subscriptions) charge(client netip.Addr, key fanout.Key, op *operation, extraBytes int) (release func(), err error) {
-	ids := op.watched()
+	ids := op.watchedIDs()
 	if err := s.clients.Execute(client, ids); err != nil {
 		return nil, err
 	}
-	unheld, err := s.hold(quota.Network(client), key, op, extraBytes)
+	releaseMemory, err := s.hold(quota.Network(client), key, op, extraBytes)
 	if err != nil {
 		s.clients.Executed(client, ids)
 		return nil, err
 	}
 	return func() {
-		unheld()
+		releaseMemory()
 		s.clients.Executed(client, ids)
 	}, nil
 }
 
-// hold counts the memory of an operation until release is called: the document, the variables and extraBytes. The document counts
-// once for all operations with this document. The variables and extraBytes count once for all operations with the same key. If
-// several clients use the same document or key, the memory counts against the limit of one of these clients.
+// hold counts the memory of an operation until release is called: the document, the variables, and extraBytes further bytes. The
+// document counts once for all operations with this document. The variables and the further bytes count once for all operations
+// with the same key. If several clients use the same document or key, the memory counts against the limit of one of these clients.
 func (s *subscriptions) hold(client netip.Prefix, key any, op *operation, extraBytes int) (release func(), err error) {
-	size, unused := s.engine.documents.use(op.document)
+	size, documentDone := s.engine.documents.use(op.document)
 	if !s.held.Hold(client, op.document, size) {
-		unused()
+		documentDone()
 		return nil, errTooLargeDocuments
 	}
 	if !s.held.Hold(client, key, bytesOfValue(op.variables)+extraBytes) {
 		s.held.Release(client, op.document)
-		unused()
+		documentDone()
 		return nil, errTooLargeDocuments
 	}
 	return func() {
 		s.held.Release(client, key)
 		s.held.Release(client, op.document)
-		unused()
+		documentDone()
 	}, nil
 }
 

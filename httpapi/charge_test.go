@@ -25,9 +25,10 @@ func (hanging) Fetch(ctx context.Context, keys []string) []market.Result[market.
 	return out
 }
 
-// TestWaitingQueriesHaveRoom checks that the waiting queries of one client take at most three quarters of the memory for
-// subscriptions. Further queries must be refused. The admitted queries must release the memory when they end.
-func TestWaitingQueriesHaveRoom(t *testing.T) {
+// TestMemoryOfWaitingQueriesIsBounded starts many queries of one client over event streams, which all wait for the venue. Their
+// variables may take at most three quarters of MaxSubscribedBytes, and further queries must be refused. The admitted queries must
+// release this memory when they end.
+func TestMemoryOfWaitingQueriesIsBounded(t *testing.T) {
 	cfg := testConfig(t)
 	cfg.Operations, cfg.Queue, cfg.Sources.Prices = 1024, 1024, hanging{}
 	api := New(cfg)
@@ -50,7 +51,7 @@ func TestWaitingQueriesHaveRoom(t *testing.T) {
 	refused := func() (n int) {
 		for _, w := range tapes {
 			w.mu.Lock()
-			if strings.Contains(strings.Join(w.heard, ""), "RATE_LIMITED") {
+			if strings.Contains(strings.Join(w.writes, ""), "RATE_LIMITED") {
 				n++
 			}
 			w.mu.Unlock()
@@ -61,11 +62,11 @@ func TestWaitingQueriesHaveRoom(t *testing.T) {
 	eventually(t, func() bool { return refused()+api.Stats().Executing == n && api.transports.incoming.Held() == 0 })
 	held := api.transports.subscriptions.held
 	if got, size := refused(), held.Held(); got < n-MaxSubscribedBytes*3/4/(len(body)) || size < MaxSubscribedBytes/2 || size > MaxSubscribedBytes*3/4 {
-		t.Errorf("got %d of %d queries refused and %d bytes held", got, n, size)
+		t.Errorf("%d of %d queries were refused and the others hold %d bytes, want %d to %d bytes", got, n, size, MaxSubscribedBytes/2, MaxSubscribedBytes*3/4)
 	}
 	leave()
 	waiting.Wait()
 	if held.Held() != 0 {
-		t.Errorf("got %d bytes held in the end, want 0", held.Held())
+		t.Errorf("after all queries have ended, %d bytes are held, want 0", held.Held())
 	}
 }

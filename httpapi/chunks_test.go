@@ -9,23 +9,23 @@ import (
 	"testing/fstest"
 )
 
-// turns records the client of each write, in the order of the writes.
+// turns records the clients for which chunks are written, in the order of the writes.
 type turns struct {
-	mu sync.Mutex
-	of []string
+	mu      sync.Mutex
+	clients []string
 }
 
-// recorded is a ResponseWriter that never blocks and records its writes in turns.
-type recorded struct {
+// recordingWriter is a ResponseWriter that never blocks and records its writes in the field turns.
+type recordingWriter struct {
 	http.ResponseWriter
 	client string
 	turns  *turns
 }
 
-func (r recorded) Write(p []byte) (int, error) {
+func (r recordingWriter) Write(p []byte) (int, error) {
 	r.turns.mu.Lock()
 	defer r.turns.mu.Unlock()
-	r.turns.of = append(r.turns.of, r.client)
+	r.turns.clients = append(r.turns.clients, r.client)
 	return r.ResponseWriter.Write(p)
 }
 
@@ -40,20 +40,20 @@ func TestFilesTakeTurns(t *testing.T) {
 	for _, client := range []string{"one", "two"} {
 		serving.Go(func() {
 			w := httptest.NewRecorder()
-			files.serve(recorded{w, client, &order}, httptest.NewRequestWithContext(t.Context(), http.MethodGet, "/assets/large.js", nil), "assets/large.js")
+			files.serve(recordingWriter{w, client, &order}, httptest.NewRequestWithContext(t.Context(), http.MethodGet, "/assets/large.js", nil), "assets/large.js")
 			if w.Code != http.StatusOK || w.Body.Len() != len(content) {
-				t.Errorf("%s: %d with %d bytes", client, w.Code, w.Body.Len())
+				t.Errorf("client %s got the status %d and %d bytes, want 200 and %d bytes", client, w.Code, w.Body.Len(), len(content))
 			}
 		})
 	}
 	serving.Wait()
 	changes := 0
-	for i := range order.of[1:] {
-		if order.of[i] != order.of[i+1] {
+	for i := range order.clients[1:] {
+		if order.clients[i] != order.clients[i+1] {
 			changes++
 		}
 	}
-	if n := len(order.of); n < 2*len(content)/chunk || changes < n/2 {
-		t.Errorf("%d writes changed between the clients %d times", n, changes)
+	if n := len(order.clients); n < 2*len(content)/chunk || changes < n/2 {
+		t.Errorf("there were %d writes, and the client changed %d times; want at least %d writes and a change for half of them", n, changes, 2*len(content)/chunk)
 	}
 }

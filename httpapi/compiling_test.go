@@ -30,21 +30,21 @@ func TestUnknownDocumentsWait(t *testing.T) {
 	compiling.running = compiling.operations // as if the documents of other clients were compiling
 	compiling.mu.Unlock()
 	if w := post(t, api, known); w.Code != http.StatusOK {
-		t.Errorf("known: %d %s", w.Code, w.Body)
+		t.Errorf("the known document: got %d %s, want 200", w.Code, w.Body)
 	}
 	if w := post(t, api, unknown); w.Code != http.StatusServiceUnavailable || w.Header().Get("Retry-After") != "1" || !strings.Contains(w.Body.String(), "RATE_LIMITED") {
-		t.Errorf("unknown: %d %v %s", w.Code, w.Header(), w.Body)
+		t.Errorf("the unknown document: got %d %v %s, want 503 and RATE_LIMITED", w.Code, w.Header(), w.Body)
 	}
 	compiling.mu.Lock()
 	compiling.running = 0
 	compiling.mu.Unlock()
 	if w := post(t, api, unknown); w.Code != http.StatusOK {
-		t.Errorf("unknown, when there is room: %d %s", w.Code, w.Body)
+		t.Errorf("the unknown document, when the limiter is free: got %d %s, want 200", w.Code, w.Body)
 	}
 }
 
-// atOnce admits every operation.
-func atOnce(ctx context.Context, t *slot) error {
+// admitAtOnce admits every operation. It can replace limiters.acquire.
+func admitAtOnce(ctx context.Context, t *slot) error {
 	*t = slot{Context: ctx, release: func() {}}
 	return nil
 }
@@ -79,13 +79,13 @@ func TestWaitingDocumentsTakeNoPlace(t *testing.T) {
 	}
 	eventually(t, func() bool { return api.Stats().CompilingLater == 24 })
 	if s := api.Stats(); s.Executing != 0 || s.Waiting != 0 {
-		t.Errorf("%d operations execute, %d wait for that", s.Executing, s.Waiting)
+		t.Errorf("%d operations execute and %d wait to execute, want 0 and 0", s.Executing, s.Waiting)
 	}
 	if w := post(t, api, known); w.Code != http.StatusOK {
-		t.Errorf("known: %d %s", w.Code, w.Body)
+		t.Errorf("the known document: got %d %s, want 200", w.Code, w.Body)
 	}
 	if got := converse(t, server.URL+PathGraphQL, `"id":"1"`, `{"id":"1","type":"subscribe","payload":`+known+`}`); !strings.Contains(got, `"known":"Query"`) {
-		t.Errorf("known, over a WebSocket: %s", got)
+		t.Errorf("the known document over a WebSocket: got %s", got)
 	}
 }
 
@@ -107,7 +107,7 @@ func TestUnknownNamesCostLittle(t *testing.T) {
 	}
 	errs := c.validate(doc)
 	if len(errs) != maxErrors+1 || errs[maxErrors].Error() != "input: there are more errors" || found > maxFound+1 {
-		t.Errorf("%d errors of %d found, the last is %v", len(errs), found, errs[len(errs)-1])
+		t.Errorf("got %d errors after %d found errors, the last is %v; want %d after at most %d, and there are more errors", len(errs), found, errs[len(errs)-1], maxErrors+1, maxFound+1)
 	}
 }
 
@@ -126,7 +126,7 @@ func TestErrorsQuoteLittle(t *testing.T) {
 	} {
 		w := post(t, New(testConfig(t)), body)
 		if !strings.Contains(w.Body.String(), `"errors"`) || w.Body.Len() > 2000 {
-			t.Errorf("%s: %d bytes: %.300s", name, w.Body.Len(), w.Body)
+			t.Errorf("%s: the response has %d bytes, want errors of at most 2000 bytes: %.300s", name, w.Body.Len(), w.Body)
 		}
 	}
 }

@@ -21,7 +21,7 @@ func TestAHitAllocatesLittle(t *testing.T) {
 		"zstd":        {"Content-Type": {"application/json"}, "Accept-Encoding": {"zstd"}},
 		"credentials": {"Content-Type": {"application/json"}, "Accept-Encoding": {"zstd"}, http.CanonicalHeaderKey(CredentialsHeader): {credentialsOf("alice")}},
 	} {
-		cfg, source := keeping(t)
+		cfg, source := cachingConfig(t)
 		h, body := New(cfg), boardQuery(t)
 		r := httptest.NewRequest(http.MethodPost, PathGraphQL, nil)
 		reader, w := bytes.NewReader(body), &discard{header: http.Header{}}
@@ -35,11 +35,11 @@ func TestAHitAllocatesLittle(t *testing.T) {
 		asked := source.asked.Load()
 		n := testing.AllocsPerRun(200, hit)
 		if w.status != http.StatusOK || w.bytes == 0 || source.asked.Load() != asked {
-			t.Fatalf("%s: %d, %d bytes, asked %d times", name, w.status, w.bytes, source.asked.Load()-asked)
+			t.Fatalf("%s: got the status %d and %d bytes, and the source was asked %d times; want 200, a body and 0 times", name, w.status, w.bytes, source.asked.Load()-asked)
 		}
 		t.Logf("%s: %.0f allocations", name, n)
 		if n >= 12 {
-			t.Errorf("%s: a hit takes %.0f allocations", name, n)
+			t.Errorf("%s: a hit needs %.0f allocations, want less than 12", name, n)
 		}
 	}
 }

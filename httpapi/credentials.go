@@ -8,7 +8,8 @@ import (
 	"oddsgraph/internal/market"
 )
 
-// MaxCredentials is the maximum number of cached credentials. CredentialsBytes is the maximum size in bytes of one cache entry.
+// MaxCredentials is the maximum number of cached credentials. CredentialsBytes is the maximum size of one of these cache entries in
+// bytes.
 const (
 	MaxCredentials   = 1000
 	CredentialsBytes = market.MaxCredentialsLength + 512

@@ -41,8 +41,8 @@ func sizeOf(doc *document) int {
 	return size + bytesPerNode*nodes
 }
 
-// walkSelections calls visit for all nodes of a selection set: selections, directives, arguments and values. It does not follow
-// fragment spreads.
+// walkSelections calls visit for all nodes of a selection set: selections, directives, arguments and values. It does not visit the
+// fragments that the selection set spreads.
 func walkSelections(set ast.SelectionSet, visit func(node any)) {
 	for _, selection := range set {
 		visit(selection)

@@ -29,11 +29,11 @@ const (
 const (
 	maxDocuments = 1000          // cached documents
 	maxErrors    = 50            // different errors of one document
-	maxFound     = 2 * maxErrors // errors of one document with repetitions; each spread of a fragment repeats the fragment's errors
+	maxFound     = 2 * maxErrors // errors of one document, with repetitions; each spread of a fragment repeats the errors of the fragment
 )
 
 // document is a GraphQL document with the result of parsing and validating its text. Requests with the same text share a document.
-// Only the fields size and uses change.
+// Only the fields size and uses change after the document was loaded.
 type document struct {
 	text string
 	// hash is the SHA-256 of text.
@@ -53,11 +53,11 @@ type plan struct {
 	info   *reqctx.OperationInfo
 	cost   *limits.Plan
 	policy policy
-	// list is the name of the variable with the ids, if the operation is a subscription that can be executed separately for each
-	// id. list is "" for other operations.
+	// If the operation is a subscription that can be executed separately for each id, list is the name of the variable with the ids.
+	// Otherwise list is "".
 	list string
-	// fast decodes common forms of variables. It is nil if it does not support the type of a variable, or if the operation is not a
-	// query.
+	// fast decodes common forms of variables. It is nil if the operation is not a query, or has a variable of a type that
+	// fastVariables does not support.
 	fast       fastVariables
 	executable *exec.Operation
 }
@@ -102,7 +102,7 @@ func (d *documentCache) find(text string) *document {
 	return d.used[text]
 }
 
-// use increments doc.uses, and done decrements it. use returns the size of the document in bytes.
+// use increments doc.uses, and the returned function done decrements doc.uses. size is the size of the document in bytes.
 func (d *documentCache) use(doc *document) (size int, done func()) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -120,7 +120,7 @@ func (d *documentCache) use(doc *document) (size int, done func()) {
 }
 
 // load returns the document with a text, and compiles the document if it is unknown. A full cache stores a new document only if the
-// document is trusted, or if it was loaded before and the doorkeeper still remembers that.
+// document is trusted, or if the doorkeeper remembers an earlier load of the document.
 func (d *documentCache) load(text string, trusted bool) *document {
 	if doc := d.find(text); doc != nil {
 		return doc
@@ -184,9 +184,9 @@ func (d *documentCache) parse(text string) (*ast.QueryDocument, []error) {
 // tooManyErrors is the panic that ends a validation.
 type tooManyErrors struct{}
 
-// validate returns the different errors of a document. It stops after maxErrors different errors, or after maxFound errors
-// including repetitions, because gqlparser takes long to find suggestions. If validate stops early, the last error says that there
-// are more errors.
+// validate returns the errors of a document without repetitions. It stops after maxErrors errors, or after maxFound errors with
+// repetitions, because gqlparser takes long to find suggestions. If validate stops early, the last error says that there are more
+// errors.
 func (d *documentCache) validate(doc *ast.QueryDocument) (errs []error) {
 	seen := map[string]bool{} // each spread of a fragment repeats the fragment's errors
 	found := 0

@@ -14,15 +14,15 @@ import (
 	"oddsgraph/tests/tool"
 )
 
-func TestDocumentsAreKept(t *testing.T) {
+func TestDocumentsAreCached(t *testing.T) {
 	c := newDocumentCache(testConfig(t))
 	for _, text := range []string{`{ __typename }`, `{ nope }`, `{`, `{ a: __typename ...F } fragment F on Query { ...F }`} {
 		if first := c.load(text, false); c.load(text, false) != first {
-			t.Errorf("%s was read twice", text)
+			t.Errorf("%s was parsed again", text)
 		}
 	}
 	if a, b := c.load(`{ __typename }`, false), c.load(`{__typename}`, false); a == b || a.hash == b.hash {
-		t.Error("two texts are one document")
+		t.Error("two different texts share a document or a hash")
 	}
 }
 
@@ -38,7 +38,7 @@ func TestDocumentsMakeRoom(t *testing.T) {
 		c.load(fmt.Sprintf("{ a%d: __typename }", i), false)
 	}
 	if c.cache.Len() != maxDocuments || c.bytes != total() {
-		t.Errorf("%d documents, %d bytes counted, %d there", c.cache.Len(), c.bytes, total())
+		t.Errorf("the cache has %d documents of %d bytes and counts %d bytes, want %d documents", c.cache.Len(), total(), c.bytes, maxDocuments)
 	}
 	long := strings.Repeat("#", 45_000)
 	for i := range 1100 {
@@ -47,7 +47,7 @@ func TestDocumentsMakeRoom(t *testing.T) {
 		}
 	}
 	if c.bytes > MaxDocumentBytes || c.bytes != total() || c.cache.Len() < maxDocuments*8/10 {
-		t.Errorf("%d long documents, %d bytes counted, %d there", c.cache.Len(), c.bytes, total())
+		t.Errorf("the cache has %d long documents of %d bytes and counts %d bytes, want at least %d documents and at most %d bytes", c.cache.Len(), total(), c.bytes, maxDocuments*8/10, MaxDocumentBytes)
 	}
 }
 
@@ -65,7 +65,7 @@ func TestDocumentsSentOnceDisplaceNone(t *testing.T) {
 			c.load(fmt.Sprintf("{ b%d: __typename }%s", i, more), false)
 		}
 		if c.find(inUse) != doc || c.cache.Len() < full-1 {
-			t.Errorf("%s: documents that were sent once displaced others: %d of %d are left", name, c.cache.Len(), full)
+			t.Errorf("%s: documents that were sent once evicted others: %d of %d documents are left", name, c.cache.Len(), full)
 		}
 		for text, trusted := range map[string]bool{"{ again: __typename }": false, "{ trusted: __typename }": true} {
 			c.load(text+more, trusted)
@@ -79,7 +79,7 @@ func TestDocumentsSentOnceDisplaceNone(t *testing.T) {
 	}
 }
 
-// TestSizeOfDocuments checks that documents take 0.25 to 1.5 times the memory that sizeOf returns.
+// TestSizeOfDocuments checks that documents need 0.25 to 1.5 times the memory that sizeOf returns.
 func TestSizeOfDocuments(t *testing.T) {
 	if tool.Unraced(t) {
 		return
@@ -95,19 +95,19 @@ func TestSizeOfDocuments(t *testing.T) {
 	} {
 		c := newDocumentCache(testConfig(t))
 		const documents = 20
-		before := living()
+		before := liveBytes()
 		for i := range documents {
 			c.load(fmt.Sprintf("%s #%d", text, i), false)
 		}
-		took, counted := float64(living()-before), float64(c.bytes)
+		took, counted := float64(liveBytes()-before), float64(c.bytes)
 		if c.cache.Len() != documents || took > 1.5*counted || took < counted/4 {
-			t.Errorf("%s: %.0f bytes are counted, and %.0f taken", name, counted/documents, took/documents)
+			t.Errorf("%s: a document counts %.0f bytes and needs %.0f, want 0.25 to 1.5 times as many", name, counted/documents, took/documents)
 		}
 		runtime.KeepAlive(c)
 	}
 }
 
-// TestOneDocumentByMany checks that a document is stored once if many goroutines load it at the same time.
+// TestOneDocumentByMany checks that the cache stores a document once if many goroutines load it at the same time.
 func TestOneDocumentByMany(t *testing.T) {
 	c := newDocumentCache(testConfig(t))
 	var wg sync.WaitGroup
@@ -116,7 +116,7 @@ func TestOneDocumentByMany(t *testing.T) {
 	}
 	wg.Wait()
 	if c.cache.Len() != 1 || c.bytes != c.load(`{ __typename }`, false).size {
-		t.Errorf("%d documents, %d bytes", c.cache.Len(), c.bytes)
+		t.Errorf("the cache has %d documents and counts %d bytes, want one document", c.cache.Len(), c.bytes)
 	}
 }
 
@@ -151,7 +151,7 @@ func TestSuggestionsAreSwitchedOff(t *testing.T) {
 		for document, name := range documents {
 			said := fmt.Sprint(c.load(document, false).errs)
 			if strings.Contains(said, "Did you mean") != suggestions || suggestions && !strings.Contains(said, name) {
-				t.Errorf("suggestions %v: %s: %s", suggestions, document, said)
+				t.Errorf("suggestions %v: %s has the errors %s", suggestions, document, said)
 			}
 		}
 	}
@@ -161,7 +161,7 @@ func TestCanonicalVariables(t *testing.T) {
 	e := newEngine(testConfig(t), &identities{})
 	const query = `query ($f: MarketSearchFilter, $n: Int = 7, $a: String!) { searchMarkets(query: $a, first: $n, filter: $f) { totalCount } }`
 	canonical := func(variables string) string {
-		op, refused := e.prepare(t.Context(), &reqctx.Log{}, &params{Query: query, Variables: variables}, atOnce)
+		op, refused := e.prepare(t.Context(), &reqctx.Log{}, &params{Query: query, Variables: variables}, admitAtOnce)
 		if refused != nil {
 			t.Fatalf("%s: %s", variables, appendResponse(nil, refused))
 		}
@@ -169,18 +169,18 @@ func TestCanonicalVariables(t *testing.T) {
 	}
 	want := canonical(`{"a":"x","f":{"category":"c","status":["OPEN"]}}`)
 	if want != `{"a":"x","f":{"category":"c","status":["OPEN"]},"n":7}` {
-		t.Error(want)
+		t.Errorf("the canonical form is %s, want sorted keys and the default value of n", want)
 	}
 	for _, same := range []string{
 		`{"f":{"status":["OPEN"],"category":"c"},"a":"x"}`, `{ "n" : 7, "a": "\u0078", "f":{"category":"c","status":["OPEN"]}, "more": 1 }`,
 	} {
 		if got := canonical(same); got != want {
-			t.Errorf("%s is %s", same, got)
+			t.Errorf("the canonical form of %s is %s, want %s", same, got, want)
 		}
 	}
 	for _, other := range []string{`{"a":"x"}`, `{"a":"y","f":{"category":"c","status":["OPEN"]}}`, `{"a":"x","n":8,"f":{"category":"c","status":["OPEN"]}}`} {
 		if got := canonical(other); got == want {
-			t.Errorf("%s is %s", other, got)
+			t.Errorf("the canonical form of %s is %s, want another form", other, got)
 		}
 	}
 }

@@ -37,7 +37,7 @@ type engine struct {
 	responses      *respcache.Cache // nil if the response cache is disabled
 	// eventLimiter bounds the number of events that are executed at the same time.
 	eventLimiter *limiter
-	// outgoing bounds the output that clients have not read yet.
+	// outgoing bounds the memory of the output that clients have not read yet.
 	outgoing *quota.Memory
 	// leftUnread counts, for each transport, the responses and event streams that failed because the client did not read.
 	leftUnread [len(transportNames)]atomic.Uint64
@@ -55,7 +55,7 @@ func newEngine(cfg Config, who *identities) *engine {
 		compileLimiter: newLimiter(runtime.GOMAXPROCS(0), cfg.Operations, min(cfg.QueueTimeout, cfg.Timeout)),
 		responses:      newResponses(cfg),
 		outgoing:       quota.NewMemory(cfg.MaxOutput),
-		eventLimiter:   newLimiter(runtime.GOMAXPROCS(0), math.MaxInt32, time.Hour), // subscriptions are bounded elsewhere
+		eventLimiter:   newLimiter(runtime.GOMAXPROCS(0), math.MaxInt32, time.Hour), // Config.Clients bounds the subscriptions
 		present:        resolvers.Presenter(cfg.Log, cfg.RequestID),
 		recover:        resolvers.Recover,
 	}
@@ -63,8 +63,7 @@ func newEngine(cfg Config, who *identities) *engine {
 
 // operation is a valid request.
 type operation struct {
-	// slot is the operation's place in the limiters, and the context in which the operation is executed. slot.end gives the place
-	// back.
+	// slot is the operation's place in the limiters, and the context of the execution. slot.end gives up the place.
 	slot     slot
 	document *document
 	plan     *plan
@@ -99,16 +98,16 @@ func (o *operation) canonicalVariables() []byte {
 	if o.canonical == nil {
 		b, err := json.Marshal(o.variables)
 		if err != nil {
-			panic("httpapi: variables that came as JSON: " + err.Error())
+			panic("httpapi: the variables were decoded from JSON, but cannot be encoded: " + err.Error())
 		}
 		o.canonical = b
 	}
 	return o.canonical
 }
 
-// prepare returns the operation of a request, or an error response without data. It parses and validates the document before it
-// calls enter, so an operation does not count as running during this time. prepare writes the operation's name,
-// document and cost to the log. If op is not nil, the calling function must call op.slot.end.
+// prepare returns the operation of a request, or an error response without data. It calls enter to fill the slot of the operation,
+// but only after it has parsed and validated the document. So the operation does not count as running before that. prepare writes
+// the operation's name, document and cost to the log. If op is not nil, the calling function must call op.slot.end.
 func (e *engine) prepare(ctx context.Context, log *reqctx.Log, p *params, enter func(context.Context, *slot) error) (op *operation, rejected *graphql.Response) {
 	op = &operation{}
 	named, doc, err := e.find(ctx, p)
@@ -190,7 +189,7 @@ func (e *engine) load(ctx context.Context, named persisted.Document) (*document,
 	return e.documents.load(named.Text, named.Name != ""), nil
 }
 
-// execute is like executeInTime, but returns an error response in place of nil.
+// execute is like executeInTime, but returns an error response if executeInTime returns nil.
 func (e *engine) execute(ctx context.Context, op *operation) *graphql.Response {
 	if resp := e.executeInTime(ctx, op); resp != nil {
 		return resp
@@ -213,17 +212,17 @@ func (e *engine) executeInTime(ctx context.Context, op *operation) (resp *graphq
 	defer set.Done()
 	op.recorder = recorder
 	into := op.prefix()
-	guessed := func(bool) {}
+	endGuess := func(bool) {}
 	begin := func(ctx context.Context) (err error) {
 		if recorder.ReadsAccount() {
-			if guessed, err = e.identities.guess(ctx); err != nil {
-				guessed = func(bool) {}
+			if endGuess, err = e.identities.beginGuess(ctx); err != nil {
+				endGuess = func(bool) {}
 				return &httpError{http.StatusTooManyRequests, err}
 			}
 		}
 		return awaitVenue(ctx)
 	}
-	defer func() { guessed(recorder.AnsweredAccount() && !unauthenticated(resp)) }()
+	defer func() { endGuess(recorder.AnsweredAccount() && !unauthenticated(resp)) }()
 	data, errs, ok := runPasses(ctx, op.deadline, set, &op.room, begin, func() ([]byte, []exec.Error) {
 		return op.plan.executable.Execute(ctx, op.variables, into, &op.room)
 	})
@@ -239,8 +238,8 @@ func (e *engine) executeInTime(ctx context.Context, op *operation) (resp *graphq
 	return e.respond(ctx, op, into, data, errs)
 }
 
-// tooManyCalls returns the error response of a query that needs too many calls. cause is the error to return. If errs contains this
-// error for a field, the response contains the first such error, which has the path of the field.
+// tooManyCalls returns the error response of a query that needs too many calls. The response contains cause. If errs contains cause
+// as the error of a field, the response contains the first of these errors instead, which has the path of its field.
 func (e *engine) tooManyCalls(ctx context.Context, cause error, errs []exec.Error) *graphql.Response {
 	if i := slices.IndexFunc(errs, func(err exec.Error) bool { return errors.Is(&err, cause) }); i >= 0 {
 		cause = &errs[i]
@@ -257,10 +256,10 @@ func (o *operation) prefix() []byte {
 }
 
 // respond builds the response to an executed operation from its data and its errors. data begins with the bytes of prefix, which
-// respond removes. If op.buffer is not nil, respond writes the response to op.buffer. In this case the calling function must use
-// the field Data of the result only to compare it with nil. If op.buffer is not nil and there are errors, respond also checks the
-// size of the response. It replaces a response larger than op.room.limit by one error with null data. If too little memory is left
-// for the response, respond returns an error response without data.
+// respond removes. If op.buffer is not nil, respond writes the response to op.buffer. In this case, the calling function may only
+// compare the field Data of the result with nil. If op.buffer is not nil and there are errors, respond also checks the size of the
+// response. It replaces a response larger than op.room.limit by one error with null data. If too little memory is left for the
+// response, respond returns an error response without data.
 func (e *engine) respond(ctx context.Context, op *operation, prefix, data []byte, errs []exec.Error) *graphql.Response {
 	if len(errs) == 0 {
 		if op.buffer != nil {
@@ -342,8 +341,8 @@ func (e *engine) catch(ctx context.Context, refuse func(*graphql.Response)) {
 	}
 }
 
-// errorResponse returns a response with errs and without data. The function bounded may shorten the list of errors. Each error in
-// the response wraps its cause, which clients do not see.
+// errorResponse returns a response with errs and without data. If the errors are too long together, it omits some; see boundErrors.
+// Each error in the response wraps its cause, which clients do not see.
 func (e *engine) errorResponse(ctx context.Context, errs ...error) *graphql.Response {
 	resp := &graphql.Response{Errors: make(gqlerror.List, len(errs))}
 	for i, err := range errs {
@@ -351,15 +350,15 @@ func (e *engine) errorResponse(ctx context.Context, errs ...error) *graphql.Resp
 		resp.Errors[i].Err = err
 	}
 	resolvers.SortErrors(resp.Errors)
-	resp.Errors = bounded(resp.Errors)
+	resp.Errors = boundErrors(resp.Errors)
 	return resp
 }
 
-// problem returns the response for turn.Problem, an error of a subscription. If the subscription continues, the data of the
+// problem returns the response for event.Problem, the error of a subscription. If the subscription continues, the data of the
 // response is null. If the subscription has ended, the response has no data.
-func (e *engine) problem(ctx context.Context, turn resolvers.StreamEvent) *graphql.Response {
-	resp := &graphql.Response{Errors: gqlerror.List{e.present(ctx, turn.Problem)}}
-	if !turn.Ended {
+func (e *engine) problem(ctx context.Context, event resolvers.StreamEvent) *graphql.Response {
+	resp := &graphql.Response{Errors: gqlerror.List{e.present(ctx, event.Problem)}}
+	if !event.Ended {
 		resp.Data = json.RawMessage("null")
 	}
 	return resp

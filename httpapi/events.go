@@ -16,9 +16,9 @@ import (
 // eventReadTimeout bounds the time that an event waits for the venue.
 const eventReadTimeout = 3 * time.Second
 
-// subscribe starts a subscription for the members of g. The subscription ends at the latest when ctx ends. next waits for a
-// response and returns it, or nil after the last response. next is not safe for concurrent use. A response without data ends the
-// subscription. unknown is true if the subscription has ended because the venue does not know its ids.
+// subscribe starts a subscription for the members of g. The subscription ends when ctx ends, or earlier. next waits for the next
+// response and returns it. After the last response, next returns nil. A response without data is the last response. unknown is true
+// if the subscription has ended because the venue does not know its ids. next is not safe for concurrent use.
 func (e *engine) subscribe(ctx context.Context, op *operation, g *fanout.Group) (next func() (resp *graphql.Response, unknown bool)) {
 	ended := false
 	failed := func(v any) *graphql.Response {
@@ -27,14 +27,14 @@ func (e *engine) subscribe(ctx context.Context, op *operation, g *fanout.Group) 
 	}
 	defer func() {
 		if v := recover(); v != nil {
-			next = once(failed(v))
+			next = returnOnce(failed(v))
 		}
 	}()
 	var guess guess
 	ctx = resolvers.WithEventQueue(ctx, func() error { return guess.begin(ctx, e.identities) })
 	stream, errs := op.plan.executable.Subscribe(ctx, op.variables)
 	if len(errs) > 0 {
-		return once(&graphql.Response{Errors: e.presented(ctx, errs)})
+		return returnOnce(&graphql.Response{Errors: e.presented(ctx, errs)})
 	}
 	return func() (resp *graphql.Response, unknown bool) {
 		if ended {
@@ -45,11 +45,11 @@ func (e *engine) subscribe(ctx context.Context, op *operation, g *fanout.Group) 
 				resp, unknown = failed(v), false
 			}
 		}()
-		switch turn := resolvers.NextEvent(ctx); {
-		case turn.Problem != nil:
-			resp = e.problem(ctx, turn)
+		switch event := resolvers.NextEvent(ctx); {
+		case event.Problem != nil:
+			resp = e.problem(ctx, event)
 			e.identities.countRefusal(ctx, resp)
-			return resp, turn.Ended && follow.IsUnknown(turn.Problem)
+			return resp, event.Ended && follow.IsUnknown(event.Problem)
 		case stream.Next(ctx):
 			guess.settle(true)
 			return e.event(ctx, stream, g), false
@@ -58,15 +58,15 @@ func (e *engine) subscribe(ctx context.Context, op *operation, g *fanout.Group) 
 	}
 }
 
-// once returns a function whose first call returns resp. Later calls return nil.
-func once(resp *graphql.Response) func() (*graphql.Response, bool) {
+// returnOnce returns a function whose first call returns resp. Later calls return nil.
+func returnOnce(resp *graphql.Response) func() (*graphql.Response, bool) {
 	return func() (r *graphql.Response, unknown bool) {
 		r, resp = resp, nil
 		return r, false
 	}
 }
 
-// event returns the response for the present event of a subscription. Each event has its own loaders. The timeout of the event
+// event returns the response for the event to which stream.Next has moved. Each event has its own loaders. The timeout of the event
 // begins when eventLimiter admits the event.
 func (e *engine) event(ctx context.Context, stream *exec.Stream, g *fanout.Group) *graphql.Response {
 	release, err := e.acquireEvent(ctx, g)

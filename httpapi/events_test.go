@@ -12,7 +12,7 @@ import (
 
 // failures is an Observer of failed events.
 type failures struct {
-	ended
+	onEnd
 	codes *[]string
 }
 
@@ -33,9 +33,9 @@ func TestEventsForClientsThatHaveLeft(t *testing.T) {
 		return cut, false
 	}}
 	if _, ok := x.Next(); !ok || !slices.Equal(codes, []string{"INTERNAL_SERVER_ERROR"}) {
-		t.Errorf("an event that failed: %v, counted as %q", ok, codes)
+		t.Errorf("a failed event: ok is %v and the observer got the codes %q, want true and INTERNAL_SERVER_ERROR", ok, codes)
 	}
 	if _, ok := x.Next(); ok || len(codes) != 1 {
-		t.Errorf("event after the clients left: got %v, counted as %q", ok, codes)
+		t.Errorf("a failed event after the clients left: ok is %v and the observer got the codes %q, want false and no new code", ok, codes)
 	}
 }

@@ -29,9 +29,9 @@ type explanation struct {
 		UpstreamCalls int   `json:"upstreamCalls"`
 	} `json:"cost"`
 	Elapsed float64 `json:"elapsedMs"`
-	// ResponseCache is HIT, MISS or OFF: what the response cache would do without the explanation.
+	// ResponseCache is HIT, MISS or OFF: the result that the response cache would have without the explanation.
 	ResponseCache string `json:"responseCache"`
-	// Cache contains the numbers of keys that were read, by kind.
+	// Cache counts the keys that were read, by kind of data.
 	Cache map[string]explainedReads `json:"cache"`
 	// UpstreamCalls is the number of HTTP calls that the operation waited for. Other operations may have waited for the same calls.
 	UpstreamCalls int              `json:"upstreamCalls"`
@@ -40,7 +40,7 @@ type explanation struct {
 	TraceID       string           `json:"traceId,omitempty"`
 }
 
-// explainedReads counts the keys of one kind. Each key is a hit, stale, absent or a miss.
+// explainedReads counts the keys of one kind of data. Each key is counted once in Hits, Stale, Absent or Misses.
 type explainedReads struct {
 	Hits    uint32 `json:"hits"`
 	Stale   uint32 `json:"stale"`
@@ -80,7 +80,7 @@ type explainedBatch struct {
 	// Outcome is ok or an error code.
 	Outcome    string  `json:"outcome"`
 	BudgetWait float64 `json:"budgetWaitMs"` // wait for the rate limit
-	QueueWait  float64 `json:"queueWaitMs"`  // wait for earlier batches, from the end of BudgetWait
+	QueueWait  float64 `json:"queueWaitMs"`  // wait for earlier batches, after BudgetWait
 	// Upstream is the time from the start of the first call to the end of the batch.
 	Upstream float64         `json:"upstreamMs"`
 	Calls    []explainedCall `json:"calls"`
@@ -96,7 +96,8 @@ type explainedCall struct {
 	Elapsed  float64 `json:"elapsedMs"`
 }
 
-// explain returns the explanation of an executed operation. cacheState is the result of responseCacheState before the execution.
+// explain returns the explanation of an executed operation with the given number of calls. cacheState is the result of
+// responseCacheState before the execution.
 func explain(log *reqctx.Log, calls int, cacheState string) *explanation {
 	out := &explanation{
 		Type: log.Type(), Elapsed: milliseconds(time.Since(log.Started)), ResponseCache: cacheState,
@@ -137,7 +138,7 @@ func explainBatch(b reqctx.Batch) explainedBatch {
 	return out
 }
 
-// between returns the time between two instants in milliseconds. It returns 0 if one of the instants is zero.
+// between returns the time between two instants in milliseconds. It returns 0 if one of the instants is the zero time.
 func between(from, to time.Time) float64 {
 	if from.IsZero() || to.IsZero() {
 		return 0
@@ -171,10 +172,10 @@ func (e *engine) responseCacheState(ctx context.Context, op *operation, media st
 
 // wantsExplanation reports whether a client requests an explanation and explanations are allowed.
 func (e *engine) wantsExplanation(hints Hints) bool {
-	return e.cfg.Explain && yes(hints.Get(ExplainHeader))
+	return e.cfg.Explain && isTrue(hints.Get(ExplainHeader))
 }
 
-func yes(value string) bool { return value == "1" || strings.EqualFold(value, "true") }
+func isTrue(value string) bool { return value == "1" || strings.EqualFold(value, "true") }
 
 // connectionHints are the Hints for all operations of a WebSocket, by header name.
 type connectionHints map[string]string

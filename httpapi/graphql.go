@@ -32,8 +32,8 @@ const (
 	writeTimeout = 30 * time.Second
 )
 
-// graphQL serves GraphQL over HTTP with one response for each request. The specification is
-// https://graphql.github.io/graphql-over-http/draft/.
+// graphQL serves GraphQL over HTTP with one response for each request, as https://graphql.github.io/graphql-over-http/draft/
+// specifies.
 type graphQL struct {
 	engine   *engine
 	limiters limiters
@@ -132,14 +132,14 @@ func (g *graphQL) writeResult(w http.ResponseWriter, r *request, log *reqctx.Log
 	}
 }
 
-// result is the result of a request: a response or a cached response. operation is nil if engine.prepare has rejected the request.
+// result is the result of perform: a response or a cached response. operation is nil if engine.prepare has rejected the request.
 type result struct {
 	operation *operation
 	response  *graphql.Response
 	cached    *respcache.Response
 }
 
-// takeRoom moves the room out of the operation.
+// takeRoom returns the room of the operation and removes it from the operation.
 func (p *result) takeRoom() (left room) {
 	if p.operation != nil {
 		left, p.operation.room = p.operation.room, room{}

@@ -62,17 +62,17 @@ func TestStatuses(t *testing.T) {
 		code         string
 	}{
 		{"a query", "POST", "", `{"query":"{ __typename }"}`, []string{json}, 200, 200, ""},
-		{"in UTF-8", "POST", "", `{"query":"{ __typename }"}`, []string{json + "; charset=utf-8"}, 200, 200, ""},
-		{"by GET", "GET", q, "", nil, 200, 200, ""},
-		{"by HEAD", "HEAD", q, "", nil, 200, 200, ""},
+		{"a query with charset UTF-8", "POST", "", `{"query":"{ __typename }"}`, []string{json + "; charset=utf-8"}, 200, 200, ""},
+		{"a query by GET", "GET", q, "", nil, 200, 200, ""},
+		{"a query by HEAD", "HEAD", q, "", nil, 200, 200, ""},
 		{"an error of a field", "POST", "", `{"query":"{ market { id } }"}`, []string{json}, 200, 200, "BAD_USER_INPUT"},
 		{"a syntax error", "POST", "", `{"query":"{"}`, []string{json}, 400, 200, "GRAPHQL_PARSE_FAILED"},
 		{"an invalid document", "POST", "", `{"query":"{ nope }"}`, []string{json}, 400, 200, "GRAPHQL_VALIDATION_FAILED"},
 		{"an invalid document by GET", "GET", "?query={nope}", "", nil, 400, 200, "GRAPHQL_VALIDATION_FAILED"},
 		{"a bad variable", "POST", "", `{"query":"query($a: Int!) { searchMarkets(first: $a) { totalCount } }"}`, []string{json}, 400, 200, "GRAPHQL_VALIDATION_FAILED"},
-		{"which of two operations", "POST", "", `{"query":"query A { __typename } query B { __typename }"}`, []string{json}, 400, 200, "GRAPHQL_VALIDATION_FAILED"},
-		{"too deep", "POST", "", `{"query":"` + strings.Repeat("{a", 30) + strings.Repeat("}", 30) + `"}`, []string{json}, 400, 200, "BAD_USER_INPUT"},
-		{"too dear", "POST", "", `{"query":"{ searchMarkets(first: 100) { nodes { tokens { orderbook { bids { price } } } } } }"}`, []string{json}, 400, 200, "BAD_USER_INPUT"},
+		{"two operations without operationName", "POST", "", `{"query":"query A { __typename } query B { __typename }"}`, []string{json}, 400, 200, "GRAPHQL_VALIDATION_FAILED"},
+		{"a query that is too deep", "POST", "", `{"query":"` + strings.Repeat("{a", 30) + strings.Repeat("}", 30) + `"}`, []string{json}, 400, 200, "BAD_USER_INPUT"},
+		{"a query that costs too much", "POST", "", `{"query":"{ searchMarkets(first: 100) { nodes { tokens { orderbook { bids { price } } } } } }"}`, []string{json}, 400, 200, "BAD_USER_INPUT"},
 		{"deep variables", "POST", "", `{"query":"query($a: String) { searchMarkets(query: $a) { totalCount } }","variables":{"b":` + strings.Repeat("[", 30) + strings.Repeat("]", 30) + `}}`, []string{json}, 400, 200, "BAD_USER_INPUT"},
 		{"an unknown document", "GET", "?documentId=sha256:" + strings.Repeat("0", 64), "", nil, 400, 200, "PERSISTED_QUERY_NOT_FOUND"},
 		{"a subscription", "POST", "", `{"query":"subscription { streamStatusChanged { state } }"}`, []string{json}, 400, 400, "BAD_USER_INPUT"},
@@ -83,18 +83,18 @@ func TestStatuses(t *testing.T) {
 		{"no query", "POST", "", `{"qeury":"{ __typename }"}`, []string{json}, 400, 400, "BAD_USER_INPUT"},
 		{"no query by GET", "GET", "", ``, nil, 400, 400, "BAD_USER_INPUT"},
 		{"a query in the URL of a POST", "POST", q, `{}`, []string{json}, 400, 400, "BAD_USER_INPUT"},
-		{"no type", "POST", "", `{"query":"{ __typename }"}`, nil, 415, 415, "BAD_USER_INPUT"},
-		{"text", "POST", "", `{"query":"{ __typename }"}`, []string{"Content-Type: text/plain"}, 415, 415, "BAD_USER_INPUT"},
+		{"no Content-Type", "POST", "", `{"query":"{ __typename }"}`, nil, 415, 415, "BAD_USER_INPUT"},
+		{"a body of plain text", "POST", "", `{"query":"{ __typename }"}`, []string{"Content-Type: text/plain"}, 415, 415, "BAD_USER_INPUT"},
 		{"a form", "POST", "", `query=%7B__typename%7D`, []string{"Content-Type: application/x-www-form-urlencoded"}, 415, 415, "BAD_USER_INPUT"},
 		{"a multipart form", "POST", "", "--a\r\nContent-Disposition: form-data; name=\"operations\"\r\n\r\n{\"query\":\"{ __typename }\"}\r\n--a--", []string{"Content-Type: multipart/form-data; boundary=a"}, 415, 415, "BAD_USER_INPUT"},
-		{"GraphQL itself", "POST", "", `{ __typename }`, []string{"Content-Type: application/graphql"}, 415, 415, "BAD_USER_INPUT"},
+		{"a body of type application/graphql", "POST", "", `{ __typename }`, []string{"Content-Type: application/graphql"}, 415, 415, "BAD_USER_INPUT"},
 		{"another charset", "POST", "", `{"query":"{ __typename }"}`, []string{json + "; charset=utf-16"}, 415, 415, "BAD_USER_INPUT"},
 		{"a compressed body", "POST", "", `{"query":"{ __typename }"}`, []string{json, "Content-Encoding: gzip"}, 415, 415, "BAD_USER_INPUT"},
 		{"a large body", "POST", "", large, []string{json}, 413, 413, "BAD_USER_INPUT"},
 		{"PUT", "PUT", "", `{"query":"{ __typename }"}`, []string{json}, 405, 405, "BAD_USER_INPUT"},
 		{"DELETE", "DELETE", "", ``, nil, 405, 405, "BAD_USER_INPUT"},
 		{"QUERY", "QUERY", "", `{"query":"{ __typename }"}`, []string{json}, 405, 405, "BAD_USER_INPUT"},
-		{"two documents", "GET", "/abc" + q, ``, nil, 400, 400, "BAD_USER_INPUT"},
+		{"a document id in the path and a query", "GET", "/abc" + q, ``, nil, 400, 400, "BAD_USER_INPUT"},
 	} {
 		for media, want := range map[string]int{typeResponse: test.modern, typeJSON: test.legacy} {
 			header := []string{"Accept", media}
@@ -104,24 +104,24 @@ func TestStatuses(t *testing.T) {
 			}
 			w := send(t, h, test.method, PathGraphQL+test.target, test.body, header...)
 			if got := w.Header().Get("Content-Type"); w.Code != want || got != media+"; charset=utf-8" {
-				t.Errorf("%s, %s: %d %s %s; want %d", test.name, media, w.Code, got, w.Body, want)
+				t.Errorf("%s, %s: got the status %d, the type %s and the body %s; want the status %d", test.name, media, w.Code, got, w.Body, want)
 			}
 			if allow := w.Header().Get("Allow"); (allow == "GET, HEAD, POST, OPTIONS") != (w.Code == 405) {
-				t.Errorf("%s: Allow is %q", test.name, allow)
+				t.Errorf("%s: the status is %d and Allow is %q", test.name, w.Code, allow)
 			}
 			if w.Header().Get("Vary") != "Accept, Accept-Encoding, Authorization, X-Venue-Credentials" || w.Header().Get("X-Content-Type-Options") != "nosniff" {
-				t.Errorf("%s: %v", test.name, w.Header())
+				t.Errorf("%s: the headers are %v", test.name, w.Header())
 			}
 			a := answerOf(t, w)
 			switch {
 			case test.code == "":
 				if string(a.Data) != `{"__typename":"Query"}` || a.Errors != nil {
-					t.Errorf("%s: %s", test.name, w.Body)
+					t.Errorf("%s: the body is %s, want data without errors", test.name, w.Body)
 				}
 			case len(a.Errors) == 0 || a.Errors[0].Extensions.Code != test.code:
-				t.Errorf("%s: %s; want %s", test.name, w.Body, test.code)
+				t.Errorf("%s: the body is %s, want an error with %s", test.name, w.Body, test.code)
 			case (a.Data == nil) != (test.name != "an error of a field"):
-				t.Errorf("%s: a refused request has no data, an executed one has: %s", test.name, w.Body)
+				t.Errorf("%s: the body is %s, want data only if the operation was executed", test.name, w.Body)
 			}
 		}
 	}
@@ -130,14 +130,14 @@ func TestStatuses(t *testing.T) {
 func TestNotAcceptable(t *testing.T) {
 	w := post(t, New(testConfig(t)), `{"query":"{ __typename }"}`, "Accept", "text/html")
 	if w.Code != 406 || w.Header().Get("Content-Type") != "application/json; charset=utf-8" || len(answerOf(t, w).Errors) != 1 {
-		t.Errorf("%d %v %s", w.Code, w.Header(), w.Body)
+		t.Errorf("Accept: text/html: got %d %v %s, want 406 and one error as JSON", w.Code, w.Header(), w.Body)
 	}
 }
 
 func TestOptions(t *testing.T) {
 	w := send(t, New(testConfig(t)), "OPTIONS", PathGraphQL, "", "Accept", "text/html")
 	if w.Code != 204 || w.Header().Get("Allow") != "GET, HEAD, POST, OPTIONS" || w.Header().Get("Accept-Post") != "application/json" || w.Body.Len() > 0 {
-		t.Errorf("%d %v %s", w.Code, w.Header(), w.Body)
+		t.Errorf("OPTIONS: got %d %v %s, want 204 and the allowed methods", w.Code, w.Header(), w.Body)
 	}
 }
 
@@ -157,7 +157,7 @@ func TestALargeBodyIsNotRead(t *testing.T) {
 	w := httptest.NewRecorder()
 	New(cfg).ServeHTTP(w, r)
 	if w.Code != 413 || w.Header().Get("Connection") != "close" {
-		t.Errorf("%d %v", w.Code, w.Header())
+		t.Errorf("a body that is too large: got the status %d and the headers %v, want 413 and Connection: close", w.Code, w.Header())
 	}
 	// The service stops reading a body without a Content-Length soon after the limit.
 	read := &countingReader{}
@@ -167,7 +167,7 @@ func TestALargeBodyIsNotRead(t *testing.T) {
 	w = httptest.NewRecorder()
 	New(cfg).ServeHTTP(w, r)
 	if w.Code != 413 || read.n > 2*cfg.MaxBody {
-		t.Errorf("%d, %d bytes were read", w.Code, read.n)
+		t.Errorf("an endless body: got the status %d after %d bytes were read, want 413 after at most %d", w.Code, read.n, 2*cfg.MaxBody)
 	}
 }
 
@@ -182,21 +182,21 @@ func (c *countingReader) Read(b []byte) (int, error) {
 	return len(b), nil
 }
 
-// broken returns cfg with another resolver of serviceStatus.
-func broken(t testing.TB, cfg Config, status func(context.Context) model.ServiceStatus) Config {
+// withStatusResolver returns cfg with another resolver of serviceStatus.
+func withStatusResolver(t testing.TB, cfg Config, status func(context.Context) model.ServiceStatus) Config {
 	t.Helper()
 	cfg.Compiler = graph.NewCompiler(graph.Config{Resolvers: &resolvers.Resolver{Clock: market.SystemClock{}, Status: status}})
 	return cfg
 }
 
 func TestPanicsAreMasked(t *testing.T) {
-	h := New(broken(t, testConfig(t), func(context.Context) model.ServiceStatus { panic("canary") }))
+	h := New(withStatusResolver(t, testConfig(t), func(context.Context) model.ServiceStatus { panic("canary") }))
 	for _, media := range []string{typeJSON, typeResponse} {
 		w := post(t, h, `{"query":"{ serviceStatus { version } }"}`, "Accept", media)
 		a := answerOf(t, w)
 		if w.Code != 200 || len(a.Errors) != 1 || a.Errors[0].Extensions.Code != "INTERNAL_SERVER_ERROR" || a.Errors[0].Extensions.RequestID != "test-request" ||
 			string(a.Data) != "null" || strings.Contains(w.Body.String(), "canary") {
-			t.Errorf("%d %s", w.Code, w.Body)
+			t.Errorf("a resolver panics: got %d %s, want INTERNAL_SERVER_ERROR with the request id", w.Code, w.Body)
 		}
 	}
 	// If a source panics, the fields that do not need this source still have values.
@@ -206,7 +206,7 @@ func TestPanicsAreMasked(t *testing.T) {
 	a := answerOf(t, w)
 	if w.Code != 200 || len(a.Errors) != 1 || a.Errors[0].Extensions.Code != "INTERNAL_SERVER_ERROR" || string(a.Data) != `{"tokenPrices":null,"token":{"tokenId":"1"}}` ||
 		strings.Contains(w.Body.String(), "canary") {
-		t.Errorf("%d %s", w.Code, w.Body)
+		t.Errorf("a source panics: got %d %s, want one INTERNAL_SERVER_ERROR and the other field", w.Code, w.Body)
 	}
 }
 
@@ -217,12 +217,12 @@ func (panicking[K, T]) Lookup(context.Context, []K, []market.Result[market.Read[
 	panic("canary")
 }
 
-func TestTheTimeOfARequest(t *testing.T) {
+func TestTimeoutOfARequest(t *testing.T) {
 	cfg := testConfig(t)
 	cfg.Timeout = time.Millisecond
 	cfg.Sources.Prices = hanging{}
 	if w := post(t, New(cfg), `{"query":"{ tokenPrices(tokenIds: [\"1\"]) { price } }"}`); w.Code != 200 && w.Code != 504 { // 504 if the deadline passed before the first fetch
-		t.Errorf("%d %s", w.Code, w.Body)
+		t.Errorf("a request that exceeds Config.Timeout: got %d %s, want the status 200 or 504", w.Code, w.Body)
 	}
 }
 
@@ -232,16 +232,16 @@ func TestCostOnRequest(t *testing.T) {
 	h := New(testConfig(t))
 	const query = `{"query":"{ tokenPrices(tokenIds: [\"1\"]) { price } }"}`
 	if a := answerOf(t, post(t, h, query)); a.Extensions != nil {
-		t.Errorf("unasked: %s", a.Extensions)
+		t.Errorf("without CostHeader: got the extensions %s, want none", a.Extensions)
 	}
 	var cost struct{ Points, UpstreamCalls int }
 	w := post(t, h, query, CostHeader, "1")
 	if err := json.Unmarshal(answerOf(t, w).Extensions["cost"], &cost); err != nil || cost.UpstreamCalls != 0 || cost.Points != 42 {
-		t.Errorf("%+v, %v: %s", cost, err, w.Body)
+		t.Errorf("with CostHeader: got the cost %+v (error %v), want 42 points and no calls: %s", cost, err, w.Body)
 	}
 	w = send(t, h, "GET", PathGraphQL+"?query={tokenPrices(tokenIds:[%221%22]){price}}", "", CostHeader, "1")
 	if w.Header().Get("Cache-Control") != noStore {
-		t.Errorf("it may be cached: %v", w.Header())
+		t.Errorf("a response with its cost has the headers %v, want Cache-Control: no-store", w.Header())
 	}
 }
 
@@ -254,28 +254,28 @@ func TestTooManyCalls(t *testing.T) {
 			prices := &shelf{held: []string{"1"}}
 			cfg := testConfig(t)
 			cfg.Sources, cfg.ResponseBytes, cfg.Clock = loaders.Sources{Prices: prices, MaxCalls: 2}, keep, market.SystemClock{}
-			cfg.Observer = ended(func(j *reqctx.Log) { rules = append(rules, j.Outcome+" "+j.Rule) })
+			cfg.Observer = onEnd(func(j *reqctx.Log) { rules = append(rules, j.Outcome+" "+j.Rule) })
 			h := New(cfg)
 			w := post(t, h, `{"query":"{ tokenPrices(tokenIds: [\"1\", \"2\", \"3\"]) { price } }"}`, CostHeader, "1")
 			if !strings.Contains(w.Body.String(), `"extensions":{"cost":{"points":126,"upstreamCalls":2}}`) {
-				t.Errorf("%s", w.Body)
+				t.Errorf("with CostHeader: got %s, want 126 points and 2 calls", w.Body)
 			}
 			w = post(t, h, `{"query":"{ tokenPrices(tokenIds: [\"1\"]) { price } spreads(tokenIds: []) { id } token(tokenId: \"1\") { a: price { price } } tokens(tokenIds: [\"4\", \"5\", \"6\"]) { b: price { price } } }"}`)
 			want := `{"errors":[{"message":"the operation needs at least 3 calls to the venue; at most 2 are accepted. 3 of them are for the kind price: request fewer items at once",` +
 				`"path":["tokens",0,"b"],"locations":[{"line":1,"column":150}],"extensions":{"code":"BAD_USER_INPUT"}}]}`
 			if w.Code != http.StatusBadRequest || w.Body.String() != want {
-				t.Errorf("%d %s", w.Code, w.Body)
+				t.Errorf("a query with too many calls: got %d %s, want 400 and %s", w.Code, w.Body, want)
 			}
 			if got, want := fmt.Sprint(prices.fetched, rules), "[2 3] [ok  BAD_USER_INPUT calls]"; got != want {
-				t.Errorf("%s, want %s", got, want)
+				t.Errorf("the fetched keys and the outcomes are %s, want %s", got, want)
 			}
 			const more = `{"query":"{ tokenPrices(tokenIds: [\"7\", \"8\", \"9\"]) { price } }"}`
 			if w = post(t, h, more); w.Code != http.StatusBadRequest {
-				t.Errorf("%d %s", w.Code, w.Body)
+				t.Errorf("another query with too many calls: got %d %s, want 400", w.Code, w.Body)
 			}
 			prices.held = []string{"1", "7", "8", "9"} // these prices are cached now, so they need no calls
 			if w = post(t, h, more); w.Code != http.StatusOK {
-				t.Errorf("once it is cached: %d %s", w.Code, w.Body)
+				t.Errorf("when the prices are cached: got %d %s, want 200", w.Code, w.Body)
 			}
 		})
 	}
@@ -293,7 +293,7 @@ func TestDeferIsUnknown(t *testing.T) {
 	} {
 		w := post(t, h, `{"query":"`+query+`"}`)
 		if !strings.Contains(w.Body.String(), `Unknown directive \"@defer\".`) || !strings.Contains(w.Body.String(), `"code":"GRAPHQL_VALIDATION_FAILED"`) {
-			t.Errorf("%s gives %s", query, w.Body)
+			t.Errorf("the response to %s is %s, want an error about @defer", query, w.Body)
 		}
 	}
 }
@@ -301,7 +301,7 @@ func TestDeferIsUnknown(t *testing.T) {
 // TestCompression checks concurrent responses in every content coding. Short responses must not be compressed.
 func TestCompression(t *testing.T) {
 	version := strings.Repeat("0123456789 abcdefghij ", 200)
-	h := New(broken(t, testConfig(t), func(context.Context) model.ServiceStatus { return model.ServiceStatus{Version: version} }))
+	h := New(withStatusResolver(t, testConfig(t), func(context.Context) model.ServiceStatus { return model.ServiceStatus{Version: version} }))
 	want := `{"data":{"serviceStatus":{"version":"` + version + `"}}}`
 	decoders := map[string]func(io.Reader) (io.Reader, error){
 		"":     func(r io.Reader) (io.Reader, error) { return r, nil },
@@ -322,7 +322,7 @@ func TestCompression(t *testing.T) {
 				}
 				got, err := io.ReadAll(r)
 				if err != nil || string(got) != want || w.Header().Get("Content-Encoding") != coding || length != fmt.Sprint(coded) || coding != "" && coded > len(want)/4 {
-					t.Errorf("%q: %v, %d bytes of %d, %v", coding, err, coded, len(got), w.Header())
+					t.Errorf("coding %q: got the error %v and %d bytes that decode to %d bytes, want %d bytes; the headers are %v", coding, err, coded, len(got), len(want), w.Header())
 				}
 			})
 		}
@@ -332,7 +332,7 @@ func TestCompression(t *testing.T) {
 		t.Error("a short response is compressed")
 	}
 	if w := post(t, h, `{"query":"{"}`, "Accept-Encoding", "zstd"); w.Header().Get("Content-Encoding") != "" || w.Header().Get("Cache-Control") != noStore {
-		t.Errorf("%v", w.Header())
+		t.Errorf("a response with an error: got the headers %v, want no Content-Encoding and no-store", w.Header())
 	}
 }
 
@@ -359,7 +359,7 @@ func TestAClientThatDoesNotRead(t *testing.T) {
 	wg.Go(func() { h.ServeHTTP(w, r) })
 	<-w.writing
 	if w := post(t, h, `{"query":"{ __typename }"}`); w.Code != 200 {
-		t.Errorf("%d %s", w.Code, w.Body)
+		t.Errorf("the other client: got %d %s, want 200", w.Code, w.Body)
 	}
 	close(w.read)
 	wg.Wait()
@@ -368,7 +368,7 @@ func TestAClientThatDoesNotRead(t *testing.T) {
 func TestOutcomes(t *testing.T) {
 	var got []string
 	cfg := testConfig(t)
-	cfg.Observer = ended(func(j *reqctx.Log) { got = append(got, j.Type()+" "+j.Outcome) })
+	cfg.Observer = onEnd(func(j *reqctx.Log) { got = append(got, j.Type()+" "+j.Outcome) })
 	h := New(cfg)
 	post(t, h, `{"query":"{ __typename }"}`)
 	post(t, h, `{"query":"{ market { id } }"}`)
@@ -377,6 +377,6 @@ func TestOutcomes(t *testing.T) {
 	post(t, h, `{`)
 	send(t, h, "PUT", PathGraphQL, "")
 	if want := "query ok|query BAD_USER_INPUT|unknown GRAPHQL_PARSE_FAILED|subscription BAD_USER_INPUT|unknown BAD_USER_INPUT|unknown BAD_USER_INPUT"; strings.Join(got, "|") != want {
-		t.Errorf("got %q", got)
+		t.Errorf("the outcomes are %q, want %q", strings.Join(got, "|"), want)
 	}
 }

@@ -37,8 +37,9 @@ func (h *heldBalances) Fetch(ctx context.Context, keys []market.Address) []marke
 	return h.refusing.Fetch(ctx, keys)
 }
 
-// guessing returns a configuration with a limit of guesses. Its balances come from the venue, which accepts all credentials or none.
-func guessing(t *testing.T, accepted bool) (Config, *heldBalances) {
+// guessConfig returns a configuration with real Refusals, which limit the guesses of an address. Its balances come from the
+// returned source, which accepts all credentials or none.
+func guessConfig(t *testing.T, accepted bool) (Config, *heldBalances) {
 	t.Helper()
 	cfg := testConfig(t)
 	who, _ := newTestIdentities(t)
@@ -51,7 +52,7 @@ func guessing(t *testing.T, accepted bool) (Config, *heldBalances) {
 	return cfg, venue
 }
 
-// guessKey returns the value of CredentialsHeader for the nth credentials.
+// guessKey returns the value of CredentialsHeader for the n-th credentials.
 func guessKey(n int) string { return credentialsOf(fmt.Sprint("guess-", n)) }
 
 // balanceQuery returns a request for a balance and for more fields.
@@ -79,12 +80,12 @@ func TestGuessesAreBounded(t *testing.T) {
 	for _, transport := range transportNames {
 		for _, accepted := range []bool{false, true} {
 			t.Run(fmt.Sprintf("%s, accepted %v", transport, accepted), func(t *testing.T) {
-				cfg, venue := guessing(t, accepted)
+				cfg, venue := guessConfig(t, accepted)
 				api := New(cfg)
 				server := httptest.NewServer(api)
 				defer server.Close()
 				defer api.Drain(t.Context())
-				// ask returns the response to a query, or the first event or error of a subscription, with the nth credentials.
+				// ask sends a query or a subscription with the n-th credentials. It returns the response, or the first event or error.
 				ask := func(n int) string {
 					switch transport {
 					case transportHTTP:
@@ -108,10 +109,10 @@ func TestGuessesAreBounded(t *testing.T) {
 				close(venue.answer)
 				all.Wait()
 				if n := limited.Load(); n != 40 {
-					t.Errorf("%d of 60 reads were limited", n)
+					t.Errorf("%d of 60 reads were refused with RATE_LIMITED, want 40", n)
 				}
 				if got := ask(1000); strings.Contains(got, "RATE_LIMITED") == accepted {
-					t.Errorf("other credentials, with those before accepted %v: %s", accepted, got)
+					t.Errorf("other credentials, after the venue has accepted the first 20 (%v): got %s", accepted, got)
 				}
 			})
 		}
@@ -122,14 +123,14 @@ func TestGuessesAreBounded(t *testing.T) {
 // while another field fails.
 func TestAFieldThatFailsDoesNotMakeAGuess(t *testing.T) {
 	for _, accepted := range []bool{false, true} {
-		cfg, venue := guessing(t, accepted)
+		cfg, venue := guessConfig(t, accepted)
 		close(venue.answer)
 		h := New(cfg)
 		ask := func(n int, more string) string {
 			return post(t, h, balanceQuery(more), CredentialsHeader, guessKey(n)).Body.String()
 		}
 		if got := ask(1, `tokenPrices(tokenIds: [\"bad\"]) { price }`); !strings.Contains(got, "UPSTREAM_TIMEOUT") {
-			t.Fatal(got)
+			t.Fatalf("the query with a failing field: got %s, want UPSTREAM_TIMEOUT", got)
 		}
 		venue.accepted = false
 		for n := range 20 {
@@ -137,10 +138,10 @@ func TestAFieldThatFailsDoesNotMakeAGuess(t *testing.T) {
 		}
 		venue.accepted = accepted
 		if got := ask(1, ""); strings.Contains(got, "RATE_LIMITED") == accepted {
-			t.Errorf("accepted %v: %s", accepted, got)
+			t.Errorf("the credentials of the first query, which the venue accepts (%v): got %s", accepted, got)
 		}
 		if got := ask(2, ""); !strings.Contains(got, "RATE_LIMITED") {
-			t.Errorf("others: %s", got)
+			t.Errorf("new credentials after 20 refused guesses: got %s, want RATE_LIMITED", got)
 		}
 	}
 }
@@ -153,7 +154,7 @@ func TestRefusedGuessesHaveStatus429(t *testing.T) {
 		header string
 	}{{"cached", 1 << 20, "X-Nothing"}, {"not cached", 0, "X-Nothing"}, {"with its cost", 1 << 20, CostHeader}, {"explained", 1 << 20, ExplainHeader}} {
 		t.Run(test.name, func(t *testing.T) {
-			cfg, venue := guessing(t, false)
+			cfg, venue := guessConfig(t, false)
 			close(venue.answer)
 			cfg.ResponseBytes, cfg.Explain, cfg.Clock = test.bytes, true, market.SystemClock{}
 			h := New(cfg)
@@ -165,7 +166,7 @@ func TestRefusedGuessesHaveStatus429(t *testing.T) {
 			}
 			w := ask(20)
 			if a := answerOf(t, w); w.Code != http.StatusTooManyRequests || w.Header().Get("Retry-After") == "" || a.Errors[0].Extensions.Code != "RATE_LIMITED" || a.Data != nil {
-				t.Errorf("%d %v %s", w.Code, w.Header(), w.Body)
+				t.Errorf("one guess too many: got %d %v %s, want 429, Retry-After and RATE_LIMITED", w.Code, w.Header(), w.Body)
 			}
 		})
 	}

@@ -28,9 +28,9 @@ const (
 	PathReady   = "/readyz"
 )
 
-// MinIncoming is the minimum memory in bytes for the bodies and messages of all clients. The service uses four times the maximum
-// size of a body or message if that is more than MinIncoming. One client may use three quarters of the memory. A body may need
-// twice its size while the service reads it.
+// MinIncoming is the minimum memory in bytes for the bodies and messages of all clients. If four times the maximum size of a body
+// or message is more than MinIncoming, the service uses this size instead. One client may use three quarters of the memory. A body
+// may need twice its size while the service reads it.
 const MinIncoming = 32 << 20
 
 // Config configures an API.
@@ -39,19 +39,19 @@ type Config struct {
 	SDL     string
 	Sources loaders.Sources
 	Log     *slog.Logger
-	// MaxBody bounds a request's body in bytes. BodyTimeout is the server's ReadTimeout.
+	// MaxBody bounds a request's body in bytes. BodyTimeout is the server's ReadTimeout, which an error names.
 	MaxBody     int64
 	BodyTimeout time.Duration
-	// Timeout bounds the time from the arrival of the whole request until its response is made.
+	// Timeout bounds the time from the arrival of the whole request until its response is ready to be sent.
 	Timeout time.Duration
 	// MaxResponse bounds the size of a response or an event in bytes; 0 means 8 MiB. MaxOutput bounds the unread output of all
 	// clients in bytes; 0 means 64 MiB.
 	MaxResponse, MaxOutput int
-	// EventsPerSecond bounds the size of one client's events in bytes per second; 0 means 16 MiB. A burst of events may have
+	// EventsPerSecond bounds the events of one client, in bytes per second; 0 means 16 MiB. A burst of events may have
 	// 2*EventsPerSecond bytes.
 	EventsPerSecond int
-	// A subscription to a list of ids is split into one execution for each id, if all subscriptions together then have at most
-	// SplitExecutions executions. Otherwise one execution serves the whole list. 0 means 4,000.
+	// The service splits a subscription to a list of ids into one execution for each id, if all subscriptions together then have at
+	// most SplitExecutions executions. Otherwise one execution serves the whole list. 0 means 4,000.
 	SplitExecutions int
 	// Operations bounds the number of operations that execute and, separately, the number of operations that wait for the venue.
 	// Each of the two limits has a queue for further operations. Queue bounds the length of each queue, and QueueTimeout bounds how
@@ -61,7 +61,7 @@ type Config struct {
 	// ResponseBytes bounds the size of the response cache in bytes; 0 disables the cache.
 	ResponseBytes int64
 	Clock         market.Clock // measures the age of cached responses
-	// Introspection allows clients to read the schema. Suggestions allows errors to suggest names.
+	// If Introspection is true, clients may read the schema. If Suggestions is true, errors may suggest names.
 	Introspection, Suggestions bool
 	Compiler                   *exec.Compiler
 	// Guard checks the limits of documents and operations.
@@ -119,9 +119,9 @@ type API struct {
 	transports      *transports
 }
 
-// Drain ends the subscriptions, refuses new WebSockets and event streams, and waits until all open ones have ended. When ctx ends,
-// Drain closes the WebSockets whose queries and mutations still run. ctx does not bound the wait for event streams: the HTTP server
-// ends their requests. Call Drain when the listener is closed.
+// Drain ends the subscriptions, refuses new WebSockets and event streams, and waits until all open WebSockets and event streams
+// have ended. When ctx ends, Drain closes the WebSockets whose queries and mutations still run. ctx does not bound the wait for
+// event streams: the HTTP server ends their requests. Call Drain when the listener is closed.
 func (a *API) Drain(ctx context.Context) { a.transports.drain(ctx) }
 
 // Stats returns the figures of operations, subscriptions, connections and the response cache.
@@ -161,16 +161,16 @@ func New(cfg Config) *API {
 			_, _ = io.WriteString(w, cfg.SDL)
 		})))
 	}
-	a := &API{Handler: secured(direct(PathGraphQL, endpoint, mux)), Healthz: http.HandlerFunc(healthz), Readyz: readyz(cfg), transports: all}
+	a := &API{Handler: withSecurityHeaders(withFastPath(PathGraphQL, endpoint, mux)), Healthz: http.HandlerFunc(healthz), Readyz: readyz(cfg), transports: all}
 	mux.Handle("GET "+PathHealth, a.Healthz)
 	mux.Handle("GET "+PathReady, a.Readyz)
 	pages(cfg.Pages).handle(mux)
 	return a
 }
 
-// direct serves requests for the given path with one handler, and all other requests with the handler rest. Nearly all requests are
-// for this path, and without http.ServeMux they take less time.
-func direct(path string, handler, rest http.Handler) http.Handler {
+// withFastPath serves requests for the given path with the given handler, and all other requests with the handler rest. Nearly all
+// requests are for this path, and they take less time without http.ServeMux.
+func withFastPath(path string, handler, rest http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.URL.Path != path {
 			rest.ServeHTTP(w, r)

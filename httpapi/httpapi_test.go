@@ -60,16 +60,16 @@ func (noRefusals) Guess(netip.Addr, auth.Key) (func(bool), error) {
 	return func(bool) {}, nil
 }
 
-// ended is an Observer that receives the logs of ended operations.
-type ended func(j *reqctx.Log)
+// onEnd is an Observer. It calls the function with the log of each ended operation.
+type onEnd func(j *reqctx.Log)
 
-func (ended) Began(*reqctx.Log, Hints, bool) {}
+func (onEnd) Began(*reqctx.Log, Hints, bool) {}
 
-func (ended) EventFailed([]string) {}
+func (onEnd) EventFailed([]string) {}
 
-func (e ended) Ended(_ context.Context, j *reqctx.Log) { e(j) }
+func (e onEnd) Ended(_ context.Context, j *reqctx.Log) { e(j) }
 
-// testConfig returns the configuration of an API with an empty source.
+// testConfig returns the configuration of an API whose source of prices is empty.
 func testConfig(t testing.TB) Config {
 	t.Helper()
 	compiler := graph.NewCompiler(graph.Config{Resolvers: &resolvers.Resolver{Clock: market.SystemClock{}}})
@@ -88,7 +88,7 @@ func testConfig(t testing.TB) Config {
 		Client:    func(*http.Request) netip.Addr { return netip.MustParseAddr("192.0.2.1") },
 		RequestID: func(context.Context) string { return "test-request" },
 		Shared:    func(ctx context.Context) context.Context { return ctx },
-		Observer:  ended(func(*reqctx.Log) {}),
+		Observer:  onEnd(func(*reqctx.Log) {}),
 	}
 }
 
@@ -126,7 +126,7 @@ func TestRefusedRequestsReadNothing(t *testing.T) {
 	var outcomes []string
 	cfg := testConfig(t)
 	cfg.Sources = loaders.Sources{Prices: prices}
-	cfg.Observer = ended(func(j *reqctx.Log) { outcomes = append(outcomes, j.Type()+" "+j.Outcome) })
+	cfg.Observer = onEnd(func(j *reqctx.Log) { outcomes = append(outcomes, j.Type()+" "+j.Outcome) })
 	h := New(cfg)
 	for _, test := range []struct {
 		body    string
@@ -155,7 +155,7 @@ func TestBodiesThatBreakOff(t *testing.T) {
 	w := httptest.NewRecorder()
 	New(testConfig(t)).ServeHTTP(w, r)
 	if w.Code != http.StatusBadRequest || !strings.Contains(w.Body.String(), "the body could not be read") || strings.Contains(w.Body.String(), "canary") {
-		t.Errorf("%d %s", w.Code, w.Body)
+		t.Errorf("a body that breaks off: got %d %s, want 400 without the text of the body", w.Code, w.Body)
 	}
 }
 

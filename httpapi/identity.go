@@ -43,8 +43,8 @@ type Refusals interface {
 	Check(client netip.Addr, key auth.Key) error
 	// Refused counts a request whose key was refused.
 	Refused(client netip.Addr, key auth.Key)
-	// Guess counts a read with credentials that the venue has not accepted yet. It returns an error if the address has caused too
-	// many such reads. If err is nil, the caller must call end exactly once, and report whether the venue accepted the
+	// Guess counts a read with credentials that the venue has not accepted yet. It returns an error if the address has caused too many
+	// such reads. If err is nil, the caller must call end exactly once. The parameter accepted reports whether the venue accepted the
 	// credentials.
 	Guess(client netip.Addr, key auth.Key) (end func(accepted bool), err error)
 }
@@ -60,7 +60,7 @@ type identities struct {
 	// unchecked is true if the venue checks no credentials.
 	unchecked bool
 	parsed    *lru.Cache[[sha256.Size]byte, *market.Credentials]
-	// names maps the network of a client without an account to the name that identities.caller returns for the client.
+	// names caches the results of identities.caller for clients without an account, by network.
 	names *lru.Cache[netip.Prefix, string]
 }
 
@@ -84,7 +84,8 @@ type identity struct {
 
 type requestKey struct{}
 
-// requestContext is a context with the identity of a client. For a WebSocket, hints apply to all operations of the connection.
+// requestContext is a context with the identity of a client. For a WebSocket, hints are the hints for all operations of the
+// connection.
 type requestContext struct {
 	context.Context
 	identity
@@ -114,7 +115,7 @@ func hintsFrom(ctx context.Context) connectionHints {
 }
 
 // fromHeaders stores the identity of the sender in r. From then on, the context of r also ends when the sender's account becomes
-// invalid. For invalid credentials fromHeaders returns a market.Error, so their sender is not served as an anonymous client.
+// invalid. For invalid credentials fromHeaders returns a market.Error, so that their sender is not served as an anonymous client.
 func (i *identities) fromHeaders(r *request) (err error) {
 	r.requestContext, err = i.identify(r.requestContext.Context, i.client(r.Request), r.Header[CredentialsHeader], r.Header[authorization])
 	r.proxied = i.trusted != nil && i.trusted(r.Request)
@@ -265,8 +266,8 @@ func parseCredentials(value string) (*market.Credentials, error) {
 	return market.ParseCredentials(b)
 }
 
-// countRefusal counts a refusal if the venue has refused credentials that the client in ctx sent itself. It ignores the credentials
-// of accounts.
+// countRefusal counts a refusal if resp says that the venue has refused the credentials that the client in ctx sent. It ignores
+// clients with a bearer token.
 func (i *identities) countRefusal(ctx context.Context, resp *graphql.Response) {
 	if id := identityFrom(ctx); id.credentials != nil && id.account == nil && unauthenticated(resp) {
 		i.refusals.Refused(id.client, auth.CredentialsKey(id.credentials))
@@ -278,8 +279,9 @@ func unauthenticated(resp *graphql.Response) bool {
 	return resp != nil && slices.ContainsFunc(resp.Errors, func(err *gqlerror.Error) bool { return codeOf(err) == string(market.CodeUnauthenticated) })
 }
 
-// guess calls Refusals.Guess for credentials that the client in ctx sent itself. It ignores the credentials of accounts.
-func (i *identities) guess(ctx context.Context) (end func(accepted bool), err error) {
+// beginGuess calls Refusals.Guess for the credentials that the client in ctx sent. For a client with a bearer token or without
+// credentials, it does nothing.
+func (i *identities) beginGuess(ctx context.Context) (end func(accepted bool), err error) {
 	id := identityFrom(ctx)
 	if id.credentials == nil || id.account != nil {
 		return func(bool) {}, nil
@@ -287,16 +289,16 @@ func (i *identities) guess(ctx context.Context) (end func(accepted bool), err er
 	return i.refusals.Guess(id.client, auth.CredentialsKey(id.credentials))
 }
 
-// guess contains the function that Refusals.Guess returned for a subscription. The first event shows that the venue accepted the
-// credentials. If the subscription ends before its first event, end reports that they were not accepted.
+// guess is the guess of a subscription; see Refusals.Guess. The first event shows that the venue accepted the credentials. If the
+// subscription ends before its first event, the credentials count as not accepted.
 type guess struct {
 	once sync.Once
 	end  func(accepted bool)
 }
 
-// begin calls i.guess and returns its error. If there is no error, begin calls settle(false) when ctx ends.
+// begin calls beginGuess and returns its error. If there is no error, begin calls settle(false) when ctx ends.
 func (g *guess) begin(ctx context.Context, i *identities) (err error) {
-	if g.end, err = i.guess(ctx); err != nil {
+	if g.end, err = i.beginGuess(ctx); err != nil {
 		return err
 	}
 	context.AfterFunc(ctx, func() { g.settle(false) })

@@ -21,7 +21,8 @@ const (
 	testToken   = "token-of-the-test"
 )
 
-// newTestIdentities returns identities that know one account. Only the test advances the clock of the refusals.
+// newTestIdentities returns identities that know one account. The returned clock is the clock of the refusals, and only the test
+// advances it.
 func newTestIdentities(t testing.TB) (who *identities, clock *tool.Clock) {
 	t.Helper()
 	credentials, err := market.ParseCredentials([]byte(`{"apiKey":"of-the-account"}`))
@@ -38,8 +39,8 @@ func newTestIdentities(t testing.TB) (who *identities, clock *tool.Clock) {
 // encodedCredentials are a client's credentials for the venue.
 var encodedCredentials = base64.StdEncoding.EncodeToString([]byte(`{"apiKey":"of-the-caller"}`))
 
-// says describes the identity in ctx. If err is not nil, says returns the code of err.
-func says(ctx context.Context, err error) string {
+// describeIdentity describes the identity in ctx. If err is not nil, it returns the code of err.
+func describeIdentity(ctx context.Context, err error) string {
 	if err != nil {
 		return string(market.CodeOf(err))
 	}
@@ -91,13 +92,13 @@ func TestIdentities(t *testing.T) {
 			payload[[]string{"authorization", "AUTHORIZATION"}[i]] = value
 		}
 		ctx, err := readingOf(who, r)
-		if got := says(ctx, err); got != test.want {
-			t.Errorf("%s: %s, want %s", test.name, got, test.want)
+		if got := describeIdentity(ctx, err); got != test.want {
+			t.Errorf("%s in the headers: the identity is %s, want %s", test.name, got, test.want)
 		}
 		who, _ = newTestIdentities(t)
 		ctx, err = who.fromInit(t.Context(), payload, netip.MustParseAddr("192.0.2.1"))
-		if got := says(ctx, err); got != test.want {
-			t.Errorf("%s in connection_init: %s, want %s", test.name, got, test.want)
+		if got := describeIdentity(ctx, err); got != test.want {
+			t.Errorf("%s in connection_init: the identity is %s, want %s", test.name, got, test.want)
 		}
 		if err == nil && (identityFrom(ctx).account != nil) != (test.want == ofAccount) {
 			t.Errorf("%s in connection_init: the account is %v", test.name, identityFrom(ctx).account)
@@ -145,8 +146,8 @@ func TestIdentitiesOfOneSocket(t *testing.T) {
 			t.Fatal(err)
 		}
 		ctx, err = who.fromInit(ctx, test.payload, netip.MustParseAddr("192.0.2.1"))
-		if got := says(ctx, err); got != test.want || err == nil && (identityFrom(ctx).account != nil) != (test.want == ofAccount) {
-			t.Errorf("%+v: %s %v", test, got, identityFrom(ctx).account)
+		if got := describeIdentity(ctx, err); got != test.want || err == nil && (identityFrom(ctx).account != nil) != (test.want == ofAccount) {
+			t.Errorf("%+v: the identity is %s with the account %v", test, got, identityFrom(ctx).account)
 		}
 	}
 }
@@ -175,7 +176,7 @@ func TestNoBearerTokensAreKnown(t *testing.T) {
 	for range 10 {
 		w := post(t, New(cfg), `{"query":"{ __typename }"}`, "Authorization", "Bearer x")
 		if w.Code != 401 || w.Header().Get("WWW-Authenticate") != `Bearer realm="oddsgraph"` || answerOf(t, w).Errors[0].Extensions.Code != "UNAUTHENTICATED" {
-			t.Errorf("%d %v %s", w.Code, w.Header(), w.Body)
+			t.Errorf("a token without accounts: got %d %v %s, want 401 and UNAUTHENTICATED", w.Code, w.Header(), w.Body)
 		}
 	}
 }
@@ -195,11 +196,11 @@ func TestRefusalsAreCounted(t *testing.T) {
 	}
 	w := post(t, h, query, "Authorization", "Bearer guess")
 	if w.Code != 429 || w.Header().Get("Retry-After") != "60" || answerOf(t, w).Errors[0].Extensions.Code != "RATE_LIMITED" {
-		t.Errorf("the same again: %d %v %s", w.Code, w.Header(), w.Body)
+		t.Errorf("the sixth request with the same token: got %d %v %s, want 429 and RATE_LIMITED", w.Code, w.Header(), w.Body)
 	}
 	client := netip.MustParseAddr("192.0.2.1")
 	if _, err := who.fromInit(t.Context(), map[string]any{"authorization": "Bearer guess"}, client); market.CodeOf(err) != market.CodeRateLimited {
-		t.Errorf("connection_init: %v", err)
+		t.Errorf("the same token in connection_init: got the error %v, want RATE_LIMITED", err)
 	}
 	for what, test := range map[string]struct {
 		name, value string
@@ -211,12 +212,12 @@ func TestRefusalsAreCounted(t *testing.T) {
 		"nothing":           {"X-Nothing", "", 200},
 	} {
 		if w := post(t, h, query, test.name, test.value); w.Code != test.want {
-			t.Errorf("%s: %d %s", what, w.Code, w.Body)
+			t.Errorf("%s: got %d %s, want %d", what, w.Code, w.Body, test.want)
 		}
 	}
 	clock.Advance(time.Minute)
 	if w := post(t, h, query, "Authorization", "Bearer guess"); w.Code != 401 {
-		t.Errorf("a minute later: %d %s", w.Code, w.Body)
+		t.Errorf("the same token a minute later: got %d %s, want 401", w.Code, w.Body)
 	}
 }
 
@@ -228,7 +229,7 @@ func TestCredentialsLeaveTheHeaders(t *testing.T) {
 		who, _ := newTestIdentities(t)
 		h := who.handler(nil, func(_ http.ResponseWriter, r *request) {
 			if r.Header.Get(name) != "" {
-				t.Errorf("headers %v", r.Header)
+				t.Errorf("the next handler gets the headers %v, want no %s", r.Header, name)
 			}
 			got = r.plain(who.reading(r.Context()))
 		})
@@ -236,7 +237,7 @@ func TestCredentialsLeaveTheHeaders(t *testing.T) {
 		r.Header.Set(name, value)
 		h.ServeHTTP(httptest.NewRecorder(), r)
 		if reqctx.CredentialsFrom(got.Context()) == nil || got.Header.Get(name) != "" {
-			t.Errorf("headers %v", got.Header)
+			t.Errorf("the plain request has the headers %v, want no %s, and the credentials in its context", got.Header, name)
 		}
 		if r.Header.Get(name) == "" {
 			t.Error("the caller's own request was changed")
@@ -262,12 +263,12 @@ func FuzzIdentity(f *testing.F) {
 		switch {
 		case err != nil:
 			if code := market.CodeOf(err); code != market.CodeBadUserInput && code != market.CodeUnauthenticated {
-				t.Errorf("%q %q: %v", credentials, bearer, err)
+				t.Errorf("credentials %q, bearer token %q: got the error %v", credentials, bearer, err)
 			}
 		case (identityFrom(ctx).credentials != nil) != (credentials+bearer != ""):
-			t.Errorf("%q %q: it is %+v", credentials, bearer, identityFrom(ctx))
+			t.Errorf("credentials %q, bearer token %q: the identity is %+v", credentials, bearer, identityFrom(ctx))
 		case bearer != "" && !strings.Contains(bearer, testToken):
-			t.Errorf("%q is taken for a token", bearer)
+			t.Errorf("the invalid header %q was accepted as a bearer token", bearer)
 		}
 	})
 }

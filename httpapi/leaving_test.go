@@ -15,10 +15,10 @@ import (
 	"oddsgraph/loaders"
 )
 
-// heldPrices is a source whose prices are all missing until Fetch has returned for the first time. Fetch waits until released is
+// heldPrices is a source that has no prices in memory until the first call of Fetch has returned. Fetch waits until released is
 // closed.
 type heldPrices struct {
-	*standing
+	*changeablePrices
 	released chan struct{}
 	fetches  atomic.Int64
 }
@@ -26,16 +26,16 @@ type heldPrices struct {
 // Lookup implements loaders.Source.
 func (s *heldPrices) Lookup(ctx context.Context, keys []string, into []market.Result[market.Read[*market.Price]], missing []int) []int {
 	if s.fetches.Load() > 0 {
-		return s.standing.Lookup(ctx, keys, into, missing)
+		return s.changeablePrices.Lookup(ctx, keys, into, missing)
 	}
-	return s.standing.missing.Lookup(ctx, keys, into, missing)
+	return s.changeablePrices.missing.Lookup(ctx, keys, into, missing)
 }
 
 func (s *heldPrices) Fetch(ctx context.Context, keys []string) []market.Result[market.Read[*market.Price]] {
 	<-s.released
 	s.fetches.Add(1)
 	results := make([]market.Result[market.Read[*market.Price]], len(keys))
-	s.standing.Lookup(ctx, keys, results, nil)
+	s.changeablePrices.Lookup(ctx, keys, results, nil)
 	return results
 }
 
@@ -43,12 +43,12 @@ func (s *heldPrices) Fetch(ctx context.Context, keys []string) []market.Result[m
 // leaves. There must be no second execution.
 func TestLeavingASharedExecution(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		cfg, prices := keeping(t)
-		source := &heldPrices{standing: prices, released: make(chan struct{})}
+		cfg, prices := cachingConfig(t)
+		source := &heldPrices{changeablePrices: prices, released: make(chan struct{})}
 		cfg.Sources = loaders.Sources{Prices: source}
 		var mu sync.Mutex
 		responses := map[string]int{}
-		cfg.Observer = ended(func(log *reqctx.Log) {
+		cfg.Observer = onEnd(func(log *reqctx.Log) {
 			mu.Lock()
 			defer mu.Unlock()
 			responses[log.Response]++
@@ -70,13 +70,13 @@ func TestLeavingASharedExecution(t *testing.T) {
 		close(source.released)
 		clients.Wait()
 		if body := second.Body.String(); second.Code != http.StatusOK || strings.Contains(body, "errors") || strings.Count(body, `"0.5"`) != 4000 {
-			t.Errorf("status %d, body %.200s", second.Code, body)
+			t.Errorf("the second client got the status %d and the body %.200s, want 200 and 4000 prices", second.Code, body)
 		}
 		if n := source.fetches.Load(); n != 1 || responses[verdictMiss] != 1 || responses[verdictShared] != 1 {
-			t.Errorf("there were %d fetches, the responses were %v", n, responses)
+			t.Errorf("there were %d fetches and the responses were %v, want 1 fetch, one miss and one shared response", n, responses)
 		}
 		if held := h.Stats().Output; held != 0 {
-			t.Errorf("%d bytes are reserved afterwards", held)
+			t.Errorf("%d bytes of output are still reserved, want 0", held)
 		}
 	})
 }

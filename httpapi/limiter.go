@@ -12,9 +12,9 @@ import (
 	"oddsgraph/internal/market"
 )
 
-// limiter bounds the number of running operations and of operations that wait to run. quota.Fair decides whether another operation
-// of a client may run or wait. When an operation ends, the waiting client with the fewest running operations comes next. Addresses
-// with the same quota.Network count as one client.
+// limiter bounds the number of running operations, and the number of operations that wait in its queue. quota.Fair decides whether
+// another operation of a client may run or wait. When an operation ends, the next operation comes from the waiting client with the
+// fewest running operations. Addresses with the same quota.Network count as one client.
 type limiter struct {
 	operations, queue int
 	timeout           time.Duration
@@ -111,7 +111,7 @@ func (l *limiter) admit(s *share) {
 	l.running++
 }
 
-// release counts an operation as done and admits the waiting operations that may run now.
+// release stops counting an operation as running, and admits the waiting operations that may run now.
 func (l *limiter) release(s *share) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -135,7 +135,7 @@ func (l *limiter) release(s *share) {
 	l.forget(s)
 }
 
-// giveUp removes an operation from the queue. It returns false if the operation was admitted already.
+// giveUp removes an operation from the queue. It returns false if the operation was already admitted.
 func (l *limiter) giveUp(s *share, turn chan struct{}) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -33,7 +33,7 @@ func TestLimiter(t *testing.T) {
 		synctest.Wait()
 		var full *httpError
 		if _, err := enter(t.Context()); !errors.As(err, &full) || full.status != 503 {
-			t.Errorf("beyond the queue: %v", err)
+			t.Errorf("an operation beyond the queue: got the error %v, want the status 503", err)
 		}
 		leave1()
 		synctest.Wait()
@@ -43,7 +43,7 @@ func TestLimiter(t *testing.T) {
 		}
 		time.Sleep(time.Second) // the other waiting operation times out
 		if late := <-results; !errors.As(late.err, &full) {
-			t.Errorf("after its patience: %v", late.err)
+			t.Errorf("the operation that timed out in the queue: got the error %v, want an httpError", late.err)
 		}
 		ctx, cancel := context.WithCancelCause(t.Context())
 		gone := errors.New("gone")
@@ -54,22 +54,22 @@ func TestLimiter(t *testing.T) {
 		synctest.Wait()
 		cancel(gone)
 		if r := <-results; !errors.Is(r.err, gone) {
-			t.Errorf("cancelled client: got %v", r.err)
+			t.Errorf("the operation whose client left: got the error %v, want %v", r.err, gone)
 		}
 		first.leave()
 		leave2()
 		if g.waiting != 0 || g.running != 0 || len(g.clients) != 0 {
-			t.Errorf("%d wait, %d are inside, of %d clients", g.waiting, g.running, len(g.clients))
+			t.Errorf("at the end %d operations wait and %d run, of %d clients; want none", g.waiting, g.running, len(g.clients))
 		}
 	})
 }
 
-// from returns the context of a client with an address.
-func from(t *testing.T, address string) context.Context {
+// contextOf returns the context of a client with an address.
+func contextOf(t *testing.T, address string) context.Context {
 	return &requestContext{Context: t.Context(), identity: identity{client: netip.MustParseAddr(address)}}
 }
 
-// crowd acquires operations of a limiter and counts how many were admitted and refused.
+// crowd acquires places for the operations of one client, and counts how many operations were admitted and refused.
 type crowd struct {
 	mu              sync.Mutex
 	leaves          []func()
@@ -107,7 +107,7 @@ func (c *crowd) leave(n int) {
 func (c *crowd) expect(t *testing.T, inside, refused int) {
 	t.Helper()
 	if c.inside != inside || c.refused != refused {
-		t.Errorf("%d came inside and %d were refused, want %d and %d", c.inside, c.refused, inside, refused)
+		t.Errorf("%d operations were admitted and %d refused, want %d and %d", c.inside, c.refused, inside, refused)
 	}
 }
 
@@ -116,12 +116,12 @@ func TestOneClientLeavesRoom(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		g := newLimiter(256, 512, time.Second)
 		var greedy, neighbour, other crowd
-		greedy.enter(from(t, "2001:db8::1"), g, 700)
-		greedy.enter(from(t, "2001:db8::2"), g, 100) // an address of the same network, so the same client
+		greedy.enter(contextOf(t, "2001:db8::1"), g, 700)
+		greedy.enter(contextOf(t, "2001:db8::2"), g, 100) // an address of the same network, so the same client
 		greedy.expect(t, 192, 800-192-384)
-		neighbour.enter(from(t, "192.0.2.1"), g, 1)
+		neighbour.enter(contextOf(t, "192.0.2.1"), g, 1)
 		neighbour.expect(t, 1, 0)
-		other.enter(from(t, "192.0.2.2"), g, 1)
+		other.enter(contextOf(t, "192.0.2.2"), g, 1)
 		other.expect(t, 1, 0)
 		neighbour.leave(1)
 		other.leave(1)
@@ -130,25 +130,25 @@ func TestOneClientLeavesRoom(t *testing.T) {
 		greedy.expect(t, 192, 800-192)
 		greedy.leave(192)
 		if g.running != 0 || g.waiting != 0 || len(g.clients) != 0 {
-			t.Errorf("%d are inside, %d wait, of %d clients", g.running, g.waiting, len(g.clients))
+			t.Errorf("at the end %d operations run and %d wait, of %d clients; want none", g.running, g.waiting, len(g.clients))
 		}
 	})
 }
 
-// TestFreePlaces checks that the waiting client with the fewest running operations is admitted next.
-func TestFreePlaces(t *testing.T) {
+// TestFewestRunningOperationsFirst checks that the waiting client with the fewest running operations is admitted next.
+func TestFewestRunningOperationsFirst(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		g := newLimiter(8, 100, time.Minute)
 		var a, b, late crowd
-		a.enter(from(t, "192.0.2.1"), g, 20)
-		b.enter(from(t, "192.0.2.2"), g, 20)
+		a.enter(contextOf(t, "192.0.2.1"), g, 20)
+		b.enter(contextOf(t, "192.0.2.2"), g, 20)
 		a.expect(t, 6, 0)
 		b.expect(t, 1, 0)
-		late.enter(from(t, "192.0.2.3"), g, 20)
+		late.enter(contextOf(t, "192.0.2.3"), g, 20)
 		late.expect(t, 1, 0)
 		a.leave(3)
 		if b.inside+late.inside != 4 || b.inside == 0 || late.inside == 0 || a.inside != 6 {
-			t.Errorf("of three that left, %d, %d and %d are inside", a.inside-3, b.inside, late.inside)
+			t.Errorf("after three operations of a left, the clients a, b and late have had %d, %d and %d admitted operations, want 6, and 4 for b and late together", a.inside, b.inside, late.inside)
 		}
 		for range 60 {
 			for _, c := range []*crowd{&a, &b, &late} {
@@ -159,13 +159,13 @@ func TestFreePlaces(t *testing.T) {
 			c.expect(t, 20, 0)
 		}
 		if g.running != 0 || g.waiting != 0 || len(g.clients) != 0 {
-			t.Errorf("%d are inside, %d wait, of %d clients", g.running, g.waiting, len(g.clients))
+			t.Errorf("at the end %d operations run and %d wait, of %d clients; want none", g.running, g.waiting, len(g.clients))
 		}
 	})
 }
 
 func TestTheLimiterAllocatesNothing(t *testing.T) {
-	g, ctx := newLimiter(256, 512, time.Second), from(t, "192.0.2.1")
+	g, ctx := newLimiter(256, 512, time.Second), contextOf(t, "192.0.2.1")
 	if n := testing.AllocsPerRun(100, func() {
 		leave, err := g.acquire(ctx)
 		if err != nil {
@@ -173,6 +173,6 @@ func TestTheLimiterAllocatesNothing(t *testing.T) {
 		}
 		leave()
 	}); n > 0 {
-		t.Errorf("%v allocations", n)
+		t.Errorf("acquire and release need %v allocations, want 0", n)
 	}
 }

@@ -24,7 +24,7 @@ type mediaRange struct {
 // accepts lists the media ranges that a client accepts. The zero value accepts everything.
 type accepts []mediaRange
 
-// accepted is the result of an Accept header.
+// accepted says which kind of response an Accept header requests.
 type accepted struct {
 	// media is the media type of the response. It is "" if the client accepts neither typeJSON nor typeResponse.
 	media string
@@ -52,8 +52,8 @@ func negotiateMedia(lines []string) accepted {
 
 func (a accepts) accepted() accepted { return accepted{a.response(), a.events()} }
 
-// parseAccept parses the lines of an Accept header. It ignores malformed elements and elements with a charset other than UTF-8.
-// A header that contains only ignored elements accepts nothing. An empty header accepts everything.
+// parseAccept parses the lines of an Accept header. It ignores malformed elements and elements with a charset other than UTF-8. A
+// header with only ignored elements accepts nothing. An empty header accepts everything.
 func parseAccept(lines []string) accepts {
 	var out accepts
 	for element := range elements(lines) {
@@ -67,9 +67,9 @@ func parseAccept(lines []string) accepts {
 	return out
 }
 
-// of returns the quality of a media type, and how specific the matching range is. specific is 2 for the type itself, 1 for type/*,
-// 0 for */*, and -1 if no range matches.
-func (a accepts) of(media string) (q float64, specific int) {
+// qualityOf returns the quality of a media type, and how specific the matching range is. specific is 2 if the range is the media
+// type itself, 1 for a range such as text/*, 0 for */*, and -1 if no range matches.
+func (a accepts) qualityOf(media string) (q float64, specific int) {
 	if a == nil {
 		return 1, 0
 	}
@@ -94,12 +94,12 @@ func (a accepts) of(media string) (q float64, specific int) {
 	return q, specific
 }
 
-// response returns the media type of responses, or "" if the client accepts neither type. The type with the higher quality wins. At
-// equal quality, the type that the client names wins. If the client names neither type, the result is application/json, as the
-// specification requires. If the client names both types, the result is application/graphql-response+json.
+// response returns the media type of responses: typeJSON, typeResponse, or "" if the client accepts neither type. The type with the
+// higher quality wins. At equal quality, the type that the client names wins. If the client names neither type, the result is
+// typeJSON, as the specification requires. If the client names both types, the result is typeResponse.
 func (a accepts) response() string {
-	legacy, legacyNamed := a.of(typeJSON)
-	modern, modernNamed := a.of(typeResponse)
+	legacy, legacyNamed := a.qualityOf(typeJSON)
+	modern, modernNamed := a.qualityOf(typeResponse)
 	switch {
 	case legacy <= 0 && modern <= 0:
 		return ""
@@ -112,7 +112,7 @@ func (a accepts) response() string {
 
 // events reports whether the client names the media type of event streams and accepts no other type of the service.
 func (a accepts) events() bool {
-	q, specific := a.of(typeEvents)
+	q, specific := a.qualityOf(typeEvents)
 	return q > 0 && specific == 2 && a.response() == ""
 }
 
@@ -121,8 +121,8 @@ func (a accepts) events() bool {
 var encodings = []string{"br", "zstd", "gzip"}
 
 // negotiateEncoding returns the content coding for the lines of an Accept-Encoding header. It chooses the offered coding with the
-// highest quality, and at equal quality the coding that is first in encodings. The result is "" (no content coding) if the client
-// accepts no offered coding, or gives identity a higher quality than every offered coding.
+// highest quality. At equal quality, it chooses the coding that is first in encodings. The result is "" (no content coding) if the
+// client accepts no offered coding, or gives identity a higher quality than every offered coding.
 func negotiateEncoding(lines, offered []string) string {
 	const unset = -1
 	qs, all, identity := [3]float64{unset, unset, unset}, float64(unset), float64(unset)

@@ -49,7 +49,7 @@ func TestResponseType(t *testing.T) {
 			lines = strings.Split(test.accept, "|")
 		}
 		if got := parseAccept(lines).response(); got != test.want {
-			t.Errorf("Accept: %s gives %q, want %q", test.accept, got, test.want)
+			t.Errorf("Accept: %s gives the media type %q, want %q", test.accept, got, test.want)
 		}
 	}
 }
@@ -66,7 +66,7 @@ func TestEventStreamsNeedARequest(t *testing.T) {
 			lines = []string{accept}
 		}
 		if got := parseAccept(lines).events(); got != want {
-			t.Errorf("Accept: %s wants events: %v", accept, got)
+			t.Errorf("Accept: %s gets an event stream: %v, want %v", accept, got, want)
 		}
 	}
 }
@@ -81,11 +81,11 @@ func TestContentCoding(t *testing.T) {
 		"br;q=0.001": "br",
 	} {
 		if got := negotiateEncoding([]string{accept}, encodings); got != want {
-			t.Errorf("Accept-Encoding: %s gives %q, want %q", accept, got, want)
+			t.Errorf("Accept-Encoding: %s gives the coding %q, want %q", accept, got, want)
 		}
 	}
 	if got := negotiateEncoding([]string{"gzip", "br"}, encodings); got != "br" {
-		t.Errorf("two lines give %q", got)
+		t.Errorf("two lines with gzip and br give the coding %q, want br", got)
 	}
 }
 
@@ -99,7 +99,7 @@ func TestKnownAcceptHeaders(t *testing.T) {
 			t.Errorf("%q gives %+v, want %+v", header, got, want)
 		}
 		if n := testing.AllocsPerRun(10, func() { negotiateMedia([]string{header}) }); n > 0 {
-			t.Errorf("%q takes %.0f allocations", header, n)
+			t.Errorf("%q needs %.0f allocations, want 0", header, n)
 		}
 	}
 	if got, want := negotiateMedia(nil), parseAccept(nil).accepted(); got != want {
@@ -117,11 +117,11 @@ func FuzzAccept(f *testing.F) {
 		if media != "" && media != typeJSON && media != typeResponse {
 			t.Errorf("%q gives the type %q", s, media)
 		}
-		if q, _ := a.of(media); media != "" && q <= 0 {
-			t.Errorf("%q is answered by %s, which it does not accept", s, media)
+		if q, _ := a.qualityOf(media); media != "" && q <= 0 {
+			t.Errorf("%q gives the media type %s, which it does not accept", s, media)
 		}
 		if a.events() && media != "" {
-			t.Errorf("%q is both for JSON and for events", s)
+			t.Errorf("%q gets both an event stream and the media type %s", s, media)
 		}
 		switch got := negotiateEncoding([]string{s}, encodings); got {
 		case "", "zstd", "br", "gzip":

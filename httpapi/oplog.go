@@ -43,8 +43,8 @@ type Observer interface {
 	// EventFailed is called for an event with errors if the subscription continues. codes are the different codes of the errors.
 	// It is called once for an event, even if several subscribers get the event.
 	EventFailed(codes []string)
-	// Ended is called for a subscription at its end, and for every other operation right before its response is sent. The
-	// observer may keep the log after the call, but reads that still run may write to the log.
+	// Ended is called for a subscription at its end, and for every other operation right before its response is sent. The observer may
+	// keep the log after the call. But reads that are still running may then write to the log.
 	Ended(ctx context.Context, log *reqctx.Log)
 }
 
@@ -57,12 +57,12 @@ func (e *engine) newLog(ctx context.Context, transport string, hints Hints) *req
 	id := identityFrom(ctx)
 	log := &reqctx.Log{Operation: reqctx.Operation{Transport: transport, Caller: id.callerKind(), Started: time.Now()}}
 	log.Explained = e.wantsExplanation(hints)
-	e.cfg.Observer.Began(log, hints, id.proxied && transport != transportWebSocket) // no proxy checks the trace context of a message
+	e.cfg.Observer.Began(log, hints, id.proxied && transport != transportWebSocket) // no proxy checks the trace context in the messages of a WebSocket
 	return log
 }
 
 // setOutcome writes the result of an operation to its log. The parameter ctx is the context of the client's request or connection.
-// This context shows whether the client has left.
+// It shows whether the client has left.
 func (e *engine) setOutcome(ctx context.Context, log *reqctx.Log, errs gqlerror.List) {
 	log.Elapsed = time.Since(log.Started)
 	if len(errs) == 0 {

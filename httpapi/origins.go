@@ -18,7 +18,7 @@ const anyOrigin = "*"
 // maxOrigin bounds the length in bytes of a rejected origin in the text of an error.
 const maxOrigin = 200
 
-// origins are the allowed origins: the origin of the service and the configured ones. CORS credentials are never allowed,
+// origins are the allowed origins: the origin of the service and the configured origins. CORS credentials are never allowed,
 // because the service ignores what a browser adds to a request by itself, such as cookies.
 type origins struct {
 	configured []string // in lower case

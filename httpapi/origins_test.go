@@ -36,7 +36,7 @@ func TestOriginsOfWebSockets(t *testing.T) {
 			r.Header.Del("Origin")
 		}
 		if got := newOrigins(test.configured, false).check(r) == nil; got != test.want {
-			t.Errorf("%q with %q configured: %v", test.origin, test.configured, got)
+			t.Errorf("the origin %q with %q configured is allowed: %v, want %v", test.origin, test.configured, got, test.want)
 		}
 	}
 }
@@ -64,7 +64,7 @@ func TestCORS(t *testing.T) {
 			t.Errorf("%+v: %d %v", test, w.Code, got)
 		}
 		if exposed := got.Get("Access-Control-Expose-Headers"); (exposed == "Etag, Retry-After, X-Request-Id, Www-Authenticate") != (test.allow != "") {
-			t.Errorf("%+v: exposed are %q", test, exposed)
+			t.Errorf("%+v: Access-Control-Expose-Headers is %q", test, exposed)
 		}
 		if varies := got.Values("Vary"); (varies[0] == "Origin") != (test.configured != nil) {
 			t.Errorf("%+v: Vary is %q", test, varies)
@@ -94,12 +94,12 @@ func TestLoopbackOrigins(t *testing.T) {
 			cfg.Origins, cfg.LoopbackOrigins = []string{"https://app.example"}, loopback
 			h := New(cfg)
 			if got := post(t, h, `{"query":"{ __typename }"}`, "Origin", origin).Header().Get("Access-Control-Allow-Origin"); (got == origin) != want || got != "" && !want {
-				t.Errorf("%s with %v: Access-Control-Allow-Origin is %q", origin, loopback, got)
+				t.Errorf("%s with LoopbackOrigins %v: Access-Control-Allow-Origin is %q, want it allowed: %v", origin, loopback, got, want)
 			}
 			r := httptest.NewRequestWithContext(t.Context(), "GET", "http://graph.example/graphql", nil)
 			r.Header.Set("Origin", origin)
 			if err := newOrigins(cfg.Origins, loopback).check(r); (err == nil) != want {
-				t.Errorf("%s with %v: %v", origin, loopback, err)
+				t.Errorf("%s with LoopbackOrigins %v: got the error %v, want it allowed: %v", origin, loopback, err, want)
 			}
 		}
 	}
@@ -115,7 +115,7 @@ func TestRefusedOriginIsNamed(t *testing.T) {
 	} {
 		w := send(t, h, "GET", PathGraphQL, "", "Origin", origin, "Connection", "Upgrade", "Upgrade", "websocket")
 		if w.Code != 403 || !strings.HasPrefix(w.Body.String(), says) || w.Header().Get("Content-Type") != "text/plain; charset=utf-8" {
-			t.Errorf("%.50q is answered with %d %s", origin, w.Code, w.Body)
+			t.Errorf("the response to the origin %.50q is %d %s, want 403 and %.80s", origin, w.Code, w.Body, says)
 		}
 	}
 }

@@ -12,8 +12,8 @@ import (
 	"time"
 )
 
-// hashed matches the names of immutable files. Such a name contains a hash of the content.
-var hashed = regexp.MustCompile(`-[A-Z2-7]{8}\.\w+$`)
+// hashedName matches the names of immutable files. These names contain a hash of the file's content.
+var hashedName = regexp.MustCompile(`-[A-Z2-7]{8}\.\w+$`)
 
 // typeOf contains the media types of files by extension.
 var typeOf = map[string]string{
@@ -52,7 +52,7 @@ func (p pages) handle(mux *http.ServeMux) {
 	})
 }
 
-// page returns a handler for the first file in names that exists.
+// page returns a handler that serves the first file in names that exists.
 func (p pages) page(names ...string) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		w.Header()["Content-Security-Policy"] = pagePolicy
@@ -73,14 +73,14 @@ func (p pages) serve(w http.ResponseWriter, r *http.Request, names ...string) {
 	h.Set("Content-Type", typeOf[path.Ext(name)])
 	h.Set("Vary", "Accept-Encoding")
 	tag := name
-	if hashed.MatchString(name) {
+	if hashedName.MatchString(name) {
 		h.Set("Cache-Control", "public, max-age=31536000, immutable")
 	} else {
 		h.Set("Cache-Control", "no-cache") // caches must revalidate
 		tag = digest(file)
 	}
 	if encoding := negotiateEncoding(r.Header.Values("Accept-Encoding"), precompressed); encoding != "" {
-		if compressed := open(layer, name+compressedAs[encoding]); compressed != nil {
+		if compressed := openFile(layer, name+compressedAs[encoding]); compressed != nil {
 			defer compressed.Close()
 			h.Set("Content-Encoding", encoding)
 			file, tag = compressed, tag+compressedAs[encoding]
@@ -94,7 +94,7 @@ func (p pages) serve(w http.ResponseWriter, r *http.Request, names ...string) {
 func (p pages) find(names []string) (layer fs.FS, name string, file io.ReadSeekCloser) {
 	for _, name := range names {
 		for _, layer := range p {
-			if file := open(layer, name); file != nil {
+			if file := openFile(layer, name); file != nil {
 				return layer, name, file
 			}
 		}
@@ -102,8 +102,8 @@ func (p pages) find(names []string) (layer fs.FS, name string, file io.ReadSeekC
 	return nil, "", nil
 }
 
-// open returns a file, or nil if it does not exist or is a directory.
-func open(layer fs.FS, name string) io.ReadSeekCloser {
+// openFile returns a file, or nil if the file does not exist or is a directory.
+func openFile(layer fs.FS, name string) io.ReadSeekCloser {
 	file, err := layer.Open(name)
 	if err != nil {
 		return nil
@@ -123,7 +123,7 @@ func digest(file io.ReadSeeker) string {
 	return base64.RawURLEncoding.EncodeToString(hash.Sum(nil)[:12])
 }
 
-// The values of the headers that the function secured and the type pages set. They must not be changed.
+// The values of the headers that withSecurityHeaders and pages set. They must not be changed.
 var (
 	noSniffing = []string{"nosniff"}
 	noReferrer = []string{"no-referrer"}
@@ -134,8 +134,8 @@ var (
 		"connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"}
 )
 
-// secured sets the security headers of responses.
-func secured(next http.Handler) http.Handler {
+// withSecurityHeaders sets the security headers of responses.
+func withSecurityHeaders(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		h := w.Header()
 		h["X-Content-Type-Options"], h["Referrer-Policy"] = noSniffing, noReferrer

@@ -46,27 +46,27 @@ func TestPages(t *testing.T) {
 		w := send(t, api, http.MethodGet, test.path, "", "Accept-Encoding", test.accept)
 		h := w.Header()
 		if w.Code != http.StatusOK || w.Body.String() != "content of "+test.file {
-			t.Errorf("%s with %q: %d %q, want %s", test.path, test.accept, w.Code, w.Body, test.file)
+			t.Errorf("%s with Accept-Encoding %q: got %d %q, want the content of %s", test.path, test.accept, w.Code, w.Body, test.file)
 		}
 		if h.Get("Content-Type") != test.mime || h.Get("Content-Encoding") != test.encoding || h.Get("Cache-Control") != test.cache || h.Get("Vary") != "Accept-Encoding" {
-			t.Errorf("%s with %q: %v", test.path, test.accept, h)
+			t.Errorf("%s with Accept-Encoding %q: got the headers %v", test.path, test.accept, h)
 		}
 		if again := send(t, api, http.MethodGet, test.path, "", "Accept-Encoding", test.accept, "If-None-Match", h.Get("ETag")); again.Code != http.StatusNotModified {
-			t.Errorf("%s with its ETag %s: %d", test.path, h.Get("ETag"), again.Code)
+			t.Errorf("%s with its ETag %s: got the status %d, want 304", test.path, h.Get("ETag"), again.Code)
 		}
 		if head := send(t, api, http.MethodHead, test.path, ""); head.Code != http.StatusOK || head.Body.Len() > 0 {
-			t.Errorf("HEAD %s: %d", test.path, head.Code)
+			t.Errorf("HEAD %s: got the status %d and %d bytes, want 200 and no body", test.path, head.Code, head.Body.Len())
 		}
 	}
 	if w := send(t, api, http.MethodGet, "/live/market/a%20b/1", ""); w.Code != http.StatusFound || w.Header().Get("Location") != "/live#/market/a%20b/1" {
-		t.Errorf("/live/market/a b/1: %d to %q", w.Code, w.Header().Get("Location"))
+		t.Errorf("/live/market/a b/1: got the status %d and the location %q", w.Code, w.Header().Get("Location"))
 	}
 	if w := send(t, api, http.MethodGet, "/live/", ""); w.Code != http.StatusMovedPermanently || w.Header().Get("Location") != "/live" {
-		t.Errorf("/live/: %d to %q", w.Code, w.Header().Get("Location"))
+		t.Errorf("/live/: got the status %d and the location %q", w.Code, w.Header().Get("Location"))
 	}
 	for _, path := range []string{"/assets/", "/assets/page-ABCDEF23.js.br", "/assets/secret.key", "/assets/..%2findex.html", "/assets/nothing.js", "/index.html", "/nothing"} {
 		if w := send(t, api, http.MethodGet, path, ""); w.Code != http.StatusNotFound {
-			t.Errorf("%s: %d", path, w.Code)
+			t.Errorf("%s: got the status %d, want 404", path, w.Code)
 		}
 	}
 	tags := map[string]string{}
@@ -84,7 +84,7 @@ func TestThePlainPage(t *testing.T) {
 	api := New(pagesConfig(t, false))
 	for _, path := range []string{"/", "/live", "/plain"} {
 		if w := send(t, api, http.MethodGet, path, ""); w.Code != http.StatusOK || w.Body.String() != "content of plain.html" {
-			t.Errorf("%s: %d %q", path, w.Code, w.Body)
+			t.Errorf("%s: got %d %q, want the plain page", path, w.Code, w.Body)
 		}
 	}
 }
@@ -103,28 +103,28 @@ func TestThePolicyOfPages(t *testing.T) {
 			switch name {
 			case "default-src", "base-uri", "form-action", "frame-ancestors":
 				if sources != "'none'" {
-					t.Errorf("%s: %s is %s", path, name, sources)
+					t.Errorf("%s: the directive %s is %s, want 'none'", path, name, sources)
 				}
 			case "img-src":
 				if sources != "'self' data:" {
-					t.Errorf("%s: %s is %s", path, name, sources)
+					t.Errorf("%s: the directive %s is %s, want 'self' data:", path, name, sources)
 				}
 			default:
 				if sources != "'self'" {
-					t.Errorf("%s: %s is %s", path, name, sources)
+					t.Errorf("%s: the directive %s is %s, want 'self'", path, name, sources)
 				}
 			}
 		}
 		for _, name := range []string{"default-src", "script-src", "style-src", "connect-src", "base-uri", "form-action", "frame-ancestors"} {
 			if directives[name] == "" {
-				t.Errorf("%s: there is no %s", path, name)
+				t.Errorf("%s: the policy has no directive %s", path, name)
 			}
 		}
 		if h.Get("Referrer-Policy") != "no-referrer" || h.Get("X-Content-Type-Options") != "nosniff" {
-			t.Errorf("%v", h)
+			t.Errorf("%s: got the headers %v, want no-referrer and nosniff", path, h)
 		}
 	}
 	if got := send(t, api, http.MethodGet, "/assets/page-ABCDEF23.js", "").Header().Get("Content-Security-Policy"); got != noContent[0] {
-		t.Errorf("asset: got policy %s", got)
+		t.Errorf("the policy of an asset is %s, want %s", got, noContent[0])
 	}
 }

@@ -24,9 +24,9 @@ import (
 	"oddsgraph/internal/market/reqctx"
 )
 
-// streaming returns a compiler for a few fields. Its queries panic outside of all fields. Its subscriptions send an event for each
-// number in the channel from, and panic if this channel is nil.
-func streaming(t testing.TB, from <-chan int, show func(n int) string) *exec.Compiler {
+// streamCompiler returns a compiler for a few fields. Its queries panic outside of all fields. Its subscriptions send an event for
+// each number in the channel from. If from is nil, they panic. The function show returns the JSON value of an event.
+func streamCompiler(t testing.TB, from <-chan int, show func(n int) string) *exec.Compiler {
 	field := map[string]exec.FieldOf{"serviceStatus": {Number: 1}, "tokenPrices": {Number: 2}, "version": {Number: 1}, "price": {Number: 1}, "state": {Number: 1}}
 	types := map[string]exec.Type{
 		"Query": {Fields: field}, "ServiceStatus": {Fields: field}, "TokenPrice": {Fields: field}, "StreamStatus": {Fields: field},
@@ -44,7 +44,7 @@ func streaming(t testing.TB, from <-chan int, show func(n int) string) *exec.Com
 		})
 }
 
-// jumpy panics in the nth call of Check.
+// jumpy panics in the n-th call of Check.
 type jumpy struct {
 	noRefusals
 	n atomic.Int64
@@ -90,7 +90,7 @@ func converse(t *testing.T, url, mark string, messages ...string) string {
 	return converseAs(t, url, encodedCredentials, mark, messages...)
 }
 
-// converseAs is converse with the given credentials.
+// converseAs is like converse, but sends the given credentials.
 func converseAs(t *testing.T, url, credentials, mark string, messages ...string) string {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
@@ -103,17 +103,17 @@ func converseAs(t *testing.T, url, credentials, mark string, messages ...string)
 	for _, m := range append([]string{`{"type":"connection_init","payload":{"` + CredentialsHeader + `":"` + credentials + `"}}`}, messages...) {
 		_ = conn.Write(ctx, websocket.MessageText, []byte(m))
 	}
-	var heard strings.Builder
-	for !strings.Contains(heard.String(), mark) {
+	var received strings.Builder
+	for !strings.Contains(received.String(), mark) {
 		_, b, err := conn.Read(ctx)
 		if err != nil {
-			fmt.Fprint(&heard, err)
+			fmt.Fprint(&received, err)
 			break
 		}
-		heard.Write(b)
-		heard.WriteByte('\n')
+		received.Write(b)
+		received.WriteByte('\n')
 	}
-	return heard.String()
+	return received.String()
 }
 
 // answerFrom posts a request to a server and returns the body of the response. The headers are alternating names and values.
@@ -151,42 +151,42 @@ func TestPanics(t *testing.T) {
 		}
 	}
 	inField := func(cfg *Config) {
-		*cfg = broken(t, *cfg, func(context.Context) model.ServiceStatus { panic("canary") })
+		*cfg = withStatusResolver(t, *cfg, func(context.Context) model.ServiceStatus { panic("canary") })
 	}
 	keeps := func(cfg *Config) { cfg.ResponseBytes, cfg.Clock = 1<<20, market.SystemClock{} }
-	// twice makes the observer panic, too. Then an outer recover must send the response.
+	// twice makes the observer panic, too. Then another deferred recover must send the response.
 	twice := func(kind string) func(cfg *Config) {
 		return func(cfg *Config) {
-			cfg.Observer = ended(func(j *reqctx.Log) {
+			cfg.Observer = onEnd(func(j *reqctx.Log) {
 				if j.Type() == kind {
 					panic("canary")
 				}
 			})
 		}
 	}
-	early := func(cfg *Config) { cfg.Compiler = streaming(t, nil, nil) }
+	early := func(cfg *Config) { cfg.Compiler = streamCompiler(t, nil, nil) }
 	const prices = `{"query":"{ tokenPrices(tokenIds: [\"1\"]) { price } }"}`
 	for _, test := range []struct {
 		name string
 		rig  []func(cfg *Config)
 		run  func(t *testing.T, url string) string
-		// before is a text that the client receives besides the error.
+		// before is a text that the client receives in addition to the error.
 		before string
-		// again is the number of panics after the first panic.
+		// again is the number of further panics.
 		again int
 	}{
 		{"a query over HTTP", nil, ask(query, typeResponse), "", 0},
 		{"a field", []func(*Config){inField}, ask(query, typeResponse), "", 0},
 		{"a query whose response is cached", []func(*Config){keeps}, ask(prices, typeResponse), "", 0},
-		{"a shared flight", []func(*Config){keeps, twice("query")}, ask(prices, typeResponse), "", 1},
+		{"a query whose response is cached, and the observer", []func(*Config){keeps, twice("query")}, ask(prices, typeResponse), "", 1},
 		{"a query on a socket", nil, follow(query), "", 0},
-		{"a query on a socket, further out", []func(*Config){twice("query")}, follow(query), "", 1},
-		{"a query as an event stream", []func(*Config){twice("query")}, ask(query, typeEvents), "", 1},
+		{"a query on a socket, and the observer", []func(*Config){twice("query")}, follow(query), "", 1},
+		{"a query as an event stream, and the observer", []func(*Config){twice("query")}, ask(query, typeEvents), "", 1},
 		{"an event on a socket", nil, follow(status), `"payload":{"data":{"streamStatusChanged":1}}`, 0},
-		{"an event on a socket, and further out", []func(*Config){twice("subscription")}, follow(status), `"payload":{"data":{"streamStatusChanged":1}}`, 1},
-		{"an event of an event stream, and further out", []func(*Config){twice("subscription")}, ask(status, typeEvents), `data: {"data":{"streamStatusChanged":1}}`, 1},
-		{"a subscription that does not begin", []func(*Config){early, twice("subscription")}, say(status), "", 1},
-		{"an introduction", []func(*Config){jumpyAt(1)}, func(t *testing.T, url string) string {
+		{"an event on a socket, and the observer", []func(*Config){twice("subscription")}, follow(status), `"payload":{"data":{"streamStatusChanged":1}}`, 1},
+		{"an event of an event stream, and the observer", []func(*Config){twice("subscription")}, ask(status, typeEvents), `data: {"data":{"streamStatusChanged":1}}`, 1},
+		{"the start of a subscription, and the observer", []func(*Config){early, twice("subscription")}, say(status), "", 1},
+		{"connection_init", []func(*Config){jumpyAt(1)}, func(t *testing.T, url string) string {
 			return converse(t, url, "4403", "") + "INTERNAL_SERVER_ERROR test-request" // a close frame contains no error
 		}, "Forbidden", 0},
 		{"the start of an operation", []func(*Config){jumpyAt(2)}, say(query), "connection_ack", 0},
@@ -198,7 +198,7 @@ func TestPanics(t *testing.T) {
 			numbers <- 1
 			numbers <- 2
 			close(numbers)
-			cfg.Compiler = streaming(t, numbers, func(n int) string {
+			cfg.Compiler = streamCompiler(t, numbers, func(n int) string {
 				if n > 1 {
 					panic("canary")
 				}
@@ -213,12 +213,12 @@ func TestPanics(t *testing.T) {
 			defer server.Close()
 			got := test.run(t, server.URL+PathGraphQL)
 			if !strings.Contains(got, "INTERNAL_SERVER_ERROR") || !strings.Contains(got, "test-request") || strings.Contains(got, "canary") || !strings.Contains(got, test.before) {
-				t.Errorf("it is answered with %s", got)
+				t.Errorf("the client got %s, want INTERNAL_SERVER_ERROR with the request id, without the panic, and %q", got, test.before)
 			}
 			if w := post(t, api, `{"query":"{ nope }"}`); w.Code != http.StatusOK {
-				t.Errorf("afterwards: %d %s", w.Code, w.Body)
+				t.Errorf("the next operation: got %d %s, want 200", w.Code, w.Body)
 			}
-			api.Drain(t.Context()) // wait for the observer, which sees the end of an operation after the client has its last message
+			api.Drain(t.Context()) // wait for the observer, because the client gets the last message before Observer.Ended is called
 			server.Close()
 			lines := strings.Split(strings.TrimSpace(log.String()), "\n")
 			if want := 1 + test.again; len(lines) != want {
@@ -226,7 +226,7 @@ func TestPanics(t *testing.T) {
 			}
 			for _, line := range lines {
 				if !strings.Contains(line, "canary") || !strings.Contains(line, "panics_test.go") {
-					t.Errorf("a line without its stack: %s", line)
+					t.Errorf("a log line lacks the panic or its stack: %s", line)
 				}
 			}
 		})

@@ -64,7 +64,7 @@ func TestParams(t *testing.T) {
 		clear(body) // the result must not share memory with the body
 		if test.says != "" {
 			if err == nil || !strings.Contains(err.Error(), test.says) || market.CodeOf(err) != market.CodeBadUserInput {
-				t.Errorf("%s: %+v, %v; want an error with %q", name, p, err, test.says)
+				t.Errorf("%s: got %+v and the error %v, want an error with %q", name, p, err, test.says)
 			}
 			continue
 		}
@@ -72,7 +72,7 @@ func TestParams(t *testing.T) {
 			p.hasQuery = false
 		}
 		if err != nil || !reflect.DeepEqual(*p, test.want) {
-			t.Errorf("%s: %+v, %v; want %+v", name, p, err, test.want)
+			t.Errorf("%s: got %+v and the error %v, want %+v", name, p, err, test.want)
 		}
 	}
 }
@@ -103,12 +103,12 @@ func TestQueryString(t *testing.T) {
 		if test.says != "" {
 			var known *httpError
 			if !errors.As(err, &known) || known.status != 400 || !strings.Contains(err.Error(), test.says) {
-				t.Errorf("%s: %v; want an error with %q", test.raw, err, test.says)
+				t.Errorf("%s: got the error %v, want the status 400 and %q", test.raw, err, test.says)
 			}
 			continue
 		}
 		if err != nil || !reflect.DeepEqual(*p, test.want) {
-			t.Errorf("%s: %+v, %v; want %+v", test.raw, p, err, test.want)
+			t.Errorf("%s: got %+v and the error %v, want %+v", test.raw, p, err, test.want)
 		}
 	}
 }
@@ -127,27 +127,27 @@ func FuzzParams(f *testing.F) {
 		good := utf8.Valid(body) && json.Unmarshal(body, &reference) == nil && reference != nil
 		if err != nil {
 			if ofMember := strings.HasPrefix(err.Error(), "the member "); good != ofMember {
-				t.Fatalf("%q: %v", body, err)
+				t.Fatalf("%q: got the error %v; encoding/json accepts the body: %v", body, err, good)
 			}
 			return
 		}
 		if !good {
-			t.Fatalf("%q was read as %+v", body, p)
+			t.Fatalf("the invalid body %q was parsed as %+v", body, p)
 		}
 		for name, got := range map[string]string{"query": p.Query, "operationName": p.OperationName, "documentId": p.DocumentID} {
 			var want *string
 			if raw, ok := reference[name]; ok {
 				if err := json.Unmarshal(raw, &want); err != nil {
-					t.Fatalf("%q: %s is %s", body, name, raw)
+					t.Fatalf("%q was accepted, although the member %s is %s", body, name, raw)
 				}
 			}
 			if want == nil && got != "" || want != nil && got != *want {
-				t.Errorf("%q: %s is %q", body, name, got)
+				t.Errorf("%q: the member %s was parsed as %q", body, name, got)
 			}
 		}
 		for name, got := range map[string]string{"variables": p.Variables, "extensions": string(p.Extensions)} {
 			if want := reference[name]; string(want) != got && string(want) != "null" {
-				t.Errorf("%q: %s is %s", body, name, got)
+				t.Errorf("%q: the member %s was parsed as %s, want %s", body, name, got, want)
 			}
 		}
 	})
@@ -162,17 +162,17 @@ func FuzzQueryString(f *testing.F) {
 		if err != nil {
 			var known *httpError
 			if !errors.As(err, &known) || known.status != 400 {
-				t.Errorf("%q: %v", raw, err)
+				t.Errorf("%q: got the error %v, want the status 400", raw, err)
 			}
 			return
 		}
 		for _, object := range []string{p.Variables, string(p.Extensions)} {
 			if object != "" && (!json.Valid([]byte(object)) || object[0] != '{') {
-				t.Errorf("%q has the object %s", raw, object)
+				t.Errorf("%q: the parameter %s was accepted, but is not a JSON object", raw, object)
 			}
 		}
 		if !utf8.ValidString(p.Query) || !utf8.ValidString(p.OperationName) || !utf8.ValidString(p.DocumentID) {
-			t.Errorf("%q: %+v", raw, p)
+			t.Errorf("%q: the parameters %+v contain invalid UTF-8", raw, p)
 		}
 	})
 }

@@ -17,9 +17,9 @@ import (
 // because each part needs memory.
 const maxParts = 100
 
-// listVariable returns the name of the variable that contains the ids of a subscription, if each event of the subscription concerns
-// one id. Otherwise it returns "". It also returns "" if the document uses the variable more than once, because the list could then
-// change the content of an event.
+// If each event of a subscription concerns one id, listVariable returns the name of the variable that contains the ids. Otherwise
+// it returns "". It also returns "" if the document uses the variable more than once, because the list could then change the
+// content of an event.
 func listVariable(doc *ast.QueryDocument, op *ast.OperationDefinition) string {
 	if op.Operation != ast.Subscription || len(op.SelectionSet) != 1 {
 		return ""
@@ -71,20 +71,20 @@ func (s *subscriptions) parts(ctx context.Context, op *operation) []fanout.Part 
 	}
 	others := maps.Clone(op.variables)
 	delete(others, name)
-	shape := s.key(ctx, op.with(others))
+	shape := s.key(ctx, op.withVariables(others))
 	parts := make([]fanout.Part, len(ids))
 	for i, id := range ids {
 		parts[i] = fanout.Part{Key: s.partKey(shape, id), Open: func(ctx context.Context, g *fanout.Group) fanout.Source {
 			own := maps.Clone(others)
 			own[name] = []any{id}
-			return s.opener(op.with(own))(ctx, g)
+			return s.opener(op.withVariables(own))(ctx, g)
 		}}
 	}
 	return parts
 }
 
 // with returns a new operation with the same document and other variables.
-func (o *operation) with(variables map[string]any) *operation {
+func (o *operation) withVariables(variables map[string]any) *operation {
 	return &operation{document: o.document, plan: o.plan, name: o.name, definition: o.definition, variables: variables}
 }
 

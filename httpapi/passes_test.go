@@ -16,7 +16,7 @@ import (
 	"oddsgraph/resolvers"
 )
 
-// careless has resolvers that ignore errors of their reads.
+// careless has resolvers that ignore the errors of their reads.
 type careless struct{ *resolvers.Resolver }
 
 func (c careless) Query() graph.QueryResolver { return carelessQuery{c.Resolver.Query()} }
@@ -38,7 +38,8 @@ func (q carelessQuery) Token(ctx context.Context, id string) (*model.Token, erro
 	return q.QueryResolver.Token(ctx, id)
 }
 
-// shelf is a source of prices. Lookup finds only the tokens in the list held. Fetch fails for the token "bad".
+// shelf is a source of prices. Lookup finds only the tokens in held. Fetch records its keys in fetched, and fails for the token
+// "bad".
 type shelf struct {
 	memory
 	held    []string
@@ -77,10 +78,10 @@ func TestPasses(t *testing.T) {
 		Clock: market.SystemClock{}, Status: func(context.Context) model.ServiceStatus { return model.ServiceStatus{Version: "1"} },
 	}}})
 	cfg.Sources = loaders.Sources{Prices: prices}
-	cfg.Observer = ended(func(j *reqctx.Log) {
+	cfg.Observer = onEnd(func(j *reqctx.Log) {
 		outcomes = append(outcomes, j.Type()+" "+j.Outcome)
 		if j.Elapsed <= 0 {
-			t.Errorf("it took %v", j.Elapsed)
+			t.Errorf("the log has the duration %v, want more than 0", j.Elapsed)
 		}
 	})
 	h := New(cfg)
@@ -104,22 +105,22 @@ func TestPasses(t *testing.T) {
 		prices.fetched, outcomes = nil, nil
 		w := post(t, h, `{"query":"`+test.query+`"}`)
 		if w.Code != http.StatusOK || w.Body.String() != test.want {
-			t.Errorf("%s: %d %s", test.query, w.Code, w.Body)
+			t.Errorf("%s: got %d %s, want %s", test.query, w.Code, w.Body, test.want)
 		}
 		if got := fmt.Sprint(prices.fetched); got != "["+test.fetched+"]" || len(outcomes) != 1 || (outcomes[0] == "query ok") == strings.Contains(test.want, "errors") {
-			t.Errorf("%s: %s is fetched, the outcomes are %q", test.query, got, outcomes)
+			t.Errorf("%s: the keys %s were fetched and the outcomes are %q, want the keys [%s]", test.query, got, outcomes, test.fetched)
 		}
 	}
 
 	ctx, cancel := context.WithCancel(t.Context())
 	e := newEngine(cfg, &identities{refusals: noRefusals{}, client: cfg.Client})
-	op, refusal := e.prepare(ctx, &reqctx.Log{}, &params{Query: `{ serviceStatus { version } }`}, atOnce)
+	op, refusal := e.prepare(ctx, &reqctx.Log{}, &params{Query: `{ serviceStatus { version } }`}, admitAtOnce)
 	if refusal != nil {
 		t.Fatal(refusal.Errors)
 	}
 	cancel()
 	if resp := e.execute(ctx, op); resp.Data != nil || len(resp.Errors) != 1 {
-		t.Errorf("cancelled client: got %s %v", resp.Data, resp.Errors)
+		t.Errorf("the cancelled operation has the data %s and the errors %v, want one error without data", resp.Data, resp.Errors)
 	}
 }
 
@@ -138,14 +139,14 @@ func TestCompiledDocumentsMakeRoom(t *testing.T) {
 		}
 	}
 	if grown := c.bytes - before; grown < 100 || c.bytes != doc.size {
-		t.Errorf("%d bytes more, %d in all, %d of the document", grown, c.bytes, doc.size)
+		t.Errorf("the cache grew by %d bytes to %d and the document has %d; want at least 100 more, and equal sizes", grown, c.bytes, doc.size)
 	}
 	c.grow(doc, MaxDocumentBytes)
 	if c.cache.Len() != 0 || c.bytes != 0 {
-		t.Errorf("%d documents of %d bytes are left", c.cache.Len(), c.bytes)
+		t.Errorf("after the document grew beyond the cache, %d documents of %d bytes are left, want 0", c.cache.Len(), c.bytes)
 	}
 	c.grow(doc, 1000)
 	if c.bytes != 0 {
-		t.Errorf("a document that has gone takes %d bytes", c.bytes)
+		t.Errorf("a document that has left the cache still counts %d bytes", c.bytes)
 	}
 }

@@ -6,13 +6,13 @@ import (
 	"oddsgraph/httpapi/quota"
 )
 
-// maxErrorBytes bounds the errors of a response without data, in bytes; see bounded. Such a response usually fits into
-// quota.FreeBytes.
+// maxErrorBytes bounds the total size of the errors of a response without data, in bytes; see boundErrors. So this response usually
+// fits into quota.FreeBytes.
 const maxErrorBytes = quota.FreeBytes - 1<<10
 
-// bounded returns the first errors of a list that fit into maxErrorBytes, but at least one. If it omits errors, it adds an error
-// with the number of omitted errors.
-func bounded(errs gqlerror.List) gqlerror.List {
+// boundErrors returns the first errors of a list whose total size is at most maxErrorBytes, but at least one error. If boundErrors
+// omits errors, it adds an error that says how many.
+func boundErrors(errs gqlerror.List) gqlerror.List {
 	if len(errs) < 2 {
 		return errs
 	}

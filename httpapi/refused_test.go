@@ -29,32 +29,31 @@ func TestRefusalsAreShort(t *testing.T) {
 	for _, accept := range []string{typeResponse, typeJSON, typeEvents} {
 		w := &tape{ResponseRecorder: httptest.NewRecorder()}
 		h.ServeHTTP(w, postRequest(t.Context(), wrongArguments, "Accept", accept))
-		whole := strings.Join(w.heard, "")
+		whole := strings.Join(w.writes, "")
 		body, _, _ := strings.Cut(strings.TrimPrefix(whole, ":\n\nevent: next\ndata: "), "\n")
 		if len(whole) > quota.FreeBytes {
-			t.Errorf("%s: a refusal of %d bytes", accept, len(whole))
+			t.Errorf("%s: the response has %d bytes, want at most %d", accept, len(whole), quota.FreeBytes)
 		}
 		var a answer
 		if err := json.Unmarshal([]byte(body), &a); err != nil || len(a.Errors) < 5 {
-			t.Fatalf("%s: %v %.300s", accept, err, whole)
+			t.Fatalf("%s: the response is %.300s (error %v), want at least 5 errors", accept, whole, err)
 		}
 		if last := a.Errors[len(a.Errors)-1]; !strings.HasSuffix(last.Message, " more errors") || last.Extensions.Code == "" {
-			t.Errorf("%s: %d errors, the last is %+v", accept, len(a.Errors), last)
+			t.Errorf("%s: the last of %d errors is %+v, want one that counts the omitted errors and has a code", accept, len(a.Errors), last)
 		}
 		for _, err := range a.Errors {
 			if text, _ := json.Marshal(err.Message); len(text) > 1<<10+20 {
-				t.Errorf("%s: a message of %d bytes: %.100s", accept, len(text), text)
+				t.Errorf("%s: a message has %d bytes, want at most %d: %.100s", accept, len(text), 1<<10+20, text)
 			}
 		}
 	}
 }
 
-// TestACompressedResponseKeepsNothingElse checks that a response needs at most 200 KiB in addition to its compressed bytes until
-// the client has read it.
+// TestACompressedResponseKeepsNothingElse checks that an unread response needs at most 200 KiB in addition to its compressed bytes.
 func TestACompressedResponseKeepsNothingElse(t *testing.T) {
 	for _, cached := range []bool{false, true} {
 		t.Run(fmt.Sprintf("cached %v", cached), func(t *testing.T) {
-			cfg, _ := keeping(t)
+			cfg, _ := cachingConfig(t)
 			if !cached {
 				cfg.ResponseBytes = 0
 			} else {
@@ -77,25 +76,25 @@ func TestACompressedResponseKeepsNothingElse(t *testing.T) {
 			}
 			plain := &httptest.ResponseRecorder{}
 			ask(0, plain)
-			before := living()
+			before := liveBytes()
 			for i := range n {
 				w := &stuck{httptest.NewRecorder(), make(chan struct{}), read}
 				reading.Go(func() { ask(i+1, w) })
 				<-w.writing
 				if w.Code != http.StatusOK {
-					t.Fatalf("%d", w.Code)
+					t.Fatalf("response %d has the status %d, want 200", i, w.Code)
 				}
 			}
 			// Each response has more than 1 MiB before it is compressed.
-			if more := living() - before - h.Stats().Output; more > n*200<<10 {
-				t.Errorf("%d KiB are in use for each response beyond its counted output", more/n>>10)
+			if more := liveBytes() - before - h.Stats().Output; more > n*200<<10 {
+				t.Errorf("each unread response needs %d KiB more than its counted output, want at most 200 KiB", more/n>>10)
 			}
 		})
 	}
 }
 
-// living returns the bytes of all live objects.
-func living() int {
+// liveBytes returns the number of bytes of all live objects.
+func liveBytes() int {
 	var m runtime.MemStats
 	for range 3 { // the second collection frees pooled objects
 		runtime.GC()
@@ -104,9 +103,9 @@ func living() int {
 	return int(m.HeapAlloc)
 }
 
-// TestKeptErrorsAreCounted checks that cached responses with errors take no more memory than the cache counts.
-func TestKeptErrorsAreCounted(t *testing.T) {
-	cfg, _ := keeping(t)
+// TestCachedErrorsAreCounted checks that cached responses with errors need no more memory than the cache counts.
+func TestCachedErrorsAreCounted(t *testing.T) {
+	cfg, _ := cachingConfig(t)
 	cfg.ResponseBytes = 64 << 20
 	h := New(cfg)
 	ask := func(i int) {
@@ -123,14 +122,14 @@ func TestKeptErrorsAreCounted(t *testing.T) {
 		ask(i)
 	}
 	const n = 1000
-	before, counted := living(), h.Stats().Responses
+	before, counted := liveBytes(), h.Stats().Responses
 	for i := range n {
 		ask(100 + i)
 	}
 	after := h.Stats().Responses
-	takes, counts := (living()-before)/n, int(after.Bytes-counted.Bytes)/n
-	t.Logf("%d bytes are taken, %d counted", takes, counts)
+	takes, counts := (liveBytes()-before)/n, int(after.Bytes-counted.Bytes)/n
+	t.Logf("a response needs %d bytes and counts %d", takes, counts)
 	if after.Entries-counted.Entries != n || takes > counts {
-		t.Errorf("%d responses are cached; each takes %d bytes and counts %d", after.Entries-counted.Entries, takes, counts)
+		t.Errorf("%d responses were cached, want %d; each needs %d bytes and counts %d, want at least as many", after.Entries-counted.Entries, n, takes, counts)
 	}
 }

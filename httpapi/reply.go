@@ -52,12 +52,13 @@ func statusOf(resp *graphql.Response) int {
 type reply struct {
 	*responseMeta
 	body []byte
-	// cached is nil if the response is for this request only. Requests share the compressed forms of a cached response.
+	// cached is the cached response, or nil if the response is for this request only. Requests share the compressed forms of a cached
+	// response.
 	cached *respcache.Response
 	// buffer contains the body if the response is for this request only.
 	buffer     *bytes.Buffer
 	retryAfter time.Duration // how long the client should wait before it retries
-	cacheable  bool          // false if no cache may store the response, for example because it has errors
+	cacheable  bool          // false if caches of clients and proxies must not store the response, for example because it has errors
 }
 
 // write sends a response. The parameter op is nil if no operation was executed. The calling function must call room.settle(0)
@@ -181,8 +182,8 @@ func (out *reply) notModified(h http.Header, r *request, encoding string) bool {
 	return true
 }
 
-// encode returns the body in a content coding, or unchanged if encoding is "". It adjusts the reservation in room to the result. It
-// also removes the body from the reply, so that the body can be garbage collected after compression.
+// encode returns the body in a content coding, or unchanged if encoding is "". It adjusts the reservation in room to the size of
+// the result. It also removes the body from the reply, so that the body can be garbage collected after compression.
 func (out *reply) encode(encoding string, room *room) (body []byte) {
 	body = out.body
 	switch {

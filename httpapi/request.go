@@ -16,7 +16,7 @@ type request struct {
 	requestContext
 }
 
-// Context returns the context of the request with the identity. Pass it to identities.reading before a read from the venue.
+// Context returns the context of the request. It contains the identity. Pass it to identities.reading before a read from the venue.
 func (r *request) Context() context.Context { return &r.requestContext }
 
 // connectionContext is like Context, for a connection that lasts longer than the request. The returned context does not keep the

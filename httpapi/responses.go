@@ -57,31 +57,31 @@ type responseMeta struct {
 
 // metaOf returns the metadata of a cached response.
 func metaOf(r *respcache.Response) *responseMeta {
-	n, _ := r.Note.(*responseMeta)
-	return n
+	meta, _ := r.Note.(*responseMeta)
+	return meta
 }
 
 // tagOf returns the entity tag of a response. The first call computes it.
-func (n *responseMeta) tagOf(body []byte) string {
-	n.once.Do(func() { n.tag = entityTag(n.media, body) })
-	return n.tag
+func (m *responseMeta) tagOf(body []byte) string {
+	m.once.Do(func() { m.tag = entityTag(m.media, body) })
+	return m.tag
 }
 
 // cachedOrExecuted returns the response to a cacheable operation. The response comes from the cache, from an equal operation that
-// is running, or from an execution. log.Response records which of these it was.
+// is running, or from an execution. log.Response says which of the three it is.
 func (e *engine) cachedOrExecuted(ctx context.Context, log *reqctx.Log, op *operation, media string) (*respcache.Response, error) {
 	r, outcome, err := e.responses.Do(ctx, e.key(ctx, op, media), func(ctx context.Context) *respcache.Response {
 		return e.executeForCache(ctx, log, op, media)
 	})
 	log.Response = verdicts[outcome]
 	if err == nil && outcome != respcache.Executed {
-		e.countRefused(ctx, r)
+		e.countCachedRefusal(ctx, r)
 	}
 	return r, err
 }
 
 // executeForCache executes an operation and returns its response, or nil if ctx ended before the first fetch. The execution may
-// outlast the request that started it, so it has its own room and does not change op.
+// last longer than the request that started it. So the execution has its own room and does not change op.
 func (e *engine) executeForCache(ctx context.Context, log *reqctx.Log, op *operation, media string) *respcache.Response {
 	run := &operation{plan: op.plan, variables: op.variables, room: e.newRoom(identityFrom(ctx).client, log.Transport), buffer: getBuffer()}
 	defer putBuffer(run.buffer)
@@ -96,18 +96,18 @@ func (e *engine) executeForCache(ctx context.Context, log *reqctx.Log, op *opera
 	} else {
 		body = appendResponse(nil, resp) // the execution panicked, so the buffer has no complete response
 	}
-	n := &responseMeta{
+	meta := &responseMeta{
 		status: statusOf(resp), media: media, policy: op.plan.policy,
 		contentType: contentType(media), contentLength: [1]string{strconv.Itoa(len(body))},
 		info: log.Info, trusted: log.Trusted, points: log.Points,
 	}
 	if len(resp.Errors) > 0 {
-		n.errors = &graphql.Response{Errors: resp.Errors}
+		meta.errors = &graphql.Response{Errors: resp.Errors}
 		if !cacheableErrors(resp.Errors) {
 			run.recorder = nil
 		}
 	}
-	cached := respcache.NewResponse(body, n, run.recorder)
+	cached := respcache.NewResponse(body, meta, run.recorder)
 	cached.NoteBytes = errorBytes(resp.Errors, op.document)
 	return cached
 }
@@ -147,8 +147,8 @@ func (e *engine) key(ctx context.Context, op *operation, media string) respcache
 
 var verdicts = [...]string{respcache.Executed: verdictMiss, respcache.Hit: verdictHit, respcache.Shared: verdictShared}
 
-// countRefused counts a refusal of the client's credentials in a cached response.
-func (e *engine) countRefused(ctx context.Context, r *respcache.Response) {
+// countCachedRefusal is countRefusal for a cached response.
+func (e *engine) countCachedRefusal(ctx context.Context, r *respcache.Response) {
 	if refused := metaOf(r).errors; refused != nil {
 		e.identities.countRefusal(ctx, refused)
 	}
@@ -172,29 +172,29 @@ func form(method, media string) string {
 	}
 }
 
-// knownByBytes reports whether findByBytes and storeByBytes may be used for a request.
-func (e *engine) knownByBytes(r *request, log *reqctx.Log) bool {
+// cacheableByBytes reports whether findByBytes and storeByBytes may be used for a request.
+func (e *engine) cacheableByBytes(r *request, log *reqctx.Log) bool {
 	return e.responses != nil && r.PathValue("documentId") == "" && !log.Explained && !wantsCost(r)
 }
 
 // findByBytes returns the cached response to an earlier request with the same bytes, or nil.
 func (e *engine) findByBytes(r *request, log *reqctx.Log, text []byte) *respcache.Response {
-	if !e.knownByBytes(r, log) {
+	if !e.cacheableByBytes(r, log) {
 		return nil
 	}
 	cached := e.responses.FindRequest(e.responses.Identity(r.credentials), form(r.Method, r.media), text)
 	if cached != nil {
-		n := metaOf(cached)
-		log.Response, log.Info, log.Trusted, log.Points = verdictHit, n.info, n.trusted, n.points
-		e.countRefused(r.Context(), cached)
+		meta := metaOf(cached)
+		log.Response, log.Info, log.Trusted, log.Points = verdictHit, meta.info, meta.trusted, meta.points
+		e.countCachedRefusal(r.Context(), cached)
 	}
 	return cached
 }
 
 // storeByBytes stores a response under the bytes of its request. Each hit resolves the document again, because the id in the
-// request may no longer be known, or may name another text now.
+// request may now be unknown, or may now stand for another text.
 func (e *engine) storeByBytes(r *request, log *reqctx.Log, text []byte, p *params, op *operation, cached *respcache.Response) {
-	if !e.knownByBytes(r, log) {
+	if !e.cacheableByBytes(r, log) {
 		return
 	}
 	request, meant := persisted.Request{Query: p.Query, DocumentID: p.DocumentID, Extensions: p.Extensions}, op.document.text

@@ -22,8 +22,8 @@ import (
 	"oddsgraph/loaders"
 )
 
-// standing is a source whose prices stay valid until the test calls change.
-type standing struct {
+// changeablePrices is a source whose prices stay valid until the test calls change. asked counts the calls of Lookup.
+type changeablePrices struct {
 	memory
 	asked   atomic.Int64
 	mu      sync.Mutex
@@ -32,7 +32,7 @@ type standing struct {
 }
 
 // Lookup implements loaders.Source.
-func (s *standing) Lookup(_ context.Context, keys []string, into []market.Result[market.Read[*market.Price]], missing []int) []int {
+func (s *changeablePrices) Lookup(_ context.Context, keys []string, into []market.Result[market.Read[*market.Price]], missing []int) []int {
 	s.asked.Add(1)
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -48,7 +48,7 @@ func (s *standing) Lookup(_ context.Context, keys []string, into []market.Result
 }
 
 // change invalidates all handles and sets the price of all tokens.
-func (s *standing) change(amount string) {
+func (s *changeablePrices) change(amount string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for _, h := range s.handles {
@@ -58,56 +58,56 @@ func (s *standing) change(amount string) {
 	s.amount = amount
 }
 
-// keeping returns the configuration of an API with a response cache, and its source of prices.
-func keeping(t testing.TB) (Config, *standing) {
-	cfg, source := testConfig(t), &standing{handles: map[string]*market.Handle{}, amount: "0.5"}
+// cachingConfig returns the configuration of an API with a response cache, and its source of prices.
+func cachingConfig(t testing.TB) (Config, *changeablePrices) {
+	cfg, source := testConfig(t), &changeablePrices{handles: map[string]*market.Handle{}, amount: "0.5"}
 	cfg.Sources, cfg.ResponseBytes, cfg.Clock = loaders.Sources{Prices: source}, 1<<20, market.SystemClock{}
 	return cfg, source
 }
 
 const priceBody = `{"query":"{ tokenPrices(tokenIds: [\"1\"]) { price } }"}`
 
-func TestKeptResponses(t *testing.T) {
-	cfg, source := keeping(t)
+func TestCachedResponses(t *testing.T) {
+	cfg, source := cachingConfig(t)
 	outcomes := map[string]int{}
-	cfg.Observer = ended(func(j *reqctx.Log) { outcomes[j.Type()+" "+j.Outcome]++ })
+	cfg.Observer = onEnd(func(j *reqctx.Log) { outcomes[j.Type()+" "+j.Outcome]++ })
 	h := New(cfg)
 	want := func(what, body, data string, executions int64) {
 		t.Helper()
 		before := source.asked.Load()
 		w := post(t, h, body)
 		if w.Code != http.StatusOK || w.Body.String() != data || source.asked.Load()-before != executions {
-			t.Errorf("%s: %d %s, asked %d times", what, w.Code, w.Body, source.asked.Load()-before)
+			t.Errorf("%s: got %d %s and %d calls of Lookup, want %s and %d", what, w.Code, w.Body, source.asked.Load()-before, data, executions)
 		}
 		if w.Header().Get("Content-Length") != fmt.Sprint(w.Body.Len()) || w.Header().Get("Content-Type") != "application/json; charset=utf-8" {
-			t.Errorf("%s: %v", what, w.Header())
+			t.Errorf("%s: got the headers %v", what, w.Header())
 		}
 	}
 	half, most := `{"data":{"tokenPrices":[{"price":"0.5"}]}}`, `{"data":{"tokenPrices":[{"price":"0.9"}]}}`
-	want("the first", priceBody, half, 1)
+	want("the first request", priceBody, half, 1)
 	want("the same text", priceBody, half, 0)
-	want("the same question in other words", ` {"variables": {"unused": 1}, "query":"{ tokenPrices(tokenIds: [\"1\"]) { price } }"}`, half, 0)
+	want("the same operation in other bytes", ` {"variables": {"unused": 1}, "query":"{ tokenPrices(tokenIds: [\"1\"]) { price } }"}`, half, 0)
 	want("another document", `{"query":"{  tokenPrices(tokenIds: [\"1\"]) { price } }"}`, half, 1)
 	source.change("0.9")
 	want("after a change", priceBody, most, 1)
-	want("again", priceBody, most, 0)
+	want("the same request after the change", priceBody, most, 0)
 	if outcomes["query ok"] != 6 || len(outcomes) != 1 {
-		t.Errorf("outcomes are %v", outcomes)
+		t.Errorf("the outcomes are %v, want 6 times query ok", outcomes)
 	}
 	asked := source.asked.Load()
 	w := post(t, h, priceBody, CostHeader, "1")
 	if !strings.Contains(w.Body.String(), `"extensions":{"cost"`) || source.asked.Load() == asked {
 		t.Errorf("request for the cost: got %s, want an execution", w.Body)
 	}
-	want("after that", priceBody, most, 0)
+	want("after the request for the cost", priceBody, most, 0)
 	if s := h.Stats().Responses; s.Hits != 4 || s.Stored != 3 {
-		t.Errorf("%+v", s)
+		t.Errorf("the counters are %+v, want 4 hits and 3 stored responses", s)
 	}
 }
 
-// TestKeptResponsesAreSentLikeOthers checks that an API sends equal responses with and without a response cache.
-func TestKeptResponsesAreSentLikeOthers(t *testing.T) {
-	cfg, _ := keeping(t)
+// TestCachedResponsesEqualOthers checks that an API sends equal responses with and without a response cache.
+func TestCachedResponsesEqualOthers(t *testing.T) {
+	cfg, _ := cachingConfig(t)
 	cached := New(cfg)
 	cfg.ResponseBytes = 0
 	fresh := New(cfg)
@@ -131,22 +131,23 @@ func TestKeptResponsesAreSentLikeOthers(t *testing.T) {
 					}
 					a, b := ask(cached), ask(fresh)
 					if a.Code != b.Code || !bytes.Equal(a.Body.Bytes(), b.Body.Bytes()) || fmt.Sprint(a.Header()) != fmt.Sprint(b.Header()) {
-						t.Errorf("%s %.30s %v, time %d:\n%d %v %.100q\n%d %v %.100q", method, query, header, n, a.Code, a.Header(), a.Body, b.Code, b.Header(), b.Body)
+						t.Errorf("%s %.30s %v, request %d:\nwith a cache: %d %v %.100q\nwithout a cache: %d %v %.100q", method, query, header, n, a.Code, a.Header(), a.Body, b.Code, b.Header(), b.Body)
 					}
 				}
 			}
 		}
 	}
 	if s := cached.Stats().Responses; s.Hits < 2*s.Misses {
-		t.Errorf("%+v", s)
+		t.Errorf("got %d hits and %d misses, want at least twice as many hits", s.Hits, s.Misses)
 	}
 }
 
-// TestNotKept checks that responses with serviceStatus, with an error of the venue, or with too many errors are not cached.
-func TestNotKept(t *testing.T) {
-	cfg, source := keeping(t)
+// TestResponsesThatAreNotCached checks that responses with serviceStatus, with an error of the venue, or with too many errors are
+// not cached.
+func TestResponsesThatAreNotCached(t *testing.T) {
+	cfg, source := cachingConfig(t)
 	states := 0
-	h := New(broken(t, cfg, func(context.Context) model.ServiceStatus {
+	h := New(withStatusResolver(t, cfg, func(context.Context) model.ServiceStatus {
 		states++
 		return model.ServiceStatus{Version: fmt.Sprint(states)}
 	}))
@@ -157,19 +158,19 @@ func TestNotKept(t *testing.T) {
 	} {
 		a, b := post(t, h, `{"query":"`+query+`"}`), post(t, h, `{"query":"`+query+`"}`)
 		if strings.Contains(query, "serviceStatus") && a.Body.String() == b.Body.String() {
-			t.Errorf("%s is answered with %s twice", query, a.Body)
+			t.Errorf("%s got the response %s twice, want two executions", query, a.Body)
 		}
 	}
 	if s := h.Stats().Responses; s.Stored != 0 || source.asked.Load() < 4 {
-		t.Errorf("%+v, asked %d times", s, source.asked.Load())
+		t.Errorf("%d responses were stored after %d calls of Lookup, want 0 after at least 4", s.Stored, source.asked.Load())
 	}
 }
 
-// TestErrorsOfTheRequestAreKept checks that the response to a query with an invalid argument is cached.
-func TestErrorsOfTheRequestAreKept(t *testing.T) {
-	cfg, source := keeping(t)
+// TestErrorsOfTheRequestAreCached checks that the response to a query with an invalid argument is cached.
+func TestErrorsOfTheRequestAreCached(t *testing.T) {
+	cfg, source := cachingConfig(t)
 	outcomes := map[string]int{}
-	cfg.Observer = ended(func(j *reqctx.Log) { outcomes[j.Outcome+" "+j.Response]++ })
+	cfg.Observer = onEnd(func(j *reqctx.Log) { outcomes[j.Outcome+" "+j.Response]++ })
 	h := New(cfg)
 	const body = `{"query":"{ tokenPrices(tokenIds: [\"no,id\", \"1\"]) { price } token(tokenId: \"1\") { orderbook(depth: 0) { hash } } }"}`
 	want := func(price string, executions int64) {
@@ -178,10 +179,10 @@ func TestErrorsOfTheRequestAreKept(t *testing.T) {
 		w := post(t, h, body)
 		if n := source.asked.Load() - before; w.Code != http.StatusOK || strings.Count(w.Body.String(), "BAD_USER_INPUT") != 2 ||
 			!strings.Contains(w.Body.String(), `"tokenPrices":[null,{"price":"`+price+`"}]`) || n != executions {
-			t.Errorf("%d %s, asked %d times", w.Code, w.Body, n)
+			t.Errorf("got %d %s and %d calls of Lookup, want two errors, the price %s and %d calls", w.Code, w.Body, n, price, executions)
 		}
 		if got := w.Header().Get("Cache-Control"); got != "no-store" {
-			t.Errorf("Cache-Control: %s", got)
+			t.Errorf("the header Cache-Control is %s, want no-store", got)
 		}
 	}
 	want("0.5", 1)
@@ -190,13 +191,13 @@ func TestErrorsOfTheRequestAreKept(t *testing.T) {
 	want("0.9", 1)
 	want("0.9", 0)
 	if outcomes["BAD_USER_INPUT hit"] != 2 || outcomes["BAD_USER_INPUT miss"] != 2 {
-		t.Errorf("outcomes are %v", outcomes)
+		t.Errorf("the outcomes are %v, want 2 hits and 2 misses", outcomes)
 	}
 }
 
 // TestATextThatIsNoLongerTrusted checks that a document that is no longer trusted is rejected, even if its response is cached.
 func TestATextThatIsNoLongerTrusted(t *testing.T) {
-	cfg, source := keeping(t)
+	cfg, source := cachingConfig(t)
 	file := filepath.Join(t.TempDir(), "manifest.json")
 	write := func(manifest string) {
 		t.Helper()
@@ -220,24 +221,24 @@ func TestATextThatIsNoLongerTrusted(t *testing.T) {
 		}
 	}
 	if s := h.Stats().Responses; s.Hits != 3 || source.asked.Load() != 1 {
-		t.Errorf("%+v, asked %d times", s, source.asked.Load())
+		t.Errorf("there were %d hits and %d calls of Lookup, want 3 and 1", s.Hits, source.asked.Load())
 	}
 	write(`{"a": "{ __typename }"}`)
 	if err := d.Reload(); err != nil {
 		t.Fatal(err)
 	}
 	if w := post(t, h, priceBody); !strings.Contains(w.Body.String(), "FORBIDDEN") {
-		t.Errorf("a text that is not trusted any more: %s", w.Body)
+		t.Errorf("a document that is no longer trusted: got %s, want FORBIDDEN", w.Body)
 	}
 	if w := post(t, h, byID); w.Body.String() != `{"data":{"__typename":"Query"}}` {
-		t.Errorf("an id of another document: %s", w.Body)
+		t.Errorf("an id that now stands for another document: got %s", w.Body)
 	}
 }
 
 // TestRepeatedRequestsKeepTheirDocument checks that a persisted query stays registered while clients repeat it, even if the
 // responses come from the cache.
 func TestRepeatedRequestsKeepTheirDocument(t *testing.T) {
-	cfg, _ := keeping(t)
+	cfg, _ := cachingConfig(t)
 	d, err := persisted.Open(persisted.Config{Mode: persisted.ModeOff, AutomaticBytes: 700})
 	if err != nil {
 		t.Fatal(err)
@@ -260,18 +261,18 @@ func TestRepeatedRequestsKeepTheirDocument(t *testing.T) {
 
 func hashOf(text string) [32]byte { return sha256.Sum256([]byte(text)) }
 
-// TestSocketsShareWhatIsKept checks that the second of two equal queries over event streams gets the cached response.
-func TestSocketsShareWhatIsKept(t *testing.T) {
-	cfg, source := keeping(t)
+// TestEventStreamsGetCachedResponses checks that the second of two equal queries over event streams gets the cached response.
+func TestEventStreamsGetCachedResponses(t *testing.T) {
+	cfg, source := cachingConfig(t)
 	api := New(cfg)
 	defer api.Drain(t.Context())
 	ask := func() string {
 		w := &tape{ResponseRecorder: httptest.NewRecorder()}
 		api.ServeHTTP(w, postRequest(t.Context(), priceBody, "Accept", typeEvents))
-		return strings.Join(w.heard, "")
+		return strings.Join(w.writes, "")
 	}
 	first, second := ask(), ask()
 	if first != second || !strings.Contains(first, `data: {"data":{"tokenPrices":[{"price":"0.5"}]}}`) || source.asked.Load() != 1 {
-		t.Errorf("%s\n%s\nasked %d times", first, second, source.asked.Load())
+		t.Errorf("got the event streams\n%s\nand\n%s\nafter %d calls of Lookup, want equal streams after 1", first, second, source.asked.Load())
 	}
 }

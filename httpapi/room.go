@@ -13,8 +13,8 @@ import (
 // transportNames are the names of the transports.
 var transportNames = [...]string{transportHTTP, transportWebSocket, transportEvents}
 
-// room reserves memory for a response in engine.outgoing, which bounds the output that clients have not read. The reservation lasts
-// until the response was sent. The first quota.FreeBytes of a response need no reservation. room implements exec.Room. It is not
+// room reserves memory for a response in engine.outgoing, which bounds the output that clients have not read. The reservation ends
+// when the response was sent. The first quota.FreeBytes of a response need no reservation. room implements exec.Room. It is not
 // safe for concurrent use.
 type room struct {
 	engine    *engine // nil means that nothing is reserved

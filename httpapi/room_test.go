@@ -19,12 +19,12 @@ const largeBody = `{"query":"{ __schema { types { name description fields { name
 // TestResponseTooLarge checks that a response larger than MaxResponse is replaced by an error.
 func TestResponseTooLarge(t *testing.T) {
 	for _, test := range []struct{ name, body, path string }{
-		{"introspection, which is not cached", largeBody, `"path":["__schema","types",`},
-		{"what would be cached", manyPrices, `"path":["tokenPrices",`},
+		{"introspection without reads", largeBody, `"path":["__schema","types",`},
+		{"a query that can be cached", manyPrices, `"path":["tokenPrices",`},
 		{"nothing but errors", `{"query":"query ($ids: [String!]!) { a: tokens(tokenIds: $ids) { price { price } } }","variables":{"ids":` + manyIDs + `}}`, `"path":["a",`},
 	} {
 		t.Run(test.name, func(t *testing.T) {
-			cfg, _ := keeping(t)
+			cfg, _ := cachingConfig(t)
 			if test.name == "nothing but errors" {
 				cfg.Sources.Prices = failing{&nothing{}}
 			}
@@ -35,15 +35,15 @@ func TestResponseTooLarge(t *testing.T) {
 				a := answerOf(t, w)
 				if w.Code != http.StatusOK || string(a.Data) != "null" || len(a.Errors) != 1 || a.Errors[0].Extensions.Code != "RESPONSE_TOO_LARGE" ||
 					!strings.Contains(w.Body.String(), test.path) || w.Body.Len() > 1000 {
-					t.Errorf("%d %.1000s", w.Code, w.Body)
+					t.Errorf("got %d %.1000s, want one RESPONSE_TOO_LARGE with null data and %s", w.Code, w.Body, test.path)
 				}
 			}
 			if s := h.Stats(); s.Responses.Entries != 0 || s.Output != 0 {
-				t.Errorf("%+v", s)
+				t.Errorf("%d responses are cached and %d bytes are reserved, want 0 and 0", s.Responses.Entries, s.Output)
 			}
 			cfg.MaxResponse = 0 // the default
 			if a := answerOf(t, post(t, New(cfg), test.body)); len(a.Errors) == 1 {
-				t.Errorf("it is refused by default: %+v", a.Errors)
+				t.Errorf("with the default of MaxResponse: got the error %+v, want the whole response", a.Errors)
 			}
 		})
 	}
@@ -74,9 +74,9 @@ func (failing) Lookup(_ context.Context, _ []string, into []market.Result[market
 // TestUnreadResponses checks that a client with too many unread responses gets no further long response until it has read them.
 // Other clients must still get responses.
 func TestUnreadResponses(t *testing.T) {
-	for name, body := range map[string]string{"of one request": largeBody, "cached": manyPrices} {
+	for name, body := range map[string]string{"not cached": largeBody, "cached": manyPrices} {
 		t.Run(name, func(t *testing.T) {
-			cfg, _ := keeping(t)
+			cfg, _ := cachingConfig(t)
 			cfg.Client = func(r *http.Request) netip.Addr { return netip.MustParseAddr(r.Header.Get("Client")) }
 			size := post(t, New(cfg), body, "Client", "192.0.2.1").Body.Len()
 			cfg.MaxOutput = 8 * size
@@ -93,23 +93,23 @@ func TestUnreadResponses(t *testing.T) {
 				}
 			}
 			if held := h.Stats().Output; left < 4 || left > 20 || held > 6*size || held < left*(size-(16<<10))*9/10 {
-				t.Errorf("%d responses of %d bytes are left unread, and hold %d", left, size, held)
+				t.Errorf("%d responses of %d bytes are unread and hold %d bytes, want 4 to 20 responses and at most %d bytes", left, size, held, 6*size)
 			}
 			refused := post(t, h, body, "Client", "192.0.2.1")
 			if a := answerOf(t, refused); refused.Code != http.StatusServiceUnavailable || refused.Header().Get("Retry-After") != "1" ||
 				a.Errors[0].Extensions.Code != "RATE_LIMITED" || a.Data != nil {
-				t.Errorf("%d %v %.300s", refused.Code, refused.Header(), refused.Body)
+				t.Errorf("the next long response: got %d %v %.300s, want 503 and RATE_LIMITED", refused.Code, refused.Header(), refused.Body)
 			}
 			if w := post(t, h, `{"query":"{ __typename }"}`, "Client", "192.0.2.1"); w.Code != http.StatusOK {
-				t.Errorf("a short response: %d %s", w.Code, w.Body)
+				t.Errorf("a short response: got %d %s, want 200", w.Code, w.Body)
 			}
 			if w := post(t, h, body, "Client", "192.0.2.2"); w.Code != http.StatusOK || w.Body.Len() != size {
-				t.Errorf("another client: %d %.300s", w.Code, w.Body)
+				t.Errorf("the response to another client: got %d %.300s, want 200 and the whole response", w.Code, w.Body)
 			}
 			close(read)
 			reading.Wait()
 			if w := post(t, h, body, "Client", "192.0.2.1"); w.Code != http.StatusOK || h.Stats().Output != 0 {
-				t.Errorf("afterwards: %d %.300s, %d are held", w.Code, w.Body, h.Stats().Output)
+				t.Errorf("after the client has read: got %d %.300s and %d bytes of output, want 200 and 0", w.Code, w.Body, h.Stats().Output)
 			}
 		})
 	}

@@ -46,7 +46,7 @@ func noIntrospection(observers *core.Events, addError core.AddErrFunc) {
 
 // ownScalars turns number literals of custom scalars into text. gqlparser would parse them as int64 or float64. A Decimal would
 // become inexact, and gqlparser would panic for a large number. For custom scalars other than _Any, ownScalars also rejects
-// objects, and lists where the type is not a list.
+// objects. It rejects a list if the type is not a list.
 func ownScalars(observers *core.Events, addError core.AddErrFunc) {
 	observers.OnValue(func(_ *core.Walker, v *ast.Value) {
 		if v.Definition == nil || v.Definition.Kind != ast.Scalar || v.Definition.BuiltIn || v.ExpectedType == nil {

@@ -96,25 +96,25 @@ func TestSharedFailures(t *testing.T) {
 			}
 			eventually(t, func() bool { return api.Stats().Groups.Members == 2 })
 			if n := api.Stats().Groups.Groups; n != 1 {
-				t.Errorf("there are %d groups", n)
+				t.Errorf("there are %d groups, want 1", n)
 			}
 			close(end)
 			clients.Wait()
 			refusals.mu.Lock()
 			defer refusals.mu.Unlock()
 			if n := refusals.count["192.0.2.1"] + refusals.count["192.0.2.2"]; n != test.refused { // counted before the error is sent
-				t.Errorf("%d refusals are counted, want %d", n, test.refused)
+				t.Errorf("%d refusals were counted, want %d", n, test.refused)
 			}
 		})
 	}
 }
 
 // eventually waits until a condition holds.
-func eventually(t *testing.T, so func() bool) {
+func eventually(t *testing.T, condition func() bool) {
 	t.Helper()
-	for deadline := time.Now().Add(time.Minute); !so(); time.Sleep(time.Millisecond) {
+	for deadline := time.Now().Add(time.Minute); !condition(); time.Sleep(time.Millisecond) {
 		if time.Now().After(deadline) {
-			t.Fatal("it never came to be")
+			t.Fatal("the condition did not hold within a minute")
 		}
 	}
 }

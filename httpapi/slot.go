@@ -81,7 +81,7 @@ func awaitVenue(ctx context.Context) error {
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.ended { // the operation's request has ended, but another request still waits for the response
+	if s.ended { // the request that started the operation has ended, but another request still waits for the response
 		release()
 		return nil
 	}

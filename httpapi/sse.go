@@ -64,7 +64,7 @@ func (e *events) begin() error {
 }
 
 // serve serves a request for an event stream. It sends errors of the operation as events, because scripts in a page can read only
-// the events of the response. It calls release when the text of the request may be released. If serve returns an error, it has
+// the events of the response. It calls release when it no longer needs the text of the request. If serve returns an error, it has
 // written nothing.
 func (e *events) serve(ctx context.Context, w http.ResponseWriter, log *reqctx.Log, p *params, release func()) error {
 	client := identityFrom(ctx).client

@@ -8,19 +8,19 @@ import (
 	"time"
 )
 
-// tape is a ResponseWriter that records the writes and their times.
+// tape is a ResponseWriter that records the writes, and their times since start.
 type tape struct {
 	*httptest.ResponseRecorder
-	began time.Time
-	mu    sync.Mutex
-	came  []time.Duration
-	heard []string
+	start  time.Time
+	mu     sync.Mutex
+	times  []time.Duration
+	writes []string
 }
 
 func (t *tape) Write(b []byte) (int, error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	t.came, t.heard = append(t.came, time.Since(t.began)), append(t.heard, string(b))
+	t.times, t.writes = append(t.times, time.Since(t.start)), append(t.writes, string(b))
 	return len(b), nil
 }
 
@@ -33,10 +33,10 @@ func TestKeepAlive(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		cfg := testConfig(t)
 		event := make(chan int)
-		cfg.Compiler = streaming(t, event, func(int) string { return "1" })
+		cfg.Compiler = streamCompiler(t, event, func(int) string { return "1" })
 		api := New(cfg)
 		defer api.Drain(t.Context())
-		w := &tape{ResponseRecorder: httptest.NewRecorder(), began: time.Now()}
+		w := &tape{ResponseRecorder: httptest.NewRecorder(), start: time.Now()}
 		r := postRequest(t.Context(), `{"query":"subscription { streamStatusChanged { state } }"}`, "Accept", typeEvents)
 		var stream sync.WaitGroup
 		stream.Go(func() { api.ServeHTTP(w, r) })
@@ -52,12 +52,12 @@ func TestKeepAlive(t *testing.T) {
 			{0, ":\n\n"}, {15 * time.Second, ":\n\n"}, {30 * time.Second, ":\n\n"}, {40 * time.Second, "event: next\ndata: {\"data\":{\"streamStatusChanged\":1}}\n\n"},
 			{45 * time.Second, ":\n\n"}, {50 * time.Second, "event: complete\ndata:\n\n"},
 		}
-		if len(w.heard) != len(want) {
-			t.Fatalf("got %q at %v", w.heard, w.came)
+		if len(w.writes) != len(want) {
+			t.Fatalf("got the writes %q after %v, want %d writes", w.writes, w.times, len(want))
 		}
 		for i, e := range want {
-			if w.came[i] != e.at || w.heard[i] != e.text {
-				t.Errorf("after %v came %q, want %q after %v", w.came[i], w.heard[i], e.text, e.at)
+			if w.times[i] != e.at || w.writes[i] != e.text {
+				t.Errorf("write %d is %q after %v, want %q after %v", i, w.writes[i], w.times[i], e.text, e.at)
 			}
 		}
 	})

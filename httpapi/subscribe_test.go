@@ -33,10 +33,10 @@ func TestSubscribePayload(t *testing.T) {
 		{"extensions are a string before the query", `{"extensions":"",` + query + `}`, "extensions is not an object"},
 		{"query twice", `{` + query + `,` + query + `}`, "query is present twice"},
 
-		{"nulls", `{` + query + `,"operationName":null,"variables":null,"extensions":null}`, ""},
-		{"other members", `{` + query + `,"id":1,"key":[]}`, ""},
+		{"other members are null", `{` + query + `,"operationName":null,"variables":null,"extensions":null}`, ""},
+		{"unknown members", `{` + query + `,"id":1,"key":[]}`, ""},
 		{"empty query", `{"query":""}`, ""},
-		{"query that is none", `{"query":"{"}`, ""},
+		{"query with a syntax error", `{"query":"{"}`, ""},
 		{"unknown document id", `{"documentId":"nobody-knows"}`, ""},
 		{"unknown persisted query", `{"extensions":{"persistedQuery":{"version":1,"sha256Hash":"` + strings.Repeat("0", 64) + `"}}}`, ""},
 	} {
@@ -61,7 +61,7 @@ func TestSubscribePayload(t *testing.T) {
 			got, err := say(`{"id":"1","type":"subscribe","payload":` + test.payload + `}`)
 			if test.reason == "" {
 				if err != nil || !strings.HasPrefix(string(got), `{"id":"1",`) {
-					t.Errorf("got %s, %v; want an answer to the operation", got, err)
+					t.Errorf("got %s, %v; want a response to the operation", got, err)
 				}
 				return
 			}

@@ -13,23 +13,23 @@ import (
 
 // readers are clients with event streams.
 type readers struct {
-	api   *API
-	began []*tape
-	all   sync.WaitGroup
-	leave context.CancelFunc
-	ctx   context.Context
+	api     *API
+	tapes   []*tape
+	running sync.WaitGroup
+	leave   context.CancelFunc
+	ctx     context.Context
 }
 
 func newReaders(t *testing.T) *readers {
 	cfg := testConfig(t)
 	cfg.Client = func(r *http.Request) netip.Addr { return netip.MustParseAddr(r.Header.Get("From")) }
-	cfg.Compiler = streaming(t, make(chan int), func(int) string { return "1" })
+	cfg.Compiler = streamCompiler(t, make(chan int), func(int) string { return "1" })
 	cfg.Operations, cfg.Queue = 1024, 1024
 	r := &readers{api: New(cfg)}
 	r.ctx, r.leave = context.WithCancel(t.Context())
 	t.Cleanup(func() {
 		r.leave()
-		r.all.Wait()
+		r.running.Wait()
 		r.api.Drain(context.Background())
 	})
 	return r
@@ -38,17 +38,17 @@ func newReaders(t *testing.T) *readers {
 // subscribe starts a subscription for the client with the address from. The headers are alternating names and values.
 func (r *readers) subscribe(from, document string, header ...string) *tape {
 	w := &tape{ResponseRecorder: httptest.NewRecorder()}
-	r.began = append(r.began, w)
+	r.tapes = append(r.tapes, w)
 	request := postRequest(r.ctx, `{"query":"`+document+`"}`, append(header, "Accept", typeEvents, "From", from)...)
-	r.all.Go(func() { r.api.ServeHTTP(w, request) })
+	r.running.Go(func() { r.api.ServeHTTP(w, request) })
 	return w
 }
 
 // refused returns how many subscriptions were refused, and the last refusal.
 func (r *readers) refused() (n int, last string) {
-	for _, w := range r.began {
+	for _, w := range r.tapes {
 		w.mu.Lock()
-		if text := strings.Join(w.heard, ""); strings.Contains(text, `"errors"`) {
+		if text := strings.Join(w.writes, ""); strings.Contains(text, `"errors"`) {
 			n, last = n+1, text
 		}
 		w.mu.Unlock()
@@ -56,7 +56,7 @@ func (r *readers) refused() (n int, last string) {
 	return n, last
 }
 
-// longDocument returns the nth document. Its text has more than 50 KiB.
+// longDocument returns a document with more than 50 KiB. Its text contains the number n.
 func longDocument(n int) string {
 	var b strings.Builder
 	for i := range 190 {
@@ -81,10 +81,10 @@ func TestDocumentsOfSubscriptionsAreBounded(t *testing.T) {
 	refused, last := r.refused()
 	each := sizeOf(documents.load(longDocument(0), false))
 	if most := MaxSubscribedBytes * 3 / 4; held.Held() > most || held.Held() < most-2*each || refused < n-most/each || !strings.Contains(last, "RATE_LIMITED") {
-		t.Errorf("%d bytes are held by subscriptions of %d each, %d were refused, the last with %s", held.Held(), each, refused, last)
+		t.Errorf("subscriptions of %d bytes each hold %d bytes, want just below %d; %d subscriptions were refused, the last with %s", each, held.Held(), most, refused, last)
 	}
 	if got := r.api.Stats().Refused; got != uint64(refused) {
-		t.Errorf("%d are counted of %d", got, refused)
+		t.Errorf("the statistics count %d refusals, want %d", got, refused)
 	}
 	r.subscribe("192.0.2.2", longDocument(n))
 	eventually(t, func() bool { return r.api.Stats().Groups.Members == n-refused+1 })
@@ -115,7 +115,7 @@ func TestADocumentOfManySubscribersIsCountedOnce(t *testing.T) {
 	cached, used := documents.cache.Len(), len(documents.used)
 	documents.mu.Unlock()
 	if r.api.transports.subscriptions.held.Held() != one || cached != 0 || used != 1 {
-		t.Errorf("%d bytes are held for a document of %d; %d documents are cached, %d used", r.api.transports.subscriptions.held.Held(), one, cached, used)
+		t.Errorf("200 subscriptions hold %d bytes, want %d as for one; %d documents are cached and %d are used, want 0 and 1", r.api.transports.subscriptions.held.Held(), one, cached, used)
 	}
 	r.leave()
 	eventually(t, func() bool { return r.api.transports.subscriptions.held.Held() == 0 })
@@ -134,6 +134,6 @@ func TestSubscribersOfOneAccountShare(t *testing.T) {
 	}
 	eventually(t, func() bool { return r.api.Stats().Groups.Members == 4 })
 	if got := r.api.Stats().Groups; got.Groups != 3 {
-		t.Errorf("%d groups execute the subscriptions of three callers; want one each", got.Groups)
+		t.Errorf("%d groups execute the subscriptions of three callers, want 3", got.Groups)
 	}
 }

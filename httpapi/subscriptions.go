@@ -133,8 +133,8 @@ func codesOf(list []byte) []string {
 	return codesIn(errs)
 }
 
-// respond executes a query or mutation and returns the response. m has reserved memory for the response. The calling function must
-// not change the bytes, because equal operations may share them.
+// respond executes a query or mutation and returns the response. When respond returns, m has reserved memory for the response. The
+// calling function must not change the response, because equal operations may share its bytes.
 func (s *subscriptions) respond(ctx context.Context, log *reqctx.Log, op *operation, m *fanout.Member) (response []byte) {
 	defer s.engine.catch(ctx, func(r *graphql.Response) { response = appendResponse(nil, r) })
 	ctx, cancel := context.WithTimeout(ctx, s.engine.cfg.Timeout)
@@ -176,7 +176,8 @@ func (s *subscriptions) perform(ctx context.Context, log *reqctx.Log, op *operat
 	return cached.Body, nil
 }
 
-// join makes m a member of the groups that execute a subscription. own is the result of exec.Operation.Compile, in bytes.
+// join makes m a member of the groups that execute a subscription. own is the result of exec.Operation.Compile: the bytes that only
+// this subscription keeps in memory.
 func (s *subscriptions) join(ctx context.Context, op *operation, own int, m *fanout.Member) error {
 	client, key := identityFrom(ctx).client, s.key(ctx, op)
 	network, charge := quota.Network(client), func() (func(), error) { return s.charge(client, key, op, own) }
@@ -215,8 +216,8 @@ func (s *subscriptions) key(ctx context.Context, op *operation) (key fanout.Key)
 	return key
 }
 
-// watched returns the number of ids that a subscription follows: the total length of its lists of ids, but at least 1.
-func (o *operation) watched() (ids int) {
+// watchedIDs returns the number of ids that a subscription follows: the total length of its lists of ids, but at least 1.
+func (o *operation) watchedIDs() (ids int) {
 	for _, field := range graphql.CollectFields(&graphql.OperationContext{Doc: o.document.ast, Variables: o.variables}, o.definition.SelectionSet, nil) {
 		for _, argument := range field.ArgumentMap(o.variables) {
 			if list, ok := argument.([]any); ok {
@@ -232,15 +233,15 @@ type execution struct {
 	engine *engine
 	ctx    context.Context
 	next   func() (resp *graphql.Response, unknown bool)
-	// last contains the errors that ended the subscription. If the subscription ended because of an unknown id, event is the response
-	// for members that remain subscribed to other ids. Otherwise event is nil.
+	// last contains the errors that ended the subscription. If the subscription ended because of an unknown id, members may remain
+	// subscribed to other ids, and event is the response for them. Otherwise event is nil.
 	last, event []byte
 }
 
 // open starts a subscription for a group.
 func (e *engine) open(ctx context.Context, op *operation, g *fanout.Group) (x *execution) {
 	x = &execution{engine: e, ctx: ctx}
-	defer e.catch(ctx, func(r *graphql.Response) { x.next = once(r) })
+	defer e.catch(ctx, func(r *graphql.Response) { x.next = returnOnce(r) })
 	x.next = e.subscribe(ctx, op, g)
 	return x
 }
@@ -256,7 +257,7 @@ func (x *execution) Next() (payload []byte, ok bool) {
 		return nil, false
 	}
 	if resp.Data == nil { // an error that ends the subscription
-		x.last = appendJSON(nil, bounded(resp.Errors))
+		x.last = appendJSON(nil, boundErrors(resp.Errors))
 		if unknown {
 			x.event = appendResponse(nil, &graphql.Response{Data: json.RawMessage("null"), Errors: resp.Errors})
 		}

@@ -35,8 +35,8 @@ type Stats struct {
 	Streams int
 	// Refused counts connections and operations that were refused because a client had reached one of its limits.
 	Refused uint64
-	// Crowded counts bodies and messages that were refused because too little memory for incoming bodies and messages was left for
-	// the client.
+	// Crowded counts the bodies and messages that were refused because too little memory was left for the client's bodies and
+	// messages.
 	Crowded uint64
 	// Output is the number of unread bytes of responses and events. It excludes the first quota.FreeBytes of a response over HTTP, and
 	// the first 2 KiB of each operation on an event stream or a WebSocket.

@@ -10,14 +10,14 @@ import (
 
 // fastVariables decodes the common forms of a query's variables: strings, lists of strings, booleans and integers. For all other
 // forms, engine.compile calls the general decoder in variables.go, which also reports errors. Both decoders return equal values,
-// except that fastVariables returns a list of strings as a []string, and the general decoder as a []any. fastVariables is
-// immutable.
+// with one exception: fastVariables returns a list of strings as a []string, and the general decoder returns it as a []any.
+// fastVariables is immutable.
 type fastVariables []fastVariable
 
 type fastVariable struct {
 	name string
 	form fastKind
-	// words are the values of an enum; nil for other types.
+	// words are the allowed values of an enum; nil for other types.
 	words ast.EnumValueList
 	// needed is true if the variable is non-null or has a default value. If the value of a needed variable is missing,
 	// fastVariables.read returns false.
@@ -147,7 +147,7 @@ func (v *fastVariable) texts(r *fastReader) (list []string, ok bool) {
 	if !r.next('[') {
 		return nil, false
 	}
-	end := max(strings.IndexByte(string(*r), ']'), 0) // only an estimate of the list's end, because a string may contain a bracket
+	end := max(strings.IndexByte(string(*r), ']'), 0) // an estimate of the list's end, because a string may contain a bracket
 	list = make([]string, 0, strings.Count(string((*r)[:end]), `"`)/2)
 	for !r.next(']') {
 		text, ok := r.text()

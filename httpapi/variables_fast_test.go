@@ -36,8 +36,8 @@ func simpleOperation(t testing.TB, declared string) *ast.OperationDefinition {
 	return doc.Operations[0]
 }
 
-// alike converts a []string to []any, the type that the general decoder returns for a list.
-func alike(v any) any {
+// asAnyList converts a []string to []any, the type that the general decoder returns for a list.
+func asAnyList(v any) any {
 	list, ok := v.([]string)
 	if !ok {
 		return v
@@ -49,9 +49,9 @@ func alike(v any) any {
 	return out
 }
 
-// sameVariables fails the test if fastVariables and the general decoder return different values. simple is true if fastVariables
+// compareVariables fails the test if fastVariables and the general decoder return different values. simple is true if fastVariables
 // supports the values.
-func sameVariables(t *testing.T, op *ast.OperationDefinition, declared, raw string) (simple bool) {
+func compareVariables(t *testing.T, op *ast.OperationDefinition, declared, raw string) (simple bool) {
 	t.Helper()
 	got, ok := newFastVariables(simpleSchema, op).read(raw)
 	if !ok {
@@ -67,7 +67,7 @@ func sameVariables(t *testing.T, op *ast.OperationDefinition, declared, raw stri
 		t.Fatalf("(%s) %s: the fast decoder returned %s, the library %s", declared, raw, a, b)
 	}
 	for name := range got {
-		got[name] = alike(got[name])
+		got[name] = asAnyList(got[name])
 	}
 	if !reflect.DeepEqual(got, want) {
 		t.Fatalf("(%s) %s: the fast decoder returned %#v, the library %#v", declared, raw, got, want)
@@ -137,8 +137,8 @@ func TestFastVariables(t *testing.T) {
 		{"$a: Object", `{"a":{"a":"b"}}`, false},
 		{"$a: Object", `{}`, false},
 	} {
-		if got := sameVariables(t, simpleOperation(t, test.declared), test.declared, test.raw); got != test.simple {
-			t.Errorf("(%s) %s: accepted by the fast decoder: %t, want the opposite", test.declared, test.raw, got)
+		if got := compareVariables(t, simpleOperation(t, test.declared), test.declared, test.raw); got != test.simple {
+			t.Errorf("(%s) %s: the fast decoder accepts the variables: %t, want %t", test.declared, test.raw, got, test.simple)
 		}
 	}
 	subscription := simpleOperation(t, "")
@@ -203,7 +203,7 @@ func TestFastVariablesEqualTheLibrarys(t *testing.T) {
 		if !json.Valid([]byte(raw)) {
 			t.Fatal(raw)
 		}
-		if sameVariables(t, simpleOperation(t, declared), declared, raw) {
+		if compareVariables(t, simpleOperation(t, declared), declared, raw) {
 			simple++
 		}
 	}
@@ -221,7 +221,7 @@ func FuzzFastVariables(f *testing.F) {
 	op := simpleOperation(f, declared)
 	f.Fuzz(func(t *testing.T, raw string) {
 		if json.Valid([]byte(raw)) && strings.HasPrefix(raw, "{") && strings.HasSuffix(raw, "}") {
-			sameVariables(t, op, declared, raw)
+			compareVariables(t, op, declared, raw)
 		}
 	})
 }
@@ -235,6 +235,6 @@ func TestFastVariablesAllocateLittle(t *testing.T) {
 	}
 	s := newFastVariables(simpleSchema, op)
 	if n := testing.AllocsPerRun(100, func() { _, _ = s.read(string(raw)) }); n > 6 {
-		t.Errorf("%v allocations", n)
+		t.Errorf("decoding needs %v allocations, want at most 6", n)
 	}
 }

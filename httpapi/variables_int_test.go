@@ -10,7 +10,7 @@ func TestIntVariablesHave32Bits(t *testing.T) {
 	} {
 		op := simpleOperation(t, "$a: Int, $b: [Int]")
 		if _, err := variables(simpleSchema, op, raw); (err == nil) != good {
-			t.Errorf("%s: %v", raw, err)
+			t.Errorf("%s: got the error %v, want the variables accepted: %v", raw, err, good)
 		}
 	}
 }

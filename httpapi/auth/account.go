@@ -20,10 +20,10 @@ type Account struct {
 	// revoked ends when revoke is called.
 	revoked context.Context
 	revoke  context.CancelCauseFunc
-	// key is a context that ends when the issuer withdraws the key of the session's token. expiry is the time at which the session
-	// ends. Both are zero in an account that is not a session.
-	key    context.Context
-	expiry time.Time
+	// withdrawn is a context that ends when the issuer withdraws the key of the session's token. The session ends at expiry. Both
+	// fields are zero in an account that is not a session.
+	withdrawn context.Context
+	expiry    time.Time
 }
 
 // errRevoked is the cause of a context that ends because its account was revoked.
@@ -45,11 +45,11 @@ func (a *Account) renamed(name string) *Account {
 // errExpired is the cause of a context that ends because its session expired.
 var errExpired = market.Errorf(market.CodeUnauthenticated, "the token has expired; send a new one")
 
-// Session returns a copy of the account for the holder of a token. The session ends when lifetime has passed, when the account is
-// revoked, or when the context withdrawn ends. The caller does not have to release the session.
+// Session returns a copy of the account for the client that sent a token. The session ends when lifetime has passed, when the
+// account is revoked, or when the context withdrawn ends. The caller does not have to release the session.
 func (a *Account) Session(lifetime time.Duration, withdrawn context.Context) *Account {
 	s := *a
-	s.key, s.expiry = withdrawn, time.Now().Add(lifetime)
+	s.withdrawn, s.expiry = withdrawn, time.Now().Add(lifetime)
 	return &s
 }
 
@@ -60,8 +60,8 @@ func (a *Account) Err() error {
 	switch {
 	case a.revoked.Err() != nil:
 		return context.Cause(a.revoked)
-	case a.key != nil && a.key.Err() != nil:
-		return context.Cause(a.key)
+	case a.withdrawn != nil && a.withdrawn.Err() != nil:
+		return context.Cause(a.withdrawn)
 	case !a.expiry.IsZero() && !time.Now().Before(a.expiry):
 		return errExpired
 	}
@@ -74,9 +74,9 @@ func (a *Account) Limit(ctx context.Context) context.Context {
 	ctx, cancel := context.WithCancelCause(ctx)
 	end := func() { cancel(a.Err()) }
 	release := []func() bool{context.AfterFunc(a.revoked, end)}
-	if a.key != nil {
+	if a.withdrawn != nil {
 		expired := time.AfterFunc(time.Until(a.expiry), func() { cancel(errExpired) })
-		release = append(release, context.AfterFunc(a.key, end), expired.Stop)
+		release = append(release, context.AfterFunc(a.withdrawn, end), expired.Stop)
 	}
 	context.AfterFunc(ctx, func() {
 		for _, f := range release {

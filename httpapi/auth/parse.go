@@ -30,9 +30,9 @@ const (
 // digest is the SHA-256 of a token.
 type digest [sha256.Size]byte
 
-// holder says who may use an account: the holder of a token, the subject of a JWT, or both. If token is true, digest is the
+// identifiers are what identifies an account in a request: a token, the subject of a JWT, or both. If token is true, digest is the
 // hash of the token. If the account has no subject, subject is empty.
-type holder struct {
+type identifiers struct {
 	token   bool
 	digest  digest
 	subject string
@@ -40,15 +40,15 @@ type holder struct {
 
 // entry is an element of an accounts file.
 type entry struct {
-	holder
+	identifiers
 	name        string
 	address     market.Address
 	credentials *market.Credentials
 }
 
 // parse parses an accounts file. Its errors say what the right form is. An error about an account contains the index of the
-// account. The errors never quote the file. They do not even quote unknown field names, because a name may be a secret if the
-// file has the wrong form.
+// account. The errors never quote the file, not even unknown field names, because a name may be a secret if the file has the wrong
+// form.
 func parse(content []byte) ([]entry, error) {
 	top, err := fields(content, "version", "accounts")
 	if err != nil {
@@ -89,7 +89,7 @@ func parseEntry(object []byte) (e entry, err error) {
 	if err != nil {
 		return e, err
 	}
-	if e.holder, err = parseHolder(f["tokenSha256"], f["subject"]); err != nil {
+	if e.identifiers, err = parseIdentifiers(f["tokenSha256"], f["subject"]); err != nil {
 		return e, err
 	}
 	address, _ := filewatch.Text(f["address"])
@@ -109,9 +109,9 @@ func parseEntry(object []byte) (e entry, err error) {
 	return e, nil
 }
 
-// parseHolder parses the fields that say who may use an account. A parameter is nil if the field is absent. At least one field
-// must be present.
-func parseHolder(token, subject json.RawMessage) (h holder, err error) {
+// parseIdentifiers parses the fields tokenSha256 and subject of an account. A parameter is nil if the field is absent. At least one
+// field must be present.
+func parseIdentifiers(token, subject json.RawMessage) (h identifiers, err error) {
 	if subject != nil {
 		text, ok := filewatch.Text(subject)
 		if !ok || text == "" || len(text) > maxSubject || strings.ContainsFunc(text, unprintable) {

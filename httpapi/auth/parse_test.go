@@ -64,7 +64,7 @@ func TestParseRefuses(t *testing.T) {
 	} {
 		entries, err := parse([]byte(content))
 		if err == nil || err.Error() != want {
-			t.Errorf("%s\n got %v\nwant %s\n(%d entries)", content, err, want, len(entries))
+			t.Errorf("%s\n got the error %v\nwant the error %s\n(%d entries)", content, err, want, len(entries))
 		}
 	}
 }
@@ -75,15 +75,15 @@ func TestParseLimits(t *testing.T) {
 		lines[i] = line(fmt.Sprint("token-", i), alice, "k", "x")
 	}
 	if entries, err := parse([]byte(file(lines[:maxAccounts]...))); err != nil || len(entries) != maxAccounts {
-		t.Errorf("%d entries, %v", len(entries), err)
+		t.Errorf("got %d entries and the error %v, want %d entries", len(entries), err, maxAccounts)
 	}
 	if _, err := parse([]byte(file(lines...))); err == nil || err.Error() != "there are more than 10000 accounts" {
-		t.Errorf("%v", err)
+		t.Errorf("one account too many: got the error %v", err)
 	}
 	path := filepath.Join(t.TempDir(), "accounts.json")
 	write(t, path, file()+strings.Repeat(" ", maxSize))
 	if _, err := Open(path, slog.New(slog.DiscardHandler)); err == nil || !strings.Contains(err.Error(), "larger than 8388608 bytes") {
-		t.Errorf("%v", err)
+		t.Errorf("a file that is too large: got the error %v", err)
 	}
 }
 
@@ -99,7 +99,7 @@ func TestParseAccepts(t *testing.T) {
 	}
 	e := entries[0]
 	if e.address != alice || e.name != "" || e.credentials.Wire() != `{"key": "k", "secret": "s", "passphrase": "p", "signatureType": 2, "address": "0x00000000000000000000000000000000000000A1"}` {
-		t.Errorf("%+v %s", e, e.credentials.Wire())
+		t.Errorf("got the entry %+v with the credentials %s", e, e.credentials.Wire())
 	}
 }
 
@@ -110,12 +110,12 @@ func TestOpenRefusesOpenFile(t *testing.T) {
 		t.Fatal(err)
 	}
 	if _, err := Open(path, slog.New(slog.DiscardHandler)); err == nil || !strings.Contains(err.Error(), "chmod 600") {
-		t.Errorf("%v", err)
+		t.Errorf("a file that others can read: got the error %v, want one with chmod 600", err)
 	}
 }
 
 // FuzzParse checks that the errors of parse contain only printable ASCII and "…". The entries of an accepted file must be complete,
-// and no two entries may have the same holder: the same token or the same subject.
+// and no two entries may have the same identifiers: the same token and the same subject.
 func FuzzParse(f *testing.F) {
 	for _, seed := range []string{file(), file(line("token", alice, "ka", "alice"), line("t2", bob, "kb", "")), `{"version":1,"accounts":[{"tokenSha256":[1]}]}`, `[[[`, `{"":{}}`} {
 		f.Add([]byte(seed))
@@ -125,17 +125,17 @@ func FuzzParse(f *testing.F) {
 		if err != nil {
 			for _, r := range err.Error() {
 				if r > 0x7e && r != '…' || r < ' ' {
-					t.Fatalf("%q", err)
+					t.Fatalf("the error %q contains the character %q", err, r)
 				}
 			}
 			return
 		}
-		seen := map[holder]bool{}
+		seen := map[identifiers]bool{}
 		for _, e := range entries {
-			if own, ok := e.credentials.Address(); !ok || own != e.address || len(e.address) != 42 || seen[e.holder] || !e.token && e.subject == "" {
-				t.Fatalf("%+v", e)
+			if own, ok := e.credentials.Address(); !ok || own != e.address || len(e.address) != 42 || seen[e.identifiers] || !e.token && e.subject == "" {
+				t.Fatalf("the entry %+v is incomplete, or is not the only entry with its identifiers", e)
 			}
-			seen[e.holder] = true
+			seen[e.identifiers] = true
 		}
 	})
 }

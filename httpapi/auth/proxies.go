@@ -12,9 +12,9 @@ import (
 const (
 	// maxProxies is the largest number of configured networks.
 	maxProxies = 256
-	// maxHops is the largest number of entries of X-Forwarded-For that are checked.
+	// maxHops is the greatest number of entries of X-Forwarded-For that are checked in one request.
 	maxHops = 32
-	// maxHop is the greatest length of an address with a port, in bytes.
+	// maxHop is the greatest accepted length of an address with a port, in bytes.
 	maxHop = 64
 )
 
@@ -66,10 +66,10 @@ func parseProxy(text string) (netip.Prefix, error) {
 // ClientAddress returns the address of a request's client. If the peer is not a trusted proxy, the result is the peer's address.
 // If the peer is a trusted proxy, the result is the last address in X-Forwarded-For that does not belong to a trusted proxy.
 //
-// A proxy appends the address that it sees. So a client can forge every entry to the left of the result. The search goes from right
-// to left. It also ends before an invalid entry, after 32 entries, and at the start of the header. In these cases the result is the
-// last trusted address that the search has found, which may be the address of the peer. The result is invalid if the peer has no
-// address, as on a Unix socket.
+// Each proxy appends the address of its peer. So a client can forge every entry to the left of the result. The search goes from
+// right to left. It also ends before an invalid entry, after 32 entries, and at the start of the header. Then the result is the
+// last address that the search has accepted. This address belongs to a trusted proxy, possibly the peer. The result is invalid if
+// the peer has no address, as on a Unix socket.
 func (p Proxies) ClientAddress(r *http.Request) netip.Addr {
 	client, hops := parseHop(r.RemoteAddr), 0
 	if !p.Trusts(client) {
@@ -114,7 +114,7 @@ func (p Proxies) Trusts(addr netip.Addr) bool {
 	return slices.ContainsFunc(p, func(network netip.Prefix) bool { return network.Contains(addr) })
 }
 
-// parseHop parses an address with or without a port and brackets. It returns the zero netip.Addr if s is not an address.
+// parseHop parses an address with or without a port and brackets. For any other text, it returns the zero netip.Addr.
 func parseHop(s string) netip.Addr {
 	if len(s) > maxHop {
 		return netip.Addr{}

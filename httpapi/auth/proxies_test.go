@@ -58,13 +58,13 @@ func TestClientAddress(t *testing.T) {
 	} {
 		r := &http.Request{RemoteAddr: test.peer, Header: http.Header{"X-Forwarded-For": slices.Clone(test.header), "Forwarded": {"for=7.7.7.7"}}}
 		if got := proxies.ClientAddress(r).String(); got != test.want {
-			t.Errorf("peer %s, header %.100q: %s, want %s", test.peer, test.header, got, test.want)
+			t.Errorf("peer %s, header %.100q: the client's address is %s, want %s", test.peer, test.header, got, test.want)
 		}
 		if !slices.Equal(r.Header["X-Forwarded-For"], test.header) {
-			t.Errorf("the header is %.100q now", r.Header)
+			t.Errorf("ClientAddress changed the header to %.100q", r.Header)
 		}
 		if got := (Proxies)(nil).ClientAddress(r); got != parseHop(test.peer) {
-			t.Errorf("without proxies %s is %s", test.peer, got)
+			t.Errorf("peer %s without trusted proxies: the client's address is %s, want the peer's address", test.peer, got)
 		}
 	}
 }
@@ -75,10 +75,10 @@ func TestParseProxies(t *testing.T) {
 		t.Fatal(err)
 	}
 	if s, want := fmt.Sprint(got), "[10.0.0.0/8 192.0.2.1/32 fd00::/8 ::1/128 10.1.0.0/16 10.2.0.1/32]"; s != want {
-		t.Errorf("%s, want %s", s, want)
+		t.Errorf("the proxies are %s, want %s", s, want)
 	}
 	if none, err := ParseProxies(nil); err != nil || len(none) > 0 {
-		t.Errorf("%v %v", none, err)
+		t.Errorf("no texts: got %v and the error %v, want no proxies", none, err)
 	}
 	for text, want := range map[string]string{
 		"":                  "is an address or a prefix",
@@ -92,11 +92,11 @@ func TestParseProxies(t *testing.T) {
 		"::ffff:0.0.0.0/80": "neither",
 	} {
 		if p, err := ParseProxies([]string{"10.0.0.0/8", text}); err == nil || !strings.Contains(err.Error(), want) {
-			t.Errorf("%q: %v %v, want %q", text, p, err, want)
+			t.Errorf("%q: got %v and the error %v, want an error with %q", text, p, err, want)
 		}
 	}
 	if _, err := ParseProxies(slices.Repeat([]string{"10.0.0.1"}, maxProxies+1)); err == nil || !strings.Contains(err.Error(), "at most 256") {
-		t.Errorf("%v", err)
+		t.Errorf("one proxy too many: got the error %v", err)
 	}
 }
 
@@ -122,7 +122,7 @@ func FuzzClientAddress(f *testing.F) {
 			want = append(want, hop)
 		}
 		if last := want[len(want)-1]; got != last || got.Zone() != "" || got.Is4In6() {
-			t.Fatalf("%s, want %s", got, last)
+			t.Fatalf("the client's address is %s, want %s", got, last)
 		}
 	})
 }

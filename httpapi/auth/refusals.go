@@ -18,12 +18,12 @@ const (
 	// RefusalBytes is the approximate total size in bytes of three entries, one from each cache.
 	RefusalBytes = 1 << 10
 
-	// If refusalLimit requests with one key from one address were refused within refusalWindow, Check returns an error for this
-	// address and key.
+	// Check returns an error for an address and a key if refusalLimit requests with this key from this address were refused within
+	// refusalWindow.
 	refusalLimit  = 5
 	refusalWindow = time.Minute
-	// guessLimit is the largest number of guesses of an address; see Refusals. The limit counts running guesses, and guesses that
-	// were refused within refusalWindow.
+	// guessLimit is the greatest number of guesses of an address; see Refusals. It applies to running guesses and guesses that were
+	// refused within refusalWindow, together.
 	guessLimit = 20
 )
 
@@ -77,8 +77,8 @@ func push(times []instant, now time.Time) {
 	times[len(times)-1] = instant(now.UnixNano())
 }
 
-// guesses are the guesses of an address. refused contains the times of the last refused guesses. underWay contains the number of
-// running reads for each key. All running reads of a key count as one guess.
+// guesses are the guesses of a network. refused contains the times of the last refused guesses, oldest first. underWay contains the
+// number of running reads for each key. All running reads of a key count as one guess.
 type guesses struct {
 	refused  [guessLimit]instant
 	underWay map[Key]int
@@ -98,18 +98,19 @@ func newLRU[K comparable, V any]() *simplelru.LRU[K, V] {
 }
 
 // Refused counts a request with a refused key: the bearer token is invalid, or the venue answered 401 to the credentials. Call
-// Refused at most once for a request. Do not call it for an error of Check: every retry would then prolong the refusal.
+// Refused at most once for a request. Do not call Refused for a request that Check has refused, because every retry would then
+// prolong the refusal.
 func (r *Refusals) Refused(addr netip.Addr, key Key) {
-	now, of := r.clock.Now(), pair{quota.Network(addr), key}
+	now, p := r.clock.Now(), pair{quota.Network(addr), key}
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	last, known := r.pairs.Get(of)
+	times, known := r.pairs.Get(p)
 	if !known {
-		last = new([refusalLimit]instant)
-		r.pairs.Add(of, last)
+		times = new([refusalLimit]instant)
+		r.pairs.Add(p, times)
 	}
-	again := last[refusalLimit-1].left(now) > 0
-	push(last[:], now)
+	again := times[refusalLimit-1].left(now) > 0
+	push(times[:], now)
 	if key.token {
 		return // an invalid token causes no call to the venue
 	}
@@ -117,12 +118,12 @@ func (r *Refusals) Refused(addr netip.Addr, key Key) {
 	if again {
 		return // all refusals of a key within refusalWindow are one guess
 	}
-	push(r.guessesOf(of.network).refused[:], now)
+	push(r.guessesOf(p.network).refused[:], now)
 }
 
-// guessesOf returns the guesses of a network. The calling function holds the lock. The count of a network that was evicted from the
-// cache starts at 0 again, even if guesses of the network are running. To cause this, a client needs more than MaxRefusals networks,
-// and each of them may make guessLimit guesses anyway.
+// guessesOf returns the guesses of a network. The calling function holds the lock. If a network is evicted from the cache, its
+// count starts at 0 again, even if guesses of the network are running. To cause an eviction, a client needs more than MaxRefusals
+// networks. Each of these networks may make guessLimit guesses anyway.
 func (r *Refusals) guessesOf(network netip.Prefix) *guesses {
 	g, known := r.guesses.Get(network)
 	if !known {
@@ -137,11 +138,11 @@ func (r *Refusals) Check(addr netip.Addr, key Key) error {
 	now := r.clock.Now()
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	last, known := r.pairs.Peek(pair{quota.Network(addr), key})
+	times, known := r.pairs.Peek(pair{quota.Network(addr), key})
 	if !known {
 		return nil
 	}
-	wait := last[0].left(now)
+	wait := times[0].left(now)
 	if wait <= 0 {
 		return nil
 	}
@@ -150,10 +151,10 @@ func (r *Refusals) Check(addr netip.Addr, key Key) error {
 	return e
 }
 
-// Guess counts a read with credentials that the venue has not accepted yet. A running guess counts like a refused guess.
-// Concurrent reads with the same credentials are one guess. When the read is over, the calling function must call the function
-// end once, and report whether the venue accepted the credentials. If the limit of guesses is reached, the error has
-// CodeRateLimited and RetryAfter, and end is nil.
+// Guess counts a read with credentials that the venue has not accepted yet. A running guess counts like a refused guess. Concurrent
+// reads with the same credentials are one guess. When the read is over, the calling function must call end once. The parameter
+// accepted reports whether the venue accepted the credentials. If the limit of guesses is reached, the error has CodeRateLimited
+// and RetryAfter, and end is nil.
 func (r *Refusals) Guess(addr netip.Addr, key Key) (end func(accepted bool), err error) {
 	now := r.clock.Now()
 	r.mu.Lock()

@@ -53,22 +53,22 @@ func TestRefusals(t *testing.T) {
 		}
 		var known *market.Error
 		if err := r.Check(addr, key); !errors.As(err, &known) || known.Code != market.CodeRateLimited || known.RetryAfter != 10*time.Second {
-			t.Errorf("%+v", known)
+			t.Errorf("after %d refusals: got %+v, want RATE_LIMITED for 10 s", refusalLimit, known)
 		}
 		if r.Check(other, key) != nil || r.Check(addr, TokenKey("good")) != nil {
 			t.Error("another address or key is refused")
 		}
 		c.Advance(10*time.Second - 1)
 		if r.Check(addr, key) == nil {
-			t.Error("looked at too early")
+			t.Error("the key is checked again before RetryAfter has passed")
 		}
 		c.Advance(1)
 		if r.Check(addr, key) != nil {
-			t.Error("refused for more than a minute")
+			t.Error("the key is still refused after RetryAfter")
 		}
-		r.Refused(addr, key) // at 60 s: the refusals at 10, 20, 30 and 40 s still count, so this is the fifth within a minute
+		r.Refused(addr, key) // at 60 s: the refusals at 10, 20, 30 and 40 s still count, so this refusal is the fifth within a minute
 		if r.Check(addr, key) == nil {
-			t.Error("five within a minute are looked at")
+			t.Error("the key is not refused after five refusals within a minute")
 		}
 	}
 }
@@ -97,13 +97,13 @@ func TestRefusalsByNetwork(t *testing.T) {
 			r.Refused(parse(test.a), bad)
 		}
 		if blocked := r.Check(parse(test.b), bad) != nil; blocked != test.same {
-			t.Errorf("%s blocks %s: %v", test.a, test.b, blocked)
+			t.Errorf("refusals of the address %q block the address %q: %v, want %v", test.a, test.b, blocked, test.same)
 		}
 	}
 }
 
-// TestGuesses checks which guesses count: those that are running, and those that were refused within the last minute. Refused
-// tokens and accepted credentials must not count. Accepted credentials count again after the venue has refused them.
+// TestGuesses checks that running guesses count, and guesses that were refused within the last minute. Refused tokens and accepted
+// credentials must not count. Accepted credentials must count again after the venue has refused them.
 func TestGuesses(t *testing.T) {
 	c := newClock()
 	r := NewRefusals(c)
@@ -122,7 +122,7 @@ func TestGuesses(t *testing.T) {
 	}
 	guess(t, r, credentials(100))(true) // these credentials were accepted above
 	if _, err := r.Guess(netip.MustParseAddr("192.0.2.2"), credentials(300)); err != nil {
-		t.Errorf("of another address: %v", err)
+		t.Errorf("a guess from another address: got %v, want no error", err)
 	}
 	ends[0](false)
 	guess(t, r, credentials(300))(false)
@@ -134,11 +134,11 @@ func TestGuesses(t *testing.T) {
 	}
 	var limited *market.Error
 	if _, err := r.Guess(addr, credentials(500)); !errors.As(err, &limited) || limited.RetryAfter <= 0 || limited.RetryAfter > refusalWindow {
-		t.Errorf("after as many refusals: %v", err)
+		t.Errorf("a guess after %d refused guesses: got %v, want RATE_LIMITED with RetryAfter", guessLimit, err)
 	}
 	r.Refused(addr, credentials(100)) // now the venue refuses these credentials
 	if _, err := r.Guess(addr, credentials(100)); err == nil {
-		t.Error("credentials that were accepted once, and refused since, are not counted")
+		t.Error("credentials that the venue accepted and later refused do not count as a guess")
 	}
 	c.Advance(refusalWindow)
 	guess(t, r, credentials(500))(false)
@@ -155,11 +155,11 @@ func TestRetryOfGuesses(t *testing.T) {
 	}
 	var limited *market.Error
 	if _, err := r.Guess(addr, worse); !errors.As(err, &limited) || limited.RetryAfter != refusalWindow-guessLimit*time.Second {
-		t.Fatalf("after refusals at intervals of a second: %+v", limited)
+		t.Fatalf("after refusals at intervals of a second: got %+v, want RetryAfter %s", limited, refusalWindow-guessLimit*time.Second)
 	}
 	c.Advance(limited.RetryAfter)
 	if _, err := r.Guess(addr, worse); err != nil {
-		t.Errorf("after RetryAfter: %v", err)
+		t.Errorf("a guess after RetryAfter: got %v, want no error", err)
 	}
 }
 
@@ -183,7 +183,8 @@ func TestOneGuessOfManyReads(t *testing.T) {
 	}
 }
 
-// TestRefusalsAreBounded checks that Refusals remembers at most MaxRefusals addresses and keys, with RefusalBytes for each.
+// TestRefusalsAreBounded checks that each LRU cache of Refusals has at most MaxRefusals entries. Three entries, one from each
+// cache, must need at most RefusalBytes.
 func TestRefusalsAreBounded(t *testing.T) {
 	r := NewRefusals(newClock())
 	addr := func(i int) netip.Addr { return netip.AddrFrom4([4]byte{10, byte(i >> 16), byte(i >> 8), byte(i)}) }
@@ -199,12 +200,12 @@ func TestRefusalsAreBounded(t *testing.T) {
 	grown := int64(after.HeapAlloc) - int64(before.HeapAlloc)
 	t.Logf("%d addresses take %d KiB", r.pairs.Len(), grown>>10)
 	if r.pairs.Len() != MaxRefusals || r.guesses.Len() != MaxRefusals || r.accepted.Len() != MaxRefusals || grown > MaxRefusals*RefusalBytes {
-		t.Errorf("%d pairs, %d addresses, %d bytes", r.pairs.Len(), r.guesses.Len(), grown)
+		t.Errorf("the caches have %d pairs, %d networks, %d accepted keys and %d bytes; want %d entries each and at most %d bytes", r.pairs.Len(), r.guesses.Len(), r.accepted.Len(), grown, MaxRefusals, MaxRefusals*RefusalBytes)
 	}
 	runtime.KeepAlive(r)
 }
 
-func TestRefusalsAtOnce(t *testing.T) {
+func TestConcurrentRefusals(t *testing.T) {
 	r := NewRefusals(newClock())
 	var wg sync.WaitGroup
 	for range refusalLimit {
@@ -215,6 +216,6 @@ func TestRefusalsAtOnce(t *testing.T) {
 	}
 	wg.Wait()
 	if r.Check(addr, bad) == nil {
-		t.Error("refusals were lost")
+		t.Error("the key is not refused after concurrent refusals")
 	}
 }

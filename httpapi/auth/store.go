@@ -20,14 +20,15 @@ type tokenAccount struct {
 	account *Account
 }
 
-// table contains all accounts of one version of the file, by holder, by token and by subject.
+// table contains all accounts of one version of the file: accounts by token and subject (see identifiers), tokens by the bucket of
+// the token's digest, and subjects by subject.
 type table struct {
-	holders  map[holder]*Account
+	accounts map[identifiers]*Account
 	tokens   map[bucket][]tokenAccount
 	subjects map[string]*Account
 }
 
-// find returns the account of a digest. It returns nil if there is none.
+// find returns the account of a digest, or nil if there is none.
 //
 // Tokens are random, so a plain SHA-256 protects the tokens as well as a slow hash would. The look-up uses the first eight bytes of
 // the digest to find a bucket, and compares all 32 bytes in constant time. The duration of the look-up may reveal how many of the
@@ -85,7 +86,7 @@ func Fixed(accounts ...FixedAccount) *Store {
 	s.table.Store(&table{})
 	entries := make([]entry, len(accounts))
 	for i, a := range accounts {
-		entries[i] = entry{holder: holder{token: true, digest: sha256.Sum256([]byte(a.Token))}, name: a.Name, address: a.Address, credentials: a.Credentials}
+		entries[i] = entry{identifiers: identifiers{token: true, digest: sha256.Sum256([]byte(a.Token))}, name: a.Name, address: a.Address, credentials: a.Credentials}
 	}
 	s.replace(entries)
 	return s
@@ -116,7 +117,7 @@ func (s *Store) Reload() error {
 
 // Status returns the state of the file and its accounts.
 func (s *Store) Status() Status {
-	status := Status{Accounts: len(s.table.Load().holders)}
+	status := Status{Accounts: len(s.table.Load().accounts)}
 	if s.file != nil {
 		status.Status = s.file.Status()
 	}
@@ -135,7 +136,7 @@ func (s *Store) Subject(subject string) (*Account, bool) {
 	return a, ok
 }
 
-// OnRevoke sets f. Run and Reload call f for every account that is revoked, and wait for f. Before they call f, the account's
+// OnRevoke sets f. Run and Reload call f for every account that is revoked, and wait for f. When they call f, the account's
 // sessions have ended, and Lookup no longer finds the account. Another valid account may have the same credentials, so f must
 // tolerate that the credentials are still in use. Call OnRevoke before Run and Reload.
 func (s *Store) OnRevoke(f func(*Account)) { s.onRevoke = f }
@@ -144,19 +145,19 @@ func (s *Store) OnRevoke(f func(*Account)) { s.onRevoke = f }
 // replace never overlap.
 func (s *Store) replace(entries []entry) {
 	before := s.table.Load()
-	next := &table{make(map[holder]*Account, len(entries)), make(map[bucket][]tokenAccount, len(entries)), map[string]*Account{}}
-	unchanged := make(map[holder]bool, len(entries))
+	next := &table{make(map[identifiers]*Account, len(entries)), make(map[bucket][]tokenAccount, len(entries)), map[string]*Account{}}
+	unchanged := make(map[identifiers]bool, len(entries))
 	for _, e := range entries {
-		a := before.holders[e.holder]
+		a := before.accounts[e.identifiers]
 		switch {
 		case a == nil || a.Address != e.address || a.Credentials.Wire() != e.credentials.Wire():
 			a = newAccount(e)
 		case a.Name != e.name:
-			a, unchanged[e.holder] = a.renamed(e.name), true
+			a, unchanged[e.identifiers] = a.renamed(e.name), true
 		default:
-			unchanged[e.holder] = true
+			unchanged[e.identifiers] = true
 		}
-		next.holders[e.holder] = a
+		next.accounts[e.identifiers] = a
 		if e.token {
 			b := bucket(e.digest[:])
 			next.tokens[b] = append(next.tokens[b], tokenAccount{e.digest, a})
@@ -168,7 +169,7 @@ func (s *Store) replace(entries []entry) {
 	s.table.Store(next)
 
 	var revoked []*Account
-	for h, a := range before.holders {
+	for h, a := range before.accounts {
 		if !unchanged[h] {
 			a.revoke(errRevoked)
 			revoked = append(revoked, a)

@@ -64,7 +64,7 @@ func lookup(t testing.TB, s *Store, token string) *Account {
 	t.Helper()
 	a, ok := s.Lookup(token)
 	if !ok {
-		t.Fatalf("%s is unknown", token)
+		t.Fatalf("Lookup does not find the token %s", token)
 	}
 	return a
 }
@@ -75,21 +75,21 @@ func TestLookup(t *testing.T) {
 	s, _ := open(t, file(line("token-a", alice, "ka", "alice"), line("token-b", bob, "kb", "bob")))
 	a := lookup(t, s, "token-a")
 	if a.Name != "alice" || a.Address != alice || a.Credentials.Wire() != `{"apiKey":"ka","secret":"s-ka"}` {
-		t.Errorf("%+v %s", a, a.Credentials.Wire())
+		t.Errorf("got the account %+v with the credentials %s", a, a.Credentials.Wire())
 	}
 	if own, ok := a.Credentials.Address(); !ok || own != alice {
-		t.Errorf("the credentials are of %s", own)
+		t.Errorf("the credentials have the address %s, want %s", own, alice)
 	}
 	if b := lookup(t, s, "token-b"); b.Address != bob || b.Credentials.Wire() != `{"apiKey":"kb","secret":"s-kb"}` {
-		t.Errorf("%+v", b)
+		t.Errorf("token-b has the account %+v", b)
 	}
 	for _, token := range []string{"", "token", "token-a ", "TOKEN-A", hash("token-a"), strings.Repeat("x", 1<<16)} {
 		if a, ok := s.Lookup(token); ok || a != nil {
-			t.Errorf("%.80q is %+v", token, a)
+			t.Errorf("the unknown token %.80q has the account %+v", token, a)
 		}
 	}
 	if status := s.Status(); status.Accounts != 2 || status.Err != nil || status.Since.IsZero() {
-		t.Errorf("%+v", status)
+		t.Errorf("the status is %+v, want 2 accounts, no error and a time", status)
 	}
 }
 
@@ -101,14 +101,14 @@ func TestLookupComparesAll(t *testing.T) {
 	content := file(line("token", alice, "ka", "alice"), strings.Replace(line("token", bob, "kb", "bob"), hash("token"), hex.EncodeToString(other[:]), 1))
 	s, _ := open(t, content)
 	if a := lookup(t, s, "token"); a.Address != alice {
-		t.Errorf("%+v", a)
+		t.Errorf("the token has the account %+v, want the address %s", a, alice)
 	}
 	if a := s.table.Load().find(other); a == nil || a.Address != bob {
-		t.Errorf("%+v", a)
+		t.Errorf("the other hash has the account %+v, want the address %s", a, bob)
 	}
 	other[31] ^= 2
 	if a := s.table.Load().find(other); a != nil {
-		t.Errorf("eight bytes were enough for %+v", a)
+		t.Errorf("a hash that differs in its last byte finds the account %+v", a)
 	}
 }
 
@@ -121,15 +121,15 @@ func TestReload(t *testing.T) {
 	for _, token := range []string{"same", "renamed", "moved", "rekeyed", "removed"} {
 		before[token] = lookup(t, s, token)
 	}
-	var told []string
+	var revokedNames []string
 	s.OnRevoke(func(a *Account) {
 		if !revoked(a) {
 			t.Errorf("%s is not revoked yet", a.Name)
 		}
 		if now, _ := s.Lookup(a.Name); now == a {
-			t.Errorf("%s is still known", a.Name)
+			t.Errorf("Lookup still finds the account %s", a.Name)
 		}
-		told = append(told, a.Name)
+		revokedNames = append(revokedNames, a.Name)
 	})
 	write(t, path, file(
 		line("new", bob, "k6", "new"), line("same", alice, "k1", "same"), line("renamed", alice, "k2", "young"),
@@ -138,35 +138,35 @@ func TestReload(t *testing.T) {
 	if err := s.Reload(); err != nil {
 		t.Fatal(err)
 	}
-	slices.Sort(told)
-	if want := []string{"moved", "rekeyed", "removed"}; !slices.Equal(told, want) {
-		t.Errorf("%q were revoked, want %q", told, want)
+	slices.Sort(revokedNames)
+	if want := []string{"moved", "rekeyed", "removed"}; !slices.Equal(revokedNames, want) {
+		t.Errorf("%q were revoked, want %q", revokedNames, want)
 	}
 	if a := lookup(t, s, "same"); a != before["same"] || revoked(a) {
 		t.Error("an unchanged account was replaced")
 	}
 	if a := lookup(t, s, "renamed"); a.Name != "young" || before["renamed"].Name != "old" || revoked(a) || a.revoked != before["renamed"].revoked {
-		t.Errorf("%+v", a)
+		t.Errorf("the renamed account is %+v, want the name young and no revocation", a)
 	}
 	for _, token := range []string{"moved", "rekeyed"} {
 		if a := lookup(t, s, token); a == before[token] || revoked(a) || !revoked(before[token]) {
-			t.Errorf("%s: %+v", token, a)
+			t.Errorf("%s: got the account %+v, want a new account in place of the revoked one", token, a)
 		}
 	}
 	if _, ok := s.Lookup("removed"); ok || !revoked(before["removed"]) {
 		t.Error("the removed account is still found")
 	}
 	if a := lookup(t, s, "new"); revoked(a) || s.Status().Accounts != 5 {
-		t.Errorf("%+v %+v", a, s.Status())
+		t.Errorf("the new account is %+v and the status %+v, want a valid account and 5 accounts", a, s.Status())
 	}
 
-	told = nil
+	revokedNames = nil
 	write(t, path, file())
 	if err := s.Reload(); err != nil {
 		t.Fatal(err)
 	}
-	if !revoked(before["same"]) || !revoked(before["renamed"]) || len(told) != 5 || s.Status().Accounts != 0 {
-		t.Errorf("%q were revoked, the status is %+v", told, s.Status())
+	if !revoked(before["same"]) || !revoked(before["renamed"]) || len(revokedNames) != 5 || s.Status().Accounts != 0 {
+		t.Errorf("after all accounts were removed, %q were revoked and the status is %+v; want 5 revoked accounts and none left", revokedNames, s.Status())
 	}
 }
 
@@ -175,10 +175,10 @@ func TestBrokenFileRevokesNobody(t *testing.T) {
 	a := lookup(t, s, "token")
 	write(t, path, file(line("token", "nobody", "ka", "alice")))
 	if err := s.Reload(); err == nil || s.Status().Err == nil || s.Status().Accounts != 1 {
-		t.Errorf("%v %+v", err, s.Status())
+		t.Errorf("Reload of a broken file: got the error %v and the status %+v, want an error and 1 account", err, s.Status())
 	}
 	if lookup(t, s, "token") != a || revoked(a) {
-		t.Error("revoked")
+		t.Error("the account was replaced or revoked")
 	}
 }
 
@@ -198,11 +198,11 @@ func TestRemovedFile(t *testing.T) {
 		start := time.Now()
 		<-limited.Done()
 		if took := time.Since(start); took > 2*time.Second {
-			t.Errorf("it took %v", took)
+			t.Errorf("the accounts were revoked after %v, want at most 2 s", took)
 		}
 		synctest.Wait()
 		if _, ok := s.Lookup("token"); ok || s.Status().Accounts != 0 {
-			t.Error("the token is still known")
+			t.Error("Lookup still finds the token, or the status still counts the account")
 		}
 	})
 }
@@ -225,7 +225,7 @@ func TestLookupDuringReload(t *testing.T) {
 				default:
 				}
 				if _, ok := s.Lookup("both"); !ok {
-					t.Error("the token was unknown for a moment")
+					t.Error("Lookup did not find the token")
 				}
 				s.Lookup("even")
 				s.Status()
@@ -256,7 +256,7 @@ func TestAccountShowsNoSecret(t *testing.T) {
 	}
 	for _, text := range []string{log.String(), string(j), fmt.Sprintf("%v %+v %#v %v %+v %#v", a, a, a, *a, *a, *a)} {
 		if strings.Contains(text, "canary") || strings.Contains(text, hash("canary-token")) || !strings.Contains(text, alice) {
-			t.Error(text)
+			t.Errorf("the text %s contains a secret, or lacks the address", text)
 		}
 	}
 }

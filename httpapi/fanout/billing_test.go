@@ -11,18 +11,18 @@ import (
 	"oddsgraph/httpapi/fanout"
 )
 
-// till counts, for each client, the charges that are not released yet.
-type till struct {
+// chargeCounter counts, for each client, the charges that are not released yet. If refuses is true, every further charge fails.
+type chargeCounter struct {
 	mu      sync.Mutex
 	charged map[string]int
-	closed  bool
+	refuses bool
 }
 
-func (c *till) charge(client string) func() (func(), error) {
+func (c *chargeCounter) charge(client string) func() (func(), error) {
 	return func() (func(), error) {
 		c.mu.Lock()
 		defer c.mu.Unlock()
-		if c.closed {
+		if c.refuses {
 			return nil, errors.New("no more")
 		}
 		c.charged[client]++
@@ -34,50 +34,50 @@ func (c *till) charge(client string) func() (func(), error) {
 	}
 }
 
-func (c *till) want(t *testing.T, when string, want map[string]int) {
+func (c *chargeCounter) want(t *testing.T, when string, want map[string]int) {
 	t.Helper()
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if !maps.Equal(c.charged, want) {
-		t.Errorf("%s: charged are %v, want %v", when, c.charged, want)
+		t.Errorf("%s: the numbers of charges that are not released are %v, want %v", when, c.charged, want)
 	}
 }
 
 // TestEachClientIsChargedOnce checks that a client is charged once for all its members in a group, until the last of them leaves.
 func TestEachClientIsChargedOnce(t *testing.T) {
-	h, of := newHub(t, fanout.Limits{}), &till{charged: map[string]int{}}
+	h, charges := newHub(t, fanout.Limits{}), &chargeCounter{charged: map[string]int{}}
 	join := func(client string) (*reader, error) {
 		r := newReader()
-		return r, h.Join(context.Background(), key("k"), r.Member, netip.MustParsePrefix(client+"/32"), of.charge(client), h.open)
+		return r, h.Join(context.Background(), key("k"), r.Member, netip.MustParsePrefix(client+"/32"), charges.charge(client), h.open)
 	}
 	const a, b = "192.0.2.1", "192.0.2.2"
 	first, _ := join(a)
 	s := h.script()
 	second, _ := join(a)
 	other, _ := join(b)
-	of.want(t, "two clients", map[string]int{a: 1, b: 1})
+	charges.want(t, "two clients have joined", map[string]int{a: 1, b: 1})
 	first.Leave()
 	first.Leave()
-	of.want(t, "the opener has another member", map[string]int{a: 1, b: 1})
+	charges.want(t, "one of two members of the first client has left", map[string]int{a: 1, b: 1})
 	second.Leave()
-	of.want(t, "the opener has left", map[string]int{a: 0, b: 1})
+	charges.want(t, "both members of the first client have left", map[string]int{a: 0, b: 1})
 
-	of.closed = true
+	charges.refuses = true
 	if refused, err := join(a); err == nil || h.Stats().Members != 1 {
-		t.Errorf("a client that cannot be charged: %v, %+v", err, h.Stats())
+		t.Errorf("a client joins although its charge fails: error %v, %d members, want 1 member", err, h.Stats().Members)
 	} else {
 		refused.Leave()
 	}
 	more, err := join(b)
 	if err != nil {
-		t.Errorf("a client that is charged already: %v", err)
+		t.Errorf("a second member of a client that is charged already: Join returns %v", err)
 	}
 	more.Leave()
-	of.closed = false
+	charges.refuses = false
 	gone := newReader()
 	gone.Leave()
-	_ = h.Join(context.Background(), key("k"), gone.Member, netip.MustParsePrefix(a+"/32"), of.charge(a), h.open)
-	of.want(t, "a member that had left", map[string]int{a: 0, b: 1})
+	_ = h.Join(context.Background(), key("k"), gone.Member, netip.MustParsePrefix(a+"/32"), charges.charge(a), h.open)
+	charges.want(t, "a member that had left before has called Join", map[string]int{a: 0, b: 1})
 
 	// The last client is charged until the execution has ended. Otherwise a client could leave behind many executions that are
 	// ending.
@@ -85,23 +85,23 @@ func TestEachClientIsChargedOnce(t *testing.T) {
 	other.Leave()
 	receive(t, s.closed)
 	h.Close()
-	of.want(t, "all have left", map[string]int{a: 0, b: 0})
+	charges.want(t, "all members have left", map[string]int{a: 0, b: 0})
 }
 
-// TestNobodyIsChargedForWhatHasEnded checks that no client is charged for an execution that has ended.
-func TestNobodyIsChargedForWhatHasEnded(t *testing.T) {
-	h, of := newHub(t, fanout.Limits{}), &till{charged: map[string]int{}}
+// TestEndedExecutionIsNotCharged checks that no client is charged for an execution that has ended.
+func TestEndedExecutionIsNotCharged(t *testing.T) {
+	h, charges := newHub(t, fanout.Limits{}), &chargeCounter{charged: map[string]int{}}
 	var readers []*reader
 	for _, client := range []string{"192.0.2.1", "192.0.2.2"} {
 		r := newReader()
-		_ = h.Join(context.Background(), key("k"), r.Member, netip.MustParsePrefix(client+"/32"), of.charge(client), h.open)
+		_ = h.Join(context.Background(), key("k"), r.Member, netip.MustParsePrefix(client+"/32"), charges.charge(client), h.open)
 		readers = append(readers, r)
 	}
 	close(h.script().events)
 	h.Close()
-	of.want(t, "when it has ended", map[string]int{"192.0.2.1": 0, "192.0.2.2": 0})
+	charges.want(t, "the execution has ended", map[string]int{"192.0.2.1": 0, "192.0.2.2": 0})
 	for _, r := range readers {
 		r.Leave()
 	}
-	of.want(t, "when they have left", map[string]int{"192.0.2.1": 0, "192.0.2.2": 0})
+	charges.want(t, "the members have left", map[string]int{"192.0.2.1": 0, "192.0.2.2": 0})
 }

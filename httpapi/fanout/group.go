@@ -34,20 +34,20 @@ type Group struct {
 	members []*seat
 	// newcomers are new members, and behind are members that missed events. All of them wait for the present state or have left.
 	newcomers, behind []*seat
-	// resynced reports that the last batch contains members that missed events.
+	// resynced reports whether the last call of TakeWaiting returned members that had missed events.
 	resynced bool
 	// batches are the cohorts that are getting the present state.
-	batches []batch
-	cohorts follow.Cohort
-	// announced is the number of announced events. envelopes are the envelopes of the announced events that are not delivered yet.
+	batches    []batch
+	lastCohort follow.Cohort
+	// announced counts the announced events. envelopes are the envelopes of the announced events that are not delivered yet.
 	announced uint64
 	envelopes []follow.Envelope
 }
 
-// batch is a cohort with its members. admitted is the number of the first event that the cohort gets together with all other
-// members. Until Join is called, admitted is notReceiving.
+// batch is a cohort with its members. Events are numbered from 0, in the order of their announcement. admitted is the number of
+// the first event that the cohort gets together with all other members. Until Join is called, admitted is notReceiving.
 type batch struct {
-	to       follow.Cohort
+	cohort   follow.Cohort
 	members  []*seat
 	admitted uint64
 }
@@ -110,8 +110,8 @@ func (g *Group) signalWanted() {
 	}
 }
 
-// wanting reports whether any member has fewer than Limits.Ahead unread bytes. It also returns true if there are no members.
-func (g *Group) wanting() bool {
+// wantsEvent reports whether any member has fewer than Limits.Ahead unread bytes. It also returns true if there are no members.
+func (g *Group) wantsEvent() bool {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	return len(g.members) == 0 || slices.ContainsFunc(g.members, func(s *seat) bool { return s.member.unread() < g.hub.limits.Ahead })
@@ -122,7 +122,7 @@ func (g *Group) await(ctx context.Context) {
 	g.paused.Store(true)
 	defer g.paused.Store(false)
 	for ctx.Err() == nil {
-		if !g.wanting() {
+		if !g.wantsEvent() {
 			select {
 			case <-g.wanted:
 			case <-ctx.Done():
@@ -133,13 +133,13 @@ func (g *Group) await(ctx context.Context) {
 		if debt == 0 {
 			return
 		}
-		late := time.NewTimer(debt)
+		timer := time.NewTimer(debt)
 		select {
-		case <-late.C:
+		case <-timer.C:
 		case <-g.wanted: // a client without debt may have joined
 		case <-ctx.Done():
 		}
-		late.Stop()
+		timer.Stop()
 	}
 }
 
@@ -163,8 +163,8 @@ func (g *Group) Debt() (least time.Duration) {
 	return least
 }
 
-// Spend charges the clients of the group for an event of the given size in bytes and for its deliveries. The bytes may also be those
-// that the execution produced but that are not part of any event.
+// Spend charges the clients of the group for an event of the given size in bytes and for its deliveries. If the execution has
+// computed data and discarded them, the caller also calls Spend for these data.
 func (g *Group) Spend(bytes int) {
 	pace := g.hub.limits.Pace
 	if pace == nil {
@@ -201,13 +201,13 @@ func (g *Group) TakeWaiting() (to follow.Cohort, resync, ok bool) {
 		return 0, false, false
 	}
 	g.resynced = resync
-	g.cohorts++
-	g.batches = append(g.batches, batch{to: g.cohorts, members: *wanting, admitted: notReceiving})
+	g.lastCohort++
+	g.batches = append(g.batches, batch{cohort: g.lastCohort, members: *wanting, admitted: notReceiving})
 	*wanting = nil
 	if len(*others) > 0 {
 		g.signalWaiting()
 	}
-	return g.cohorts, resync, true
+	return g.lastCohort, resync, true
 }
 
 // Join makes the cohort receive all events that are announced from now on.
@@ -215,7 +215,7 @@ func (g *Group) Join(to follow.Cohort) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	for i := range g.batches {
-		if b := &g.batches[i]; b.to == to {
+		if b := &g.batches[i]; b.cohort == to {
 			b.admitted = g.announced
 			for _, s := range b.members {
 				s.since = g.announced
@@ -286,7 +286,7 @@ func (g *Group) deliver(payload []byte) {
 	members, addressed := g.members, e.To != 0
 	if addressed {
 		members = nil
-		if i := slices.IndexFunc(g.batches, func(b batch) bool { return b.to == e.To }); i >= 0 {
+		if i := slices.IndexFunc(g.batches, func(b batch) bool { return b.cohort == e.To }); i >= 0 {
 			members = g.batches[i].members
 		}
 	}

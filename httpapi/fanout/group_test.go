@@ -32,7 +32,7 @@ func TestJoiner(t *testing.T) {
 	s.group.Announce(delta)
 	to, resync, ok := s.group.TakeWaiting()
 	if !ok || resync {
-		t.Fatalf("taken: %v, as a resync: %v", ok, resync)
+		t.Fatalf("TakeWaiting returned ok %v and resync %v, want true and false", ok, resync)
 	}
 	s.group.Announce(follow.Envelope{Mode: follow.Delta, State: true, To: to})
 	s.group.Join(to)
@@ -44,7 +44,7 @@ func TestJoiner(t *testing.T) {
 	first.expect(t, "I1", "D2", "D3")
 	second.expect(t, "I2", "D3")
 	if _, ok := s.show("again", delta); ok {
-		t.Error("the present state was wanted twice")
+		t.Error("a member still waits for the present state after all members got it")
 	}
 }
 
@@ -63,8 +63,8 @@ func TestEarlyJoiner(t *testing.T) {
 	second.expect(t, "not announced", "I")
 }
 
-// TestTurns checks that new members and members that missed events get the present state in turn.
-func TestTurns(t *testing.T) {
+// TestTurnsOfNewAndSlowMembers checks that new members and members that missed events get the present state in turn.
+func TestTurnsOfNewAndSlowMembers(t *testing.T) {
 	h, slow := newHub(t, fanout.Limits{Deltas: 1}), newReader()
 	h.join(slow)
 	s := h.script()
@@ -76,7 +76,7 @@ func TestTurns(t *testing.T) {
 		h.join(newReader())
 		s.waiting()
 		if resync, ok := s.show("state", delta); !ok || resync != want {
-			t.Errorf("turn %d: shown %v, as a resync: %v", i, ok, resync)
+			t.Errorf("turn %d: a member was waiting: %v, want true; resync is %v, want %v", i, ok, resync, want)
 		}
 		if i == 0 && !s.waiting() {
 			t.Error("Waiting was not signalled for the other members")
@@ -85,8 +85,8 @@ func TestTurns(t *testing.T) {
 	slow.expect(t, "state")
 }
 
-// TestMany checks that a thousand members that join together get the present state in one event.
-func TestMany(t *testing.T) {
+// TestManyNewMembers checks that a thousand members that join together get the present state in one event.
+func TestManyNewMembers(t *testing.T) {
 	h, first := newHub(t, fanout.Limits{}), newReader()
 	h.join(first)
 	s := h.script()
@@ -104,7 +104,7 @@ func TestMany(t *testing.T) {
 	events := h.Stats().Events
 	s.show("present", replaced)
 	if _, ok := s.show("again", replaced); ok {
-		t.Error("it was executed twice")
+		t.Error("a member still waits for the present state after all members got it")
 	}
 	for _, r := range readers {
 		r.expect(t, "present")
@@ -112,18 +112,19 @@ func TestMany(t *testing.T) {
 	first.expect(t, "I")
 	stats := h.Stats()
 	if stats.Executions != 1 || stats.Members != 1001 || stats.Groups != 1 || stats.Events != events+1 {
-		t.Errorf("%+v", stats)
+		t.Errorf("the hub has %+v, want 1 execution, 1001 members, 1 group and %d events", stats, events+1)
 	}
 	late := newReader()
 	h.join(late)
 	late.Leave()
 	if _, _, ok := s.group.TakeWaiting(); ok {
-		t.Error("the present state is requested for a member that has left")
+		t.Error("TakeWaiting returned a member that has left")
 	}
 }
 
-// TestLast checks that an execution ends when its last member leaves, and that the next join opens a new execution.
-func TestLast(t *testing.T) {
+// TestLastMemberEndsTheExecution checks that an execution ends when its last member leaves, and that the next join opens a new
+// execution.
+func TestLastMemberEndsTheExecution(t *testing.T) {
 	h, a, b := newHub(t, fanout.Limits{}), newReader(), newReader()
 	type ctxKey struct{}
 	ctx, cancel := context.WithCancel(context.WithValue(context.Background(), ctxKey{}, "value"))
@@ -141,14 +142,14 @@ func TestLast(t *testing.T) {
 	b.Leave()
 	receive(t, s.closed)
 	if stats := h.Stats(); stats.Groups != 0 || stats.Members != 0 {
-		t.Errorf("%+v are left", stats)
+		t.Errorf("after all members have left, the hub has %+v, want no groups and no members", stats)
 	}
 	c := newReader()
 	h.join(c)
 	h.script().post("anew", replaced)
 	c.expect(t, "anew")
 	if got, over, _ := b.take(); len(got) > 0 || !over {
-		t.Errorf("a member that has left got %q", got)
+		t.Errorf("a member that has left got %q, over %v; want no event and over true", got, over)
 	}
 }
 
@@ -158,13 +159,13 @@ func TestLeftBeforeJoining(t *testing.T) {
 	gone.Leave()
 	h.join(gone)
 	if stats := h.Stats(); stats != (fanout.Stats{}) {
-		t.Errorf("%+v", stats)
+		t.Errorf("after the join of a member that has left, the hub has %+v, want only zeros", stats)
 	}
 	h.join(there)
 	h.script()
 	h.join(gone)
 	if stats := h.Stats(); stats.Members != 1 {
-		t.Errorf("%+v", stats)
+		t.Errorf("the hub has %d members, want 1", stats.Members)
 	}
 }
 
@@ -198,11 +199,11 @@ func TestEnd(t *testing.T) {
 			receive(t, r.woken)
 			got, over, end := r.take()
 			if want := []string{"last"}; !slices.Equal(got, want) || !over || string(end.Errors) != errors || end.Err != nil {
-				t.Errorf("got %q, over %v, errors %s, %v", got, over, end.Errors, end.Err)
+				t.Errorf("the member got %q, over %v, errors %q, Err %v; want %q, over true, errors %q, Err nil", got, over, end.Errors, end.Err, want, errors)
 			}
 		}
 		if stats := h.Stats(); stats.Groups != 0 {
-			t.Errorf("%+v are left", stats)
+			t.Errorf("after the execution has ended, the hub has %d groups, want 0", stats.Groups)
 		}
 		again := newReader()
 		h.join(again)
@@ -212,7 +213,7 @@ func TestEnd(t *testing.T) {
 		b.Leave()
 		again.Leave()
 		if stats := h.Stats(); stats.Members != 0 || stats.Groups != 0 {
-			t.Errorf("%+v are left", stats)
+			t.Errorf("after all members have left, the hub has %+v, want no groups and no members", stats)
 		}
 		h.Close()
 	}
@@ -226,18 +227,18 @@ func TestClose(t *testing.T) {
 	h.Close()
 	receive(t, s.closed)
 	if got, over, _ := a.take(); over || len(got) > 0 {
-		t.Errorf("got %q, over %v", got, over)
+		t.Errorf("after Close, the member got %q, over %v; want no event and over false", got, over)
 	}
 	late := newReader()
 	h.join(late)
 	receive(t, late.woken)
 	if _, over, end := late.take(); !over || market.CodeOf(end.Err) != market.CodeUpstreamUnavailable {
-		t.Errorf("over %v, %v", over, end.Err)
+		t.Errorf("a member that joins a closed hub got over %v and the error %v; want over true and the code %s", over, end.Err, market.CodeUpstreamUnavailable)
 	}
 	a.Leave()
 	late.Leave()
 	if stats := h.Stats(); stats.Groups != 0 || stats.Members != 0 {
-		t.Errorf("%+v are left", stats)
+		t.Errorf("after all members have left, the hub has %+v, want no groups and no members", stats)
 	}
 }
 
@@ -246,7 +247,7 @@ func TestClose(t *testing.T) {
 type counter struct {
 	ctx     context.Context
 	group   *fanout.Group
-	to      int
+	last    int
 	events  chan string
 	stopped chan struct{}
 	// reached is called after the event for each number was posted.
@@ -274,7 +275,7 @@ func (c *counter) run() {
 	for {
 		step := make(chan struct{})
 		close(step)
-		if number == c.to {
+		if number == c.last {
 			step = nil
 		}
 		select {
@@ -313,20 +314,20 @@ func (c *counter) Next() ([]byte, bool) {
 
 func (c *counter) Last() (errors, event []byte) { return nil, nil }
 
-// replay reads a counter's events until it has read the number in to. It returns an error if the member ends, or if an event cannot
+// replay reads a counter's events until it has read the number last. It returns an error if the member ends, or if an event cannot
 // follow the previous event. If pause is not 0, replay lets other goroutines run at every pause-th read.
-func (r *reader) replay(to, pause int) error {
+func (r *reader) replay(last, pause int) error {
 	number, began := -1, false
 	for reads := 0; ; reads++ {
 		payload, over, _ := r.Take()
 		if payload == nil {
 			if over {
-				return fmt.Errorf("it ended at %d", number)
+				return fmt.Errorf("the member ended after the number %d", number)
 			}
 			select {
 			case <-r.woken:
 			case <-time.After(patience):
-				return fmt.Errorf("nothing comes after %d", number)
+				return fmt.Errorf("no event came after the number %d", number)
 			}
 			continue
 		}
@@ -335,10 +336,10 @@ func (r *reader) replay(to, pause int) error {
 		case kind == 'I' && !began, kind == 'R' && value >= number:
 		case kind == 'D' && began && value == number+1:
 		default:
-			return fmt.Errorf("%s follows %d", payload, number)
+			return fmt.Errorf("the event %s came after the number %d", payload, number)
 		}
 		began, number = true, value
-		if number == to {
+		if number == last {
 			return nil
 		}
 		if pause > 0 && reads%pause == 0 {
@@ -352,13 +353,13 @@ func (r *reader) replay(to, pause int) error {
 
 // TestReplay checks that members that join at different numbers and read at different speeds all get the last number.
 func TestReplay(t *testing.T) {
-	const to, readers = 3000, 200
+	const last, readers = 3000, 200
 	h := newHub(t, fanout.Limits{Deltas: 8})
 	random := rand.New(rand.NewPCG(1, 2))
 	// joiners contains, for each number, how many members join when counter reaches that number.
-	joiners := make([]int, to+1)
+	joiners := make([]int, last+1)
 	for range readers {
-		joiners[random.IntN(to)]++
+		joiners[random.IntN(last)]++
 	}
 	var wg sync.WaitGroup
 	join := func(pause int, leaves bool, joined *sync.WaitGroup) {
@@ -367,7 +368,7 @@ func TestReplay(t *testing.T) {
 		_ = h.Join(context.Background(), key("k"), r.Member, netip.Prefix{}, free, nil)
 		joined.Done()
 		if !leaves {
-			if err := r.replay(to, pause); err != nil {
+			if err := r.replay(last, pause); err != nil {
 				t.Error(err)
 			}
 		}
@@ -375,7 +376,7 @@ func TestReplay(t *testing.T) {
 	}
 	var source atomic.Pointer[counter]
 	open := func(ctx context.Context, g *fanout.Group) fanout.Source {
-		c := &counter{ctx: ctx, group: g, to: to, events: make(chan string), stopped: make(chan struct{})}
+		c := &counter{ctx: ctx, group: g, last: last, events: make(chan string), stopped: make(chan struct{})}
 		c.reached = func(number int) {
 			var joined sync.WaitGroup
 			for range joiners[number] {
@@ -391,15 +392,15 @@ func TestReplay(t *testing.T) {
 	}
 	anchor := newReader() // keeps the group open
 	_ = h.Join(context.Background(), key("k"), anchor.Member, netip.Prefix{}, free, open)
-	if err := anchor.replay(to, 0); err != nil {
+	if err := anchor.replay(last, 0); err != nil {
 		t.Errorf("the first reader: %v", err)
 	}
 	wg.Wait()
 	stats := h.Stats()
 	if stats.Lost == 0 {
-		t.Error("no reader fell behind: the test shows nothing")
+		t.Error("no reader missed events, so the test shows nothing")
 	}
-	t.Logf("%d events, %d fell behind, the present state was shown %d times to %d readers", stats.Events, stats.Lost, source.Load().present.Load(), readers)
+	t.Logf("%d events were executed; readers missed events %d times; the present state was sent %d times to %d readers", stats.Events, stats.Lost, source.Load().present.Load(), readers)
 	close(source.Load().stopped)
 	receive(t, anchor.woken)
 	anchor.Leave()

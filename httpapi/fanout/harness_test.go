@@ -24,8 +24,8 @@ type script struct {
 	ctx    context.Context
 	group  *fanout.Group
 	events chan []byte
-	// Each call of Next except the first signals laid. The previous event is then in the queues.
-	laid        chan struct{}
+	// Each call of Next except the first signals queued. The previous event is then in the queues of the members.
+	queued      chan struct{}
 	asked       bool
 	last, event []byte
 	// closed is closed when Next notices that the context of the execution has ended.
@@ -33,10 +33,10 @@ type script struct {
 }
 
 func newScript(t *testing.T, ctx context.Context, g *fanout.Group) *script {
-	return &script{t: t, ctx: ctx, group: g, events: make(chan []byte), laid: make(chan struct{}), closed: make(chan struct{})}
+	return &script{t: t, ctx: ctx, group: g, events: make(chan []byte), queued: make(chan struct{}), closed: make(chan struct{})}
 }
 
-// hub is a hub with the key of one group, whose executions are scripts.
+// hub is a fanout.Hub whose executions are scripts. Its function join uses the same key for all readers.
 type hub struct {
 	*fanout.Hub
 	t      *testing.T
@@ -75,7 +75,7 @@ func free() (func(), error) { return func() {}, nil }
 func (s *script) Next() ([]byte, bool) {
 	if s.asked {
 		select {
-		case s.laid <- struct{}{}:
+		case s.queued <- struct{}{}:
 		case <-s.ctx.Done():
 		}
 	}
@@ -95,7 +95,7 @@ func (s *script) Last() (errors, event []byte) { return s.last, s.event }
 func (s *script) hand(payload string) {
 	s.t.Helper()
 	send(s.t, s.events, []byte(payload))
-	receive(s.t, s.laid)
+	receive(s.t, s.queued)
 }
 
 // post announces an event, makes Next return the event, and waits until the event is in the queues.
@@ -160,7 +160,7 @@ func (r *reader) take() (payloads []string, over bool, end fanout.End) {
 func (r *reader) expect(t *testing.T, want ...string) {
 	t.Helper()
 	if got, over, _ := r.take(); over || !slices.Equal(got, want) {
-		t.Errorf("got %q, over %v, want %q", got, over, want)
+		t.Errorf("the member got the events %q, over %v; want the events %q, over false", got, over, want)
 	}
 }
 
@@ -169,7 +169,7 @@ func receive[T any](t *testing.T, c <-chan T) (v T) {
 	select {
 	case v = <-c:
 	case <-time.After(patience):
-		t.Fatal("nothing came")
+		t.Fatalf("no value was received within %v", patience)
 	}
 	return v
 }

@@ -29,19 +29,20 @@ type Member struct {
 	mu sync.Mutex
 	// hub is nil before the member joins.
 	hub *Hub
-	// seats are the memberships in groups. open is the number of these groups that have not ended.
-	seats []seat
-	open  int
-	paid  listPayment
+	// seats are the memberships in groups. openGroups is the number of these groups that have not ended.
+	seats      []seat
+	openGroups int
+	paid       listPayment
+	// queue contains the events that Take has not returned. bytes is the total size of their payloads.
 	queue []*event
 	bytes int
 	// memory limits the bytes of the queued payloads, of the payload that is being written, of the reservation for Send, and of the
 	// final errors. If memory is nil, there is no limit.
 	memory Memory
 	client netip.Prefix
-	// held is the number of bytes taken from memory. writing is the size of the payload that is being written. promised is the
-	// number of bytes that Reserve has reserved, or the size of the final errors.
-	held, writing, promised int
+	// heldBytes are taken from memory. writingBytes is the size of the payload that is being written. reservedBytes is the number of
+	// bytes that Reserve has reserved, or the size of the final errors.
+	heldBytes, writingBytes, reservedBytes int
 	// appended is the number of queued events with the mode Append. deltas is the number of queued events with the mode Delta, except
 	// events with State.
 	deltas, appended int
@@ -54,10 +55,10 @@ type Member struct {
 	// over reports that nothing more will be queued. end is the reason.
 	over bool
 	end  End
-	// events is the number of events that Take has returned. taken is their total size in bytes.
-	events, taken int64
-	left          bool
-	onLeave       func(MemberStats)
+	// events is the number of events that Take has returned. takenBytes is the total size of these events.
+	events, takenBytes int64
+	left               bool
+	onLeave            func(MemberStats)
 }
 
 // MemberStats are the figures of a member.
@@ -95,7 +96,7 @@ func (m *Member) join(h *Hub, seats []seat, paid listPayment) bool {
 	if m.over {
 		return false
 	}
-	m.hub, m.seats, m.open, m.paid = h, seats, len(seats), paid
+	m.hub, m.seats, m.openGroups, m.paid = h, seats, len(seats), paid
 	h.counts.members.Add(1)
 	return true
 }
@@ -114,7 +115,7 @@ func (m *Member) OnLeave(f func(MemberStats)) {
 }
 
 // stats returns the member's figures. The calling function holds the lock.
-func (m *Member) stats() MemberStats { return MemberStats{m.events, m.taken, m.end} }
+func (m *Member) stats() MemberStats { return MemberStats{m.events, m.takenBytes, m.end} }
 
 // Leave ends all memberships. A member that has not joined yet will not join. Further calls do nothing.
 func (m *Member) Leave() {
@@ -122,7 +123,7 @@ func (m *Member) Leave() {
 	h, seats, paid, onLeave, stats := m.hub, m.seats, m.paid, m.onLeave, m.stats()
 	joined := h != nil && !m.left
 	m.over, m.queue, m.left, m.onLeave = true, nil, true, nil
-	m.bytes, m.promised = 0, 0
+	m.bytes, m.reservedBytes = 0, 0
 	m.settle()
 	m.mu.Unlock()
 	if joined {
@@ -142,7 +143,7 @@ func (m *Member) Send(payload []byte) {
 		return
 	}
 	m.appended++
-	m.bytes, m.promised = m.bytes+len(payload), 0
+	m.bytes, m.reservedBytes = m.bytes+len(payload), 0
 	m.settle()
 	m.queue = append(m.queue, &event{payload, follow.Envelope{Mode: follow.Append}})
 	m.mu.Unlock()
@@ -160,29 +161,29 @@ func (m *Member) Reserve(n int) bool {
 	if m.left {
 		return true
 	}
-	m.promised = n
+	m.reservedBytes = n
 	if !m.settle() {
-		m.promised = 0
+		m.reservedBytes = 0
 		return false
 	}
 	return true
 }
 
-// settle takes or gives back memory, so that the member holds what it needs. It returns false if there is not enough memory. The
-// calling function holds the lock.
+// settle takes or gives back memory, so that heldBytes is what the member needs. It returns false if there is not enough memory.
+// The calling function holds the lock.
 func (m *Member) settle() bool {
 	if m.memory == nil {
 		return true
 	}
-	switch more := max(m.bytes+m.writing+m.promised-freeBytes, 0) - m.held; {
+	switch more := max(m.bytes+m.writingBytes+m.reservedBytes-freeBytes, 0) - m.heldBytes; {
 	case more > 0:
 		if !m.memory.Take(m.client, more) {
 			return false
 		}
-		m.held += more
+		m.heldBytes += more
 	case more < 0:
 		m.memory.Give(m.client, -more)
-		m.held += more
+		m.heldBytes += more
 	}
 	return true
 }
@@ -191,15 +192,15 @@ func (m *Member) settle() bool {
 func (m *Member) unread() int {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	return m.bytes + m.writing
+	return m.bytes + m.writingBytes
 }
 
 // Written gives back the memory that is counted for the payload of the last Take. Call it after the payload was written or
 // discarded. Written may be called after Leave.
 func (m *Member) Written() {
 	m.mu.Lock()
-	before := m.bytes + m.writing
-	m.writing = 0
+	before := m.bytes + m.writingBytes
+	m.writingBytes = 0
 	m.settle()
 	wanting := m.wantsAgain(before)
 	m.mu.Unlock()
@@ -209,7 +210,7 @@ func (m *Member) Written() {
 // wantsAgain returns the member's seats if the number of its unread bytes has fallen below Limits.Ahead. Otherwise it returns
 // nil. The parameter before is the previous number of unread bytes. The calling function holds the lock.
 func (m *Member) wantsAgain(before int) (seats []seat) {
-	if m.hub == nil || before < m.hub.limits.Ahead || m.bytes+m.writing >= m.hub.limits.Ahead {
+	if m.hub == nil || before < m.hub.limits.Ahead || m.bytes+m.writingBytes >= m.hub.limits.Ahead {
 		return nil
 	}
 	return m.seats
@@ -227,14 +228,14 @@ func signalWanted(seats []seat) {
 // the queue is empty.
 func (m *Member) Take() (payload []byte, over bool, end End) {
 	m.mu.Lock()
-	before := m.bytes + m.writing
-	m.writing = 0
+	before := m.bytes + m.writingBytes
+	m.writingBytes = 0
 	if len(m.queue) > 0 {
 		payload = m.remove(0).payload
-		m.writing = len(payload)
+		m.writingBytes = len(payload)
 		m.settle()
 		m.events++
-		m.taken += int64(len(payload))
+		m.takenBytes += int64(len(payload))
 		if len(m.queue) == 0 && cap(m.queue) > 16 {
 			m.queue = nil // long queues are rare, so the memory of a long queue is not kept
 		}
@@ -288,9 +289,9 @@ func (m *Member) caughtUp(s *seat) (missed bool) {
 // errors but no payload.
 func (m *Member) finishPart(s *seat, errors, payload []byte) {
 	m.mu.Lock()
-	m.open--
+	m.openGroups--
 	s.over, s.behind = true, false
-	continues := m.open > 0 && (errors == nil || payload != nil)
+	continues := m.openGroups > 0 && (errors == nil || payload != nil)
 	wakes := continues && payload != nil && !m.over && m.append(&event{payload, follow.Envelope{Mode: follow.Append}})
 	m.mu.Unlock()
 	if wakes {
@@ -302,7 +303,7 @@ func (m *Member) finishPart(s *seat, errors, payload []byte) {
 }
 
 // tooMuchUnread is the End of a member whose client has no memory left.
-var tooMuchUnread = End{Unread: true, Err: market.Errorf(market.CodeRateLimited, "the subscription was read too slowly: its client leaves too much unread")}
+var tooMuchUnread = End{Unread: true, Err: market.Errorf(market.CodeRateLimited, "the subscription was read too slowly: its client has too much unread output")}
 
 // Finish ends the member. Take returns the queued responses before it returns e. If there is not enough memory for the errors, Take
 // returns an End with Unread instead of e.
@@ -313,8 +314,8 @@ func (m *Member) Finish(e End) {
 		return
 	}
 	m.over, m.end = true, e
-	if m.promised = len(e.Errors); !m.settle() { // the errors are counted until the member leaves
-		m.promised, m.end = 0, tooMuchUnread
+	if m.reservedBytes = len(e.Errors); !m.settle() { // the errors are counted until the member leaves
+		m.reservedBytes, m.end = 0, tooMuchUnread
 	}
 	m.mu.Unlock()
 	m.wake()

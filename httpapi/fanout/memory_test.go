@@ -63,7 +63,7 @@ func TestMemory(t *testing.T) {
 	s.post(text("b", 4), delta)
 	r.want(t, 0)
 	if payload, _, _ := m.Take(); payload[0] != 'I' {
-		t.Fatalf("%.10s", payload)
+		t.Fatalf("the member got %.10q, want the first event", payload)
 	}
 	r.want(t, 0) // the event takes memory while it is being written
 	m.Written()
@@ -75,28 +75,28 @@ func TestMemory(t *testing.T) {
 		t.Fatal("no member waits for the present state")
 	}
 	if resync, ok := s.show(text("R", 3), state(delta)); !resync || !ok {
-		t.Fatalf("%v, %v", resync, ok)
+		t.Fatalf("a member was waiting: %v, resync: %v; want true for both", ok, resync)
 	}
 	if payload, _, _ := m.Take(); payload[0] != 'R' {
-		t.Fatalf("%.10s", payload)
+		t.Fatalf("the member got %.10q, want the present state", payload)
 	}
 	m.Leave()
 	r.want(t, 9<<10) // the event takes memory until it is written
 	m.Written()
 	r.want(t, 10<<10)
 	if s := h.Stats(); s.Crowded != 1 || s.Dropped != 0 {
-		t.Errorf("%+v", s)
+		t.Errorf("the hub has Crowded %d and Dropped %d, want 1 and 0", s.Crowded, s.Dropped)
 	}
-	for name, last := range map[string][]step{
-		"what must arrive":                 {{text("1", 8), appended}, {text("2", 8), appended}},
-		"a state while nothing is waiting": {{text("I", 20), state(replaced)}},
+	for name, last := range map[string][]testEvent{
+		"a second appended event that does not fit": {{text("1", 8), appended}, {text("2", 8), appended}},
+		"a first state that does not fit":           {{text("I", 20), state(replaced)}},
 	} {
 		m, s := begin(name)
 		for _, e := range last {
 			s.post(e.payload, e.Envelope)
 		}
 		if got, over, end := m.take(); len(got) != 0 || !over || !end.Unread || end.Err == nil {
-			t.Errorf("%s: %d events, over %v, %+v", name, len(got), over, end)
+			t.Errorf("%s: the member got %d events, over %v, %+v; want no events and an end with Unread", name, len(got), over, end)
 		}
 		m.Leave()
 		r.want(t, 10<<10)
@@ -110,7 +110,7 @@ func TestMemoryOfASend(t *testing.T) {
 	one.SetMemory(r, netip.Prefix{})
 	other.SetMemory(r, netip.Prefix{})
 	if !one.Reserve(10<<10) || other.Reserve(10<<10) || !other.Reserve(4<<10) {
-		t.Error("the promises are not those of the memory")
+		t.Error("of 10 KiB, Reserve must give 10 KiB to one member, then refuse 10 KiB to the other member, and give it 4 KiB")
 	}
 	r.want(t, 0)
 	one.Send([]byte(text("a", 10)))
@@ -129,7 +129,7 @@ func TestMemoryOfASend(t *testing.T) {
 func (s *script) askedAgain() bool {
 	synctest.Wait()
 	select {
-	case <-s.laid:
+	case <-s.queued:
 		return true
 	default:
 		return false
@@ -157,18 +157,18 @@ func TestPause(t *testing.T) {
 			t.Fatal("the execution continues during the write, want a pause")
 		}
 		if one.Written(); !s.askedAgain() {
-			t.Fatal("it pauses though its member has read")
+			t.Fatal("the execution pauses although its member has read all events")
 		}
 		event()
 		if s.askedAgain() {
 			t.Fatal("the execution continues, want a pause")
 		}
 		if h.join(other); !s.askedAgain() {
-			t.Fatal("it pauses though another member wants the state")
+			t.Fatal("the execution pauses although a new member waits for the present state")
 		}
 		event()
 		if !s.askedAgain() {
-			t.Fatal("it pauses before that has something")
+			t.Fatal("the execution pauses although the new member has no unread bytes")
 		}
 		other.Leave()
 		one.Leave() // the last member leaves, so the paused execution must end
@@ -217,12 +217,12 @@ func TestPaceOfClients(t *testing.T) {
 		began := time.Now()
 		s.group.Announce(replaced)
 		send(t, s.events, []byte(text("a", 4)))
-		receive(t, s.laid)
+		receive(t, s.queued)
 		if waited := time.Since(began); waited != 3*time.Second {
-			t.Errorf("it has waited %v, want 3s", waited)
+			t.Errorf("the event waited %v, want 3s", waited)
 		}
 		if cost := 4<<10 + 512; pace.spent[one] != 2*cost || pace.spent[other] != cost+cost/16 {
-			t.Errorf("they have spent %v", pace.spent)
+			t.Errorf("the clients have spent %v bytes, want %d for the client with 16 members and %d for the other", pace.spent, 2*cost, cost+cost/16)
 		}
 	})
 }
@@ -239,13 +239,13 @@ func TestErrorsTakeMemory(t *testing.T) {
 	first := finish()
 	r.want(t, 4<<10) // 4 of 10 KiB are free: the errors take 6 KiB, because the first 2 of their 8 KiB are not counted
 	if _, over, end := first.Take(); !over || len(end.Errors) != 8<<10 || end.Unread {
-		t.Errorf("%v %d bytes, %v", over, len(end.Errors), end.Unread)
+		t.Errorf("the first member got over %v, %d bytes of errors, Unread %v; want over true, 8 KiB, Unread false", over, len(end.Errors), end.Unread)
 	}
 	r.want(t, 4<<10) // the errors take memory until the member leaves
 	second := finish()
 	r.want(t, 4<<10)
 	if _, over, end := second.Take(); !over || end.Errors != nil || !end.Unread || end.Err == nil {
-		t.Errorf("%v %d bytes, %v, %v", over, len(end.Errors), end.Unread, end.Err)
+		t.Errorf("the second member got over %v, %d bytes of errors, Unread %v, Err %v; want over true, no errors, Unread true and an Err", over, len(end.Errors), end.Unread, end.Err)
 	}
 	first.Leave()
 	second.Leave()

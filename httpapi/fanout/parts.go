@@ -23,8 +23,8 @@ type seat struct {
 	// since is the number of the first event that the member gets, or notReceiving.
 	since uint64
 
-	// behind is true after an event was dropped, until Group.resync. over is true after the group has ended. The member's lock
-	// guards both fields.
+	// behind is true from the time when an event is dropped until Group.resync is called. over is true after the group has ended.
+	// The member's lock guards both fields.
 	behind, over bool
 }
 

@@ -39,7 +39,8 @@ func (s *scripts) parts(names ...string) (parts []fanout.Part) {
 	return parts
 }
 
-func (s *scripts) of(name string) *script {
+// part returns the latest script of a part.
+func (s *scripts) part(name string) *script {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.byPart[name]
@@ -50,7 +51,7 @@ func (s *scripts) join(h *hub, opens int, names ...string) *reader {
 	s.t.Helper()
 	r := newReader()
 	if joined, err := h.JoinParts(s.t.Context(), key("list "+strings.Join(names, ",")), r.Member, netip.Prefix{}, free, s.parts(names...)); !joined || err != nil {
-		s.t.Fatalf("joined: %v, %v", joined, err)
+		s.t.Fatalf("JoinParts returned joined %v and the error %v, want true and nil", joined, err)
 	}
 	for range opens {
 		receive(s.t, s.ready)
@@ -67,27 +68,27 @@ func TestPartsShareExecutions(t *testing.T) {
 	three := s.join(h, 0, "c", "a")
 	for i := range 3 {
 		for _, name := range []string{"a", "b", "c"} {
-			s.of(name).post(fmt.Sprint(name, i), about(name, appended))
+			s.part(name).post(fmt.Sprint(name, i), about(name, appended))
 		}
 	}
 	one.expect(t, "a0", "b0", "a1", "b1", "a2", "b2")
 	two.expect(t, "b0", "c0", "b1", "c1", "b2", "c2")
 	three.expect(t, "a0", "c0", "a1", "c1", "a2", "c2")
 	if got := h.Stats(); got.Groups != 3 || got.Members != 3 || got.Executions != 3 || got.Events != 9 || got.Deliveries != 18 {
-		t.Errorf("%+v", got)
+		t.Errorf("the hub has %+v, want 3 groups, members and executions, 9 events and 18 deliveries", got)
 	}
 	one.Leave()
 	one.Leave()
 	if got := h.Stats(); got.Groups != 3 || got.Members != 2 {
-		t.Errorf("after one has left: %+v", got)
+		t.Errorf("after one member has left: the hub has %+v, want 3 groups and 2 members", got)
 	}
 	two.Leave()
-	receive(t, s.of("b").closed)
+	receive(t, s.part("b").closed)
 	three.Leave()
-	receive(t, s.of("a").closed)
-	receive(t, s.of("c").closed)
+	receive(t, s.part("a").closed)
+	receive(t, s.part("c").closed)
 	if got := h.Stats(); got.Groups != 0 || got.Members != 0 {
-		t.Errorf("after all have left: %+v", got)
+		t.Errorf("after all members have left: the hub has %+v, want no groups and no members", got)
 	}
 }
 
@@ -96,20 +97,20 @@ func TestSlowMemberOfParts(t *testing.T) {
 	h, s := newHub(t, fanout.Limits{}), newScripts(t)
 	slow, fast := s.join(h, 2, "a", "b"), s.join(h, 0, "b", "a")
 	for i := range 3 {
-		s.of("a").post(fmt.Sprint("a", i), about("a", replaced))
-		s.of("b").post(fmt.Sprint("b", i), about("b", replaced))
+		s.part("a").post(fmt.Sprint("a", i), about("a", replaced))
+		s.part("b").post(fmt.Sprint("b", i), about("b", replaced))
 		fast.expect(t, fmt.Sprint("a", i), fmt.Sprint("b", i))
 	}
 	slow.expect(t, "a2", "b2")
 }
 
-// TestUnknownPart checks that a member whose part ends with an event continues with its other parts. The member must end if it has
+// TestEndOfAPart checks that a member whose part ends with an event continues with its other parts. The member must end if it has
 // no other parts, or if the part ends without an event.
-func TestUnknownPart(t *testing.T) {
+func TestEndOfAPart(t *testing.T) {
 	h, s := newHub(t, fanout.Limits{}), newScripts(t)
 	both, third, alone := s.join(h, 2, "a", "b"), s.join(h, 1, "a", "c"), s.join(h, 0, "a")
 	end := func(name, errors, event string) {
-		x := s.of(name)
+		x := s.part(name)
 		x.last = []byte(errors)
 		if event != "" {
 			x.event = []byte(event)
@@ -123,21 +124,21 @@ func TestUnknownPart(t *testing.T) {
 	both.expect(t, "{a}")
 	third.expect(t, "{a}")
 	if got, over, why := alone.take(); len(got) > 0 || !over || string(why.Errors) != "[a]" {
-		t.Errorf("the member without other parts got %q, over: %v, %s", got, over, why.Errors)
+		t.Errorf("the member of one part got %q, over %v, errors %s; want no event, over true, errors [a]", got, over, why.Errors)
 	}
-	s.of("b").post("B", about("b", appended))
+	s.part("b").post("B", about("b", appended))
 	both.expect(t, "B")
 	receive(t, both.woken)
 	end("b", "[b]", "{b}")
 	receive(t, both.woken)
 	if got, over, why := both.take(); len(got) > 0 || !over || string(why.Errors) != "[b]" {
-		t.Errorf("the member without more parts got %q, over: %v, %s", got, over, why.Errors)
+		t.Errorf("after the last of its parts has ended, the member got %q, over %v, errors %s; want no event, over true, errors [b]", got, over, why.Errors)
 	}
 	again := s.join(h, 1, "c", "d")
 	end("c", "[c]", "")
 	receive(t, again.woken)
 	if got, over, why := again.take(); len(got) > 0 || !over || string(why.Errors) != "[c]" {
-		t.Errorf("an error without an event: got %q, over: %v, %s", got, over, why.Errors)
+		t.Errorf("after a part has ended without an event, the member got %q, over %v, errors %s; want no event, over true, errors [c]", got, over, why.Errors)
 	}
 }
 
@@ -146,10 +147,10 @@ func TestProblemOfParts(t *testing.T) {
 	h, s := newHub(t, fanout.Limits{}), newScripts(t)
 	r := s.join(h, 2, "a", "b")
 	down := follow.Envelope{Mode: follow.Append, Problem: true}
-	s.of("a").post("down", down)
-	s.of("b").post("down", down)
-	s.of("b").post("B", about("b", replaced))
-	s.of("b").post("other", down)
+	s.part("a").post("down", down)
+	s.part("b").post("down", down)
+	s.part("b").post("B", about("b", replaced))
+	s.part("b").post("other", down)
 	r.expect(t, "down", "B", "other")
 }
 
@@ -163,21 +164,21 @@ func TestPartsRestart(t *testing.T) {
 	}
 	receive(t, s.ready)
 	receive(t, s.ready)
-	s.of("a").post(text("a", 4), about("a", replaced))
-	s.of("b").post(text("b", 4), about("b", replaced)) // the event does not fit
-	s.of("a").post("a lost", about("a", replaced))
-	s.of("b").post("b lost", about("b", replaced))
+	s.part("a").post(text("a", 4), about("a", replaced))
+	s.part("b").post(text("b", 4), about("b", replaced)) // the event does not fit
+	s.part("a").post("a lost", about("a", replaced))
+	s.part("b").post("b lost", about("b", replaced))
 	r.expect(t)
-	s.of("a").post("a early", about("a", replaced))
+	s.part("a").post("a early", about("a", replaced))
 	for _, name := range []string{"b", "a"} {
-		if !s.of(name).waiting() {
+		if !s.part(name).waiting() {
 			t.Fatalf("no member of %s waits for the present state", name)
 		}
-		if resync, ok := s.of(name).show(name+" now", about(name, replaced)); !resync || !ok {
-			t.Errorf("%s: shown %v, as a resync: %v", name, ok, resync)
+		if resync, ok := s.part(name).show(name+" now", about(name, replaced)); !resync || !ok {
+			t.Errorf("%s: a member was waiting: %v, resync: %v; want true for both", name, ok, resync)
 		}
 	}
-	s.of("b").post("b next", about("b", replaced))
+	s.part("b").post("b next", about("b", replaced))
 	r.expect(t, "b now", "a now", "b next")
 }
 
@@ -194,31 +195,31 @@ func TestPartsAreCharged(t *testing.T) {
 	one, _, _ := join("ab", charge, "a", "b")
 	two, _, _ := join("ab", charge, "a", "b")
 	if charged != 1 {
-		t.Errorf("charged %d times for one list", charged)
+		t.Errorf("the client was charged %d times for two equal lists, want 1", charged)
 	}
 	if _, _, err := join("bc", func() (func(), error) { return nil, context.Canceled }, "b", "c"); err == nil {
-		t.Error("a client joined that was not charged")
+		t.Error("a client joined although its charge failed")
 	}
 	if _, joined, err := join("cd", charge, "c", "d"); joined || err != nil || charged != 1 {
-		t.Errorf("with too many groups: joined %v, %v, charged %d times", joined, err, charged)
+		t.Errorf("with too many groups: joined %v, error %v, charged %d times; want false, nil and 1", joined, err, charged)
 	}
 	three, joined, _ := join("bc", charge, "b", "c")
 	if !joined || charged != 2 || h.Stats().Groups != 3 {
-		t.Errorf("joined: %v, charged %d times, %+v", joined, charged, h.Stats())
+		t.Errorf("with the greatest number of groups: joined %v, charged %d times, %d groups; want true, 2 and 3", joined, charged, h.Stats().Groups)
 	}
 	one.Leave()
 	if released != 0 {
-		t.Error("released before the last member has left")
+		t.Error("the charge was released before the last member of the list had left")
 	}
 	two.Leave()
 	three.Leave()
 	if released != 2 || h.Stats().Groups != 0 {
-		t.Errorf("released %d times, %+v", released, h.Stats())
+		t.Errorf("after all members have left: released %d times, %d groups; want 2 and 0", released, h.Stats().Groups)
 	}
 	gone := newReader()
 	gone.Leave()
 	if _, err := h.JoinParts(t.Context(), key("ab"), gone.Member, netip.Prefix{}, charge, s.parts("a")); err != nil || charged != 3 || released != 3 {
-		t.Errorf("a member that has left: %v, charged %d times, released %d times", err, charged, released)
+		t.Errorf("a member that has left joins: error %v, charged %d times, released %d times; want nil, 3 and 3", err, charged, released)
 	}
 }
 
@@ -256,7 +257,7 @@ func TestPartsAtOnce(t *testing.T) {
 						var name string
 						var number int
 						if _, err := fmt.Sscanf(payload, "%s %d", &name, &number); err != nil || !slices.Contains(list, name) || number <= last[name] {
-							t.Errorf("%q after %d in the list %q: %v", payload, last[name], list, err)
+							t.Errorf("the event %q came after the number %d to a member with the list %q: %v", payload, last[name], list, err)
 						}
 						last[name] = number
 						events++
@@ -268,7 +269,7 @@ func TestPartsAtOnce(t *testing.T) {
 	}
 	all.Wait()
 	if got := h.Stats(); got.Groups != 0 || got.Members != 0 {
-		t.Errorf("%+v are left", got)
+		t.Errorf("after all members have left: the hub has %+v, want no groups and no members", got)
 	}
 }
 

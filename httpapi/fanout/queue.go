@@ -59,7 +59,7 @@ func (m *Member) append(e *event) bool {
 		m.restart()
 	case !m.settle():
 		counts.crowded.Add(1)
-		m.crowd(replaced || len(m.queue) > 1 || m.writing > 0)
+		m.crowd(replaced || len(m.queue) > 1 || m.writingBytes > 0)
 	default:
 		return !replaced
 	}
@@ -80,8 +80,8 @@ func (m *Member) crowd(moreUnread bool) {
 	m.restart()
 }
 
-// restart drops the queue and all further events until Group.resync. After that, the member gets the present state of its groups.
-// The calling function holds the lock.
+// restart drops the queue. The member also drops all further events until Take calls Group.resync. After that, the member gets the
+// present state of its groups. The calling function holds the lock.
 func (m *Member) restart() {
 	m.clear()
 	m.behind, m.problem = true, nil

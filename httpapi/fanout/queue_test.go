@@ -11,7 +11,7 @@ import (
 	"oddsgraph/internal/market"
 )
 
-type step struct {
+type testEvent struct {
 	payload string
 	follow.Envelope
 }
@@ -22,39 +22,39 @@ func TestQueue(t *testing.T) {
 	for _, test := range []struct {
 		name   string
 		limits fanout.Limits
-		events []step
+		events []testEvent
 		want   []string
 	}{
-		{"a replaced event is the newest", fanout.Limits{}, []step{{"a", replaced}, {"b", replaced}, {"c", replaced}}, []string{"c"}},
-		{"the first state stays", fanout.Limits{}, []step{{"I", initial}, {"a", replaced}, {"b", replaced}}, []string{"I", "b"}},
+		{"a new event replaces the queued event", fanout.Limits{}, []testEvent{{"a", replaced}, {"b", replaced}, {"c", replaced}}, []string{"c"}},
+		{"no event replaces the first state", fanout.Limits{}, []testEvent{{"I", initial}, {"a", replaced}, {"b", replaced}}, []string{"I", "b"}},
 		{
-			"topics do not replace each other", fanout.Limits{},
-			[]step{{"a1", about("a", replaced)}, {"b1", about("b", replaced)}, {"a2", about("a", replaced)}, {"b2", about("b", replaced)}},
+			"no event replaces an event of another topic", fanout.Limits{},
+			[]testEvent{{"a1", about("a", replaced)}, {"b1", about("b", replaced)}, {"a2", about("a", replaced)}, {"b2", about("b", replaced)}},
 			[]string{"a2", "b2"},
 		},
 		{
-			"a state takes the place of what waits", fanout.Limits{},
-			[]step{{"I", initial}, {"a", replaced}, {"R", resync}, {"b", replaced}, {"c", replaced}},
+			"a state replaces all queued events except the first state", fanout.Limits{},
+			[]testEvent{{"I", initial}, {"a", replaced}, {"R", resync}, {"b", replaced}, {"c", replaced}},
 			[]string{"I", "R", "c"},
 		},
 		{
-			"a state of one topic leaves the others", fanout.Limits{},
-			[]step{{"a", about("a", replaced)}, {"b", about("b", replaced)}, {"Ra", about("a", resync)}},
+			"a state replaces no event of another topic", fanout.Limits{},
+			[]testEvent{{"a", about("a", replaced)}, {"b", about("b", replaced)}, {"Ra", about("a", resync)}},
 			[]string{"b", "Ra"},
 		},
 		{
-			"states do not pile up", fanout.Limits{},
-			[]step{{"I", initial}, {"R1", resync}, {"R2", resync}, {"R3", resync}},
+			"a state replaces all earlier states except the first", fanout.Limits{},
+			[]testEvent{{"I", initial}, {"R1", resync}, {"R2", resync}, {"R3", resync}},
 			[]string{"I", "R3"},
 		},
 		{
-			"deltas wait, and a state takes their place", fanout.Limits{Deltas: 3},
-			[]step{{"I", state(delta)}, {"1", delta}, {"2", delta}, {"3", delta}, {"R", state(delta)}, {"4", delta}, {"5", delta}, {"6", delta}},
+			"no delta replaces another delta, but a state replaces all deltas", fanout.Limits{Deltas: 3},
+			[]testEvent{{"I", state(delta)}, {"1", delta}, {"2", delta}, {"3", delta}, {"R", state(delta)}, {"4", delta}, {"5", delta}, {"6", delta}},
 			[]string{"I", "R", "4", "5", "6"},
 		},
 		{
-			"appended events all wait", fanout.Limits{Events: 4},
-			[]step{{"1", state(appended)}, {"2", appended}, {"3", appended}, {"4", appended}},
+			"no appended event is replaced", fanout.Limits{Events: 4},
+			[]testEvent{{"1", state(appended)}, {"2", appended}, {"3", appended}, {"4", appended}},
 			[]string{"1", "2", "3", "4"},
 		},
 	} {
@@ -90,10 +90,10 @@ func TestLargeEvents(t *testing.T) {
 			switch got, over, end := slow.take(); {
 			case e.Mode == follow.Replace:
 				if !slices.Equal(got, []string{"2345678901"}) && !e.State {
-					t.Errorf("the slow one got %q, %v", got, end.Err)
+					t.Errorf("the slow member got %q, error %v; want only the second event", got, end.Err)
 				}
 			case len(got) > 0 || !over || market.CodeOf(end.Err) != market.CodeRateLimited:
-				t.Errorf("the slow one got %q, over %v, %v", got, over, end.Err)
+				t.Errorf("the slow member got %q, over %v, error %v; want no event and the code %s", got, over, end.Err, market.CodeRateLimited)
 			}
 		})
 	}
@@ -104,12 +104,12 @@ func TestTooMuch(t *testing.T) {
 	for _, test := range []struct {
 		name   string
 		limits fanout.Limits
-		events []step
+		events []testEvent
 	}{
-		{"events", fanout.Limits{Events: 3}, []step{{"1", appended}, {"2", appended}, {"3", appended}, {"4", appended}}},
-		{"bytes", fanout.Limits{Bytes: 8}, []step{{"1234", appended}, {"5678", appended}, {"9", appended}}},
-		{"bytes of what is replaced", fanout.Limits{Bytes: 8}, []step{{"1", about("a", replaced)}, {"2", about("b", replaced)}, {"33333333", about("b", replaced)}}},
-		{"bytes of deltas", fanout.Limits{Bytes: 8}, []step{{"1234", delta}, {"56789", delta}}},
+		{"events", fanout.Limits{Events: 3}, []testEvent{{"1", appended}, {"2", appended}, {"3", appended}, {"4", appended}}},
+		{"bytes", fanout.Limits{Bytes: 8}, []testEvent{{"1234", appended}, {"5678", appended}, {"9", appended}}},
+		{"bytes of a replacing event", fanout.Limits{Bytes: 8}, []testEvent{{"1", about("a", replaced)}, {"2", about("b", replaced)}, {"33333333", about("b", replaced)}}},
+		{"bytes of deltas", fanout.Limits{Bytes: 8}, []testEvent{{"1234", delta}, {"56789", delta}}},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			h, slow, quick := newHub(t, test.limits), newReader(), newReader()
@@ -117,22 +117,22 @@ func TestTooMuch(t *testing.T) {
 			s := h.script()
 			for i, e := range test.events {
 				if dropped := h.Stats().Dropped; dropped != 0 {
-					t.Fatalf("it was ended after %d of %d events", i, len(test.events))
+					t.Fatalf("the slow member was ended after %d of %d events", i, len(test.events))
 				}
 				s.post(e.payload, e.Envelope)
 				quick.expect(t, e.payload)
 			}
 			got, over, end := slow.take()
 			if len(got) > 0 || !over || market.CodeOf(end.Err) != market.CodeRateLimited || !strings.Contains(end.Err.Error(), "too slowly") {
-				t.Errorf("got %q, over %v, %v; want the end for having read too slowly", got, over, end.Err)
+				t.Errorf("the slow member got %q, over %v, error %v; want no event and an error that says \"too slowly\"", got, over, end.Err)
 			}
 			s.post("next", appended)
 			quick.expect(t, "next")
 			if dropped := h.Stats().Dropped; dropped != 1 {
-				t.Errorf("%d were dropped, want 1", dropped)
+				t.Errorf("%d members were dropped, want 1", dropped)
 			}
 			if got, over, _ := slow.take(); len(got) > 0 || !over {
-				t.Errorf("after its end it got %q", got)
+				t.Errorf("after its end, the slow member got %q, over %v; want no event and over true", got, over)
 			}
 		})
 	}
@@ -143,7 +143,7 @@ func TestLostDelta(t *testing.T) {
 	h, slow, quick := newHub(t, fanout.Limits{Deltas: 3}), newReader(), newReader()
 	h.join(slow, quick)
 	s := h.script()
-	for _, e := range append([]step{{"I0", state(delta)}}, deltas(1, 8)...) { // the fourth delta exceeds Limits.Deltas, which is three
+	for _, e := range append([]testEvent{{"I0", state(delta)}}, deltas(1, 8)...) { // the fourth delta exceeds Limits.Deltas, which is three
 		s.post(e.payload, e.Envelope)
 		quick.expect(t, e.payload)
 	}
@@ -152,21 +152,21 @@ func TestLostDelta(t *testing.T) {
 	}
 	slow.expect(t) // the fourth delta made the member drop its queue
 	if !s.waiting() {
-		t.Fatal("a member that missed something does not wait for the present state")
+		t.Fatal("a member that missed deltas does not wait for the present state")
 	}
 	s.post("D9", delta)
 	slow.expect(t)
 	if resync, ok := s.show("R9", delta); !resync || !ok {
-		t.Errorf("shown: %v, as a resync: %v", ok, resync)
+		t.Errorf("a member was waiting: %v, resync: %v; want true for both", ok, resync)
 	}
 	s.post("D10", delta)
 	slow.expect(t, "R9", "D10")
 	quick.expect(t, "D9", "D10")
 	if _, ok := s.show("again", delta); ok {
-		t.Error("the present state was wanted twice")
+		t.Error("a member still waits for the present state after all members got it")
 	}
 	if lost := h.Stats().Lost; lost != 1 {
-		t.Errorf("%d were lost, want 1", lost)
+		t.Errorf("members missed deltas %d times, want 1", lost)
 	}
 	for _, e := range deltas(11, 14) { // the slow member misses deltas again
 		s.post(e.payload, e.Envelope)
@@ -174,14 +174,14 @@ func TestLostDelta(t *testing.T) {
 	}
 	slow.expect(t)
 	if resync, _ := s.show("R14", delta); !resync {
-		t.Error("it got no second resync")
+		t.Error("the slow member got no second resync")
 	}
 	slow.expect(t, "R14")
 }
 
-func deltas(from, to int) (all []step) {
+func deltas(from, to int) (all []testEvent) {
 	for i := from; i <= to; i++ {
-		all = append(all, step{fmt.Sprint("D", i), delta})
+		all = append(all, testEvent{fmt.Sprint("D", i), delta})
 	}
 	return all
 }
@@ -195,7 +195,7 @@ func TestAlone(t *testing.T) {
 	receive(t, r.woken)
 	got, over, end := r.take()
 	if want := []string{"a", "b"}; !slices.Equal(got, want) || !over || string(end.Errors) != "[]" {
-		t.Errorf("got %q, over %v, errors %s", got, over, end.Errors)
+		t.Errorf("the member got %q, over %v, errors %s; want %q, over true, errors []", got, over, end.Errors, want)
 	}
 	r.Leave()
 	r.Leave()

@@ -59,12 +59,12 @@ type File struct {
 	// this content. It is nil if the content is in use.
 	digest [sha256.Size]byte
 	result error
-	// missing is the number of consecutive polls that have not found the file.
-	missing int
-	// reported is the text of the last error that was logged or that Reload returned. It is empty if the file has become valid
+	// missingPolls is the number of consecutive polls that have not found the file.
+	missingPolls int
+	// lastReported is the text of the last error that was logged or that Reload returned. It is empty if the file has become valid
 	// since then.
-	reported string
-	status   atomic.Pointer[Status]
+	lastReported string
+	status       atomic.Pointer[Status]
 }
 
 // Status is the state of a file.
@@ -107,9 +107,9 @@ func (f *File) Reload() error {
 	defer f.mu.Unlock()
 	err := f.load()
 	f.setStatus(f.Status().Since, err)
-	f.reported = ""
+	f.lastReported = ""
 	if err != nil {
-		f.reported = err.Error()
+		f.lastReported = err.Error()
 	}
 	return err
 }
@@ -125,26 +125,26 @@ func (f *File) poll() {
 	defer f.mu.Unlock()
 	info, err := os.Stat(f.o.Path)
 	if errors.Is(err, fs.ErrNotExist) {
-		if f.missing++; f.missing == goneAfter {
-			f.gone(err)
+		if f.missingPolls++; f.missingPolls == goneAfter {
+			f.handleGone(err)
 		}
 		return
 	}
-	f.missing = 0
+	f.missingPolls = 0
 	if err == nil && f.stable && unchanged(info, f.info) {
 		return
 	}
 	f.report(f.load())
 }
 
-// gone handles a file that goneAfter consecutive polls have not found.
-func (f *File) gone(err error) {
+// handleGone handles a file that goneAfter consecutive polls have not found.
+func (f *File) handleGone(err error) {
 	f.stable, f.info = false, nil
 	if f.o.Gone != nil {
 		f.digest, f.result = [sha256.Size]byte{}, nil
 		f.o.Gone()
 		f.setStatus(time.Time{}, nil)
-		f.reported = "" // to log err even if Reload has returned it
+		f.lastReported = "" // then report logs err even if Reload has already returned err
 	}
 	f.report(f.wrap(err))
 }
@@ -156,7 +156,7 @@ func (f *File) load() error {
 	if err != nil {
 		return f.wrap(err)
 	}
-	f.missing = 0
+	f.missingPolls = 0
 	f.info, f.stable = info, time.Since(info.ModTime()) > minAge
 	digest := sha256.Sum256(content)
 	if digest == f.digest {
@@ -185,16 +185,16 @@ func (f *File) wrap(err error) error {
 	return fmt.Errorf("%s %s: %w", f.o.What, f.o.Path, err)
 }
 
-// report sets Status.Err. It logs an error that differs from the error last reported. If err is nil and an error was reported
-// before, it logs that the file is valid again.
+// report sets Status.Err. It logs an error whose text differs from lastReported. If err is nil and lastReported is not empty, it
+// logs that the file is valid again.
 func (f *File) report(err error) {
 	f.setStatus(f.Status().Since, err)
 	switch {
-	case err == nil && f.reported != "":
-		f.reported = ""
+	case err == nil && f.lastReported != "":
+		f.lastReported = ""
 		f.o.Log.Info("the "+f.o.What+" is valid again", "path", f.o.Path)
-	case err != nil && err.Error() != f.reported:
-		f.reported = err.Error()
+	case err != nil && err.Error() != f.lastReported:
+		f.lastReported = err.Error()
 		consequence := "its earlier content stays in use"
 		if f.Status().Since.IsZero() {
 			consequence = "none of its content is in use"

@@ -34,7 +34,7 @@ type fixture struct {
 	log         bytes.Buffer
 }
 
-func (x *fixture) locked(f func()) {
+func (x *fixture) withLock(f func()) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	f()
@@ -42,7 +42,7 @@ func (x *fixture) locked(f func()) {
 
 // Write makes a fixture the io.Writer of the log.
 func (x *fixture) Write(p []byte) (n int, err error) {
-	x.locked(func() { n, err = x.log.Write(p) })
+	x.withLock(func() { n, err = x.log.Write(p) })
 	return n, err
 }
 
@@ -50,7 +50,7 @@ func (x *fixture) options(path string) Options {
 	return Options{
 		What: "test file", Path: path, MaxSize: 100, Log: slog.New(slog.NewTextHandler(x, nil)),
 		Use: func(content []byte) (err error) {
-			x.locked(func() {
+			x.withLock(func() {
 				x.calls++
 				if err = x.fail; err == nil {
 					x.last = string(content)
@@ -58,16 +58,16 @@ func (x *fixture) options(path string) Options {
 			})
 			return err
 		},
-		Gone: func() { x.locked(func() { x.gone++ }) },
+		Gone: func() { x.withLock(func() { x.gone++ }) },
 	}
 }
 
-// polled runs a test in a synctest bubble. It polls a file with the content [1] that was last changed an hour ago.
-func polled(t *testing.T, change func(*Options), test func(x *fixture)) {
+// runPolled runs a test in a synctest bubble. It polls a file with the content [1] that was last changed an hour ago.
+func runPolled(t *testing.T, change func(*Options), test func(x *fixture)) {
 	synctest.Test(t, func(t *testing.T) {
 		x := &fixture{t: t, path: filepath.Join(t.TempDir(), "f")}
 		write(t, x.path, `[1]`)
-		age(t, x.path, 1)
+		setAge(t, x.path, 1)
 		o := x.options(x.path)
 		if change != nil {
 			change(&o)
@@ -93,16 +93,16 @@ func (x *fixture) run(o Options) {
 func (x *fixture) want(content string, calls, gone int, valid bool) {
 	x.t.Helper()
 	synctest.Wait()
-	x.locked(func() {
+	x.withLock(func() {
 		if x.last != content || x.calls != calls || x.gone != gone || (x.Status().Err == nil) != valid {
-			x.t.Errorf("%q is in use after %d uses, gone %d times, %+v; want %q, %d, %d, %v", x.last, x.calls, x.gone, x.Status(), content, calls, gone, valid)
+			x.t.Errorf("the content %q is in use after %d calls of Use and %d calls of Gone, with the status %+v; want %q after %d and %d calls, valid: %v", x.last, x.calls, x.gone, x.Status(), content, calls, gone, valid)
 		}
 	})
 }
 
-// logged returns the log lines since the last call of logged.
-func (x *fixture) logged() (text string) {
-	x.locked(func() { text = x.log.String(); x.log.Reset() })
+// newLog returns the log lines since the last call of newLog.
+func (x *fixture) newLog() (text string) {
+	x.withLock(func() { text = x.log.String(); x.log.Reset() })
 	return text
 }
 
@@ -113,20 +113,20 @@ func write(t *testing.T, path, content string) {
 	}
 }
 
-// age sets a file's modification time to the given number of hours ago, so that later polls trust its metadata.
-func age(t *testing.T, path string, hours int) {
+// setAge sets a file's modification time to the given number of hours ago, so that later polls trust its metadata.
+func setAge(t *testing.T, path string, hours int) {
 	t.Helper()
-	stamp(t, path, time.Now().Add(-time.Duration(hours)*time.Hour))
+	setModTime(t, path, time.Now().Add(-time.Duration(hours)*time.Hour))
 }
 
-func stamp(t *testing.T, path string, at time.Time) {
+func setModTime(t *testing.T, path string, at time.Time) {
 	t.Helper()
 	if err := os.Chtimes(path, at, at); err != nil {
 		t.Fatal(err)
 	}
 }
 
-func changed(t *testing.T, path string) time.Time {
+func modTime(t *testing.T, path string) time.Time {
 	t.Helper()
 	info, err := os.Stat(path)
 	if err != nil {
@@ -142,8 +142,8 @@ func rename(t *testing.T, from, to string) {
 	}
 }
 
-// polls waits until n polls have been made.
-func polls(n int) {
+// waitForPolls waits until n polls have been made.
+func waitForPolls(n int) {
 	time.Sleep(time.Duration(n) * interval)
 	synctest.Wait()
 }
@@ -153,38 +153,38 @@ func TestChangesAreSeenWithinASecond(t *testing.T) {
 		"written in place": func(t *testing.T, path string) { write(t, path, `[2]`) },
 		"renamed over, with an older time": func(t *testing.T, path string) {
 			write(t, path+".new", `[2]`)
-			age(t, path+".new", 2)
+			setAge(t, path+".new", 2)
 			rename(t, path+".new", path)
 		},
 		"renamed over, with the same time and size": func(t *testing.T, path string) {
 			write(t, path+".new", `[2]`)
-			stamp(t, path+".new", changed(t, path))
+			setModTime(t, path+".new", modTime(t, path))
 			rename(t, path+".new", path)
 		},
 		"written in place, with the same time": func(t *testing.T, path string) {
-			at := changed(t, path)
+			at := modTime(t, path)
 			write(t, path, `[2] `)
-			stamp(t, path, at)
+			setModTime(t, path, at)
 		},
 		"removed and created": func(t *testing.T, path string) {
 			if err := os.Remove(path); err != nil {
 				t.Fatal(err)
 			}
-			polls(1)
+			waitForPolls(1)
 			write(t, path, `[2]`)
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			polled(t, nil, func(x *fixture) {
-				polls(3)
+			runPolled(t, nil, func(x *fixture) {
+				waitForPolls(3)
 				x.want(`[1]`, 1, 0, true)
 				before := x.Status().Since
 				change(x.t, x.path)
-				polls(2)
+				waitForPolls(2)
 				x.last = strings.TrimSpace(x.last)
 				x.want(`[2]`, 2, 0, true)
 				if since := x.Status().Since; !since.After(before) {
-					t.Errorf("in use since %v, before since %v", since, before)
+					t.Errorf("Since is %v after the change, want a time after %v", since, before)
 				}
 			})
 		})
@@ -194,20 +194,20 @@ func TestChangesAreSeenWithinASecond(t *testing.T) {
 // TestSameMetadata checks changes of the content that keep the metadata. While the file is younger than minAge, a poll notices such
 // a change. Later only Reload notices it.
 func TestSameMetadata(t *testing.T) {
-	polled(t, nil, func(x *fixture) {
+	runPolled(t, nil, func(x *fixture) {
 		now := time.Now()
 		write(x.t, x.path, `[2]`)
-		stamp(x.t, x.path, now)
-		polls(1)
+		setModTime(x.t, x.path, now)
+		waitForPolls(1)
 		x.want(`[2]`, 2, 0, true)
 		write(x.t, x.path, `[3]`)
-		stamp(x.t, x.path, now)
-		polls(1)
+		setModTime(x.t, x.path, now)
+		waitForPolls(1)
 		x.want(`[3]`, 3, 0, true)
-		polls(5)
+		waitForPolls(5)
 		write(x.t, x.path, `[4]`)
-		stamp(x.t, x.path, now)
-		polls(4)
+		setModTime(x.t, x.path, now)
+		waitForPolls(4)
 		x.want(`[3]`, 3, 0, true)
 		if err := x.Reload(); err != nil {
 			t.Fatal(err)
@@ -225,7 +225,7 @@ func TestVolume(t *testing.T) {
 				t.Fatal(err)
 			}
 			write(t, filepath.Join(dir, name, "f"), content)
-			age(t, filepath.Join(dir, name, "f"), 1)
+			setAge(t, filepath.Join(dir, name, "f"), 1)
 		}
 		for from, to := range map[string]string{"..data": "..1", "..tmp": "..2", "f": "..data/f"} {
 			if err := os.Symlink(to, filepath.Join(dir, from)); err != nil {
@@ -237,20 +237,20 @@ func TestVolume(t *testing.T) {
 		x.run(o)
 		x.want(`[1]`, 1, 0, true)
 		rename(t, filepath.Join(dir, "..tmp"), filepath.Join(dir, "..data"))
-		polls(2)
+		waitForPolls(2)
 		x.want(`[2]`, 2, 0, true)
 		if err := os.Chmod(filepath.Join(dir, "..2/f"), 0o644); err != nil { // only the mode of the symbolic link's target counts
 			t.Fatal(err)
 		}
-		polls(1)
+		waitForPolls(1)
 		if err := x.Status().Err; err == nil || !strings.Contains(err.Error(), "chmod 600") {
-			t.Errorf("%v", err)
+			t.Errorf("a secret file with the mode 0644: error %v, want an error that contains \"chmod 600\"", err)
 		}
 	})
 }
 
 func TestBrokenFileChangesNothing(t *testing.T) {
-	polled(t, nil, func(x *fixture) {
+	runPolled(t, nil, func(x *fixture) {
 		for _, broken := range []struct{ content, want string }{
 			{`[2`, "it is not JSON: line 1, column 2"},
 			{"[\n 2,\n é]", "it is not JSON: line 3, column 2"},
@@ -259,34 +259,34 @@ func TestBrokenFileChangesNothing(t *testing.T) {
 			{`["` + strings.Repeat("x", 100) + `"]`, "it is larger than 100 bytes"},
 		} {
 			write(x.t, x.path, broken.content)
-			polls(10)
+			waitForPolls(10)
 			x.want(`[1]`, 1, 0, false)
 			if err := x.Status().Err; err.Error() != "test file "+x.path+": "+broken.want {
-				t.Errorf("%q: %v, want %q", broken.content, err, broken.want)
+				t.Errorf("the content %q: error %v, want an error that ends with %q", broken.content, err, broken.want)
 			}
-			if log := x.logged(); strings.Count(log, "level=ERROR") != 1 || !strings.Contains(log, "earlier content stays in use") {
-				t.Errorf("%q was logged as:\n%s", broken.content, log)
+			if log := x.newLog(); strings.Count(log, "level=ERROR") != 1 || !strings.Contains(log, "earlier content stays in use") {
+				t.Errorf("the content %q: the log is %q, want one error", broken.content, log)
 			}
 		}
 		bad := errors.New("bad")
-		x.locked(func() { x.fail = bad })
+		x.withLock(func() { x.fail = bad })
 		write(x.t, x.path, `[3]`)
-		polls(10)
+		waitForPolls(10)
 		if x.want(`[1]`, 2, 0, false); !errors.Is(x.Status().Err, bad) {
-			t.Errorf("%v", x.Status().Err)
+			t.Errorf("after Use has failed, Status.Err is %v, want the error of Use", x.Status().Err)
 		}
-		x.locked(func() { x.fail = nil })
+		x.withLock(func() { x.fail = nil })
 		write(x.t, x.path, `[4]`)
-		polls(2)
+		waitForPolls(2)
 		x.want(`[4]`, 3, 0, true)
-		if log := x.logged(); !strings.Contains(log, "valid again") {
-			t.Errorf("logged:\n%s", log)
+		if log := x.newLog(); !strings.Contains(log, "valid again") {
+			t.Errorf("the log is %q, want a line that contains \"valid again\"", log)
 		}
 	})
 }
 
 func TestPermissionsAreCheckedAgain(t *testing.T) {
-	polled(t, func(o *Options) { o.Private = true }, func(x *fixture) {
+	runPolled(t, func(o *Options) { o.Private = true }, func(x *fixture) {
 		for _, step := range []struct {
 			mode  fs.FileMode
 			valid bool
@@ -294,75 +294,75 @@ func TestPermissionsAreCheckedAgain(t *testing.T) {
 			if err := os.Chmod(x.path, step.mode); err != nil {
 				t.Fatal(err)
 			}
-			polls(2)
+			waitForPolls(2)
 			x.want(`[1]`, 1, 0, step.valid)
 		}
 	})
 }
 
 func TestGone(t *testing.T) {
-	polled(t, nil, func(x *fixture) {
+	runPolled(t, nil, func(x *fixture) {
 		if err := os.Remove(x.path); err != nil {
 			t.Fatal(err)
 		}
 		for range 5 {
 			if err := x.Reload(); !errors.Is(err, fs.ErrNotExist) {
-				t.Errorf("%v", err)
+				t.Errorf("Reload of a missing file returned %v, want %v", err, fs.ErrNotExist)
 			}
 		}
-		polls(goneAfter - 1)
+		waitForPolls(goneAfter - 1)
 		x.want(`[1]`, 1, 0, false)
-		polls(10)
+		waitForPolls(10)
 		if x.want(`[1]`, 1, 1, false); !errors.Is(x.Status().Err, fs.ErrNotExist) || !x.Status().Since.IsZero() {
-			t.Errorf("%+v", x.Status())
+			t.Errorf("after Gone, the status is %+v, want the error %v and no time", x.Status(), fs.ErrNotExist)
 		}
-		if log := x.logged(); strings.Count(log, "level=ERROR") != 1 || !strings.Contains(log, "the test file is invalid; none of its content is in use") {
+		if log := x.newLog(); strings.Count(log, "level=ERROR") != 1 || !strings.Contains(log, "the test file is invalid; none of its content is in use") {
 			t.Errorf("the log is %q", log)
 		}
 		write(x.t, x.path, `{`)
-		polls(2)
-		if log := x.logged(); strings.Count(log, "level=ERROR") != 1 || !strings.Contains(log, "the test file is invalid; none of its content is in use") {
+		waitForPolls(2)
+		if log := x.newLog(); strings.Count(log, "level=ERROR") != 1 || !strings.Contains(log, "the test file is invalid; none of its content is in use") {
 			t.Errorf("the log is %q", log)
 		}
 		write(x.t, x.path, `[1]`) // the same content as before
-		age(x.t, x.path, 1)
-		polls(2)
+		setAge(x.t, x.path, 1)
+		waitForPolls(2)
 		if x.want(`[1]`, 2, 1, true); x.Status().Since.IsZero() {
-			t.Errorf("%+v", x.Status())
+			t.Errorf("after the file exists again, the status is %+v, want a time in Since", x.Status())
 		}
 		rename(x.t, x.path, x.path+".away")
-		polls(goneAfter)
+		waitForPolls(goneAfter)
 		rename(x.t, x.path+".away", x.path) // the same file as before
-		polls(2)
+		waitForPolls(2)
 		x.want(`[1]`, 3, 2, true)
 	})
 }
 
 // TestBriefGaps checks that Gone is not called if the file is missing in fewer than goneAfter consecutive polls.
 func TestBriefGaps(t *testing.T) {
-	polled(t, nil, func(x *fixture) {
+	runPolled(t, nil, func(x *fixture) {
 		for range 3 {
 			rename(x.t, x.path, x.path+".away")
-			polls(goneAfter - 1)
+			waitForPolls(goneAfter - 1)
 			rename(x.t, x.path+".away", x.path)
-			polls(1)
+			waitForPolls(1)
 		}
-		if x.want(`[1]`, 1, 0, true); x.logged() != "" {
-			t.Error("a gap was logged")
+		if x.want(`[1]`, 1, 0, true); x.newLog() != "" {
+			t.Error("a short absence of the file was logged")
 		}
 	})
 }
 
 // TestWithoutGone checks that the content of a removed file stays in use if Options.Gone is nil.
 func TestWithoutGone(t *testing.T) {
-	polled(t, func(o *Options) { o.Gone = nil }, func(x *fixture) {
+	runPolled(t, func(o *Options) { o.Gone = nil }, func(x *fixture) {
 		if err := os.Remove(x.path); err != nil {
 			t.Fatal(err)
 		}
-		polls(goneAfter + 5)
+		waitForPolls(goneAfter + 5)
 		x.want(`[1]`, 1, 0, false)
-		if log := x.logged(); x.Status().Since.IsZero() || strings.Count(log, "level=ERROR") != 1 || !strings.Contains(log, "earlier content stays in use") {
-			t.Errorf("%+v, the log is %q", x.Status(), log)
+		if log := x.newLog(); x.Status().Since.IsZero() || strings.Count(log, "level=ERROR") != 1 || !strings.Contains(log, "earlier content stays in use") {
+			t.Errorf("the status is %+v and the log is %q; want a time in Since and one error", x.Status(), log)
 		}
 	})
 }
@@ -385,7 +385,7 @@ func TestOpenRefuses(t *testing.T) {
 		o := new(fixture).options(filepath.Join(dir, name))
 		o.Private = true
 		if f, err := Open(o); f != nil || err == nil || err.Error() != "test file "+o.Path+": "+want {
-			t.Errorf("%q: %v, want %q", name, err, want)
+			t.Errorf("Open of %q: error %v, want an error that ends with %q", name, err, want)
 		}
 	}
 }
@@ -404,14 +404,14 @@ func TestExposed(t *testing.T) {
 		{0o440, 8, 7, true}, {0o440, -1, -1, true}, {0o600, -1, -1, false},
 	} {
 		if got := exposed(test.mode, test.owner, test.self); got != test.want {
-			t.Errorf("%04o of %d, read by %d: %v", test.mode, test.owner, test.self, got)
+			t.Errorf("exposed(mode %04o, owner %d, self %d) is %v, want %v", test.mode, test.owner, test.self, got, test.want)
 		}
 	}
 }
 
 // TestStatusDoesNotWait checks that Status returns during a call of Use.
 func TestStatusDoesNotWait(t *testing.T) {
-	polled(t, nil, func(x *fixture) {
+	runPolled(t, nil, func(x *fixture) {
 		use, end := x.o.Use, make(chan struct{})
 		x.o.Use = func(content []byte) error { <-end; return use(content) }
 		write(x.t, x.path, `[2]`)
@@ -419,7 +419,7 @@ func TestStatusDoesNotWait(t *testing.T) {
 		go func() { done <- x.Reload() }()
 		synctest.Wait()
 		if s := x.Status(); s.Err != nil {
-			t.Error(s.Err)
+			t.Errorf("during a call of Use, Status.Err is %v, want nil", s.Err)
 		}
 		close(end)
 		if err := <-done; err != nil {

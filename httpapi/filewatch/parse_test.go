@@ -13,7 +13,7 @@ func TestMembersAndElements(t *testing.T) {
 		return nil
 	})
 	if want := `a=1 b={"c":[2]} a="x"`; err != nil || strings.Join(got, " ") != want {
-		t.Errorf("%v %v", got, err)
+		t.Errorf("Members visited %v and returned %v, want %s", got, err, want)
 	}
 	got = nil
 	err = Elements([]byte(`[1, "x" ,[] ]`), func(i int, value json.RawMessage) error {
@@ -21,31 +21,31 @@ func TestMembersAndElements(t *testing.T) {
 		return nil
 	})
 	if want := `1 "x" []`; err != nil || strings.Join(got, " ") != want {
-		t.Errorf("%v %v", got, err)
+		t.Errorf("Elements visited %v and returned %v, want %s", got, err, want)
 	}
 	for _, text := range []string{`1`, `null`, `"secret"`, `true`, ``} {
 		if err := Members([]byte(text), nil); err == nil || err.Error() != "must be an object" {
-			t.Errorf("%s: %v", text, err)
+			t.Errorf("Members of %s returned the error %v", text, err)
 		}
 		if err := Elements([]byte(text), nil); err == nil || err.Error() != "must be a list" {
-			t.Errorf("%s: %v", text, err)
+			t.Errorf("Elements of %s returned the error %v", text, err)
 		}
 	}
 	if err := Members([]byte(`[]`), nil); err == nil {
-		t.Error("a list is no object")
+		t.Error("Members accepted a list")
 	}
 	if err := Elements([]byte(`{}`), nil); err == nil {
-		t.Error("an object is no list")
+		t.Error("Elements accepted an object")
 	}
 }
 
 func TestText(t *testing.T) {
 	if s, ok := Text(json.RawMessage(`"a\n"`)); !ok || s != "a\n" {
-		t.Errorf("%q %v", s, ok)
+		t.Errorf("Text returned %q, %v; want \"a\\n\", true", s, ok)
 	}
 	for _, text := range []string{`1`, `null`, `[]`, ``, `"a`} {
 		if s, ok := Text(json.RawMessage(text)); ok {
-			t.Errorf("%s is %q", text, s)
+			t.Errorf("Text of %s returned %q, want ok to be false", text, s)
 		}
 	}
 }

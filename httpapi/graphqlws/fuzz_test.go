@@ -51,7 +51,7 @@ func FuzzMessages(f *testing.F) {
 				switch code := websocket.StatusCode(binary.BigEndian.Uint16(payload)); code {
 				case 4400, 4401, 4409, 4429, websocket.StatusMessageTooBig:
 				default:
-					t.Errorf("closed by %d %s", code, payload[2:])
+					t.Errorf("the server closed the socket with the unexpected code %d %s", code, payload[2:])
 				}
 				return
 			}
@@ -60,7 +60,7 @@ func FuzzMessages(f *testing.F) {
 				Payload json.RawMessage
 			}
 			if err := json.Unmarshal(payload, &m); err != nil {
-				t.Fatalf("got %s: %v", payload, err)
+				t.Fatalf("the server sent %s, which is not JSON: %v", payload, err)
 			}
 			switch m.Type {
 			case "pong":
@@ -69,7 +69,7 @@ func FuzzMessages(f *testing.F) {
 				}
 			case "connection_ack", "next", "error", "complete":
 			default:
-				t.Errorf("got %s", payload)
+				t.Errorf("the server sent a message of an unexpected type: %s", payload)
 			}
 		}
 	})

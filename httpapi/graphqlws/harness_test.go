@@ -61,7 +61,7 @@ func (o *operator) Init(ctx context.Context, payload json.RawMessage) (context.C
 }
 
 func (o *operator) Operate(ctx context.Context, payload json.RawMessage, m *fanout.Member) (once func(ctx context.Context), refused []byte, malformed error) {
-	deep(100)
+	growStack(100)
 	var p struct{ Query string }
 	if err := json.Unmarshal(payload, &p); err != nil {
 		return nil, nil, errors.New("the payload is malformed")
@@ -109,13 +109,13 @@ func (o *operator) Errors(_ context.Context, err error) []byte {
 
 func (o *operator) Refuse(ctx context.Context, err error) []byte { return o.Errors(ctx, err) }
 
-// deep makes the stack grow, as the execution of an operation does.
+// growStack makes the stack grow, as the execution of an operation does.
 //
 //go:noinline
-func deep(n int) byte {
+func growStack(n int) byte {
 	var frame [256]byte
 	if n > 0 {
-		frame[n] = deep(n - 1)
+		frame[n] = growStack(n - 1)
 	}
 	return frame[n/2]
 }
@@ -215,10 +215,10 @@ func serve(t testing.TB, cfg graphqlws.Config, o *operator) *service {
 		s.http.Close()
 		o.hub.Close()
 		if stats := s.Stats(); stats.Sockets != 0 || stats.Operations != 0 {
-			t.Errorf("%+v are left", stats)
+			t.Errorf("after Drain, the server has %+v, want no sockets and no operations", stats)
 		}
 		if stats := o.hub.Stats(); stats.Members != 0 || stats.Groups != 0 {
-			t.Errorf("%+v are left", stats)
+			t.Errorf("after Drain, the hub has %+v, want no members and no groups", stats)
 		}
 	})
 	return s
@@ -305,10 +305,10 @@ func (c *client) expect(messages ...string) {
 	for _, want := range messages {
 		got, err := c.hear()
 		if err != nil {
-			c.t.Fatalf("got %v, want %s", err, want)
+			c.t.Fatalf("the client read the error %v, want the message %s", err, want)
 		}
 		if got != want {
-			c.t.Errorf("got %s, want %s", got, want)
+			c.t.Errorf("the client read the message %s, want %s", got, want)
 		}
 	}
 }
@@ -323,7 +323,7 @@ func (c *client) expectClose(code websocket.StatusCode) (before []string) {
 			continue
 		}
 		if websocket.CloseStatus(err) != code {
-			c.t.Errorf("closed by %v, want %d", err, code)
+			c.t.Errorf("the connection ended with %v, want the close code %d", err, code)
 		}
 		return before
 	}
@@ -474,12 +474,12 @@ func (r *raw) expectClose(code websocket.StatusCode) {
 	for {
 		first, payload, err := r.hear()
 		if err != nil {
-			r.t.Errorf("got %v, want the close %d", err, code)
+			r.t.Errorf("the connection ended with %v, want the close code %d", err, code)
 			return
 		}
 		if first == opClose {
 			if got := websocket.StatusCode(binary.BigEndian.Uint16(payload)); got != code {
-				r.t.Errorf("closed by %d %s, want %d", got, payload[2:], code)
+				r.t.Errorf("the close code is %d %s, want %d", got, payload[2:], code)
 			}
 			return
 		}
@@ -494,12 +494,12 @@ func (r *raw) expectEnd() {
 		var timeout net.Error
 		switch {
 		case errors.As(err, &timeout) && timeout.Timeout():
-			r.t.Error("the connection lasts")
+			r.t.Error("the connection is still open")
 			return
 		case err != nil:
 			return
 		case first == opClose:
-			r.t.Errorf("closed by %x", payload)
+			r.t.Errorf("the server sent the close frame %x, want an end without a close frame", payload)
 		}
 	}
 }
@@ -509,7 +509,7 @@ func receive[T any](t testing.TB, c <-chan T) (v T) {
 	select {
 	case v = <-c:
 	case <-time.After(patience):
-		t.Fatal("nothing came")
+		t.Fatalf("no value was received within %v", patience)
 	}
 	return v
 }

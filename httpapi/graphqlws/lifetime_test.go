@@ -21,8 +21,8 @@ import (
 	"oddsgraph/internal/feed/follow"
 )
 
-// TestSigns checks that a client stays connected as long as it sends anything or answers pings.
-func TestSigns(t *testing.T) {
+// TestOnlySilentClientsAreDisconnected checks that a client stays connected as long as it sends anything or answers pings.
+func TestOnlySilentClientsAreDisconnected(t *testing.T) {
 	// The server disconnects a silent client after two seconds. Until then the client gets at most four pings.
 	s := serve(t, graphqlws.Config{Ping: 500 * time.Millisecond, WriteTimeout: time.Second}, newOperator())
 	var clients sync.WaitGroup
@@ -41,14 +41,14 @@ func TestSigns(t *testing.T) {
 				first, payload, err := r.hear()
 				switch {
 				case err != nil && answer != nil:
-					t.Errorf("%s: after %d pings: %v", name, pings, err)
+					t.Errorf("%s: the connection broke after %d pings: %v", name, pings, err)
 					return
 				case err == nil && first == opClose:
-					t.Errorf("%s: closed by %x", name, payload)
+					t.Errorf("%s: the server sent the close frame %x", name, payload)
 					return
 				case err != nil:
 					if pings == 0 || pings > 4 {
-						t.Errorf("%s: it was pinged %d times", name, pings)
+						t.Errorf("%s: the client got %d pings, want 1 to 4", name, pings)
 					}
 					return
 				case string(payload) == pinging:
@@ -60,12 +60,12 @@ func TestSigns(t *testing.T) {
 	}
 	clients.Wait()
 	if silent := s.Stats().Silent; silent != 1 {
-		t.Errorf("%d silent clients were disconnected", silent)
+		t.Errorf("%d silent clients were disconnected, want 1", silent)
 	}
 }
 
-// TestSlow checks that the server disconnects a client that does not read its events, and no other client.
-func TestSlow(t *testing.T) {
+// TestSlowClientIsDisconnected checks that the server disconnects a client that does not read its events, and no other client.
+func TestSlowClientIsDisconnected(t *testing.T) {
 	for name, mode := range map[string]follow.Mode{"replaced": follow.Replace, "deltas": follow.Delta} {
 		t.Run(name, func(t *testing.T) {
 			o := newOperator()
@@ -97,9 +97,9 @@ func TestSlow(t *testing.T) {
 	}
 }
 
-// TestStale checks that the server sends at most 1 MiB to a client that does not read. When the client reads, it must get the last
-// event.
-func TestStale(t *testing.T) {
+// TestSlowClientGetsTheLastEvent checks that the server sends at most 1 MiB to a client that does not read. When the client reads,
+// it must get the last event.
+func TestSlowClientGetsTheLastEvent(t *testing.T) {
 	o := newOperator()
 	s := serve(t, graphqlws.Config{}, o)
 	slow, quick := s.raw(), s.initialised()
@@ -117,7 +117,7 @@ func TestStale(t *testing.T) {
 	taken := (events - int(o.hub.Stats().Conflated)) * size
 	t.Logf("%d KB were sent to a client that does not read", taken>>10)
 	if taken > 1<<20 {
-		t.Errorf("%d KB were sent to a client that does not read", taken>>10)
+		t.Errorf("%d KB were sent to a client that does not read, want at most 1,024 KB", taken>>10)
 	}
 	for last := fmt.Sprintf("\"%d ", events-1); ; {
 		_, payload, err := slow.hear()
@@ -149,14 +149,14 @@ func TestFlood(t *testing.T) {
 				}
 			}
 			if took := time.Since(began); took < 390*time.Millisecond {
-				t.Errorf("51 at 100 a second, and 10 at once, took %v", took)
+				t.Errorf("51 messages took %v; with a burst of 10 and 100 messages a second, they must take at least 390ms", took)
 			}
 		})
 	}
 	for name, message := range map[string]string{
 		"pings":      `{"type":"ping","payload":{"a":"` + strings.Repeat("x", 900) + `"}}`,
 		"subscribes": subscribing("1", "refused") + strings.Repeat(" ", 900),
-		"too many":   subscribing("1", "slow") + strings.Repeat(" ", 900),
+		"operations": subscribing("1", "slow") + strings.Repeat(" ", 900),
 	} {
 		t.Run("unread "+name, func(t *testing.T) {
 			t.Parallel()
@@ -176,29 +176,29 @@ func TestFlood(t *testing.T) {
 				}
 			}
 			if wrote > 32<<20 {
-				t.Errorf("%d MB were read from a client that does not read", wrote>>20)
+				t.Errorf("the server read %d MB from a client that does not read, want at most 32 MB", wrote>>20)
 			}
 		})
 	}
 }
 
-// TestVanished checks that the server ends the socket and the operations of a broken connection.
-func TestVanished(t *testing.T) {
+// TestBrokenConnections checks that the server ends the socket and the operations of a broken connection.
+func TestBrokenConnections(t *testing.T) {
 	o := newOperator()
 	s := serve(t, graphqlws.Config{}, o)
 	for name, say := range map[string]func(r *raw){
-		"at once":           func(*raw) {},
-		"introduced":        func(r *raw) { r.say(initialise) },
-		"subscribed":        func(r *raw) { r.say(initialise, subscribing("1", "subscription a"), subscribing("2", "slow")) },
-		"in a frame":        func(r *raw) { r.send(frame(opText, initialise)[:10]) },
-		"in a head":         func(r *raw) { r.send(frame(opText, strings.Repeat("x", 1000))[:3]) },
-		"in parts":          func(r *raw) { r.send(frame(0x01, `{"type":`)) },
-		"with a half close": func(r *raw) { r.say(initialise); _ = r.Conn.(*net.TCPConn).CloseWrite(); r.expectClose(1002) },
-		"without a FIN": func(r *raw) {
+		"before connection_init":         func(*raw) {},
+		"after connection_init":          func(r *raw) { r.say(initialise) },
+		"with running operations":        func(r *raw) { r.say(initialise, subscribing("1", "subscription a"), subscribing("2", "slow")) },
+		"inside a frame":                 func(r *raw) { r.send(frame(opText, initialise)[:10]) },
+		"inside a frame header":          func(r *raw) { r.send(frame(opText, strings.Repeat("x", 1000))[:3]) },
+		"inside a message of two frames": func(r *raw) { r.send(frame(0x01, `{"type":`)) },
+		"with a half close":              func(r *raw) { r.say(initialise); _ = r.Conn.(*net.TCPConn).CloseWrite(); r.expectClose(1002) },
+		"with a reset instead of a close": func(r *raw) {
 			r.say(initialise, subscribing("1", "subscription a"))
 			_ = r.Conn.(*net.TCPConn).SetLinger(0)
 		},
-		"closing, unanswered": func(r *raw) { r.say("violation"); r.expectClose(4400) },
+		"without an answer to a close frame": func(r *raw) { r.say("violation"); r.expectClose(4400) },
 	} {
 		t.Run(name, func(t *testing.T) {
 			r := s.raw()
@@ -251,16 +251,16 @@ func TestDrain(t *testing.T) {
 		s.Drain(context.Background())
 	}()
 	if before := idle.expectClose(1012); len(before) != 0 {
-		t.Errorf("an idle subscription got %q", before)
+		t.Errorf("before the close, the idle client got %q, want nothing", before)
 	}
 	fresh.expectClose(1012)
 	ctx, cancel := context.WithTimeout(context.Background(), patience)
 	defer cancel()
 	if _, resp, err := websocket.Dial(ctx, s.http.URL, nil); err == nil || resp.StatusCode != http.StatusServiceUnavailable || resp.Header.Get("Retry-After") == "" {
-		t.Errorf("a new connection: %v", err)
+		t.Errorf("a new connection during a drain: error %v, want the status 503 with Retry-After", err)
 	}
 	busy.settled()
-	s.publish(t, "subscription a", []byte(`{"data":1}`), follow.Append) // a busy socket still gets events
+	s.publish(t, "subscription a", []byte(`{"data":1}`), follow.Append) // a socket with a running query still gets events
 	busy.expect(`{"id":"s","type":"next","payload":{"data":1}}`)
 	busy.subscribe("late", "query") // gets no response, because the server is draining
 	busy.settled()
@@ -272,7 +272,7 @@ func TestDrain(t *testing.T) {
 	send(t, o.release, struct{}{})
 	want := []string{`{"id":"slow","type":"next","payload":{"data":{"slow":true}}}`, `{"id":"slow","type":"complete"}`}
 	if before := busy.expectClose(1012); fmt.Sprint(before) != fmt.Sprint(want) {
-		t.Errorf("before the close came %q", before)
+		t.Errorf("before the close, the busy client got %q, want %q", before, want)
 	}
 	receive(t, drained)
 }
@@ -289,7 +289,7 @@ func TestDrainCompleted(t *testing.T) {
 		defer close(drained)
 		s.Drain(context.Background())
 	}()
-	await(t, "end of subscribing", func() bool {
+	await(t, "a subscribe message that the draining server ignores", func() bool {
 		c.subscribe("1", "subscription a")
 		c.say(`{"type":"complete","id":"1"}`)
 		c.settled()
@@ -335,11 +335,11 @@ func TestDrainEnds(t *testing.T) {
 	select {
 	case <-drained:
 	case <-time.After(patience / 2):
-		t.Error("the server does not end")
+		t.Errorf("Drain did not return within %v after its context had ended", patience/2)
 	}
 	c.expectClose(1012)
 	if _, err := io.Copy(io.Discard, deaf.in); errors.Is(err, os.ErrDeadlineExceeded) {
-		t.Error("the connection of a client that does not read lasts")
+		t.Error("the connection of a client that does not read is still open")
 	}
 }
 
@@ -362,13 +362,13 @@ func TestServeWhileDraining(t *testing.T) {
 				var late net.Error
 				switch {
 				case errors.As(err, &late) && late.Timeout():
-					t.Error("a client was forgotten")
+					t.Error("the server neither refused nor closed a client that connected during a drain")
 					return
 				case err != nil:
 					return
 				case first == opClose:
 					if code := binary.BigEndian.Uint16(payload); code != 1012 {
-						t.Errorf("closed by %d", code)
+						t.Errorf("the close code is %d, want 1012", code)
 					}
 					_, _ = conn.Write(frame(opClose, string(payload[:2])))
 				}

@@ -59,7 +59,7 @@ func putBuffer(b *bytes.Buffer) {
 // be called again on a new goroutine, because the operator makes the stack grow. A goroutine keeps a grown stack for several
 // garbage collections, and the grown stack is larger than the rest of an idle socket.
 func (k *socket) read() (again bool) {
-	for !k.deep {
+	for !k.stackGrown {
 		kind, r, err := k.conn.Reader(context.Background()) // ends when the connection is closed
 		if err != nil {
 			return false
@@ -75,11 +75,11 @@ func (k *socket) read() (again bool) {
 		}
 		open := k.handle(kind, text.Bytes())
 		text.Release()
-		if !open || !k.alive() {
+		if !open || !k.markAlive() {
 			return false
 		}
 	}
-	k.deep = false
+	k.stackGrown = false
 	return true
 }
 
@@ -104,7 +104,7 @@ func (k *socket) handle(kind websocket.MessageType, b []byte) bool {
 	case "connection_init":
 		return k.initialise(m.Payload)
 	case "ping":
-		return k.reply(pong(m.Payload))
+		return k.reply(pongFrame(m.Payload))
 	case "pong":
 		return true
 	case "subscribe", "complete":
@@ -134,7 +134,7 @@ var (
 	framePong = []byte(`{"type":"pong"}`)
 )
 
-func pong(payload json.RawMessage) []byte {
+func pongFrame(payload json.RawMessage) []byte {
 	if len(payload) == 0 || len(payload) > maxEcho {
 		return framePong
 	}
@@ -146,10 +146,12 @@ func quote(id string) []byte {
 	return b
 }
 
-// failed returns the frame that ends an operation with errors. errors is a JSON list.
-func failed(id string, errors []byte) []byte {
+// errorFrame returns the frame that ends an operation with errors. errors is a JSON list.
+func errorFrame(id string, errors []byte) []byte {
 	return fmt.Appendf(nil, `{"id":%s,"type":"error","payload":%s}`, quote(id), errors)
 }
 
-// completed returns the frame that ends an operation without errors.
-func completed(id string) []byte { return fmt.Appendf(nil, `{"id":%s,"type":"complete"}`, quote(id)) }
+// completeFrame returns the frame that ends an operation without errors.
+func completeFrame(id string) []byte {
+	return fmt.Appendf(nil, `{"id":%s,"type":"complete"}`, quote(id))
+}

@@ -8,7 +8,7 @@ func TestBufferOfAFrame(t *testing.T) {
 		for _, size := range []int{100 << 10, 64 << 10, 64<<10 - 1, 5000, 1025, 1024, 100, 1} {
 			b := buffer(size)
 			if b.Len() != 0 || b.Cap() < size || b.Cap() > max(1<<10, 2*size) {
-				t.Fatalf("a frame of %d bytes has a buffer of %d, with %d in use", size, b.Cap(), b.Len())
+				t.Fatalf("the buffer for a frame of %d bytes has a capacity of %d bytes and contains %d bytes", size, b.Cap(), b.Len())
 			}
 			b.WriteByte(0)
 			putBuffer(b)

@@ -26,8 +26,8 @@ type operation struct {
 	// pending reports that a drain must wait for the operation. It is true at the start. It becomes false when the operation
 	// turns out to be a subscription, when the end of the operation was sent, or when the client completes the operation.
 	//
-	// slot reports whether the operation uses one of socket.slots.
-	pending, slot bool
+	// hasSlot reports whether the operation uses one of socket.slots.
+	pending, hasSlot bool
 	// cancel ends a query or mutation.
 	cancel context.CancelFunc
 }
@@ -48,9 +48,9 @@ func (k *socket) begin(id string, payload json.RawMessage) bool {
 	case errors.Is(err, errClosing):
 		return true // the close frame will tell the client to connect again
 	case err != nil:
-		return k.reply(failed(id, k.server.cfg.Operator.Refuse(k.ctx, err)))
+		return k.reply(errorFrame(id, k.server.cfg.Operator.Refuse(k.ctx, err)))
 	}
-	k.deep = true
+	k.stackGrown = true
 	run, errors, malformed := k.server.cfg.Operator.Operate(k.ctx, payload, op.member)
 	switch {
 	case malformed != nil:
@@ -120,10 +120,10 @@ func (k *socket) acquireSlot(ctx context.Context, op *operation) bool {
 	}
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	if op.slot = op.pending; !op.slot {
+	if op.hasSlot = op.pending; !op.hasSlot {
 		k.slots.Release(1)
 	}
-	return op.slot
+	return op.hasSlot
 }
 
 // complete handles a complete message. The operation may already have ended.
@@ -166,8 +166,8 @@ func (k *socket) settle(op *operation) {
 		op.pending = false
 		k.pending--
 	}
-	if op.slot {
-		op.slot = false
+	if op.hasSlot {
+		op.hasSlot = false
 		k.slots.Release(1)
 	}
 	done := k.draining && k.pending == 0

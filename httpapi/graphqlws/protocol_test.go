@@ -38,18 +38,18 @@ func TestViolations(t *testing.T) {
 		{"duplicate id of a query", []string{initialise, subscribing("1", "slow"), subscribing("1", "query")}, 4409},
 		{"empty message", []string{""}, 4400},
 		{"no JSON", []string{"hello"}, 4400},
-		{"broken off", []string{`{"type":"ping"`}, 4400},
-		{"two values", []string{pinging + pinging}, 4400},
-		{"null", []string{"null"}, 4400},
-		{"string", []string{`"ping"`}, 4400},
-		{"list", []string{`[{"type":"ping"}]`}, 4400},
-		{"deep", []string{`{"type":"ping","payload":` + strings.Repeat("[", 400) + strings.Repeat("]", 400) + "}"}, 4400},
+		{"incomplete JSON", []string{`{"type":"ping"`}, 4400},
+		{"two JSON values", []string{pinging + pinging}, 4400},
+		{"JSON null", []string{"null"}, 4400},
+		{"JSON string", []string{`"ping"`}, 4400},
+		{"JSON list", []string{`[{"type":"ping"}]`}, 4400},
+		{"payload is a nested list", []string{`{"type":"ping","payload":` + strings.Repeat("[", 400) + strings.Repeat("]", 400) + "}"}, 4400},
 		{"no type", []string{`{}`}, 4400},
 		{"empty type", []string{`{"type":""}`}, 4400},
 		{"null type", []string{`{"type":null}`}, 4400},
 		{"type is a number", []string{`{"type":1}`}, 4400},
 		{"unknown type", []string{`{"type":"hello"}`}, 4400},
-		{"type of the server", []string{initialise, `{"type":"connection_ack"}`}, 4400},
+		{"connection_ack from a client", []string{initialise, `{"type":"connection_ack"}`}, 4400},
 		{"next from a client", []string{initialise, `{"type":"next","id":"1","payload":{}}`}, 4400},
 		{"type of the older protocol", []string{initialise, `{"type":"start","id":"1","payload":{"query":"query"}}`}, 4400},
 		{"init payload is a list", []string{`{"type":"connection_init","payload":[]}`}, 4400},
@@ -59,11 +59,11 @@ func TestViolations(t *testing.T) {
 		{"subscribe with null id", []string{initialise, `{"type":"subscribe","id":null,"payload":{"query":"query"}}`}, 4400},
 		{"subscribe with empty id", []string{initialise, subscribing("", "query")}, 4400},
 		{"subscribe with long id", []string{initialise, subscribing(long, "query")}, 4400},
-		{"subscribe with id of a number", []string{initialise, `{"type":"subscribe","id":1,"payload":{"query":"query"}}`}, 4400},
+		{"subscribe with a number as id", []string{initialise, `{"type":"subscribe","id":1,"payload":{"query":"query"}}`}, 4400},
 		{"subscribe without payload", []string{initialise, `{"type":"subscribe","id":"1"}`}, 4400},
 		{"subscribe with null payload", []string{initialise, `{"type":"subscribe","id":"1","payload":null}`}, 4400},
-		{"subscribe with payload of a string", []string{initialise, `{"type":"subscribe","id":"1","payload":"query"}`}, 4400},
-		{"subscribe with payload of a list", []string{initialise, `{"type":"subscribe","id":"1","payload":[]}`}, 4400},
+		{"subscribe with a string as payload", []string{initialise, `{"type":"subscribe","id":"1","payload":"query"}`}, 4400},
+		{"subscribe with a list as payload", []string{initialise, `{"type":"subscribe","id":"1","payload":[]}`}, 4400},
 		{"subscribe with a payload that the operator cannot read", []string{initialise, `{"type":"subscribe","id":"1","payload":{"query":1}}`}, 4400},
 		{"malformed subscribe before init", []string{`{"type":"subscribe","id":"1"}`}, 4400},
 		{"complete without id", []string{initialise, `{"type":"complete"}`}, 4400},
@@ -71,7 +71,7 @@ func TestViolations(t *testing.T) {
 		{"complete with long id", []string{initialise, `{"type":"complete","id":"` + long + `"}`}, 4400},
 		{"invalid UTF-8", []string{"{\"type\":\"ping\",\"payload\":{\"a\":\"\xff\"}}"}, 4400},
 		{"surrogate as UTF-8", []string{"{\"type\":\"ping\",\"payload\":{\"a\":\"\xed\xa0\x80\"}}"}, 4400},
-		{"oversized", []string{`{"type":"ping","payload":{"a":"` + strings.Repeat("x", 1000) + `"}}`}, 1009},
+		{"message larger than Config.Frame", []string{`{"type":"ping","payload":{"a":"` + strings.Repeat("x", 1000) + `"}}`}, 1009},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			c := s.dial()
@@ -88,7 +88,7 @@ func TestViolations(t *testing.T) {
 	t.Run("other subprotocol", func(t *testing.T) {
 		c := s.dial("graphql-ws")
 		if got := c.conn.Subprotocol(); got != "" {
-			t.Errorf("subprotocol %q was accepted", got)
+			t.Errorf("the server accepted the subprotocol %q, want none", got)
 		}
 		c.expectClose(4406)
 	})
@@ -103,7 +103,7 @@ func TestViolations(t *testing.T) {
 		c := s.dial()
 		c.say(head + strings.Repeat("x", 1000-len(head)-len(tail)) + tail)
 		if got, err := c.hear(); err != nil || !strings.Contains(got, "pong") {
-			t.Errorf("got %s, %v", got, err)
+			t.Errorf("the client read %s, error %v; want a pong", got, err)
 		}
 	})
 	t.Run("duplicate id is named", func(t *testing.T) {
@@ -121,7 +121,7 @@ func TestViolations(t *testing.T) {
 			}
 		}
 		if closed.Code != 4409 || !strings.HasPrefix(closed.Reason, "Subscriber for üü") || !strings.HasPrefix("Subscriber for "+id+" already exists", closed.Reason) {
-			t.Errorf("closed by %v", closed)
+			t.Errorf("the server closed with %v, want the code 4409 and the first part of the id in the reason", closed)
 		}
 	})
 }
@@ -137,13 +137,13 @@ func TestFrames(t *testing.T) {
 		{"not masked", []byte{opText, 2, '{', '}'}, 1002},
 		{"reserved bit", frame(0xc1, pinging), 1002},
 		{"unknown opcode", frame(0x83, pinging), 1002},
-		{"continuation of nothing", frame(0x80, pinging), 1002},
+		{"continuation without a message", frame(0x80, pinging), 1002},
 		{"new message in a message", append(frame(0x01, "{"), frame(opText, pinging)...), 1002},
 		{"long ping", frame(opPing, strings.Repeat("x", 126)), 1002},
-		{"ping in parts", frame(0x09, "x"), 1002},
+		{"ping in several frames", frame(0x09, "x"), 1002},
 		{"close with half a code", frame(opClose, "x"), 1002},
-		{"close with a code that is none", frame(opClose, "\x03\xed"), 1002},
-		{"oversized in parts", append(frame(0x01, strings.Repeat("x", 200<<10)), frame(0x80, strings.Repeat("x", 200<<10))...), 1009},
+		{"close with an invalid code", frame(opClose, "\x03\xed"), 1002},
+		{"frames that are too large together", append(frame(0x01, strings.Repeat("x", 200<<10)), frame(0x80, strings.Repeat("x", 200<<10))...), 1009},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			r := s.raw()
@@ -152,17 +152,17 @@ func TestFrames(t *testing.T) {
 			r.expectClose(test.code)
 		})
 	}
-	t.Run("message in parts", func(t *testing.T) {
+	t.Run("message in several frames", func(t *testing.T) {
 		r := s.raw()
 		r.send(frame(0x01, `{"type":`))
 		r.send(frame(0x00, ""))
 		r.send(frame(opPing, "in between"))
 		r.send(frame(0x80, `"ping"}`))
 		if first, payload, err := r.hear(); err != nil || first != opPong || string(payload) != "in between" {
-			t.Errorf("got %x %s, %v", first, payload, err)
+			t.Errorf("the client read %x %s, error %v; want a WebSocket pong with the payload of the ping", first, payload, err)
 		}
 		if _, payload, err := r.hear(); err != nil || string(payload) != `{"type":"pong"}` {
-			t.Errorf("got %s, %v", payload, err)
+			t.Errorf("the client read %s, error %v; want a pong message", payload, err)
 		}
 	})
 	t.Run("close", func(t *testing.T) {
@@ -199,7 +199,7 @@ func TestInit(t *testing.T) {
 			_, err := c.hear()
 			var closed websocket.CloseError
 			if !errors.As(err, &closed) || closed.Code != 4403 || closed.Reason != "Forbidden" {
-				t.Errorf("%s: %v", payload, err)
+				t.Errorf("%s: the client read the error %v, want the close code 4403 with the reason Forbidden", payload, err)
 			}
 		}
 	})
@@ -211,17 +211,17 @@ func TestInit(t *testing.T) {
 		c.settled()
 		revoke["a"]()
 		if before := c.expectClose(4403); len(before) != 0 {
-			t.Errorf("before the close came %q", before)
+			t.Errorf("before the close, the client got %q, want nothing", before)
 		}
 	})
-	t.Run("gone", func(t *testing.T) {
+	t.Run("closed by the client", func(t *testing.T) {
 		c := s.dial()
 		c.say(`{"type":"connection_init","payload":{"name":"c"}}`)
 		c.expect(`{"type":"connection_ack"}`)
 		_ = c.conn.Close(websocket.StatusNormalClosure, "")
 		receive(t, ended["c"])
 	})
-	t.Run("revoked and stubborn", func(t *testing.T) {
+	t.Run("revoked, and the client ignores the close frame", func(t *testing.T) {
 		r := s.raw()
 		r.say(`{"type":"connection_init","payload":{"name":"b"}}`, subscribing("1", "subscription b"), pinging)
 		for range 2 {
@@ -304,7 +304,7 @@ func TestOperations(t *testing.T) {
 			c.expect(`{"id":"again","type":"next","payload":{"data":{"a":1}}}`, `{"id":"again","type":"complete"}`)
 		}
 	})
-	t.Run("several of one group", func(t *testing.T) {
+	t.Run("several operations of one group", func(t *testing.T) {
 		executions := o.hub.Stats().Executions
 		other := s.initialised()
 		for _, id := range []string{"1", "2"} {
@@ -320,11 +320,11 @@ func TestOperations(t *testing.T) {
 			got := []string{a, b}
 			slices.Sort(got)
 			if want := []string{`{"id":"1","type":"next","payload":{"data":2}}`, `{"id":"2","type":"next","payload":{"data":2}}`}; !slices.Equal(got, want) {
-				t.Errorf("got %q", got)
+				t.Errorf("a client got %q, want %q", got, want)
 			}
 		}
 		if n := o.hub.Stats().Executions - executions; n != 1 {
-			t.Errorf("%d executions", n)
+			t.Errorf("four equal subscriptions caused %d executions, want 1", n)
 		}
 	})
 }
@@ -338,7 +338,7 @@ func TestLimits(t *testing.T) {
 	ctx, cancel := context.WithTimeout(context.Background(), patience)
 	defer cancel()
 	if _, resp, err := websocket.Dial(ctx, s.http.URL, nil); err == nil || resp.StatusCode != http.StatusTooManyRequests || resp.Header.Get("Retry-After") == "" {
-		t.Errorf("a third connection: %v", err)
+		t.Errorf("a third connection: error %v, want the status 429 with Retry-After", err)
 	}
 	a.subscribe("1", "slow")
 	a.subscribe("2", "subscription a")
@@ -352,14 +352,14 @@ func TestLimits(t *testing.T) {
 	b.subscribe("2", "query")
 	b.expect(`{"id":"2","type":"next","payload":{"data":{"a":1}}}`, `{"id":"2","type":"complete"}`)
 	if stats := s.Stats(); stats.Sockets != 2 || stats.Operations != 2 || stats.Accepted != 2 {
-		t.Errorf("%+v", stats)
+		t.Errorf("the server has %+v, want 2 sockets, 2 operations and 2 accepted sockets", stats)
 	}
 	_ = b.conn.Close(websocket.StatusNormalClosure, "")
 	o.awaitMembers(t, 0)
 	s.awaitSockets(1)
 	s.initialised()
 	if refused := q.Refused(); refused != 2 {
-		t.Errorf("%d were refused, want 2", refused)
+		t.Errorf("the quota refused %d sockets and operations, want 2", refused)
 	}
 }
 
@@ -380,7 +380,7 @@ func TestMemoryForMessages(t *testing.T) {
 	r := s.raw()
 	r.send(append(frame(opText&^0x80, message), frame(opPing, "")...)) // begins a message of several frames
 	if first, _, err := r.hear(); first != opPong {
-		t.Fatal(first, err)
+		t.Fatalf("the client read a frame that begins with %x, error %v; want a WebSocket pong", first, err)
 	}
 	b.say(message)
 	b.expectClose(websocket.StatusTryAgainLater)
@@ -418,10 +418,10 @@ func TestQuotaIsReturned(t *testing.T) {
 	s.Drain(ctx)
 	for range 50 {
 		if err := q.Connect(address); err != nil {
-			t.Fatal("connections are held:", err)
+			t.Fatal("the quota still counts connections that have ended:", err)
 		}
 		if err := q.Begin(address); err != nil {
-			t.Fatal("operations are held:", err)
+			t.Fatal("the quota still counts operations that have ended:", err)
 		}
 	}
 }
@@ -441,12 +441,12 @@ func TestOrigin(t *testing.T) {
 			Subprotocols: []string{graphqlws.Subprotocol}, HTTPHeader: http.Header{"Origin": {origin}},
 		})
 		if (err == nil) != allowed {
-			t.Errorf("%s connects: %v", origin, err)
+			t.Errorf("a client with the origin %s connects with the error %v, want success: %v", origin, err, allowed)
 		}
 		if err == nil {
 			_ = conn.CloseNow()
 		} else if body, _ := io.ReadAll(resp.Body); resp.StatusCode != http.StatusForbidden || string(body) != "only the app\n" {
-			t.Errorf("%s gets %d %q", origin, resp.StatusCode, body)
+			t.Errorf("a client with the origin %s gets the status %d and the body %q, want 403 and the error of CheckOrigin", origin, resp.StatusCode, body)
 		}
 	}
 }

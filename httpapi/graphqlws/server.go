@@ -144,8 +144,8 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	hijacked := &hijacker{ResponseWriter: w}
 	conn, err := websocket.Accept(hijacked, r, &websocket.AcceptOptions{
 		Subprotocols: []string{Subprotocol}, InsecureSkipVerify: true, CompressionMode: websocket.CompressionDisabled,
-		OnPingReceived: func(context.Context, []byte) bool { return k.alive() },
-		OnPongReceived: func(context.Context, []byte) { k.alive() },
+		OnPingReceived: func(context.Context, []byte) bool { return k.markAlive() },
+		OnPongReceived: func(context.Context, []byte) { k.markAlive() },
 	})
 	if err != nil {
 		k.cancel()
@@ -198,8 +198,8 @@ func (s *Server) remove(k *socket) {
 	s.release(k.client)
 }
 
-// all appends the open sockets to a slice.
-func (s *Server) all(to []*socket) []*socket {
+// appendSockets appends the open sockets to a slice.
+func (s *Server) appendSockets(to []*socket) []*socket {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for k := range s.sockets {
@@ -220,7 +220,7 @@ func (s *Server) sweep(ctx context.Context) {
 			return
 		case <-tick.C:
 		}
-		sockets = s.all(sockets[:0])
+		sockets = s.appendSockets(sockets[:0])
 		now := monotonic()
 		for _, k := range sockets {
 			k.check(now)
@@ -235,7 +235,7 @@ func (s *Server) Drain(ctx context.Context) {
 	s.mu.Lock()
 	s.draining = true
 	s.mu.Unlock()
-	for _, k := range s.all(nil) {
+	for _, k := range s.appendSockets(nil) {
 		k.drain()
 	}
 	closed := make(chan struct{})
@@ -249,7 +249,7 @@ func (s *Server) Drain(ctx context.Context) {
 		s.mu.Lock()
 		s.hurrying = true
 		s.mu.Unlock()
-		for _, k := range s.all(nil) {
+		for _, k := range s.appendSockets(nil) {
 			k.hurry()
 		}
 		<-closed
@@ -269,7 +269,7 @@ func (s *Server) Stats() Stats {
 	}
 }
 
-var started = time.Now()
+var startTime = time.Now()
 
-// monotonic returns the time since started in nanoseconds. It is at least 1, so that 0 can mean that a time is not set.
-func monotonic() int64 { return int64(time.Since(started)) + 1 }
+// monotonic returns the time since startTime in nanoseconds. It is at least 1, so that 0 can mean that a time is not set.
+func monotonic() int64 { return int64(time.Since(startTime)) + 1 }

@@ -40,15 +40,16 @@ type socket struct {
 	initialised atomic.Bool
 	// acknowledged reports that the operator has accepted connection_init. Only the goroutine that reads uses acknowledged.
 	acknowledged bool
-	// deep reports that a call of the operator has made the stack of the reading goroutine grow. Only that goroutine uses deep.
-	deep bool
+	// stackGrown reports that a call of the operator has made the stack of the reading goroutine grow. Only that goroutine uses
+	// stackGrown.
+	stackGrown bool
 
 	// These times are results of monotonic. writeStart is the start of the present write, or 0. readStart is the start of the
 	// present message, or 0.
 	openedAt, lastPing               int64
 	lastHeard, writeStart, readStart atomic.Int64
 
-	// work waits for all goroutines of the socket except the one that reads.
+	// work counts all goroutines of the socket except the goroutine that reads.
 	work sync.WaitGroup
 	// flush is k.write as a function value. It is stored because each new function value needs an allocation.
 	flush func()
@@ -66,8 +67,8 @@ type socket struct {
 	// replies are frames that are sent before the frames of all operations. replyBytes is the total size of replies.
 	replies    [][]byte
 	replyBytes int
-	// written is signalled when the writer takes a reply, and when the socket closes.
-	written sync.Cond
+	// replyTaken is signalled when the writer takes a reply, and when the socket closes.
+	replyTaken sync.Cond
 	// flushing reports that the writer is running.
 	flushing bool
 	// draining reports that the socket closes as soon as pending is 0. closing reports that the socket is closing already.
@@ -81,7 +82,7 @@ func newSocket(s *Server, ctx context.Context, client netip.Addr) *socket {
 	}
 	k.lastPing = k.openedAt
 	k.lastHeard.Store(k.openedAt)
-	k.written.L = &k.mu
+	k.replyTaken.L = &k.mu
 	k.flush = k.write
 	k.base, k.cancel = context.WithCancel(ctx)
 	k.ctx = k.base
@@ -103,9 +104,9 @@ func (k *socket) run() {
 	k.server.remove(k)
 }
 
-// alive records that the client has sent something. It waits if the client sends faster than Config.MessagesPerSecond and
+// markAlive records that the client has sent something. It waits if the client sends faster than Config.MessagesPerSecond and
 // MessageBurst allow. It returns false if the socket is closing.
-func (k *socket) alive() bool {
+func (k *socket) markAlive() bool {
 	k.lastHeard.Store(monotonic())
 	return k.pace.Wait(k.base) == nil
 }
@@ -137,7 +138,7 @@ func (k *socket) end(prepare, hangUp func()) (first bool) {
 		return false
 	}
 	k.closing = true
-	k.written.Broadcast()
+	k.replyTaken.Broadcast()
 	prepare()
 	operations := make([]*operation, 0, len(k.operations))
 	for _, op := range k.operations {
@@ -209,13 +210,13 @@ func (k *socket) initialise(payload json.RawMessage) bool {
 	if k.initialised.Swap(true) {
 		return k.close(codeManyInits, "Too many initialisation requests")
 	}
-	k.deep = true
+	k.stackGrown = true
 	ctx, err := k.server.cfg.Operator.Init(k.base, payload)
 	if err != nil {
 		return k.close(codeForbidden, "Forbidden")
 	}
 	k.ctx = ctx
-	context.AfterFunc(ctx, func() { k.close(codeForbidden, "Forbidden") }) // does nothing if the socket has closed
+	context.AfterFunc(ctx, func() { k.close(codeForbidden, "Forbidden") }) // close does nothing if the socket is already closing
 	k.acknowledged = true
 	return k.reply(frameAck)
 }

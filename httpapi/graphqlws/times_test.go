@@ -65,21 +65,21 @@ func inBubbleConnected(t *testing.T, cfg graphqlws.Config, test func(t *testing.
 	})
 }
 
-// TestTimesAreKept checks that the server acts at most 25 ms after InitTimeout, Ping or WriteTimeout. After connection_init, a client
+// TestTimeouts checks that the server acts at most 25 ms after InitTimeout, Ping or WriteTimeout. After connection_init, a client
 // may be silent for longer than InitTimeout and WriteTimeout. Frames between the parts of a message must not prolong WriteTimeout.
-func TestTimesAreKept(t *testing.T) {
+func TestTimeouts(t *testing.T) {
 	const short = 100 * time.Millisecond
-	onTime := func(t *testing.T, what string, since time.Time, least time.Duration) {
+	requireOnTime := func(t *testing.T, what string, since time.Time, least time.Duration) {
 		t.Helper()
 		if took := time.Since(since); took < least || took > least+short/4 {
 			t.Errorf("%s came after %v, want it within %v of %v", what, took, short/4, least)
 		}
 	}
-	t.Run("introduction", func(t *testing.T) {
+	t.Run("connection_init", func(t *testing.T) {
 		inBubble(t, graphqlws.Config{InitTimeout: short, Ping: time.Hour, WriteTimeout: time.Hour}, func(t *testing.T, _ *graphqlws.Server, _ *operator, r *raw) {
 			began := time.Now()
 			r.expectClose(4408)
-			onTime(t, "the close", began, short)
+			requireOnTime(t, "the close", began, short)
 		})
 	})
 	t.Run("ping", func(t *testing.T) {
@@ -88,7 +88,7 @@ func TestTimesAreKept(t *testing.T) {
 			r.expect(`{"type":"connection_ack"}`)
 			began := time.Now()
 			r.expect(pinging)
-			onTime(t, "the ping", began, short)
+			requireOnTime(t, "the ping", began, short)
 		})
 	})
 	t.Run("message", func(t *testing.T) {
@@ -102,7 +102,7 @@ func TestTimesAreKept(t *testing.T) {
 				}
 			})
 			r.expectClose(websocket.StatusPolicyViolation)
-			onTime(t, "the close", began, short)
+			requireOnTime(t, "the close", began, short)
 			_ = r.Close()
 			sender.Wait()
 		})
@@ -118,7 +118,7 @@ func TestDrainIsBrief(t *testing.T) {
 		began := time.Now()
 		s.Drain(ended)
 		if took := time.Since(began); took > time.Second {
-			t.Errorf("it took %v", took)
+			t.Errorf("Drain took %v, want at most 1s", took)
 		}
 	})
 }

@@ -18,7 +18,7 @@ import (
 func (r *raw) expect(want string) {
 	r.t.Helper()
 	if _, payload, err := r.hear(); err != nil || string(payload) != want {
-		r.t.Fatalf("the client hears %s, %v, want %s", payload, err, want)
+		r.t.Fatalf("the client read the payload %s, error %v; want %s", payload, err, want)
 	}
 }
 
@@ -138,7 +138,7 @@ func TestDrainDuringAHandshake(t *testing.T) {
 			}
 			<-drained
 			if took := time.Since(began); took > time.Second {
-				t.Errorf("the drain took %v", took)
+				t.Errorf("the drain took %v after the client had read the response, want at most 1s", took)
 			}
 		})
 	}

@@ -15,7 +15,7 @@ func (k *socket) reply(frame []byte) bool {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	for len(k.replies) > 0 && k.replyBytes+len(frame) > maxReplies && !k.closing {
-		k.written.Wait()
+		k.replyTaken.Wait()
 	}
 	k.replies = append(k.replies, frame)
 	k.replyBytes += len(frame)
@@ -78,7 +78,7 @@ func (k *socket) next() (frame []byte, op *operation, ok bool) {
 		if k.replies = k.replies[1:]; len(k.replies) == 0 {
 			k.replies = nil
 		}
-		k.written.Signal()
+		k.replyTaken.Signal()
 		return frame, nil, true
 	case len(k.ready) > 0:
 		op = k.ready[0]
@@ -120,9 +120,9 @@ func (k *socket) send(op *operation) bool {
 	if end.Err != nil {
 		errors = k.server.cfg.Operator.Errors(k.ctx, end.Err)
 	}
-	frame := completed(op.id)
+	frame := completeFrame(op.id)
 	if errors != nil {
-		frame = failed(op.id, errors)
+		frame = errorFrame(op.id, errors)
 	}
 	ok := k.put(frame)
 	k.settle(op)

@@ -10,7 +10,7 @@ import (
 // Compile returns the plan of an operation. The document must have been validated against the schema given to New.
 func (g *Guard) Compile(doc *ast.QueryDocument, op *ast.OperationDefinition) *Plan {
 	c := &compiler{&Plan{limit: g.limits.Cost, fields: []planField{{parent: none, items: constant(1)}}}}
-	c.object(object{page: constant(1), selections: []scoped{{set: op.SelectionSet}}})
+	c.object(object{pageSize: constant(1), selections: []scoped{{set: op.SelectionSet}}})
 	return c.plan
 }
 
@@ -19,8 +19,9 @@ type compiler struct{ plan *Plan }
 // object describes one object of the response, or all objects of one list.
 type object struct {
 	field int32
-	// page is the page size of a connection. Fields whose quantity is ofPage, such as nodes and edges, have this many items.
-	page number
+	// pageSize is the number of items on a page, if the object is a connection. The fields with quantity.ofPage, such as nodes and
+	// edges, have pageSize items.
+	pageSize number
 	// known are the reads of this object whose cost was already counted.
 	known      reads
 	selections []scoped
@@ -113,21 +114,21 @@ func (c *compiler) field(o *object, f *selected) {
 	}
 	at := int32(len(c.plan.fields))
 	c.plan.fields = append(c.plan.fields, planField{
-		parent: o.field, items: c.number(f.Field, w.items, o.page), own: (w.needs &^ o.known).points(), points: 1 + w.each.points(), when: f.when, key: f.Alias,
+		parent: o.field, items: c.number(f.Field, w.items, o.pageSize), own: (w.needs &^ o.known).points(), points: 1 + w.each.points(), when: f.when, key: f.Alias,
 	})
 	if len(f.when) == 0 {
-		o.known |= w.needs &^ page
+		o.known |= w.needs &^ listPage
 	}
 	if !leaf {
-		c.object(object{field: at, page: c.number(f.Field, w.page, o.page), known: w.knows, selections: f.selections})
+		c.object(object{field: at, pageSize: c.number(f.Field, w.pageSize, o.pageSize), known: w.knows, selections: f.selections})
 	}
 }
 
-// number returns the value of the quantity q for a field of an object. objectsPage is object.page of that object.
-func (c *compiler) number(f *ast.Field, q quantity, objectsPage number) number {
+// number returns the value of the quantity q for a field of an object. pageSize is object.pageSize of that object.
+func (c *compiler) number(f *ast.Field, q quantity, pageSize number) number {
 	switch {
 	case q.ofPage:
-		return objectsPage
+		return pageSize
 	case q.argument != "":
 		return c.argument(f, q)
 	case q.fixed > 0:

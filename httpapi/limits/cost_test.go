@@ -19,11 +19,11 @@ import (
 // priceOf returns the cost of a document's first operation in points. variables is a JSON object, or empty.
 func priceOf(t testing.TB, g *Guard, text, variables string) (int64, error) {
 	t.Helper()
-	doc := accepted(t, g, text)
-	return g.Compile(doc, doc.Operations[0]).Cost(coerced(t, doc.Operations[0], variables))
+	doc := mustAccept(t, g, text)
+	return g.Compile(doc, doc.Operations[0]).Cost(coerceVariables(t, doc.Operations[0], variables))
 }
 
-func coerced(t testing.TB, op *ast.OperationDefinition, variables string) map[string]any {
+func coerceVariables(t testing.TB, op *ast.OperationDefinition, variables string) map[string]any {
 	t.Helper()
 	var given map[string]any
 	if variables != "" {
@@ -134,17 +134,17 @@ func TestCost(t *testing.T) {
 		{`subscription{portfolioChanged(address:"0x2222222222222222222222222222222222222222"){reason}}`, "", 2, 0, 3},
 		{`subscription{streamStatusChanged{state}}`, "", 2, 0, 0},
 	} {
-		points, err := priceOf(t, guarding(t, func(l *Limits) { l.Cost = math.MaxInt64 }), test.text, test.variables)
+		points, err := priceOf(t, newGuard(t, func(l *Limits) { l.Cost = math.MaxInt64 }), test.text, test.variables)
 		if want := test.values + keyPoints*test.keys + callPoints*test.calls; err != nil || points != want {
-			t.Errorf("%s %s\n costs %d points, %v; want %d", test.text, test.variables, points, err, want)
+			t.Errorf("%s %s\n costs %d points (error %v), want %d points", test.text, test.variables, points, err, want)
 		}
 	}
 }
 
-// TestCostOfUse checks that typical requests of frontends cost at most half of the default limit.
-func TestCostOfUse(t *testing.T) {
-	g := guarding(t)
-	documents := documentsOfUse(t)
+// TestCostOfTypicalDocuments checks that typical requests of frontends cost at most half of the default limit.
+func TestCostOfTypicalDocuments(t *testing.T) {
+	g := newGuard(t)
+	documents := typicalDocuments(t)
 	variables := map[string]string{}
 	for name := range documents {
 		if b, err := os.ReadFile("../../examples/" + strings.TrimSuffix(name, ".graphql") + ".json"); err == nil {
@@ -162,7 +162,7 @@ func TestCostOfUse(t *testing.T) {
 	for name, text := range documents {
 		points, err := priceOf(t, g, text, variables[name])
 		if err != nil || 2*points > Default().Cost {
-			t.Errorf("%s costs %d points, %v", name, points, err)
+			t.Errorf("%s costs %d points (error %v), want at most half of %d points", name, points, err, Default().Cost)
 		}
 		t.Log(name, points)
 	}
@@ -170,7 +170,7 @@ func TestCostOfUse(t *testing.T) {
 
 // TestCostIsRefused checks the error for a cost above the limit, and that the sum does not overflow.
 func TestCostIsRefused(t *testing.T) {
-	g := guarding(t)
+	g := newGuard(t)
 	for _, test := range []struct{ text, says string }{
 		{`{searchMarkets(first:100){nodes{tokens{orderbook{midpoint} history{points{price}}}}}}`,
 			"the operation costs 441901 points; at most 100000 are accepted. searchMarkets.nodes.tokens.orderbook costs most of all, 200400 points: request fewer items at once"},
@@ -185,33 +185,33 @@ func TestCostIsRefused(t *testing.T) {
 		points, err := priceOf(t, g, test.text, "")
 		var known *market.Error
 		if Rule(err) != RuleCost || !errors.As(err, &known) || known.Code != market.CodeBadUserInput || !strings.Contains(known.Message, test.says) {
-			t.Errorf("%s\n costs %d points, %v", test.text, points, err)
+			t.Errorf("%s\n costs %d points, error %v; want an error that contains %q", test.text, points, err, test.says)
 		}
 		if points <= Default().Cost {
-			t.Errorf("the cost beside the error is %d", points)
+			t.Errorf("%s\n was refused with %d points, want more than %d points", test.text, points, Default().Cost)
 		}
 	}
 	depth := 9
 	text := `{event(eventId:"1"){` + strings.Repeat("markets(first:500){nodes{event{", depth) + "volume" + strings.Repeat("}}}", depth) + "}}"
-	points, err := priceOf(t, guarding(t, func(l *Limits) { l.Depth = 100 }), text, "")
+	points, err := priceOf(t, newGuard(t, func(l *Limits) { l.Depth = 100 }), text, "")
 	if Rule(err) != RuleCost || points != math.MaxInt64 {
-		t.Errorf("%d, %v", points, err)
+		t.Errorf("a sum that overflows: %d points, error %v; want math.MaxInt64 points and the rule %s", points, err, RuleCost)
 	}
 }
 
 func TestCostAtTheLimit(t *testing.T) {
 	for limit, rule := range map[int64]string{42: "", 41: RuleCost} {
-		_, err := priceOf(t, guarding(t, func(l *Limits) { l.Cost = limit }), `query($i:[String!]!){tokens(tokenIds:$i){id}}`, `{"i":`+list(21)+`}`)
+		_, err := priceOf(t, newGuard(t, func(l *Limits) { l.Cost = limit }), `query($i:[String!]!){tokens(tokenIds:$i){id}}`, `{"i":`+list(21)+`}`)
 		if Rule(err) != rule {
-			t.Errorf("limit %d: %v", limit, err)
+			t.Errorf("42 points with the limit %d: error %v, want the rule %q", limit, err, rule)
 		}
 	}
 }
 
 // TestVariablesOfAllForms checks variables of every Go type that a number or a list may have after validation.
 func TestVariablesOfAllForms(t *testing.T) {
-	g := guarding(t)
-	doc := accepted(t, g, `query($n:Int,$i:[ID!]!){searchMarkets(first:$n){nodes{id}} nodes(ids:$i){id}}`)
+	g := newGuard(t)
+	doc := mustAccept(t, g, `query($n:Int,$i:[ID!]!){searchMarkets(first:$n){nodes{id}} nodes(ids:$i){id}}`)
 	plan := g.Compile(doc, doc.Operations[0])
 	for _, test := range []struct {
 		n, i         any
@@ -230,15 +230,15 @@ func TestVariablesOfAllForms(t *testing.T) {
 	} {
 		points, err := plan.Cost(map[string]any{"n": test.n, "i": test.i})
 		if want := test.values + callPoints + keyPoints*test.keys; err != nil || points != want {
-			t.Errorf("%#v %#v: %d, %v; want %d", test.n, test.i, points, err, want)
+			t.Errorf("the variables %#v and %#v: %d points, error %v; want %d points", test.n, test.i, points, err, want)
 		}
 	}
 }
 
 // TestPlansAreShared checks that concurrent calls of Cost do not change each other's results.
 func TestPlansAreShared(t *testing.T) {
-	g := guarding(t)
-	doc := accepted(t, g, `query($n:Int,$i:[String!]!){searchMarkets(first:$n){nodes{tokens{price{price}}}} tokens(tokenIds:$i){price{price}}}`)
+	g := newGuard(t)
+	doc := mustAccept(t, g, `query($n:Int,$i:[String!]!){searchMarkets(first:$n){nodes{tokens{price{price}}}} tokens(tokenIds:$i){price{price}}}`)
 	plan := g.Compile(doc, doc.Operations[0])
 	var wg sync.WaitGroup
 	for worker := range 4 {
@@ -248,7 +248,7 @@ func TestPlansAreShared(t *testing.T) {
 			want := 1 + n*(1+2*3) + 3 + callPoints + keyPoints*(2*n+1)
 			for range 100 {
 				if points, err := plan.Cost(variables); err != nil || points != want {
-					t.Errorf("%d, %v; want %d", points, err, want)
+					t.Errorf("Cost with n = %d returned %d points, error %v; want %d points", n, points, err, want)
 					return
 				}
 			}
@@ -258,26 +258,26 @@ func TestPlansAreShared(t *testing.T) {
 }
 
 func TestCostDoesNotAllocate(t *testing.T) {
-	g := guarding(t)
-	for name, text := range documentsOfUse(t) {
-		doc := accepted(t, g, text)
+	g := newGuard(t)
+	for name, text := range typicalDocuments(t) {
+		doc := mustAccept(t, g, text)
 		plan := g.Compile(doc, doc.Operations[0])
 		variables := map[string]any{"first": int64(20), "depth": json.Number("10"), "tokenIds": []any{"1", "2"}}
 		if n := testing.AllocsPerRun(100, func() { _, _ = plan.Cost(variables) }); n > 0 {
-			t.Errorf("%s: %v allocations", name, n)
+			t.Errorf("%s: Cost takes %v allocations, want 0", name, n)
 		}
 	}
 }
 
 // TestRefusalNamesAField checks that the error names the most expensive field, even if cheaper fields together cost more.
 func TestRefusalNamesAField(t *testing.T) {
-	g := guarding(t, func(l *Limits) { l.Cost = 3 })
+	g := newGuard(t, func(l *Limits) { l.Cost = 3 })
 	for text, says := range map[string]string{
 		`{a:__typename b:__typename c:__typename serviceStatus{version}}`:     "serviceStatus costs most of all, 2 points",
 		`{a:__typename b:__typename c:__typename token(tokenId:"1"){winner}}`: "token.winner costs most of all, 41 points",
 	} {
 		if _, err := priceOf(t, g, text, ""); err == nil || !strings.Contains(err.Error(), ". "+says) {
-			t.Errorf("%s: %v", text, err)
+			t.Errorf("%s\n was refused with the error %v, want an error that contains %q", text, err, says)
 		}
 	}
 }
@@ -289,16 +289,16 @@ func TestSaturation(t *testing.T) {
 		{mulSat(2, 3), 6}, {mulSat(0, most), 0}, {mulSat(most, 0), 0}, {mulSat(most, 1), most}, {mulSat(most/2, 2), most - 1}, {mulSat(most/2, 3), most}, {mulSat(1<<32, 1<<32), most}, {mulSat(most, most), most},
 	} {
 		if test.got != test.want {
-			t.Errorf("%d instead of %d", test.got, test.want)
+			t.Errorf("got %d, want %d", test.got, test.want)
 		}
 	}
 }
 
-// TestManySteps checks a plan that is too large for the scratch array of Cost.
-func TestManySteps(t *testing.T) {
-	g := guarding(t)
+// TestLargePlan checks the cost of a plan that is too large for the scratch array of Cost.
+func TestLargePlan(t *testing.T) {
+	g := newGuard(t)
 	points, err := priceOf(t, g, "{"+repeat(70, func(i int) string { return fmt.Sprintf(`t%d:token(tokenId:"%d"){price{price} spread{id}}`, i, i) })+"}", "")
 	if want := int64(70 * (5 + 2*keyPoints)); err != nil || points != want {
-		t.Errorf("%d, %v", points, err)
+		t.Errorf("the plan costs %d points, error %v; want %d points", points, err, want)
 	}
 }

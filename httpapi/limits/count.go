@@ -17,8 +17,8 @@ type count struct {
 	otherwise int64
 }
 
-// of returns the number of items for a value of the variable.
-func (c *count) of(v any) int64 {
+// items returns the number of items for a value of the variable.
+func (c *count) items(v any) int64 {
 	n := c.otherwise
 	switch {
 	case v == nil:

@@ -27,20 +27,20 @@ func TestDocumentation(t *testing.T) {
 	for i := range limits.NumField() {
 		rule := strings.ToLower(words.ReplaceAllString(limits.Type().Field(i).Name, "${1}_$2"))
 		if n, ok := documented[rule]; !ok || n != limits.Field(i).Int() {
-			t.Errorf("the default of %s is %d, and %d is documented", rule, limits.Field(i).Int(), n)
+			t.Errorf("the default of %s is %d, but docs/limits.md says %d", rule, limits.Field(i).Int(), n)
 		}
 		delete(documented, rule)
 	}
 	for rule := range documented {
-		t.Errorf("there is no limit %s", rule)
+		t.Errorf("docs/limits.md lists %s, which is not a limit", rule)
 	}
 	for _, rule := range []string{RuleFragmentCycle, RuleSyntax, RuleCalls} {
 		if !strings.Contains(string(text), "`"+rule+"`") {
-			t.Errorf("%s is not documented", rule)
+			t.Errorf("docs/limits.md does not contain the rule %s", rule)
 		}
 	}
 	prices := fmt.Sprintf("1 point for each value, %d points for each id in a list of ids, and %d,%03d points for each", keyPoints, callPoints/1000, callPoints%1000)
 	if !strings.Contains(string(text), prices) {
-		t.Errorf("it is not documented that there is %s", prices)
+		t.Errorf("docs/limits.md does not contain the text %q", prices)
 	}
 }

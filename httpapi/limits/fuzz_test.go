@@ -9,10 +9,10 @@ import (
 // FuzzDocument checks that the guard does not panic, and that accepted documents are validated, compiled and evaluated in a
 // limited number of steps.
 func FuzzDocument(f *testing.F) {
-	for _, text := range documentsOfUse(f) {
+	for _, text := range typicalDocuments(f) {
 		f.Add(text)
 	}
-	for _, test := range hostile() {
+	for _, test := range hostileDocuments() {
 		if len(test.text) < 4000 {
 			f.Add(test.text)
 		}
@@ -25,20 +25,20 @@ func FuzzDocument(f *testing.F) {
 	) {
 		f.Add(text)
 	}
-	g := guarding(f)
+	g := newGuard(f)
 	s := schema()
 	f.Fuzz(func(t *testing.T, text string) {
 		var steps uint64
 		measure := func(what string, f func()) {
-			_, steps = allocated(f)
+			_, steps = countAllocations(f)
 			if steps > maxSteps {
-				t.Errorf("%s took %d steps", what, steps)
+				t.Errorf("%s the document took %d allocations, want at most %d", what, steps, maxSteps)
 			}
 		}
 		measure("measuring", func() {
 			doc, err := g.Document(text)
 			if (err == nil) == (Rule(err) != "") {
-				t.Errorf("%v has the rule %q", err, Rule(err))
+				t.Errorf("the error %v has the rule %q; want a rule for every error, and no rule without an error", err, Rule(err))
 			}
 			if err != nil {
 				return
@@ -52,7 +52,7 @@ func FuzzDocument(f *testing.F) {
 				measure("compiling", func() {
 					points, err := g.Compile(doc, op).Cost(nil)
 					if points < 0 || (points > Default().Cost) != (err != nil) {
-						t.Errorf("costs %d points, %v", points, err)
+						t.Errorf("the operation costs %d points, error %v; want an error only above %d points", points, err, Default().Cost)
 					}
 				})
 			}

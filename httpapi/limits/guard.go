@@ -25,7 +25,7 @@ func New(limits Limits, schema *ast.Schema) (*Guard, error) {
 	if err := limits.check(); err != nil {
 		return nil, fmt.Errorf("limits: %w", err)
 	}
-	if err := fits(schema); err != nil {
+	if err := checkWeights(schema); err != nil {
 		return nil, fmt.Errorf("limits: %w", err)
 	}
 	return &Guard{limits}, nil

@@ -145,7 +145,7 @@ func (m *measurement) enter(f *fragment) error {
 	case f.known:
 		return nil
 	case f.entered:
-		return refuse(RuleFragmentCycle, "the fragment %s spreads itself, directly or through others", short(f.def.Name))
+		return refuse(RuleFragmentCycle, "the fragment %s spreads itself, directly or through other fragments", short(f.def.Name))
 	}
 	f.entered = true
 	if err := m.name(f.def.Name); err != nil {
@@ -296,8 +296,8 @@ type merged struct {
 }
 
 // merge counts how often the selection sets of one object select each response key. It then calls itself for the selection sets
-// of each field. It ignores the types of fragments, because validation also compares fields of different types. The number of
-// steps is the number of selections.
+// of each field. It ignores the types of fragments, because validation also compares fields of different types. It takes one
+// step for each selection.
 func (m *measurement) merge(sets []ast.SelectionSet, atRoot bool) error {
 	keys := map[string]*merged{}
 	var order []*merged
@@ -332,7 +332,7 @@ func (m *measurement) merge(sets []ast.SelectionSet, atRoot bool) error {
 	}
 	for _, field := range order {
 		if field.times > m.limits.Repeats {
-			return refuse(RuleRepeats, "%s is selected %d times of the same object; at most %d are accepted: select it once", short(field.key), field.times, m.limits.Repeats)
+			return refuse(RuleRepeats, "%s is selected %d times on the same object; at most %d are accepted: select it once", short(field.key), field.times, m.limits.Repeats)
 		}
 		if len(field.sets) > 0 {
 			if err := m.merge(field.sets, false); err != nil {

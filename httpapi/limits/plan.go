@@ -50,7 +50,7 @@ func (p *Plan) Cost(variables map[string]any) (points int64, err error) {
 	}
 	counts, objects := scratch[:len(p.counts)], scratch[len(p.counts):]
 	for i := range p.counts {
-		counts[i] = p.counts[i].of(variables[p.counts[i].variable])
+		counts[i] = p.counts[i].items(variables[p.counts[i].variable])
 	}
 	var largest int32
 	var most int64
@@ -60,7 +60,7 @@ func (p *Plan) Cost(variables map[string]any) (points int64, err error) {
 		switch {
 		case f.parent == none:
 			items = 1
-		case met(f.when, variables):
+		case allMet(f.when, variables):
 			n := f.items.constant
 			if f.items.count != none {
 				n = counts[f.items.count]
@@ -80,8 +80,8 @@ func (p *Plan) Cost(variables map[string]any) (points int64, err error) {
 	return points, nil
 }
 
-// met reports whether all conditions are met. A condition is also met if its variable is not a boolean.
-func met(when []condition, variables map[string]any) bool {
+// allMet reports whether all conditions are met. A condition is also met if its variable is not a boolean.
+func allMet(when []condition, variables map[string]any) bool {
 	for _, c := range when {
 		if is, ok := variables[c.variable].(bool); ok && is != c.include {
 			return false

@@ -25,7 +25,7 @@ func TestPublishedCosts(t *testing.T) {
 		t.Fatal(err)
 	}
 	published := gqlparser.MustLoadSchema(&ast.Source{Input: text})
-	g := guarding(t, func(l *Limits) { l.Cost = math.MaxInt64 })
+	g := newGuard(t, func(l *Limits) { l.Cost = math.MaxInt64 })
 	estimate := func(text, variables string) (estimated, price int64) {
 		t.Helper()
 		doc, errs := gqlparser.LoadQueryWithRules(published, text, rules.NewDefaultRules())
@@ -65,16 +65,16 @@ func TestPublishedCosts(t *testing.T) {
 		estimated, price := estimate(test.text, test.variables)
 		shared := strings.Contains(test.text, "event(") // the event and its markets share a read
 		if estimated != price && !shared || estimated < price {
-			t.Errorf("%s: the directives give %d points, the service %d", test.text, estimated, price)
+			t.Errorf("%s: the cost is %d points by the directives, and %d points by the service", test.text, estimated, price)
 		}
 	}
-	for name, text := range documentsOfUse(t) {
+	for name, text := range typicalDocuments(t) {
 		if strings.HasPrefix(name, "introspection") || strings.Contains(text, "subscription") {
 			continue
 		}
 		variables, _ := os.ReadFile("../../examples/" + strings.TrimSuffix(name, ".graphql") + ".json")
 		if estimated, price := estimate(text, string(variables)); estimated < price || estimated > 3*price {
-			t.Errorf("%s: the directives give %d points, the service %d", name, estimated, price)
+			t.Errorf("%s: the cost is %d points by the directives, and %d points by the service", name, estimated, price)
 		}
 	}
 }
@@ -85,7 +85,8 @@ type estimator struct {
 	variables map[string]any
 }
 
-// selection returns the cost of a selection set. The parameter size is the length of the lists that the fields in sized return.
+// selection returns the cost of a selection set. sized contains the names of fields that return lists. Each of these lists has the
+// length size.
 func (e estimator) selection(set ast.SelectionSet, sized []string, size int64) (sum int64) {
 	for _, s := range set {
 		switch s := s.(type) {

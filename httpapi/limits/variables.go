@@ -9,26 +9,26 @@ func (g *Guard) Variables(raw string) error {
 	if n := len(raw); n > g.limits.VariableBytes {
 		return refuse(RuleVariableBytes, "the variables have %d bytes; at most %d are accepted: send several requests", n, g.limits.VariableBytes)
 	}
-	// members[i] counts the commas that were found so far in the open list or object at level i.
+	// commas[i] counts the commas that were found so far in the open list or object at level i.
 	var few [32]int
-	members := few[:0]
+	commas := few[:0]
 	for i := 0; i < len(raw); i++ {
 		switch raw[i] {
 		case '"':
 			i = endOfString(raw, i)
 		case '[', '{':
-			if members = append(members, 0); len(members) > g.limits.Depth {
+			if commas = append(commas, 0); len(commas) > g.limits.Depth {
 				return refuse(RuleDepth, "the variables are nested more than %d deep", g.limits.Depth)
 			}
 		case ']', '}':
-			if len(members) > 0 {
-				members = members[:len(members)-1]
+			if len(commas) > 0 {
+				commas = commas[:len(commas)-1]
 			}
 		case ',':
-			if len(members) == 0 {
+			if len(commas) == 0 {
 				continue
 			}
-			if members[len(members)-1]++; members[len(members)-1] >= g.limits.ListItems {
+			if commas[len(commas)-1]++; commas[len(commas)-1] >= g.limits.ListItems {
 				return refuse(RuleListItems, "a list or object in the variables has more than %d items: send several requests", g.limits.ListItems)
 			}
 		}

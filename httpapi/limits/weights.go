@@ -44,13 +44,13 @@ const (
 	orders
 	// lastDay is a token's price history of the last 24 hours.
 	lastDay
-	// page is a page of a list. Each field that needs a page reads its own page.
-	page
+	// listPage is the read of one page of a list. Each field that needs listPage reads its own page.
+	listPage
 )
 
 // points returns the cost of a set of reads.
 func (r reads) points() (sum int64) {
-	for kind := price; kind <= page; kind <<= 1 {
+	for kind := price; kind <= listPage; kind <<= 1 {
 		switch {
 		case r&kind == 0:
 		case kind <= details:
@@ -64,16 +64,16 @@ func (r reads) points() (sum int64) {
 
 // weight is the cost of a field in addition to the point for its value.
 type weight struct {
-	// needs are the reads that the field causes once for its object. Fields of one object share all these reads except page.
+	// needs are the reads that the field causes once for its object. Fields of one object share all these reads except listPage.
 	needs reads
 	// each are the reads for every object that the field returns.
 	each reads
 	// items is the number of objects that the field returns. The zero value means one object. For a long text, items is the number
 	// of ordinary values that are together as long.
 	items quantity
-	// page is the number of items of those fields of the returned objects that have quantity.ofPage. An example is the number of
-	// nodes of a connection.
-	page quantity
+	// pageSize is the number of items of those fields of the returned objects that have quantity.ofPage, such as the nodes and edges
+	// of a connection.
+	pageSize quantity
 	// knows are the reads that the fields of the returned objects no longer need, because this field has already read the values.
 	knows reads
 }
@@ -87,7 +87,7 @@ type quantity struct {
 	limit    int64
 	// fixed is the quantity if argument is empty.
 	fixed int64
-	// ofPage means that the quantity is weight.page of the parent field.
+	// ofPage means that the quantity is weight.pageSize of the parent field.
 	ofPage bool
 }
 
@@ -104,19 +104,19 @@ var table = map[string]weight{
 	"Query.nodes":         {each: details, items: ids("ids")},
 	"Query.market":        {needs: details, knows: details},
 	"Query.markets":       {each: details, items: ids("marketIds"), knows: details},
-	"Query.event":         {needs: page, knows: eventMarkets},
-	"Query.searchMarkets": {needs: page, page: first(100)},
-	"Query.searchEvents":  {needs: page, page: first(100)},
-	"Query.categories":    {needs: page, items: about(samples)},
+	"Query.event":         {needs: listPage, knows: eventMarkets},
+	"Query.searchMarkets": {needs: listPage, pageSize: first(100)},
+	"Query.searchEvents":  {needs: listPage, pageSize: first(100)},
+	"Query.categories":    {needs: listPage, items: about(samples)},
 	"Query.tokens":        {items: ids("tokenIds")},
 	"Query.tokenPrices":   {each: price, items: ids("tokenIds")},
 	"Query.spreads":       {each: spread, items: ids("tokenIds")},
 
 	"User.balance":   {needs: balance},
-	"User.positions": {needs: positions, page: first(500)},
-	"User.orders":    {needs: orders, page: first(500)},
-	"User.trades":    {needs: page, page: first(100)},
-	"User.history":   {needs: page, page: first(100)},
+	"User.positions": {needs: positions, pageSize: first(500)},
+	"User.orders":    {needs: orders, pageSize: first(500)},
+	"User.trades":    {needs: listPage, pageSize: first(100)},
+	"User.history":   {needs: listPage, pageSize: first(100)},
 	"User.portfolio": {needs: positions},
 
 	"PortfolioSummary.totalValue":    {needs: balance},
@@ -134,7 +134,7 @@ var table = map[string]weight{
 
 	"Market.description":      {needs: details, items: about(descriptionPoints)},
 	"Market.resolution":       {needs: details},
-	"Market.trades":           {needs: page, page: first(100)},
+	"Market.trades":           {needs: listPage, pageSize: first(100)},
 	"Market.tokens":           {items: about(outcomes), knows: details},
 	"Resolution.winningToken": {knows: details},
 	"Event.startsAt":          {needs: eventMarkets},
@@ -144,7 +144,7 @@ var table = map[string]weight{
 	"Event.status":            {needs: eventMarkets},
 	"Event.image":             {needs: eventMarkets},
 	"Event.description":       {needs: eventMarkets, items: about(descriptionPoints)},
-	"Event.markets":           {needs: eventMarkets, page: first(500)},
+	"Event.markets":           {needs: eventMarkets, pageSize: first(500)},
 
 	"Token.outcome":      {needs: details},
 	"Token.outcomeKind":  {needs: details},
@@ -152,12 +152,12 @@ var table = map[string]weight{
 	"Token.market":       {needs: details, knows: details},
 	"Token.price":        {needs: price},
 	"Token.spread":       {needs: spread},
-	"Token.orderbook":    {needs: book, page: depth()},
+	"Token.orderbook":    {needs: book, pageSize: depth()},
 	"Token.fillEstimate": {needs: book},
-	"Token.history":      {needs: page, page: about(samples)},
-	"Token.candles":      {needs: page, items: about(samples)},
+	"Token.history":      {needs: listPage, pageSize: about(samples)},
+	"Token.candles":      {needs: listPage, items: about(samples)},
 	"Token.recentPrices": {items: about(samples)},
-	"Token.trades":       {needs: details | page, page: first(100)},
+	"Token.trades":       {needs: details | listPage, pageSize: first(100)},
 	"Token.sparkline":    {needs: lastDay, items: quantity{argument: "points", limit: 100}},
 	"Token.change24h":    {needs: price | lastDay},
 
@@ -178,23 +178,23 @@ var table = map[string]weight{
 	"Orderbook.asks":           {items: ofPage},
 	"PriceHistory.points":      {items: ofPage},
 
-	// A subscription costs as much as its first events. For a list of ids, a first event for each id is counted, except for
-	// pricesChanged, which has one for all ids.
+	// A subscription costs as much as its first events. A subscription to a list of ids has a first event for each id. But
+	// pricesChanged has one first event for all ids.
 	"Subscription.priceChanged":     {each: price, items: ids("tokenIds"), knows: price},
-	"Subscription.pricesChanged":    {page: ids("tokenIds")},
-	"Subscription.orderbookChanged": {needs: book, page: depth(), knows: book},
+	"Subscription.pricesChanged":    {pageSize: ids("tokenIds")},
+	"Subscription.orderbookChanged": {needs: book, pageSize: depth(), knows: book},
 	"Subscription.marketChanged":    {each: details, items: ids("marketIds")},
-	"Subscription.tradesAdded":      {items: ids("tokenIds"), page: about(accountRows)},
-	"Subscription.portfolioChanged": {needs: positions | balance | orders, page: about(accountRows)},
-	"Subscription.ordersChanged":    {needs: orders, page: about(accountRows)},
-	"Subscription.userTradesAdded":  {needs: page, page: about(accountRows)},
+	"Subscription.tradesAdded":      {items: ids("tokenIds"), pageSize: about(accountRows)},
+	"Subscription.portfolioChanged": {needs: positions | balance | orders, pageSize: about(accountRows)},
+	"Subscription.ordersChanged":    {needs: orders, pageSize: about(accountRows)},
+	"Subscription.userTradesAdded":  {needs: listPage, pageSize: about(accountRows)},
 	"Subscription.balanceChanged":   {needs: balance},
 	"PriceUpdate.token":             {knows: price},
 	"PricesUpdate.prices":           {each: price, items: ofPage, knows: price},
 	"OrderbookUpdate.token":         {knows: book},
 	"OrderbookUpdate.bids":          {items: ofPage},
 	"OrderbookUpdate.asks":          {items: ofPage},
-	"OrderbookUpdate.book":          {page: ofPage},
+	"OrderbookUpdate.book":          {pageSize: ofPage},
 	"MarketUpdate.market":           {knows: details},
 	"TradesUpdate.trades":           {items: ofPage},
 	"PortfolioUpdate.changed":       {items: ofPage},
@@ -221,9 +221,9 @@ const federated = "Query._entities"
 // MayCall reports whether the weight of a field, such as Query.market, includes reads from the venue.
 func MayCall(field string) bool { return table[field].needs|table[field].each != 0 }
 
-// fits returns an error if the table names a field or an argument that the schema does not have. It also returns an error if a
-// field with a list of objects has no weight.
-func fits(schema *ast.Schema) error {
+// checkWeights returns an error if the table names a field or an argument that the schema does not have. It also returns an error if
+// a field with a list of objects has no weight.
+func checkWeights(schema *ast.Schema) error {
 	var wrong []string
 	known := map[string]bool{}
 	for _, d := range schema.Types {
@@ -234,7 +234,7 @@ func fits(schema *ast.Schema) error {
 			name := d.Name + "." + f.Name
 			w, ok := table[name]
 			known[name] = true
-			for _, argument := range []string{w.items.argument, w.page.argument} {
+			for _, argument := range []string{w.items.argument, w.pageSize.argument} {
 				if argument != "" && f.Arguments.ForName(argument) == nil {
 					wrong = append(wrong, fmt.Sprintf("%s has no argument %s", name, argument))
 				}

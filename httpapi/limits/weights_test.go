@@ -22,7 +22,7 @@ func TestWeightsFitTheSchema(t *testing.T) {
 		}
 		changed := gqlparser.MustLoadSchema(&ast.Source{Input: strings.Replace(text, test.old, test.changed, 1)})
 		if _, err := New(Default(), changed); err == nil || !strings.Contains(err.Error(), test.says) {
-			t.Errorf("%v; it should say %q", err, test.says)
+			t.Errorf("New returned the error %v, want an error that contains %q", err, test.says)
 		}
 	}
 }

@@ -31,7 +31,7 @@ type id struct {
 	custom string
 }
 
-func (i id) given() bool { return i.hashed || i.custom != "" }
+func (i id) isSet() bool { return i.hashed || i.custom != "" }
 
 const idForm = "sha256: and the 64 hex digits of the SHA-256 of the document's text, or another id of letters, digits and - . _ ~"
 
@@ -47,12 +47,12 @@ func parseID(s string) (id, error) {
 	}
 	name := s
 	if before, after, colon := strings.Cut(s, ":"); colon {
-		if !strings.HasPrefix(before, customPrefix) || before == customPrefix || !unreserved(before) {
+		if !strings.HasPrefix(before, customPrefix) || before == customPrefix || !isUnreserved(before) {
 			prefixed = true // all other prefixes are reserved
 		}
 		name = after
 	}
-	if prefixed || !unreserved(name) || strings.Trim(name, ".") == "" { // an id of dots cannot be a path segment of a URL
+	if prefixed || !isUnreserved(name) || strings.Trim(name, ".") == "" { // an id of dots cannot be a path segment of a URL
 		return id{}, market.Errorf(market.CodeBadUserInput, "a document id is %s", idForm)
 	}
 	return id{custom: s}, nil
@@ -66,8 +66,8 @@ func parseHash(digits string) (h hash, ok bool) {
 	return h, err == nil
 }
 
-// unreserved reports whether s is not empty and contains only unreserved characters of a URL.
-func unreserved(s string) bool {
+// isUnreserved reports whether s is not empty and contains only unreserved characters of a URL.
+func isUnreserved(s string) bool {
 	for i := range len(s) {
 		switch c := s[i]; {
 		case c >= 'a' && c <= 'z', c >= 'A' && c <= 'Z', c >= '0' && c <= '9', c == '-', c == '.', c == '_', c == '~':

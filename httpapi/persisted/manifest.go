@@ -25,20 +25,20 @@ const (
 	apolloFormat = "apollo-persisted-query-manifest"
 )
 
-// trusted is a document of a manifest or of the service's own pages.
-type trusted struct {
+// trustedDocument is a document of a manifest or of the service's own pages.
+type trustedDocument struct {
 	text, name string
 	hash       hash
 }
 
 // manifest contains the trusted documents of one version of the file. It is immutable.
 type manifest struct {
-	byHash map[hash]*trusted
+	byHash map[hash]*trustedDocument
 	// byID contains the documents whose ids are not hashes.
-	byID map[string]*trusted
+	byID map[string]*trustedDocument
 }
 
-func (m *manifest) find(i id) *trusted {
+func (m *manifest) find(i id) *trustedDocument {
 	if i.hashed {
 		return m.byHash[i.hash]
 	}
@@ -58,7 +58,7 @@ func parseManifest(content []byte, validate func(text string) error) (*manifest,
 	if len(operations) == 0 {
 		return nil, errors.New("the manifest has no documents")
 	}
-	m := &manifest{byHash: make(map[hash]*trusted, len(operations)), byID: map[string]*trusted{}}
+	m := &manifest{byHash: make(map[hash]*trustedDocument, len(operations)), byID: map[string]*trustedDocument{}}
 	var broken []error
 	for _, op := range operations {
 		if err := m.add(op, validate); err != nil {
@@ -85,7 +85,7 @@ func (m *manifest) add(op operation, validate func(text string) error) error {
 	if len(op.text) > maxText {
 		return fmt.Errorf("it is longer than %d bytes", maxText)
 	}
-	t := &trusted{text: op.text, hash: hashOf(op.text)}
+	t := &trustedDocument{text: op.text, hash: hashOf(op.text)}
 	if name.hashed && name.hash != t.hash {
 		return fmt.Errorf("its id is a hash, but its text has the hash %s", hex.EncodeToString(t.hash[:]))
 	}
@@ -99,7 +99,7 @@ func (m *manifest) add(op operation, validate func(text string) error) error {
 		t = known // the same text under another id
 	}
 	if other := m.byID[name.custom]; other != nil && other != t {
-		return errors.New("its id is that of another document too")
+		return errors.New("another document has the same id")
 	}
 	if !name.hashed {
 		m.byID[name.custom] = t

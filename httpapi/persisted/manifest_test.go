@@ -40,9 +40,9 @@ func TestManifests(t *testing.T) {
 			map[string]string{"a": "Known"},
 		},
 	} {
-		m, err := parseManifest([]byte(test.content), good)
+		m, err := parseManifest([]byte(test.content), rejectInvalid)
 		if err != nil {
-			t.Errorf("%s: %v", name, err)
+			t.Errorf("%s: the manifest was refused: %v", name, err)
 			continue
 		}
 		for documentID, want := range test.want {
@@ -51,7 +51,7 @@ func TestManifests(t *testing.T) {
 				t.Fatal(err)
 			}
 			if found := m.find(i); found == nil || found.name != want {
-				t.Errorf("%s: %s is %+v, want %s", name, documentID, found, want)
+				t.Errorf("%s: the id %s belongs to the document %+v, want a document with the name %s", name, documentID, found, want)
 			}
 		}
 	}
@@ -79,7 +79,7 @@ func TestManifestRefuses(t *testing.T) {
 		apollo(a, op("b", "Known", "", known)):                       wantFields,
 		apollo(a, op("b", "Known", "query", "")):                     wantFields,
 		apollo(a, `{"id":1,"name":"a","type":"query","body":"x"}`):   wantFields,
-		apollo(a, op("a", "Free", "query", free)):                    `document "a": its id is that of another document too`,
+		apollo(a, op("a", "Free", "query", free)):                    `document "a": another document has the same id`,
 		apollo(op("a", "Unknown", "query", known)):                   `document "a": it has no operation Unknown`,
 		apollo(op("a", "Known", "mutation", known)):                  `document "a": its operation Known is a query, not a mutation`,
 		apollo(op("a", "Known", "query", "query Known { invalid }")): `document "a": there is no field invalid`,
@@ -93,8 +93,8 @@ func TestManifestRefuses(t *testing.T) {
 		`{"` + strings.Repeat("a", 257) + `":"{ b }"}`:      `document "` + strings.Repeat("a", 257) + `": an id is at most 256 characters long`,
 		`{"a":"{ invalid }","b":"{ a }","c":"{ invalid }"}`: "document \"a\": there is no field invalid\ndocument \"c\": there is no field invalid",
 	} {
-		if m, err := parseManifest([]byte(content), good); err == nil || err.Error() != want {
-			t.Errorf("%.300s\n got %v\nwant %s (%v)", content, err, want, m)
+		if m, err := parseManifest([]byte(content), rejectInvalid); err == nil || err.Error() != want {
+			t.Errorf("%.300s\n got the error %v\nwant the error %s\n(the manifest is %v)", content, err, want, m)
 		}
 	}
 }
@@ -117,22 +117,22 @@ func TestManifestLimits(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, content := range []string{string(enough), apollo(operations[1:]...)} {
-		if m, err := parseManifest([]byte(content), good); err != nil || len(m.byHash) != maxDocuments {
-			t.Errorf("%v", err)
+		if m, err := parseManifest([]byte(content), rejectInvalid); err != nil || len(m.byHash) != maxDocuments {
+			t.Errorf("a manifest with the greatest number of documents, %d, was refused or lost documents: error %v", maxDocuments, err)
 		}
 	}
 	for _, content := range []string{string(tooMany), apollo(operations...)} {
-		if _, err := parseManifest([]byte(content), good); err == nil || err.Error() != "the manifest has more than 10000 documents" {
-			t.Errorf("%v", err)
+		if _, err := parseManifest([]byte(content), rejectInvalid); err == nil || err.Error() != "the manifest has more than 10000 documents" {
+			t.Errorf("a manifest with 10001 documents: error %v", err)
 		}
 	}
-	_, err = parseManifest([]byte(strings.ReplaceAll(string(enough), "{ a }", "{ invalid }")), good)
+	_, err = parseManifest([]byte(strings.ReplaceAll(string(enough), "{ a }", "{ invalid }")), rejectInvalid)
 	if lines := strings.Split(err.Error(), "\n"); len(lines) != maxReasons+1 || lines[maxReasons] != "and 9990 more documents" {
-		t.Errorf("%v", err)
+		t.Errorf("the error for 10000 invalid documents is %v, want %d lines and \"and 9990 more documents\"", err, maxReasons)
 	}
 	deep := `{"a":"{ ` + strings.Repeat("a ", maxTokens) + `}"}`
-	if _, err := parseManifest([]byte(deep), good); err == nil || !strings.Contains(err.Error(), "token limit") {
-		t.Errorf("%v", err)
+	if _, err := parseManifest([]byte(deep), rejectInvalid); err == nil || !strings.Contains(err.Error(), "token limit") {
+		t.Errorf("a document with more than %d tokens: error %v, want an error that contains \"token limit\"", maxTokens, err)
 	}
 }
 
@@ -143,18 +143,18 @@ func FuzzManifest(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, content []byte) {
 		validated := map[string]bool{}
-		m, err := parseManifest(content, func(text string) error { validated[text] = true; return good(text) })
+		m, err := parseManifest(content, func(text string) error { validated[text] = true; return rejectInvalid(text) })
 		if err != nil {
 			return
 		}
 		for h, d := range m.byHash {
 			if h != hashOf(d.text) || h != d.hash || !validated[d.text] || d.name == "" || len(d.name) > max(maxID, len(d.text)) {
-				t.Fatalf("%+v", d)
+				t.Fatalf("the document %+v has a wrong hash or name, or was not validated", d)
 			}
 		}
 		for name, d := range m.byID {
 			if i, err := parseID(name); err != nil || i.custom != name || m.byHash[d.hash] != d {
-				t.Fatalf("%q: %+v", name, d)
+				t.Fatalf("the id %q is not a valid id of the document %+v", name, d)
 			}
 		}
 	})
@@ -171,15 +171,15 @@ func FuzzResolve(f *testing.F) {
 		d, err := s.Resolve(Request{Query: query, DocumentID: documentID, Extensions: extensions})
 		switch {
 		case err != nil && d != Document{}:
-			t.Fatal("an error with a document")
+			t.Fatal("Resolve returned an error and a document")
 		case err != nil:
 			return
 		case query != "" && d.Text != query:
-			t.Fatalf("%q was sent, %q is executed", query, d.Text)
+			t.Fatalf("the client sent the text %q, but Resolve returned %q", query, d.Text)
 		case (d.Name != "") != (d.Text == known || d.Text == unnamed):
-			t.Fatalf("%+v", d)
+			t.Fatalf("the document %+v must have a name only if it is in the manifest", d)
 		case d.registry != nil && d.hash != hashOf(d.Text):
-			t.Fatalf("%+v", d)
+			t.Fatalf("the document %+v would be registered with a wrong hash", d)
 		}
 		d.Register()
 	})

@@ -23,38 +23,38 @@ func TestRegistryEvictsLeastRecentlyUsed(t *testing.T) {
 		r.add(hashOf(text(i)), text(i))
 	}
 	if got, ok := r.get(hashOf(text(0))); !ok || got != text(0) {
-		t.Fatalf("%q %v", got, ok)
+		t.Fatalf("document 0 is %q (found: %v), want %q", got, ok, text(0))
 	}
 	r.add(hashOf(text(1)), text(1)) // the second call stores nothing, but makes the document the most recently used
 	if r.bytes != 4*(size+overhead) {
-		t.Errorf("%d bytes", r.bytes)
+		t.Errorf("the registry counts %d bytes, want %d", r.bytes, 4*(size+overhead))
 	}
 	r.add(hashOf(text(4)), text(4))
 	for i, want := range []bool{true, true, false, true, true} {
 		if has(i) != want {
-			t.Errorf("document %d is kept: %v", i, !want)
+			t.Errorf("document %d is stored: %v, want %v", i, !want, want)
 		}
 	}
 	if r.bytes != 4*(size+overhead) || r.lru.Len() != 4 {
-		t.Errorf("%d documents of %d bytes", r.lru.Len(), r.bytes)
+		t.Errorf("the registry has %d documents and counts %d bytes, want 4 and %d", r.lru.Len(), r.bytes, 4*(size+overhead))
 	}
 	long := strings.Repeat("x", 3*(size+overhead)) // as large as three of the other documents
 	r.add(hashOf(long), long)
 	if r.bytes > r.budget || r.lru.Len() != 1 {
-		t.Errorf("%d documents of %d bytes", r.lru.Len(), r.bytes)
+		t.Errorf("after a long document, the registry has %d documents and counts %d bytes, want 1 and at most %d", r.lru.Len(), r.bytes, r.budget)
 	}
 }
 
 func TestRegistryLimits(t *testing.T) {
 	r := newRegistry(1 << 20)
 	for _, test := range []struct {
-		size int
-		kept bool
+		size   int
+		stored bool
 	}{{maxText, true}, {maxText + 1, false}} {
 		text := strings.Repeat("x", test.size)
 		r.add(hashOf(text), text)
-		if _, ok := r.get(hashOf(text)); ok != test.kept {
-			t.Errorf("%d bytes are kept: %v", test.size, ok)
+		if _, ok := r.get(hashOf(text)); ok != test.stored {
+			t.Errorf("a document of %d bytes is stored: %v, want %v", test.size, ok, test.stored)
 		}
 	}
 	r = newRegistry(1000)
@@ -62,7 +62,7 @@ func TestRegistryLimits(t *testing.T) {
 	r.add(hashOf(free), free)
 	r.add(hashOf(text), text)
 	if _, ok := r.get(hashOf(free)); !ok || r.lru.Len() != 1 {
-		t.Error("a document larger than the budget evicts the others")
+		t.Error("a document larger than the budget was stored, or has evicted another document")
 	}
 }
 
@@ -84,7 +84,7 @@ func TestRegistryMemory(t *testing.T) {
 		grown := int64(after.HeapAlloc) - int64(before.HeapAlloc)
 		t.Logf("%d documents of %d bytes take %d KiB of %d", r.lru.Len(), size, grown>>10, budget>>10)
 		if grown > budget*5/4 || r.bytes > budget || r.bytes < budget/2 {
-			t.Errorf("documents of %d bytes take %d, counted as %d", size, grown, r.bytes)
+			t.Errorf("documents of %d bytes take %d bytes of memory, want at most %d; the registry counts %d bytes", size, grown, budget*5/4, r.bytes)
 		}
 		runtime.KeepAlive(r)
 	}

@@ -55,7 +55,7 @@ type Store struct {
 	automatic *registry       // nil if AutomaticBytes is 0
 	file      *filewatch.File // nil in ModeOff
 	manifest  atomic.Pointer[manifest]
-	pages     map[hash]*trusted // documents of the service's own pages
+	pages     map[hash]*trustedDocument // documents of the service's own pages
 }
 
 // Status is the state of a Store.
@@ -75,7 +75,7 @@ func Open(cfg Config) (*Store, error) {
 	}
 	switch {
 	case cfg.Mode == ModeOff && cfg.Manifest != "":
-		return nil, errors.New("there is a manifest of trusted documents, but they are off")
+		return nil, errors.New("there is a manifest, but trusted documents are off")
 	case cfg.Mode == ModeOff:
 		return s, nil
 	case cfg.Mode != ModeAllow && cfg.Mode != ModeRequire:
@@ -104,7 +104,7 @@ func Open(cfg Config) (*Store, error) {
 
 // trustPages stores the valid documents of the service's own pages.
 func (s *Store) trustPages(cfg Config) {
-	s.pages = make(map[hash]*trusted, len(cfg.Pages))
+	s.pages = make(map[hash]*trustedDocument, len(cfg.Pages))
 	for _, text := range cfg.Pages {
 		h := hashOf(text)
 		err := cfg.Validate(text)
@@ -116,12 +116,12 @@ func (s *Store) trustPages(cfg Config) {
 			cfg.Log.Warn("a document of the service's own pages is not valid here, so it is not trusted", "err", err)
 			continue
 		}
-		s.pages[h] = &trusted{text: text, name: name, hash: h}
+		s.pages[h] = &trustedDocument{text: text, name: name, hash: h}
 	}
 }
 
 // find returns the trusted document with an id. It returns nil if there is none.
-func (s *Store) find(i id) *trusted {
+func (s *Store) find(i id) *trustedDocument {
 	m := s.manifest.Load()
 	if m == nil {
 		return nil
@@ -198,12 +198,12 @@ func (s *Store) Resolve(r Request) (Document, error) {
 		return Document{}, err
 	}
 	switch {
-	case i.given() && s.mode == ModeOff && s.automatic == nil:
+	case i.isSet() && s.mode == ModeOff && s.automatic == nil:
 		return Document{}, errNotSupported
-	case i.given() && s.mode == ModeOff && !i.hashed:
+	case i.isSet() && s.mode == ModeOff && !i.hashed:
 		return Document{}, market.Errorf(market.CodeBadUserInput, "a document id must be a hash here: %s and 64 hex digits", hashPrefix)
-	case r.Query == "" && !i.given():
-		return Document{}, market.Errorf(market.CodeBadUserInput, "send the text of a document, or the id of one that is known")
+	case r.Query == "" && !i.isSet():
+		return Document{}, market.Errorf(market.CodeBadUserInput, "send the text of a document, or the id of a known document")
 	case r.Query == "":
 		return s.byID(i)
 	}
@@ -221,9 +221,9 @@ func (s *Store) identify(r Request) (i id, err error) {
 	switch {
 	case err != nil:
 		return id{}, err
-	case i.given() && e.given() && i != e:
+	case i.isSet() && e.isSet() && i != e:
 		return id{}, market.Errorf(market.CodeBadUserInput, "documentId and extensions.persistedQuery name different documents")
-	case e.given():
+	case e.isSet():
 		return e, nil
 	}
 	return i, nil
@@ -249,7 +249,7 @@ func (s *Store) byID(i id) (Document, error) {
 // that is not a hash.
 func (s *Store) byText(text string, i id) (Document, error) {
 	m := s.manifest.Load()
-	if m == nil && !i.given() {
+	if m == nil && !i.isSet() {
 		return Document{Text: text}, nil
 	}
 	h := hashOf(text)
@@ -265,7 +265,7 @@ func (s *Store) byText(text string, i id) (Document, error) {
 		}
 	}
 	if s.mode == ModeRequire {
-		return Document{}, market.Errorf(market.CodeForbidden, "this document is not trusted: this service executes only those of its manifest")
+		return Document{}, market.Errorf(market.CodeForbidden, "this document is not trusted: this service executes only the documents of its manifest")
 	}
 	d := Document{Text: text}
 	if i.hashed {

@@ -28,8 +28,8 @@ const (
 	free    = "query Free { c }"
 )
 
-// good is a Config.Validate that refuses every document that contains the text "invalid".
-func good(text string) error {
+// rejectInvalid is a Config.Validate that refuses every document that contains the text "invalid".
+func rejectInvalid(text string) error {
 	if strings.Contains(text, "invalid") {
 		return errors.New("there is no field invalid")
 	}
@@ -60,7 +60,7 @@ func write(t testing.TB, path, content string) {
 
 func open(t testing.TB, mode Mode, automatic int) *Store {
 	t.Helper()
-	cfg := Config{AutomaticBytes: automatic, Mode: mode, Validate: good, Log: slog.New(slog.DiscardHandler)}
+	cfg := Config{AutomaticBytes: automatic, Mode: mode, Validate: rejectInvalid, Log: slog.New(slog.DiscardHandler)}
 	if mode != ModeOff {
 		cfg.Manifest = filepath.Join(t.TempDir(), "manifest.json")
 		write(t, cfg.Manifest, relay())
@@ -78,7 +78,7 @@ func answer(s *Store, r Request) string {
 	var known *market.Error
 	switch {
 	case errors.As(err, &known) && d != Document{}:
-		return "an error with a document"
+		return "both an error and a document"
 	case errors.As(err, &known):
 		return string(known.Code) + " " + known.Message
 	case err != nil:
@@ -99,11 +99,11 @@ func TestResolve(t *testing.T) {
 		notFound     = "PERSISTED_QUERY_NOT_FOUND PersistedQueryNotFound"
 		notInBuild   = "PERSISTED_QUERY_NOT_FOUND no trusted document has this id; the service's manifest may be from another build of the client"
 		notSupported = "PERSISTED_QUERY_NOT_SUPPORTED PersistedQueryNotSupported"
-		forbidden    = "FORBIDDEN this document is not trusted: this service executes only those of its manifest"
+		forbidden    = "FORBIDDEN this document is not trusted: this service executes only the documents of its manifest"
 		mismatch     = "BAD_USER_INPUT provided sha does not match query"
 		otherText    = "BAD_USER_INPUT the id belongs to another document than query"
 		hashOnly     = "BAD_USER_INPUT a document id must be a hash here: sha256: and 64 hex digits"
-		nothing      = "BAD_USER_INPUT send the text of a document, or the id of one that is known"
+		nothing      = "BAD_USER_INPUT send the text of a document, or the id of a known document"
 		trustedKnown = known + " trusted as Known"
 	)
 	upper := strings.ToUpper(hexOf(free))
@@ -198,7 +198,7 @@ func TestResolveRefuses(t *testing.T) {
 	}
 	r := Request{DocumentID: "sha256:" + hexOf(free), Extensions: apq(hexOf(known))}
 	if got := answer(s, r); got != "BAD_USER_INPUT documentId and extensions.persistedQuery name different documents" {
-		t.Error(got)
+		t.Errorf("a request with two different ids: got %s", got)
 	}
 }
 
@@ -207,15 +207,15 @@ func TestRegister(t *testing.T) {
 	s := open(t, ModeOff, 1<<20)
 	byHash := Request{Extensions: apq(hexOf(free))}
 	if _, err := s.Resolve(byHash); market.CodeOf(err) != market.CodePersistedNotFound {
-		t.Fatal(err)
+		t.Fatalf("a hash in an empty store: error %v, want the code %s", err, market.CodePersistedNotFound)
 	}
 	for range 2 {
 		d, err := s.Resolve(Request{Query: free, Extensions: apq(hexOf(free))})
 		if err != nil || d.Text != free {
-			t.Fatal(d, err)
+			t.Fatalf("the document with its hash: got %+v, error %v", d, err)
 		}
 		if _, err := s.Resolve(byHash); market.CodeOf(err) != market.CodePersistedNotFound {
-			t.Fatal("stored before Register")
+			t.Fatal("the document was stored before Register was called")
 		}
 	}
 	d, err := s.Resolve(Request{Query: free, Extensions: apq(hexOf(free))})
@@ -225,7 +225,7 @@ func TestRegister(t *testing.T) {
 	d.Register()
 	for _, r := range []Request{byHash, {DocumentID: "sha256:" + hexOf(free)}, {Extensions: apq(strings.ToUpper(hexOf(free)))}} {
 		if d, err := s.Resolve(r); err != nil || d.Text != free || d.Name != "" {
-			t.Errorf("%+v %v", d, err)
+			t.Errorf("the hash of a registered document: got %+v, error %v", d, err)
 		}
 	}
 	d, err = s.Resolve(Request{Query: known}) // a request without a hash
@@ -234,7 +234,7 @@ func TestRegister(t *testing.T) {
 	}
 	d.Register()
 	if _, err := s.Resolve(Request{Extensions: apq(hexOf(known))}); market.CodeOf(err) != market.CodePersistedNotFound {
-		t.Error("stored without a hash")
+		t.Error("Register stored a document although its request had no hash")
 	}
 	Document{}.Register()
 }
@@ -251,13 +251,13 @@ func TestOpenRefuses(t *testing.T) {
 		{Config{}, `the mode of trusted documents is off, allow or require, not ""`},
 		{Config{Mode: "on", Manifest: path}, `the mode of trusted documents is off, allow or require, not "on"`},
 		{Config{Mode: ModeRequire}, "trusted documents need a manifest"},
-		{Config{Mode: ModeOff, Manifest: path}, "there is a manifest of trusted documents, but they are off"},
+		{Config{Mode: ModeOff, Manifest: path}, "there is a manifest, but trusted documents are off"},
 		{Config{Mode: ModeAllow, Manifest: path + "x"}, "manifest " + path + "x: no such file or directory"},
 		{Config{Mode: ModeAllow, Manifest: broken}, "manifest " + broken + `: document "custom-1": there is no field invalid`},
 	} {
-		test.cfg.Validate, test.cfg.Log = good, slog.New(slog.DiscardHandler)
+		test.cfg.Validate, test.cfg.Log = rejectInvalid, slog.New(slog.DiscardHandler)
 		if _, err := Open(test.cfg); err == nil || err.Error() != test.want {
-			t.Errorf("%+v\n got %v\nwant %s", test.cfg, err, test.want)
+			t.Errorf("%+v\n got the error %v\nwant the error %s", test.cfg, err, test.want)
 		}
 	}
 	s, err := Open(Config{Mode: ModeOff})
@@ -266,7 +266,7 @@ func TestOpenRefuses(t *testing.T) {
 	}
 	s.Run(context.Background()) // returns at once in ModeOff
 	if s.Reload() != nil || s.Status() != (Status{}) {
-		t.Error("a store without a manifest does something")
+		t.Error("in ModeOff, Reload returned an error or Status is not zero")
 	}
 }
 
@@ -275,7 +275,7 @@ func TestReload(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		path := filepath.Join(t.TempDir(), "manifest.json")
 		write(t, path, relay())
-		s, err := Open(Config{Mode: ModeRequire, Manifest: path, Validate: good, Log: slog.New(slog.DiscardHandler)})
+		s, err := Open(Config{Mode: ModeRequire, Manifest: path, Validate: rejectInvalid, Log: slog.New(slog.DiscardHandler)})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -286,29 +286,29 @@ func TestReload(t *testing.T) {
 		defer cancel()
 		look := func(d time.Duration) { time.Sleep(d); synctest.Wait() }
 		if status := s.Status(); status.Trusted != 2 || status.Err != nil {
-			t.Errorf("%+v", status)
+			t.Errorf("after Open, the status is %+v, want 2 trusted documents and no error", status)
 		}
 		write(t, path, `{"custom-2":"query Free { c }"}`)
 		look(time.Second)
 		if d, err := s.Resolve(Request{DocumentID: "custom-2"}); err != nil || d.Text != free || d.Name != "Free" {
-			t.Errorf("%+v %v", d, err)
+			t.Errorf("the document of the changed manifest: got %+v, error %v", d, err)
 		}
 		if _, err := s.Resolve(Request{DocumentID: "custom-1"}); market.CodeOf(err) != market.CodePersistedNotFound {
-			t.Errorf("%v", err)
+			t.Errorf("a document of the previous manifest: error %v, want the code %s", err, market.CodePersistedNotFound)
 		}
 		if err := os.Remove(path); err != nil {
 			t.Fatal(err)
 		}
 		look(time.Minute)
 		if status := s.Status(); status.Err == nil || status.Trusted != 1 {
-			t.Errorf("%+v", status)
+			t.Errorf("after the file was removed, the status is %+v, want 1 trusted document and an error", status)
 		}
 		if d, err := s.Resolve(Request{DocumentID: "custom-2"}); err != nil || d.Text != free {
-			t.Errorf("%+v %v", d, err)
+			t.Errorf("after the file was removed: got the document %+v, error %v", d, err)
 		}
 		write(t, path, relay())
 		if err := s.Reload(); err != nil || s.Status().Trusted != 2 {
-			t.Errorf("%v %+v", err, s.Status())
+			t.Errorf("Reload of a new file returned %v, and the status is %+v; want no error and 2 trusted documents", err, s.Status())
 		}
 	})
 }
@@ -318,7 +318,7 @@ func TestResolveDuringReload(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "manifest.json")
 	versions := [2]string{relay(), strings.Replace(relay(), `{"`, `{"custom-2":"{ d }","`, 1)}
 	write(t, path, versions[0])
-	s, err := Open(Config{AutomaticBytes: 1 << 12, Mode: ModeAllow, Manifest: path, Validate: good, Log: slog.New(slog.DiscardHandler)})
+	s, err := Open(Config{AutomaticBytes: 1 << 12, Mode: ModeAllow, Manifest: path, Validate: rejectInvalid, Log: slog.New(slog.DiscardHandler)})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -361,28 +361,28 @@ func TestPagesAreTrusted(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "manifest.json")
 	write(t, path, relay())
 	for mode, others := range map[Mode]bool{ModeRequire: false, ModeAllow: true} {
-		s, err := Open(Config{Mode: mode, Manifest: path, Validate: good, Pages: []string{page, invalid, known, "{ d }"}, Log: slog.New(slog.DiscardHandler)})
+		s, err := Open(Config{Mode: mode, Manifest: path, Validate: rejectInvalid, Pages: []string{page, invalid, known, "{ d }"}, Log: slog.New(slog.DiscardHandler)})
 		if err != nil {
 			t.Fatal(err)
 		}
 		for name, r := range map[string]Request{"text": {Query: page}, "hash": {DocumentID: "sha256:" + hexOf(page)}} {
 			if d, err := s.Resolve(r); err != nil || d.Text != page || d.Name != "Page" {
-				t.Errorf("%s, %s: %+v, %v", mode, name, d, err)
+				t.Errorf("mode %s, a page's document by its %s: got %+v, error %v", mode, name, d, err)
 			}
 		}
 		if d, err := s.Resolve(Request{Query: "{ d }"}); err != nil || d.Name != "sha256:"+hexOf("{ d }") {
-			t.Errorf("%s: %+v, %v", mode, d, err)
+			t.Errorf("mode %s, a page's document without a name: got %+v, error %v; want its id as its name", mode, d, err)
 		}
 		if d, err := s.Resolve(Request{Query: known}); err != nil || d.Name != "Known" {
-			t.Errorf("%s: %+v, %v", mode, d, err)
+			t.Errorf("mode %s, a document of the manifest: got %+v, error %v", mode, d, err)
 		}
 		for _, text := range []string{invalid, free} {
 			if d, err := s.Resolve(Request{Query: text}); (err == nil) != others || d.Name != "" {
-				t.Errorf("%s, %s: %+v, %v", mode, text, d, err)
+				t.Errorf("mode %s, the untrusted text %s: got %+v, error %v; want it accepted: %v, and without a name", mode, text, d, err, others)
 			}
 		}
 		if trusted := s.Status().Trusted; trusted != 2 {
-			t.Errorf("%s: the manifest has %d documents", mode, trusted)
+			t.Errorf("mode %s: the manifest has %d documents, want 2", mode, trusted)
 		}
 	}
 	s, err := Open(Config{Mode: ModeOff, Pages: []string{page}})
@@ -390,6 +390,6 @@ func TestPagesAreTrusted(t *testing.T) {
 		t.Fatal(err)
 	}
 	if d, err := s.Resolve(Request{Query: page}); err != nil || d.Name != "" {
-		t.Errorf("off: %+v, %v", d, err)
+		t.Errorf("in ModeOff, a page's document: got %+v, error %v; want a document without a name", d, err)
 	}
 }

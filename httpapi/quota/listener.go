@@ -31,10 +31,11 @@ type Listener struct {
 	net.Listener
 	limits ConnectionLimits
 
-	mu      sync.Mutex
-	open    int
-	clients map[netip.Prefix]int
-	refused uint64
+	mu sync.Mutex
+	// connections counts the open connections, and clients counts them for each client.
+	connections int
+	clients     map[netip.Prefix]int
+	refused     uint64
 }
 
 // Listen returns a Listener for the connections that l accepts. For connections that are not TCP, it checks only Total.
@@ -61,39 +62,39 @@ func (l *Listener) Accept() (net.Conn, error) {
 	}
 }
 
-// ConnectionStats are the numbers of connections of a Listener.
+// ConnectionStats counts the connections of a Listener.
 type ConnectionStats struct {
 	// Open is the number of open connections. Refused is the number of connections that were closed at once since the start.
 	Open    int
 	Refused uint64
 }
 
-// Stats returns the present numbers.
+// Stats returns the present counts.
 func (l *Listener) Stats() ConnectionStats {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	return ConnectionStats{l.open, l.refused}
+	return ConnectionStats{l.connections, l.refused}
 }
 
 func (l *Listener) take(client netip.Prefix) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	held := l.clients[client]
+	own := l.clients[client]
 	exempt := !client.IsValid() || l.limits.Exempt != nil && l.limits.Exempt(client.Addr())
 	if total := l.limits.Total; total > 0 {
-		if held >= fewConnections && !exempt {
+		if own >= fewConnections && !exempt {
 			total -= total / reservedShare
 		}
-		if l.open >= total {
+		if l.connections >= total {
 			l.refused++
 			return false
 		}
 	}
-	if l.limits.PerClient > 0 && held >= l.limits.PerClient && !exempt {
+	if l.limits.PerClient > 0 && own >= l.limits.PerClient && !exempt {
 		l.refused++
 		return false
 	}
-	l.open++
+	l.connections++
 	l.clients[client]++
 	return true
 }
@@ -101,7 +102,7 @@ func (l *Listener) take(client netip.Prefix) bool {
 func (l *Listener) release(client netip.Prefix) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.open--
+	l.connections--
 	if l.clients[client]--; l.clients[client] == 0 {
 		delete(l.clients, client)
 	}

@@ -32,42 +32,42 @@ type peer struct {
 func (p *peer) RemoteAddr() net.Addr { return p.addr }
 func (p *peer) Close() error         { p.once.Do(func() { close(p.closed) }); return nil }
 
-// door is a Listener that accepts connections from peers.
-type door struct {
+// testListener is a Listener that accepts connections from peers.
+type testListener struct {
 	*quota.Listener
 	peers    *peers
 	accepted chan net.Conn
 }
 
-func newDoor(t *testing.T, l quota.ConnectionLimits) *door {
+func newTestListener(t *testing.T, limits quota.ConnectionLimits) *testListener {
 	p := &peers{make(chan net.Conn)}
-	d := &door{quota.Listen(p, l), p, make(chan net.Conn)}
+	l := &testListener{quota.Listen(p, limits), p, make(chan net.Conn)}
 	var g sync.WaitGroup
 	g.Go(func() {
 		for {
-			c, err := d.Accept()
+			c, err := l.Accept()
 			if err != nil {
 				return
 			}
-			d.accepted <- c
+			l.accepted <- c
 		}
 	})
 	t.Cleanup(func() { _ = p.Close(); g.Wait() })
-	return d
+	return l
 }
 
-// knock connects from an address and returns the connection. It returns nil if the Listener closed the connection.
-func (d *door) knock(t *testing.T, address string) net.Conn {
+// connect connects from an address and returns the connection. It returns nil if the Listener closed the connection.
+func (l *testListener) connect(t *testing.T, address string) net.Conn {
 	t.Helper()
-	refused := d.Stats().Refused
+	refused := l.Stats().Refused
 	p := &peer{addr: net.TCPAddrFromAddrPort(netip.AddrPortFrom(netip.MustParseAddr(address), 1234)), closed: make(chan struct{})}
-	d.peers.accept <- p
+	l.peers.accept <- p
 	select {
-	case c := <-d.accepted:
+	case c := <-l.accepted:
 		return c
 	case <-p.closed:
 	}
-	if got := d.Stats().Refused; got != refused+1 {
+	if got := l.Stats().Refused; got != refused+1 {
 		t.Errorf("%d refused connections were counted, want %d", got, refused+1)
 	}
 	return nil
@@ -75,55 +75,55 @@ func (d *door) knock(t *testing.T, address string) net.Conn {
 
 func TestConnectionsPerClient(t *testing.T) {
 	proxy := netip.MustParseAddr("192.0.2.9")
-	d := newDoor(t, quota.ConnectionLimits{PerClient: 2, Exempt: func(a netip.Addr) bool { return a == proxy }})
-	first := d.knock(t, "2001:db8::1")
-	if first == nil || d.knock(t, "2001:db8::2") == nil {
+	l := newTestListener(t, quota.ConnectionLimits{PerClient: 2, Exempt: func(a netip.Addr) bool { return a == proxy }})
+	first := l.connect(t, "2001:db8::1")
+	if first == nil || l.connect(t, "2001:db8::2") == nil {
 		t.Fatal("two connections of one network were refused")
 	}
-	if d.knock(t, "2001:db8::3") != nil {
+	if l.connect(t, "2001:db8::3") != nil {
 		t.Error("a third connection of one network was accepted")
 	}
-	if d.knock(t, "192.0.2.1") == nil {
+	if l.connect(t, "192.0.2.1") == nil {
 		t.Error("another client was refused")
 	}
 	for range 5 {
-		if d.knock(t, "192.0.2.9") == nil {
+		if l.connect(t, "192.0.2.9") == nil {
 			t.Fatal("an exempt address was refused")
 		}
 	}
 	_ = first.Close()
 	_ = first.Close() // the second Close must not free another connection
-	if d.knock(t, "2001:db8::3") == nil {
-		t.Error("a closed connection left no room")
+	if l.connect(t, "2001:db8::3") == nil {
+		t.Error("a connection was refused although another connection of the network had been closed")
 	}
-	if d.knock(t, "2001:db8::3") != nil {
-		t.Error("closing twice made room for two")
+	if l.connect(t, "2001:db8::3") != nil {
+		t.Error("the second Close of a connection freed another connection")
 	}
 }
 
 func TestRoomForHealthChecks(t *testing.T) {
-	d := newDoor(t, quota.ConnectionLimits{Total: 40})
+	l := newTestListener(t, quota.ConnectionLimits{Total: 40})
 	var open []net.Conn
 	for range 40 {
-		if c := d.knock(t, "192.0.2.1"); c != nil {
+		if c := l.connect(t, "192.0.2.1"); c != nil {
 			open = append(open, c)
 		}
 	}
 	if len(open) != 38 {
-		t.Errorf("one client holds %d connections of 40, want all but the last twentieth", len(open))
+		t.Errorf("one client has %d of 40 connections, want 38, because the last twentieth is reserved", len(open))
 	}
 	for range 2 {
-		if d.knock(t, "192.0.2.2") == nil {
+		if l.connect(t, "192.0.2.2") == nil {
 			t.Error("a client with few connections was refused")
 		}
 	}
-	if d.knock(t, "192.0.2.3") != nil {
-		t.Error("more connections were accepted than the total")
+	if l.connect(t, "192.0.2.3") != nil {
+		t.Error("the listener accepted more connections than ConnectionLimits.Total")
 	}
 	for _, c := range open {
 		_ = c.Close()
 	}
-	if s := d.Stats(); s.Open > 5 {
-		t.Errorf("%+v after all were closed", s)
+	if s := l.Stats(); s.Open > 5 {
+		t.Errorf("after 38 of 40 connections were closed, %d are open, want at most 5", s.Open)
 	}
 }

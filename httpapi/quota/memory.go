@@ -21,8 +21,7 @@ type Memory struct {
 	bodies sync.Pool
 
 	mu sync.Mutex
-	// size is the number of all bytes, and free is the number of unused bytes. holders contains the number of bytes that each client
-	// uses.
+	// size counts all bytes, and free counts the unused bytes. holders counts the bytes that each client uses.
 	size, free int
 	holders    map[netip.Prefix]int
 	refused    uint64
@@ -40,8 +39,8 @@ type Body struct {
 	memory *Memory
 	client netip.Addr
 	text   []byte
-	// held is the number of bytes taken from memory.
-	held int
+	// heldBytes is the number of bytes taken from memory.
+	heldBytes int
 }
 
 // Read reads r to its end. The error is ErrNoRoom or an error of r. The calling function must release the Body.
@@ -60,10 +59,10 @@ func (b *Body) Bytes() []byte { return b.text }
 
 // Release gives the body's memory back. The Body must not be used afterwards.
 func (b *Body) Release() {
-	if b.held > 0 {
-		b.memory.Give(Network(b.client), b.held)
+	if b.heldBytes > 0 {
+		b.memory.Give(Network(b.client), b.heldBytes)
 	}
-	b.held, b.text = 0, b.text[:0]
+	b.heldBytes, b.text = 0, b.text[:0]
 	if cap(b.text) > 2*FreeBytes {
 		b.text = nil // Memory does not count the buffers in the pool, so they must be small
 	}
@@ -73,7 +72,7 @@ func (b *Body) Release() {
 // fill reads r to its end.
 func (b *Body) fill(r io.Reader) error {
 	for {
-		allowed := FreeBytes + b.held
+		allowed := FreeBytes + b.heldBytes
 		if len(b.text) == cap(b.text) {
 			size := max(2*len(b.text), 512)
 			if size >= allowed {
@@ -87,7 +86,7 @@ func (b *Body) fill(r io.Reader) error {
 			if !b.memory.Take(Network(b.client), allowed) {
 				return ErrNoRoom
 			}
-			b.held += allowed
+			b.heldBytes += allowed
 		}
 		if err == io.EOF {
 			return nil

@@ -25,10 +25,10 @@ func TestBodies(t *testing.T) {
 			} {
 				body, err := m.Read(client, r)
 				if err != nil {
-					t.Fatalf("%d bytes, %s: %v", size, name, err)
+					t.Fatalf("a body of %d bytes (reader: %s): error %v", size, name, err)
 				}
 				if !bytes.Equal(body.Bytes(), want) {
-					t.Errorf("%d bytes, %s: got %d", size, name, len(body.Bytes()))
+					t.Errorf("a body of %d bytes (reader: %s): got %d bytes or different bytes", size, name, len(body.Bytes()))
 				}
 				body.Release()
 			}
@@ -36,10 +36,10 @@ func TestBodies(t *testing.T) {
 	}
 	broken := errors.New("broken")
 	if _, err := m.Read(client, io.MultiReader(strings.NewReader("{"), iotest.ErrReader(broken))); !errors.Is(err, broken) {
-		t.Errorf("a body that breaks off: %v", err)
+		t.Errorf("a body whose reader fails: error %v, want %v", err, broken)
 	}
 	if m.Refused() != 0 {
-		t.Errorf("%d were refused", m.Refused())
+		t.Errorf("%d bodies were refused, want 0", m.Refused())
 	}
 }
 
@@ -62,19 +62,19 @@ func TestMemoryIsShared(t *testing.T) {
 		}
 	}
 	if n := hold("192.0.2.1"); n != 6 {
-		t.Errorf("one client: got %d bodies", n)
+		t.Errorf("the first client: Read accepted %d bodies, want 6", n)
 	}
 	if n := hold("2001:db8::1"); n != 2 {
-		t.Errorf("another client: got %d bodies", n)
+		t.Errorf("the second client: Read accepted %d bodies, want 2", n)
 	}
 	if n := hold("2001:db8::2"); n != 0 {
-		t.Errorf("another address of the same network: got %d more bodies", n)
+		t.Errorf("another address of the second client's network: Read accepted %d bodies, want 0", n)
 	}
 	if m.Held() != 8*(112<<10) || m.Refused() != 3 {
-		t.Errorf("%d bytes are held, %d bodies refused", m.Held(), m.Refused())
+		t.Errorf("%d bytes are held and %d bodies were refused, want %d and 3", m.Held(), m.Refused(), 8*(112<<10))
 	}
 	if body, err := m.Read(netip.MustParseAddr("192.0.2.1"), strings.NewReader(strings.Repeat(" ", quota.FreeBytes))); err != nil {
-		t.Errorf("a short body: %v", err)
+		t.Errorf("a body of FreeBytes was refused: %v", err)
 	} else {
 		body.Release()
 	}
@@ -102,7 +102,7 @@ func TestConcurrentBodies(t *testing.T) {
 					continue
 				}
 				if err != nil || string(body.Bytes()) != want {
-					t.Errorf("%d: %v", i, err)
+					t.Errorf("goroutine %d: Read returned a wrong body or the error %v", i, err)
 					return
 				}
 				body.Release()

@@ -18,7 +18,7 @@ type Pace struct {
 	swept time.Time
 }
 
-// balance is the number of units that a client had, and the time when it had them. A negative number is a debt.
+// balance says that a client had saved units at the time at. If saved is negative, the client was in debt.
 type balance struct {
 	saved float64
 	at    time.Time

@@ -10,8 +10,8 @@ import (
 	"oddsgraph/internal/market"
 )
 
-// Limits are the greatest numbers for one client address, except Total. For a field that is zero, New uses the default of the
-// field.
+// Limits are the greatest counts for one client address. But Total is the greatest count for all clients together. For a field that
+// is zero, New uses the default of the field.
 type Limits struct {
 	// Connections is the number of open WebSockets and event streams. The default is 1,000.
 	Connections int
@@ -72,7 +72,7 @@ func (c *Clients) Begin(client netip.Addr) error {
 			return market.Errorf(market.CodeRateLimited, "more than %d operations at once of one client address", c.limits.Operations)
 		}
 		if !Fair(h.operations, 1, c.limits.Total-c.operations) {
-			return market.Errorf(market.CodeRateLimited, "no room among the %d operations at once of all clients", c.limits.Total)
+			return market.Errorf(market.CodeRateLimited, "of the %d operations that all clients may have at once, none is free for this client", c.limits.Total)
 		}
 		h.operations++
 		c.operations++
@@ -112,7 +112,7 @@ func (c *Clients) Refused() uint64 {
 	return c.refused
 }
 
-// take calls the function count with the numbers of the client. If the function returns an error, take counts a refusal.
+// take calls the function count with the holder of the client. If the function returns an error, take counts a refusal.
 func (c *Clients) take(client netip.Addr, count func(*holder) error) error {
 	key := Network(client)
 	c.mu.Lock()

@@ -18,10 +18,10 @@ func TestLimits(t *testing.T) {
 		}
 	}
 	if err := c.Connect(one); market.CodeOf(err) != market.CodeRateLimited {
-		t.Errorf("a third connection: %v", err)
+		t.Errorf("a third connection of one client: error %v, want the code %s", err, market.CodeRateLimited)
 	}
 	if err := c.Connect(other); err != nil {
-		t.Errorf("another client: %v", err)
+		t.Errorf("the first connection of another client was refused: %v", err)
 	}
 	for range 3 {
 		if err := c.Begin(one); err != nil {
@@ -29,15 +29,15 @@ func TestLimits(t *testing.T) {
 		}
 	}
 	if err := c.Begin(one); market.CodeOf(err) != market.CodeRateLimited {
-		t.Errorf("a fourth operation: %v", err)
+		t.Errorf("a fourth operation of one client: error %v, want the code %s", err, market.CodeRateLimited)
 	}
 	if c.Refused() != 2 {
-		t.Errorf("%d were refused, want 2", c.Refused())
+		t.Errorf("%d calls were refused, want 2", c.Refused())
 	}
 	c.Disconnect(one)
 	c.End(one)
 	if c.Connect(one) != nil || c.Begin(one) != nil {
-		t.Error("a returned unit cannot be acquired again")
+		t.Error("a connection or operation was refused although another one had ended")
 	}
 }
 
@@ -79,19 +79,19 @@ func TestExecutions(t *testing.T) {
 		ok     bool
 	}{{one, 101, false}, {one, 60, true}, {one, 41, false}, {one, 40, true}, {one, 0, false}, {other, 100, true}} {
 		if err := c.Execute(step.client, step.ids); (err == nil) != step.ok || !step.ok && market.CodeOf(err) != market.CodeRateLimited {
-			t.Errorf("%d ids of %s: %v", step.ids, step.client, err)
+			t.Errorf("Execute with %d ids of %s: error %v, want success: %v", step.ids, step.client, err, step.ok)
 		}
 	}
 	c.Executed(one, 60)
 	if err := c.Execute(one, 61); err == nil {
-		t.Error("more than was returned can be taken")
+		t.Error("Execute accepted 61 ids although only 60 ids were free")
 	}
 	if err := c.Execute(one, 60); err != nil {
-		t.Errorf("after a release: got %v, want a new operation", err)
+		t.Errorf("Execute refused 60 ids although 60 ids were free: %v", err)
 	}
 }
 
-func TestOneClient(t *testing.T) {
+func TestAddressesOfOneClient(t *testing.T) {
 	for _, test := range []struct {
 		a, b string
 		one  bool
@@ -112,7 +112,7 @@ func TestOneClient(t *testing.T) {
 	}
 }
 
-func TestConcurrently(t *testing.T) {
+func TestConcurrentUse(t *testing.T) {
 	c := quota.New(quota.Limits{Connections: 10, Operations: 10})
 	var wg sync.WaitGroup
 	for i := range 8 {
@@ -131,7 +131,7 @@ func TestConcurrently(t *testing.T) {
 	wg.Wait()
 	for range 10 {
 		if err := c.Connect(netip.AddrFrom4([4]byte{192, 0, 2, 0})); err != nil {
-			t.Fatalf("something is still held: %v", err)
+			t.Fatalf("after all connections have ended, a connection was refused: %v", err)
 		}
 	}
 }

@@ -14,7 +14,7 @@ func TestSharedThingsTakeMemoryOnce(t *testing.T) {
 	hold := func(i byte, key any, size int, want bool) {
 		t.Helper()
 		if got := s.Hold(client(i), key, size); got != want {
-			t.Errorf("client %d holds %v of %d bytes: %v", i, key, size, got)
+			t.Errorf("Hold of %v with %d bytes by client %d returned %v, want %v", key, size, i, got, want)
 		}
 	}
 	held := func(want int) {
@@ -50,6 +50,6 @@ func TestSharedThingsTakeMemoryOnce(t *testing.T) {
 	held(0)
 	hold(0, "e", 750, true) // no client pays for anything
 	if s.Refused() != 3 {
-		t.Errorf("%d were refused", s.Refused())
+		t.Errorf("Hold refused %d calls, want 3", s.Refused())
 	}
 }

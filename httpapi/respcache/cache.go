@@ -16,9 +16,9 @@ import (
 )
 
 const (
-	// maxAge is the time after which a request is executed again, even if its response is still valid. The data cache keeps only
-	// entries that are read, and the feed keeps only streams that are read. A cached response prevents these reads, so it must not be
-	// used for long.
+	// maxAge is the time after which a request is executed again, even if its response is still valid. The data cache (package cache)
+	// keeps only entries that are read, and the feed keeps only streams that are read. A cached response prevents these reads, so it
+	// must not be used for long.
 	maxAge = 5 * time.Second
 	// overhead is the size of a response without its body, in bytes. perHandle is the size of each handle. perRequest is the size of
 	// each stored request without its body.
@@ -34,7 +34,8 @@ type Key struct {
 	Identity  Identity
 }
 
-// OperationHash returns the hash of a document's operation with variables, for a media type. Equal variables must be equal bytes.
+// OperationHash returns the hash of a document's operation with variables, for a media type. Equal variables must be passed as
+// equal bytes.
 func OperationHash(document [sha256.Size]byte, operation string, variables []byte, media string) [sha256.Size]byte {
 	text := make([]byte, 0, 512)
 	text = append(text, document[:]...)
@@ -55,8 +56,8 @@ type Config struct {
 	Wait func(ctx context.Context) error
 }
 
-// Cache stores responses. It is safe for concurrent use. Do starts a goroutine for each execution. Several
-// calls of Do may wait for the goroutine. The last of them returns only after the goroutine has ended.
+// Cache stores responses. It is safe for concurrent use. Do starts a goroutine for each execution, and several calls of Do may wait
+// for it. The last of these calls returns only after the goroutine has ended.
 type Cache struct {
 	limit      int64
 	clock      market.Clock
@@ -71,11 +72,11 @@ type Cache struct {
 	mu    sync.Mutex
 	lru   *simplelru.LRU[Key, *Response]
 	bytes int64
-	// seen remembers the operations of recent executions. It decides which responses may evict others.
+	// seen remembers the operations of recent executions. Only the response to a remembered operation may evict other responses.
 	seen     Doorkeeper
 	requests map[requestKey]*request
 	flights  map[Key]*flight
-	// sequence counts how often calls of Do have found no valid response. flushes counts the calls of Forget and Flush.
+	// Each time that a call of Do finds no valid response, it increments sequence. flushes counts the calls of Forget and Flush.
 	sequence, flushes uint64
 	// sinceSweep is the number of new responses since the last sweep, including responses that did not fit into the cache.
 	sinceSweep int
@@ -95,7 +96,7 @@ func New(cfg Config) *Cache {
 	return c
 }
 
-// Stats are the counters of a Cache since the start, and its present gauges.
+// Stats are the counters of a Cache since the start, and its present size.
 type Stats struct {
 	// Hits counts responses from the cache. Misses counts executions. Coalesced counts responses from an execution that another
 	// call of Do started.
@@ -107,7 +108,7 @@ type Stats struct {
 	Bytes                        int64
 }
 
-// Stats returns the present counters and gauges.
+// Stats returns the present counters and the size.
 func (c *Cache) Stats() Stats {
 	c.mu.Lock()
 	entries, bytes := c.lru.Len(), c.bytes
@@ -190,8 +191,8 @@ func (c *Cache) invalidate(r *Response) {
 }
 
 // store stores a valid response for a key. A response that is too large is not stored. A response that does not depend on the
-// client is stored for everybody. If the cache is full, the response is stored only if Cache.seen remembers its operation, and then
-// evicts other responses. The calling function holds the lock.
+// client is stored for everybody. A full cache stores the response only if Cache.seen remembers its operation, and evicts other
+// responses to make room. The calling function holds the lock.
 func (c *Cache) store(key Key, r *Response, now time.Time) {
 	size := int64(overhead + perHandle*cap(r.handles) + cap(r.Body) + r.NoteBytes)
 	again := c.seen.Again(binary.LittleEndian.Uint64(key.Operation[:]))
@@ -211,8 +212,8 @@ func (c *Cache) store(key Key, r *Response, now time.Time) {
 	c.addBytes(size)
 }
 
-// addBytes counts n more bytes. It evicts responses until the cache has at most limit bytes. The calling function holds the
-// lock.
+// addBytes counts n more bytes. It evicts responses until all stored responses together have at most c.limit bytes. The calling
+// function holds the lock.
 func (c *Cache) addBytes(n int64) {
 	c.bytes += n
 	for c.bytes > c.limit {

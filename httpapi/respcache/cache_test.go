@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"runtime"
-	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -26,9 +25,9 @@ func TestServedWhileValid(t *testing.T) {
 		until   time.Time
 	}
 	tests := map[string]func(g *rig, b *basis){
-		"the first instant that one is not fresh": func(g *rig, _ *basis) { g.clock.Advance(2 * time.Second) },
-		"the end of the day":                      func(g *rig, b *basis) { g.clock.Advance(b.until.Sub(g.clock.Now())) },
-		"the end of the stream's session":         func(g *rig, b *basis) { b.session.End(g.clock.Now()) },
+		"a handle expires":          func(g *rig, _ *basis) { g.clock.Advance(2 * time.Second) },
+		"the day ends":              func(g *rig, b *basis) { g.clock.Advance(b.until.Sub(g.clock.Now())) },
+		"the stream's session ends": func(g *rig, b *basis) { b.session.End(g.clock.Now()) },
 	}
 	for i := range 5 {
 		tests[fmt.Sprintf("entry %d was replaced", i)] = func(_ *rig, b *basis) { b.handles[i].Invalidate() }
@@ -39,14 +38,14 @@ func TestServedWhileValid(t *testing.T) {
 			*session = market.Session{}
 			b := basis{session: session, until: g.clock.Now().Add(1500 * time.Millisecond)}
 			b.handles = []*market.Handle{
-				g.fresh(time.Minute), g.fresh(2 * time.Second), market.NewStreamHandle(session), g.fresh(3 * time.Second), market.NewStreamHandle(&market.Session{}),
+				g.freshHandle(time.Minute), g.freshHandle(2 * time.Second), market.NewStreamHandle(session), g.freshHandle(3 * time.Second), market.NewStreamHandle(&market.Session{}),
 			}
-			key := g.question("q", g.Identity(nil))
-			if strings.HasPrefix(name, "the first") {
+			key := g.keyFor("q", g.Identity(nil))
+			if name == "a handle expires" {
 				b.until = time.Time{}
 			}
 			g.ask(t, key, func(_ context.Context, r *reqctx.Dependencies) {
-				on(b.handles...)(nil, r)
+				recording(b.handles...)(nil, r)
 				if !b.until.IsZero() {
 					r.Until(b.until.Add(time.Hour))
 					r.Until(b.until)
@@ -58,14 +57,14 @@ func TestServedWhileValid(t *testing.T) {
 			change(g, &b)
 			g.want(t, "after", key, Executed)
 			if s := g.Stats(); s.Invalidated != 1 {
-				t.Errorf("%+v", s)
+				t.Errorf("got %d invalidated responses, want 1", s.Invalidated)
 			}
 		})
 	}
-	t.Run("nothing", func(t *testing.T) {
+	t.Run("nothing changes", func(t *testing.T) {
 		g := newRig(1 << 20)
-		key := g.question("q", g.Identity(nil))
-		g.ask(t, key, on())
+		key := g.keyFor("q", g.Identity(nil))
+		g.ask(t, key, recording())
 		g.clock.Advance(maxAge - 1)
 		g.want(t, "before its maxAge", key, Hit)
 		g.clock.Advance(1)
@@ -77,18 +76,21 @@ func TestNeverStored(t *testing.T) {
 	ended := &market.Session{}
 	ended.End(time.Now())
 	for name, record := range map[string]func(g *rig, r *reqctx.Dependencies){
-		"a read that failed":          func(g *rig, r *reqctx.Dependencies) { r.Record(g.fresh(time.Minute)); r.Record(nil) },
-		"what was stale":              func(g *rig, r *reqctx.Dependencies) { r.Record(g.fresh(0)) },
-		"what was streamed":           func(g *rig, r *reqctx.Dependencies) { r.Record(market.NewStreamHandle(ended)) },
-		"what changed while it ran":   func(g *rig, r *reqctx.Dependencies) { h := g.fresh(time.Minute); r.Record(h); h.Invalidate() },
-		"what went past while it ran": func(g *rig, r *reqctx.Dependencies) { r.Record(g.fresh(time.Second)); g.clock.Advance(time.Second) },
-		"a day that ended":            func(g *rig, r *reqctx.Dependencies) { r.Until(g.clock.Now()) },
+		"a read failed":                           func(g *rig, r *reqctx.Dependencies) { r.Record(g.freshHandle(time.Minute)); r.Record(nil) },
+		"a value was stale":                       func(g *rig, r *reqctx.Dependencies) { r.Record(g.freshHandle(0)) },
+		"the stream session of a value has ended": func(g *rig, r *reqctx.Dependencies) { r.Record(market.NewStreamHandle(ended)) },
+		"a value changes during the execution":    func(g *rig, r *reqctx.Dependencies) { h := g.freshHandle(time.Minute); r.Record(h); h.Invalidate() },
+		"a handle expires during the execution": func(g *rig, r *reqctx.Dependencies) {
+			r.Record(g.freshHandle(time.Second))
+			g.clock.Advance(time.Second)
+		},
+		"the day has ended": func(g *rig, r *reqctx.Dependencies) { r.Until(g.clock.Now()) },
 	} {
 		g := newRig(1 << 20)
-		key := g.question("q", g.Identity(nil))
+		key := g.keyFor("q", g.Identity(nil))
 		g.ask(t, key, func(_ context.Context, r *reqctx.Dependencies) { record(g, r) })
 		if s := g.Stats(); s.Stored != 0 || s.Entries != 0 || s.Bytes != 0 {
-			t.Errorf("%s: %+v", name, s)
+			t.Errorf("%s: the counters are %+v, want no stored responses", name, s)
 		}
 	}
 	g := newRig(1 << 20)
@@ -96,11 +98,11 @@ func TestNeverStored(t *testing.T) {
 		"errors":          NewResponse([]byte("x"), nil, nil),
 		"a huge response": NewResponse(make([]byte, 1<<16), nil, new(reqctx.Dependencies)),
 	} {
-		if _, _, err := g.Do(t.Context(), g.question(name, Identity{1}), func(context.Context) *Response { return r }); err != nil {
+		if _, _, err := g.Do(t.Context(), g.keyFor(name, Identity{1}), func(context.Context) *Response { return r }); err != nil {
 			t.Fatal(err)
 		}
 		if s := g.Stats(); s.Stored != 0 {
-			t.Errorf("%s: %+v", name, s)
+			t.Errorf("%s: got %d stored responses, want 0", name, s.Stored)
 		}
 	}
 }
@@ -111,22 +113,22 @@ func TestCallersAreKeptApart(t *testing.T) {
 	g := newRig(1 << 20)
 	alice, bob, nobody := g.Identity(account(t, "alice")), g.Identity(account(t, "bob")), g.Identity(nil)
 	if alice != g.Identity(account(t, "alice")) || alice == bob || nobody == (Identity{}) || alice == (Identity{}) {
-		t.Error("identities do not match their callers")
+		t.Error("different callers have the same identity, one caller has two identities, or an identity is zero")
 	}
 	if newRig(1).Identity(account(t, "alice")) == alice {
-		t.Error("an identity is known without the process's key")
+		t.Error("two processes compute the same identity for the same credentials")
 	}
-	for name, makes := range map[string]func(...*market.Handle) func(context.Context, *reqctx.Dependencies){"personal": personally, "public": on} {
+	for name, makes := range map[string]func(...*market.Handle) func(context.Context, *reqctx.Dependencies){"personal": recordingPersonal, "public": recording} {
 		for _, first := range []Identity{alice, nobody} {
 			g := newRig(1 << 20)
-			g.ask(t, g.question(name, first), makes(g.fresh(time.Second)))
+			g.ask(t, g.keyFor(name, first), makes(g.freshHandle(time.Second)))
 			for _, other := range []Identity{alice, bob, nobody} {
 				want := Executed
 				if other == first || name == "public" {
 					want = Hit
 				}
-				if _, got := g.ask(t, g.question(name, other), makes(g.fresh(time.Second))); got != want {
-					t.Errorf("%s, from %x to %x: %d, want %d", name, first[:2], other[:2], got, want)
+				if _, got := g.ask(t, g.keyFor(name, other), makes(g.freshHandle(time.Second))); got != want {
+					t.Errorf("a %s response that was made for %x is requested by %x: the outcome is %d, want %d", name, first[:2], other[:2], got, want)
 				}
 			}
 		}
@@ -143,7 +145,7 @@ func TestOperationHash(t *testing.T) {
 			}
 			seen[q] = name
 			if q != OperationHash(document, rest[0], []byte(rest[1]), rest[2]) {
-				t.Errorf("%s has two hashes", name)
+				t.Errorf("%s has a different hash at the second call", name)
 			}
 		}
 	}
@@ -152,31 +154,31 @@ func TestOperationHash(t *testing.T) {
 func TestForget(t *testing.T) {
 	g := newRig(1 << 20)
 	alice, bob := g.Identity(account(t, "alice")), g.Identity(account(t, "bob"))
-	g.ask(t, g.question("q", alice), personally(g.fresh(time.Second)))
-	g.ask(t, g.question("q", bob), personally(g.fresh(time.Second)))
-	g.ask(t, g.question("public", alice), on(g.fresh(time.Second)))
-	g.ask(t, g.question("while it runs", alice), func(ctx context.Context, r *reqctx.Dependencies) {
-		personally(g.fresh(time.Second))(ctx, r)
+	g.ask(t, g.keyFor("q", alice), recordingPersonal(g.freshHandle(time.Second)))
+	g.ask(t, g.keyFor("q", bob), recordingPersonal(g.freshHandle(time.Second)))
+	g.ask(t, g.keyFor("public", alice), recording(g.freshHandle(time.Second)))
+	g.ask(t, g.keyFor("while it runs", alice), func(ctx context.Context, r *reqctx.Dependencies) {
+		recordingPersonal(g.freshHandle(time.Second))(ctx, r)
 		g.Forget(account(t, "alice"))
 	})
-	g.want(t, "a response made for alice", g.question("q", alice), Executed)
-	g.want(t, "a response being made for alice", g.question("while it runs", alice), Executed)
-	g.want(t, "a response made for bob", g.question("q", bob), Hit)
-	g.want(t, "a response for everybody", g.question("public", alice), Hit)
+	g.want(t, "a response made for alice", g.keyFor("q", alice), Executed)
+	g.want(t, "a response being made for alice", g.keyFor("while it runs", alice), Executed)
+	g.want(t, "a response made for bob", g.keyFor("q", bob), Hit)
+	g.want(t, "a response for everybody", g.keyFor("public", alice), Hit)
 }
 
 func TestBound(t *testing.T) {
 	g := newRig(64 << 10)
-	key := func(i int) Key { return g.question(fmt.Sprint(i), Identity{1}) }
+	key := func(i int) Key { return g.keyFor(fmt.Sprint(i), Identity{1}) }
 	last := 0
 	for i := range 500 {
 		for range 2 { // a full cache stores a response at the second request
-			g.ask(t, key(i), on(g.fresh(time.Second)))
+			g.ask(t, key(i), recording(g.freshHandle(time.Second)))
 		}
 		g.want(t, "the first response, requested again and again", key(0), Hit)
 		s := g.Stats()
 		if s.Bytes > 64<<10 || s.Bytes <= 0 {
-			t.Fatalf("%d: %+v", i, s)
+			t.Fatalf("after request %d the cache has %d bytes, want 1 to %d", i, s.Bytes, 64<<10)
 		}
 		if s.Evicted > 0 && last == 0 {
 			last = i
@@ -184,9 +186,9 @@ func TestBound(t *testing.T) {
 	}
 	s := g.Stats()
 	if last < 30 || s.Evicted+uint64(s.Entries) != s.Stored || s.Invalidated != 0 {
-		t.Errorf("the first eviction is at %d, %+v", last, s)
+		t.Errorf("the first eviction was at request %d and the counters are %+v; want 30 or later, and Evicted + Entries = Stored", last, s)
 	}
-	g.want(t, "the second", key(1), Executed)
+	g.want(t, "the second response, which was evicted", key(1), Executed)
 
 	// The cache also counts encoded bodies that are added to a stored response, until the response leaves the cache.
 	r, _, _ := g.Do(t.Context(), key(0), nil)
@@ -196,49 +198,49 @@ func TestBound(t *testing.T) {
 		r.Encoded("zstd")
 	}
 	if grown := g.Stats().Bytes - before; grown < int64(2*len(r.Body)) || grown > 2048 {
-		t.Errorf("two codings take %d bytes", grown)
+		t.Errorf("two encoded bodies take %d bytes, want %d to 2048", grown, 2*len(r.Body))
 	}
 	for i := range 1000 {
-		g.ask(t, key(1000+i/2), on(g.fresh(time.Second)))
+		g.ask(t, key(1000+i/2), recording(g.freshHandle(time.Second)))
 	}
 	r.Encoded("gzip") // not counted, because the cache has evicted the response
 	for i := range 2000 {
 		g.clock.Advance(time.Hour)
 		g.want(t, "an expired response", key(1000+i%500), Executed)
 	}
-	if got := g.Stats(); got.Bytes != g.counted() {
-		t.Errorf("%+v, but there are %d bytes", got, g.counted())
+	if got := g.Stats(); got.Bytes != g.countedBytes() {
+		t.Errorf("the cache counts %d bytes, but the stored responses have %d", got.Bytes, g.countedBytes())
 	}
 }
 
-// TestAskedOnceDisplacesNone checks that a full cache does not store a response at the first request. At the second request, the
+// TestFirstRequestEvictsNothing checks that a full cache does not store a response at the first request. At the second request, the
 // response must evict others.
-func TestAskedOnceDisplacesNone(t *testing.T) {
+func TestFirstRequestEvictsNothing(t *testing.T) {
 	g := newRig(256 << 10)
-	g.ask(t, g.question("in use", Identity{1}), on(g.fresh(time.Hour)))
+	g.ask(t, g.keyFor("in use", Identity{1}), recording(g.freshHandle(time.Hour)))
 	for i := range 1000 {
-		g.ask(t, g.question(fmt.Sprint("once ", i), Identity{1}), on(g.fresh(time.Hour)))
+		g.ask(t, g.keyFor(fmt.Sprint("once ", i), Identity{1}), recording(g.freshHandle(time.Hour)))
 	}
 	if s := g.Stats(); s.Evicted != 0 || s.Entries < 30 {
-		t.Errorf("%+v", s)
+		t.Errorf("got %d evictions and %d entries, want none and at least 30", s.Evicted, s.Entries)
 	}
-	g.want(t, "a response stored before", g.question("in use", Identity{1}), Hit)
+	g.want(t, "a response stored before", g.keyFor("in use", Identity{1}), Hit)
 	for _, want := range []Outcome{Executed, Executed, Hit} {
-		if _, outcome := g.ask(t, g.question("new", Identity{1}), on(g.fresh(time.Hour))); outcome != want {
-			t.Errorf("the outcome is %v, want %v", outcome, want)
+		if _, outcome := g.ask(t, g.keyFor("new", Identity{1}), recording(g.freshHandle(time.Hour))); outcome != want {
+			t.Errorf("the new operation: the outcome is %d, want %d", outcome, want)
 		}
 	}
 
 	// After the stored responses have expired, a response is stored at the first request.
 	g.clock.Advance(2 * time.Hour)
 	for i := range 150 {
-		g.ask(t, g.question(fmt.Sprint("later ", i), Identity{1}), on(g.fresh(time.Hour)))
+		g.ask(t, g.keyFor(fmt.Sprint("later ", i), Identity{1}), recording(g.freshHandle(time.Hour)))
 	}
-	g.want(t, "a response requested once, later", g.question(fmt.Sprint("later ", 149), Identity{1}), Hit)
+	g.want(t, "a response requested once, later", g.keyFor(fmt.Sprint("later ", 149), Identity{1}), Hit)
 }
 
-// counted returns the sum of the sizes of the stored responses.
-func (g *rig) counted() (n int64) {
+// countedBytes returns the sum of the sizes of the stored responses.
+func (g *rig) countedBytes() (n int64) {
 	for _, r := range g.lru.Values() {
 		n += r.size
 	}
@@ -248,20 +250,20 @@ func (g *rig) counted() (n int64) {
 // TestInvalidResponsesAreSwept checks that invalid responses are removed even if they are not requested again.
 func TestInvalidResponsesAreSwept(t *testing.T) {
 	g := newRig(1 << 30)
-	dead := g.fresh(time.Hour)
+	dead := g.freshHandle(time.Hour)
 	for i := range 300 {
-		g.ask(t, g.question(fmt.Sprint("dead ", i), Identity{1}), on(dead))
+		g.ask(t, g.keyFor(fmt.Sprint("dead ", i), Identity{1}), recording(dead))
 	}
 	dead.Invalidate()
 	for i := range 1000 {
-		g.ask(t, g.question(fmt.Sprint("alive ", i), Identity{1}), on(g.fresh(time.Hour)))
+		g.ask(t, g.keyFor(fmt.Sprint("alive ", i), Identity{1}), recording(g.freshHandle(time.Hour)))
 	}
-	if s := g.Stats(); s.Entries != 1000 || s.Invalidated != 300 || s.Bytes != g.counted() {
-		t.Errorf("%+v", s)
+	if s := g.Stats(); s.Entries != 1000 || s.Invalidated != 300 || s.Bytes != g.countedBytes() {
+		t.Errorf("the counters are %+v, want 1000 entries, 300 invalidated responses and %d bytes", s, g.countedBytes())
 	}
 }
 
-// TestBytesAreCounted checks that the cache counts at least the bytes by which the heap grows, and at most three times as many.
+// TestBytesAreCounted checks that the cache counts at least as many bytes as the heap grows by, and at most three times as many.
 func TestBytesAreCounted(t *testing.T) {
 	for _, test := range []struct{ body, handles int }{{30, 0}, {1000, 10}, {20_000, 150}} {
 		g := newRig(1 << 40)
@@ -275,11 +277,11 @@ func TestBytesAreCounted(t *testing.T) {
 		n := max(200, 10_000_000/(test.body+1000))
 		before := heap()
 		for i := range n {
-			key := g.question(fmt.Sprint(i), Identity{1})
+			key := g.keyFor(fmt.Sprint(i), Identity{1})
 			r, _, err := g.Do(t.Context(), key, func(context.Context) *Response {
 				var recorder reqctx.Dependencies
 				for range test.handles {
-					recorder.Record(g.fresh(time.Hour))
+					recorder.Record(g.freshHandle(time.Hour))
 				}
 				return NewResponse(make([]byte, test.body), nil, &recorder)
 			})
@@ -289,9 +291,9 @@ func TestBytesAreCounted(t *testing.T) {
 			g.StoreRequest(r, "", fmt.Appendf(nil, "%500d", i), always)
 		}
 		if held, counted := heap()-before, g.Stats().Bytes; held > counted || counted > 3*held {
-			t.Errorf("%d bytes, %d handles: the heap holds %d a response, %d are counted", test.body, test.handles, held/int64(n), counted/int64(n))
+			t.Errorf("%d bytes, %d handles: a response takes %d bytes of the heap and counts %d, want 1 to 3 times as many", test.body, test.handles, held/int64(n), counted/int64(n))
 		} else {
-			t.Logf("%d bytes, %d handles: the heap holds %d a response, %d are counted", test.body, test.handles, held/int64(n), counted/int64(n))
+			t.Logf("%d bytes, %d handles: a response takes %d bytes of the heap and counts %d", test.body, test.handles, held/int64(n), counted/int64(n))
 		}
 		runtime.KeepAlive(g)
 	}
@@ -312,70 +314,70 @@ func TestFindRequest(t *testing.T) {
 	want := func(what string, identity Identity, form, body string, found bool) {
 		t.Helper()
 		if r := g.FindRequest(identity, form, []byte(body)); (r != nil) != found {
-			t.Errorf("%s: %v", what, r)
+			t.Errorf("%s: found a response: %v, want %v", what, r != nil, found)
 		}
 	}
-	mine, public := g.fresh(time.Second), g.fresh(time.Second)
-	remember(g.question("mine", alice), "{ mine }", personally(mine))
-	remember(g.question("public", alice), "{ public }", on(public))
+	mine, public := g.freshHandle(time.Second), g.freshHandle(time.Second)
+	remember(g.keyFor("mine", alice), "{ mine }", recordingPersonal(mine))
+	remember(g.keyFor("public", alice), "{ public }", recording(public))
 	want("the owner", alice, "POST", "{ mine }", true)
 	want("another caller", bob, "POST", "{ mine }", false)
 	want("another form", alice, "GET", "{ mine }", false)
 	want("another body", alice, "POST", "{  mine }", false)
-	want("the body for all, by the one", alice, "POST", "{ public }", true)
-	want("the body for all, by the other", bob, "POST", "{ public }", true)
+	want("a public response, for the first caller", alice, "POST", "{ public }", true)
+	want("a public response, for another caller", bob, "POST", "{ public }", true)
 	moved.Store(true)
-	want("a body that means something else now", alice, "POST", "{ mine }", false)
+	want("a body that now means another operation", alice, "POST", "{ mine }", false)
 	moved.Store(false)
-	want("a body that means the same again", alice, "POST", "{ mine }", true)
+	want("a body that means the same operation again", alice, "POST", "{ mine }", true)
 	mine.Invalidate()
 	want("after a change", alice, "POST", "{ mine }", false)
 	want("an unchanged response", alice, "POST", "{ public }", true)
 	if len(g.requests) != 1 {
-		t.Errorf("%d requests are stored", len(g.requests))
+		t.Errorf("%d requests are stored, want 1", len(g.requests))
 	}
-	remember(g.question("mine", alice), "{ mine }", personally(g.fresh(time.Second)))
+	remember(g.keyFor("mine", alice), "{ mine }", recordingPersonal(g.freshHandle(time.Second)))
 	want("the owner, again", alice, "POST", "{ mine }", true)
 	g.Forget(account(t, "alice"))
-	want("after the account is gone", alice, "POST", "{ mine }", false)
+	want("after Forget", alice, "POST", "{ mine }", false)
 
 	r := g.FindRequest(bob, "POST", []byte("{ public }"))
 	for i := range 100 {
 		g.StoreRequest(r, "POST", fmt.Appendf(nil, "{ public %d }", i), always)
 	}
 	if len(g.requests) != maxRequests {
-		t.Errorf("%d requests are stored", len(g.requests))
+		t.Errorf("%d requests are stored, want %d", len(g.requests), maxRequests)
 	}
 	g.StoreRequest(r, "POST", make([]byte, 1<<16), always)
-	if s := g.Stats(); s.Bytes != g.counted() || s.Bytes > 10_000 {
-		t.Errorf("%+v", s)
+	if s := g.Stats(); s.Bytes != g.countedBytes() || s.Bytes > 10_000 {
+		t.Errorf("the cache counts %d bytes, want %d and at most 10,000", s.Bytes, g.countedBytes())
 	}
 	public.Invalidate()
-	want("after a change, too", bob, "POST", "{ public }", false)
+	want("after a change of the public value", bob, "POST", "{ public }", false)
 	g.StoreRequest(r, "POST", []byte("{ late }"), always)
 	if s := g.Stats(); len(g.requests) != 0 || s.Bytes != 0 || s.Entries != 0 {
-		t.Errorf("%d requests are stored, %+v", len(g.requests), s)
+		t.Errorf("%d requests are stored and the counters are %+v, want an empty cache", len(g.requests), s)
 	}
 }
 
 // TestHashCollision checks that a request never gets the response to another request with the same hash.
 func TestHashCollision(t *testing.T) {
 	g := newRig(1 << 20)
-	g.ask(t, g.question("q", Identity{1}), on(g.fresh(time.Second)))
-	r, _, _ := g.Do(t.Context(), g.question("q", Identity{1}), nil)
+	g.ask(t, g.keyFor("q", Identity{1}), recording(g.freshHandle(time.Second)))
+	r, _, _ := g.Do(t.Context(), g.keyFor("q", Identity{1}), nil)
 	g.StoreRequest(r, "POST", []byte("{ one }"), always)
 	for key, q := range g.requests {
 		q.body = []byte("{ another }")
 		g.requests[key] = q
 	}
 	if g.FindRequest(Identity{1}, "POST", []byte("{ one }")) != nil {
-		t.Error("bodies are not compared")
+		t.Error("got the response to another request with the same hash")
 	}
 }
 
 func TestEncodedOnce(t *testing.T) {
 	g := newRig(1 << 20)
-	r, _, _ := g.Do(t.Context(), g.question("q", Identity{1}), func(context.Context) *Response {
+	r, _, _ := g.Do(t.Context(), g.keyFor("q", Identity{1}), func(context.Context) *Response {
 		return NewResponse([]byte("body"), "note", new(reqctx.Dependencies))
 	})
 	var wg sync.WaitGroup
@@ -383,14 +385,14 @@ func TestEncodedOnce(t *testing.T) {
 		for _, coding := range codings {
 			wg.Go(func() {
 				if got := string(r.Encoded(coding)); got != coding+":body" {
-					t.Errorf("%s: %s", coding, got)
+					t.Errorf("the body in %s is %q, want %q", coding, got, coding+":body")
 				}
 			})
 		}
 	}
 	wg.Wait()
 	if g.encodings != 3 || r.Note != "note" {
-		t.Errorf("encoded %d times", g.encodings)
+		t.Errorf("the body was encoded %d times and the note is %v, want 3 times and note", g.encodings, r.Note)
 	}
 }
 
@@ -399,10 +401,10 @@ func TestAHitAllocatesNothing(t *testing.T) {
 	c, body := account(t, "alice"), bytes.Repeat([]byte("x"), 2000)
 	handles := make([]*market.Handle, 150)
 	for i := range handles {
-		handles[i] = g.fresh(time.Second)
+		handles[i] = g.freshHandle(time.Second)
 	}
-	key := g.question("q", g.Identity(c))
-	g.ask(t, key, personally(handles...))
+	key := g.keyFor("q", g.Identity(c))
+	g.ask(t, key, recordingPersonal(handles...))
 	r, _, _ := g.Do(t.Context(), key, nil)
 	g.StoreRequest(r, "POST", body, always)
 	r.Encoded("br")
@@ -413,10 +415,10 @@ func TestAHitAllocatesNothing(t *testing.T) {
 		"Encoded":     func() bool { return r.Encoded("br") != nil },
 	} {
 		if !f() {
-			t.Errorf("%s does not find it", name)
+			t.Errorf("%s does not find the response", name)
 		}
 		if n := testing.AllocsPerRun(100, func() { f() }); n > 0 {
-			t.Errorf("%s: %.0f allocations", name, n)
+			t.Errorf("%s needs %.0f allocations, want 0", name, n)
 		}
 	}
 }
@@ -431,7 +433,7 @@ func TestNothingOldIsServed(t *testing.T) {
 	}
 	var now [values]atomic.Pointer[value]
 	for i := range now {
-		now[i].Store(&value{0, g.fresh(time.Hour)})
+		now[i].Store(&value{0, g.freshHandle(time.Hour)})
 	}
 	var readers, writer sync.WaitGroup
 	stop := make(chan struct{})
@@ -446,7 +448,7 @@ func TestNothingOldIsServed(t *testing.T) {
 			i := random.IntN(values)
 			old := now[i].Load()
 			old.handle.Invalidate()
-			now[i].Store(&value{old.n + 1, g.fresh(time.Hour)})
+			now[i].Store(&value{old.n + 1, g.freshHandle(time.Hour)})
 			runtime.Gosched()
 		}
 	})
@@ -457,7 +459,7 @@ func TestNothingOldIsServed(t *testing.T) {
 				i := random.IntN(values)
 				j := (i + 1) % values
 				least := [2]int{now[i].Load().n, now[j].Load().n}
-				r, _, err := g.Do(t.Context(), g.question(fmt.Sprint(i), Identity{byte(1 + random.IntN(2))}), func(ctx context.Context) *Response {
+				r, _, err := g.Do(t.Context(), g.keyFor(fmt.Sprint(i), Identity{byte(1 + random.IntN(2))}), func(ctx context.Context) *Response {
 					ctx, recorder := reqctx.WithDependencies(ctx)
 					reqctx.CredentialsFrom(ctx)
 					a, b := now[i].Load(), now[j].Load()
@@ -471,7 +473,7 @@ func TestNothingOldIsServed(t *testing.T) {
 				}
 				var got [2]int
 				if _, err := fmt.Sscan(string(r.Body), &got[0], &got[1]); err != nil || got[0] < least[0] || got[1] < least[1] {
-					t.Errorf("got %v, %v after %v", got, err, least)
+					t.Errorf("got the values %v (error %v), want at least %v", got, err, least)
 					return
 				}
 			}
@@ -480,7 +482,7 @@ func TestNothingOldIsServed(t *testing.T) {
 	readers.Wait()
 	close(stop)
 	writer.Wait()
-	if s := g.Stats(); s.Hits == 0 || s.Invalidated == 0 || s.Bytes != g.counted() {
-		t.Errorf("%+v", s)
+	if s := g.Stats(); s.Hits == 0 || s.Invalidated == 0 || s.Bytes != g.countedBytes() {
+		t.Errorf("the counters are %+v, want hits, invalidated responses and %d bytes", s, g.countedBytes())
 	}
 }

@@ -2,9 +2,9 @@
 // most five seconds.
 //
 // A response has dependencies: the market.Handle of each value that was read for it. The response is served while every handle is
-// valid and no handle has expired. A response that depends on the present date is not served after this date. This check needs one
-// or two atomic loads for each handle and no look-up. A hit is equal to the response of an execution at that moment, so no time to
-// live needs to be set.
+// valid and no handle has expired. A response that depends on the present date is not served on later dates. This check needs one
+// or two atomic loads for each handle and no look-up. A hit is equal to the response that an execution would return at that moment,
+// so nobody needs to set a time to live.
 //
 // These are the things that a response may depend on, and how the cache notices a change of each:
 //
@@ -14,7 +14,7 @@
 //     has a gap.
 //   - Today's date, if a range of days has no end: reqctx.Dependencies contains a deadline.
 //   - The client: if an execution reads the credentials, its response is personal. Only clients with the same Identity get a
-//     personal response. Any other response is for everybody, because an execution for any other client would read the same values.
+//     personal response. Any other response is for everybody, because an execution for another client would read the same values.
 //   - The request: Key contains the document, the operation, the variables and the media type.
 //   - Errors in the request, such as an invalid id: Key contains the request. A response with any other error or with omitted
 //     rows is not stored. A response is also not stored if a read failed or returned a value without a cache entry.

@@ -3,9 +3,9 @@ package respcache
 // generation is the maximum number of hashes in each map of a Doorkeeper. A hash takes about 20 bytes.
 const generation = 1 << 15
 
-// Doorkeeper decides which items may evict others from a full cache: only items that were requested before. So a client that
-// requests each item only once evicts nothing. Doorkeeper remembers at least the last 32,768 different hashes. The zero value is
-// empty. Doorkeeper is not safe for concurrent use.
+// Doorkeeper remembers hashes of requested items. A full cache stores a new item, and evicts other items, only if the new item was
+// requested before. So a client that requests each item only once evicts nothing. It remembers at least the last 32,768 different
+// hashes. The zero value is empty. Doorkeeper is not safe for concurrent use.
 type Doorkeeper struct{ young, old map[uint64]struct{} }
 
 // Again remembers a hash and reports whether the hash was remembered before.

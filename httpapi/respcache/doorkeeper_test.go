@@ -7,12 +7,12 @@ func TestAgain(t *testing.T) {
 	var d Doorkeeper
 	for i := range uint64(generation) {
 		if d.Again(i) {
-			t.Fatalf("%d was remembered before", i)
+			t.Fatalf("the new hash %d was remembered before", i)
 		}
 	}
 	for i := range uint64(generation) {
 		if !d.Again(i) {
-			t.Fatalf("%d is forgotten", i)
+			t.Fatalf("the recent hash %d is not remembered", i)
 		}
 	}
 	for i := range uint64(2*generation + 1) {
@@ -22,6 +22,6 @@ func TestAgain(t *testing.T) {
 		t.Error("an old hash is still remembered")
 	}
 	if n := len(d.young) + len(d.old); n > 2*generation {
-		t.Errorf("%d hashes are remembered", n)
+		t.Errorf("%d hashes are remembered, want at most %d", n, 2*generation)
 	}
 }

@@ -25,11 +25,11 @@ const (
 // flight is an execution that equal requests wait for.
 type flight struct {
 	key Key
-	// began and flushes are the values of Cache.sequence and Cache.flushes at the start of the flight.
-	began, flushes uint64
-	ctx            context.Context
-	cancel         context.CancelCauseFunc
-	done           chan struct{}
+	// sequence and flushes are the values of Cache.sequence and Cache.flushes at the start of the flight.
+	sequence, flushes uint64
+	ctx               context.Context
+	cancel            context.CancelCauseFunc
+	done              chan struct{}
 	// response or err is set before done is closed. current reports that the response was valid at the end of the flight.
 	// interrupted reports that ctx ended before run returned.
 	response             *Response
@@ -44,33 +44,33 @@ type flight struct {
 // run. Do stores the response of run only if it is still valid when run returns.
 //
 // run gets a context with the values and the deadline of the first caller. That context does not end when the first caller gives
-// up. It ends at its deadline, or when all waiting callers have given up. The last of these callers waits until run returns.
+// up. It ends at its deadline, or when all waiting callers have given up. The last caller that gives up waits until run returns.
 //
 // A caller that joins a running execution gets the response of that execution if the response is still valid when run returns. A
-// valid response contains no value that has changed since the caller arrived. A response is not valid if a value has changed, a
-// read has failed, or a value was stale. In this case, the callers that joined after the start of run share a second execution.
-// They use the response of the second execution even if that response is not valid.
+// response is not valid if a value has changed, a read has failed, or a value was stale. So a valid response contains no value that
+// has changed since the caller arrived. If the response is not valid, the callers that joined after the start of run share a second
+// execution. They use the response of the second execution even if that response is not valid.
 //
-// Suppose that the response is not valid, or that run ends early because of the deadline of the first caller. Another caller then
-// gets the response of run in only two cases:
+// If the response is not valid, or if the deadline of the first caller ended run early, another caller gets the response of run in
+// only two cases:
 //
-//   - The caller has less time left than it has waited, so its own execution would probably end early, too.
+//   - The caller has less time left than it has waited, so another execution would probably end early, too.
 //   - The caller's deadline passes while the caller waits for the second execution.
 //
-// run returns nil if its context ended before the execution could start. The error of Do is the cause of ctx or an error of
-// Config.Wait, or it reports a panic in run.
+// run returns nil if its context ended before the execution could start. The error of Do is the cause of ctx, an error of
+// Config.Wait, or an error that reports a panic in run.
 func (c *Cache) Do(ctx context.Context, key Key, run func(ctx context.Context) *Response) (*Response, Outcome, error) {
-	var arrived uint64
+	var arrivalSequence uint64
 	var previous *flight // the last flight that ended without a response for this caller
-	var came time.Time
+	var arrival time.Time
 	for {
 		if r := c.find(key); r != nil {
 			return r, Hit, nil
 		}
 		c.mu.Lock()
 		c.sequence++
-		if arrived == 0 {
-			arrived, came = c.sequence, time.Now()
+		if arrivalSequence == 0 {
+			arrivalSequence, arrival = c.sequence, time.Now()
 		}
 		f, outcome := c.flights[key], Shared
 		if f == nil {
@@ -80,11 +80,11 @@ func (c *Cache) Do(ctx context.Context, key Key, run func(ctx context.Context) *
 		f.waiters++
 		c.mu.Unlock()
 		reqctx.LogFrom(f.ctx).Serve(reqctx.LogFrom(ctx))
-		own, err := c.join(ctx, f, outcome)
+		mustUse, err := c.join(ctx, f, outcome)
 		if err == nil && outcome == Executed {
 			c.sweep()
 		}
-		if err == nil && (own || outcome == Executed) {
+		if err == nil && (mustUse || outcome == Executed) {
 			err = f.err
 		}
 		switch {
@@ -95,10 +95,10 @@ func (c *Cache) Do(ctx context.Context, key Key, run func(ctx context.Context) *
 			return nil, outcome, err
 		case outcome == Executed:
 			return f.response, outcome, nil
-		case own, !f.interrupted && (f.current || f.err != nil || f.began > arrived):
+		case mustUse, !f.interrupted && (f.current || f.err != nil || f.sequence > arrivalSequence):
 			c.coalesced.Add(1)
 			return f.response, outcome, f.err
-		case late(ctx, came) && c.reusable(f):
+		case late(ctx, arrival) && c.reusable(f):
 			return f.response, outcome, nil
 		}
 		previous = f
@@ -111,7 +111,7 @@ func late(ctx context.Context, arrival time.Time) bool {
 	return ok && time.Until(deadline) < time.Since(arrival)
 }
 
-// reusable reports whether a flight has a response and neither Forget nor Flush was called since the flight began.
+// reusable reports whether a flight has a response, and whether neither Forget nor Flush was called since the flight began.
 func (c *Cache) reusable(f *flight) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -120,7 +120,7 @@ func (c *Cache) reusable(f *flight) bool {
 
 // begin creates a flight for its first caller. The calling function holds the lock.
 func (c *Cache) begin(first context.Context, key Key) *flight {
-	f := &flight{key: key, began: c.sequence, flushes: c.flushes, done: make(chan struct{})}
+	f := &flight{key: key, sequence: c.sequence, flushes: c.flushes, done: make(chan struct{})}
 	f.ctx, f.cancel = context.WithCancelCause(context.WithoutCancel(first))
 	c.flights[key] = f
 	if deadline, ok := first.Deadline(); ok {
@@ -132,13 +132,13 @@ func (c *Cache) begin(first context.Context, key Key) *flight {
 	return f
 }
 
-// deadlineSlack is the tolerance for comparing deadlines, because concurrent requests have slightly different deadlines. If the
-// deadline of a flight is less than deadlineSlack after the deadline of a caller, the two deadlines count as equal.
+// Concurrent requests have slightly different deadlines. If the deadline of a flight is less than deadlineSlack after the deadline
+// of a caller, the two deadlines count as equal.
 const deadlineSlack = 50 * time.Millisecond
 
 // join waits for a flight; see Cache.wait. If another caller started the flight and the flight has not ended, join first calls
 // Config.Wait.
-func (c *Cache) join(ctx context.Context, f *flight, outcome Outcome) (own bool, err error) {
+func (c *Cache) join(ctx context.Context, f *flight, outcome Outcome) (mustUse bool, err error) {
 	select {
 	case <-f.done:
 	default:
@@ -156,9 +156,9 @@ func (c *Cache) join(ctx context.Context, f *flight, outcome Outcome) (own bool,
 }
 
 // wait waits until a flight has ended. If ctx ends first, most callers get the cause of ctx. Two kinds of callers go on waiting:
-// the last waiter, and a caller whose deadline is also the deadline of the flight. For them, own is true, and they must use the
-// flight's response.
-func (c *Cache) wait(ctx context.Context, f *flight) (own bool, err error) {
+// the last waiter, and a caller whose deadline is also the deadline of the flight. For them, mustUse is true, because they must use
+// the flight's response.
+func (c *Cache) wait(ctx context.Context, f *flight) (mustUse bool, err error) {
 	select {
 	case <-f.done:
 		return false, nil

@@ -31,13 +31,13 @@ type execution struct {
 	ctx      context.Context
 	recorder *reqctx.Dependencies
 	finish   chan struct{}
-	// If the test closes this channel, the execution waits until its context ends, and then returns nil.
-	never chan struct{}
+	// If the test closes hang, the execution waits until its context ends, and then returns nil.
+	hang chan struct{}
 }
 
 func newAsker() *asker {
 	a := &asker{rig: newRig(1 << 20), running: make(chan *execution, 10)}
-	a.key = a.question("q", a.Identity(nil))
+	a.key = a.keyFor("q", a.Identity(nil))
 	return a
 }
 
@@ -50,7 +50,7 @@ func (a *asker) start(ctx context.Context) chan answer {
 			a.running <- x
 			select {
 			case <-x.finish:
-			case <-x.never:
+			case <-x.hang:
 				<-ctx.Done()
 				return nil
 			case <-ctx.Done():
@@ -71,7 +71,7 @@ func (a *asker) start(ctx context.Context) chan answer {
 func wantAnswer(t *testing.T, who string, got chan answer, want answer) {
 	t.Helper()
 	if a := <-got; a.body != want.body || a.outcome != want.outcome || !errors.Is(a.err, want.err) {
-		t.Errorf("%s: %+v, want %+v", who, a, want)
+		t.Errorf("%s got %+v, want %+v", who, a, want)
 	}
 }
 
@@ -81,7 +81,7 @@ func TestEqualRequestsAreExecutedOnce(t *testing.T) {
 		first := a.start(t.Context())
 		others := []chan answer{a.start(t.Context()), a.start(t.Context()), a.start(t.Context())}
 		x := <-a.running
-		x.recorder.Record(a.fresh(time.Second))
+		x.recorder.Record(a.freshHandle(time.Second))
 		close(x.finish)
 		wantAnswer(t, "the first", first, answer{"execution 1", Executed, nil})
 		for _, o := range others {
@@ -89,18 +89,18 @@ func TestEqualRequestsAreExecutedOnce(t *testing.T) {
 		}
 		wantAnswer(t, "a later caller", a.start(t.Context()), answer{"execution 1", Hit, nil})
 		if s := a.Stats(); s.Misses != 1 || s.Coalesced != 3 || s.Hits != 1 || s.Stored != 1 {
-			t.Errorf("%+v", s)
+			t.Errorf("the counters are %+v, want 1 miss, 3 coalesced, 1 hit and 1 stored", s)
 		}
 	})
 }
 
-// TestChangedResponsesAreForEarlierCallers checks that a response that is invalid at the end of its execution goes only to the
-// caller that executed. The callers that waited must share one new execution.
-func TestChangedResponsesAreForEarlierCallers(t *testing.T) {
+// TestInvalidResponsesAreNotShared checks that only the first caller gets a response that is invalid at the end of its execution.
+// The callers that waited must share one new execution.
+func TestInvalidResponsesAreNotShared(t *testing.T) {
 	for name, spoil := range map[string]func(a *asker, r *reqctx.Dependencies){
-		"a change": func(a *asker, r *reqctx.Dependencies) { h := a.fresh(time.Second); r.Record(h); h.Invalidate() },
-		"an error": func(_ *asker, r *reqctx.Dependencies) { r.Record(nil) },
-		"stale":    func(a *asker, r *reqctx.Dependencies) { r.Record(a.fresh(0)) },
+		"a value changes":  func(a *asker, r *reqctx.Dependencies) { h := a.freshHandle(time.Second); r.Record(h); h.Invalidate() },
+		"a read fails":     func(_ *asker, r *reqctx.Dependencies) { r.Record(nil) },
+		"a value is stale": func(a *asker, r *reqctx.Dependencies) { r.Record(a.freshHandle(0)) },
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -127,14 +127,14 @@ func TestChangedResponsesAreForEarlierCallers(t *testing.T) {
 					}
 				}
 				if executed != 1 || a.executions != 2 || a.Stats().Stored != 0 {
-					t.Errorf("%d later callers executed, %d executions in all", executed, a.executions)
+					t.Errorf("%d of the callers that waited executed, there were %d executions and %d stored responses; want 1, 2 and 0", executed, a.executions, a.Stats().Stored)
 				}
 			})
 		})
 	}
 }
 
-func TestTheFirstMayLeave(t *testing.T) {
+func TestFirstCallerLeaves(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		a := newAsker()
 		gone := errors.New("gone")
@@ -150,7 +150,7 @@ func TestTheFirstMayLeave(t *testing.T) {
 		if x.ctx.Err() != nil {
 			t.Error("the execution ended with its first caller")
 		}
-		x.recorder.Record(a.fresh(time.Second))
+		x.recorder.Record(a.freshHandle(time.Second))
 		close(x.finish)
 		wantAnswer(t, "the caller that stayed", second, answer{"execution 1", Shared, nil})
 		wantAnswer(t, "a later caller", a.start(t.Context()), answer{"execution 1", Hit, nil})
@@ -167,14 +167,14 @@ func TestExecutionEndsWithoutCallers(t *testing.T) {
 		cancel(gone)
 		synctest.Wait() // the last caller to leave gets the response of the cancelled execution
 		if !errors.Is(context.Cause(x.ctx), gone) {
-			t.Errorf("the execution has ended with %v", context.Cause(x.ctx))
+			t.Errorf("the context of the execution has the cause %v, want %v", context.Cause(x.ctx), gone)
 		}
 		last, other := <-first, <-second
 		if last.err != nil {
 			last, other = other, last
 		}
 		if last.body != "cut: gone" || !errors.Is(other.err, gone) {
-			t.Errorf("%+v, %+v", last, other)
+			t.Errorf("the last caller got %+v and the other caller %+v, want the cut response and the error gone", last, other)
 		}
 		third := a.start(t.Context())
 		close((<-a.running).finish)
@@ -182,9 +182,9 @@ func TestExecutionEndsWithoutCallers(t *testing.T) {
 	})
 }
 
-// TestADeadlineIsItsOwners checks that callers with more time do not get a response that the first caller's deadline cut short. A
-// caller with less time than the first must get a timeout at its own deadline.
-func TestADeadlineIsItsOwners(t *testing.T) {
+// TestDeadlineEndsOnlyItsCaller checks that callers with more time do not get a response that is incomplete because of the first
+// caller's deadline. A caller with less time than the first must get a timeout at its own deadline.
+func TestDeadlineEndsOnlyItsCaller(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		a := newAsker()
 		short, cancel := context.WithTimeout(t.Context(), time.Second)
@@ -218,12 +218,13 @@ func TestADeadlineIsItsOwners(t *testing.T) {
 	})
 }
 
-// TestCallersOutOfTime checks when a caller with little time left gets a response that the first caller's deadline cut short.
+// TestCallersOutOfTime checks when a caller with little time left gets a response that is incomplete because of the first caller's
+// deadline.
 func TestCallersOutOfTime(t *testing.T) {
 	cut := answer{"cut: context deadline exceeded", Shared, nil}
 	for _, test := range []struct {
 		name string
-		// has is the time that the second caller has. The first caller has one second.
+		// has is the timeout of the second caller. The first caller has a timeout of one second.
 		has    time.Duration
 		forget bool // calls Forget during the execution
 		// again is true if the cache must execute again for the second caller.
@@ -232,8 +233,8 @@ func TestCallersOutOfTime(t *testing.T) {
 	}{
 		{"less left than it has waited", 1999 * time.Millisecond, false, false, cut},
 		{"more left than it has waited", 2001 * time.Millisecond, false, true, cut},
-		{"hardly less time than another", 999 * time.Millisecond, false, false, cut},
-		{"forgotten", 1999 * time.Millisecond, true, true, answer{"", Executed, context.DeadlineExceeded}},
+		{"a deadline just before the deadline of the first caller", 999 * time.Millisecond, false, false, cut},
+		{"Forget was called", 1999 * time.Millisecond, true, true, answer{"", Executed, context.DeadlineExceeded}},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -253,10 +254,10 @@ func TestCallersOutOfTime(t *testing.T) {
 				wantAnswer(t, "the first", first, answer{cut.body, Executed, nil})
 				synctest.Wait()
 				if again := len(a.running) > 0; again != test.again {
-					t.Errorf("tried once more: %t", again)
+					t.Errorf("the cache executed again for the second caller: %t, want %t", again, test.again)
 				}
 				if test.again {
-					close((<-a.running).never)
+					close((<-a.running).hang)
 				}
 				wantAnswer(t, "the caller out of time", last, test.want)
 			})
@@ -264,9 +265,9 @@ func TestCallersOutOfTime(t *testing.T) {
 	}
 }
 
-// TestCutResponsesAreNotShared checks that a caller does not get a response that another caller's deadline cut short, even if both
-// callers arrived before the execution began. Which caller executes is random. So the test repeats until the caller with the least
-// time executes.
+// TestCutResponsesAreNotShared checks that a caller does not get a response that is incomplete because of another caller's
+// deadline, even if both callers arrived before the execution began. Which caller executes is random. So the test repeats until the
+// caller with the least time executes.
 func TestCutResponsesAreNotShared(t *testing.T) {
 	for i := range 1000 {
 		done := false
@@ -323,7 +324,7 @@ func TestAPanicIsAnError(t *testing.T) {
 		close(fail)
 		for _, err := range []error{<-first, (<-second).err} {
 			if err == nil || !strings.Contains(err.Error(), "panic: no") {
-				t.Errorf("the panic is %v", err)
+				t.Errorf("the error is %v, want one that contains panic: no", err)
 			}
 		}
 		third := a.start(t.Context())
@@ -336,8 +337,8 @@ type span byte
 
 func (s span) Context() reqctx.TraceContext { return reqctx.TraceContext{Span: [8]byte{byte(s)}} }
 
-// TestSpansOfSharingCallers checks that the log of an execution lists the spans of all callers that have a span. The log of a later
-// caller must name the span of the first caller in ServedBy.
+// TestSpansOfSharingCallers checks that the log of an execution lists the trace spans of all callers that have a span. In the log
+// of a later caller, ServedBy must be the span of the first caller.
 func TestSpansOfSharingCallers(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		a := newAsker()
@@ -352,10 +353,10 @@ func TestSpansOfSharingCallers(t *testing.T) {
 		}
 		x := <-a.running
 		if got := fmt.Sprint(reqctx.LogFrom(x.ctx).Spans()); got != "[1 3 4]" {
-			t.Errorf("the execution is for the spans %s", got)
+			t.Errorf("the log of the execution lists the spans %s, want [1 3 4]", got)
 		}
 		if by := journals[3].ServedBy(); by != span(1) || journals[0].ServedBy() != nil {
-			t.Errorf("the callers are served by %v and %v", by, journals[0].ServedBy())
+			t.Errorf("ServedBy of the last caller is %v and of the first caller %v, want %v and nil", by, journals[0].ServedBy(), span(1))
 		}
 		close(x.finish)
 		for _, c := range answers {

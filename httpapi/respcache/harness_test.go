@@ -16,7 +16,7 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// rig is a cache with a clock that only the test advances. It counts executions and calls of Encode.
+// rig is a cache with a clock that only the test advances. It counts the executions and the calls of Config.Encode.
 type rig struct {
 	*Cache
 	clock                 *tool.Clock
@@ -35,8 +35,10 @@ func newRig(bytes int64) *rig {
 	return g
 }
 
-// fresh returns a handle that expires after d.
-func (g *rig) fresh(d time.Duration) *market.Handle { return market.NewHandle(g.clock.Now().Add(d)) }
+// freshHandle returns a handle that expires after d.
+func (g *rig) freshHandle(d time.Duration) *market.Handle {
+	return market.NewHandle(g.clock.Now().Add(d))
+}
 
 // executed returns a response with the recorded dependencies. Each response has a new text.
 func (g *rig) executed(recorder *reqctx.Dependencies) *Response {
@@ -46,7 +48,7 @@ func (g *rig) executed(recorder *reqctx.Dependencies) *Response {
 	return NewResponse(fmt.Appendf(nil, "execution %d", g.executions), nil, recorder)
 }
 
-// ask calls Do for a key. The callback records the dependencies of the response.
+// ask calls Do for a key. The function record records the dependencies of the response.
 func (g *rig) ask(t testing.TB, key Key, record func(ctx context.Context, r *reqctx.Dependencies)) (body string, outcome Outcome) {
 	t.Helper()
 	r, outcome, err := g.Do(t.Context(), key, func(ctx context.Context) *Response {
@@ -60,8 +62,8 @@ func (g *rig) ask(t testing.TB, key Key, record func(ctx context.Context, r *req
 	return string(r.Body), outcome
 }
 
-// on returns a function that records handles.
-func on(handles ...*market.Handle) func(context.Context, *reqctx.Dependencies) {
+// recording returns a function that records handles.
+func recording(handles ...*market.Handle) func(context.Context, *reqctx.Dependencies) {
 	return func(_ context.Context, r *reqctx.Dependencies) {
 		for _, h := range handles {
 			r.Record(h)
@@ -69,24 +71,25 @@ func on(handles ...*market.Handle) func(context.Context, *reqctx.Dependencies) {
 	}
 }
 
-// personally returns a function that reads the caller's credentials and then records handles.
-func personally(handles ...*market.Handle) func(context.Context, *reqctx.Dependencies) {
+// recordingPersonal returns a function that reads the caller's credentials, which makes the response personal, and then records
+// handles.
+func recordingPersonal(handles ...*market.Handle) func(context.Context, *reqctx.Dependencies) {
 	return func(ctx context.Context, r *reqctx.Dependencies) {
 		reqctx.CredentialsFrom(ctx)
-		on(handles...)(ctx, r)
+		recording(handles...)(ctx, r)
 	}
 }
 
 // want calls Do for a key and checks the outcome.
 func (g *rig) want(t testing.TB, what string, key Key, outcome Outcome) {
 	t.Helper()
-	if _, got := g.ask(t, key, on()); got != outcome {
+	if _, got := g.ask(t, key, recording()); got != outcome {
 		t.Errorf("%s: the outcome is %d, want %d", what, got, outcome)
 	}
 }
 
-// question returns the key of an operation for an identity.
-func (g *rig) question(text string, identity Identity) Key {
+// keyFor returns the key of an operation for an identity.
+func (g *rig) keyFor(text string, identity Identity) Key {
 	return Key{Operation: OperationHash([32]byte{}, text, nil, "application/json"), Identity: identity}
 }
 

@@ -10,8 +10,8 @@ import (
 	"oddsgraph/internal/market"
 )
 
-// Identity identifies the clients for whom a response was made. Clients with the same Identity have the same rights. An
-// Identity is a hash with a random key of the process, and reveals nothing about the client. The zero value means everybody.
+// Identity identifies the clients that may get a response. Clients with the same Identity have the same credentials. An Identity is
+// an HMAC with a random key of the process, and reveals nothing about the client. The zero value means everybody.
 type Identity [sha256.Size]byte
 
 // identities computes identities with a random key. It is safe for concurrent use.
@@ -35,7 +35,7 @@ func newIdentities() *identities {
 	return s
 }
 
-// of returns the identity for a list of texts.
+// of returns the identity that is computed from a list of texts.
 func (s *identities) of(parts ...string) (identity Identity) {
 	m, _ := s.macs.Get().(*mac)
 	m.text = m.text[:0]

@@ -45,10 +45,10 @@ func (c *Cache) FindRequest(identity Identity, form string, body []byte) *Respon
 	return q.response
 }
 
-// StoreRequest stores a request with its response for FindRequest. The response must come from Do. StoreRequest copies the
-// body. FindRequest calls current, which must report whether the request still means the same operation. current must not wait.
-// StoreRequest stores nothing if the response has left the cache, already has maxRequests requests, or would become too
-// large. It also stores nothing if a request with the same hash is already stored.
+// StoreRequest stores a request with its response for FindRequest. The response must come from Do. StoreRequest copies the body.
+// FindRequest calls current, which must report whether the request still stands for the same operation. current must not wait.
+// StoreRequest stores nothing if the response has left the cache, already has maxRequests requests, or would become too large. It
+// also stores nothing if a request with the same hash is already stored.
 func (c *Cache) StoreRequest(r *Response, form string, body []byte, current func() bool) {
 	hash := maphash.Bytes(c.seed, body)
 	size := int64(perRequest + 2*len(body)) // twice, because current also keeps a copy of the body

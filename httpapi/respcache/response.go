@@ -39,7 +39,8 @@ type Response struct {
 }
 
 // NewResponse returns a response that is valid while the recorded values are valid. The caller must not use body afterwards.
-// recorder must be nil if another execution may return something else, for example after an error of the venue.
+// recorder contains the recorded values. It must be nil if another execution may return something else, for example after an error
+// of the venue.
 func NewResponse(body []byte, note any, recorder *reqctx.Dependencies) *Response {
 	r := &Response{Body: body, Note: note}
 	basis, ok := recorder.Snapshot()

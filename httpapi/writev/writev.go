@@ -10,8 +10,8 @@ import (
 	"sync"
 )
 
-// buffered is the size of net/http's buffer in bytes. A body of this size does not fit into the buffer together with the header.
-const buffered = 4 << 10
+// bufferSize is the size of net/http's buffer in bytes. A body of this size does not fit into the buffer together with the header.
+const bufferSize = 4 << 10
 
 type connKey struct{}
 
@@ -45,26 +45,28 @@ func (l listener) Accept() (net.Conn, error) {
 // the call of Write. If the body fits into net/http's buffer, or if no listener of this package accepted the connection, Write only
 // calls w.Write.
 func Write(ctx context.Context, w io.Writer, body []byte) (int, error) {
-	if len(body) < buffered {
+	if len(body) < bufferSize {
 		return w.Write(body)
 	}
 	if c, ok := ctx.Value(connKey{}).(*conn); ok {
-		c.body = len(body)
-		defer func() { c.body = 0 }() // the response to a HEAD request has no body
+		c.bodySize = len(body)
+		// conn.Write does not reset bodySize if net/http writes no body, as in the response to a HEAD request.
+		defer func() { c.bodySize = 0 }()
 	}
 	return w.Write(body)
 }
 
-// conn is a connection that can join two writes. Only the goroutine that writes uses body and held.
+// conn is a connection that can join two writes. Only the goroutine that writes uses bodySize and firstWrite.
 type conn struct {
 	*net.TCPConn
 	// accepted is the connection that the wrapped listener returned.
 	accepted net.Conn
-	// body is the length in bytes of the body that is being written. A write of this length is usually the whole body without a
-	// header, so conn does not hold it back.
-	body int
-	// held is the first write of net/http: the header and the beginning of the body. conn sends it together with the next write.
-	held *[]byte
+	// bodySize is the length in bytes of the body that is being written. A write of this length is usually the whole body without a
+	// header, so conn sends it at once.
+	bodySize int
+	// firstWrite is the first write of net/http: the header and the beginning of the body. conn sends firstWrite together with the
+	// next write.
+	firstWrite *[]byte
 
 	parts  [2][]byte
 	joined net.Buffers
@@ -76,21 +78,21 @@ func (c *conn) NetConn() net.Conn { return c.TCPConn }
 // Close implements net.Conn.
 func (c *conn) Close() error { return c.accepted.Close() }
 
-var buffers = sync.Pool{New: func() any { b := make([]byte, 0, buffered); return &b }}
+var buffers = sync.Pool{New: func() any { b := make([]byte, 0, bufferSize); return &b }}
 
 // Write implements net.Conn.
 func (c *conn) Write(p []byte) (int, error) {
-	if body := c.body; body > 0 && len(p) != body {
-		c.body = 0
-		c.held, _ = buffers.Get().(*[]byte)
-		*c.held = append((*c.held)[:0], p...)
+	if body := c.bodySize; body > 0 && len(p) != body {
+		c.bodySize = 0
+		c.firstWrite, _ = buffers.Get().(*[]byte)
+		*c.firstWrite = append((*c.firstWrite)[:0], p...)
 		return len(p), nil
 	}
-	if c.held == nil {
+	if c.firstWrite == nil {
 		return c.TCPConn.Write(p)
 	}
-	first := c.held
-	c.held = nil
+	first := c.firstWrite
+	c.firstWrite = nil
 	defer buffers.Put(first)
 	c.parts = [2][]byte{*first, p}
 	c.joined = c.parts[:]

@@ -57,7 +57,7 @@ func TestOneWriteForAResponse(t *testing.T) {
 			t.Fatal(err)
 		}
 		if n := segments(t, c) - before; n != 1 {
-			t.Errorf("%d bytes arrived in %d segments", size, n)
+			t.Errorf("a body of %d bytes arrived in %d TCP segments, want 1", size, n)
 		}
 	}
 }

@@ -68,7 +68,7 @@ func TestResponsesArriveWhole(t *testing.T) {
 		}
 		n, err := writev.Write(r.Context(), w, text(size))
 		if n != size || err != nil {
-			t.Errorf("%s: wrote %d, %v", r.URL, n, err)
+			t.Errorf("%s: Write returned %d bytes and the error %v, want %d bytes", r.URL, n, err, size)
 		}
 	})
 	c, err := net.Dial("tcp", addr)
@@ -97,7 +97,7 @@ func TestResponsesArriveWhole(t *testing.T) {
 						want = nil
 					}
 					if got, err := io.ReadAll(resp.Body); err != nil || !bytes.Equal(got, want) {
-						t.Fatalf("%s %s: %d bytes, %v", method, r.URL, len(got), err)
+						t.Fatalf("%s %s: the client read %d bytes with the error %v, want %d bytes", method, r.URL, len(got), err, len(want))
 					}
 				}
 			}
@@ -118,7 +118,7 @@ func TestAPanicLosesNothing(t *testing.T) {
 			t.Fatal(err)
 		}
 		if got, err := io.ReadAll(resp.Body); err != nil || !bytes.Equal(got, text(size)) {
-			t.Errorf("%d: %d bytes, %v", size, len(got), err)
+			t.Errorf("the client read %d bytes with the error %v, want %d bytes", len(got), err, size)
 		}
 		resp.Body.Close()
 	}
@@ -129,6 +129,6 @@ func TestAPanicLosesNothing(t *testing.T) {
 func TestOtherWriters(t *testing.T) {
 	var b bytes.Buffer
 	if n, err := writev.Write(context.Background(), &b, text(5000)); n != 5000 || err != nil || !bytes.Equal(b.Bytes(), text(5000)) {
-		t.Errorf("%d, %v, %d bytes", n, err, b.Len())
+		t.Errorf("Write returned %d bytes and the error %v, and wrote %d bytes; want 5000 bytes", n, err, b.Len())
 	}
 }

@@ -33,7 +33,7 @@ type issuer struct {
 
 	mu     sync.Mutex
 	keys   []jose.JSONWebKey
-	answer http.HandlerFunc // answers requests for the keys, if it is not nil
+	answer http.HandlerFunc // if not nil, answers requests for the keys in place of the field keys
 	reads  int
 }
 

@@ -31,8 +31,8 @@ const (
 	maxKeys = 64
 	// minRSA is the smallest accepted size of an RSA key in bits.
 	minRSA = 2048
-	// A token with an unknown key causes a new read of the keys. afterSuccess is the minimum time between a successful read and this
-	// new read. afterFailure is the minimum time between a failed read and this new read.
+	// A token with an unknown key causes a new read of the keys, but not before afterSuccess has passed since a successful read, or
+	// afterFailure since a failed read.
 	afterSuccess = 30 * time.Second
 	afterFailure = 5 * time.Second
 )
@@ -56,9 +56,9 @@ type keys struct {
 
 	mu    sync.Mutex
 	known []*key
-	// next is the earliest time at which an unknown key causes another read. failed reports whether the last read failed.
-	next   time.Time
-	failed bool
+	// nextReadAt is the earliest time at which an unknown key causes another read. failed reports whether the last read failed.
+	nextReadAt time.Time
+	failed     bool
 	// reading is closed when the running read ends. It is nil if no read is running.
 	reading chan struct{}
 }
@@ -72,18 +72,19 @@ func newKeys(url string, clock market.Clock, log *slog.Logger) *keys {
 	return &keys{url: url, client: client, clock: clock, log: log}
 }
 
-// find returns the key with an id. If several keys have the id, which RFC 7517 permits for keys of different types, find returns
-// the first one that fits the algorithm, or the first one if none fits. The id is empty if the token names no key. In this case,
-// find returns the known key if there is only one. If find knows no such key, it reads the keys again, except soon after the last
-// read. If ctx ends while find waits for the read of another call, the error is the cause of ctx. Any other error is a market.Error.
+// find returns the key with an id. RFC 7517 permits several keys of different types with the same id. Then find returns the first
+// key that fits the algorithm, or the first key if none fits. The id is empty if the token names no key. In this case, find returns
+// the only known key, if there is exactly one. If find does not find the key, it reads the keys again, except soon after the last
+// read. If ctx ends while find waits for the read of another call, the error is the cause of ctx. Any other error is a
+// market.Error.
 func (k *keys) find(ctx context.Context, id, algorithm string) (*key, error) {
-	if found := k.named(id, algorithm); found != nil {
+	if found := k.findKnown(id, algorithm); found != nil {
 		return found, nil
 	}
 	if err := k.refresh(ctx, false); err != nil {
 		return nil, err
 	}
-	if found := k.named(id, algorithm); found != nil {
+	if found := k.findKnown(id, algorithm); found != nil {
 		return found, nil
 	}
 	k.mu.Lock()
@@ -97,8 +98,8 @@ func (k *keys) find(ctx context.Context, id, algorithm string) (*key, error) {
 	return nil, market.Errorf(market.CodeUnauthenticated, "the token is signed with a key that the issuer does not publish")
 }
 
-// named returns the known key with an id, as find does. If no key with the id fits the algorithm, it returns the first one.
-func (k *keys) named(id, algorithm string) (found *key) {
+// findKnown is like find, but does not read the keys again. It returns nil if there is no such key.
+func (k *keys) findKnown(id, algorithm string) (found *key) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	if id == "" {
@@ -150,7 +151,7 @@ func (k *keys) refresh(ctx context.Context, force bool) error {
 			return context.Cause(ctx)
 		}
 	}
-	if now := k.clock.Now(); !force && now.Before(k.next) {
+	if now := k.clock.Now(); !force && now.Before(k.nextReadAt) {
 		k.mu.Unlock()
 		return nil
 	}
@@ -169,7 +170,7 @@ func (k *keys) replace(fetched []jose.JSONWebKey, err error) {
 	close(k.reading)
 	k.reading = nil
 	if err != nil {
-		k.next = k.clock.Now().Add(afterFailure)
+		k.nextReadAt = k.clock.Now().Add(afterFailure)
 		if !k.failed {
 			k.log.Warn("the keys for JWTs could not be read; the known keys stay in use", "known", len(k.known), "error", err)
 		}
@@ -179,7 +180,7 @@ func (k *keys) replace(fetched []jose.JSONWebKey, err error) {
 	if k.failed {
 		k.log.Info("the keys for JWTs can be read again")
 	}
-	k.next, k.failed = k.clock.Now().Add(afterSuccess), false
+	k.nextReadAt, k.failed = k.clock.Now().Add(afterSuccess), false
 	before := k.known
 	k.known = nil
 	for _, f := range fetched {
@@ -233,8 +234,8 @@ func (k *keys) fetch(ctx context.Context) ([]jose.JSONWebKey, error) {
 	return parseKeys(body)
 }
 
-// parseKeys parses a key set and returns the keys that verifies accepts, but at most maxKeys. If verifies accepts no key, parseKeys
-// returns an error. It ignores keys that verifies does not accept, as RFC 7517 recommends.
+// parseKeys parses a key set and returns the usable keys, but at most maxKeys. It ignores all other keys, as RFC 7517 recommends.
+// If no key is usable, parseKeys returns an error.
 func parseKeys(body []byte) (usable []jose.JSONWebKey, err error) {
 	var set struct{ Keys []json.RawMessage }
 	if json.Unmarshal(body, &set) != nil {
@@ -242,7 +243,7 @@ func parseKeys(body []byte) (usable []jose.JSONWebKey, err error) {
 	}
 	for _, text := range set.Keys {
 		var k jose.JSONWebKey
-		if k.UnmarshalJSON(text) == nil && verifies(&k) {
+		if k.UnmarshalJSON(text) == nil && isUsable(&k) {
 			usable = append(usable, k)
 		}
 		if len(usable) == maxKeys {
@@ -255,8 +256,8 @@ func parseKeys(body []byte) (usable []jose.JSONWebKey, err error) {
 	return usable, nil
 }
 
-// verifies reports whether a key is public, meant for signatures, and strong enough.
-func verifies(k *jose.JSONWebKey) bool {
+// isUsable reports whether a key is public, meant for signatures, and strong enough.
+func isUsable(k *jose.JSONWebKey) bool {
 	if !k.IsPublic() || !k.Valid() || k.Use != "" && k.Use != "sig" {
 		return false
 	}

@@ -66,7 +66,7 @@ type session struct {
 	expiry  time.Time
 }
 
-// New returns a Verifier that has no keys yet. Run reads the keys. Account also reads them if a token has an unknown key.
+// New returns a Verifier that has no keys yet. Run reads the keys. Account also reads the keys if a token has an unknown key.
 func New(cfg Config) *Verifier {
 	sessions, err := simplelru.NewLRU[[sha256.Size]byte, session](MaxSessions, nil)
 	if err != nil {
@@ -115,7 +115,7 @@ func (v *Verifier) Account(ctx context.Context, token string) (*auth.Account, er
 	return s.account, nil
 }
 
-func refused(format string, args ...any) error {
+func refusal(format string, args ...any) error {
 	return market.Errorf(market.CodeUnauthenticated, format, args...)
 }
 
@@ -123,7 +123,7 @@ func refused(format string, args ...any) error {
 func (v *Verifier) verify(ctx context.Context, token string) (s session, err error) {
 	parsed, err := josejwt.ParseSigned(token, algorithms)
 	if err != nil || len(parsed.Headers) != 1 {
-		return s, refused("the bearer token is neither known nor a JWT that is signed with RS, PS, ES 256 to 512, or EdDSA")
+		return s, refusal("the bearer token is neither known nor a JWT that is signed with RS, PS, ES 256 to 512, or EdDSA")
 	}
 	header := parsed.Headers[0]
 	k, err := v.keys.find(ctx, header.KeyID, header.Algorithm)
@@ -131,23 +131,23 @@ func (v *Verifier) verify(ctx context.Context, token string) (s session, err err
 		return s, err
 	}
 	if k.Algorithm != "" && k.Algorithm != header.Algorithm {
-		return s, refused("the algorithm in the token's header does not match its key")
+		return s, refusal("the algorithm in the token's header does not match its key")
 	}
 	var claims josejwt.Claims
 	var all map[string]json.RawMessage
 	if err := parsed.Claims(k.Key, &claims, &all); err != nil {
 		if errors.Is(err, jose.ErrCryptoFailure) || errors.Is(err, jose.ErrUnsupportedAlgorithm) {
-			return s, refused("the token's signature is wrong")
+			return s, refusal("the token's signature is wrong")
 		}
-		return s, refused("the token's signature or claims can't be read")
+		return s, refusal("the token's signature or claims can't be read")
 	}
 	now := v.cfg.Clock.Now()
-	if err := v.valid(&claims, now); err != nil {
+	if err := v.checkClaims(&claims, now); err != nil {
 		return s, err
 	}
 	var subject string
 	if json.Unmarshal(all[v.cfg.Claim], &subject) != nil || subject == "" {
-		return s, refused("the token's claim %s is missing or is not a string", v.cfg.Claim)
+		return s, refusal("the token's claim %s is missing or is not a string", v.cfg.Claim)
 	}
 	account, ok := v.cfg.Account(subject)
 	if !ok {
@@ -157,21 +157,21 @@ func (v *Verifier) verify(ctx context.Context, token string) (s session, err err
 	return session{account.Session(expiry.Sub(now), k.ctx), expiry}, nil
 }
 
-// valid checks the issuer, the audience and the times of a token.
-func (v *Verifier) valid(claims *josejwt.Claims, now time.Time) error {
+// checkClaims checks the issuer, the audience and the times of a token.
+func (v *Verifier) checkClaims(claims *josejwt.Claims, now time.Time) error {
 	if claims.Expiry == nil {
-		return refused("the token has no expiry")
+		return refusal("the token has no expiry")
 	}
 	switch err := claims.ValidateWithLeeway(josejwt.Expected{Issuer: v.cfg.Issuer, AnyAudience: josejwt.Audience{v.cfg.Audience}, Time: now}, leeway); {
 	case err == nil:
 		return nil
 	case errors.Is(err, josejwt.ErrInvalidIssuer):
-		return refused("the token is from another issuer")
+		return refusal("the token is from another issuer")
 	case errors.Is(err, josejwt.ErrInvalidAudience):
-		return refused("the token is for another audience")
+		return refusal("the token is for another audience")
 	case errors.Is(err, josejwt.ErrExpired):
-		return refused("the token has expired; send a new one")
+		return refusal("the token has expired; send a new one")
 	default:
-		return refused("the token is not valid yet")
+		return refusal("the token is not valid yet")
 	}
 }

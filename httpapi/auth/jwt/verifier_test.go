@@ -82,9 +82,9 @@ func TestTokens(t *testing.T) {
 		a, err := v.Account(t.Context(), test.token)
 		switch {
 		case test.want == "" && (err != nil || a.Address[2] != 'a' || a.Err() != nil):
-			t.Errorf("%s: %v, %v", name, a, err)
+			t.Errorf("%s: got the account %v and the error %v, want a valid session of alice", name, a, err)
 		case test.want != "" && (string(market.CodeOf(err)) != test.want || !strings.Contains(err.Error(), test.says) || a != nil):
-			t.Errorf("%s: %v, want %s with %q", name, err, test.want, test.says)
+			t.Errorf("%s: got the error %v, want %s with %q", name, err, test.want, test.says)
 		}
 		for segment := range strings.SplitSeq(test.token, ".") {
 			if err != nil && segment != "" && strings.Contains(err.Error(), segment) {
@@ -93,7 +93,7 @@ func TestTokens(t *testing.T) {
 		}
 	}
 	if n := i.count(); n > 1 {
-		t.Errorf("the keys were read %d times", n)
+		t.Errorf("the keys were read %d times, want at most once", n)
 	}
 }
 
@@ -109,11 +109,11 @@ func TestKeysShareAnID(t *testing.T) {
 	v, c, _ := newVerifier(t, newIssuer(t, ps, published("k", ec), published("k", one), published("k", ed)))
 	for algorithm, private := range map[jose.SignatureAlgorithm]any{jose.PS256: two, jose.ES256: ec, jose.RS256: one, jose.PS384: one, jose.EdDSA: ed} {
 		if _, err := v.Account(t.Context(), signed(t, algorithm, private, "k", c.Now(), nil)); err != nil {
-			t.Errorf("%s: %v", algorithm, err)
+			t.Errorf("a token signed with %s: got the error %v", algorithm, err)
 		}
 	}
 	if _, err := v.Account(t.Context(), signed(t, jose.ES256, ecKey(t), "k", c.Now(), nil)); market.CodeOf(err) != market.CodeUnauthenticated {
-		t.Errorf("a key that is not published: %v", err)
+		t.Errorf("a token of a key that is not published: got the error %v, want UNAUTHENTICATED", err)
 	}
 }
 
@@ -131,7 +131,7 @@ func TestKeysAreRotated(t *testing.T) {
 	c.Advance(afterSuccess)
 	fresh, err := v.Account(t.Context(), signed(t, jose.RS256, two, "2", c.Now(), nil))
 	if err != nil || i.count() != 2 {
-		t.Fatalf("the new key: %v after %d reads", err, i.count())
+		t.Fatalf("a token of the new key: got the error %v after %d reads of the keys, want no error after 2", err, i.count())
 	}
 	if old.Err() != nil {
 		t.Error("a session has ended though its key is still published")
@@ -140,13 +140,13 @@ func TestKeysAreRotated(t *testing.T) {
 	_ = v.keys.refresh(t.Context(), true)
 	<-ofOld.Done()
 	if cause := context.Cause(ofOld); market.CodeOf(cause) != market.CodeUnauthenticated || !strings.Contains(cause.Error(), "withdrawn") {
-		t.Errorf("the session of the withdrawn key: %v", cause)
+		t.Errorf("the session of the withdrawn key ended with the cause %v, want UNAUTHENTICATED with withdrawn", cause)
 	}
 	if fresh.Err() != nil {
 		t.Error("the session of the other key has ended")
 	}
 	if _, err := v.Account(t.Context(), signed(t, jose.RS256, one, "1", c.Now(), nil)); market.CodeOf(err) != market.CodeUnauthenticated {
-		t.Errorf("a token of the withdrawn key: %v", err)
+		t.Errorf("a token of the withdrawn key: got the error %v, want UNAUTHENTICATED", err)
 	}
 	// If the issuer publishes a different key with a known id, the sessions of the previous key end.
 	i.set(nil, published("2", one))
@@ -154,8 +154,8 @@ func TestKeysAreRotated(t *testing.T) {
 	<-fresh.Limit(t.Context()).Done()
 }
 
-// TestUnknownKeysAreFetchedOnce checks that tokens with many unknown key ids cause only one read of the issuer's keys per
-// afterSuccess.
+// TestUnknownKeysAreFetchedOnce checks that tokens with many unknown key ids cause at most one read of the issuer's keys within the
+// time afterSuccess.
 func TestUnknownKeysAreFetchedOnce(t *testing.T) {
 	one := rsaKeys()[0]
 	i := newIssuer(t, published("1", one))
@@ -168,13 +168,13 @@ func TestUnknownKeysAreFetchedOnce(t *testing.T) {
 		}
 	}
 	if flood(); i.count() != 1 {
-		t.Errorf("%d reads", i.count())
+		t.Errorf("the keys were read %d times, want 1", i.count())
 	}
 	if c.Advance(afterSuccess); i.count() != 1 {
-		t.Errorf("%d reads", i.count())
+		t.Errorf("without tokens, the keys were read %d times, want 1", i.count())
 	}
 	if flood(); i.count() != 2 {
-		t.Errorf("%d reads half a minute later", i.count())
+		t.Errorf("half a minute later, the keys were read %d times, want 2", i.count())
 	}
 }
 
@@ -205,29 +205,29 @@ func TestTheIssuerFails(t *testing.T) {
 		token := signed(t, jose.RS256, one, "1", c.Now(), nil)
 		for range 3 {
 			if _, err := v.Account(t.Context(), token); market.CodeOf(err) != market.CodeUpstreamUnavailable {
-				t.Errorf("%s, no keys yet: %v", name, err)
+				t.Errorf("%s, before the first keys: got the error %v, want UPSTREAM_UNAVAILABLE", name, err)
 			}
 		}
 		if i.count() != 1 {
-			t.Errorf("%s: %d reads", name, i.count())
+			t.Errorf("%s: the keys were read %d times, want 1", name, i.count())
 		}
 		i.set(nil, published("1", one))
 		c.Advance(afterFailure)
 		if _, err := v.Account(t.Context(), token); err != nil {
-			t.Errorf("%s, afterwards: %v", name, err)
+			t.Errorf("%s, after the issuer works again: got the error %v", name, err)
 		}
 		i.set(answer)
 		c.Advance(afterSuccess)
 		if _, err := v.Account(t.Context(), signed(t, jose.RS256, two, "2", c.Now(), nil)); market.CodeOf(err) != market.CodeUnauthenticated {
-			t.Errorf("%s, a key that cannot be fetched: %v", name, err)
+			t.Errorf("%s, a key that cannot be fetched: got the error %v, want UNAUTHENTICATED", name, err)
 		}
 		if a, err := v.Account(t.Context(), signed(t, jose.RS256, one, "1", c.Now(), nil)); err != nil || a.Err() != nil {
-			t.Errorf("%s, a known key: %v", name, err)
+			t.Errorf("%s, a known key: got the error %v", name, err)
 		}
 	}
 }
 
-// hanging is a transport that returns no response. RoundTrip returns when the request is cancelled.
+// hanging is a transport without responses. RoundTrip closes asked, waits until the request is cancelled, and returns an error.
 type hanging struct{ asked chan struct{} }
 
 func (h hanging) RoundTrip(r *http.Request) (*http.Response, error) {
@@ -259,10 +259,10 @@ func TestTheIssuerHangs(t *testing.T) {
 		synctest.Wait()
 		leave(left)
 		if err := <-over; !errors.Is(err, left) {
-			t.Errorf("the caller that left: %v", err)
+			t.Errorf("the call whose context ended: got the error %v, want %v", err, left)
 		}
 		if err := <-over; market.CodeOf(err) != market.CodeUpstreamUnavailable || time.Since(began) != fetchTimeout {
-			t.Errorf("after %s: %v", time.Since(began), err)
+			t.Errorf("after %s: got the error %v, want UPSTREAM_UNAVAILABLE after %s", time.Since(began), err, fetchTimeout)
 		}
 	})
 
@@ -283,7 +283,7 @@ func TestSessionsAreRemembered(t *testing.T) {
 	}
 	c.Advance(time.Hour + leeway + time.Second)
 	if _, err := v.Account(t.Context(), token); market.CodeOf(err) != market.CodeUnauthenticated || !strings.Contains(err.Error(), "expired") {
-		t.Errorf("after its time: %v", err)
+		t.Errorf("the expired token: got the error %v, want UNAUTHENTICATED with expired", err)
 	}
 	later := signed(t, jose.RS256, one, "1", c.Now(), nil)
 	second, err := v.Account(t.Context(), later)
@@ -294,10 +294,10 @@ func TestSessionsAreRemembered(t *testing.T) {
 	revoke()
 	<-ofSecond.Done()
 	if cause := context.Cause(ofSecond); market.CodeOf(cause) != market.CodeUnauthenticated || !strings.Contains(cause.Error(), "revoked") {
-		t.Errorf("the session of a revoked account: %v", cause)
+		t.Errorf("the session of the revoked account ended with the cause %v, want UNAUTHENTICATED with revoked", cause)
 	}
 	if _, err := v.Account(t.Context(), later); market.CodeOf(err) != market.CodeForbidden {
-		t.Errorf("after the account was revoked: %v", err)
+		t.Errorf("a token of the revoked account: got the error %v, want FORBIDDEN", err)
 	}
 }
 
@@ -330,13 +330,13 @@ func TestSessionsAreBounded(t *testing.T) {
 	}
 	grown(100+n, MaxSessions+200)
 	if n := v.sessions.Len(); n != MaxSessions {
-		t.Errorf("%d sessions are remembered", n)
+		t.Errorf("%d sessions are remembered, want %d", n, MaxSessions)
 	}
 	const more = 3000
 	left := grown(MaxSessions+200, MaxSessions+200+more) / more
 	t.Logf("a session that displaces another one takes %d bytes", left)
 	if left > SessionBytes/8 {
-		t.Errorf("each session that is no longer remembered leaves %d bytes", left)
+		t.Errorf("each session that is no longer remembered leaves %d bytes, want at most %d", left, SessionBytes/8)
 	}
 }
 
@@ -353,15 +353,15 @@ func TestSessionsExpire(t *testing.T) {
 			t.Errorf("after %s: %v", time.Since(began), cause)
 		}
 		if err := session.Err(); err != context.Cause(ctx) {
-			t.Errorf("the expired session: %v", err)
+			t.Errorf("Err of the expired session is %v, want the cause of its context", err)
 		}
 		late := session.Limit(t.Context())
 		synctest.Wait()
 		if late.Err() == nil || account.Err() != nil {
-			t.Errorf("a context of the expired session: %v; the account: %v", late.Err(), account.Err())
+			t.Errorf("a new context of the expired session has the error %v and the account the error %v, want an error and none", late.Err(), account.Err())
 		}
 		if revoke(); !strings.Contains(account.Err().Error(), "revoked") {
-			t.Errorf("the revoked account: %v", account.Err())
+			t.Errorf("Err of the revoked account is %v, want revoked", account.Err())
 		}
 	})
 }
@@ -386,7 +386,7 @@ func TestLimitedContextsLeaveNothing(t *testing.T) {
 		if left := (heap() - before) / n; left < 200 { // some bytes remain, because a map does not shrink
 			break
 		} else if time.Now().After(late) {
-			t.Fatalf("a context leaves %d bytes", left)
+			t.Fatalf("each ended context leaves %d bytes, want less than 200", left)
 		}
 	}
 	runtime.KeepAlive(session)
