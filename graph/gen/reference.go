@@ -14,8 +14,8 @@ const referenceHead = `# Schema reference
 
 <!-- Made from schema.graphqls by "make generate"; changes belong there. -->
 
-Every type of the graph with its fields, arguments, defaults and values, in the words of the schema itself. A ` + "`!`" + ` stands
-behind what is never null. How to ask, page, subscribe and read errors is in the [guide for frontends](frontend.md).
+Every type of the graph with its fields, arguments, defaults and values, in the words of the schema itself. A type with a ` + "`!`" + `
+is never null. How to ask, page, subscribe and read errors is in the [guide for frontends](frontend.md).
 Changes since the last release are in the [schema changelog](schema-changelog.md), and [federation](federation.md) has a page of its own.
 Documents may use the directives ` + "`@skip` and `@include`. A document with `@defer`" + ` is invalid, since a response has no later parts.
 

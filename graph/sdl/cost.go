@@ -30,8 +30,8 @@ const costHead = `"Points of each value: of the field, of each item of its list,
 directive @cost(weight: String!) on FIELD_DEFINITION | SCALAR | ENUM
 
 """
-Items of a list, or of the lists ` + "`sizedFields`" + ` below the field: the number in an argument, or the length of an argument that is a
-list; or else ` + "`assumedSize`" + `.
+The number of items of the field, or of the lists ` + "`sizedFields`" + ` below the field. It is the number in one of the arguments
+` + "`slicingArguments`" + `, or the length of this argument if it is a list. Without such an argument it is ` + "`assumedSize`" + `.
 """
 directive @listSize(assumedSize: Int, slicingArguments: [String!], sizedFields: [String!], requireOneSlicingArgument: Boolean = true) on FIELD_DEFINITION
 

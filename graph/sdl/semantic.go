@@ -57,7 +57,10 @@ func (a *annotation) addSemanticNonNull() error {
 			delete(missing, name)
 			t := f.Type
 			for level := range slices.Max(levels) + 1 {
-				if t == nil || t.NonNull && slices.Contains(levels, level) {
+				if t == nil {
+					return fmt.Errorf("%s has no level %d", name, level)
+				}
+				if t.NonNull && slices.Contains(levels, level) {
 					return fmt.Errorf("%s is never null at level %d", name, level)
 				}
 				t = t.Elem
