@@ -36,10 +36,16 @@ func (v *Venue) answerMarkets(_ *http.Request, query url.Values) (any, *refusal)
 	if !slices.Contains([]string{"", "unopened", "open", "paused", "closed", "settled"}, status) || timed && status != "" && status != "closed" {
 		return nil, refuse(http.StatusBadRequest, "invalid_parameters", "status filter is not valid")
 	}
+	from, err := number(query, "min_close_ts", 0, 1<<40)
+	if err != nil {
+		return nil, err
+	}
+	until, err := number(query, "max_close_ts", 1<<40, 1<<40)
+	if err != nil {
+		return nil, err
+	}
 	return v.page(query, func(m *market) bool {
 		endAt := m.state.EndAt.Unix()
-		from, _ := number(query, "min_close_ts", 0, 1<<40)
-		until, _ := number(query, "max_close_ts", 1<<40, 1<<40)
 		return !m.archived && (status == "" || filters[m.state.Status] == status) && endAt >= int64(from) && endAt <= int64(until)
 	})
 }
@@ -190,7 +196,7 @@ func (v *Venue) row(m *market) object {
 	}
 	switch {
 	case s.Status == "CANCELLED":
-		out["result"], out["settlement_value_dollars"], out["settlement_ts"] = "scalar", dollars(payout/2), iso(s.ResolvedAt)
+		out["result"], out["settlement_value_dollars"], out["settlement_ts"] = "scalar", dollars(payout/2), iso(s.ClosedAt)
 	case s.Status == "RESOLVED":
 		result, value := m.result()
 		out["result"], out["settlement_value_dollars"], out["settlement_ts"] = result, dollars(value), iso(s.ResolvedAt)

@@ -220,6 +220,17 @@ func TestCursors(t *testing.T) {
 	}
 }
 
+// TestCloseTimes checks that the simulator refuses invalid limits of the close time.
+func TestCloseTimes(t *testing.T) {
+	r := newRig(t)
+	for _, limit := range []string{"min_close_ts=x", "min_close_ts=-1", "max_close_ts=1.5", "max_close_ts=9999999999999"} {
+		if status, _ := r.call("/markets?" + limit); status != http.StatusBadRequest {
+			t.Errorf("GET /markets?%s: got status %d, want 400", limit, status)
+		}
+		r.clock.Advance(time.Second)
+	}
+}
+
 // TestBucket checks that the simulator refuses a call while the token bucket of the rate limit is empty. The simulator must accept
 // the call after the bucket has refilled.
 func TestBucket(t *testing.T) {
