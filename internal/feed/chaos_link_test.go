@@ -31,7 +31,6 @@ type link struct {
 	last         time.Time // the delivery time of the last frame that no fault delayed
 	stalledUntil time.Time
 	beatAt       time.Time // the time of the next heartbeat
-	lastBeat     time.Time // the time when the last heartbeat was delivered
 	frames       []delayedFrame
 }
 
@@ -376,7 +375,6 @@ func (c *chaos) beat(l *link) {
 			l.send(fields{"type": "heartbeat", "epoch": epoch, "ts": time.Now().UnixMilli(), "seqs": fields{"orderbook": numbers}})
 			return
 		}
-		l.lastBeat = time.Now()
 		for t := range seqs {
 			if k := l.topics[t]; k == nil || !k.up {
 				delete(seqs, t)

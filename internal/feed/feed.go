@@ -213,9 +213,9 @@ func (f *Feed) remove(key messages.Topic) {
 }
 
 // RecordPoll counts a caller's query for the prices or books of existing tokens. The feed watches tokens that are queried often.
-// Successive calls with the same value of poll count once for each token. If poll is 0, each call counts.
-func (f *Feed) RecordPoll(poll uint64, caller string, c messages.Channel, tokenIDs []string) {
-	f.auto.recordPolls(poll, caller, c, tokenIDs, pollsToWatch)
+// Successive calls with the same pollID count once for each token. If pollID is 0, each call counts.
+func (f *Feed) RecordPoll(pollID uint64, caller string, c messages.Channel, tokenIDs []string) {
+	f.auto.recordPolls(pollID, caller, c, tokenIDs, pollsToWatch)
 }
 
 // AutoWatch watches existing tokens whose REST responses a caller waits for, because the stream may send their values earlier. Like

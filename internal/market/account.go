@@ -65,8 +65,8 @@ type Trade struct {
 	Fee                        *Decimal
 	Timestamp                  time.Time
 	TransactionHash            string
-	// Ordinal distinguishes trades with the same TradeID, and equal trades without a TradeID (see Numbering). The first of these
-	// trades has 0.
+	// Ordinal distinguishes equal trades without a TradeID (see Numbering), and at Kalshi also trades with the same TradeID. The
+	// first of these trades has 0.
 	Ordinal int
 }
 
